@@ -1,0 +1,56 @@
+"""Every error and warning of structpred. This module imports nothing.
+
+A message says what was expected, what came, where (file and line, or the sample's index) and the likely cause.
+"""
+
+
+class StructpredError(Exception):
+    """The parent of every error that structpred raises on purpose."""
+
+
+class DataError(StructpredError, ValueError):
+    """The data are unusable: a bad line, NaN features, lengths that do not match, an unknown label."""
+
+
+class ParameterError(StructpredError, ValueError):
+    """A setting is out of its range or of the wrong kind."""
+
+
+class OracleError(StructpredError):
+    """An oracle broke its contract: a wrong dtype, an infeasible output, changed input, a wrong maximum."""
+
+
+class MissingCapabilityError(StructpredError, TypeError):
+    """A trainer or a search needs a method that the oracle does not have."""
+
+
+class InfeasibleError(StructpredError, ValueError):
+    """No output satisfies the constraints."""
+
+
+class FileFormatError(DataError):
+    """A file that structpred wrote, or should have written, is damaged, unsafe, or of another version."""
+
+
+class ModelFileError(FileFormatError):
+    """A model file cannot be read: truncated, altered, of a newer version, or not a model at all."""
+
+
+class CheckpointError(FileFormatError):
+    """A checkpoint cannot be read, or belongs to other data or settings."""
+
+
+class DependencyError(StructpredError, ImportError):
+    """An installed library is missing or known not to work beside another."""
+
+
+class StructpredWarning(UserWarning):
+    """The parent of every warning of structpred."""
+
+
+class NoUpdateWarning(StructpredWarning):
+    """A whole first pass over the data changed nothing: the oracle, the loss or the features are probably wrong."""
+
+
+class CheckpointWarning(StructpredWarning):
+    """The newest checkpoint was unreadable; the one before it was used."""
