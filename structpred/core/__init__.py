@@ -1,0 +1,1 @@
+"""The core: what an oracle is, how corpora are packed, and how features, oracle and loss make a task."""

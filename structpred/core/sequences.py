@@ -1,0 +1,81 @@
+"""A corpus of token sequences in packed form: one CSR matrix over all tokens and the sequences' offsets."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from structpred.errors import DataError
+
+
+@dataclass(frozen=True)
+class PackedSequences:
+    """Token t has the features ``indices[indptr[t]:indptr[t+1]]`` with ``values``; sequence i is the tokens ``offsets[i]:offsets[i+1]``.
+
+    indptr: int64 (n_tokens + 1). indices: int32 (nnz), each in [0, n_features). values: float32 (nnz).
+    offsets: int64 (n_sequences + 1). All arrays are C-contiguous; the constructor checks shapes, order, ranges and
+    that the values are finite, and raises DataError.
+
+    >>> import numpy as np
+    >>> x = PackedSequences(np.array([0, 1, 2]), np.array([0, 1]), np.array([1.0, 2.0]), np.array([0, 2]), 2)
+    >>> len(x), x.n_tokens, x.lengths.tolist()
+    (1, 2, [2])
+    """
+
+    indptr: npt.NDArray[np.int64]
+    indices: npt.NDArray[np.int32]
+    values: npt.NDArray[np.float32]
+    offsets: npt.NDArray[np.int64]
+    n_features: int
+
+    def __post_init__(self) -> None:
+        for name, dtype in (("indptr", np.int64), ("indices", np.int32), ("values", np.float32), ("offsets", np.int64)):
+            object.__setattr__(self, name, np.ascontiguousarray(getattr(self, name), dtype=dtype))
+        self._check_order("indptr", self.indptr, len(self.indices))
+        self._check_order("offsets", self.offsets, len(self.indptr) - 1)
+        if len(self.values) != len(self.indices):
+            raise DataError(f"packed sequences: {len(self.indices)} feature ids but {len(self.values)} values")
+        if len(self.indices) and not (0 <= self.indices.min() and self.indices.max() < self.n_features):
+            raise DataError(
+                f"packed sequences: feature ids must lie in [0, {self.n_features}), "
+                f"got {self.indices.min()}..{self.indices.max()}"
+            )
+        if not np.isfinite(self.values).all():
+            bad = int(np.flatnonzero(~np.isfinite(self.values))[0])
+            token = int(np.searchsorted(self.indptr, bad, side="right") - 1)
+            sample = int(np.searchsorted(self.offsets, token, side="right") - 1)
+            raise DataError(
+                f"sample {sample}, position {token - int(self.offsets[sample])}: feature {self.indices[bad]} is "
+                f"{self.values[bad]}; features must be finite (missing values must be filled in first)"
+            )
+
+    @staticmethod
+    def _check_order(name: str, array: npt.NDArray[np.int64], end: int) -> None:
+        if array.ndim != 1 or len(array) == 0 or array[0] != 0 or array[-1] != end or (np.diff(array) < 0).any():
+            raise DataError(f"packed sequences: {name} must rise from 0 to {end}")
+
+    def __len__(self) -> int:
+        """The number of sequences."""
+        return len(self.offsets) - 1
+
+    @property
+    def n_tokens(self) -> int:
+        """The number of tokens of all sequences together."""
+        return len(self.indptr) - 1
+
+    @property
+    def lengths(self) -> npt.NDArray[np.int64]:
+        """The number of tokens of each sequence."""
+        return np.diff(self.offsets)
+
+    def take(self, start: int, stop: int) -> "PackedSequences":
+        """The sequences start..stop-1 as a packed corpus of their own (arrays are views where possible)."""
+        t0, t1 = int(self.offsets[start]), int(self.offsets[stop])
+        k0, k1 = int(self.indptr[t0]), int(self.indptr[t1])
+        return PackedSequences(
+            self.indptr[t0 : t1 + 1] - k0,
+            self.indices[k0:k1],
+            self.values[k0:k1],
+            self.offsets[start : stop + 1] - t0,
+            self.n_features,
+        )
