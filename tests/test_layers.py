@@ -1,0 +1,254 @@
+"""The layers of docs/architecture.md, held by reading every import of the package, those inside functions included."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+PACKAGE = Path(__file__).resolve().parent.parent / "structpred"
+
+_BELOW_MODELS = {"errors", "core", "projections", "io", "oracles", "objectives", "slack", "trainers", "nonconvex"}
+MAY_IMPORT: dict[str, set[str]] = {
+    "errors": set(),
+    "core": {"errors"},
+    "projections": {"core", "errors"},
+    "io": {"core", "errors"},
+    "oracles": {"core", "projections", "errors"},
+    "objectives": {"core", "projections", "errors"},
+    "slack": {"core", "errors"},
+    "trainers": {"core", "objectives", "projections", "slack", "errors"},
+    "nonconvex": {"core", "objectives", "projections", "slack", "errors"},
+    "models": _BELOW_MODELS,
+    "evaluation": {"models", "core", "io", "errors"},
+    "distributed": {"models", "core", "io", "errors"},
+    "compat": {"models", "core", "io", "errors"},
+    "testing": {"models", "core", "io", "errors"},
+    "report": {"evaluation", "errors"},
+    "cli": _BELOW_MODELS | {"models", "evaluation", "distributed", "compat", "testing", "report", ""},
+    "": _BELOW_MODELS | {"models", "evaluation", "testing"},  # structpred/__init__.py: the public names
+}
+
+# Libraries that are dear to load or clash: the only files that may import them (a folder ends with a slash).
+ONLY_IN = {
+    "ortools": ("oracles/",),
+    "highspy": ("oracles/",),
+    "cvxpy": ("oracles/convex.py",),
+    "numba": ("core/jit.py", "core/compiled.py"),
+}
+# Loaded inside functions only, save in the named places.
+LAZY = {
+    "ortools": (),
+    "highspy": (),
+    "cvxpy": (),
+    "matplotlib": (),
+    "safetensors": (),
+    "numba": ("core/jit.py",),
+    "sklearn": ("models/",),
+}
+
+MAX_LINES = 400
+MAX_FUNCTION_LINES = 80
+
+
+class Import(NamedTuple):
+    """One import: the file (relative to the package), the line, the module's full name, and whether it runs at import time."""
+
+    file: str
+    line: int
+    module: str
+    at_import_time: bool
+
+
+def imports_of(path: Path, root: Path) -> Iterator[Import]:
+    """Every import of a file: statements at any depth, and `import_module` or `__import__` of a constant name."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    file = path.relative_to(root).as_posix()
+    within_functions = {
+        id(inner)
+        for outer in ast.walk(tree)
+        if isinstance(outer, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+        for inner in ast.walk(outer)
+    }
+    for node in ast.walk(tree):
+        for module in _modules(node, file):
+            yield Import(file, node.lineno, module, id(node) not in within_functions)
+
+
+def _modules(node: ast.AST, file: str) -> list[str]:
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names if alias.name != "structpred"]
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "structpred":
+        return [f"structpred.{node.attr}"]  # `import structpred` brings what is then used of it
+    if isinstance(node, ast.ImportFrom):
+        base = node.module or ""
+        if node.level:
+            here = ["structpred", *file.split("/")[:-1]]
+            base = ".".join(here[: len(here) - node.level + 1] + ([base] if base else []))
+        # `from structpred import core` names a package, `from structpred import Oracle` a name of the package's own file
+        return [f"{base}.{alias.name}" for alias in node.names]
+    if (
+        isinstance(node, ast.Call)
+        and node.args
+        and isinstance(node.args[0], ast.Constant)
+        and isinstance(node.args[0].value, str)
+    ):
+        called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        return [node.args[0].value] if called in ("import_module", "__import__") else []
+    return []
+
+
+def package_of(file: str) -> str:
+    """The layer of a file: its folder, `errors` for errors.py, the empty name for the package's own __init__.py."""
+    head = file.split("/")[0]
+    return "" if head == "__init__.py" else head.removesuffix(".py")
+
+
+def _target(module: str) -> str | None:
+    """The layer a module belongs to, None for other libraries."""
+    parts = module.split(".")
+    if parts[0] in ("oracles", "models"):  # the links at the top of the project are for people, not for imports
+        return f"link {parts[0]}"
+    if parts[0] != "structpred":
+        return None
+    return parts[1] if len(parts) > 1 and parts[1] in MAY_IMPORT else ""
+
+
+def violations(root: Path) -> list[str]:
+    """Every broken rule of the tree below `root` (a folder laid out as structpred/), one sentence each."""
+    found = []
+    for path in sorted(root.rglob("*.py")):
+        file = path.relative_to(root).as_posix()
+        if package_of(file) not in MAY_IMPORT:
+            found.append(f"{file}: '{package_of(file)}' is in no row of the layer table")
+            continue
+        found += _size_violations(path, file)
+        for one in imports_of(path, root):
+            found += [f"{file}:{one.line}: imports {one.module}: {why}" for why in _broken_rules(one)]
+    return found
+
+
+def _size_violations(path: Path, file: str) -> list[str]:
+    text = path.read_text(encoding="utf-8")
+    found = []
+    if (lines := len(text.splitlines())) > MAX_LINES:
+        found.append(f"{file}: {lines} lines, {MAX_LINES} at most")
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            first = node.body[1] if ast.get_docstring(node) is not None and len(node.body) > 1 else node.body[0]
+            if (length := (node.end_lineno or 0) - first.lineno + 1) > MAX_FUNCTION_LINES:
+                found.append(f"{file}:{node.lineno}: the body of {node.name} has {length} lines, {MAX_FUNCTION_LINES} at most")
+    return found
+
+
+def _broken_rules(one: Import) -> Iterator[str]:
+    source, target = package_of(one.file), _target(one.module)
+    if target is not None and target != source and target not in MAY_IMPORT[source] and one.module != "structpred.__version__":
+        yield f"{source or 'structpred/__init__.py'} may not import {target or 'the package itself'}"
+    if target == source == "oracles" and _is_other_oracle(one):
+        yield "no oracle imports another, save derived.py"
+    name = Path(one.file).name
+    if target is not None and _is_kernel_module(one.module) and one.at_import_time and not _is_kernel_file(name):
+        yield "kernel modules load numba; import them inside functions"
+    library = one.module.split(".")[0]
+    if library in ONLY_IN and not _is_within(one.file, ONLY_IN[library]):
+        yield f"{library} may be imported in {' and '.join(ONLY_IN[library])} only"
+    if library in LAZY and one.at_import_time and not _is_within(one.file, LAZY[library]):
+        yield f"{library} is imported inside functions only"
+    if one.module.startswith("structpred.core.jit") and not _is_kernel_file(name):
+        yield "only _*_kernels.py compile"
+
+
+def _is_other_oracle(one: Import) -> bool:
+    if one.file in ("oracles/__init__.py", "oracles/derived.py"):
+        return False
+    rest = one.module.removeprefix("structpred.oracles").lstrip(".").split(".")[0]
+    return not rest.startswith("_")  # an oracle's own kernels and shared private helpers
+
+
+def _is_kernel_file(name: str) -> bool:
+    return name.startswith("_") and name.endswith("_kernels.py")
+
+
+def _is_kernel_module(module: str) -> bool:
+    return any(part.startswith("_") and part.endswith("_kernels") for part in module.split("."))
+
+
+def _is_within(file: str, places: tuple[str, ...]) -> bool:
+    return any(file.startswith(place) if place.endswith("/") else file == place for place in places)
+
+
+def test_the_package_keeps_its_layers() -> None:
+    """Each file of the package imports only what its row of the layer table allows, and is of readable size."""
+    found = violations(PACKAGE)
+    assert not found, "\n" + "\n".join(found)
+
+
+def test_the_walk_sees_the_package() -> None:
+    """The walk reads real files and real imports, so that an empty list of violations means something."""
+    seen = [one for path in PACKAGE.rglob("*.py") for one in imports_of(path, PACKAGE)]
+    assert any(one.file == "core/jit.py" and one.module == "numba.njit" and one.at_import_time for one in seen)
+    assert any(one.file == "core/compiled.py" and one.module == "numba.core.event" and not one.at_import_time for one in seen)
+
+
+BAD = {
+    "trainers/a.py": ("def f():\n    from structpred.oracles.chain import ChainOracle\n", "trainers may not import oracles"),
+    "slack/a.py": ("from structpred.models import ChainLabeler\n", "slack may not import models"),
+    "nonconvex/a.py": ("import structpred.io.columns\n", "nonconvex may not import io"),
+    "oracles/tree.py": ("from structpred.objectives import losses\n", "oracles may not import objectives"),
+    "oracles/eisner.py": ("from structpred.oracles.chain import x\n", "no oracle imports another"),
+    "oracles/mst.py": ("from .chain import x\n", "no oracle imports another"),
+    "oracles/sibling.py": ("from . import chain\n", "no oracle imports another"),
+    "oracles/lp.py": ("def f():\n    import cvxpy\n", "cvxpy may be imported in oracles/convex.py only"),
+    "oracles/convex.py": ("import cvxpy\n", "cvxpy is imported inside functions only"),
+    "models/a.py": ("def f():\n    from ortools.math_opt.python import mathopt\n", "ortools may be imported in oracles/ only"),
+    "models/b.py": ("from structpred.cli.main import main\n", "models may not import cli"),
+    "models/c.py": ("import oracles.chain\n", "models may not import link oracles"),
+    "core/a.py": ("def f():\n    import numba\n", "numba may be imported in core/jit.py and core/compiled.py only"),
+    "core/_b_kernels.py": ("from numba import njit\n", "numba may be imported in core/jit.py"),
+    "core/c.py": ("from structpred.core._b_kernels import f\n", "kernel modules load numba"),
+    "core/d.py": ("from structpred import Oracle\n", "core may not import the package itself"),
+    "core/h.py": ("import structpred\nx = structpred.models\n", "core may not import models"),
+    "core/e.py": ("def f():\n    from structpred.core.jit import njit\n", "only _*_kernels.py compile"),
+    "core/g.py": ("import importlib\nimportlib.import_module('structpred.models')\n", "core may not import models"),
+    "io/a.py": ("if True:\n    import sklearn\n", "sklearn is imported inside functions only"),
+    "report/a.py": ("import matplotlib.pyplot as plt\n", "matplotlib is imported inside functions only"),
+    "report/b.py": ("from ..models import chain\n", "report may not import models"),
+    "errors.py": ("from structpred.core import x\n", "errors may not import core"),
+    "extras/a.py": ("", "'extras' is in no row of the layer table"),
+    "core/long.py": ("x = 1\n" * 401, "401 lines, 400 at most"),
+    "core/body.py": ("def f():\n" + "    x = 1\n" * 81, "the body of f has 81 lines"),
+}
+
+
+@pytest.mark.parametrize("file", BAD)
+def test_a_broken_rule_is_caught(tmp_path: Path, file: str) -> None:
+    """A made-up tree with one bad file gives one violation, which names the file and the rule."""
+    source, expected = BAD[file]
+    (tmp_path / file).parent.mkdir(exist_ok=True)
+    (tmp_path / file).write_text(source)
+    found = violations(tmp_path)
+    assert len(found) == (2 if file == "core/_b_kernels.py" else 1), found
+    assert found[0].startswith(file)
+    assert expected in found[0]
+
+
+def test_allowed_imports_pass(tmp_path: Path) -> None:
+    """A made-up tree that uses every liberty of the table has no violation."""
+    good = {
+        "__init__.py": "from structpred.core import x\nfrom structpred.models import y\n",
+        "cli/main.py": "import structpred\nfrom structpred import __version__\nfrom structpred.models import y\n",
+        "core/v.py": "import structpred\nx = structpred.__version__\n",
+        "core/x.py": "def f():\n    from structpred.core._x_kernels import g\n",
+        "core/_x_kernels.py": "from structpred.core.jit import njit\n",
+        "models/y.py": "import sklearn\nfrom structpred.oracles.chain import z\nfrom structpred.trainers import w\n",
+        "oracles/chain.py": "def f():\n    from structpred.oracles._chain_kernels import g\n    import ortools\n",
+        "oracles/convex.py": "def f():\n    import cvxpy\n",
+        "oracles/derived.py": "from structpred.oracles.chain import z\n",
+        "trainers/w.py": "from ..objectives import o\nfrom . import loop\n",
+    }
+    for file, source in good.items():
+        (tmp_path / file).parent.mkdir(exist_ok=True)
+        (tmp_path / file).write_text(source)
+    assert violations(tmp_path) == []
