@@ -10,7 +10,7 @@ from structpred.errors import DataError
 
 @dataclass(frozen=True)
 class PackedSequences:
-    """Token t has the features ``indices[indptr[t]:indptr[t+1]]`` with ``values``; sequence i is the tokens ``offsets[i]:offsets[i+1]``.
+    """Token t has the features ``indices[indptr[t]:indptr[t+1]]`` with ``values``; sequence i has the tokens from offsets[i] on.
 
     indptr: int64 (n_tokens + 1). indices: int32 (nnz), each in [0, n_features). values: float32 (nnz).
     offsets: int64 (n_sequences + 1). All arrays are C-contiguous; the constructor checks shapes, order, ranges and
@@ -35,7 +35,7 @@ class PackedSequences:
         self._check_order("offsets", self.offsets, len(self.indptr) - 1)
         if len(self.values) != len(self.indices):
             raise DataError(f"packed sequences: {len(self.indices)} feature ids but {len(self.values)} values")
-        if len(self.indices) and not (0 <= self.indices.min() and self.indices.max() < self.n_features):
+        if len(self.indices) and not (self.indices.min() >= 0 and self.indices.max() < self.n_features):
             raise DataError(
                 f"packed sequences: feature ids must lie in [0, {self.n_features}), "
                 f"got {self.indices.min()}..{self.indices.max()}"

@@ -1,0 +1,95 @@
+# mypy: allow-untyped-defs, allow-untyped-decorators
+"""Compiled scoring of feature rows. All sums are float64, whatever the weights' type."""
+
+import numpy as np
+from numba import njit
+
+
+@njit(cache=True, nogil=True)
+def score_row(table, indices, values, start, stop, row):
+    """row += sum of table[indices[k]] * values[k], one table row a feature."""
+    for k in range(start, stop):
+        weights = table[indices[k]]
+        x = np.float64(values[k])
+        for label in range(row.shape[0]):
+            row[label] += x * np.float64(weights[label])
+
+
+@njit(cache=True, nogil=True)
+def score_sequence(table, indices, values, indptr, first, last, start_row, n_labels, row, out):
+    """Emission scores of tokens first..last-1 into out (T, n_labels); start_row < 0 means no start and stop rows."""
+    for t in range(first, last):
+        row[:] = 0.0
+        score_row(table, indices, values, indptr[t], indptr[t + 1], row)
+        if start_row >= 0 and t == first:
+            for label in range(row.shape[0]):
+                row[label] += np.float64(table[start_row, label])
+        if start_row >= 0 and t == last - 1:
+            for label in range(row.shape[0]):
+                row[label] += np.float64(table[start_row + 1, label])
+        for label in range(n_labels):
+            out[t - first, label] = row[label]
+
+
+@njit(cache=True, nogil=True)
+def emit_token(indices, values, start, stop, width, label, sign, idx, val, n):
+    """Append (feature * width + label, sign * value) for the features of one token; returns the new length."""
+    for k in range(start, stop):
+        idx[n] = np.int64(indices[k]) * width + label
+        val[n] = sign * np.float64(values[k])
+        n += 1
+    return n
+
+
+@njit(cache=True, nogil=True)
+def emit_parts(parts, counts, indices, values, indptr, first, last, start_row, width, n_labels, idx, val):
+    """The joint features of part counts: Psi^T mu as unsorted pairs; returns their number.
+
+    Parts below (last - first) * n_labels are position-label, the others label-label.
+    """
+    n = 0
+    n_emissions = (last - first) * n_labels
+    for j in range(parts.shape[0]):
+        part = parts[j]
+        c = counts[j]
+        if part < n_emissions:
+            t = first + part // n_labels
+            label = part % n_labels
+            n = emit_token(indices, values, indptr[t], indptr[t + 1], width, label, c, idx, val, n)
+            if start_row >= 0 and t == first:
+                idx[n] = start_row * width + label
+                val[n] = c
+                n += 1
+            if start_row >= 0 and t == last - 1:
+                idx[n] = (start_row + 1) * width + label
+                val[n] = c
+                n += 1
+        else:
+            pair = part - n_emissions
+            idx[n] = (start_row + 2 + pair // n_labels) * width + pair % n_labels
+            val[n] = c
+            n += 1
+    return n
+
+
+@njit(cache=True, nogil=True)
+def score_parts(w, indices, values, indptr, first, last, out):
+    """out[p] = row (first + p) of a CSR matrix times w."""
+    for p in range(first, last):
+        total = 0.0
+        for k in range(indptr[p], indptr[p + 1]):
+            total += np.float64(values[k]) * np.float64(w[indices[k]])
+        out[p - first] = total
+
+
+@njit(cache=True, nogil=True)
+def combine_parts(parts, counts, indices, values, indptr, first, idx, val):
+    """Rows first + parts[j] of a CSR matrix, times counts[j], as unsorted pairs; returns their number."""
+    n = 0
+    for j in range(parts.shape[0]):
+        p = first + parts[j]
+        for k in range(indptr[p], indptr[p + 1]):
+            idx[n] = indices[k]
+            val[n] = counts[j] * np.float64(values[k])
+            n += 1
+    return n

@@ -1,0 +1,83 @@
+# mypy: allow-untyped-defs, allow-untyped-decorators
+"""Compiled helpers for sparse vectors: sorted, unique (index, value) pairs and additions into dense weights."""
+
+from numba import njit
+
+
+@njit(cache=True, nogil=True)
+def coalesce(idx, val, n, idx2, val2):
+    """Sort the first n pairs by index, add up equal indices in their order, drop zeros; returns the new length.
+
+    A stable merge sort, so that equal indices are always added in the order they were written:
+    the sum is then the same to the last bit whoever wrote the pairs.
+    """
+    width = 1
+    for start in range(0, n, 8):  # short runs by insertion
+        stop = min(start + 8, n)
+        for j in range(start + 1, stop):
+            key, x = idx[j], val[j]
+            k = j - 1
+            while k >= start and idx[k] > key:
+                idx[k + 1] = idx[k]
+                val[k + 1] = val[k]
+                k -= 1
+            idx[k + 1] = key
+            val[k + 1] = x
+    width = 8
+    while width < n:
+        for start in range(0, n, 2 * width):
+            mid = min(start + width, n)
+            stop = min(start + 2 * width, n)
+            a, b = start, mid
+            for k in range(start, stop):
+                if a < mid and (b >= stop or idx[a] <= idx[b]):
+                    idx2[k] = idx[a]
+                    val2[k] = val[a]
+                    a += 1
+                else:
+                    idx2[k] = idx[b]
+                    val2[k] = val[b]
+                    b += 1
+        for k in range(n):
+            idx[k] = idx2[k]
+            val[k] = val2[k]
+        width *= 2
+    m = 0
+    k = 0
+    while k < n:
+        key = idx[k]
+        total = val[k]
+        k += 1
+        while k < n and idx[k] == key:
+            total += val[k]
+            k += 1
+        if total != 0.0:
+            idx[m] = key
+            val[m] = total
+            m += 1
+    return m
+
+
+@njit(cache=True, nogil=True)
+def add_into(v, idx, val, coef):
+    """v[idx] += coef * val, the sums in float64."""
+    for k in range(idx.shape[0]):
+        v[idx[k]] += coef * val[k]
+
+
+@njit(cache=True, nogil=True)
+def add_into_both(v, u, idx, val, coef, coef_u):
+    """v[idx] += coef * val and u[idx] += coef_u * val: the weights and the accumulator of their average."""
+    for k in range(idx.shape[0]):
+        j = idx[k]
+        v[j] += coef * val[k]
+        u[j] += coef_u * val[k]
+
+
+@njit(cache=True, nogil=True)
+def dot(v, idx, val):
+    """The inner product of dense weights and a sparse vector, in float64."""
+    total = 0.0
+    for k in range(idx.shape[0]):
+        total += v[idx[k]] * val[k]
+    return total

@@ -1,0 +1,189 @@
+"""Joint feature maps: from flat weights to part scores, theta = Psi(x) w, and back, phi = Psi(x)^T mu."""
+
+from collections.abc import Sequence
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+from structpred.core.sequences import PackedSequences
+from structpred.core.sparse import SparseVector, coalesced
+from structpred.core.weights import Vector
+from structpred.errors import DataError, ParameterError
+
+
+@runtime_checkable
+class FeatureMap(Protocol):
+    """What a task needs of features. The two calls must be adjoint: <mu, scores(w, i)> = <w, adjoint(i, mu)>.
+
+    `groups` splits the flat weights: group k is groups[k]:groups[k+1] (each its own kernel in multiple kernel learning).
+    """
+
+    dim: int
+    dtype: npt.DTypeLike
+    groups: npt.NDArray[np.int64]
+
+    def __len__(self) -> int:
+        """The number of instances."""
+        ...
+
+    def n_parts(self, i: int) -> int:
+        """The number of parts of instance i."""
+        ...
+
+    def scores(self, w: Vector, i: int) -> npt.NDArray[np.float64]:
+        """theta of instance i, a new array."""
+        ...
+
+    def adjoint(self, i: int, parts: npt.NDArray[np.int64], counts: npt.NDArray[np.float64]) -> SparseVector:
+        """Psi_i^T mu for the sparse mu that has `counts` at `parts`."""
+        ...
+
+    def arrays(self) -> Sequence[npt.NDArray[Any]]:
+        """The data, for a fingerprint of the training set."""
+        ...
+
+
+class SequenceFeatures:
+    """Emission weights for every (feature, label), and start, stop and transition weights.
+
+    The weights are one table of (n_features + 2 + n_labels) rows and `width` columns: a row a feature, then the start and
+    the stop row, then n_labels rows of transitions (row: label before, column: label after). `width` is n_labels rounded
+    up to a multiple of 8, the columns that fill it stay zero. Parts of a sequence of T tokens: T * n_labels
+    position-label parts, then n_labels^2 label-label parts.
+
+    With ``transitions=False`` there are emission rows and emission parts only (independent labels).
+    """
+
+    def __init__(
+        self, data: PackedSequences, n_labels: int, *, transitions: bool = True, dtype: npt.DTypeLike = np.float32
+    ) -> None:
+        if n_labels < 1:
+            raise ParameterError(f"n_labels must be at least 1, got {n_labels}")
+        self.data, self.n_labels, self.transitions, self.dtype = data, n_labels, transitions, np.dtype(dtype)
+        self.width = -(-n_labels // 8) * 8
+        self.start_row = data.n_features if transitions else -1
+        self.n_rows = data.n_features + (2 + n_labels if transitions else 0)
+        self.dim = self.n_rows * self.width
+        ends = [data.n_features, data.n_features + 2, self.n_rows] if transitions else [data.n_features]
+        self.groups = np.array([0, *ends], dtype=np.int64) * self.width
+
+    def __len__(self) -> int:
+        """The number of sequences."""
+        return len(self.data)
+
+    def n_parts(self, i: int) -> int:
+        """T * n_labels emissions and n_labels^2 transitions."""
+        n = int(self.data.offsets[i + 1] - self.data.offsets[i]) * self.n_labels
+        return n + (self.n_labels**2 if self.transitions else 0)
+
+    def table(self, w: Vector) -> npt.NDArray[Any]:
+        """The flat weights as their table (n_rows, width), a view."""
+        return w.reshape(self.n_rows, self.width)
+
+    def scores(self, w: Vector, i: int) -> npt.NDArray[np.float64]:
+        """Emission scores (T * n_labels), then transition scores (n_labels^2), flat."""
+        from structpred.core._feature_kernels import score_sequence
+
+        d, n_labels, table = self.data, self.n_labels, self.table(w)
+        first, last = d.offsets[i], d.offsets[i + 1]
+        out = np.empty(self.n_parts(i))
+        emissions = out[: (last - first) * n_labels].reshape(-1, n_labels)
+        score_sequence(
+            table, d.indices, d.values, d.indptr, first, last, self.start_row, n_labels, np.empty(self.width), emissions
+        )
+        if self.transitions:
+            out[(last - first) * n_labels :] = table[self.start_row + 2 :, :n_labels].ravel()
+        return out
+
+    def adjoint(self, i: int, parts: npt.NDArray[np.int64], counts: npt.NDArray[np.float64]) -> SparseVector:
+        """The joint features of sparse part counts."""
+        from structpred.core._feature_kernels import emit_parts
+
+        d = self.data
+        first, last = d.offsets[i], d.offsets[i + 1]
+        positions = np.unique(parts[parts < (last - first) * self.n_labels] // self.n_labels)
+        longest = int(np.diff(d.indptr[first : last + 1]).max(initial=0)) + 2
+        size = len(parts) * longest if len(positions) else len(parts)
+        idx, val = np.empty(size, np.int64), np.empty(size)
+        args = (d.indices, d.values, d.indptr, first, last, self.start_row, self.width, self.n_labels, idx, val)
+        n = emit_parts(parts, counts, *args)
+        return coalesced(idx[:n], val[:n])
+
+    def arrays(self) -> Sequence[npt.NDArray[Any]]:
+        """The packed corpus."""
+        d = self.data
+        return (d.indptr, d.indices, d.values, d.offsets)
+
+
+class PartFeatures:
+    """One feature row a part: instance i has a matrix (p_i, d), its scores are that matrix times w.
+
+    `matrices` are 2-d arrays or SciPy sparse matrices, all with d columns. They are packed into one CSR matrix. Raises
+    DataError, naming the sample, for wrong dimensions, other numbers of columns, and values that are not finite.
+
+    >>> import numpy as np
+    >>> f = PartFeatures([np.eye(2), np.ones((3, 2))])
+    >>> f.scores(np.array([1.0, 10.0]), 1).tolist()
+    [11.0, 11.0, 11.0]
+    """
+
+    def __init__(self, matrices: Sequence[Any], *, n_columns: int | None = None, dtype: npt.DTypeLike = np.float64) -> None:
+        from scipy import sparse
+
+        rows = []
+        for i, matrix in enumerate(matrices):
+            if not sparse.issparse(matrix):
+                matrix = np.asarray(matrix)
+                if matrix.ndim != 2 or matrix.dtype.kind not in "fiub":
+                    raise DataError(
+                        f"sample {i}: expected a 2-d numeric array (n_parts, n_features) or a sparse matrix, got "
+                        f"{matrix.ndim}-d {matrix.dtype}; did you pass one sample instead of a list of samples?"
+                    )
+            csr = sparse.csr_array(matrix, dtype=np.float64)
+            n_columns = csr.shape[1] if n_columns is None else n_columns
+            if csr.shape[1] != n_columns:
+                raise DataError(f"sample {i}: expected {n_columns} feature columns, got {csr.shape[1]}")
+            if not np.isfinite(csr.data).all():
+                raise DataError(f"sample {i}: features must be finite, found NaN or infinity")
+            rows.append(csr)
+        if not rows:
+            raise DataError("no samples: expected at least one feature matrix")
+        counts = np.array([m.shape[0] for m in rows])
+        stacked = sparse.vstack(rows, format="csr")
+        self.indptr = stacked.indptr.astype(np.int64)
+        self.indices = stacked.indices.astype(np.int64)
+        self.values = np.ascontiguousarray(stacked.data, dtype=np.float64)
+        self.offsets = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
+        self.dim, self.dtype = int(stacked.shape[1]), np.dtype(dtype)
+        self.groups = np.array([0, self.dim], dtype=np.int64)
+
+    def __len__(self) -> int:
+        """The number of samples."""
+        return len(self.offsets) - 1
+
+    def n_parts(self, i: int) -> int:
+        """The number of feature rows of sample i."""
+        return int(self.offsets[i + 1] - self.offsets[i])
+
+    def scores(self, w: Vector, i: int) -> npt.NDArray[np.float64]:
+        """X_i w."""
+        from structpred.core._feature_kernels import score_parts
+
+        out = np.empty(self.n_parts(i))
+        score_parts(w, self.indices, self.values, self.indptr, self.offsets[i], self.offsets[i + 1], out)
+        return out
+
+    def adjoint(self, i: int, parts: npt.NDArray[np.int64], counts: npt.NDArray[np.float64]) -> SparseVector:
+        """X_i^T mu."""
+        from structpred.core._feature_kernels import combine_parts
+
+        first = self.offsets[i]
+        size = int((self.indptr[first + parts + 1] - self.indptr[first + parts]).sum())
+        idx, val = np.empty(size, np.int64), np.empty(size)
+        n = combine_parts(parts, counts, self.indices, self.values, self.indptr, first, idx, val)
+        return coalesced(idx[:n], val[:n])
+
+    def arrays(self) -> Sequence[npt.NDArray[Any]]:
+        """The packed matrix."""
+        return (self.indptr, self.indices, self.values, self.offsets)

@@ -1,0 +1,80 @@
+"""What an inference oracle is. An oracle sees part scores only, never weights and never inputs.
+
+For one instance an output is a set of parts. With p parts it has scores theta (float64, length p) and an output
+y has part counts mu(y) (length p, whole numbers >= 0), so that score(y) = theta . mu(y).
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+
+import numpy as np
+import numpy.typing as npt
+
+Shape = tuple[int, ...]
+Labels = npt.NDArray[np.int64]
+Scores = npt.NDArray[np.float64]
+
+#: Optional methods: the name, the call, and what it promises. A method is there and right, or missing.
+OPTIONAL: dict[str, str] = {
+    "argmax_batch": "(scores, offsets, shapes) -> (labels, label_offsets): argmax for a whole batch in one call",
+    "argmax_bound": "(scores, shape) -> (labels, bound): an inexact argmax with a number that no output's score exceeds",
+    "argmax_constrained": "(scores, shape, A, b) -> labels | None: the best output with A mu <= b, None if there is none",
+    "argmax_relaxed": "(scores, shape) -> mu: the best point of a relaxation, fractional counts allowed",
+    "argmax_per_loss": "(scores, costs, shape) -> (values, best, labels): the best output for each value of a whole-number loss",
+    "argmax_product": "(scores, costs, offset, shape) -> labels: maximises (offset + score) * cost directly",
+    "marginals": "(scores, shape) -> (log_z, mu): log partition function and expected part counts",
+    "kbest": "(scores, shape, k) -> list of labels: the k best outputs, best first, fewer if there are fewer",
+    "project": "(point, shape) -> mu: the nearest point of the convex hull of all mu(y)",
+    "polytope": "(shape) -> (A, lower, upper): linear rows that describe the (relaxed) hull of all mu(y)",
+    "enumerate": "(shape) -> iterable of labels: every output, each once; for small shapes",
+    "label_grid": "(shape) -> (n_positions, n_labels): parts t * n_labels + l, in front, say that position t has label l",
+    "fuse": "(features, labels, costs, token_weights) -> compiled steps, or None where the features are not of the right kind",
+}
+
+
+class Oracle(ABC):
+    """The parent of every oracle: three methods make a structure trainable.
+
+    `shape` is a tuple of ints that an oracle gives its own meaning (a chain: number of positions, number of labels).
+    Set ``exact = False`` where argmax may miss the maximum: no certificate is then printed as a proof, unless
+    the oracle also has `argmax_bound`.
+
+    >>> import numpy as np
+    >>> class Choice(Oracle):
+    ...     def n_parts(self, shape): return shape[0]
+    ...     def argmax(self, scores, shape): return np.array([int(scores.argmax())])
+    ...     def parts(self, labels, shape): return labels
+    ...     @staticmethod
+    ...     def example_shapes(): return [(2,), (5,)]
+    >>> Choice().argmax(np.array([0.0, 3.0]), (2,)).tolist()
+    [1]
+    """
+
+    exact: bool = True
+
+    @abstractmethod
+    def n_parts(self, shape: Shape) -> int:
+        """The number of parts p of an instance of this shape."""
+
+    @abstractmethod
+    def argmax(self, scores: Scores, shape: Shape) -> Labels:
+        """The output with the largest score; scores has length p and must not be changed; labels are int64, 1-d."""
+
+    @abstractmethod
+    def parts(self, labels: Labels, shape: Shape) -> npt.NDArray[np.int64]:
+        """The indices in [0, p) of the parts that are on in `labels`; an index that comes twice counts twice."""
+
+    @staticmethod
+    @abstractmethod
+    def example_shapes() -> Iterable[Shape]:
+        """A few small shapes, for the contract checks (at most some thousands of outputs each)."""
+
+
+def capabilities(oracle: object) -> frozenset[str]:
+    """The names of the methods that an oracle has: the three obligatory ones and those of OPTIONAL.
+
+    >>> sorted(capabilities(object()))
+    []
+    """
+    names = ("argmax", *OPTIONAL)
+    return frozenset(name for name in names if callable(getattr(oracle, name, None)))

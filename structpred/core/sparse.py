@@ -1,0 +1,40 @@
+"""Sparse vectors as pairs (indices, values): the joint features of outputs and their differences."""
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+
+class SparseVector(NamedTuple):
+    """Sorted unique int64 indices with float64 values, none of them zero."""
+
+    indices: npt.NDArray[np.int64]
+    values: npt.NDArray[np.float64]
+
+    def dense(self, dim: int) -> npt.NDArray[np.float64]:
+        """The same vector as an array of length `dim`."""
+        out = np.zeros(dim)
+        out[self.indices] = self.values
+        return out
+
+
+def coalesced(indices: npt.ArrayLike, values: npt.ArrayLike) -> SparseVector:
+    """Sort pairs by index, add up equal indices in their order, drop zeros.
+
+    >>> coalesced([3, 1, 3, 2], [1.0, 5.0, 2.0, 0.0])
+    SparseVector(indices=array([1, 3]), values=array([5., 3.]))
+    """
+    from structpred.core._sparse_kernels import coalesce
+
+    idx = np.array(indices, dtype=np.int64)
+    val = np.array(values, dtype=np.float64)
+    n = coalesce(idx, val, len(idx), np.empty_like(idx), np.empty_like(val))
+    return SparseVector(idx[:n], val[:n])
+
+
+def sparse_dot(w: npt.NDArray[np.float64] | npt.NDArray[np.float32], vector: SparseVector) -> float:
+    """The inner product of dense weights and a sparse vector, added in order in float64."""
+    from structpred.core._sparse_kernels import dot
+
+    return float(dot(w, vector.indices, vector.values))

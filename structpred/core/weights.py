@@ -1,0 +1,71 @@
+"""Weights in one flat vector with a scale and a lazily kept weighted average.
+
+The weights are ``w = scale * v``. The average of the iterates w_1, w_2, ... with weights rho_k is
+
+    sum_k rho_k s_k v_k / sum_k rho_k  =  (A v - U) / R,   A = sum_k rho_k s_k,   R = sum_k rho_k,
+
+where U[j] grows by A_{k-1} * delta each time v[j] changes by delta: a step costs only what it touches.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from structpred.core.sparse import SparseVector
+
+Vector = npt.NDArray[np.float64] | npt.NDArray[np.float32]
+
+
+class Weights(NamedTuple):
+    """v: the unscaled weights (float32 or float64, flat). u: the average's accumulator (float64, empty if there is no average).
+
+    scalars: float64 [scale, A, R]. All three are changed in place, so that a checkpoint is these arrays as they are.
+    """
+
+    v: Vector
+    u: npt.NDArray[np.float64]
+    scalars: npt.NDArray[np.float64]
+
+    @staticmethod
+    def zeros(dim: int, dtype: npt.DTypeLike = np.float64, *, averaged: bool = False) -> "Weights":
+        """All-zero weights of length dim; with an accumulator if an average is wanted."""
+        return Weights(np.zeros(dim, dtype), np.zeros(dim if averaged else 0), np.array([1.0, 0.0, 0.0]))
+
+    @property
+    def scale(self) -> float:
+        """The factor s of w = s * v."""
+        return float(self.scalars[0])
+
+    def set_scale(self, scale: float) -> None:
+        """Replace the scale: shrinks all weights at once."""
+        self.scalars[0] = scale
+
+    def add(self, delta: SparseVector, coef: float) -> None:
+        """v += coef * delta, in time proportional to the length of delta."""
+        from structpred.core._sparse_kernels import add_into, add_into_both
+
+        if len(self.u):
+            add_into_both(self.v, self.u, delta.indices, delta.values, coef, coef * float(self.scalars[1]))
+        else:
+            add_into(self.v, delta.indices, delta.values, coef)
+
+    def include(self, rho: float) -> None:
+        """Let the present weights enter the average with weight rho."""
+        self.scalars[1] += rho * self.scalars[0]
+        self.scalars[2] += rho
+
+    def current(self) -> Vector:
+        """The present weights as a new flat vector of v's dtype."""
+        out: Vector = np.multiply(self.v, self.scale, dtype=self.v.dtype)
+        return out
+
+    def average(self) -> Vector:
+        """The weighted average of all included iterates; the present weights while there are none."""
+        _, a, r = self.scalars
+        if not len(self.u) or r == 0.0:
+            return self.current()
+        out: Vector = np.empty_like(self.v)
+        for k in range(0, len(out), 1 << 18):  # in pieces: no second full-length float64 vector
+            out[k : k + (1 << 18)] = (a * self.v[k : k + (1 << 18)].astype(np.float64) - self.u[k : k + (1 << 18)]) / r
+        return out

@@ -1,0 +1,40 @@
+"""The margin-rescaled hinge, and the perceptron loss as its case without a margin."""
+
+import numpy as np
+import numpy.typing as npt
+
+from structpred.core.task import Step, TaskLike
+from structpred.core.weights import Vector
+from structpred.errors import ParameterError
+
+
+class MarginRescaling:
+    """H_i(w) = max_y  loss_weight * loss(y_i, y) + <w, phi(x_i, y)> - <w, phi(x_i, y_i)>.
+
+    loss_weight = 1 is the margin-rescaled structured hinge (Taskar et al. 2003; Tsochantaridis et al. 2005, eq. 7),
+    0 the perceptron loss (Collins 2002). H_i is convex and >= 0, an upper bound of the loss if loss_weight = 1.
+    """
+
+    requires: tuple[str | tuple[str, ...], ...] = ("argmax",)
+    #: H_i is a maximum of functions linear in w, so cutting planes and Frank-Wolfe apply
+    piecewise_linear = True
+
+    def __init__(self, loss_weight: float = 1.0) -> None:
+        if not (np.isfinite(loss_weight) and loss_weight >= 0):
+            raise ParameterError(f"loss_weight must be finite and >= 0, got {loss_weight}")
+        self.loss_weight = float(loss_weight)
+
+    def term(self, task: TaskLike, w: Vector, i: int, scale: float = 1.0) -> Step:
+        """The linear piece of H_i that is largest at scale * w.
+
+        Its slope is -difference, its constant loss_weight * loss, its value `violation`; `bound` >= H_i.
+        """
+        return task.step(w, i, self.loss_weight, scale)
+
+    def offset(self, step: Step) -> float:
+        """The constant of the linear piece: violation + <w, difference>."""
+        return self.loss_weight * step.loss
+
+    def values(self, task: TaskLike, w: Vector) -> npt.NDArray[np.float64]:
+        """H_i(w) of every instance (upper bounds where the oracle gives bounds)."""
+        return task.violations(w, self.loss_weight)

@@ -1,0 +1,44 @@
+"""Perfect matchings of n rows and n columns (linear assignment)."""
+
+from collections.abc import Iterator
+from itertools import permutations
+
+import numpy as np
+import numpy.typing as npt
+
+from structpred.core.oracle import Labels, Oracle, Scores, Shape
+
+
+class AssignmentOracle(Oracle):
+    """shape = (n,); part i * n + j is on when row i is matched to column j; labels[i] = j."""
+
+    def n_parts(self, shape: Shape) -> int:
+        """n * n."""
+        return shape[0] ** 2
+
+    def argmax(self, scores: Scores, shape: Shape) -> Labels:
+        """The matching with the largest sum of scores, by SciPy's linear_sum_assignment, O(n^3)."""
+        from scipy.optimize import linear_sum_assignment
+
+        _, columns = linear_sum_assignment(scores.reshape(shape[0], shape[0]), maximize=True)
+        return columns.astype(np.int64)
+
+    def parts(self, labels: Labels, shape: Shape) -> npt.NDArray[np.int64]:
+        """One part a row."""
+        n = shape[0]
+        if labels.shape != (n,) or not np.array_equal(np.sort(labels), np.arange(n)):
+            raise ValueError(f"a matching of size {n} is a permutation of 0..{n - 1}, got {labels.tolist()}")
+        return np.arange(n) * n + labels
+
+    def enumerate(self, shape: Shape) -> Iterator[Labels]:
+        """All n! permutations."""
+        return (np.array(p, dtype=np.int64) for p in permutations(range(shape[0])))
+
+    def label_grid(self, shape: Shape) -> tuple[int, int]:
+        """n rows, each labelled with its column."""
+        return shape[0], shape[0]
+
+    @staticmethod
+    def example_shapes() -> list[Shape]:
+        """Up to 120 matchings."""
+        return [(1,), (2,), (3,), (5,)]

@@ -1,0 +1,58 @@
+"""One label out of n_labels: the smallest structure, and independent classification where it is used per position."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from structpred.core.oracle import Labels, Oracle, Scores, Shape
+
+
+class MulticlassOracle(Oracle):
+    """shape = (n_labels,); part l is on when the label is l. Ties go to the first label."""
+
+    def n_parts(self, shape: Shape) -> int:
+        """n_labels."""
+        return shape[0]
+
+    def argmax(self, scores: Scores, shape: Shape) -> Labels:
+        """The label with the largest score."""
+        return np.array([scores.argmax()], dtype=np.int64)
+
+    def argmax_batch(
+        self, scores: Scores, offsets: npt.NDArray[np.int64], shapes: Sequence[Shape]
+    ) -> tuple[Labels, npt.NDArray[np.int64]]:
+        """The best label of each instance; all at once where all have the same number of labels."""
+        label_offsets = np.arange(len(shapes) + 1, dtype=np.int64)
+        if len(set(shapes)) == 1:
+            return scores.reshape(len(shapes), -1).argmax(axis=1).astype(np.int64), label_offsets
+        best = [int(scores[offsets[i] : offsets[i + 1]].argmax()) for i in range(len(shapes))]
+        return np.array(best, dtype=np.int64), label_offsets
+
+    def parts(self, labels: Labels, shape: Shape) -> npt.NDArray[np.int64]:
+        """The label itself."""
+        return labels
+
+    def marginals(self, scores: Scores, shape: Shape) -> tuple[float, npt.NDArray[np.float64]]:
+        """(log sum exp scores, softmax of the scores), stable for scores of any size."""
+        top = scores.max()
+        weights = np.exp(scores - top)
+        total = weights.sum()
+        return float(top + np.log(total)), weights / total
+
+    def kbest(self, scores: Scores, shape: Shape, k: int) -> list[Labels]:
+        """The k labels with the largest scores, best first."""
+        return [np.array([label], dtype=np.int64) for label in np.argsort(-scores, kind="stable")[:k]]
+
+    def enumerate(self, shape: Shape) -> Iterator[Labels]:
+        """Every label."""
+        return (np.array([label], dtype=np.int64) for label in range(shape[0]))
+
+    def label_grid(self, shape: Shape) -> tuple[int, int]:
+        """One position, n_labels labels."""
+        return 1, shape[0]
+
+    @staticmethod
+    def example_shapes() -> list[Shape]:
+        """One label, two, and a few."""
+        return [(1,), (2,), (7,)]
