@@ -69,7 +69,7 @@ def read(file: BinaryIO, size: int) -> list[Bytes]:
     for length, head in zip(sizes, _LOCAL_SIZES, strict=True):
         heads.append(file.read(head))
         content = np.empty(length, dtype=np.uint8)
-        if file.readinto(memoryview(content)) != length:  # type: ignore[attr-defined]
+        if file.readinto(content.data) != length:  # type: ignore[attr-defined]
             raise ValueError("it changed while it was read")
         contents.append(content)
     _verify(heads, contents, tail)
@@ -77,7 +77,7 @@ def read(file: BinaryIO, size: int) -> list[Bytes]:
 
 
 def _verify(heads: list[bytes], contents: list[Bytes], tail: bytes) -> None:
-    views = [memoryview(content) for content in contents]
+    views = [content.data for content in contents]
     digests = [_sha256([view]) for view in views[:-1]]
     for name, digest, line in zip(CONTENT, digests, contents[-1].tobytes().split(b"\n"), strict=False):
         if line != _line(digest, name):

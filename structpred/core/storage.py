@@ -19,7 +19,6 @@ __all__ = ["Bundle", "read_bundle", "remove_leftovers", "write_atomic", "write_b
 _ENVELOPE = ("format", "format_version", "kind", "structpred", "header")
 _MAX_MODEL_JSON = 32 << 20
 _ALLOWANCE = 100 << 20
-_ADVICE = "Copy or save the file again."
 _FOREIGN = {
     b"\x80": "it looks like a pickle, which structpred never loads, because loading one can run any code",
     b"\x1f\x8b": "it is gzip-compressed; unpack it first",
@@ -100,7 +99,7 @@ def read_bundle(path: str | os.PathLike[str], *, kind: str, format_version: int 
     except MemoryError as error:
         raise failure(f"{name}: not enough memory to read this {kind}") from error
     except ValueError as error:
-        raise failure(f"{name}: not a valid {kind} file: {error}. {_ADVICE}") from error
+        raise failure(f"{name}: not a valid {kind} file: {error}") from error
 
 
 def _open(path: str | os.PathLike[str]) -> BinaryIO:
@@ -177,7 +176,7 @@ def _diagnosis(file: BinaryIO, size: int, kind: str, format_version: int) -> str
     version = re.search(rb'"format_version": ?([0-9]{1,9})\b', start)
     if version and int(version[1]) > format_version:
         return f"cannot be used: {_newer(int(version[1]), format_version)}"
-    return f"this {kind} file was truncated, damaged, or packed again by another program. {_ADVICE}"
+    return f"this {kind} file was truncated, damaged, or packed again by another program; copy or save it again"
 
 
 def _keys(arrays: Mapping[str, npt.NDArray[Any]]) -> dict[str, tuple[str, tuple[int, ...], bytes]]:

@@ -32,7 +32,7 @@ def pack(arrays: dict[str, Array]) -> list[memoryview | bytes]:
         end = position + array.nbytes
         header[name] = {"dtype": _CODES[array.dtype], "shape": list(array.shape), "data_offsets": [position, end]}
         if array.nbytes:
-            pieces.append(memoryview(np.ascontiguousarray(array).reshape(-1).view(np.uint8)))
+            pieces.append(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
         position = end
     text = strict_json.dump(header, "arrays")
     text += b" " * (-len(text) % 8)  # so that the data start aligned
