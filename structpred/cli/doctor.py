@@ -1,0 +1,187 @@
+"""`structpred doctor`: is this installation sound? Versions, solvers, the kernel cache, the data; one verdict a line."""
+
+import os
+import platform
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Literal
+
+import structpred
+from structpred.core.compiled import find_cache
+from structpred.core.dependencies import installed_version, solver_clash
+
+Verdict = Literal["ok", "missing", "broken"]
+
+# distribution, module to import, and the extra it belongs to (none: structpred cannot work without it)
+LIBRARIES: tuple[tuple[str, str, str | None], ...] = (
+    ("numpy", "numpy", None),
+    ("scipy", "scipy", None),
+    ("numba", "numba", None),
+    ("scikit-learn", "sklearn", None),
+    ("ortools", "ortools", "solvers"),
+    ("cvxpy", "cvxpy", "solvers"),
+    ("highspy", "highspy", "solvers"),
+)
+SOLVERS = ("cvxpy", "ortools")
+TIMEOUT = 300.0  # seconds for one child process; a first import from a cold disk can be slow
+
+# Run in child processes: a broken library may end its process, and the order of imports is what is being tried.
+_IMPORT = "import {module}"
+_SOLVE = {
+    "cvxpy": """
+import cvxpy as cp
+x = cp.Variable(2)
+problem = cp.Problem(cp.Minimize(cp.sum(x)), [x >= 0, x[0] + 2 * x[1] >= 4])
+problem.solve(solver=cp.{solver})
+assert abs(problem.value - 2.0) < 1e-5, problem.value
+""",
+    "ortools": """
+from ortools.math_opt.python import mathopt
+model = mathopt.Model()
+x, y = model.add_variable(lb=0.0), model.add_variable(lb=0.0)
+model.add_linear_constraint(x + 2 * y >= 4.0)
+model.minimize(x + y)
+result = mathopt.solve(model, mathopt.SolverType.GLOP)
+assert abs(result.objective_value() - 2.0) < 1e-6, result.termination
+""",
+}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line of the diagnosis: what was looked at, the verdict, what was seen, and what to do about it ("" if nothing)."""
+
+    name: str
+    verdict: Verdict
+    detail: str
+    advice: str = ""
+    required: bool = True
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """All findings, in the order they are shown."""
+
+    findings: tuple[Finding, ...]
+
+    @property
+    def exit_code(self) -> int:
+        """0 if structpred can do its work here, 1 if something is broken or something required is missing."""
+        return int(any(f.verdict == "broken" or (f.verdict == "missing" and f.required) for f in self.findings))
+
+
+def diagnose(data: Path | None = None) -> Diagnosis:
+    """Look at everything structpred needs. Starts a few child processes; takes some seconds.
+
+    data: the folder of data sets to look for, else the environment variable STRUCTPRED_DATA.
+    """
+    findings = [_python(), Finding("structpred", "ok", structpred.__version__)]
+    findings += [_library(*entry) for entry in LIBRARIES]
+    findings += [_clash(), *_solver_orders(), _kernel_cache(), _data(data)]
+    return Diagnosis(tuple(findings))
+
+
+def render(diagnosis: Diagnosis) -> str:
+    """The diagnosis as text: one line a finding, what to do below it, and the outcome at the end."""
+    width = max(len(f.name) for f in diagnosis.findings)
+    lines = []
+    for f in diagnosis.findings:
+        optional = " (optional)" if f.verdict == "missing" and not f.required else ""
+        lines.append(f"{f.verdict + optional:<18} {f.name:<{width}}  {f.detail}")
+        if f.advice:
+            lines.append(f"{'':<18} {'':<{width}}  -> {f.advice}")
+    lines.append("structpred can work here." if diagnosis.exit_code == 0 else "structpred cannot work here as it is; see above.")
+    return "\n".join(lines)
+
+
+def to_json(diagnosis: Diagnosis) -> dict[str, object]:
+    """The diagnosis as plain data for `--json`: {"ok": bool, "findings": [{name, verdict, detail, advice, required}]}."""
+    return {"ok": diagnosis.exit_code == 0, "findings": [asdict(f) for f in diagnosis.findings]}
+
+
+def _python() -> Finding:
+    detail = f"{platform.python_version()} ({platform.system()} {platform.machine()}, {sys.executable})"
+    if sys.version_info < (3, 11):  # noqa: UP036 - run in a Python that is too old, doctor has to say so
+        return Finding("python", "broken", detail, "structpred needs Python 3.11 or newer")
+    return Finding("python", "ok", detail)
+
+
+def _library(distribution: str, module: str, extra: str | None) -> Finding:
+    package = "structpred" if extra is None else f"structpred[{extra}]"
+    advice = f"python -m pip install '{package}'"
+    found = installed_version(distribution)
+    if found is None:
+        return Finding(distribution, "missing", "not installed", advice, required=extra is None)
+    problem = _run(_IMPORT.format(module=module))
+    if problem:
+        return Finding(distribution, "broken", f"{found}: {problem}", f"python -m pip install --force-reinstall '{package}'")
+    return Finding(distribution, "ok", found)
+
+
+def _clash() -> Finding:
+    message = solver_clash(installed_version("highspy"), installed_version("ortools"))
+    if message is None:
+        return Finding("highspy beside ortools", "ok", "the installed versions get along")
+    problem, advice = message.split(": ", 1)
+    return Finding("highspy beside ortools", "broken", problem, advice)
+
+
+def _solver_orders() -> list[Finding]:
+    """Solve a tiny linear programme with both libraries in one process, in both import orders."""
+    if any(installed_version(name) is None for name in SOLVERS):
+        return [
+            Finding(
+                "solvers together",
+                "missing",
+                "needs both cvxpy and ortools",
+                "python -m pip install 'structpred[solvers]'",
+                False,
+            )
+        ]
+    return [_solver_order(order) for order in (SOLVERS, SOLVERS[::-1])]
+
+
+def _solver_order(order: Sequence[str]) -> Finding:
+    solver = "CLARABEL" if installed_version("highspy") is None else "HIGHS"
+    problem = _run("\n".join(_SOLVE[name].replace("{solver}", solver) for name in order))
+    name = ", then ".join(order)
+    if problem:
+        return Finding(name, "broken", problem, "python -m pip install 'structpred[solvers]' in a fresh environment")
+    return Finding(name, "ok", "both solve a small linear programme in one process")
+
+
+def _kernel_cache() -> Finding:
+    location = find_cache()
+    detail = f"{location.folder} ({location.reason})"
+    if not location.lasting:
+        advice = "set NUMBA_CACHE_DIR to a folder that can be written, or every process compiles again for some seconds"
+        return Finding("kernel cache", "missing", detail, advice, required=False)
+    return Finding("kernel cache", "ok", detail)
+
+
+def _data(data: Path | None) -> Finding:
+    folder = data or (Path(os.environ["STRUCTPRED_DATA"]) if os.environ.get("STRUCTPRED_DATA") else None)
+    advice = "set STRUCTPRED_DATA to the folder of data sets; only tests and benchmarks on real data need it"
+    if folder is None:
+        return Finding("data folder", "missing", "STRUCTPRED_DATA is not set", advice, required=False)
+    if not folder.is_dir():
+        return Finding("data folder", "missing", f"{folder} is not a folder", advice, required=False)
+    sets = sum(1 for entry in folder.iterdir() if entry.is_dir())
+    return Finding("data folder", "ok", f"{folder} ({sets} entries)")
+
+
+def _run(code: str) -> str:
+    """Run code in a fresh Python of this environment; "" if it ended well, else the last line it said."""
+    command = [sys.executable, "-P", "-c", code]  # -P: a numpy.py in the working directory is not the user's numpy
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT, stdin=subprocess.DEVNULL, check=False)
+    except subprocess.TimeoutExpired:
+        return f"no answer within {TIMEOUT:.0f} s"
+    if done.returncode == 0:
+        return ""
+    if done.returncode < 0:
+        return f"the process was ended by signal {-done.returncode}"
+    return (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
