@@ -1,0 +1,131 @@
+"""What importing structpred loads, and in which surroundings it still works; each promise in a fresh process."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).resolve().parent.parent / "structpred"
+DEAR = ("numba", "cvxpy", "ortools", "sklearn", "matplotlib", "highspy", "safetensors")
+
+SOLVE_WITH_CVXPY = """
+import cvxpy as cp
+x = cp.Variable(3)
+problem = cp.Problem(cp.Maximize(x @ [3.0, 2.0, 1.0]), [x >= 0, cp.sum(x) <= 2, x[0] <= 1])
+for solver in (cp.HIGHS, cp.CLARABEL):
+    problem.solve(solver=solver)
+    assert abs(problem.value - 5.0) < 1e-5, (solver, problem.value)
+"""
+SOLVE_WITH_ORTOOLS = """
+from ortools.linear_solver import pywraplp
+from ortools.math_opt.python import mathopt
+model = mathopt.Model()
+x = [model.add_variable(lb=0.0, ub=1.0) for _ in range(3)]
+model.add_linear_constraint(sum(x) <= 2.0)
+model.maximize(3 * x[0] + 2 * x[1] + x[2])
+assert abs(mathopt.solve(model, mathopt.SolverType.GLOP).objective_value() - 5.0) < 1e-6
+old = pywraplp.Solver.CreateSolver("GLOP")
+y = old.NumVar(0.0, 4.0, "y")
+old.Maximize(2 * y)
+assert old.Solve() == pywraplp.Solver.OPTIMAL and abs(old.Objective().Value() - 8.0) < 1e-6
+"""
+
+
+def fresh(code: str, env: dict[str, str] | None = None) -> str:
+    """What a new Python process prints when it runs `code`; fails the test with its errors if it ends badly."""
+    command = [sys.executable, "-P", "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, stdin=subprocess.DEVNULL, env=env, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_import_structpred_is_light() -> None:
+    """`import structpred` loads no compiler, solver, plotter or estimator library."""
+    loaded = fresh("import sys, structpred; print(*sys.modules)").split()
+    assert "structpred" in loaded
+    assert [name for name in DEAR if name in loaded] == []
+
+
+def test_no_module_loads_a_dear_library_unasked() -> None:
+    """Importing every module of the package but the compiled kernels loads none of them either, save sklearn by models."""
+    modules = sorted(
+        ".".join(("structpred", *path.relative_to(PACKAGE).with_suffix("").parts)).removesuffix(".__init__")
+        for path in PACKAGE.rglob("*.py")
+        if not path.name.endswith("_kernels.py") and path.name not in ("jit.py", "__main__.py")
+    )
+    code = f"import sys, importlib\nfor name in {modules!r}: importlib.import_module(name)\nprint(*sys.modules)"
+    loaded = fresh(code).split()
+    assert set(modules) <= set(loaded)
+    assert [name for name in DEAR if name in loaded and name != "sklearn"] == []
+
+
+def test_cvxpy_then_ortools_both_solve() -> None:
+    """cvxpy imported first, OR-Tools second, in one process: both solve (highspy 1.15 would break this)."""
+    fresh(SOLVE_WITH_CVXPY + SOLVE_WITH_ORTOOLS + SOLVE_WITH_CVXPY)
+
+
+def test_ortools_then_cvxpy_both_solve() -> None:
+    """OR-Tools imported first, cvxpy second, in one process: both solve, cvxpy with HiGHS too."""
+    fresh(SOLVE_WITH_ORTOOLS + SOLVE_WITH_CVXPY + SOLVE_WITH_ORTOOLS)
+
+
+@pytest.fixture
+def read_only_copy(tmp_path: Path) -> tuple[Path, dict[str, str]]:
+    """A copy of the package none of whose folders can take a cache, and an environment without a home folder.
+
+    A file stands where each __pycache__ would be made: that stops root too, whom permission bits do not.
+    """
+    copy = tmp_path / "site" / "structpred"
+    shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    for folder in [copy, *(path for path in copy.rglob("*") if path.is_dir())]:
+        (folder / "__pycache__").touch()
+    (tmp_path / "temp").mkdir()
+    dropped = {"NUMBA_CACHE_DIR", "HOME", "USERPROFILE"}
+    env = {name: value for name, value in os.environ.items() if name not in dropped}
+    nowhere = str(copy / "__pycache__" / "below_a_file")
+    return copy, {
+        **env,
+        "PYTHONPATH": str(copy.parent),
+        "XDG_CACHE_HOME": nowhere,
+        "LOCALAPPDATA": nowhere,
+        "TMPDIR": str(tmp_path / "temp"),
+    }
+
+
+KERNEL = "{source}\n@njit(cache=True, nogil=True)\ndef twice(x):\n    return x + x\n"
+CALL = (
+    "import logging; logging.basicConfig(level=logging.INFO); from structpred.core._probe_kernels import twice; print(twice(21))"
+)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the user's cache folder is not found through the environment")
+def test_kernels_compile_where_nothing_can_be_written(read_only_copy: tuple[Path, dict[str, str]]) -> None:
+    """Read-only and without a home, a kernel compiles and says so once; the second process takes it from a cache."""
+    copy, env = read_only_copy
+    (copy / "core" / "_probe_kernels.py").write_text(KERNEL.format(source="from structpred.core.jit import njit"))
+    errors = f"import sys; sys.stderr = sys.stdout; {CALL}"
+    first, second = fresh(errors, env), fresh(errors, env)
+    assert first.splitlines()[-1] == second.splitlines()[-1] == "42"
+    assert first.count("compiling kernels") == 1
+    assert "compiling kernels" not in second
+    assert any(Path(env["TMPDIR"]).rglob("*.nbi"))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the user's cache folder is not found through the environment")
+def test_numba_alone_would_fail_there(read_only_copy: tuple[Path, dict[str, str]]) -> None:
+    """The same kernel without our guard fails in the same surroundings: the test above tests something."""
+    copy, env = read_only_copy
+    (copy / "core" / "_probe_kernels.py").write_text(KERNEL.format(source="from numba import njit"))
+    with pytest.raises(AssertionError, match="no locator available"):
+        fresh(CALL, env)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the user's cache folder is not found through the environment")
+def test_every_kernel_file_is_guarded(read_only_copy: tuple[Path, dict[str, str]]) -> None:
+    """Each kernel file of the package loads in a read-only installation without a home, whichever is the first."""
+    copy, env = read_only_copy
+    for path in copy.rglob("_*_kernels.py"):
+        fresh(f"import {'.'.join(path.relative_to(copy.parent).with_suffix('').parts)}", env)

@@ -1,0 +1,112 @@
+"""What installing structpred asks of a machine: wheels only, Python 3.11 or newer, and make."""
+
+import os
+import shutil
+import subprocess
+import sys
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input"]
+NO_INDEX = ("Connection", "Temporary failure in name resolution", "Max retries", "timed out")
+
+
+def pip(*arguments: str, cwd: Path = ROOT) -> None:
+    """Run pip; skips the test where the package index cannot be reached, fails it for any other error."""
+    done = subprocess.run([*PIP, *arguments], capture_output=True, text=True, timeout=900, cwd=cwd, check=False)
+    if done.returncode and any(sign in done.stderr for sign in NO_INDEX):
+        pytest.skip("the package index cannot be reached")
+    assert done.returncode == 0, done.stderr
+
+
+def make(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run make as if by hand, also when make runs the tests (its own settings would be handed down)."""
+    env = {name: value for name, value in os.environ.items() if not name.startswith("MAKE") and name != "MFLAGS"}
+    return subprocess.run(["make", *arguments], capture_output=True, text=True, cwd=ROOT, timeout=60, env=env, check=False)
+
+
+def requirements() -> list[str]:
+    """What structpred needs to run with every extra that users install."""
+    extras = PROJECT["optional-dependencies"]
+    return [*PROJECT["dependencies"], *extras["solvers"], *extras["plot"]]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("python", ["3.11", "3.12", "3.13", "3.14"])
+def test_every_dependency_has_wheels(python: str, tmp_path: Path) -> None:
+    """On each supported Python the dependencies resolve to wheels alone: nobody has to compile anything."""
+    report = tmp_path / "report.json"
+    options = ["--dry-run", "--ignore-installed", "--only-binary", ":all:", "--python-version", python, "--target", str(tmp_path)]
+    pip("install", *options, "--report", str(report), *requirements())
+    assert report.stat().st_size > 0
+
+
+@pytest.mark.slow
+def test_the_wheel_is_pure_python_and_complete(tmp_path: Path) -> None:
+    """The wheel is for any platform, carries every module and the type marker, and nothing but the package."""
+    if shutil.which("git") is None:
+        pytest.skip("git is not installed")
+    tracked = subprocess.run(["git", "ls-files", "-z"], capture_output=True, text=True, cwd=ROOT, check=False)
+    if tracked.returncode:
+        pytest.skip("needs a git checkout")
+    pip("wheel", "--no-deps", "--quiet", "--wheel-dir", str(tmp_path), ".")
+    (wheel,) = tmp_path.glob("*.whl")
+    assert wheel.name.endswith("-py3-none-any.whl")
+    names = set(zipfile.ZipFile(wheel).namelist())
+    files = {name for name in names if ".dist-info/" not in name}
+    assert {name.split("/")[0] for name in files} == {"structpred"}
+    assert {name for name in tracked.stdout.split("\0") if name.startswith("structpred/") and (ROOT / name).exists()} <= files
+    assert not [name for name in files if "__pycache__" in name]
+
+
+def test_the_solver_pins_hold() -> None:
+    """highspy is capped below 1.15, which clashes with OR-Tools, and both solvers stay in the range tried together."""
+    pins = PROJECT["optional-dependencies"]["solvers"]
+    assert "highspy>=1.14,<1.15" in pins
+    assert "cvxpy>=1.9.3,<2" in pins
+    assert "ortools>=9.15.6755,<9.16" in pins
+
+
+def test_the_solvers_are_no_runtime_dependency() -> None:
+    """structpred itself asks for neither solver: chains and their trainers work without them."""
+    assert not [one for one in PROJECT["dependencies"] if one.startswith(("ortools", "cvxpy", "highspy"))]
+
+
+def test_the_folders_people_extend_stand_at_the_top() -> None:
+    """`oracles` and `models` at the top of the project are relative links into the package."""
+    for name in ("oracles", "models"):
+        link = ROOT / name
+        assert link.is_symlink()
+        assert link.readlink() == Path("structpred") / name
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
+@pytest.mark.parametrize(
+    ("setting", "said"),
+    [
+        ("CANDIDATES=no-such-python", "structpred needs Python 3.11 or newer"),
+        ("PYTHON=no-such-python", "no-such-python cannot be used"),
+    ],
+)
+def test_make_says_when_there_is_no_python(setting: str, said: str, tmp_path: Path) -> None:
+    """Without a usable Python `make install` fails with a sentence that says what is needed, and leaves nothing behind."""
+    done = make("install", setting, f"VENV={tmp_path / 'venv'}")
+    assert done.returncode != 0
+    assert said in done.stderr
+    assert not (tmp_path / "venv").exists()
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
+def test_make_installs_once(tmp_path: Path) -> None:
+    """`make install` has nothing to do when the stamp is newer than pyproject.toml."""
+    stamp = tmp_path / "venv" / ".installed"
+    stamp.parent.mkdir()
+    stamp.touch()
+    done = make("-n", "install", f"VENV={stamp.parent}")
+    assert done.returncode == 0
+    assert "pip" not in done.stdout
