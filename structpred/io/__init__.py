@@ -1,0 +1,1 @@
+"""Readers and writers of data files, and feature templates; it knows nothing of learning."""

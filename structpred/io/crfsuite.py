@@ -1,0 +1,248 @@
+r"""CRFsuite's text format: a label, then attributes, parted by tabs; ``name:scale``; a blank line ends a sequence.
+
+Inside names ``\:`` stands for a colon and ``\\`` for a backslash. Nothing else is special: no comments, no quotes, and
+``@bos`` or ``__EOS__`` are names as any other.
+"""
+
+import itertools
+import re
+from array import array
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from structpred.core.sequences import PackedSequences
+from structpred.core.tokens import coalesced
+from structpred.errors import DataError
+from structpred.io.text import PathLike, quoted, read_text, source_name
+
+_NUMBER = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
+_FLOAT32_MAX = float(np.finfo(np.float32).max)
+_ESCAPED = re.compile(r"\\([:\\])")
+
+# The text is worked through in pieces, so that the strings of one piece can be freed before the next.
+_PIECE = 1 << 22
+_MAX_SEEN = 1 << 20
+
+
+@dataclass(frozen=True, eq=False)
+class AttributeCorpus:
+    """Labelled sequences of items with named, weighted attributes, integer-coded.
+
+    labels: one list of strings a sequence. attributes: the distinct attribute names in order of appearance.
+    indptr: int64 (n_tokens + 1), codes: int32 (nnz) into attributes, values: float32 (nnz). offsets: int64
+    (n_sequences + 1). lines: int64 (n_tokens), 1-based. name: the source, for messages.
+    """
+
+    labels: list[list[str]]
+    attributes: list[str]
+    indptr: npt.NDArray[np.int64]
+    codes: npt.NDArray[np.int32]
+    values: npt.NDArray[np.float32]
+    offsets: npt.NDArray[np.int64]
+    lines: npt.NDArray[np.int64]
+    name: str
+
+    def __len__(self) -> int:
+        """The number of sequences."""
+        return len(self.offsets) - 1
+
+    @property
+    def n_tokens(self) -> int:
+        """The number of items of all sequences together."""
+        return len(self.lines)
+
+    @property
+    def lengths(self) -> npt.NDArray[np.int64]:
+        """The number of items of each sequence."""
+        return np.diff(self.offsets)
+
+    def where(self, token: int) -> str:
+        """The file and line of item number ``token``, for messages."""
+        return f"{self.name}:{self.lines[token]}"
+
+    def packed(self, names: list[str] | None = None) -> PackedSequences:
+        """The corpus as packed features; names gives the feature of each id (those of a trained model, say).
+
+        Without names the ids are those of ``attributes``. Attributes that are not among the names are left out. An
+        attribute that stands twice at one item counts with the sum of its values, as in CRFsuite.
+        """
+        ids = self.codes
+        if names is not None:
+            index = dict(zip(names, range(len(names)), strict=True))
+            table = np.fromiter((index.get(name, -1) for name in self.attributes), np.int32, len(self.attributes))
+            ids = table[self.codes]
+        indptr, ids, values = coalesced(np.diff(self.indptr), ids, self.values)
+        return PackedSequences(indptr, ids, values, self.offsets, len(self.attributes if names is None else names))
+
+
+def read_crfsuite(path: PathLike) -> AttributeCorpus:
+    """Read a file in CRFsuite's text format (training and tagging files alike: the first field is always a label).
+
+    An attribute without a scale has the value 1. Empty fields (a trailing tab) are ignored. Raises DataError with
+    file and line: an empty label, an empty attribute name, a scale that is not a finite number, no item at all, and
+    what `read_text` raises.
+    """
+    return _parse(read_text(path), source_name(path))
+
+
+def format_crfsuite(corpus: AttributeCorpus) -> str:
+    """The corpus in CRFsuite's text format; `read_crfsuite` gives the same labels, attributes and values back.
+
+    Raises DataError for a name or label that the format cannot hold (empty, or with a tab or a line break).
+    """
+    names = [_escaped(name, "attribute") for name in corpus.attributes]
+    fields = list(map(names.__getitem__, corpus.codes.tolist()))
+    for k in np.flatnonzero(corpus.values != 1).tolist():
+        fields[k] = f"{fields[k]}:{corpus.values[k]!s}"
+    bounds = corpus.indptr.tolist()
+    escaped = {label: _escaped(label, "label") for label in set(itertools.chain.from_iterable(corpus.labels))}
+    out: list[str] = []
+    token = 0
+    for labels in corpus.labels:
+        for label in labels:
+            out.append("\t".join((escaped[label], *fields[bounds[token] : bounds[token + 1]])))
+            token += 1
+        out.append("")
+    return "\n".join(out) + "\n" if out else ""
+
+
+def _escaped(name: str, kind: str) -> str:
+    if not name.strip() or any(c in name for c in "\t\n\r"):
+        raise DataError(f"the {kind} {name!r} cannot stand in CRFsuite's format: it is empty or holds a tab or a line break")
+    return name.replace("\\", "\\\\").replace(":", "\\:")
+
+
+class _Labels(dict[str, str]):
+    """A label as written -> the label; one string object for each."""
+
+    def __missing__(self, field: str) -> str:
+        if not field.strip():
+            raise ValueError("expected a label in front of the first tab, got none")
+        label = self[field] = _ESCAPED.sub(r"\1", field)
+        return label
+
+
+class _Fields(dict[str, int]):
+    """An attribute field as written -> its slot in ``ids`` and ``weights``; each distinct field is taken apart once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: dict[str, int] = {}
+        self.forget()
+
+    def forget(self) -> None:
+        """Empty the table of fields, not the names: with real-valued scales nearly every field is new."""
+        self.clear()
+        self.ids = array("i")
+        self.weights = array("f")
+
+    def __missing__(self, field: str) -> int:
+        name, scale = _attribute(field)
+        slot = self[field] = len(self.ids)
+        self.ids.append(self.names.setdefault(name, len(self.names)) if field else -1)
+        self.weights.append(scale)
+        return slot
+
+
+def _attribute(field: str) -> tuple[str, float]:
+    """The name and value of a field; ValueError says what is wrong with it."""
+    if "\\" in field:
+        colon = next((m.start() for m in re.finditer(r"\\.|:", field) if m.group() == ":"), len(field))
+        name, separator, scale = _ESCAPED.sub(r"\1", field[:colon]), field[colon : colon + 1], field[colon + 1 :]
+    else:
+        name, separator, scale = field.partition(":")
+    if not separator:
+        return name, 1.0
+    if not name:
+        raise ValueError(f"expected an attribute name in front of the colon, got {quoted(field)}")
+    if not _NUMBER.fullmatch(scale) or abs(float(scale)) > _FLOAT32_MAX:
+        raise ValueError(
+            f"expected a finite number after the colon, got {quoted(scale)} in {quoted(field)}; "
+            r"a colon that belongs to the name is written \:"
+        )
+    return name, float(scale)
+
+
+@dataclass
+class _Piece:
+    """What one piece of the text gives."""
+
+    labels: list[str]
+    lengths: npt.NDArray[np.int64]
+    ids: npt.NDArray[np.int32]
+    values: npt.NDArray[np.float32]
+    lines: npt.NDArray[np.int64]
+
+
+def _parse(text: str, name: str) -> AttributeCorpus:
+    if "\r" in text:
+        text = f"{text}\n".replace("\r\n", "\n")
+    fields, labels = _Fields(), _Labels()
+    pieces = [_parse_piece(lines, number, name, fields, labels) for number, lines in _pieces(text)]
+    if not sum(len(piece.labels) for piece in pieces):
+        raise DataError(f"{name}: expected at least one sequence, got {'only blank lines' if text else 'an empty file'}")
+    lines = np.concatenate([piece.lines for piece in pieces])
+    breaks = np.flatnonzero(np.diff(lines) > 1) + 1
+    offsets = np.concatenate(([0], breaks, [len(lines)])).astype(np.int64)
+    flat = list(itertools.chain.from_iterable(piece.labels for piece in pieces))
+    nested = [flat[start:stop] for start, stop in itertools.pairwise(offsets.tolist())]
+    indptr = np.concatenate(([0], np.cumsum(np.concatenate([piece.lengths for piece in pieces])))).astype(np.int64)
+    codes = np.concatenate([piece.ids for piece in pieces])
+    values = np.concatenate([piece.values for piece in pieces])
+    return AttributeCorpus(nested, list(fields.names), indptr, codes, values, offsets, lines, name)
+
+
+def _pieces(text: str) -> Iterator[tuple[int, str]]:
+    """Pieces of whole lines, without their last line end, each with the number of its first line."""
+    start, number = 0, 1
+    while start < len(text):
+        stop = text.find("\n", start + _PIECE)
+        stop = len(text) if stop < 0 else stop
+        piece = text[start:stop]
+        yield number, piece
+        number += piece.count("\n") + 1
+        start = stop + 1
+
+
+def _parse_piece(piece: str, number: int, name: str, fields: _Fields, labels: _Labels) -> _Piece:
+    buffer = np.frombuffer(piece.encode(), np.uint8)
+    ends = np.append(np.flatnonzero(buffer == 10), len(buffer))
+    blank = np.diff(ends, prepend=-1) == 1
+    tabs = np.diff(np.searchsorted(np.flatnonzero(buffer == 9), ends), prepend=0)
+    firsts = np.cumsum(tabs + 1) - tabs - 1
+    entries = piece.replace("\n", "\t").split("\t")
+    is_attribute = np.ones(len(entries), np.bool_)
+    is_attribute[firsts] = False
+    if len(fields) > _MAX_SEEN:
+        fields.forget()
+    try:
+        here = [labels[entries[k]] for k in firsts[~blank].tolist()]
+        chosen = itertools.compress(entries, is_attribute.tobytes())
+        slots = np.fromiter(map(fields.__getitem__, chosen), np.intp, int(tabs.sum()))
+    except ValueError:
+        raise _first_error(piece, number, name) from None
+    ids = np.frombuffer(fields.ids, np.int32)[slots] if len(slots) else np.empty(0, np.int32)
+    values = np.frombuffer(fields.weights, np.float32)[slots] if len(slots) else np.empty(0, np.float32)
+    lengths = tabs[~blank]
+    if "" in fields:
+        rows = np.repeat(np.arange(len(lengths)), lengths)
+        lengths = np.bincount(rows[ids >= 0], minlength=len(lengths))
+        ids, values = ids[ids >= 0], values[ids >= 0]
+    return _Piece(here, lengths, ids, values, np.flatnonzero(~blank) + number)
+
+
+def _first_error(piece: str, number: int, name: str) -> DataError:
+    """The slow way through a piece that is known to hold a bad line, to name it."""
+    for offset, line in enumerate(piece.split("\n")):
+        label, *rest = line.split("\t")
+        try:
+            if line:
+                _Labels()[label]
+            for field in rest:
+                _attribute(field)
+        except ValueError as error:
+            return DataError(f"{name}:{number + offset}: {error}")
+    return DataError(f"{name}:{number}: cannot be read")

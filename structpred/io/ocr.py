@@ -1,0 +1,170 @@
+"""The OCR letters file (Kassel; Taskar, Guestrin and Koller 2003): one letter of 16 x 8 pixels a line, in words."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from structpred.core.sequences import PackedSequences
+from structpred.errors import DataError
+from structpred.io.text import PathLike, quoted, read_text, source_name
+
+N_PIXELS = 128
+_COLUMNS = ("id", "letter", "next_id", "word_id", "position", "fold")
+_TAIL = 2 * N_PIXELS  # bytes of "\t0\t1..." at the end of every line
+
+
+@dataclass(frozen=True, eq=False)
+class OcrWords:
+    """Words of letter images.
+
+    pixels: uint8 (n_letters, 128), 0 or 1, 16 rows of 8. letters: one list of letters a word. offsets: int64
+    (n_words + 1), word i is the letters ``offsets[i]:offsets[i+1]``. folds: int64 (n_words). lines: int64 (n_letters),
+    1-based. name: the source, for messages.
+    """
+
+    pixels: npt.NDArray[np.uint8]
+    letters: list[list[str]]
+    offsets: npt.NDArray[np.int64]
+    folds: npt.NDArray[np.int64]
+    lines: npt.NDArray[np.int64]
+    name: str
+
+    def __len__(self) -> int:
+        """The number of words."""
+        return len(self.offsets) - 1
+
+    @property
+    def n_letters(self) -> int:
+        """The number of letters of all words together."""
+        return len(self.pixels)
+
+    @property
+    def lengths(self) -> npt.NDArray[np.int64]:
+        """The number of letters of each word."""
+        return np.diff(self.offsets)
+
+    def images(self) -> list[npt.NDArray[np.uint8]]:
+        """One array (length of the word, 128) a word; views of ``pixels``."""
+        return np.split(self.pixels, self.offsets[1:-1])
+
+    def packed(self) -> PackedSequences:
+        """The words as packed features: the pixels that are on, with the value 1; 128 features."""
+        rows, columns = np.nonzero(self.pixels)
+        indptr = np.concatenate(([0], np.cumsum(np.bincount(rows, minlength=self.n_letters))))
+        values = np.ones(len(columns), np.float32)
+        return PackedSequences(indptr, columns.astype(np.int32), values, self.offsets, N_PIXELS)
+
+    def select(self, words: npt.ArrayLike) -> "OcrWords":
+        """Some of the words, by number or by mask, in the order given: ``words.select(words.folds == 0)``."""
+        chosen = np.asarray(words)
+        chosen = np.flatnonzero(chosen) if chosen.dtype == np.bool_ else chosen.astype(np.int64)
+        lengths = self.lengths[chosen]
+        offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
+        rows = np.repeat(self.offsets[:-1][chosen] - offsets[:-1], lengths) + np.arange(offsets[-1])
+        letters = [self.letters[i] for i in chosen.tolist()]
+        return OcrWords(self.pixels[rows], letters, offsets, self.folds[chosen], self.lines[rows], self.name)
+
+
+def read_ocr(path: PathLike) -> OcrWords:
+    """Read a ``letter.data`` file: id, letter, next_id, word_id, position, fold and 128 pixels, parted by tabs.
+
+    Raises DataError with file and line: a wrong number of columns, a pixel that is not 0 or 1, something that is not
+    a number, a letter that is not one character, links that do not hold (next_id must be the id of the next line or -1
+    at the end of a word; position counts from 1; word_id and fold are those of the word), no letter at all.
+    """
+    return _parse(read_text(path), source_name(path))
+
+
+def _parse(text: str, name: str) -> OcrWords:
+    body = text.replace("\r\n", "\n").removesuffix("\r") if "\r" in text else text
+    rows = body.split("\n")
+    lines = np.array([i for i, row in enumerate(rows, 1) if row], np.int64)
+    if not len(lines):
+        raise DataError(f"{name}: expected at least one letter, got {'only blank lines' if text else 'an empty file'}")
+    kept = [row.removesuffix("\t") for row in rows if row]
+    heads = [row[:-_TAIL].split("\t") for row in kept]
+    tails = [row[-_TAIL:] for row in kept]
+    if not all(len(head) == len(_COLUMNS) for head in heads) or not all(len(tail) == _TAIL for tail in tails):
+        raise _first_error(kept, lines, name)
+    joined = "".join(tails)
+    raw = np.frombuffer(joined.encode("ascii", "replace"), np.uint8).reshape(len(kept), _TAIL)
+    pixels = raw[:, 1::2] - np.uint8(48)
+    if (raw[:, ::2] != 9).any() or (pixels > 1).any():
+        raise _first_error(kept, lines, name)
+    try:
+        table = np.array([[int(head[k]) for k in (0, 2, 3, 4, 5)] for head in heads], np.int64)
+    except (ValueError, OverflowError):
+        raise _first_error(kept, lines, name) from None
+    letters = [head[1] for head in heads]
+    if any(len(letter) != 1 or letter.isspace() for letter in letters):
+        raise _first_error(kept, lines, name)
+    offsets = _word_offsets(table, lines, name)
+    nested = [letters[start:stop] for start, stop in zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True)]
+    return OcrWords(np.ascontiguousarray(pixels), nested, offsets, table[offsets[:-1], 4], lines, name)
+
+
+def _word_offsets(table: npt.NDArray[np.int64], lines: npt.NDArray[np.int64], name: str) -> npt.NDArray[np.int64]:
+    """Where words begin, from the next_id column, once all links have been checked."""
+    ids, following, words, positions, folds = table.T
+    last = following == -1
+    ends = np.flatnonzero(last)
+    if not len(ends) or ends[-1] != len(ids) - 1:
+        raise DataError(
+            f"{name}:{lines[-1]}: expected next_id -1, because the file ends here, got {following[-1]}; is the file cut short?"
+        )
+    offsets = np.concatenate(([0], ends + 1)).astype(np.int64)
+    expected = np.arange(1, len(ids) + 1) - np.repeat(offsets[:-1], np.diff(offsets))
+    inner = ~last[:-1]
+    _check(inner & (following[:-1] != ids[1:]), following[:-1], "next_id", ids[1:], "the id of the next line", lines, name)
+    _check(positions != expected, positions, "position", expected, "counting from 1 in each word", lines, name)
+    for values, column in ((words, "word_id"), (folds, "fold")):
+        reason = "that of the line before, in the same word"
+        _check(inner & (values[:-1] != values[1:]), values[1:], column, values[:-1], reason, lines[1:], name)
+    return offsets
+
+
+def _check(
+    bad: npt.NDArray[np.bool_],
+    got: npt.NDArray[np.int64],
+    column: str,
+    expected: npt.NDArray[np.int64],
+    reason: str,
+    lines: npt.NDArray[np.int64],
+    name: str,
+) -> None:
+    if bad.any():
+        k = int(np.flatnonzero(bad)[0])
+        raise DataError(f"{name}:{lines[k]}: expected {column} {expected[k]} ({reason}), got {got[k]}")
+
+
+def _first_error(rows: list[str], lines: npt.NDArray[np.int64], name: str) -> DataError:
+    """The slow way through rows of which one is known to be bad, to name it."""
+    for line, row in zip(lines.tolist(), rows, strict=True):
+        problem = _problem(row.split("\t"))
+        if problem:
+            return DataError(f"{name}:{line}: {problem}")
+    return DataError(f"{name}: cannot be read")
+
+
+def _problem(fields: list[str]) -> str | None:
+    expected = len(_COLUMNS) + N_PIXELS
+    if len(fields) != expected:
+        return f"expected {expected} columns parted by tabs, got {len(fields)}: {quoted(' '.join(fields))}"
+    for column, field in zip(_COLUMNS, fields, strict=False):
+        if column == "letter":
+            if len(field) != 1 or field.isspace():
+                return f"expected one character as letter, got {quoted(field)}"
+        elif not _is_integer(field):
+            return f"expected a whole number as {column}, got {quoted(field)}"
+    for k, field in enumerate(fields[len(_COLUMNS) :]):
+        if field not in ("0", "1"):
+            return f"expected 0 or 1 as pixel {k}, got {quoted(field)}"
+    return None
+
+
+def _is_integer(field: str) -> bool:
+    try:
+        return -(2**63) <= int(field) < 2**63
+    except ValueError:
+        return False
