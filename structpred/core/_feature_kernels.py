@@ -1,8 +1,9 @@
-# mypy: allow-untyped-defs, allow-untyped-decorators
+# mypy: ignore-errors
 """Compiled scoring of feature rows. All sums are float64, whatever the weights' type."""
 
 import numpy as np
-from numba import njit
+
+from structpred.core.jit import njit
 
 
 @njit(cache=True, nogil=True)

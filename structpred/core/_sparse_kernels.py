@@ -1,7 +1,7 @@
-# mypy: allow-untyped-defs, allow-untyped-decorators
+# mypy: ignore-errors
 """Compiled helpers for sparse vectors: sorted, unique (index, value) pairs and additions into dense weights."""
 
-from numba import njit
+from structpred.core.jit import njit
 
 
 @njit(cache=True, nogil=True)

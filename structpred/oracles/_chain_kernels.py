@@ -1,4 +1,4 @@
-# mypy: allow-untyped-defs, allow-untyped-decorators
+# mypy: ignore-errors
 """Compiled Viterbi decoding: over given part scores, and fused with the scoring of sparse feature rows.
 
 Label axes are padded to `width`, a multiple of 8; the columns that fill it are computed and never read.
@@ -6,10 +6,10 @@ Ties go to the first label, at every step. Back-pointers are the only array that
 """
 
 import numpy as np
-from numba import njit
 
 from structpred.core._feature_kernels import emit_token, score_row
 from structpred.core._sparse_kernels import coalesce, dot
+from structpred.core.jit import njit
 
 
 @njit(cache=True, nogil=True)

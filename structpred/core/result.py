@@ -1,0 +1,56 @@
+"""What training gives back: weights, a certificate, the history, and why it stopped."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from structpred.core.weights import Vector
+
+#: One row of the history. Keys: passes, seconds, cpu_seconds, oracle_calls, primal, dual, gap, dev_score; None where not known.
+Record = dict[str, float | int | None]
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """Bounds on the training objective: dual <= optimum <= primal, where primal is the objective at the returned weights.
+
+    gap = primal - dual, or None where either is missing. `proven` is False where the oracle may have missed the
+    maximum: `primal` is then only an estimate from below, and the numbers prove nothing.
+    """
+
+    primal: float | None = None
+    dual: float | None = None
+    proven: bool = False
+
+    @property
+    def gap(self) -> float | None:
+        """primal - dual."""
+        return None if self.primal is None or self.dual is None else self.primal - self.dual
+
+    @property
+    def relative_gap(self) -> float | None:
+        """The gap as a share of the primal."""
+        return None if self.gap is None or self.primal is None else self.gap / max(abs(self.primal), 1e-300)
+
+    def __str__(self) -> str:
+        """One line; it says so when it is no proof."""
+        if self.primal is None:
+            return "no certificate (this trainer has no objective)"
+        line = f"primal {self.primal:.6g}"
+        if self.dual is not None:
+            line += f", dual {self.dual:.6g}, gap {self.gap:.3g} ({100 * (self.relative_gap or 0.0):.2g} % of the primal)"
+        return line if self.proven else f"{line}: an estimate, not a proof (the oracle is inexact)"
+
+
+@dataclass(frozen=True)
+class Result:
+    """The outcome of one training run.
+
+    stop_reason: "max_iter", "tol", "dev" (no better on held-out data), "callback", "no_updates" (a pass changed nothing)
+    or "interrupted". passes counts passes over the data, from the very start if the run was resumed.
+    """
+
+    weights: Vector
+    certificate: Certificate
+    history: Sequence[Record] = field(default_factory=list)
+    stop_reason: str = "max_iter"
+    passes: int = 0

@@ -1,0 +1,68 @@
+"""An arena of sparse vectors: n blocks of sorted (index, value) pairs in two flat arrays that grow as blocks do."""
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+
+class Arena(NamedTuple):
+    """Block i is idx[start[i] : start[i] + length[i]] with val; room[i] pairs are reserved for it. used: int64 [pairs taken]."""
+
+    idx: npt.NDArray[np.int64]
+    val: npt.NDArray[np.float64]
+    start: npt.NDArray[np.int64]
+    length: npt.NDArray[np.int64]
+    room: npt.NDArray[np.int64]
+    used: npt.NDArray[np.int64]
+
+    @staticmethod
+    def empty(n: int) -> "Arena":
+        """n empty blocks."""
+        start, length, room = np.zeros((3, n), np.int64)
+        return Arena(np.empty(0, np.int64), np.empty(0), start, length, room, np.zeros(1, np.int64))
+
+    def block(self, i: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+        """The pairs of block i, as views."""
+        a = self.start[i]
+        b = a + self.length[i]
+        return self.idx[a:b], self.val[a:b]
+
+    def store(self, i: int, idx: npt.NDArray[np.int64], val: npt.NDArray[np.float64]) -> "Arena":
+        """Replace block i; returns the arena to use from now on (another one only when the arrays had to grow)."""
+        n = len(idx)
+        arena = self if n <= self.room[i] else self._with_room(i, n)
+        a = arena.start[i]
+        arena.idx[a : a + n] = idx
+        arena.val[a : a + n] = val
+        arena.length[i] = n
+        return arena
+
+    def _with_room(self, i: int, n: int) -> "Arena":
+        room = n + n // 4 + 4
+        arena = self
+        if self.used[0] + room > len(self.idx):
+            arena = self._packed(extra=room)
+        arena.start[i] = arena.used[0]
+        arena.room[i] = room
+        arena.length[i] = 0
+        arena.used[0] += room
+        return arena
+
+    def _packed(self, extra: int) -> "Arena":
+        """A copy without the holes that moved blocks left, a quarter larger than what is in use."""
+        live = int(self.room.sum())
+        size = live + live // 4 + extra
+        start = np.concatenate(([0], np.cumsum(self.room)[:-1])).astype(np.int64)
+        idx, val = np.empty(size, np.int64), np.empty(size)
+        for i in np.flatnonzero(self.length):
+            a, b, n = start[i], self.start[i], self.length[i]
+            idx[a : a + n] = self.idx[b : b + n]
+            val[a : a + n] = self.val[b : b + n]
+        return Arena(idx, val, start, self.length.copy(), self.room.copy(), np.array([live]))
+
+    def add_all_into(self, out: npt.NDArray[np.float64]) -> None:
+        """out += the sum of all blocks."""
+        from structpred.trainers._bcfw_kernels import add_blocks
+
+        add_blocks(out, self.idx, self.val, self.start, self.length)

@@ -1,0 +1,164 @@
+"""Block-coordinate Frank-Wolfe on the dual (Lacoste-Julien, Jaggi, Schmidt & Pletscher 2013, algorithms 3 and 4).
+
+The dual of  min_w lam/2 |w|^2 + sum_i p_i H_i(w),  with H_i a maximum of linear pieces offset_y - <w, psi_i(y)>, is
+
+    max  sum_i l_i - lam/2 |w|^2,   w = sum_i w_i,   w_i = p_i/lam sum_y alpha_iy psi_i(y),   l_i = p_i sum_y alpha_iy offset_y
+
+with alpha_i in the simplex of the outputs of instance i. One step moves one block towards the corner that the oracle finds.
+Blocks are kept as sparse float64 vectors (features), so that the same lines serve every task; w itself may be float32.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from structpred.core.task import Step
+from structpred.core.weights import Vector, Weights
+from structpred.errors import ParameterError
+from structpred.trainers.arena import Arena
+from structpred.trainers.problem import Problem, squared_norm
+
+Floats = npt.NDArray[np.float64]
+
+
+class BCFWState(NamedTuple):
+    """weights: w = v and its average. blocks: the w_i. offsets: the l_i. gaps: the last gap seen in each block (inf: never).
+
+    steps: int64 [steps so far]. cache: the last outputs of each block (psi), cache_offsets and cache_next: their
+    offsets (NaN: empty slot) and where the next one goes. All are empty if no outputs are cached.
+    """
+
+    weights: Weights
+    blocks: Arena
+    offsets: Floats
+    gaps: Floats
+    steps: npt.NDArray[np.int64]
+    cache: Arena
+    cache_offsets: Floats
+    cache_next: npt.NDArray[np.int64]
+
+
+class BCFW:
+    """The default trainer: exact line search, a certified gap, a weighted average (section 4, "averaging", k-weighted).
+
+    gap_sampling: visit blocks in proportion to their last gap (Osokin et al. 2016), with a uniform pass every fifth.
+    cached_passes: after each pass with the oracle, this many passes that only choose among the last `cache_size` outputs
+    of each block (Shah, Kolmogorov & Lampert 2015). It pays where the oracle is much dearer than scoring a few
+    outputs. There is no rule that switches it on by the clock: results would then depend on the machine's load.
+    """
+
+    requires: tuple[str | tuple[str, ...], ...] = ("argmax",)
+
+    def __init__(
+        self, *, averaged: bool = True, gap_sampling: bool = False, cached_passes: int = 0, cache_size: int = 10
+    ) -> None:
+        if cached_passes < 0 or cache_size < 1:
+            raise ParameterError(f"cached_passes must be >= 0 and cache_size >= 1, got {cached_passes} and {cache_size}")
+        self.averaged, self.gap_sampling = averaged, gap_sampling
+        self.cached_passes, self.cache_size = cached_passes, cache_size
+
+    def init_state(self, problem: Problem) -> BCFWState:
+        """Line 1: w = w_i = 0, l_i = 0; every alpha_i is at the truth."""
+        if not problem.surrogate.piecewise_linear:
+            raise ParameterError(
+                f"BCFW needs a surrogate that is a maximum of linear functions; {type(problem.surrogate).__name__} is not"
+            )
+        n = len(problem.task)
+        slots = n * self.cache_size if self.cached_passes else 0
+        return BCFWState(
+            Weights.zeros(problem.task.dim, problem.task.dtype, averaged=self.averaged),
+            Arena.empty(n),
+            np.zeros(n),
+            np.full(n, np.inf),
+            np.zeros(1, np.int64),
+            Arena.empty(slots),
+            np.full(slots, np.nan),
+            np.zeros(n if slots else 0, np.int64),
+        )
+
+    def order(self, problem: Problem, state: BCFWState, rng: np.random.Generator, n_pass: int) -> npt.NDArray[np.int64]:
+        """Line 3: a permutation, or n draws in proportion to the gaps; then cached passes, item -1 - i standing for block i."""
+        n = len(problem.task)
+        known = bool(np.isfinite(state.gaps).all() and state.gaps.sum() > 0)
+        if self.gap_sampling and known and n_pass % 5:
+            exact = rng.choice(n, size=n, p=state.gaps / state.gaps.sum())
+        else:
+            exact = rng.permutation(n)
+        return np.concatenate([exact, *(-1 - rng.permutation(n) for _ in range(self.cached_passes))]).astype(np.int64)
+
+    def update(self, problem: Problem, state: BCFWState, item: int) -> tuple[BCFWState, bool]:
+        """Lines 4-8 for one block."""
+        if item < 0:
+            return self._cached_update(problem, state, -1 - item)
+        step = problem.surrogate.term(problem.task, state.weights.v, item)  # line 4
+        offset = problem.surrogate.offset(step)
+        state, gap, changed = self._move(problem, state, item, step, offset)
+        # the safe gap: what a better output than the one found could still add
+        state.gaps[item] = max(gap, 0.0) + float(problem.p[item]) * max(step.bound - step.violation, 0.0)
+        if self.cached_passes:
+            state = self._remember(state, item, step, offset)
+        return state, changed
+
+    def _move(self, problem: Problem, state: BCFWState, i: int, step: Step, offset: float) -> tuple[BCFWState, float, bool]:
+        """Lines 5-8: the corner w_s = p_i psi / lam, l_s = p_i offset; the line search; the updates."""
+        from structpred.trainers._bcfw_kernels import frank_wolfe_step
+
+        weights, share = state.weights, float(problem.p[i])
+        w_idx, w_val = state.blocks.block(i)
+        psi = step.difference
+        size = len(w_idx) + len(psi.indices)
+        idx, new, corner = np.empty(size, np.int64), np.empty(size), np.empty(size)
+        l_i, l_s, a = float(state.offsets[i]), share * offset, float(weights.scalars[1])
+        gap, gamma, n = frank_wolfe_step(
+            weights.v, weights.u, a, w_idx, w_val, psi.indices, psi.values, share / problem.lam, l_i, l_s, problem.lam,
+            idx, new, corner,
+        )  # fmt: skip
+        if gamma > 0.0:
+            state.offsets[i] = (1.0 - gamma) * l_i + gamma * l_s
+            blocks = state.blocks.store(i, idx[:n], new[:n])
+            if blocks is not state.blocks:
+                state = state._replace(blocks=blocks)
+        state.steps[0] += 1
+        if self.averaged:
+            weights.include(float(state.steps[0]))
+        return state, gap, gamma > 0.0
+
+    def _remember(self, state: BCFWState, i: int, step: Step, offset: float) -> BCFWState:
+        slot = i * self.cache_size + int(state.cache_next[i])
+        state.cache_next[i] = (state.cache_next[i] + 1) % self.cache_size
+        state.cache_offsets[slot] = offset
+        cache = state.cache.store(slot, step.difference.indices.copy(), step.difference.values.copy())
+        return state if cache is state.cache else state._replace(cache=cache)
+
+    def _cached_update(self, problem: Problem, state: BCFWState, i: int) -> tuple[BCFWState, bool]:
+        """A step towards the best of the cached outputs of block i: no call of the oracle, no claim on the gap."""
+        from structpred.core.sparse import SparseVector, sparse_dot
+
+        best, best_slot, best_psi = -np.inf, -1, SparseVector(np.empty(0, np.int64), np.empty(0))
+        for slot in range(i * self.cache_size, (i + 1) * self.cache_size):
+            if not np.isnan(state.cache_offsets[slot]):
+                psi = SparseVector(*state.cache.block(slot))
+                value = float(state.cache_offsets[slot]) - sparse_dot(state.weights.v, psi)
+                if value > best:
+                    best, best_slot, best_psi = value, slot, psi
+        if best_slot < 0:
+            return state, False
+        offset = float(state.cache_offsets[best_slot])
+        state, _, changed = self._move(problem, state, i, Step(best_psi, 0.0, best, best), offset)
+        return state, changed
+
+    def weights(self, problem: Problem, state: BCFWState) -> Vector:
+        """The k-weighted average of the iterates, or the last one."""
+        return state.weights.average() if self.averaged else state.weights.current()
+
+    def objective(self, problem: Problem, state: BCFWState) -> tuple[float, float]:
+        """Primal at the weights to return, and the dual value, from the blocks in float64 (w may have rounded)."""
+        total = np.zeros(problem.task.dim)
+        state.blocks.add_all_into(total)
+        dual = float(state.offsets.sum()) - 0.5 * problem.lam * squared_norm(total)
+        return problem.primal(self.weights(problem, state)), dual
+
+    def gap_estimate(self, problem: Problem, state: BCFWState) -> float:
+        """The sum of the last gap seen in each block; stale, so only a guess."""
+        return float(state.gaps.sum())

@@ -1,0 +1,222 @@
+"""The one loop that all trainers run in: progress, history, early stopping, callbacks, checkpoints, Ctrl-C."""
+
+import hashlib
+import logging
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from structpred.core.result import Certificate, Record, Result
+from structpred.core.weights import Vector
+from structpred.errors import NoUpdateWarning, ParameterError
+from structpred.trainers.checkpoints import Progress, load_checkpoint, save_checkpoint
+from structpred.trainers.interrupts import Interrupts
+from structpred.trainers.problem import Problem, Trainer, flatten, rebuild
+from structpred.trainers.progress import ProgressLine
+
+log = logging.getLogger("structpred.trainers")
+
+Callback = Callable[[Record], bool | None]
+
+
+@dataclass(frozen=True)
+class RunSettings:
+    """How long to train, and what to do on the way.
+
+    max_iter: passes over the data. tol: stop when gap <= tol * primal (0: never). check_every: passes between
+    computations of the objective (also after the last pass, and earlier if the estimated gap is below tol). seed: of
+    the order of visits. dev: a score of weights on held-out data, larger is better, called after every pass; the best
+    weights are returned. patience: stop after so many passes without a better score. callbacks: called with each
+    row of the history; True stops. checkpoint: a file to write every `checkpoint_seconds`, at the end, and when
+    interrupted. resume: go on from that file if it is there.
+    """
+
+    max_iter: int = 10
+    tol: float = 0.0
+    check_every: int = 10
+    seed: int = 0
+    dev: Callable[[Vector], float] | None = None
+    patience: int | None = None
+    callbacks: Sequence[Callback] = field(default_factory=tuple)
+    checkpoint: Path | None = None
+    checkpoint_seconds: float = 60.0
+    resume: bool = False
+
+    def __post_init__(self) -> None:
+        for name, least in (("max_iter", 1), ("check_every", 1), ("tol", 0), ("checkpoint_seconds", 0)):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not value >= least:
+                raise ParameterError(f"{name} must be a number >= {least}, got {value!r}")
+        if self.resume and self.checkpoint is None:
+            raise ParameterError("resume needs the checkpoint file to go on from: give checkpoint=...")
+
+
+def train(problem: Problem, trainer: Trainer, settings: RunSettings | None = None) -> Result:
+    """Run `trainer` on `problem`. Raises MissingCapabilityError before any work if the task cannot do what it needs."""
+    settings = settings or RunSettings()
+    problem.task.require(trainer.requires, f"trainer {type(trainer).__name__}")
+    problem.task.require(problem.surrogate.requires, f"surrogate {type(problem.surrogate).__name__}")
+    with Interrupts() as interrupts:
+        return _Run(problem, trainer, settings, interrupts).go()
+
+
+class _Run:
+    """One run of the loop. All that must survive an interruption is in `snapshot`."""
+
+    def __init__(self, problem: Problem, trainer: Trainer, settings: RunSettings, interrupts: Interrupts) -> None:
+        self.problem, self.trainer, self.settings, self.interrupts = problem, trainer, settings, interrupts
+        self.rng = np.random.Generator(np.random.PCG64(settings.seed))
+        self.state: Any = trainer.init_state(problem)
+        self.order = np.empty(0, np.int64)
+        self.passes = self.position = self.oracle_calls = self.stale = 0
+        self.changed = False
+        self.best_dev: float | None = None
+        self.best_weights: Vector | None = None
+        self.history: list[Record] = []
+        self.seconds = self.cpu_seconds = 0.0
+        self.fingerprint = self._fingerprint() if settings.checkpoint else ""
+        if settings.resume and settings.checkpoint is not None:
+            self._restore(load_checkpoint(settings.checkpoint, self.fingerprint))
+        self.clock, self.cpu_clock = time.perf_counter() - self.seconds, time.process_time() - self.cpu_seconds
+        self.saved = time.perf_counter()
+        self.line = ProgressLine(type(trainer).__name__, settings.max_iter)
+
+    def go(self) -> Result:
+        """Passes until something says stop."""
+        reason = None
+        with self.line:
+            while reason is None:
+                reason = "max_iter" if self.passes >= self.settings.max_iter else self._pass()
+        if reason == "interrupted":
+            log.warning("interrupted by %s after %d passes", getattr(self.interrupts.raised, "name", "?"), self.passes)
+        elif not self.history or self.history[-1]["passes"] != self.passes or self.history[-1]["primal"] is None:
+            self._record(check=True, replace=True)
+        if self.settings.checkpoint is not None:
+            save_checkpoint(self.settings.checkpoint, self._snapshot())
+        return self._result(reason)
+
+    def _pass(self) -> str | None:
+        """Go on with the present pass, or start the next; the reason to stop after it, if any."""
+        if self.position == 0:
+            self.order = self.trainer.order(self.problem, self.state, self.rng, self.passes)
+            self.changed = False
+        for item in self.order[self.position :].tolist():
+            self.state, changed = self.trainer.update(self.problem, self.state, item)
+            self.changed |= changed
+            self.position += 1
+            self.oracle_calls += item >= 0
+            if self.interrupts.raised is not None:
+                return "interrupted"
+            if self.position & 63 == 0 or self.position == len(self.order):
+                self._tick()
+        self.passes, self.position = self.passes + 1, 0
+        return self._after_pass()
+
+    def _tick(self) -> None:
+        now = time.perf_counter()
+        self.line.update(self.passes, self.position / max(len(self.order), 1), self.history)
+        if self.settings.checkpoint is not None and now - self.saved >= self.settings.checkpoint_seconds:
+            save_checkpoint(self.settings.checkpoint, self._snapshot())
+            self.saved = time.perf_counter()
+
+    def _after_pass(self) -> str | None:
+        settings = self.settings
+        if not self.changed and self.passes == 1:
+            warnings.warn(_NO_UPDATE, NoUpdateWarning, stacklevel=5)
+        estimate = self.trainer.gap_estimate(self.problem, self.state)
+        last = self.history[-1] if self.history else None
+        scale = abs(last["primal"]) if last and last["primal"] is not None else 0.0
+        near = settings.tol > 0 and estimate is not None and estimate <= settings.tol * scale
+        row = self._record(check=self.passes % settings.check_every == 0 or near or self.passes == settings.max_iter)
+        if any([callback(dict(row)) for callback in settings.callbacks]):  # a list: every callback is called
+            return "callback"
+        if settings.patience is not None and self.stale >= settings.patience:
+            return "dev"
+        gap, primal = row["gap"], row["primal"]
+        if settings.tol > 0 and gap is not None and primal is not None and gap <= settings.tol * abs(primal):
+            return "tol"
+        return None
+
+    def _record(self, check: bool, replace: bool = False) -> Record:
+        """Append a row to the history; with the objective and the dual value if `check`."""
+        score = None
+        if self.settings.dev is not None and not replace:
+            score = self._try_on_dev()
+        elif replace and self.history and self.history[-1]["passes"] == self.passes:
+            score = self.history.pop()["dev_score"]
+        primal, dual = self.trainer.objective(self.problem, self.state) if check else (None, None)
+        self.seconds, self.cpu_seconds = time.perf_counter() - self.clock, time.process_time() - self.cpu_clock
+        row: Record = {
+            "passes": self.passes,
+            "seconds": self.seconds,
+            "cpu_seconds": self.cpu_seconds,
+            "oracle_calls": self.oracle_calls,
+            "primal": primal,
+            "dual": dual,
+            "gap": None if primal is None or dual is None else primal - dual,
+            "dev_score": score,
+        }
+        self.history.append(row)
+        log.info("pass %(passes)d: primal %(primal)s dual %(dual)s dev %(dev_score)s", row)
+        return row
+
+    def _try_on_dev(self) -> float:
+        assert self.settings.dev is not None
+        weights = self.trainer.weights(self.problem, self.state)
+        score = float(self.settings.dev(weights))
+        if self.best_dev is None or score > self.best_dev:
+            self.best_dev, self.best_weights, self.stale = score, weights, 0
+        else:
+            self.stale += 1
+        return score
+
+    def _result(self, reason: str) -> Result:
+        duals = [row["dual"] for row in self.history if row["dual"] is not None]
+        dual = max(duals) if duals else None
+        weights = self.trainer.weights(self.problem, self.state)
+        primal = self.history[-1]["primal"] if self.history else None
+        if self.best_weights is not None and not np.array_equal(self.best_weights, weights):
+            weights = self.best_weights
+            primal = None if primal is None else self.problem.primal(weights)
+        if reason == "interrupted":  # mid-pass: the last row is about other weights
+            primal = None if primal is None else self.problem.primal(weights)
+        certificate = Certificate(primal, dual, proven=self.problem.task.certified and primal is not None)
+        return Result(weights, certificate, self.history, reason, self.passes)
+
+    def _fingerprint(self) -> str:
+        """Of all that decides the course of the run, except how long it is."""
+        from structpred import __version__
+
+        settings = {
+            **vars(self.trainer),
+            "trainer": type(self.trainer).__name__,
+            "seed": self.settings.seed,
+            "lam": self.problem.lam,
+        }
+        surrogate = {**vars(self.problem.surrogate), "surrogate": type(self.problem.surrogate).__name__}
+        text = repr((sorted(settings.items()), sorted(surrogate.items(), key=str), __version__, self.problem.task.fingerprint()))
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def _snapshot(self) -> Progress:
+        self.seconds, self.cpu_seconds = time.perf_counter() - self.clock, time.process_time() - self.cpu_clock
+        names = ("order", "passes", "position", "changed", "oracle_calls", "seconds", "cpu_seconds", "best_dev", "best_weights")
+        rest = {name: getattr(self, name) for name in (*names, "stale", "history", "fingerprint")}
+        return Progress(arrays=flatten(self.state), rng=dict(self.rng.bit_generator.state), **rest)
+
+    def _restore(self, saved: Progress) -> None:
+        self.state = rebuild(self.state, saved.arrays)
+        self.rng.bit_generator.state = saved.rng
+        for name, value in vars(saved).items():
+            if name not in ("arrays", "rng"):
+                setattr(self, name, value)
+
+
+_NO_UPDATE = (
+    "the first pass over the data changed nothing. Either every prediction was right from the start, or the oracle always "
+    "returns the truth, or features or losses are all zero. Run check_oracle on the oracle and look at the features."
+)

@@ -1,0 +1,127 @@
+"""The problem all trainers solve: min_w  lam/2 |w|^2 + sum_i p_i H_i(w), with H_i from a surrogate and sum p_i = 1."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from structpred.core.task import Step, TaskLike
+from structpred.core.weights import Vector
+from structpred.errors import ParameterError
+
+
+class Surrogate(Protocol):
+    """A convex function H_i of w for each instance, by its largest linear piece (or its tangent) at w."""
+
+    requires: tuple[str | tuple[str, ...], ...]
+    piecewise_linear: bool
+
+    def term(self, task: TaskLike, w: Vector, i: int, scale: float = 1.0) -> Step:
+        """The slope (-difference), value (violation) and upper bound of H_i at scale * w."""
+        ...
+
+    def offset(self, step: Step) -> float:
+        """The constant of that piece: its value at w = 0."""
+        ...
+
+    def values(self, task: TaskLike, w: Vector) -> npt.NDArray[np.float64]:
+        """Upper bounds of H_i(w), all i."""
+        ...
+
+
+@dataclass(frozen=True)
+class Problem:
+    """task: the training set. surrogate: what H_i is. lam: the strength of the regulariser, > 0.
+
+    p_i = sample_weight_i / (their sum): 1/n without weights.
+    """
+
+    task: TaskLike
+    surrogate: Surrogate
+    lam: float
+
+    def __post_init__(self) -> None:
+        if not (np.isfinite(self.lam) and self.lam > 0):
+            raise ParameterError(f"lam must be positive and finite, got {self.lam} (lam = 1 / (C * n))")
+
+    @cached_property
+    def p(self) -> npt.NDArray[np.float64]:
+        """The share of each instance in the objective."""
+        p: npt.NDArray[np.float64] = self.task.sample_weight / self.task.sample_weight.sum()
+        return p
+
+    @cached_property
+    def _shares(self) -> npt.NDArray[np.float64]:
+        weights = self.task.sample_weight
+        shares: npt.NDArray[np.float64] = weights * (len(weights) / weights.sum())
+        return shares
+
+    def share(self, i: int) -> float:
+        """n * p_i: how much more than the average instance i counts; exactly 1 without weights."""
+        return float(self._shares[i])
+
+    def primal(self, w: Vector) -> float:
+        """The objective at w, exactly (in float64) if the oracle is exact; an upper bound if it gives bounds."""
+        hinge = np.maximum(self.surrogate.values(self.task, w), 0.0)  # rounding may leave -1e-17
+        return 0.5 * self.lam * squared_norm(w) + float(self.p @ hinge)
+
+
+class Trainer(Protocol):
+    """What the shared loop asks of a learning algorithm. Settings are its attributes; all that changes is in the state.
+
+    A state is a NamedTuple of arrays (nested ones allowed), changed in place or replaced by `update`.
+    """
+
+    requires: tuple[str | tuple[str, ...], ...]
+
+    def init_state(self, problem: Problem) -> Any:
+        """The state before the first step."""
+        ...
+
+    def order(self, problem: Problem, state: Any, rng: np.random.Generator, n_pass: int) -> npt.NDArray[np.int64]:
+        """The items that pass number n_pass (from 0) visits, in order."""
+        ...
+
+    def update(self, problem: Problem, state: Any, item: int) -> tuple[Any, bool]:
+        """One step: (state, whether the weights changed)."""
+        ...
+
+    def weights(self, problem: Problem, state: Any) -> Vector:
+        """The weights to return."""
+        ...
+
+    def objective(self, problem: Problem, state: Any) -> tuple[float | None, float | None]:
+        """(primal at the weights to return, dual) at the end of a pass; None where the algorithm has none."""
+        ...
+
+    def gap_estimate(self, problem: Problem, state: Any) -> float | None:
+        """A cheap guess of the gap, to decide when computing it is worthwhile; None if there is none."""
+        ...
+
+
+def flatten(state: Any, prefix: str = "") -> dict[str, npt.NDArray[Any]]:
+    """A NamedTuple of arrays, nested ones included, as {"outer.inner": array}."""
+    out: dict[str, npt.NDArray[Any]] = {}
+    for name, value in state._asdict().items():
+        out |= flatten(value, f"{prefix}{name}.") if hasattr(value, "_asdict") else {prefix + name: value}
+    return out
+
+
+def rebuild(template: Any, arrays: dict[str, npt.NDArray[Any]], prefix: str = "") -> Any:
+    """The inverse of flatten; `template` is a state of the same kind. Arrays are copied, so that they can be changed."""
+    values = [
+        rebuild(value, arrays, f"{prefix}{name}.") if hasattr(value, "_asdict") else np.array(arrays[prefix + name])
+        for name, value in template._asdict().items()
+    ]
+    return type(template)(*values)
+
+
+def squared_norm(w: Vector) -> float:
+    """|w|^2, the products and sums in float64, without a float64 copy of the whole vector."""
+    total = 0.0
+    for k in range(0, len(w), 1 << 18):
+        piece = w[k : k + (1 << 18)].astype(np.float64)
+        total += float(piece @ piece)
+    return total
