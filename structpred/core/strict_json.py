@@ -14,6 +14,11 @@ _STRING = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
 _STRINGS = re.compile(_STRING, re.DOTALL)
 _LIST = rb"\[(?:%(s)s(?:,%(s)s)*+)?\]" % {b"s": _STRING}
 _LISTS = re.compile(rb"\{(?:%(s)s:%(l)s(?:,%(s)s:%(l)s)*+)?\}" % {b"s": _STRING, b"l": _LIST}, re.DOTALL)
+# By how much each byte outside strings changes the depth; a table, because NumPy's set functions import modules when first used.
+_NO_TOKEN = 2
+_STEPS = np.full(256, _NO_TOKEN, dtype=np.int8)
+for _bytes, _step in ((b"[{", 1), (b",:", 0), (b"]}", -1)):
+    _STEPS[list(_bytes)] = _step
 # Two halves of a surrogate pair written as separate characters would come back as one.
 _SPLIT_PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 
@@ -103,13 +108,11 @@ def _check(value: Any, where: str, depth: int) -> None:
 
 def _measure(data: bytes) -> None:
     """Refuse JSON that is nested too deep or has too many parts, without building any of it."""
-    bare = np.frombuffer(_STRINGS.sub(b"", data), dtype=np.uint8)
-    tokens = bare[np.isin(bare, np.frombuffer(b"[]{},:", dtype=np.uint8))]
-    if len(tokens) > MAX_TOKENS:
-        raise ValueError(f"it has {len(tokens)} parts, at most {MAX_TOKENS} are read")
-    rise = np.isin(tokens, np.frombuffer(b"[{", dtype=np.uint8)).astype(np.int64)
-    fall = np.isin(tokens, np.frombuffer(b"]}", dtype=np.uint8)).astype(np.int64)
-    depth = int(np.cumsum(rise - fall).max(initial=0))
+    steps = _STEPS[np.frombuffer(_STRINGS.sub(b"", data), dtype=np.uint8)]
+    steps = steps[steps != _NO_TOKEN]
+    if len(steps) > MAX_TOKENS:
+        raise ValueError(f"it has {len(steps)} parts, at most {MAX_TOKENS} are read")
+    depth = int(np.cumsum(steps, dtype=np.int64).max(initial=0))
     if depth > MAX_DEPTH:
         raise ValueError(f"it is nested {depth} deep, at most {MAX_DEPTH} are read")
 
