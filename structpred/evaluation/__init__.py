@@ -1,0 +1,20 @@
+"""How good predictions are: accuracies, phrase scores as the official scripts count them, and how sure they are."""
+
+from structpred.evaluation.bootstrap import Comparison, Interval, bootstrap_interval, compare_systems
+from structpred.evaluation.chunks import ChunkCounts, chunk_counts
+from structpred.evaluation.summary import Evaluation, evaluate_sequences
+from structpred.evaluation.tokens import confusion_matrix, sequence_accuracy, token_accuracy
+
+__all__ = [
+    "ChunkCounts",
+    "Comparison",
+    "Evaluation",
+    "Interval",
+    "bootstrap_interval",
+    "chunk_counts",
+    "compare_systems",
+    "confusion_matrix",
+    "evaluate_sequences",
+    "sequence_accuracy",
+    "token_accuracy",
+]

@@ -1,0 +1,153 @@
+"""How sure a score is: bootstrap intervals over sequences, and a paired comparison of two systems on the same data."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from structpred.errors import ParameterError
+from structpred.evaluation.chunks import matched
+from structpred.evaluation.coding import Coded, Sequences, encode
+
+Floats = npt.NDArray[np.float64]
+_BLOCK = 4_000_000  # numbers drawn at once; bounds the memory at some 32 MB
+_RIGHT, _TOKENS, _WHOLE, _SEQUENCES, _CORRECT, _GOLD, _PREDICTED = range(7)
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A score on the whole data (`value`) and the interval that holds it with the given confidence; all in [0, 1]."""
+
+    metric: str
+    value: float
+    low: float
+    high: float
+    confidence: float
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two systems on the same data.
+
+    difference = first - second; low and high bound it with the given confidence (paired percentile bootstrap).
+    p_value: how often a difference at least as large arises when each sequence's two predictions are swapped by a coin
+    (two-sided approximate randomisation), counting the observed one.
+    """
+
+    metric: str
+    first: float
+    second: float
+    difference: float
+    low: float
+    high: float
+    confidence: float
+    p_value: float
+
+
+def _ratio(above: Floats, below: Floats) -> Floats:
+    return np.divide(above, below, out=np.zeros_like(above), where=below > 0)
+
+
+METRICS: dict[str, Callable[[Floats], Floats]] = {
+    "token_accuracy": lambda s: _ratio(s[:, _RIGHT], s[:, _TOKENS]),
+    "sequence_accuracy": lambda s: _ratio(s[:, _WHOLE], s[:, _SEQUENCES]),
+    "precision": lambda s: _ratio(s[:, _CORRECT], s[:, _PREDICTED]),
+    "recall": lambda s: _ratio(s[:, _CORRECT], s[:, _GOLD]),
+    "f1": lambda s: _ratio(2 * s[:, _CORRECT], s[:, _GOLD] + s[:, _PREDICTED]),
+}
+
+
+def bootstrap_interval(
+    gold: Sequences,
+    predicted: Sequences,
+    metric: str = "f1",
+    *,
+    scheme: str = "conlleval",
+    confidence: float = 0.95,
+    n_resamples: int = 1000,
+    seed: int = 0,
+) -> Interval:
+    """Return the percentile bootstrap interval of a metric; whole sequences are drawn with replacement.
+
+    metric: one of METRICS. The same seed gives the same interval. Raises DataError as `encode` does, ParameterError for
+    a setting out of range.
+
+    >>> interval = bootstrap_interval([["a", "b"], ["a", "a"]] * 20, [["a", "b"], ["a", "b"]] * 20, "token_accuracy")
+    >>> interval.value, interval.low < 0.75 < interval.high
+    (0.75, True)
+    """
+    _check(metric, confidence, n_resamples)
+    figures = _figures(encode(gold, predicted), scheme)
+    draws = METRICS[metric](_resample(figures, n_resamples, np.random.default_rng(seed)))
+    low, high = np.quantile(draws, [(1 - confidence) / 2, (1 + confidence) / 2])
+    return Interval(metric, float(METRICS[metric](figures.sum(0, keepdims=True))[0]), float(low), float(high), confidence)
+
+
+def compare_systems(
+    gold: Sequences,
+    first: Sequences,
+    second: Sequences,
+    metric: str = "f1",
+    *,
+    scheme: str = "conlleval",
+    confidence: float = 0.95,
+    n_resamples: int = 10_000,
+    seed: int = 0,
+) -> Comparison:
+    """Compare the predictions of two systems on the same sequences: difference, its interval, and a p-value.
+
+    metric: one of METRICS. The smallest p-value is 1 / (n_resamples + 1). Raises DataError as `encode` does,
+    ParameterError for a setting out of range.
+
+    >>> compare_systems([["a"]] * 30, [["a"]] * 30, [["a"]] * 20 + [["b"]] * 10, "token_accuracy").p_value < 0.01
+    True
+    """
+    _check(metric, confidence, n_resamples)
+    score = METRICS[metric]
+    one, other = _figures(encode(gold, first), scheme), _figures(encode(gold, second), scheme)
+    width = one.shape[1]
+    rng = np.random.default_rng(seed)
+    draws = _resample(np.hstack((one, other)), n_resamples, rng)
+    spread = score(draws[:, :width]) - score(draws[:, width:])
+    low, high = np.quantile(spread, [(1 - confidence) / 2, (1 + confidence) / 2])
+    a, b = (float(score(figures.sum(0, keepdims=True))[0]) for figures in (one, other))
+    moved = _blocks(len(one), n_resamples, lambda n: rng.integers(0, 2, (n, len(one))).astype(np.float64) @ (one - other))
+    swapped = np.abs(score(one.sum(0) - moved) - score(other.sum(0) + moved))
+    # The slack keeps a tie a tie when the same fraction is computed in two ways.
+    p_value = (1 + np.count_nonzero(swapped >= abs(a - b) - 1e-12)) / (n_resamples + 1)
+    return Comparison(metric, a, b, a - b, float(low), float(high), confidence, float(p_value))
+
+
+def _check(metric: str, confidence: float, n_resamples: int) -> None:
+    if metric not in METRICS:
+        raise ParameterError(f"metric: expected one of {', '.join(METRICS)}, got {metric!r}")
+    if not 0 < confidence < 1:
+        raise ParameterError(f"confidence: expected a number between 0 and 1, got {confidence!r}")
+    if n_resamples < 1:
+        raise ParameterError(f"n_resamples: expected at least 1, got {n_resamples!r}")
+
+
+def _figures(coded: Coded, scheme: str) -> Floats:
+    """What each sequence adds to the counts that the metrics are made of: float64 (n_sequences, 7)."""
+    _, gold, predicted, correct = matched(coded, scheme)
+    flags = np.zeros((3, len(coded.gold)), dtype=np.int64)
+    for row, starts in enumerate((gold.starts[correct], gold.starts, predicted.starts)):
+        flags[row, starts] = 1
+    right = coded.sums(coded.gold == coded.predicted)
+    tokens = np.diff(coded.offsets)
+    columns = [right, tokens, right == tokens, np.ones(len(tokens)), *(coded.sums(row) for row in flags)]
+    return np.column_stack(columns).astype(np.float64)
+
+
+def _resample(figures: Floats, n_resamples: int, rng: np.random.Generator) -> Floats:
+    """Sums of the figures over sequences drawn with replacement: float64 (n_resamples, n_figures)."""
+    n = len(figures)
+    even = np.full(n, 1 / n)
+    return _blocks(n, n_resamples, lambda m: rng.multinomial(n, even, m).astype(np.float64) @ figures)
+
+
+def _blocks(width: int, height: int, draw: Callable[[int], Floats]) -> Floats:
+    """Call `draw` for a few rows at a time, so that height * width numbers never stand in memory together."""
+    step = max(1, _BLOCK // width)
+    return np.vstack([draw(min(step, height - i)) for i in range(0, height, step)])

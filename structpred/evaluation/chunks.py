@@ -1,0 +1,160 @@
+"""Phrases in label sequences, and their precision, recall and F1 under the conlleval rule or a strict scheme.
+
+A label is a tag, and a type after the first hyphen: "B-NP" is tag B, type NP; "O" has no type.
+
+- "conlleval" is lenient, as the script of the CoNLL-2000 shared task: a phrase starts at B, at I or E after O or after a
+  finished phrase, and wherever the type changes; so IOB1 and IOB2 are read alike. Where the tags E and S occur, the
+  original joins neighbours of one type (E-X B-X, S-X S-X), because it has no rule for them; here E and S end a phrase
+  and S starts one, which is what these tags mean.
+- "iob2" is strict: a phrase is B-X and the I-X that follow it; any other I is outside every phrase.
+- "iobes" is strict: a phrase is S-X, or B-X, any number of I-X, and E-X; anything unfinished is outside every phrase.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from structpred.errors import ParameterError
+from structpred.evaluation.coding import Coded, Ints, Sequences, encode
+
+SCHEMES = ("conlleval", "iob2", "iobes")
+_OUT, _B, _I, _E, _S, _OTHER = range(6)
+_TAGS = {"O": _OUT, ".": _OUT, "B": _B, "I": _I, "E": _E, "S": _S}
+Flags = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class ChunkCounts:
+    """How many phrases the gold labels have, the predicted ones have, and both have with the same span and type."""
+
+    n_gold: int
+    n_predicted: int
+    n_correct: int
+
+    @property
+    def precision(self) -> float:
+        """The share of predicted phrases that are right, in [0, 1]; 0 where there are none (as conlleval)."""
+        return self.n_correct / self.n_predicted if self.n_predicted else 0.0
+
+    @property
+    def recall(self) -> float:
+        """The share of gold phrases that were found, in [0, 1]; 0 where there are none (as conlleval)."""
+        return self.n_correct / self.n_gold if self.n_gold else 0.0
+
+    @property
+    def f1(self) -> float:
+        """The harmonic mean of precision and recall, in [0, 1]; 0 where there is no phrase at all (as conlleval)."""
+        both = self.n_gold + self.n_predicted
+        return 2 * self.n_correct / both if both else 0.0
+
+
+@dataclass(frozen=True)
+class Spans:
+    """The phrases of one labelling, in order: tokens ``starts[j]`` to ``ends[j] - 1``, of the type ``types[j]`` (a code)."""
+
+    starts: Ints
+    ends: Ints
+    types: Ints
+
+
+def chunk_counts(gold: Sequences, predicted: Sequences, scheme: str = "conlleval") -> tuple[ChunkCounts, dict[str, ChunkCounts]]:
+    """Count phrases under one of SCHEMES: over all types, and for each type by name.
+
+    Raises DataError as `encode` does, ParameterError for an unknown scheme.
+
+    >>> total, per_type = chunk_counts([["B-NP", "I-NP", "B-VP"]], [["I-NP", "I-NP", "O"]])
+    >>> total.precision, total.recall, per_type["VP"].n_gold
+    (1.0, 0.5, 1)
+    """
+    return count(encode(gold, predicted), scheme)
+
+
+def count(coded: Coded, scheme: str) -> tuple[ChunkCounts, dict[str, ChunkCounts]]:
+    """As `chunk_counts`, on labels that are coded already."""
+    names, gold, predicted, correct = matched(coded, scheme)
+    tables = [np.bincount(types, minlength=len(names)) for types in (gold.types, predicted.types, gold.types[correct])]
+    per_type = {name: ChunkCounts(*(int(t[i]) for t in tables)) for i, name in enumerate(names) if tables[0][i] or tables[1][i]}
+    return ChunkCounts(len(gold.starts), len(predicted.starts), int(correct.sum())), per_type
+
+
+def matched(coded: Coded, scheme: str) -> tuple[tuple[str, ...], Spans, Spans, Flags]:
+    """Return the type names, the gold phrases, the predicted phrases, and which gold phrases were found exactly."""
+    names, tags, types = _split(coded)
+    gold, predicted = (_spans(side, tags, types, coded.offsets, scheme) for side in (coded.gold, coded.predicted))
+    # At most one phrase starts at a token, so an index by start is enough to compare the two.
+    end, kind = np.full((2, len(coded.gold)), -1, dtype=np.int64)
+    end[predicted.starts], kind[predicted.starts] = predicted.ends, predicted.types
+    return names, gold, predicted, (end[gold.starts] == gold.ends) & (kind[gold.starts] == gold.types)
+
+
+def uncovered(coded: Coded, scheme: str) -> tuple[int, int]:
+    """Count the gold and the predicted labels other than O that lie outside every phrase: the scheme's violations."""
+    _, tags, types = _split(coded)
+    sides = []
+    for side in (coded.gold, coded.predicted):
+        spans = _spans(side, tags, types, coded.offsets, scheme)
+        tagged = np.isin(tags[side], (_B, _I, _E, _S))
+        sides.append(int(tagged.sum() - (spans.ends - spans.starts).sum()))
+    return sides[0], sides[1]
+
+
+def strict_scheme(coded: Coded) -> str:
+    """The strict scheme that the labels are written in: "iobes" if a tag E or S occurs, else "iob2"."""
+    _, tags, _ = _split(coded)
+    return "iobes" if np.isin(tags, (_E, _S)).any() else "iob2"
+
+
+def _split(coded: Coded) -> tuple[tuple[str, ...], Ints, Ints]:
+    """The type names, and for each label its tag and the code of its type."""
+    parts = [str(label).split("-", 1) for label in coded.labels]
+    kinds = [part[1] if len(part) > 1 else "" for part in parts]
+    names = tuple(sorted({"", *kinds}))
+    tags = np.array([_TAGS.get(part[0], _OTHER) for part in parts], dtype=np.int64)
+    return names, tags, np.array([names.index(kind) for kind in kinds], dtype=np.int64)
+
+
+def _spans(side: Ints, label_tags: Ints, label_types: Ints, offsets: Ints, scheme: str) -> Spans:
+    tag, kind = label_tags[side], label_types[side]
+    before, kind_before = np.roll(tag, 1), np.roll(kind, 1)
+    first = offsets[:-1]
+    before[first], kind_before[first] = _OUT, 0  # the empty type sorts first: code 0
+    starts, breaks = _RULES[_known(scheme)](before, tag, kind_before == kind)
+    breaks[first] = True
+    begin = np.flatnonzero(starts)
+    limits = np.append(np.flatnonzero(breaks), len(side))
+    end = limits[np.searchsorted(limits, begin, side="right")]
+    if scheme == "iobes":
+        whole = (tag[begin] == _S) | (tag[end - 1] == _E)
+        begin, end = begin[whole], end[whole]
+    return Spans(begin, end, kind[begin])
+
+
+def _known(scheme: str) -> str:
+    if scheme not in _RULES:
+        raise ParameterError(f"scheme: expected one of {', '.join(SCHEMES)}, got {scheme!r}")
+    return scheme
+
+
+# Each rule sees, for every token, the tag before it, its own tag, and whether the two types agree. It returns where a
+# phrase starts, and where a phrase that is open before the token ends.
+
+
+def _lenient(before: Ints, tag: Ints, same: Flags) -> tuple[Flags, Flags]:
+    closed = np.isin(before, (_E, _S))
+    opens = np.isin(tag, (_B, _S))
+    inside = np.isin(tag, (_I, _E))
+    starts = opens | (inside & (closed | (before == _OUT))) | ((tag != _OUT) & ~same)
+    return starts, opens | closed | (tag == _OUT) | ~same
+
+
+def _iob2(before: Ints, tag: Ints, same: Flags) -> tuple[Flags, Flags]:
+    return tag == _B, (tag != _I) | ~same
+
+
+def _iobes(before: Ints, tag: Ints, same: Flags) -> tuple[Flags, Flags]:
+    goes_on = np.isin(before, (_B, _I)) & np.isin(tag, (_I, _E)) & same
+    return np.isin(tag, (_B, _S)), ~goes_on
+
+
+_RULES = {"conlleval": _lenient, "iob2": _iob2, "iobes": _iobes}
