@@ -1,3 +1,5 @@
+# mypy: allow-subclassing-any
+# numba has no types, and what it calls back must be a child of its own class
 """Where compiled kernels are kept between runs, and a word in the log while they compile.
 
 numba keeps what it compiled beside the source file, else in the user's cache folder, and refuses to compile at all when it
