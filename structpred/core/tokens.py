@@ -28,16 +28,21 @@ _HINT = "did you pass one sequence instead of a list of sequences?"
 
 
 class FeatureIndex(dict[str, int]):
-    """Feature string -> id, where ``unseen(index, name)`` answers for strings that are not there yet."""
+    """Feature string -> id. ``unseen(index, name)`` answers for new strings; None closes the index: they are -1."""
 
-    def __init__(self, unseen: Callable[["FeatureIndex", str], int], known: Iterable[str] = ()) -> None:
+    def __init__(self, unseen: Callable[["FeatureIndex", str], int] | None, known: Iterable[str] = ()) -> None:
         super().__init__(zip(known, itertools.count(), strict=False))
         self._unseen = unseen
+
+    @property
+    def closed(self) -> bool:
+        """Whether new strings are unknown for good."""
+        return self._unseen is None
 
     def __missing__(self, name: str) -> int:
         if not isinstance(name, str):
             raise _BadToken(f"expected feature strings, got {_shown(name)}")
-        return self._unseen(self, name)
+        return -1 if self._unseen is None else self._unseen(self, name)
 
 
 @dataclass(frozen=True)
@@ -78,10 +83,10 @@ def read_blocks(sequences: Iterable[Iterable[Any]], index: FeatureIndex) -> Iter
         first += len(block)
 
 
-def pack(blocks: Iterable[Block], n_features: int | None, table: npt.NDArray[np.int32] | None = None) -> PackedSequences:
+def pack(blocks: Iterable[Block], n_features: int, table: npt.NDArray[np.int32] | None = None) -> PackedSequences:
     """Blocks joined to one packed corpus; ids go through the table if there is one, then those of -1 are left out.
 
-    n_features may be None where only the end of the blocks tells: then it is one more than the largest id.
+    The table's last entry answers for the id -1.
     """
     indptrs, ids, values, lengths = [np.zeros(1, np.int64)], [], [], []
     end = 0
@@ -94,10 +99,9 @@ def pack(blocks: Iterable[Block], n_features: int | None, table: npt.NDArray[np.
         values.append(weights)
         lengths.extend(block.sequence_lengths)
     indices = np.concatenate(ids) if ids else np.empty(0, np.int32)
-    count = int(indices.max(initial=-1)) + 1 if n_features is None else n_features
     offsets = np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))
     weights = np.concatenate(values) if values else np.empty(0, np.float32)
-    return PackedSequences(np.concatenate(indptrs), indices, weights, offsets, count)
+    return PackedSequences(np.concatenate(indptrs), indices, weights, offsets, n_features)
 
 
 def coalesced(
@@ -115,16 +119,27 @@ def coalesced(
         values = None if values is None else values[known]
         lengths = np.bincount(rows, minlength=len(lengths))
     weights = np.ones(len(ids), np.float32) if values is None else values
-    if len(ids):
+    if _has_repeats(lengths, rows, ids):
         width = int(ids.max()) + 1
-        keys = rows * width + ids
-        ordered = np.sort(keys)
-        if (ordered[1:] == ordered[:-1]).any():
-            unique, inverse = np.unique(keys, return_inverse=True)
-            weights = np.bincount(inverse, weights, len(unique)).astype(np.float32)
-            rows, ids = unique // width, (unique % width).astype(np.int32)
-            lengths = np.bincount(rows, minlength=len(lengths))
+        unique, inverse = np.unique(rows * width + ids, return_inverse=True)
+        weights = np.bincount(inverse, weights, len(unique)).astype(np.float32)
+        rows, ids = unique // width, (unique % width).astype(np.int32)
+        lengths = np.bincount(rows, minlength=len(lengths))
     return np.concatenate(([0], np.cumsum(lengths, dtype=np.int64))), ids, weights
+
+
+def _has_repeats(lengths: npt.NDArray[np.int64], rows: npt.NDArray[np.int64], ids: npt.NDArray[np.int32]) -> bool:
+    """Whether an id stands twice in a row; rows of like length are sorted as a padded table, which is ten times quicker."""
+    longest = int(lengths.max(initial=0))
+    if longest < 2:
+        return False
+    if longest * len(lengths) > 3 * len(ids) + 1024:
+        keys = np.sort(rows * (int(ids.max()) + 1) + ids, kind="stable")
+        return bool((keys[1:] == keys[:-1]).any())
+    table = np.full((len(lengths), longest), -1, np.int32)
+    table[np.arange(longest) < lengths[:, None]] = ids
+    table.sort(axis=1)
+    return bool(((table[:, 1:] == table[:, :-1]) & (table[:, 1:] >= 0)).any())
 
 
 class _PairIndex(dict[tuple[str, Any], int]):
@@ -199,6 +214,10 @@ def _coded(
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np.float32] | None]:
     """The quick ways for a block of one kind of token, else (or to name a bad token) one token after the other."""
     kinds = set(map(type, tokens))
+    if any(issubclass(kind, Iterator) for kind in kinds):
+        # a generator can be read once, but a bad token is looked at twice
+        tokens = [list(token) if isinstance(token, Iterator) else token for token in tokens]
+        kinds = set(map(type, tokens))
     try:
         if kinds <= {list, tuple}:
             return _coded_strings(tokens, index)
@@ -214,7 +233,14 @@ def _coded_strings(
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np.float32] | None]:
     lengths = np.fromiter(map(len, tokens), np.int64, len(tokens))
     flat = itertools.chain.from_iterable(tokens)
-    return lengths, np.fromiter(map(index.__getitem__, flat), np.int32, int(lengths.sum())), None
+    if not index.closed:
+        return lengths, np.fromiter(map(index.__getitem__, flat), np.int32, int(lengths.sum())), None
+    # no Python call for an unknown string, at the price of a second look at those
+    ids = np.fromiter(map(index.get, flat, itertools.repeat(-1)), np.int32, int(lengths.sum()))
+    unknown = itertools.compress(itertools.chain.from_iterable(tokens), (ids < 0).tobytes())
+    if not all(issubclass(kind, str) for kind in set(map(type, unknown))):
+        raise _BadToken("expected feature strings")
+    return lengths, ids, None
 
 
 def _coded_dicts(
@@ -275,12 +301,7 @@ def _sequences(sequences: Any) -> Iterable[Any]:
 def _tokens(sequence: Any, sample: int) -> Iterable[Any]:
     if isinstance(sequence, str | bytes | Mapping) or not isinstance(sequence, Iterable):
         raise DataError(f"sample {sample}: expected a sequence of tokens, got {_shown(sequence)}; {_HINT}")
-    return (_kept(token) for token in sequence)
-
-
-def _kept(token: Any) -> Any:
-    """A one-shot iterable (a generator) is stored, because a bad token is looked at twice."""
-    return list(token) if isinstance(token, Iterator) else token
+    return sequence
 
 
 def _shown(value: Any) -> str:
