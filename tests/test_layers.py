@@ -25,7 +25,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "distributed": {"models", "core", "io", "errors"},
     "compat": {"models", "core", "io", "errors"},
     "testing": {"models", "core", "io", "errors"},
-    "report": {"evaluation", "errors"},
+    "report": {"evaluation", "core", "errors"},
     "cli": _BELOW_MODELS | {"models", "evaluation", "distributed", "compat", "testing", "report", ""},
     "": _BELOW_MODELS | {"models", "evaluation", "testing"},  # structpred/__init__.py: the public names
 }
