@@ -20,7 +20,8 @@ import numpy.typing as npt
 from structpred.core.sequences import PackedSequences
 from structpred.errors import DataError
 
-_FLOAT32_MAX = float(np.finfo(np.float32).max)
+# from here on a number rounds to infinity as float32
+_FLOAT32_END = 2.0**128 - 2.0**103
 _MAX_SEEN = 1 << 20
 _BLOCK = 1024
 _DEEPEST = 32
@@ -33,11 +34,6 @@ class FeatureIndex(dict[str, int]):
     def __init__(self, unseen: Callable[["FeatureIndex", str], int] | None, known: Iterable[str] = ()) -> None:
         super().__init__(zip(known, itertools.count(), strict=False))
         self._unseen = unseen
-
-    @property
-    def closed(self) -> bool:
-        """Whether new strings are unknown for good."""
-        return self._unseen is None
 
     def __missing__(self, name: str) -> int:
         if not isinstance(name, str):
@@ -183,7 +179,7 @@ def _plain_feature(key: Any, value: Any) -> tuple[str, float]:
         number = float(value)
     except OverflowError:
         number = float("inf")
-    if not abs(number) <= _FLOAT32_MAX:
+    if not abs(number) < _FLOAT32_END:
         raise _BadToken(f"feature {key!r} is {number}; features must be finite (missing values must be filled in first)")
     return key, number
 
@@ -233,14 +229,7 @@ def _coded_strings(
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np.float32] | None]:
     lengths = np.fromiter(map(len, tokens), np.int64, len(tokens))
     flat = itertools.chain.from_iterable(tokens)
-    if not index.closed:
-        return lengths, np.fromiter(map(index.__getitem__, flat), np.int32, int(lengths.sum())), None
-    # no Python call for an unknown string, at the price of a second look at those
-    ids = np.fromiter(map(index.get, flat, itertools.repeat(-1)), np.int32, int(lengths.sum()))
-    unknown = itertools.compress(itertools.chain.from_iterable(tokens), (ids < 0).tobytes())
-    if not all(issubclass(kind, str) for kind in set(map(type, unknown))):
-        raise _BadToken("expected feature strings")
-    return lengths, ids, None
+    return lengths, np.fromiter(map(index.__getitem__, flat), np.int32, int(lengths.sum())), None
 
 
 def _coded_dicts(

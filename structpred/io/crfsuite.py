@@ -19,7 +19,8 @@ from structpred.errors import DataError
 from structpred.io.text import PathLike, quoted, read_text, source_name
 
 _NUMBER = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
-_FLOAT32_MAX = float(np.finfo(np.float32).max)
+# from here on a number rounds to infinity as float32
+_FLOAT32_END = 2.0**128 - 2.0**103
 _ESCAPED = re.compile(r"\\([:\\])")
 
 # The text is worked through in pieces, so that the strings of one piece can be freed before the next.
@@ -158,7 +159,7 @@ def _attribute(field: str) -> tuple[str, float]:
         return name, 1.0
     if not name:
         raise ValueError(f"expected an attribute name in front of the colon, got {quoted(field)}")
-    if not _NUMBER.fullmatch(scale) or abs(float(scale)) > _FLOAT32_MAX:
+    if not _NUMBER.fullmatch(scale) or abs(float(scale)) >= _FLOAT32_END:
         raise ValueError(
             f"expected a finite number after the colon, got {quoted(scale)} in {quoted(field)}; "
             r"a colon that belongs to the name is written \:"
