@@ -1,3 +1,34 @@
-"""structpred: structured prediction with pluggable inference oracles."""
+"""structpred: structured prediction with pluggable inference oracles.
+
+>>> import structpred
+>>> structpred.Oracle.__name__
+'Oracle'
+"""
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+from structpred import errors
+
+if TYPE_CHECKING:
+    from structpred.core.contracts import check_oracle
+    from structpred.core.oracle import Oracle
+    from structpred.core.task import Task
 
 __version__ = "0.1.0"
+__all__ = ["Oracle", "Task", "__version__", "check_oracle", "errors"]
+
+logging.getLogger("structpred").addHandler(logging.NullHandler())
+
+_PUBLIC = {"Oracle": "structpred.core.oracle", "Task": "structpred.core.task", "check_oracle": "structpred.core.contracts"}
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name when it is first used, so that importing structpred costs next to nothing."""
+    import importlib
+
+    if name in _PUBLIC:
+        return getattr(importlib.import_module(_PUBLIC[name]), name)
+    if name in ("models", "evaluation", "testing"):
+        return importlib.import_module(f"structpred.{name}")
+    raise AttributeError(f"module 'structpred' has no attribute {name!r}")

@@ -40,6 +40,10 @@ class CheckpointError(FileFormatError):
     """A checkpoint cannot be read, or belongs to other data or settings."""
 
 
+class StorageError(StructpredError, OSError):
+    """A file cannot be written: the disk is full, or there is no permission. The old file is kept."""
+
+
 class DependencyError(StructpredError, ImportError):
     """An installed library is missing or known not to work beside another."""
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
 
-from structpred.errors import DataError, StructpredError
+from structpred.errors import DataError, StorageError
 
 # The points that `step` is called at, in order. "written" is before the data reach the disk, "synced" after.
 STEPS = ("created", "written", "synced", "renamed", "folder_synced")
@@ -40,7 +40,7 @@ def write_atomic(path: str | os.PathLike[str], data: bytes | Callable[[BinaryIO]
     followed, and the mode of an old file is kept. Only one process at a time should write one path; if several do, the
     last rename wins and the file is whole all the same.
 
-    Raises StructpredError, chained from the OSError, if the disk is full or the folder is not writable: the old file is
+    Raises StorageError, chained from the OSError, if the disk is full or the folder is not writable: the old file is
     then unchanged and the temporary one is gone. Whatever `data` raises passes through, with the same promise. Raises
     DataError if `path` is something else than a file (a folder, a device).
 
@@ -65,7 +65,7 @@ def write_atomic(path: str | os.PathLike[str], data: bytes | Callable[[BinaryIO]
         with contextlib.suppress(OSError):
             temporary.unlink()
         if isinstance(error, OSError):
-            raise StructpredError(_message(path, error, target, renamed)) from error
+            raise StorageError(_message(path, error, target, renamed)) from error
         raise
 
 

@@ -20,7 +20,7 @@ class FeatureMap(Protocol):
     """
 
     dim: int
-    dtype: npt.DTypeLike
+    dtype: np.dtype[Any]
     groups: npt.NDArray[np.int64]
 
     def __len__(self) -> int:
@@ -60,7 +60,8 @@ class SequenceFeatures:
     ) -> None:
         if n_labels < 1:
             raise ParameterError(f"n_labels must be at least 1, got {n_labels}")
-        self.data, self.n_labels, self.transitions, self.dtype = data, n_labels, transitions, np.dtype(dtype)
+        self.data, self.n_labels, self.transitions = data, n_labels, transitions
+        self.dtype: np.dtype[Any] = np.dtype(dtype)
         self.width = -(-n_labels // 8) * 8
         self.start_row = data.n_features if transitions else -1
         self.n_rows = data.n_features + (2 + n_labels if transitions else 0)
@@ -155,7 +156,8 @@ class PartFeatures:
         self.indices = stacked.indices.astype(np.int64)
         self.values = np.ascontiguousarray(stacked.data, dtype=np.float64)
         self.offsets = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
-        self.dim, self.dtype = int(stacked.shape[1]), np.dtype(dtype)
+        self.dim = int(stacked.shape[1])
+        self.dtype: np.dtype[Any] = np.dtype(dtype)
         self.groups = np.array([0, self.dim], dtype=np.int64)
 
     def __len__(self) -> int:

@@ -6,7 +6,7 @@ argmax(theta + loss_weight * ell). (Margin rescaling: loss_weight = 1. Perceptro
 
 import hashlib
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -71,7 +71,7 @@ class TaskLike(Protocol):
     """What trainers and surrogates use: kept by Task and by CallbackTask."""
 
     dim: int
-    dtype: npt.DTypeLike
+    dtype: np.dtype[Any]
     certified: bool
     sample_weight: npt.NDArray[np.float64]
 

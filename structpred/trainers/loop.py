@@ -149,7 +149,8 @@ class _Run:
             score = self._try_on_dev()
         elif replace and self.history and self.history[-1]["passes"] == self.passes:
             score = self.history.pop()["dev_score"]
-        primal, dual = self.trainer.objective(self.problem, self.state) if check else (None, None)
+        found = self.trainer.objective(self.problem, self.state) if check else (None, None)
+        primal, dual = (None if value is None else float(value) for value in found)
         self.seconds, self.cpu_seconds = time.perf_counter() - self.clock, time.process_time() - self.cpu_clock
         row: Record = {
             "passes": self.passes,

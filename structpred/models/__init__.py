@@ -1,0 +1,7 @@
+"""What a user fits: the only place that composes features, an oracle, a loss and a trainer."""
+
+from structpred.models.chain import ChainLabeler
+from structpred.models.files import load
+from structpred.models.structured import StructuredPredictor
+
+__all__ = ["ChainLabeler", "StructuredPredictor", "load"]

@@ -1,0 +1,200 @@
+"""Sequence labelling with a first-order chain: features, Viterbi decoding, a part loss and any trainer."""
+
+import os
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from structpred.core.features import SequenceFeatures
+from structpred.core.sequences import PackedSequences
+from structpred.core.task import PartLoss, Task
+from structpred.core.weights import Vector
+from structpred.errors import DataError, ParameterError
+from structpred.io.templates import Template
+from structpred.models.base import StructuredEstimator
+from structpred.models.files import load_estimator, save_chain
+from structpred.models.inputs import Input, choose_input
+from structpred.models.settings import resolve_loss
+from structpred.models.targets import LabelEncoder, as_label_lists
+from structpred.oracles.chain import ChainOracle
+from structpred.trainers.loop import Callback
+from structpred.trainers.problem import Trainer
+
+
+class ChainLabeler(StructuredEstimator):
+    """A label for each token of a sequence, decoded jointly with transition, start and stop scores.
+
+    Minimises  1/2 |w|^2 + C sum_i s_i max_y [loss(y_i, y) + <w, phi(x_i, y) - phi(x_i, y_i)>]  (the structural SVM).
+
+    Parameters
+    ----------
+    trainer: "bcfw", "sgd", "perceptron" (which ignores C), or a trainer object such as BCFW(gap_sampling=True).
+    C: the weight of the training loss; lam = 1 / (C n).
+    max_iter: passes over the data. tol: stop when the gap is at most tol times the primal; 0 means never.
+    loss: "hamming", or a part loss such as LabelCosts(matrix).
+    template: feature templates for rows of columns: "chunking", "ner", "pos", a CRF++ template file, or Template objects.
+    min_count: features seen less often are left out. n_bits: hash feature strings into 2**n_bits ids instead.
+    check_every: passes between computations of the certificate. patience: stop after so many passes without a better
+    score on the `dev` data of fit. dev_metric: that score, a function (gold, predicted) -> float; default: token accuracy.
+    callbacks: called with each row of the history; True stops. checkpoint, resume: a file to go on from.
+    random_state: seeds the order of visits; None means 0.
+
+    X is a list of sequences: 2-d arrays or sparse matrices, lists of feature dicts or of feature strings, or, with a
+    template, lists of rows; or a packed or read corpus. y is a list of label sequences, all strings or all whole numbers.
+
+    After fit: classes_, n_features_in_, coef_, certificate_, history_, n_iter_, stop_reason_, converged_.
+
+    >>> X = [[{"w": "the"}, {"w": "cat"}], [{"w": "a"}, {"w": "dog"}]]
+    >>> model = ChainLabeler(max_iter=20).fit(X, [["DET", "NOUN"], ["DET", "NOUN"]])
+    >>> [labels.tolist() for labels in model.predict([[{"w": "the"}, {"w": "dog"}]])]
+    [['DET', 'NOUN']]
+    """
+
+    def __init__(
+        self,
+        trainer: str | Trainer = "bcfw",
+        C: float = 1.0,
+        max_iter: int = 10,
+        tol: float = 0.0,
+        *,
+        loss: str | PartLoss = "hamming",
+        template: str | Sequence[Template] | None = None,
+        min_count: int = 1,
+        n_bits: int | None = None,
+        check_every: int = 10,
+        patience: int | None = None,
+        dev_metric: Callable[[Sequence[Any], Sequence[Any]], float] | None = None,
+        callbacks: Callback | Sequence[Callback] | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        resume: bool = False,
+        random_state: Any = None,
+    ) -> None:
+        self.trainer = trainer
+        self.C = C
+        self.max_iter = max_iter
+        self.tol = tol
+        self.loss = loss
+        self.template = template
+        self.min_count = min_count
+        self.n_bits = n_bits
+        self.check_every = check_every
+        self.patience = patience
+        self.dev_metric = dev_metric
+        self.callbacks = callbacks
+        self.checkpoint = checkpoint
+        self.resume = resume
+        self.random_state = random_state
+
+    input_: Input
+    classes_: npt.NDArray[Any]
+    n_features_in_: int
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        sample_weight: npt.ArrayLike | None = None,
+        token_weight: Sequence[npt.ArrayLike] | None = None,
+        dev: tuple[Any, Any] | None = None,
+    ) -> "ChainLabeler":
+        """Train. sample_weight: one number a sequence. token_weight: one list a sequence, nested like y, weighing the loss.
+
+        Raises DataError, naming the sample, for anything wrong in X, y or dev, before training starts. When interrupted
+        (Ctrl-C, SIGTERM) it keeps the weights so far and raises KeyboardInterrupt.
+        """
+        loss = resolve_loss(self.loss)
+        input_, sequences = choose_input(X, self.template, self.min_count, self.n_bits)
+        data = input_.fit_transform(sequences)
+        lists = as_label_lists(y, data.lengths)
+        encoder = LabelEncoder.fit(lists)
+        features = SequenceFeatures(data, len(encoder.classes))
+        gold = np.split(encoder.encode(lists), data.offsets[1:-1])
+        shapes = [(length, features.n_labels) for length in data.lengths.tolist()]
+        weights = None if token_weight is None else _checked_token_weights(token_weight, data.lengths)
+        task = Task(features, ChainOracle(), gold, shapes, loss, token_weights=weights, sample_weight=sample_weight)
+        scorer = None if dev is None else self._dev_scorer(input_, encoder, *dev)
+        self.input_, self._encoder, self.classes_, self.n_features_in_ = input_, encoder, encoder.classes, data.n_features
+        self._train(task, scorer)
+        self._stop_if_interrupted()
+        return self
+
+    def predict(self, X: Any) -> list[npt.NDArray[Any]]:
+        """One array of labels a sequence."""
+        self._check_fitted()
+        data = self.input_.transform(X)
+        return self._encoder.decode(decode_chains(data, len(self.classes_), self.coef_), data.offsets)
+
+    def score(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None = None) -> float:
+        """The share of tokens with the right label; each token weighs as its sequence does."""
+        predicted = self.predict(X)
+        lists = as_label_lists(y, np.array([len(labels) for labels in predicted]))
+        right = np.array([(p == np.array(g)).sum() for p, g in zip(predicted, lists, strict=True)], dtype=np.float64)
+        lengths = np.array([len(labels) for labels in lists])
+        weights = np.ones(len(lists)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        return float((weights @ right) / (weights @ lengths))
+
+    def _dev_scorer(self, input_: Input, encoder: LabelEncoder, X: Any, y: Any) -> Callable[[Vector], float]:
+        data = input_.transform(X)
+        lists = as_label_lists(y, data.lengths)
+        metric = self.dev_metric or token_accuracy
+
+        def score(w: Vector) -> float:
+            return metric(lists, encoder.decode(decode_chains(data, len(encoder.classes), w), data.offsets))
+
+        return score
+
+    @property
+    def transitions_(self) -> npt.NDArray[np.float64]:
+        """Transition weights (label before, label after)."""
+        self._check_fitted()
+        n = len(self.classes_)
+        return np.asarray(self._table()[-n:, :n], dtype=np.float64)
+
+    def _table(self) -> npt.NDArray[Any]:
+        width = -(-len(self.classes_) // 8) * 8
+        return self.coef_.reshape(-1, width)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model as one file, atomically, without pickle: see docs/formats.md."""
+        self._check_fitted()
+        save_chain(self, path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> "ChainLabeler":
+        """Read a model file; raises ModelFileError for anything that is not a whole, unaltered chain model."""
+        model = load_estimator(path, cls.__name__)
+        assert isinstance(model, cls)
+        return model
+
+
+def decode_chains(data: PackedSequences, n_labels: int, w: Vector) -> npt.NDArray[np.int64]:
+    """The best label codes of all tokens, flat."""
+    if data.n_tokens == 0:
+        return np.empty(0, np.int64)
+    if (empty := np.flatnonzero(data.lengths == 0)).size:
+        raise DataError(f"sample {int(empty[0])}: the sequence is empty; there is nothing to label")
+    features = SequenceFeatures(data, n_labels, dtype=w.dtype)
+    steps = ChainOracle().fuse(features, [np.zeros(data.n_tokens, np.int64)], np.zeros((n_labels, n_labels)), None)
+    assert steps is not None
+    return steps.sweep(w, 1.0, 0, len(data), 0.0)[0]
+
+
+def token_accuracy(gold: Sequence[Any], predicted: Sequence[Any]) -> float:
+    """The share of tokens with the right label."""
+    right = sum(int((np.asarray(p) == np.asarray(g)).sum()) for p, g in zip(predicted, gold, strict=True))
+    return right / max(sum(len(g) for g in gold), 1)
+
+
+def _checked_token_weights(weights: Sequence[npt.ArrayLike], lengths: npt.NDArray[np.int64]) -> list[npt.NDArray[np.float64]]:
+    if len(weights) != len(lengths):
+        raise ParameterError(f"token_weight: expected one list a sequence, {len(lengths)}, got {len(weights)}")
+    arrays = [np.asarray(w, dtype=np.float64) for w in weights]
+    for i, (w, length) in enumerate(zip(arrays, lengths.tolist(), strict=True)):
+        if w.shape != (length,) or not np.isfinite(w).all() or (w < 0).any():
+            raise ParameterError(
+                f"token_weight, sample {i}: expected {length} finite numbers >= 0, got {np.array2string(w, threshold=5)}"
+            )
+    return arrays

@@ -1,0 +1,153 @@
+"""Model files: what an estimator writes, and how it comes back. The layout is described in docs/formats.md."""
+
+import os
+import platform
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from structpred.core.result import Certificate
+from structpred.core.storage import Bundle, read_bundle, write_bundle
+from structpred.core.weights import Vector
+from structpred.errors import FileFormatError, ModelFileError, ParameterError
+from structpred.models.settings import settings_of
+
+if TYPE_CHECKING:
+    from structpred.models.chain import ChainLabeler
+    from structpred.models.structured import StructuredPredictor
+
+FORMAT_VERSION = 1
+_PLAIN = ("C", "max_iter", "tol", "min_count", "n_bits", "check_every", "patience")
+
+
+def save_chain(model: "ChainLabeler", path: str | os.PathLike[str]) -> None:
+    """Write a fitted ChainLabeler."""
+    header, arrays, texts = model.input_.to_bundle()
+    head = {**_common(model), "input": {"kind": model.input_.kind, "header": header}, "classes": model.classes_.tolist()}
+    packed = {f"input.{name}": array for name, array in arrays.items()} | pack_weights(model.coef_)
+    write_bundle(
+        path, Bundle(head, packed, {f"input.{k}": v for k, v in texts.items()}), kind="model", format_version=FORMAT_VERSION
+    )
+
+
+def save_structured(model: "StructuredPredictor", path: str | os.PathLike[str]) -> None:
+    """Write a fitted StructuredPredictor; the oracle is named in it, never stored."""
+    head = {**_common(model), "oracle": type(model.oracle).__qualname__}
+    write_bundle(path, Bundle(head, pack_weights(model.coef_)), kind="model", format_version=FORMAT_VERSION)
+
+
+def load(path: str | os.PathLike[str], *, oracle: Any = None) -> Any:
+    """The estimator that a model file holds. A StructuredPredictor needs its oracle, which no file can bring along.
+
+    Raises ModelFileError for a file that is damaged, altered, of a newer version or no model at all.
+    """
+    return load_estimator(path, None, oracle=oracle)
+
+
+def load_estimator(path: str | os.PathLike[str], expected: str | None, *, oracle: Any = None) -> Any:
+    """As load; raises ModelFileError where the file holds another estimator than `expected`."""
+    from structpred.models.chain import ChainLabeler
+    from structpred.models.structured import StructuredPredictor
+
+    bundle = read_bundle(path, kind="model", format_version=FORMAT_VERSION)
+    name = bundle.header.get("estimator")
+    if expected is not None and name != expected:
+        raise ModelFileError(f"{os.fspath(path)}: expected a {expected}, the file holds a {name}")
+    try:
+        if name == "ChainLabeler":
+            return _read_chain(ChainLabeler(**_settings(bundle.header)), bundle)
+        if name == "StructuredPredictor":
+            return _read_structured(StructuredPredictor(oracle, **_settings(bundle.header)), bundle, path)
+    except (KeyError, TypeError, ValueError, IndexError, FileFormatError) as error:
+        if isinstance(error, ModelFileError | ParameterError):
+            raise
+        raise ModelFileError(f"{os.fspath(path)}: the contents do not fit together: {error!r}") from error
+    raise ModelFileError(f"{os.fspath(path)}: unknown estimator {name!r}; was it written by a newer version?")
+
+
+def _common(model: Any) -> dict[str, Any]:
+    certificate: Certificate = model.certificate_
+    return {
+        "estimator": type(model).__name__,
+        "settings": {name: _plain(getattr(model, name)) for name in _PLAIN if hasattr(model, name)},
+        "trainer": settings_of(model.trainer),
+        "loss": settings_of(model.loss),
+        "certificate": {"primal": certificate.primal, "dual": certificate.dual, "proven": certificate.proven},
+        "run": {"passes": model.n_iter_, "stop_reason": model.stop_reason_, "converged": model.converged_},
+        "history": model.history_,
+        "versions": {"python": platform.python_version(), "numpy": np.__version__},
+    }
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _settings(header: dict[str, Any]) -> dict[str, Any]:
+    """The settings that are plain data; a trainer or loss object comes back as its default name."""
+    settings = {name: value for name, value in header["settings"].items() if name in _PLAIN}
+    return settings | {name: header[name] for name in ("trainer", "loss") if isinstance(header[name], str)}
+
+
+def _restore_run(model: Any, bundle: Bundle) -> None:
+    header = bundle.header
+    model.coef_ = unpack_weights(bundle.arrays)
+    model.certificate_ = Certificate(**header["certificate"])
+    model.history_ = header["history"]
+    run = header["run"]
+    model.n_iter_, model.stop_reason_, model.converged_ = run["passes"], run["stop_reason"], run["converged"]
+
+
+def _read_chain(model: "ChainLabeler", bundle: Bundle) -> "ChainLabeler":
+    from structpred.models.inputs import INPUTS
+    from structpred.models.targets import LabelEncoder
+
+    kind, header = bundle.header["input"]["kind"], bundle.header["input"]["header"]
+    arrays = {k.removeprefix("input."): v for k, v in bundle.arrays.items() if k.startswith("input.")}
+    texts = {k.removeprefix("input."): v for k, v in bundle.texts.items() if k.startswith("input.")}
+    model.input_ = INPUTS[kind].from_bundle(header, arrays, texts)
+    model._encoder = LabelEncoder(bundle.header["classes"])
+    model.classes_ = model._encoder.classes
+    _restore_run(model, bundle)
+    n_labels = len(model.classes_)
+    width = -(-n_labels // 8) * 8
+    model.n_features_in_ = len(model.coef_) // width - 2 - n_labels
+    expected = model.input_.n_features
+    if len(model.coef_) != (model.n_features_in_ + 2 + n_labels) * width or model.n_features_in_ != expected:
+        raise ValueError(f"{len(model.coef_)} weights do not fit {expected} features and {n_labels} labels")
+    return model
+
+
+def _read_structured(model: "StructuredPredictor", bundle: Bundle, path: Any) -> "StructuredPredictor":
+    named = bundle.header["oracle"]
+    if type(model.oracle).__qualname__ != named:
+        raise ParameterError(
+            f"{os.fspath(path)}: this model was trained with the oracle {named}; give load(path, oracle={named}())"
+        )
+    _restore_run(model, bundle)
+    model.n_features_in_ = len(model.coef_)
+    return model
+
+
+def pack_weights(w: Vector) -> dict[str, npt.NDArray[Any]]:
+    """The weights as one array, or as indices and values where that is smaller."""
+    indices = np.flatnonzero(w)
+    if len(indices) * (4 + w.itemsize) < w.nbytes and len(w) < 2**32:
+        return {"weights.indices": indices.astype(np.uint32), "weights.values": w[indices], "weights.length": np.array([len(w)])}
+    return {"weights": w}
+
+
+def unpack_weights(arrays: dict[str, npt.NDArray[Any]]) -> Vector:
+    """The inverse of pack_weights; raises ValueError for anything else."""
+    if "weights" in arrays:
+        w = arrays["weights"].copy()
+    else:
+        values, indices, length = arrays["weights.values"], arrays["weights.indices"], int(arrays["weights.length"][0])
+        if not 0 <= length <= 2**33 or values.shape != indices.shape:
+            raise ValueError("the weights are inconsistent")
+        w = np.zeros(length, values.dtype)
+        w[indices] = values
+    if w.ndim != 1 or w.dtype not in (np.float32, np.float64) or not np.isfinite(w).all():
+        raise ValueError("the weights must be a flat array of finite floats")
+    return w

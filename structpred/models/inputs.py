@@ -1,0 +1,221 @@
+"""Sequences as users give them, turned into packed features: arrays, CSR matrices, feature dicts, strings, rows, corpora."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from structpred.core.hashing import FeatureHasher
+from structpred.core.sequences import PackedSequences
+from structpred.core.vocabulary import FeatureDictionary
+from structpred.errors import DataError, FileFormatError, ParameterError
+from structpred.io.columns import ColumnCorpus
+from structpred.io.crfsuite import AttributeCorpus
+from structpred.io.featurizer import TemplateFeaturizer
+from structpred.io.ocr import OcrWords
+from structpred.io.templates import Template, load_templates
+
+
+class NumericInput:
+    """2-d arrays or sparse matrices, one row a token; also packed sequences and OCR words, whose features are numbered."""
+
+    kind = "numeric"
+
+    def __init__(self, n_features: int | None = None) -> None:
+        self.n_features = n_features
+
+    def fit_transform(self, sequences: Any) -> PackedSequences:
+        """Pack, and keep the number of columns."""
+        packed = self.transform(sequences)
+        self.n_features = packed.n_features
+        return packed
+
+    def transform(self, sequences: Any) -> PackedSequences:
+        """Pack; raises DataError, naming the sample, for other numbers of columns than at fit."""
+        if isinstance(sequences, OcrWords):
+            sequences = sequences.packed()
+        if not isinstance(sequences, PackedSequences):
+            return _pack_matrices(sequences, self.n_features)
+        if self.n_features is not None and sequences.n_features != self.n_features:
+            raise DataError(f"packed sequences: expected {self.n_features} features, got {sequences.n_features}")
+        return sequences
+
+    def feature_names(self) -> list[str]:
+        """The column numbers."""
+        return [str(j) for j in range(self.n_features or 0)]
+
+    def to_bundle(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]], dict[str, list[str]]]:
+        """The number of columns."""
+        return {"n_features": self.n_features}, {}, {}
+
+    @classmethod
+    def from_bundle(cls, header: dict[str, Any], arrays: Any, texts: Any) -> "NumericInput":
+        """The inverse of to_bundle."""
+        if not isinstance(header.get("n_features"), int):
+            raise FileFormatError("the number of feature columns is missing")
+        return cls(header["n_features"])
+
+
+class TokenInput:
+    """Feature dicts or feature strings, and CRFsuite files: a dictionary or a hasher makes the ids."""
+
+    kind = "tokens"
+
+    def __init__(self, features: FeatureDictionary | FeatureHasher) -> None:
+        self.features = features
+
+    @property
+    def n_features(self) -> int:
+        """The number of features."""
+        return self.features.n_features
+
+    def fit_transform(self, sequences: Any) -> PackedSequences:
+        """Learn the features and pack."""
+        if isinstance(sequences, AttributeCorpus) and isinstance(self.features, FeatureDictionary):
+            counts = np.bincount(sequences.codes, minlength=len(sequences.attributes))
+            kept = [name for name, c in zip(sequences.attributes, counts.tolist(), strict=True) if c >= self.features.min_count]
+            self.features = FeatureDictionary.from_names(kept, self.features.min_count)
+            return sequences.packed(kept)
+        return self.features.fit_transform(self._named(sequences))
+
+    def transform(self, sequences: Any) -> PackedSequences:
+        """Pack; features not seen at fit are left out."""
+        if isinstance(sequences, AttributeCorpus) and isinstance(self.features, FeatureDictionary):
+            return sequences.packed(self.features.names)
+        return self.features.transform(self._named(sequences))
+
+    @staticmethod
+    def _named(sequences: Any) -> Any:
+        if not isinstance(sequences, AttributeCorpus):
+            return sequences
+        raise ParameterError("a CRFsuite corpus cannot be hashed yet: leave n_bits out, or give lists of feature dicts")
+
+    def feature_names(self) -> list[str]:
+        """The feature strings by id."""
+        if isinstance(self.features, FeatureHasher):
+            return [f"#{j}" for j in range(self.features.n_features)]
+        return self.features.feature_names()
+
+    def to_bundle(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]], dict[str, list[str]]]:
+        """What the dictionary or the hasher writes, and which of the two it is."""
+        header, arrays, texts = self.features.to_bundle()
+        return {"hashed": isinstance(self.features, FeatureHasher), **header}, arrays, texts
+
+    @classmethod
+    def from_bundle(cls, header: dict[str, Any], arrays: Any, texts: Any) -> "TokenInput":
+        """The inverse of to_bundle."""
+        maker = FeatureHasher if header.get("hashed") else FeatureDictionary
+        return cls(maker.from_bundle(header, arrays, texts))
+
+
+class RowInput:
+    """Rows of columns (lists of tuples of strings, or a column file) under feature templates."""
+
+    kind = "rows"
+
+    def __init__(self, featurizer: TemplateFeaturizer) -> None:
+        self.featurizer = featurizer
+
+    @property
+    def n_features(self) -> int:
+        """The number of features."""
+        return self.featurizer.n_features
+
+    def fit_transform(self, sequences: ColumnCorpus | Iterable[Any]) -> PackedSequences:
+        """Learn the features and pack."""
+        return self.featurizer.fit_transform(sequences)
+
+    def transform(self, sequences: ColumnCorpus | Iterable[Any]) -> PackedSequences:
+        """Pack; features not seen at fit are left out."""
+        return self.featurizer.transform(sequences)
+
+    def feature_names(self) -> list[str]:
+        """The feature strings by id."""
+        return self.featurizer.feature_names()
+
+    def to_bundle(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]], dict[str, list[str]]]:
+        """Templates, vocabularies and keys."""
+        return self.featurizer.to_bundle()
+
+    @classmethod
+    def from_bundle(cls, header: dict[str, Any], arrays: Any, texts: Any) -> "RowInput":
+        """The inverse of to_bundle."""
+        return cls(TemplateFeaturizer.from_bundle(header, arrays, texts))
+
+
+Input = NumericInput | TokenInput | RowInput
+INPUTS: dict[str, type[Input]] = {cls.kind: cls for cls in (NumericInput, TokenInput, RowInput)}
+
+
+def choose_input(
+    sequences: Any, template: str | Sequence[Template] | None, min_count: int, n_bits: int | None
+) -> tuple[Input, Any]:
+    """The input that fits what the user gave, and the sequences (a generator is looked into without losing its first item)."""
+    if template is not None:
+        return RowInput(TemplateFeaturizer(load_templates(template), min_count)), sequences
+    if isinstance(sequences, ColumnCorpus):
+        raise ParameterError("a column file needs feature templates: give template='chunking', 'ner', 'pos' or a file")
+    if isinstance(sequences, PackedSequences | OcrWords):
+        return NumericInput(), sequences
+    tokens = TokenInput(FeatureDictionary(min_count) if n_bits is None else FeatureHasher(n_bits))
+    if isinstance(sequences, AttributeCorpus):
+        return tokens, sequences
+    if not hasattr(sequences, "__len__"):
+        sequences = list(_iterable(sequences))
+    if len(sequences) and _is_matrix(sequences[0]):
+        return NumericInput(), sequences
+    return tokens, sequences
+
+
+def _iterable(sequences: Any) -> Iterable[Any]:
+    if isinstance(sequences, str | bytes) or not hasattr(sequences, "__iter__"):
+        raise DataError(f"X: expected a list of sequences, got {type(sequences).__name__}")
+    return sequences  # type: ignore[no-any-return]
+
+
+def _is_matrix(sequence: Any) -> bool:
+    return isinstance(sequence, np.ndarray) or hasattr(sequence, "tocsr")
+
+
+def _pack_matrices(sequences: Any, n_columns: int | None) -> PackedSequences:
+    from scipy import sparse
+
+    if _is_matrix(sequences) and getattr(sequences, "ndim", 2) < 3:
+        raise DataError(
+            "X: expected a list of sequences, got one matrix; did you pass one sequence instead of a list of sequences?"
+        )
+    blocks = []
+    for i, matrix in enumerate(sequences):
+        if not sparse.issparse(matrix):
+            matrix = np.asarray(matrix)
+            if matrix.ndim != 2 or matrix.dtype.kind not in "fiub":
+                raise DataError(
+                    f"sample {i}: expected a 2-d array of numbers (n_tokens, n_features), got {matrix.ndim}-d {matrix.dtype}; "
+                    "did you pass one sequence instead of a list of sequences?"
+                )
+        if matrix.shape[0] == 0:
+            raise DataError(f"sample {i}: the sequence is empty; leave it out of X and y")
+        n_columns = matrix.shape[1] if n_columns is None else n_columns
+        if matrix.shape[1] != n_columns:
+            raise DataError(f"sample {i}: expected {n_columns} feature columns, got {matrix.shape[1]}")
+        block = sparse.csr_array(matrix, dtype=np.float64)
+        if len(block.data) and not np.abs(block.data).max() <= np.finfo(np.float32).max:
+            raise DataError(f"sample {i}: features must be finite and fit into 32 bits, found {_worst(block.data)}")
+        blocks.append(block)
+    if not blocks:
+        raise DataError("X: no sequences at all; expected at least one")
+    stacked = sparse.vstack(blocks, format="csr")
+    offsets = np.cumsum([0, *(block.shape[0] for block in blocks)])
+    return PackedSequences(
+        stacked.indptr.astype(np.int64),
+        stacked.indices.astype(np.int32),
+        stacked.data.astype(np.float32),
+        offsets,
+        int(n_columns or 0),
+    )
+
+
+def _worst(data: npt.NDArray[np.float64]) -> float:
+    """NaN if there is one, else the largest absolute value."""
+    return float("nan") if np.isnan(data).any() else float(np.abs(data).max())

@@ -1,0 +1,54 @@
+"""Names that users give in place of objects: trainers and losses."""
+
+from collections.abc import Callable
+from typing import Any
+
+from structpred.core.task import PartLoss
+from structpred.errors import ParameterError
+from structpred.objectives.margin import MarginRescaling
+from structpred.objectives.part_losses import Hamming
+from structpred.trainers.bcfw import BCFW
+from structpred.trainers.perceptron import AveragedPerceptron
+from structpred.trainers.problem import Surrogate, Trainer
+from structpred.trainers.sgd import SGD
+
+#: name -> (trainer, the surrogate it is used with)
+TRAINERS: dict[str, tuple[Callable[[], Trainer], Callable[[], Surrogate]]] = {
+    "bcfw": (BCFW, MarginRescaling),
+    "sgd": (SGD, MarginRescaling),
+    "perceptron": (AveragedPerceptron, lambda: MarginRescaling(loss_weight=0.0)),
+}
+
+LOSSES: dict[str, Callable[[], PartLoss]] = {"hamming": Hamming}
+
+
+def resolve_trainer(trainer: str | Trainer) -> tuple[Trainer, Surrogate]:
+    """The trainer and the surrogate that goes with it, for a name or an instance. Raises ParameterError for anything else."""
+    if isinstance(trainer, str):
+        if trainer not in TRAINERS:
+            raise ParameterError(f"trainer: expected one of {', '.join(TRAINERS)} or a trainer object, got {trainer!r}")
+        make_trainer, make_surrogate = TRAINERS[trainer]
+        return make_trainer(), make_surrogate()
+    if isinstance(trainer, type) or not all(hasattr(trainer, name) for name in ("requires", "init_state", "update", "order")):
+        raise ParameterError(f"trainer: expected a name or an instance such as BCFW(gap_sampling=True), got {trainer!r}")
+    loss_weight = 0.0 if isinstance(trainer, AveragedPerceptron) else 1.0
+    return trainer, MarginRescaling(loss_weight)
+
+
+def resolve_loss(loss: str | PartLoss) -> PartLoss:
+    """The loss object for a name, or the object itself if it has `part_costs`."""
+    if isinstance(loss, str):
+        if loss not in LOSSES:
+            raise ParameterError(f"loss: expected one of {', '.join(LOSSES)} or an object with part_costs, got {loss!r}")
+        return LOSSES[loss]()
+    if not callable(getattr(loss, "part_costs", None)):
+        raise ParameterError(f"loss: expected a name or an object with part_costs(labels, shape, oracle, weights), got {loss!r}")
+    return loss
+
+
+def settings_of(thing: Any) -> dict[str, Any] | str:
+    """A name as it is; an object as its class name and its plain settings, for the header of a model file."""
+    if isinstance(thing, str):
+        return thing
+    plain = {key: value for key, value in vars(thing).items() if isinstance(value, bool | int | float | str)}
+    return {"class": type(thing).__name__, "settings": plain}

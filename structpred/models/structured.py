@@ -1,0 +1,154 @@
+"""The generic estimator: any oracle, one feature row a part, any trainer."""
+
+import os
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from structpred.core.features import PartFeatures
+from structpred.core.oracle import Labels, Oracle, Shape
+from structpred.core.packing import argmax_batch
+from structpred.core.task import PartLoss, Task
+from structpred.core.weights import Vector
+from structpred.errors import DataError, ParameterError
+from structpred.models.base import StructuredEstimator
+from structpred.models.files import load_estimator, save_structured
+from structpred.models.settings import resolve_loss
+from structpred.trainers.loop import Callback
+from structpred.trainers.problem import Trainer
+
+
+class StructuredPredictor(StructuredEstimator):
+    """Outputs of any structure that an oracle describes, scored part by part: theta_p = <w, features of part p>.
+
+    Parameters
+    ----------
+    oracle: an Oracle; check yours once with check_oracle. loss: "hamming" or a part loss of your own.
+    trainer, C, max_iter, tol, check_every, patience, callbacks, checkpoint, resume, random_state: as for ChainLabeler.
+
+    X[i] is an array or sparse matrix (n_parts, d), one feature row a part. y[i] are the labels as the oracle returns
+    them. shapes[i] is the shape of instance i, a tuple of ints.
+
+    >>> from structpred.oracles.multiclass import MulticlassOracle
+    >>> X = [np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([[0.0, 1.0], [1.0, 0.0]])]
+    >>> model = StructuredPredictor(MulticlassOracle()).fit(X, [[0], [1]], [(2,), (2,)])
+    >>> [labels.tolist() for labels in model.predict(X, [(2,), (2,)])]
+    [[0], [1]]
+    """
+
+    def __init__(
+        self,
+        oracle: Oracle,
+        loss: str | PartLoss = "hamming",
+        trainer: str | Trainer = "bcfw",
+        C: float = 1.0,
+        *,
+        max_iter: int = 50,
+        tol: float = 0.001,
+        check_every: int = 10,
+        patience: int | None = None,
+        callbacks: Callback | Sequence[Callback] | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        resume: bool = False,
+        random_state: Any = None,
+    ) -> None:
+        self.oracle = oracle
+        self.loss = loss
+        self.trainer = trainer
+        self.C = C
+        self.max_iter = max_iter
+        self.tol = tol
+        self.check_every = check_every
+        self.patience = patience
+        self.callbacks = callbacks
+        self.checkpoint = checkpoint
+        self.resume = resume
+        self.random_state = random_state
+
+    n_features_in_: int
+
+    def fit(
+        self,
+        X: Sequence[Any],
+        y: Sequence[npt.ArrayLike],
+        shapes: Sequence[Shape],
+        *,
+        sample_weight: npt.ArrayLike | None = None,
+        dev: tuple[Sequence[Any], Sequence[npt.ArrayLike], Sequence[Shape]] | None = None,
+    ) -> "StructuredPredictor":
+        """Train. dev: held-out (X, y, shapes); the weights that do best on it are kept.
+
+        Raises DataError, naming the sample, before training starts; OracleError where the oracle returns what it may not.
+        """
+        if not isinstance(self.oracle, Oracle):
+            raise ParameterError(f"oracle: expected an instance of a subclass of structpred.Oracle, got {self.oracle!r}")
+        features = PartFeatures(X)
+        task = Task(features, self.oracle, y, _as_shapes(shapes), resolve_loss(self.loss), sample_weight=sample_weight)
+        scorer = None if dev is None else self._dev_scorer(features.dim, *dev)
+        self.n_features_in_ = features.dim
+        self._train(task, scorer)
+        self._stop_if_interrupted()
+        return self
+
+    def predict(self, X: Sequence[Any], shapes: Sequence[Shape]) -> list[Labels]:
+        """The best labels of each instance."""
+        self._check_fitted()
+        return self._decode(PartFeatures(X, n_columns=self.n_features_in_), _as_shapes(shapes), self.coef_)
+
+    def score(self, X: Sequence[Any], y: Sequence[npt.ArrayLike], shapes: Sequence[Shape]) -> float:
+        """The share of labels that are right, over all instances."""
+        return _label_accuracy(y, self.predict(X, shapes))
+
+    def _decode(self, features: PartFeatures, shapes: list[Shape], w: Vector) -> list[Labels]:
+        if len(features) != len(shapes):
+            raise DataError(f"X has {len(features)} samples but there are {len(shapes)} shapes")
+        for i, shape in enumerate(shapes):
+            if self.oracle.n_parts(shape) != features.n_parts(i):
+                raise DataError(
+                    f"sample {i}: shape {shape} has {self.oracle.n_parts(shape)} parts, but x has {features.n_parts(i)} rows"
+                )
+        scores = np.concatenate([features.scores(w, i) for i in range(len(features))])
+        labels, offsets = argmax_batch(self.oracle, scores, features.offsets, shapes)
+        return np.split(labels, offsets[1:-1])
+
+    def _dev_scorer(
+        self, dim: int, X: Sequence[Any], y: Sequence[npt.ArrayLike], shapes: Sequence[Shape]
+    ) -> Callable[[Vector], float]:
+        features, listed = PartFeatures(X, n_columns=dim), _as_shapes(shapes)
+        return lambda w: _label_accuracy(y, self._decode(features, listed, w))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model as one file, atomically, without pickle; it names its oracle but does not hold it."""
+        self._check_fitted()
+        save_structured(self, path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], oracle: Oracle) -> "StructuredPredictor":
+        """Read a model file; `oracle` must be of the class that the model was trained with."""
+        model = load_estimator(path, cls.__name__, oracle=oracle)
+        assert isinstance(model, cls)
+        return model
+
+
+def _as_shapes(shapes: Sequence[Any]) -> list[Shape]:
+    listed = []
+    for i, shape in enumerate(shapes):
+        if not isinstance(shape, tuple | list) or not all(isinstance(k, int | np.integer) for k in shape):
+            raise DataError(f"shapes, sample {i}: expected a tuple of ints, got {shape!r}")
+        listed.append(tuple(int(k) for k in shape))
+    return listed
+
+
+def _label_accuracy(y: Sequence[npt.ArrayLike], predicted: Sequence[Labels]) -> float:
+    if len(y) != len(predicted):
+        raise DataError(f"X has {len(predicted)} samples but y has {len(y)}")
+    right = total = 0
+    for i, (gold, labels) in enumerate(zip(y, predicted, strict=True)):
+        truth = np.asarray(gold)
+        if truth.shape != labels.shape:
+            raise DataError(f"sample {i}: y has {truth.size} labels, but the oracle gives {labels.size}")
+        right += int((truth == labels).sum())
+        total += len(labels)
+    return right / max(total, 1)

@@ -1,0 +1,69 @@
+"""Label sequences as users give them, to and from whole numbers."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from structpred.errors import DataError
+
+Ints = npt.NDArray[np.int64]
+
+
+class LabelEncoder:
+    """The distinct labels, sorted: all strings or all whole numbers."""
+
+    def __init__(self, classes: Sequence[Any]) -> None:
+        self.classes = np.array(sorted(classes))
+        self._code = {label: k for k, label in enumerate(self.classes.tolist())}
+
+    @classmethod
+    def fit(cls, y: Sequence[Sequence[Any]]) -> "LabelEncoder":
+        """The labels that stand in y. Raises DataError where they are not all strings or all whole numbers."""
+        seen: set[Any] = set()
+        for labels in y:
+            seen.update(labels)
+        kinds = {str if isinstance(label, str) else int if isinstance(label, int) else type(label) for label in seen}
+        if len(kinds) != 1 or not kinds <= {str, int}:
+            names = ", ".join(sorted(kind.__name__ for kind in kinds)) or "none at all"
+            raise DataError(f"y: labels must be all strings or all whole numbers, got {names}")
+        return cls(list(seen))
+
+    def encode(self, y: Sequence[Sequence[Any]]) -> Ints:
+        """All labels as one flat array; raises DataError, naming the sample, for a label that was not seen at fit."""
+        try:
+            return np.array([self._code[label] for labels in y for label in labels], dtype=np.int64)
+        except KeyError as error:
+            sample = next(i for i, labels in enumerate(y) if any(label not in self._code for label in labels))
+            raise DataError(f"sample {sample}: label {error.args[0]!r} was not in the training data") from None
+
+    def decode(self, codes: Ints, offsets: Ints) -> list[npt.NDArray[Any]]:
+        """One array of labels a sequence."""
+        labels = self.classes[codes]
+        return [labels[a:b] for a, b in zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True)]
+
+
+def as_label_lists(y: Any, lengths: Ints) -> list[list[Any]]:
+    """y as lists of plain Python labels, checked against the lengths of the sequences of X.
+
+    Raises DataError: y is no list of sequences, another number of sequences, or a sequence of another length than its x.
+    """
+    if isinstance(y, str | bytes) or not isinstance(y, Iterable):
+        raise DataError(f"y: expected a list of label sequences, got {type(y).__name__}")
+    lists = []
+    for i, labels in enumerate(y):
+        if isinstance(labels, str | bytes) or not isinstance(labels, Iterable):
+            raise DataError(
+                f"y, sample {i}: expected a sequence of labels, got {labels!r}; "
+                "did you pass one sequence instead of a list of sequences? (a word must be list(word))"
+            )
+        lists.append(labels.tolist() if isinstance(labels, np.ndarray) else list(labels))
+    if len(lists) != len(lengths):
+        raise DataError(f"X has {len(lengths)} sequences but y has {len(lists)}")
+    for i, (labels, length) in enumerate(zip(lists, lengths.tolist(), strict=True)):
+        if len(labels) != length:
+            raise DataError(f"sample {i}: x has {length} tokens but y has {len(labels)} labels")
+        if length == 0:
+            raise DataError(f"sample {i}: the sequence is empty; leave it out of X and y")
+    return lists
