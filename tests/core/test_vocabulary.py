@@ -144,6 +144,20 @@ def test_min_count() -> None:
     assert again.indices.tolist() == packed.indices.tolist()
 
 
+def test_zero_values_are_not_the_last_feature() -> None:
+    """A zero beside rare features stays out, even where the last feature is a frequent one."""
+    dictionary = FeatureDictionary(min_count=2)
+    packed = dictionary.fit_transform([[{"rare": 1, "off": 0, "z": 2}, {"off": 0}], [{"off": False, "z": 3}]])
+    assert (dictionary.names, packed.indptr.tolist(), packed.values.tolist()) == (["z"], [0, 1, 1, 2], [2.0, 3.0])
+
+
+def test_order_inside_a_token_is_kept() -> None:
+    """Rows without repetition keep their order, long and short rows side by side."""
+    lengths, ids = np.array([3, 1, 2]), np.array([5, 1, 3, 4, 2, 0], np.int32)
+    indptr, out, values = tokens.coalesced(lengths, ids, None)
+    assert (indptr.tolist(), out.tolist(), values.tolist()) == ([0, 3, 4, 6], ids.tolist(), [1.0] * 6)
+
+
 _ONE = "did you pass one sequence instead of a list of sequences?"
 
 

@@ -163,13 +163,30 @@ _TEMPLATE = st.builds(
 
 
 @settings(max_examples=200)
-@given(train=_ROWS, test=_ROWS, shapes=st.lists(_TEMPLATE, min_size=1, max_size=4), min_count=st.integers(1, 2))
+@given(
+    train=_ROWS,
+    test=_ROWS,
+    shapes=st.lists(_TEMPLATE, min_size=1, max_size=4),
+    min_count=st.integers(1, 2),
+    limit=st.sampled_from([1, 8, 2**62]),
+)
 def test_any_templates_equal_strings(
-    train: list[list[Row]], test: list[list[Row]], shapes: list[tuple[tuple[Atom, ...], str, bool]], min_count: int
+    train: list[list[Row]], test: list[list[Row]], shapes: list[tuple[tuple[Atom, ...], str, bool]], min_count: int, limit: int
 ) -> None:
-    """Any templates on any rows give what a plain implementation with strings gives."""
+    """Any templates on any rows give what a plain implementation with strings gives, whatever the limit on keys."""
     templates = [Template(f"t{k}", atoms, at, pad) for k, (atoms, at, pad) in enumerate(shapes)]
-    _compare(templates, ColumnCorpus.from_rows(train), ColumnCorpus.from_rows(test), min_count)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "_KEY_LIMIT", limit)
+        _compare(templates, ColumnCorpus.from_rows(train), ColumnCorpus.from_rows(test), min_count)
+
+
+def test_unseen_partial_keys_match_nothing() -> None:
+    """Where keys are ranked, a beginning that was not seen at fit gives no feature, however many tokens there are."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "_KEY_LIMIT", 8)
+        train = [[("a",), ("a",), ("b",), ("b",), ("a",), ("c",)], [("c",), ("b",), ("b",), ("c",), ("a",)]]
+        test = [[(w,) for w in sentence] for sentence in itertools.product("abc", repeat=5)]
+        _compare([Template("t", ((0, -1), (0, 0), (0, 1)))], ColumnCorpus.from_rows(train), ColumnCorpus.from_rows(test))
 
 
 def test_bundle_round_trip(chunks: ColumnCorpus) -> None:
