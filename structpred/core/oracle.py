@@ -18,16 +18,20 @@ Scores = npt.NDArray[np.float64]
 OPTIONAL: dict[str, str] = {
     "argmax_batch": "(scores, offsets, shapes) -> (labels, label_offsets): argmax for a whole batch in one call",
     "argmax_bound": "(scores, shape) -> (labels, bound): an inexact argmax with a number that no output's score exceeds",
-    "argmax_constrained": "(scores, shape, A, b) -> labels | None: the best output with A mu <= b, None if there is none",
-    "argmax_relaxed": "(scores, shape) -> mu: the best point of a relaxation, fractional counts allowed",
-    "argmax_per_loss": "(scores, costs, shape) -> (values, best, labels): the best output for each value of a whole-number loss",
-    "argmax_product": "(scores, costs, offset, shape) -> labels: maximises (offset + score) * cost directly",
-    "marginals": "(scores, shape) -> (log_z, mu): log partition function and expected part counts",
-    "kbest": "(scores, shape, k) -> list of labels: the k best outputs, best first, fewer if there are fewer",
-    "project": "(point, shape) -> mu: the nearest point of the convex hull of all mu(y)",
-    "polytope": "(shape) -> (A, lower, upper): linear rows that describe the (relaxed) hull of all mu(y)",
+    "argmax_constrained": "(scores, shape, A, b) -> labels | None: the best output with A mu(y) <= b, None if there is none; "
+    "A is a dense (rows, p) float64 array, the comparison is made as float64 computes it",
+    "argmax_relaxed": "(scores, shape) -> mu: the best point of a polytope that holds all mu(y), float64, fractions allowed; the "
+    "polytope depends on the shape alone",
+    "argmax_per_loss": "(scores, costs, shape) -> (values, best, labels): costs are whole numbers; values are all numbers that "
+    "costs . mu(y) takes, ascending, best[k] the largest score among the outputs with values[k], labels[k] one that has it",
+    "argmax_product": "(scores, costs, offsets, shape) -> labels: maximises max(0, offsets[0] + scores . mu(y)) * "
+    "(offsets[1] + costs . mu(y)); the second factor is >= 0 for every output",
+    "marginals": "(scores, shape) -> (log_z, mu): log of the sum of exp(score) over all outputs, and the expected part counts",
+    "kbest": "(scores, shape, k) -> list of labels: the k best outputs, all different, best first, fewer if there are fewer",
+    "project": "(point, shape) -> mu: the nearest point (Euclidean) of the convex hull of all mu(y)",
+    "polytope": "(shape) -> (A, lower, upper): rows lower <= A mu <= upper that hold for all mu(y), the ones of argmax_relaxed",
     "enumerate": "(shape) -> iterable of labels: every output, each once; for small shapes",
-    "label_grid": "(shape) -> (n_positions, n_labels): parts t * n_labels + l, in front, say that position t has label l",
+    "label_grid": "(shape) -> (n_positions, n_labels): parts t * n_labels + l, in front, say that labels[t] is l",
     "fuse": "(features, labels, costs, token_weights) -> compiled steps, or None where the features are not of the right kind",
 }
 

@@ -1,0 +1,286 @@
+"""The rules of optional methods: each is compared with all outputs of small shapes, or with those that are known."""
+
+from collections.abc import Callable
+from contextlib import suppress
+
+import numpy as np
+
+from structpred.core.contract_engine import Examiner, Floats, Space, brief, tolerance
+from structpred.core.contract_rules import Answer, ShapeCase
+from structpred.core.oracle import Labels, Scores
+from structpred.errors import OracleError
+
+_LOOSE = 1e-6  # for scores of size 1e6 (float64 leaves 1e-10 of a difference) and for solvers
+
+
+def examine_capabilities(examiner: Examiner, cases: list[ShapeCase]) -> None:
+    """Check each optional method that the oracle has; say which it has not."""
+    for name, rule in RULES.items():
+        if name not in examiner.has:
+            examiner.skip(name, "the oracle does not have it")
+            continue
+        for case in cases:
+            for answer in _some(case.answers):
+                with suppress(OracleError):
+                    rule(examiner, case.space, answer)
+    if "fuse" in examiner.has:
+        examiner.skip(
+            "fuse", "it needs a feature map: train with Task(compiled=True) and Task(compiled=False) and compare the weights"
+        )
+    if "argmax_relaxed" in examiner.has:
+        for case in cases:
+            with suppress(OracleError):
+                _one_relaxation(examiner, case)
+
+
+def _some(answers: list[Answer]) -> list[Answer]:
+    """Up to three of each kind of scores."""
+    seen: dict[str, int] = {}
+    out = []
+    for answer in answers:
+        kind = answer.kind.split(",")[0]
+        seen[kind] = seen.get(kind, 0) + 1
+        if seen[kind] <= 3:
+            out.append(answer)
+    return out
+
+
+def _where(space: Space, answer: Answer) -> str:
+    return f"shape {space.shape}, {answer.kind}"
+
+
+def _valid(examiner: Examiner, space: Space, found: object, where: str, method: str) -> tuple[Labels, Floats]:
+    """Labels of an output, and its counts."""
+    labels = examiner.labels(found, where, method)
+    if space.complete:
+        known = labels.tobytes() in space.index
+        cause = "a constraint that the search forgets"
+        examiner.insist("infeasible output", known, where, f"{method} to give an output that enumerate lists", labels, cause)
+    return labels, examiner.parts(labels, space.shape, space.n_parts)
+
+
+def _bound(examiner: Examiner, space: Space, answer: Answer) -> None:
+    where = _where(space, answer)
+    found = examiner.call("argmax_bound", where, answer.theta, space.shape)
+    pair = isinstance(found, tuple) and len(found) == 2
+    examiner.insist("argmax_bound", pair, where, "argmax_bound to give (labels, bound)", found, "see the signature")
+    examiner.finite(float(found[1]), where, "argmax_bound")
+    _, mu = _valid(examiner, space, found[0], where, "argmax_bound")
+    best = max(float(space.scores(answer.theta).max()), float(mu @ answer.theta))
+    cause = "a bound of part of the problem, or the score of the labels instead of a bound"
+    ok = found[1] >= best - tolerance(best)
+    examiner.expect("argmax_bound", ok, where, f"a bound that no output exceeds: at least {best:.9g}", float(found[1]), cause)
+
+
+def _constrained(examiner: Examiner, space: Space, answer: Answer) -> None:
+    where = _where(space, answer)
+    values = space.scores(answer.theta)
+    for n_rows in (1, 2):
+        rows = examiner.rng.integers(-2, 3, (n_rows, space.n_parts)).astype(np.float64)
+        sides = rows @ space.counts.T  # (n_rows, outputs)
+        steps = [np.unique(side) for side in sides]
+        for kind in ("none", "some", "all"):
+            # between two attained values, so that rounding decides nothing
+            limits = np.array([_limit(examiner, step, kind) for step in steps])
+            allowed = (sides <= limits[:, None]).all(axis=0)
+            found = examiner.call("argmax_constrained", where, answer.theta, space.shape, rows, limits)
+            _one_constrained(examiner, space, found, (answer.theta, rows, limits), values[allowed], where)
+
+
+def _limit(examiner: Examiner, steps: Floats, kind: str) -> float:
+    if kind == "none":
+        return float(steps[0]) - 1.0
+    if kind == "all" or len(steps) == 1:
+        return float(steps[-1]) + 1.0
+    k = int(examiner.rng.integers(len(steps) - 1))
+    return float(steps[k] + steps[k + 1]) / 2
+
+
+def _one_constrained(
+    examiner: Examiner, space: Space, found: object, given: tuple[Scores, Floats, Floats], allowed: Floats, where: str
+) -> None:
+    theta, rows, limits = given
+    rule = "argmax_constrained"
+    if found is None:
+        cause = "a search that gives up too early"
+        examiner.expect(rule, not len(allowed), where, f"an output: {len(allowed)} known ones satisfy A mu <= b", "None", cause)
+        return
+    labels, mu = _valid(examiner, space, found, where, rule)
+    kept = (rows @ mu <= limits).all()
+    cause = "the rows are ignored, or taken as >="
+    examiner.insist(
+        rule, kept, where, f"A mu <= b with b = {brief(limits)}", f"{brief(labels)} with A mu = {brief(rows @ mu)}", cause
+    )
+    best = float(allowed.max(initial=-np.inf))
+    score = float(mu @ theta)
+    cause = "the best output is filtered afterwards instead of searched for among those allowed"
+    examiner.expect(
+        rule, score >= best - tolerance(score), where, f"an allowed output with the score {best:.9g}", f"{score:.9g}", cause
+    )
+
+
+def _relaxed(examiner: Examiner, space: Space, answer: Answer) -> None:
+    where = _where(space, answer)
+    mu = examiner.numbers(
+        examiner.call("argmax_relaxed", where, answer.theta, space.shape), space.n_parts, where, "argmax_relaxed"
+    )
+    best = float(space.scores(answer.theta).max())
+    cause = "it minimises, stops early, or the relaxation cuts off an output"
+    ok = mu @ answer.theta >= best - _LOOSE * max(1.0, abs(best))
+    expected = f"a value of at least the best output's {best:.9g}"
+    examiner.expect("argmax_relaxed", ok, where, expected, f"{mu @ answer.theta:.9g}", cause)
+
+
+def _one_relaxation(examiner: Examiner, case: ShapeCase) -> None:
+    """Every answer must be optimal among all answers: they are points of one and the same polytope."""
+    space, answers = case.space, _some(case.answers)
+    points = [examiner.call("argmax_relaxed", _where(space, a), a.theta, space.shape) for a in answers]
+    for answer, point in zip(answers, points, strict=True):
+        values = np.array(points) @ answer.theta
+        own = float(point @ answer.theta)
+        cause = "the relaxation depends on the scores, or the solver stops early"
+        ok = own >= values.max() - _LOOSE * max(1.0, abs(own))
+        where, expected = _where(space, answer), f"the best of its own answers, {values.max():.9g}"
+        examiner.expect("argmax_relaxed", ok, where, expected, f"{own:.9g}", cause)
+
+
+def _per_loss(examiner: Examiner, space: Space, answer: Answer) -> None:
+    where, rule = _where(space, answer), "argmax_per_loss"
+    costs = examiner.rng.integers(0, 3, space.n_parts).astype(np.float64)
+    found = examiner.call(rule, where, answer.theta, costs, space.shape)
+    triple = isinstance(found, tuple) and len(found) == 3 and len({len(x) for x in found}) == 1
+    examiner.insist(rule, triple, where, "(values, best, labels), equally many of each", found, "see the signature")
+    values, best, outputs = found
+    losses, scores = space.counts @ costs, space.scores(answer.theta)
+    wanted = {float(v): float(scores[losses == v].max()) for v in np.unique(losses)}
+    cause = "a value that no output has, or one forgotten"
+    given = [float(v) for v in values]
+    ok = given == sorted(set(given)) and (given == list(wanted) or (not space.complete and set(given) >= set(wanted)))
+    examiner.insist(rule, ok, where, f"the values {brief(list(wanted))}, ascending", brief(given), cause)
+    for v, b, y in zip(given, best, outputs, strict=True):
+        labels, mu = _valid(examiner, space, y, where, rule)
+        least = wanted.get(v, -np.inf)
+        fits = abs(mu @ costs - v) < 1e-9 and abs(mu @ answer.theta - b) <= tolerance(b) and b >= least - tolerance(b)
+        expected = f"at loss {v:g} an output with the score {least:.9g}"
+        came = f"best {float(b):.9g}; {brief(labels)} has the loss {mu @ costs:g} and the score {mu @ answer.theta:.9g}"
+        examiner.expect(rule, fits, where, expected, came, "a table that is traced back wrongly")
+
+
+def _product(examiner: Examiner, space: Space, answer: Answer) -> None:
+    where, rule = _where(space, answer), "argmax_product"
+    costs = examiner.rng.integers(0, 3, space.n_parts).astype(np.float64)
+    offsets = np.array([float(examiner.rng.normal()) + 1.0, float(examiner.rng.integers(2))])
+    found = examiner.call(rule, where, answer.theta, costs, offsets, space.shape)
+    labels, mu = _valid(examiner, space, found, where, rule)
+    all_counts = np.vstack((space.counts, mu))
+    values = np.maximum(0.0, offsets[0] + all_counts @ answer.theta) * (offsets[1] + all_counts @ costs)
+    cause = "offsets left out, or both factors negative (their product is positive, but the first must count as 0)"
+    ok = values[-1] >= values.max() - tolerance(values)
+    examiner.expect(rule, ok, where, f"the product {values.max():.9g}", f"{brief(labels)} with {values[-1]:.9g}", cause)
+
+
+def _marginals(examiner: Examiner, space: Space, answer: Answer) -> None:
+    where, rule = _where(space, answer), "marginals"
+    found = examiner.call(rule, where, answer.theta, space.shape)
+    pair = isinstance(found, tuple) and len(found) == 2
+    examiner.insist(rule, pair, where, "marginals to give (log_z, mu)", found, "see the signature")
+    log_z = float(found[0])
+    examiner.finite(log_z, where, rule)
+    mu = examiner.numbers(found[1], space.n_parts, where, rule)
+    exact = 1e-9 if np.abs(answer.theta).max(initial=0.0) < 1e3 else _LOOSE
+    scores = space.scores(answer.theta)
+    best = float(scores.max())
+    cause = "a sum that overflows or cancels: take the largest score out first (log-sum-exp)"
+    examiner.expect(rule, log_z >= best - tolerance(best), where, f"log_z of at least the best score {best:.9g}", log_z, cause)
+    if space.complete:
+        shares = np.exp(scores - best)
+        true_log_z, true_mu = best + float(np.log(shares.sum())), space.counts.T @ (shares / shares.sum())
+        examiner.expect(rule, abs(log_z - true_log_z) <= tolerance(true_log_z), where, f"log_z = {true_log_z:.12g}", log_z, cause)
+        error = float(np.abs(mu - true_mu).max(initial=0.0))
+        examiner.expect(rule, error <= exact, where, "the expected part counts over all outputs", f"off by {error:.3g}", cause)
+        top = space.counts.max(axis=0, initial=0.0)
+        bad = ((mu < -1e-9) | (mu > top + 1e-9)).any()
+        examiner.expect(rule, not bad, where, "expected counts between 0 and the largest count", mu, cause)
+    if "label_grid" in examiner.has:
+        n_positions, n_labels = examiner.call("label_grid", where, space.shape)
+        sums = mu[: n_positions * n_labels].reshape(n_positions, n_labels).sum(axis=1)
+        examiner.expect(
+            rule, np.abs(sums - 1.0).max(initial=0.0) <= 1e-9, where, "marginals of a position to add up to 1", sums, cause
+        )
+    if answer.kind == "random scores":
+        _gradient(examiner, space, answer.theta, mu, where)
+
+
+def _gradient(examiner: Examiner, space: Space, theta: Scores, mu: Floats, where: str) -> None:
+    """mu is the gradient of log_z: central differences at a few parts."""
+    for j in examiner.rng.permutation(space.n_parts)[:4]:
+        step = np.zeros(space.n_parts)
+        step[j] = 1e-5
+        up = examiner.call("marginals", where, theta + step, space.shape)[0]
+        down = examiner.call("marginals", where, theta - step, space.shape)[0]
+        slope = float(up - down) / 2e-5
+        cause = "log_z and mu belong to different distributions"
+        ok = abs(slope - mu[j]) <= 1e-5 * max(1.0, abs(slope))
+        examiner.expect("marginals", ok, where, f"mu[{j}] = d log_z / d theta[{j}] = {slope:.6g}", mu[j], cause)
+
+
+def _kbest(examiner: Examiner, space: Space, answer: Answer) -> None:
+    where, rule, n = _where(space, answer), "kbest", len(space.labels)
+    top = np.sort(space.scores(answer.theta))[::-1]
+    for k in (1, 3, n + 2) if space.complete and n <= 300 else (1, 3):
+        found = examiner.call(rule, where, answer.theta, space.shape, k)
+        examiner.insist(rule, isinstance(found, list), where, "a list of labels", found, "see the signature")
+        pairs = [_valid(examiner, space, y, where, rule) for y in found]
+        distinct = len({y.tobytes() for y, _ in pairs}) == len(pairs)
+        examiner.expect(rule, distinct, where, f"{k} different outputs", "the same one twice", "two derivations of one output")
+        wanted = min(k, n) if space.complete else k
+        right = len(pairs) == wanted or (not space.complete and len(pairs) < k)
+        examiner.insist(rule, right, where, f"{wanted} outputs for k = {k}", len(pairs), "fewer only if there are fewer")
+        scores = np.array([float(mu @ answer.theta) for _, mu in pairs])
+        ordered = (np.diff(scores) <= tolerance(scores)).all()
+        examiner.expect(rule, ordered, where, "the best first", scores, "not sorted by score")
+        m = min(len(scores), len(top))
+        ok = (scores[:m] >= top[:m] - tolerance(top)).all()
+        examiner.expect(rule, ok, where, f"the {m} best scores {brief(top[:m])}", scores, "outputs are pruned too early")
+
+
+def _project(examiner: Examiner, space: Space, answer: Answer) -> None:
+    """mu is the nearest point z of the hull iff <point - mu, v - mu> <= 0 for each vertex v (and mu lies in the hull)."""
+    where, rule, point = _where(space, answer), "project", answer.theta
+    if np.abs(point).max(initial=0.0) > 1e3:
+        return
+    mu = examiner.numbers(examiner.call(rule, where, point, space.shape), space.n_parts, where, rule)
+    violation = float(((space.counts - mu) @ (point - mu)).max())
+    tol = 1e-8 * max(1.0, float(point @ point))
+    cause = "too few iterations, or the nearest point of a larger or a smaller set"
+    examiner.expect(rule, violation <= tol, where, "<point - mu, v - mu> <= 0 for every output v", f"{violation:.3g}", cause)
+    if not space.complete or space.counts.size > 40_000:
+        examiner.skip("project: point of the hull", "too many outputs, or they are not all known")
+        return
+    from scipy.optimize import nnls
+
+    system = np.vstack((space.counts.T, np.ones(len(space.labels))))
+    _, residual = nnls(system, np.append(mu, 1.0))
+    examiner.expect(rule, residual <= 1e-7, where, "a point of the convex hull of all outputs", f"distance {residual:.3g}", cause)
+
+
+def _polytope(examiner: Examiner, space: Space, answer: Answer) -> None:
+    where, rule = f"shape {space.shape}", "polytope"
+    rows, lower, upper = examiner.call(rule, where, space.shape)
+    values = rows @ space.counts.T
+    ok = (values >= np.asarray(lower)[:, None] - 1e-9).all() and (values <= np.asarray(upper)[:, None] + 1e-9).all()
+    cause = "a row that cuts off an output, or lower and upper swapped"
+    examiner.expect(rule, ok, where, "lower <= A mu(y) <= upper for every output", "a row that some output breaks", cause)
+
+
+RULES: dict[str, Callable[[Examiner, Space, Answer], None]] = {
+    "argmax_bound": _bound,
+    "argmax_constrained": _constrained,
+    "argmax_relaxed": _relaxed,
+    "argmax_per_loss": _per_loss,
+    "argmax_product": _product,
+    "marginals": _marginals,
+    "kbest": _kbest,
+    "project": _project,
+    "polytope": _polytope,
+}

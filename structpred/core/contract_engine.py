@@ -1,0 +1,217 @@
+"""What the contract checks share: guarded calls of an oracle, a list of broken rules, and the known outputs of a shape."""
+
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from structpred.core.oracle import Labels, Oracle, Scores, Shape, capabilities
+from structpred.errors import OracleError
+
+Floats = npt.NDArray[np.float64]
+
+#: enumerations longer than this are not walked to the end: the shape then counts as one without `enumerate`
+MAX_OUTPUTS = 20_000
+
+
+@dataclass
+class Broken:
+    """The first case in which a rule was broken, and how often it was broken in all."""
+
+    where: str
+    expected: str
+    came: str
+    cause: str
+    times: int = 1
+
+
+@dataclass
+class Space:
+    """The outputs of a shape that are known: all of them (`complete`), or those that argmax gave for many scores.
+
+    counts has a row mu(y) for each of `labels`.
+    """
+
+    shape: Shape
+    n_parts: int
+    labels: list[Labels]
+    counts: Floats
+    complete: bool
+    index: dict[bytes, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.index = {y.tobytes(): k for k, y in enumerate(self.labels)}
+
+    def scores(self, theta: Scores) -> Floats:
+        """The score of each known output."""
+        values: Floats = self.counts @ theta
+        return values
+
+
+class Examiner:
+    """Calls an oracle's methods, watches what they do to their arguments, and collects the rules that are broken.
+
+    A method that raises, or answers with something that cannot be checked further, ends the case: OracleError.
+    """
+
+    def __init__(self, oracle: Oracle, rng: np.random.Generator) -> None:
+        self.oracle, self.rng, self.name = oracle, rng, type(oracle).__name__
+        self.has = capabilities(oracle)
+        self.broken: dict[str, Broken] = {}
+        self.checked: Counter[str] = Counter()
+        self.skipped: dict[str, str] = {}
+        self.seconds: list[float] = []
+
+    def expect(self, rule: str, ok: object, where: object, expected: str, came: object, cause: str) -> bool:
+        """Count one check of a rule; note it as broken unless `ok`. Returns whether it held."""
+        self.checked[rule] += 1
+        if ok:
+            return True
+        if rule in self.broken:
+            self.broken[rule].times += 1
+        else:
+            self.broken[rule] = Broken(str(where), expected, brief(came), cause)
+        return False
+
+    def insist(self, rule: str, ok: object, where: object, expected: str, came: object, cause: str) -> None:
+        """As `expect`, but the case ends where the rule is broken."""
+        if not self.expect(rule, ok, where, expected, came, cause):
+            raise OracleError(rule)
+
+    def call(self, method: str, where: object, *args: Any) -> Any:
+        """Call a method with copies of the arrays among `args`; they must come back unchanged."""
+        given = [a.copy() if isinstance(a, np.ndarray) else a for a in args]
+        start = time.perf_counter()
+        try:
+            result = getattr(self.oracle, method)(*given)
+        except Exception as error:
+            came = f"{type(error).__name__}: {error}"
+            cause = "a bug in the method, or a shape that it was not written for"
+            self.expect("no exceptions", False, where, f"an answer from {method}", came, cause)
+            raise OracleError(method) from error
+        if method == "argmax":
+            self.seconds.append(time.perf_counter() - start)
+        self.checked["no exceptions"] += 1
+        for before, after in zip(args, given, strict=True):
+            if isinstance(before, np.ndarray):
+                same = np.array_equal(before, after)
+                cause = "an operation in place (+=, sort, out=...): work on a copy"
+                self.expect("mutated input", same, where, f"{method} to leave its arguments as they are", "changed ones", cause)
+        return result
+
+    def labels(self, found: object, where: object, method: str) -> Labels:
+        """`found` if it is a 1-d int64 array, else the case ends."""
+        array = np.asarray(found) if not isinstance(found, list | tuple) else None
+        if array is not None and array.dtype.kind == "f" and np.isnan(array).any():
+            self.insist("NaN", False, where, f"{method} to give labels", found, "a division by zero, or inf - inf")
+        ok = isinstance(found, np.ndarray) and found.dtype == np.int64
+        cause = "end the method with labels.astype(np.int64), or build the array with dtype=np.int64"
+        self.insist("wrong dtype", ok, where, f"{method} to give a NumPy array of int64", kind_of(found), cause)
+        assert isinstance(found, np.ndarray)
+        cause = "a row or a column of a matrix, or a single number: use labels.ravel() or np.array([label])"
+        self.insist("wrong dimension", found.ndim == 1, where, f"{method} to give a 1-d array", kind_of(found), cause)
+        return found
+
+    def numbers(self, found: object, length: int, where: object, method: str) -> Floats:
+        """`found` if it is a 1-d float64 array of that length without NaN, else the case ends."""
+        ok = isinstance(found, np.ndarray) and found.dtype == np.float64
+        self.insist(
+            "wrong dtype", ok, where, f"{method} to give a NumPy array of float64", kind_of(found), "see the method's signature"
+        )
+        assert isinstance(found, np.ndarray)
+        right = found.shape == (length,)
+        self.insist(
+            "wrong dimension", right, where, f"{method} to give {length} numbers, one a part", kind_of(found), "a wrong shape"
+        )
+        self.finite(found, where, method)
+        return found
+
+    def finite(self, found: Any, where: object, method: str) -> None:
+        """The case ends where a number is NaN or infinite."""
+        cause = "exp or log without taking the largest score out first, or inf - inf"
+        self.insist("NaN", np.isfinite(found).all(), where, f"{method} to give finite numbers", found, cause)
+
+    def parts(self, labels: Labels, shape: Shape, n_parts: int, *, twice: bool = True) -> Floats:
+        """mu(labels), after checking what `parts` returns."""
+        found = self.call("parts", shape, labels, shape)
+        ok = isinstance(found, np.ndarray) and found.dtype == np.int64 and found.ndim == 1
+        cause = "float arithmetic in an index (use //), or a list: np.array(..., dtype=np.int64)"
+        self.insist("parts dtype", ok, shape, "parts to give a 1-d int64 array", kind_of(found), cause)
+        inside = not found.size or (found.min() >= 0 and found.max() < n_parts)
+        cause = "n_parts and parts number the parts differently, or these labels are no output"
+        self.insist("parts range", inside, shape, f"parts in [0, {n_parts}) for labels {brief(labels)}", found, cause)
+        if twice:
+            again = self.call("parts", shape, labels, shape)
+            cause = "state kept between calls, a random number, or the order of a set"
+            self.insist(
+                "parts change", np.array_equal(found, again), shape, f"twice the same parts: {brief(found)}", again, cause
+            )
+        return np.bincount(found, minlength=n_parts).astype(np.float64)
+
+    def skip(self, rule: str, reason: str) -> None:
+        """Say in the report why a rule was not checked."""
+        self.skipped.setdefault(rule, reason)
+
+
+def enumerated(examiner: Examiner, shape: Shape, n_parts: int) -> Space | None:
+    """All outputs of a shape by the oracle's own `enumerate`; None if it has none or there are too many."""
+    if "enumerate" not in examiner.has:
+        return None
+    found = examiner.call("enumerate", shape, shape)
+    labels: list[Labels] = []
+    for y in islice(_walk(examiner, found, shape), MAX_OUTPUTS + 1):
+        labels.append(examiner.labels(y, shape, "enumerate").copy())
+    if len(labels) > MAX_OUTPUTS:
+        examiner.skip(f"shape {shape} against all outputs", f"more than {MAX_OUTPUTS} outputs: give smaller shapes")
+        return None
+    cause = "the same output reached in two ways: keep a set, or enumerate in a canonical order"
+    n_unique = len({y.tobytes() for y in labels})
+    examiner.insist("duplicates", n_unique == len(labels), shape, f"{len(labels)} different outputs", f"{n_unique}", cause)
+    examiner.insist(
+        "duplicates", labels, shape, "enumerate to give at least one output", "none", "an empty loop or a spent iterator"
+    )
+    counts = [examiner.parts(y, shape, n_parts, twice=k < 100) for k, y in enumerate(labels)]
+    return Space(shape, n_parts, labels, np.array(counts).reshape(len(labels), n_parts), True)
+
+
+def _walk(examiner: Examiner, found: Any, shape: Shape) -> Iterator[Any]:
+    try:
+        yield from found
+    except OracleError:
+        raise
+    except Exception as error:
+        came = f"{type(error).__name__}: {error}"
+        cause = "a bug in the method, or not an iterable of labels"
+        examiner.insist("no exceptions", False, shape, "outputs from enumerate", came, cause)
+
+
+def pooled(shape: Shape, n_parts: int, found: Sequence[tuple[Labels, Floats]]) -> Space:
+    """The outputs met so far, each once."""
+    unique = {y.tobytes(): (y, mu) for y, mu in found}
+    labels, counts = [y for y, _ in unique.values()], [mu for _, mu in unique.values()]
+    return Space(shape, n_parts, labels, np.array(counts).reshape(len(labels), n_parts), False)
+
+
+def tolerance(values: npt.ArrayLike) -> float:
+    """1e-9, relative to the largest value: what two correct ways of adding may differ by."""
+    return 1e-9 * max(1.0, float(np.abs(values).max(initial=0.0)))
+
+
+def kind_of(found: object) -> str:
+    """Type, dtype and dimensions in words."""
+    if isinstance(found, np.ndarray):
+        return f"a {found.ndim}-d array of {found.dtype} with shape {found.shape}"
+    return f"{type(found).__name__}: {brief(found)}"
+
+
+def brief(found: object) -> str:
+    """At most 80 characters of anything."""
+    if isinstance(found, str):
+        return found
+    text = repr(found.tolist() if isinstance(found, np.ndarray) and found.size <= 40 else found).replace("\n", " ")
+    return text if len(text) <= 80 else text[:77] + "..."

@@ -1,0 +1,162 @@
+"""Contract checks, for everybody's oracles and feature maps: what is broken is named in words, with the likely cause."""
+
+import time
+import warnings
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+
+import numpy as np
+
+from structpred.core.contract_capabilities import examine_capabilities
+from structpred.core.contract_engine import Examiner, brief
+from structpred.core.contract_rules import (
+    ShapeCase,
+    examine_batch,
+    examine_maximum,
+    examine_memory,
+    examine_shape,
+)
+from structpred.core.features import FeatureMap
+from structpred.core.oracle import Oracle, Shape
+from structpred.core.sparse import SparseVector
+from structpred.errors import OracleError, StructpredWarning
+
+#: argmax on a small shape that takes longer than this (median, seconds) is called slow
+SLOW = 0.05
+#: after so many seconds the shapes that are left are tried with few scores
+BUDGET = 20.0
+
+
+@dataclass(frozen=True)
+class OracleReport:
+    """What was checked and held. checked: rule -> number of checks. skipped: rule -> the reason why it was not checked.
+
+    argmax_seconds is the median time of one argmax on these (small) shapes.
+    """
+
+    name: str
+    shapes: tuple[Shape, ...]
+    checked: dict[str, int]
+    skipped: dict[str, str]
+    warnings: tuple[str, ...]
+    argmax_seconds: float
+
+    def __str__(self) -> str:
+        """One line a rule."""
+        lines = [f"{self.name} keeps its contract on {len(self.shapes)} shapes: {brief(list(self.shapes))}"]
+        lines += [f"  held      {rule} ({n} checks)" for rule, n in sorted(self.checked.items())]
+        lines += [f"  unchecked {rule}: {reason}" for rule, reason in sorted(self.skipped.items())]
+        lines += [f"  warning   {text}" for text in self.warnings]
+        return "\n".join([*lines, f"  argmax takes {1e6 * self.argmax_seconds:.0f} microseconds on these shapes (median)"])
+
+
+def check_oracle(oracle: Oracle, *, shapes: Iterable[Shape] | None = None, n_random: int = 20, seed: int = 0) -> OracleReport:
+    """Try an oracle against its contract on small shapes; the report says what was checked and what could not be.
+
+    shapes: those to try, else `oracle.example_shapes()`. n_random: score vectors of each kind and shape. Where the oracle has
+    `enumerate`, every answer is compared with all outputs (up to 20,000 a shape), else with the outputs that it gave for
+    other scores. Each optional method that is there is checked too. With ``exact = False`` a missed maximum is no fault.
+    Raises OracleError, listing every broken rule with the shape, what was expected, what came and the likely cause. Warns where
+    argmax is very slow.
+
+    >>> from structpred.oracles.multiclass import MulticlassOracle
+    >>> print(check_oracle(MulticlassOracle()).checked["wrong argmax"] > 100)
+    True
+    """
+    examiner = Examiner(oracle, np.random.default_rng(seed))
+    tried: list[Shape] = []
+    cases: list[ShapeCase] = []
+    start = time.perf_counter()
+    with suppress(OracleError):
+        tried = _shapes(examiner, shapes)
+        for shape in tried:
+            late = time.perf_counter() - start > BUDGET
+            if late:
+                examiner.skip(f"most scores of shape {shape}", f"the checks took more than {BUDGET:g} seconds")
+            if case := examine_shape(examiner, shape, 1 if late else n_random):
+                cases.append(case)
+    examine_maximum(examiner, cases)
+    examine_memory(examiner, cases)
+    examine_batch(examiner, cases)
+    examine_capabilities(examiner, cases)
+    seconds = float(np.median(examiner.seconds)) if examiner.seconds else 0.0
+    slow = (f"argmax takes {seconds:.2f} s on shapes as small as these (median); training calls it once a sample and pass",)
+    if seconds > SLOW:
+        warnings.warn(f"{examiner.name}: {slow[0]}", StructpredWarning, stacklevel=2)
+    _raise_if_broken(examiner)
+    texts = slow if seconds > SLOW else ()
+    return OracleReport(examiner.name, tuple(tried), dict(examiner.checked), examiner.skipped, texts, seconds)
+
+
+def _shapes(examiner: Examiner, shapes: Iterable[Shape] | None) -> list[Shape]:
+    found = list(examiner.call("example_shapes", "no shape") if shapes is None else shapes)
+    right = all(isinstance(s, tuple) and all(isinstance(k, int) for k in s) for s in found)
+    cause = "a shape of one number needs its comma: (3,)"
+    examiner.insist("shapes", right and found, "no shape", "at least one shape, each a tuple of ints", brief(found), cause)
+    exact = getattr(examiner.oracle, "exact", None)
+    examiner.expect("exact", isinstance(exact, bool), "no shape", "exact to be True or False", brief(exact), "another type")
+    return found
+
+
+def _raise_if_broken(examiner: Examiner) -> None:
+    if not examiner.broken:
+        return
+    lines = [f"{examiner.name} breaks {len(examiner.broken)} of the rules of its contract:"]
+    for rule, case in examiner.broken.items():
+        often = f" ({case.times} times in all)" if case.times > 1 else ""
+        where = (
+            case.where if case.where.startswith(("shape", "no shape", "a batch", "element", "sample")) else f"shape {case.where}"
+        )
+        lines.append(f"- {rule}, at {where}{often}: expected {case.expected}; got {case.came}. Likely cause: {case.cause}.")
+    raise OracleError("\n".join(lines))
+
+
+def check_feature_map(features: FeatureMap, *, n_random: int = 20, seed: int = 0) -> OracleReport:
+    """Try a feature map against its contract: above all <mu, scores(w, i)> = <w, adjoint(i, mu)>, to 1e-9.
+
+    n_random samples are tried, with random weights of the map's dtype and random sparse counts. Raises OracleError, listing every
+    broken rule.
+    """
+    rng = np.random.default_rng(seed)
+    examiner = Examiner(features, rng)  # type: ignore[arg-type]  # it only calls methods by name
+    groups = features.groups
+    ordered = groups[0] == 0 and groups[-1] == features.dim and (np.diff(groups) >= 0).all()
+    cause = "group k is groups[k]:groups[k+1] of the flat weights"
+    examiner.expect("groups", ordered, "no shape", f"groups from 0 to dim = {features.dim}, ascending", groups, cause)
+    for i in rng.permutation(len(features))[:n_random].tolist():
+        with suppress(OracleError):
+            _check_sample(examiner, features, i)
+    _raise_if_broken(examiner)
+    return OracleReport(examiner.name, (), dict(examiner.checked), {}, (), 0.0)
+
+
+def _check_sample(examiner: Examiner, features: FeatureMap, i: int) -> None:
+    rng, where = examiner.rng, f"sample {i}"
+    n_parts = int(examiner.call("n_parts", where, i))
+    w, other = (rng.normal(size=features.dim).astype(features.dtype) for _ in range(2))
+    theta = examiner.numbers(examiner.call("scores", where, w, i), n_parts, where, "scores")
+    kept = theta.copy()
+    theta += 1.0
+    again = examiner.call("scores", where, w, i)
+    examiner.expect(
+        "nondeterminism", np.array_equal(again, kept), where, "the same scores, in a new array", again, "a shared buffer"
+    )
+    parts = np.flatnonzero(rng.random(n_parts) < rng.choice([0.1, 0.5, 1.0])).astype(np.int64)
+    mu = rng.normal(size=len(parts))
+    phi = examiner.call("adjoint", where, i, parts, mu)
+    pair = isinstance(phi, SparseVector) and phi.indices.dtype == np.int64 and phi.values.dtype == np.float64
+    examiner.insist("wrong dtype", pair, where, "adjoint to give a SparseVector of int64 and float64", phi, "see coalesced()")
+    sorted_ = (np.diff(phi.indices) > 0).all() and phi.values.all()
+    inside = not len(phi.indices) or (phi.indices[0] >= 0 and phi.indices[-1] < features.dim)
+    cause = "pairs that were not put through coalesced(), or a feature number that is off"
+    examiner.insist(
+        "sparse", sorted_ and inside, where, f"sorted unique indices below {features.dim}, no zeros", phi.indices, cause
+    )
+    for weights in (w, other):
+        scores = examiner.call("scores", where, weights, i)
+        left, right = float(mu @ scores[parts]), float(weights[phi.indices].astype(np.float64) @ phi.values)
+        size = float(np.abs(mu) @ np.abs(scores[parts])) + float(np.abs(weights[phi.indices]) @ np.abs(phi.values))
+        cause = "scores and adjoint use other features, other signs or another numbering of parts"
+        ok = abs(left - right) <= 1e-9 * max(1.0, size)
+        examiner.expect("adjoint", ok, where, f"<w, adjoint(mu)> = <mu, scores(w)> = {left:.12g}", f"{right:.12g}", cause)

@@ -1,0 +1,43 @@
+"""Every oracle in structpred.oracles keeps its contract; a new file there is found by itself."""
+
+import importlib
+import inspect
+import pkgutil
+
+import pytest
+
+import structpred.oracles
+from structpred.core.contracts import check_oracle
+from structpred.core.oracle import Oracle
+
+
+def discovered() -> list[type[Oracle]]:
+    """All oracle classes that can be made without arguments, from every public module of the package."""
+    found = []
+    for info in pkgutil.walk_packages(structpred.oracles.__path__, "structpred.oracles."):
+        if info.name.rsplit(".", 1)[1].startswith("_"):
+            continue
+        module = importlib.import_module(info.name)
+        for _, kind in inspect.getmembers(module, inspect.isclass):
+            if issubclass(kind, Oracle) and kind.__module__ == info.name and not inspect.isabstract(kind) and _plain(kind):
+                found.append(kind)
+    return found
+
+
+def _plain(kind: type[Oracle]) -> bool:
+    parameters = inspect.signature(kind).parameters.values()
+    return all(p.default is not p.empty or p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters)
+
+
+@pytest.mark.parametrize("kind", discovered(), ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_oracle_keeps_its_contract(kind: type[Oracle], seed: int) -> None:
+    """Exact, feasible, deterministic, batch equal to loop, optional methods right: against enumeration on its example shapes."""
+    report = check_oracle(kind(), seed=seed)
+    assert report.checked["no exceptions"] > 100
+
+
+def test_the_known_oracles_are_discovered() -> None:
+    """The walk finds what is there (an empty walk would pass every test above)."""
+    names = {kind.__name__ for kind in discovered()}
+    assert {"ChainOracle", "MulticlassOracle", "AssignmentOracle"} <= names
