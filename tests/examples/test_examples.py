@@ -1,0 +1,105 @@
+"""Every example runs as its user would run it, and prints what it promises."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+EXAMPLES = sorted(path.name for path in (ROOT / "examples").glob("*.py"))
+NUMBER = r"(-?[0-9.]+(?:e-?[0-9]+)?)"
+
+
+def run(name: str, *arguments: str, folder: Path) -> str:
+    """The example's standard output; it must leave nothing on standard error (no warnings either)."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "MPLBACKEND": "Agg"}
+    command = [sys.executable, str(ROOT / "examples" / name), *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=folder, env=environment, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    return done.stdout
+
+
+def percentages(line: str) -> list[float]:
+    """All numbers of a line that a per cent sign follows."""
+    return [float(x) for x in re.findall(NUMBER + r" ?%", line)]
+
+
+def line_with(text: str, start: str) -> str:
+    """The one line that starts so."""
+    (line,) = [line for line in text.splitlines() if line.startswith(start)]
+    return line
+
+
+def check_digits(printed: str, picture: Path) -> None:
+    """The chain is better, the bounds fit each other, the origin of the data is said, a picture is there."""
+    alone, chain = percentages(line_with(printed, "each letter alone")), percentages(line_with(printed, "the chain"))
+    assert 0 < chain[0] < alone[0] < 30
+    assert 0 < chain[1] < alone[1] < 90
+    found = re.search(rf"primal {NUMBER}, dual {NUMBER}, gap {NUMBER}:", printed)
+    assert found is not None
+    primal, dual, gap = map(float, found.groups())
+    assert 0 <= gap < 0.05 * primal
+    assert primal - dual == pytest.approx(gap, abs=2e-5)
+    assert "Images: real" in printed
+    assert "synthetic" in printed
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_digits_demo_shows_what_the_chain_gains(tmp_path: Path) -> None:
+    """digits_demo: fewer wrong letters and words with the chain, certificate with a gap >= 0, a picture at the usual place."""
+    printed = run("digits_demo.py", "--quick", folder=tmp_path)
+    check_digits(printed, tmp_path / "out" / "digits_demo.png")
+
+
+@pytest.mark.slow
+def test_the_full_digits_demo_is_clearly_better(tmp_path: Path) -> None:
+    """digits_demo at full size: the chain makes less than 60 % of the letter errors and of the word errors; gap below 1 %."""
+    printed = run("digits_demo.py", folder=tmp_path)
+    check_digits(printed, tmp_path / "out" / "digits_demo.png")
+    alone, chain = percentages(line_with(printed, "each letter alone")), percentages(line_with(printed, "the chain"))
+    assert chain[0] < 0.6 * alone[0]
+    assert chain[1] < 0.6 * alone[1]
+    assert percentages(line_with(printed, "no other weights"))[0] < 1.0
+
+
+def test_the_own_oracle_example_learns_with_every_trainer(tmp_path: Path) -> None:
+    """own_oracle: each trainer is far above chance; sgd and bcfw print bounds that fit; the loaded model predicts the same."""
+    printed = run("own_oracle.py", "--quick", folder=tmp_path)
+    assert "keeps the contract" in printed
+    chance, reach = percentages(line_with(printed, "60 matchings"))
+    for trainer in ("perceptron", "sgd", "bcfw"):
+        assert 2 * chance < percentages(line_with(printed, trainer))[0] < reach + 5
+    assert "no certificate" in line_with(printed, "perceptron")
+    for trainer in ("sgd", "bcfw"):
+        found = re.search(rf"primal {NUMBER}, dual {NUMBER}, gap {NUMBER}", line_with(printed, trainer))
+        assert found is not None
+        assert float(found[1]) >= float(found[2])
+        assert float(found[3]) >= 0
+    assert "predictions are the same" in printed
+
+
+def test_the_own_oracle_is_about_twenty_lines() -> None:
+    """The oracle of own_oracle.py, docstrings included, takes no more than 22 lines."""
+    source = (ROOT / "examples" / "own_oracle.py").read_text(encoding="utf-8")
+    body = source[source.index("class MatchingOracle") : source.index("HIDDEN =")]
+    assert len([line for line in body.splitlines() if line.strip()]) <= 22
+
+
+def test_the_chunking_example_labels_a_new_sentence(tmp_path: Path) -> None:
+    """chunking: the chunks of the new sentence are right, and the gap is not negative."""
+    printed = run("chunking.py", folder=tmp_path)
+    labels = [line.split()[-1] for line in printed.splitlines()[:5]]
+    assert labels == ["B-NP", "I-NP", "I-NP", "B-VP", "I-VP"]
+    found = re.search(rf"gap {NUMBER}", printed)
+    assert found is not None
+    assert float(found[1]) >= 0
+
+
+def test_every_example_is_tested_here() -> None:
+    """A new example needs a test in this file."""
+    own = Path(__file__).read_text(encoding="utf-8")
+    assert [name for name in EXAMPLES if f'run("{name}"' not in own] == []
