@@ -1,0 +1,230 @@
+"""Structures whose outputs can be listed, up to 2^18 a shape: every capability exactly, by looking at all of them."""
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from structpred.core.oracle import Labels, Oracle, Scores, Shape
+from structpred.errors import DataError, InfeasibleError, OracleError, ParameterError
+
+Floats = npt.NDArray[np.float64]
+
+#: the most outputs of one shape
+MAX_OUTPUTS = 1 << 18
+#: the most parts that are on, in all outputs of one shape together
+MAX_ENTRIES = 1 << 26
+#: tables of this many shapes are kept; the one not used for longest is dropped
+MAX_TABLES = 32
+
+
+class Table(NamedTuple):
+    """All outputs of one shape: labels, and a CSR matrix (n_outputs, n_parts) with mu(y) in its rows."""
+
+    labels: list[Labels]
+    counts: Any
+
+
+class EnumeratedOracle(Oracle):
+    """A structure given by a function that lists its outputs.
+
+    outputs(shape): an iterable of 1-d int64 label arrays, each output once. parts(labels, shape): the indices of the parts that
+    are on. n_parts(shape): their number. label_grid(shape): (n_positions, n_labels) if the parts begin with such a grid.
+    Each call costs O(total number of parts that are on in all outputs). Ties go to the output listed first.
+    Raises DataError for shapes of more than 2^18 outputs, before anything is built, and for parts that are out of range.
+
+    >>> import numpy as np
+    >>> pairs = lambda shape: (np.array([i, j]) for i in range(shape[0]) for j in range(i + 1, shape[0]))
+    >>> oracle = EnumeratedOracle(pairs, lambda labels, shape: labels, lambda shape: shape[0], example_shapes=[(3,), (4,)])
+    >>> [y.tolist() for y in oracle.kbest(np.array([3.0, 1.0, 2.0]), (3,), 2)]
+    [[0, 2], [0, 1]]
+    """
+
+    label_grid: Callable[[Shape], tuple[int, int]]
+
+    def __init__(
+        self,
+        outputs: Callable[[Shape], Iterable[npt.ArrayLike]],
+        parts: Callable[[Labels, Shape], npt.NDArray[np.int64]],
+        n_parts: Callable[[Shape], int],
+        *,
+        example_shapes: Sequence[Shape],
+        label_grid: Callable[[Shape], tuple[int, int]] | None = None,
+    ) -> None:
+        self._outputs, self._parts, self._n_parts = outputs, parts, n_parts
+        self._example_shapes = list(example_shapes)
+        self._tables: OrderedDict[Shape, Table] = OrderedDict()
+        if label_grid is not None:
+            self.label_grid = label_grid
+
+    @classmethod
+    def of(cls, oracle: Oracle) -> "EnumeratedOracle":
+        """The same structure as that of an oracle with `enumerate`, by looking at all outputs: what tests compare with."""
+        outputs = getattr(oracle, "enumerate", None)
+        if not callable(outputs):
+            raise ParameterError(f"{type(oracle).__name__} has no enumerate(shape): its outputs cannot be listed")
+        shapes, grid = list(oracle.example_shapes()), getattr(oracle, "label_grid", None)
+        return cls(outputs, oracle.parts, oracle.n_parts, example_shapes=shapes, label_grid=grid)
+
+    def table(self, shape: Shape) -> Table:
+        """All outputs of a shape, built once and kept (for the last 32 shapes used)."""
+        if shape in self._tables:
+            self._tables.move_to_end(shape)
+            return self._tables[shape]
+        table = self._build(shape)
+        self._tables[shape] = table
+        if len(self._tables) > MAX_TABLES:
+            self._tables.popitem(last=False)
+        return table
+
+    def _build(self, shape: Shape) -> Table:
+        from scipy import sparse
+
+        # counted first: an iterator of too many outputs must not fill the memory
+        n = sum(1 for _ in islice(self._outputs(shape), MAX_OUTPUTS + 1))
+        if n > MAX_OUTPUTS:
+            raise DataError(f"shape {shape} has more than {MAX_OUTPUTS} outputs, too many to list: use an oracle that searches")
+        if n == 0:
+            raise InfeasibleError(f"shape {shape} has no output at all: outputs(shape) gave none")
+        labels = [np.array(y, dtype=np.int64) for y in self._outputs(shape)]
+        found, size = [], 0
+        for y in labels:
+            found.append(np.asarray(self._parts(y, shape)))
+            size += len(found[-1])
+            if size > MAX_ENTRIES:
+                raise DataError(f"shape {shape}: the parts of its {n} outputs would take more than {MAX_ENTRIES * 16 >> 20} MiB")
+        indptr = np.cumsum([0, *map(len, found)], dtype=np.int64)
+        indices, n_parts = np.concatenate(found).astype(np.int64), self.n_parts(shape)
+        if len(indices) and not (indices.min() >= 0 and indices.max() < n_parts):
+            raise DataError(f"shape {shape}: parts must lie in [0, {n_parts}), got {indices.min()}..{indices.max()}")
+        counts = sparse.csr_array((np.ones(len(indices)), indices, indptr), shape=(n, n_parts))
+        counts.sum_duplicates()
+        for y in labels:
+            y.flags.writeable = False
+        return Table(labels, counts)
+
+    def n_parts(self, shape: Shape) -> int:
+        """As the function says."""
+        return self._n_parts(shape)
+
+    def parts(self, labels: Labels, shape: Shape) -> npt.NDArray[np.int64]:
+        """As the function says."""
+        return self._parts(labels, shape)
+
+    def example_shapes(self) -> list[Shape]:  # type: ignore[override]  # each instance has its own
+        """Those given."""
+        return list(self._example_shapes)
+
+    def enumerate(self, shape: Shape) -> list[Labels]:
+        """All outputs, in the order of the function (copies)."""
+        return [y.copy() for y in self.table(shape).labels]
+
+    def argmax(self, scores: Scores, shape: Shape) -> Labels:
+        """The best output."""
+        labels, counts = self.table(shape)
+        return labels[int((counts @ scores).argmax())].copy()
+
+    def argmax_constrained(self, scores: Scores, shape: Shape, A: npt.ArrayLike, b: npt.ArrayLike) -> Labels | None:
+        """The best output with A mu <= b; None if there is none."""
+        labels, counts = self.table(shape)
+        rows, limits = np.atleast_2d(np.asarray(A, dtype=np.float64)), np.atleast_1d(np.asarray(b, dtype=np.float64))
+        if rows.shape != (len(limits), counts.shape[1]):
+            raise ParameterError(f"A must have shape ({len(limits)}, {counts.shape[1]}) to fit b and the parts, got {rows.shape}")
+        allowed = np.flatnonzero((counts @ rows.T <= limits).all(axis=1))
+        if not len(allowed):
+            return None
+        return labels[int(allowed[(counts @ scores)[allowed].argmax()])].copy()
+
+    def argmax_per_loss(self, scores: Scores, costs: Floats, shape: Shape) -> tuple[npt.NDArray[np.int64], Floats, list[Labels]]:
+        """For each value of costs . mu (costs are whole numbers): the best score and an output that has it."""
+        if not np.array_equal(costs, np.rint(costs)):
+            raise ParameterError("argmax_per_loss needs costs that are whole numbers: scale the loss")
+        labels, counts = self.table(shape)
+        losses, values = (counts @ costs).astype(np.int64), counts @ scores
+        order = np.lexsort((-values, losses))  # stable: ties to the first
+        levels, first = np.unique(losses[order], return_index=True)
+        winners = order[first]
+        return levels, values[winners], [labels[k].copy() for k in winners]
+
+    def argmax_product(self, scores: Scores, costs: Floats, offsets: npt.ArrayLike, shape: Shape) -> Labels:
+        """The output with the largest max(0, offsets[0] + scores . mu) * (offsets[1] + costs . mu)."""
+        labels, counts = self.table(shape)
+        first, second = np.asarray(offsets, dtype=np.float64)
+        products = np.maximum(0.0, first + counts @ scores) * (second + counts @ costs)
+        return labels[int(products.argmax())].copy()
+
+    def marginals(self, scores: Scores, shape: Shape) -> tuple[float, Floats]:
+        """(log of the sum of exp(score), expected part counts), stable for scores of any size."""
+        counts = self.table(shape).counts
+        values = counts @ scores
+        top = float(values.max())
+        shares = np.exp(values - top)
+        total = float(shares.sum())
+        return top + float(np.log(total)), counts.T @ (shares / total)
+
+    def kbest(self, scores: Scores, shape: Shape, k: int) -> list[Labels]:
+        """The k best outputs, best first."""
+        labels, counts = self.table(shape)
+        return [labels[j].copy() for j in np.argsort(-(counts @ scores), kind="stable")[:k]]
+
+    def project(self, point: Floats, shape: Shape) -> Floats:
+        """The nearest point of the convex hull of all mu: Wolfe's minimum-norm-point algorithm (1976), exact up to rounding."""
+        counts = self.table(shape).counts
+        nearest, shift = _minimum_norm(counts, np.asarray(point, dtype=np.float64))
+        return shift + nearest
+
+
+def _minimum_norm(counts: Any, point: Floats) -> tuple[Floats, Floats]:
+    """The hull's point nearest to `point`, less `point`; and `point`.
+
+    The corral S is an affinely independent set of vertices with the nearest point inside its hull. Major step: add the
+    vertex that is furthest in the direction of descent. Minor steps: drop vertices until the affine minimiser is inside.
+    """
+    squares = np.asarray(counts.multiply(counts).sum(axis=1)).ravel() - 2.0 * (counts @ point)  # |v - point|^2 less |point|^2
+    corral, weights = [int(squares.argmin())], np.ones(1)
+    x = _rows(counts, corral)[0] - point
+    size = max(1.0, float(squares.max() + 2.0 * (point @ point)))
+    for _ in range(100 * (counts.shape[1] + 2)):
+        values = counts @ x - float(point @ x)  # <x, v - point>
+        best = int(values.argmin())
+        if x @ x - values[best] <= 1e-16 * size or best in corral:
+            return x, point
+        corral, weights = _inside(counts, point, [*corral, best], np.append(weights, 0.0))
+        nearer = weights @ (_rows(counts, corral) - point)
+        if nearer @ nearer >= x @ x:  # each major step shortens x, until rounding is all that is left
+            return x, point
+        x = nearer
+    raise OracleError("the projection did not come to an end; are the scores finite?")
+
+
+def _inside(counts: Any, point: Floats, corral: list[int], weights: Floats) -> tuple[list[int], Floats]:
+    """Minor steps: the corral and its weights, positive and adding up to 1, once the affine minimiser lies inside its hull."""
+    while True:
+        target = _affine_minimiser(_rows(counts, corral) - point)
+        falling = target <= 1e-14
+        if not falling.any():
+            return corral, target
+        drop = weights[falling] - target[falling]
+        steps = np.where(drop > 0.0, weights[falling] / np.where(drop > 0.0, drop, 1.0), 0.0)
+        theta = float(steps.min())
+        weights = np.maximum((1.0 - theta) * weights + theta * target, 0.0)
+        weights[np.flatnonzero(falling)[int(steps.argmin())]] = 0.0
+        corral = [k for k, a in zip(corral, weights, strict=True) if a > 0.0]
+        weights = weights[weights > 0.0]
+
+
+def _rows(counts: Any, corral: list[int]) -> Floats:
+    rows: Floats = counts[corral].toarray()
+    return rows
+
+
+def _affine_minimiser(vertices: Floats) -> Floats:
+    """The coefficients, adding up to 1, of the point of smallest norm in the affine hull of the rows."""
+    base, edges = vertices[0], vertices[1:] - vertices[0]
+    if not len(edges):
+        return np.ones(1)
+    rest = np.linalg.lstsq(edges.T, -base, rcond=None)[0]
+    return np.concatenate(([1.0 - rest.sum()], rest))
