@@ -76,6 +76,7 @@ def _common(model: Any) -> dict[str, Any]:
         "certificate": {"primal": certificate.primal, "dual": certificate.dual, "proven": certificate.proven},
         "run": {"passes": model.n_iter_, "stop_reason": model.stop_reason_, "converged": model.converged_},
         "history": model.history_,
+        "reader": getattr(model, "reader_", {}),
         "versions": {"python": platform.python_version(), "numpy": np.__version__},
     }
 
@@ -95,6 +96,7 @@ def _restore_run(model: Any, bundle: Bundle) -> None:
     model.coef_ = unpack_weights(bundle.arrays)
     model.certificate_ = Certificate(**header["certificate"])
     model.history_ = header["history"]
+    model.reader_ = header.get("reader", {})  # how a program read the training data; a model fitted in Python has none
     run = header["run"]
     model.n_iter_, model.stop_reason_, model.converged_ = run["passes"], run["stop_reason"], run["converged"]
 

@@ -1,0 +1,123 @@
+"""The way in and the way out: every outcome becomes an exit code, and an error one line on stderr."""
+
+import importlib
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Sequence
+from types import FrameType
+from typing import NoReturn
+
+import click
+
+from structpred.cli.session import EXIT_DATA, EXIT_INTERRUPTED, EXIT_PIPE, EXIT_USAGE, Session, Stop, say
+from structpred.errors import ParameterError, StructpredError
+
+#: command -> (module, its name there); a module is loaded when its command is asked for
+COMMANDS = {
+    "train": ("structpred.cli.train", "train"),
+    "predict": ("structpred.cli.predict", "predict"),
+    "evaluate": ("structpred.cli.evaluate", "evaluate"),
+    "check-oracle": ("structpred.cli.tools", "check_oracle"),
+    "doctor": ("structpred.cli.tools", "doctor"),
+}
+
+
+class Commands(click.Group):
+    """A group whose commands are imported when they are used."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """All commands, in the order of a user's work."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of that name."""
+        if cmd_name not in COMMANDS:
+            return None
+        module, name = COMMANDS[cmd_name]
+        command: click.Command = getattr(importlib.import_module(module), name)
+        return command
+
+
+@click.command("structpred", cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(package_name="structpred", message="structpred %(version)s")
+def program() -> None:
+    """Structured prediction: train, apply and judge models of sequences.
+
+    Data files may be gzip-compressed; - is standard input or output. Results go to standard output, everything else to standard
+    error. Exit codes: 0 done, 1 bad data or files, 2 wrong usage, 3 not converged (--strict), 130 interrupted.
+    """
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run the program and end the process with its exit code. arguments: those of the process if None."""
+    session = Session(tuple(sys.argv[1:] if arguments is None else arguments))
+    session.start_logging()
+    signal.signal(signal.SIGTERM, _terminated)
+    try:
+        code = run(session)
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except BrokenPipeError:  # `| head` has seen enough
+        _abandon_stdout()
+        code = EXIT_PIPE
+    except OSError as error:  # what was printed last did not fit on the disk
+        say(f"error: standard output: {error.strerror or error}")
+        _abandon_stdout()
+        code = EXIT_DATA
+    sys.exit(code)
+
+
+def run(session: Session) -> int:
+    """Run one command; the exit code. Only a broken pipe is raised."""
+    try:
+        with program.make_context("structpred", list(session.arguments), obj=session) as context:
+            program.invoke(context)
+        return 0
+    except click.exceptions.Exit as stop:
+        return stop.exit_code
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except BrokenPipeError:
+        raise
+    except Exception as error:
+        return _explain(error, session)
+    except (KeyboardInterrupt, click.Abort):
+        say("interrupted: nothing was written")
+        return EXIT_INTERRUPTED
+
+
+def _explain(error: Exception, session: Session) -> int:
+    """Say what went wrong, as shortly as its kind allows."""
+    if session.tracebacks:
+        say("".join(traceback.format_exception(error)).rstrip())
+    if isinstance(error, Stop):
+        say(error.message)
+        return error.code
+    if isinstance(error, StructpredError):
+        say(f"error: {error}")
+        return EXIT_USAGE if isinstance(error, ParameterError) else EXIT_DATA
+    if isinstance(error, MemoryError):
+        detail = f" ({error})" if str(error) else ""
+        say(f"error: out of memory{detail}; use less data, or fewer features (--min-count)")
+        return EXIT_DATA
+    if isinstance(error, OSError):
+        say(f"error: {error.filename}: {error.strerror}" if error.filename and error.strerror else f"error: {error}")
+        return EXIT_DATA
+    if not session.tracebacks:
+        say("".join(traceback.format_exception(error)).rstrip())
+    say("error: this is a bug in structpred, or in code of yours that it called; please report it with the lines above")
+    return EXIT_DATA
+
+
+def _terminated(number: int, frame: FrameType | None) -> None:
+    """SIGTERM acts as Ctrl-C; while it trains, the training loop has its own handler."""
+    raise KeyboardInterrupt
+
+
+def _abandon_stdout() -> None:
+    """Nobody reads on: what is still in the buffer goes nowhere, without another error when Python ends."""
+    handle = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(handle, 1)

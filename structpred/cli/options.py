@@ -1,0 +1,127 @@
+"""Options that several commands have, the kinds of values they take, and the file that can hold them all."""
+
+import difflib
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from structpred.cli.session import Session
+
+FORMATS = ("conll2000", "columns", "crfsuite", "ocr")
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+class Folds(click.ParamType[tuple[int, ...]]):
+    """Folds as in ``0``, ``1-9`` or ``0,3,5-7``; a tuple of numbers."""
+
+    name = "folds"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, ...]:
+        """Parse the text; a usage error says what is expected."""
+        if isinstance(value, tuple):
+            return value
+        found: set[int] = set()
+        for piece in str(value).split(","):
+            first, dash, last = piece.strip().partition("-")
+            if not first.isdecimal() or (dash and not last.isdecimal()) or int(first) > int(last or first) or len(piece) > 9:
+                self.fail(f"expected folds such as 0, 1-9 or 0,3,5-7, got {value!r}", param, ctx)
+            found.update(range(int(first), int(last or first) + 1))
+        return tuple(sorted(found))
+
+
+def general_options(command: Command) -> Command:
+    """--config, --quiet and -v, which every command has."""
+    config = click.option(
+        "--config",
+        metavar="FILE",
+        is_eager=True,
+        expose_value=False,
+        callback=_apply_config,
+        help="A TOML file with any of these options: max-iter = 20. The command line wins.",
+    )
+    quiet = click.option(
+        "--quiet", "-q", is_flag=True, expose_value=False, callback=_set_quiet, help="Only warnings and errors on standard error."
+    )
+    verbose = click.option(
+        "--verbose", "-v", count=True, expose_value=False, callback=_set_verbose, help="More on standard error; -vv: tracebacks."
+    )
+    return config(quiet(verbose(command)))
+
+
+def reading_options(command: Command) -> Command:
+    """--format, --label-column and --folds for commands that take what the model says, unless told otherwise."""
+    kind = click.option("--format", type=click.Choice(FORMATS), help="Format of DATA; default: that of the training data.")
+    column = click.option(
+        "--label-column",
+        type=int,
+        metavar="N",
+        help="Column of the labels, from 0; negative: from the end. Default: as in training.",
+    )
+    folds = click.option("--folds", "--fold", "folds", type=Folds(), help="Only these folds of OCR data: 0, 1-9 or 0,3,5-7.")
+    return kind(column(folds(command)))
+
+
+def _set_quiet(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+    session = ctx.ensure_object(Session)
+    session.quiet = value
+    session.start_logging()
+
+
+def _set_verbose(ctx: click.Context, param: click.Parameter, value: int) -> None:
+    session = ctx.ensure_object(Session)
+    session.verbose = value
+    session.start_logging()
+
+
+def _apply_config(ctx: click.Context, param: click.Parameter, path: str | None) -> None:
+    """Make the file's values the defaults of this command, after checking every one of them."""
+    if path is None:
+        return
+    options = {
+        name.removeprefix("--"): option
+        for option in ctx.command.params
+        if isinstance(option, click.Option) and option.name != "config"
+        for name in option.opts
+        if name.startswith("--")
+    }
+    values: dict[str, Any] = {}
+    for key, value in _load(path, ctx).items():
+        name = key.replace("_", "-")
+        if name not in options:
+            close = difflib.get_close_matches(name, options, n=1)
+            hint = f"; did you mean {close[0]!r}?" if close else f"; known keys: {', '.join(sorted(options))}"
+            raise click.UsageError(f"{path}: unknown key {key!r}{hint}", ctx)
+        option = options[name]
+        assert option.name is not None
+        if option.name in values:
+            raise click.UsageError(f"{path}: {key!r} is given twice, in two spellings", ctx)
+        values[option.name] = _checked(path, key, value, option, ctx)
+    ctx.default_map = {**(ctx.default_map or {}), **values}
+
+
+def _load(path: str, ctx: click.Context) -> dict[str, Any]:
+    try:
+        return tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise click.UsageError(f"{path}: cannot be read: {error.strerror}", ctx) from None
+    except ValueError as error:  # not TOML, or not UTF-8
+        raise click.UsageError(f"{path}: not a TOML file: {error}", ctx) from None
+
+
+def _checked(path: str, key: str, value: Any, option: click.Option, ctx: click.Context) -> Any:
+    """The value as the command line would have it. Flags take true and false only; nothing is rounded or guessed."""
+    if option.is_flag:
+        if not isinstance(value, bool):
+            raise click.UsageError(f"{path}: {key}: expected true or false, got {value!r}", ctx)
+        return value
+    if isinstance(value, list) and isinstance(option.type, Folds):
+        value = ",".join(map(str, value))
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        raise click.UsageError(f"{path}: {key}: expected one value, a number or a string, got {value!r}", ctx)
+    try:
+        return option.type.convert(str(value), option, ctx)
+    except click.BadParameter as error:
+        raise click.UsageError(f"{path}: {key}: {error.message}", ctx) from None

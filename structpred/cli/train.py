@@ -1,0 +1,67 @@
+"""`structpred train chain`: its options; the work is in training.py."""
+
+from typing import Any
+
+import click
+
+from structpred.cli.options import FORMATS, Folds, general_options
+from structpred.cli.session import Session
+
+
+@click.group(short_help="Train a model.")
+def train() -> None:
+    """Train a model. There is one kind so far: chain, which labels sequences."""
+
+
+@train.command(short_help="Train a sequence labeller.")
+@click.argument("data", metavar="TRAIN")
+@click.option("-o", "--output", required=True, metavar="MODEL", help="The model file to write.")
+@click.option("--format", type=click.Choice(FORMATS), required=True, help="Format of the data.")
+@click.option("--template", metavar="NAME|FILE", help="Features of column files: chunking, ner, pos, or a CRF++ template file.")
+@click.option(
+    "--label-column", type=int, default=-1, show_default=True, metavar="N", help="Column of the labels, from 0; -1 is the last."
+)
+@click.option("--folds", "--fold", "folds", type=Folds(), help="Train on these folds of OCR data only: 0, 1-9 or 0,3,5-7.")
+@click.option("--trainer", default="bcfw", show_default=True, metavar="NAME", help="bcfw, sgd or perceptron.")
+@click.option(
+    "--C", "-C", "C", default=1.0, show_default=True, type=click.FloatRange(0, min_open=True), help="Weight of the training loss."
+)
+@click.option("--max-iter", default=10, show_default=True, type=click.IntRange(1), metavar="N", help="Passes over the data.")
+@click.option(
+    "--tol",
+    default=0.0,
+    show_default=True,
+    type=click.FloatRange(0),
+    help="Stop when gap <= tol * primal; 0: after max-iter passes.",
+)
+@click.option(
+    "--check-every", default=10, show_default=True, type=click.IntRange(1), metavar="N", help="Passes between certificates."
+)
+@click.option("--min-count", default=1, show_default=True, type=click.IntRange(1), metavar="N", help="Leave rarer features out.")
+@click.option("--n-bits", type=click.IntRange(1, 30), metavar="N", help="Hash CRFsuite attributes into 2**N features.")
+@click.option("--dev", metavar="FILE", help="Held-out data: the weights that do best on it are kept.")
+@click.option("--dev-folds", "--dev-fold", "dev_folds", type=Folds(), help="Only these folds of OCR data in --dev.")
+@click.option(
+    "--dev-metric", type=click.Choice(("token_accuracy", "f1")), default="token_accuracy", show_default=True, help="Best in what."
+)
+@click.option("--patience", type=click.IntRange(1), metavar="N", help="Stop after N passes without a better score on --dev.")
+@click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Seeds the order of visits.")
+@click.option("--checkpoint", metavar="FILE", help="Default: MODEL.ckpt, removed once MODEL is written; a named one stays.")
+@click.option("--resume", is_flag=True, help="Go on from the checkpoint of an interrupted run.")
+@click.option("--strict", is_flag=True, help="Exit code 3 if the gap is not proven to be within --tol.")
+@click.option("--json", "as_json", is_flag=True, help="Events of training as JSON lines on standard output.")
+@general_options
+@click.pass_obj
+def chain(session: Session, /, **values: Any) -> None:
+    """Train a first-order chain on the labelled sequences in TRAIN.
+
+    \b
+    structpred train chain train.txt --format conll2000 --template chunking -o chunk.spz --dev test.txt
+    structpred train chain train.crfsuite --format crfsuite --trainer sgd -C 0.3 -o chunk.spz
+    structpred train chain letter.data.gz --format ocr --folds 1-9 -o letters.spz
+
+    Ctrl-C or SIGTERM finishes the step, writes the checkpoint and says how to go on.
+    """
+    from structpred.cli.training import TrainOptions, train_chain
+
+    train_chain(TrainOptions(**values), session)

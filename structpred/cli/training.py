@@ -1,0 +1,297 @@
+"""What `structpred train chain` does: check everything, read, fit, save, and tell what happened."""
+
+import json
+import logging
+import shlex
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from structpred.cli.corpora import Data, Reader, check_output, features_of, read_data
+from structpred.cli.session import EXIT_INTERRUPTED, EXIT_NOT_CONVERGED, Session, Stop
+from structpred.core.result import Record
+from structpred.errors import CheckpointError, DataError, ParameterError
+from structpred.evaluation import evaluate_sequences
+from structpred.io.templates import Template, load_templates
+from structpred.models import ChainLabeler
+from structpred.models.settings import resolve_trainer
+
+log = logging.getLogger("structpred.cli")
+
+COLUMN_FORMATS = ("conll2000", "columns")
+NO_CERTIFICATE = ("perceptron",)
+
+
+@dataclass(frozen=True)
+class TrainOptions:
+    """The options of `train chain`, under their own names."""
+
+    data: str
+    output: str
+    format: str
+    template: str | None
+    label_column: int
+    folds: tuple[int, ...] | None
+    trainer: str
+    C: float
+    max_iter: int
+    tol: float
+    check_every: int
+    min_count: int
+    n_bits: int | None
+    dev: str | None
+    dev_folds: tuple[int, ...] | None
+    dev_metric: str
+    patience: int | None
+    seed: int
+    checkpoint: str | None
+    resume: bool
+    strict: bool
+    as_json: bool
+
+    @property
+    def checkpoint_path(self) -> Path:
+        """The file given, else one beside the model."""
+        return Path(self.checkpoint or f"{self.output}.ckpt")
+
+
+class Events:
+    """Lines of JSON on stdout, if they are wanted. A reader that goes away does not stop the training."""
+
+    def __init__(self, wanted: bool) -> None:
+        self.wanted = wanted
+
+    def emit(self, event: str, **fields: Any) -> None:
+        """Write one event."""
+        if not self.wanted:
+            return
+        try:
+            sys.stdout.write(json.dumps({"event": event, **fields}) + "\n")
+            sys.stdout.flush()
+        except OSError as error:
+            self.wanted = False
+            sys.stdout = None
+            log.warning("the events on standard output are lost from here on (%s); training goes on", error.strerror)
+
+
+def train_chain(options: TrainOptions, session: Session) -> None:
+    """Run the command. Raises our errors, or Stop: interrupted, or not converged under --strict."""
+    check_usage(options)
+    check_files(options)
+    events = Events(options.as_json)
+    templates = load_templates(options.template) if options.template is not None else None
+    data, reader = _read(options.data, Reader(options.format, options.label_column, template=options.template), options.folds)
+    if templates is not None:
+        _check_templates(templates, reader)
+    dev = None if options.dev is None else _read(options.dev, reader, options.dev_folds)[0]
+    if dev is not None and dev.labels is None:
+        raise DataError(f"{options.dev}: expected {reader.n_columns} columns with labels in the last, as in {options.data}")
+    hashed = options.n_bits is not None
+    events.emit("start", sequences=data.n_sequences, tokens=data.n_tokens, options=asdict(options))
+    model = _model(options, templates, events)
+    held_out = None if dev is None else (features_of(dev, hashed=hashed), dev.labels)
+    before = _stamp(options.checkpoint_path)
+    try:
+        model.fit(features_of(data, hashed=hashed), data.labels, dev=held_out)
+        model.reader_ = reader.to_dict()
+        model.save(options.output)
+    except KeyboardInterrupt:
+        raise _interrupted(options, session, events, before) from None
+    if options.checkpoint is None:
+        _remove(options.checkpoint_path)
+    _finish(options, model, events)
+
+
+def check_usage(options: TrainOptions) -> None:
+    """Raise ParameterError for options that do not go together; reads nothing."""
+    resolve_trainer(options.trainer)
+    columns = options.format in COLUMN_FORMATS
+    wrong = {
+        "--template is needed: chunking, ner, pos, or a CRF++ template file": columns and options.template is None,
+        f"--template is for column files, not for --format {options.format}": not columns and options.template is not None,
+        f"--label-column is for column files, not for --format {options.format}": not columns and options.label_column != -1,
+        f"--n-bits is for --format crfsuite, not for {options.format}": options.format != "crfsuite"
+        and options.n_bits is not None,
+        "--min-count has no effect with --n-bits: hashing keeps no counts": options.n_bits is not None and options.min_count > 1,
+        "--min-count is for named features, not for pixels": options.format == "ocr" and options.min_count > 1,
+        "--folds and --dev-folds are for --format ocr": options.format != "ocr" and bool(options.folds or options.dev_folds),
+        "--dev-folds needs --dev FILE (the same file as TRAIN, perhaps)": options.dev_folds is not None and options.dev is None,
+        "--patience needs --dev FILE": options.patience is not None and options.dev is None,
+        "--strict needs --tol: how close is close enough, such as --tol 0.01": options.strict and options.tol == 0,
+        f"--strict needs a trainer with a certificate; {options.trainer} has none": options.strict
+        and options.trainer in NO_CERTIFICATE,
+        "-o MODEL must be a file: a model cannot go to standard output": options.output == "-",
+        "--checkpoint must be a file, not -": options.checkpoint == "-",
+        "TRAIN and --dev cannot both be standard input": options.data == options.dev == "-",
+    }
+    for message, holds in wrong.items():
+        if holds:
+            raise ParameterError(message)
+
+
+def check_files(options: TrainOptions) -> None:
+    """Raise DataError for what could not be written in the end, and CheckpointError where there is nothing to resume."""
+    inputs = [name for name in (options.data, options.dev, options.template) if name is not None]
+    path = options.checkpoint_path
+    check_output(options.output, "-o", inputs)
+    check_output(str(path), "--checkpoint", [*inputs, options.output])
+    there = path.exists() or _previous(path).exists()
+    if options.resume and not there:
+        raise CheckpointError(f"{path}: there is no checkpoint to resume from; leave --resume out to start anew")
+    if there and not options.resume:
+        log.warning("%s is of an earlier run and will be replaced; --resume would go on from it", path)
+
+
+def _read(path: str, reader: Reader, folds: Sequence[int] | None) -> tuple[Data, Reader]:
+    """The data, and the reader with the numbers of columns filled in."""
+    start = time.perf_counter()
+    data = read_data(path, reader, folds)
+    if reader.format in COLUMN_FORMATS and reader.n_columns is None:
+        width = data.corpus.n_columns  # type: ignore[union-attr]
+        reader = replace(reader, n_columns=width, label_column=(reader.label_column or 0) % width)
+    elif reader.format not in COLUMN_FORMATS:
+        reader = replace(reader, label_column=None)
+    labels = {label for sequence in data.labels or [] for label in sequence}
+    log.info(
+        "read %s: %d sequences, %d tokens, %d labels (%.1f s)",
+        data.corpus.name,
+        data.n_sequences,
+        data.n_tokens,
+        len(labels),
+        time.perf_counter() - start,
+    )
+    return data, reader
+
+
+def _check_templates(templates: Sequence[Template], reader: Reader) -> None:
+    """A template that reads the label would learn to copy it."""
+    for template in templates:
+        if any(atom.column == reader.label_column for atom in template.atoms):
+            raise ParameterError(
+                f"--template {reader.template}: {template.name!r} reads column {reader.label_column}, which holds the labels; "
+                f"the data have {reader.n_columns} columns, numbered from 0"
+            )
+
+
+def _model(options: TrainOptions, templates: list[Template] | None, events: Events) -> ChainLabeler:
+    metric = None if options.dev_metric == "token_accuracy" else _f1
+    return ChainLabeler(
+        options.trainer,
+        options.C,
+        options.max_iter,
+        options.tol,
+        template=templates,
+        min_count=options.min_count,
+        n_bits=options.n_bits,
+        check_every=options.check_every,
+        patience=options.patience,
+        dev_metric=metric,
+        callbacks=Reporter(events),
+        checkpoint=options.checkpoint_path,
+        resume=options.resume,
+        random_state=options.seed,
+    )
+
+
+def _f1(gold: Sequence[Any], predicted: Sequence[Any]) -> float:
+    return evaluate_sequences(gold, predicted).f1
+
+
+class Reporter:
+    """Called after each pass: an event, and a line in the log where there is news or some seconds have gone by."""
+
+    def __init__(self, events: Events) -> None:
+        self.events, self.said = events, time.perf_counter()
+
+    def __call__(self, row: Record) -> None:
+        """Tell of one row of the history."""
+        self.events.emit("pass", **row)
+        now = time.perf_counter()
+        if row["primal"] is not None or row["dev_score"] is not None or now - self.said > 5:
+            self.said = now
+            log.info("%s", describe(row))
+
+
+def describe(row: Record) -> str:
+    """One row of the history as a line.
+
+    >>> describe({"passes": 3, "seconds": 1.5, "primal": 2.0, "dual": 1.9, "gap": 0.1, "dev_score": None})
+    'pass   3     1.5 s  primal 2  gap 5 %'
+    """
+    line = f"pass {row['passes']:>3}  {row['seconds'] or 0.0:6.1f} s"
+    primal, gap, dev = row["primal"], row["gap"], row["dev_score"]
+    if primal is not None:
+        line += f"  primal {primal:.6g}"
+    if primal and gap is not None:
+        line += f"  gap {100 * gap / primal:.2g} %"
+    if dev is not None:
+        line += f"  dev {100 * dev:.2f} %"
+    return line
+
+
+def _interrupted(options: TrainOptions, session: Session, events: Events, before: tuple[int, int] | None) -> Stop:
+    path = options.checkpoint_path
+    kept = _stamp(path) is not None and (options.resume or _stamp(path) != before)
+    events.emit("interrupted", checkpoint=str(path) if kept else None)
+    if not kept:
+        return Stop(EXIT_INTERRUPTED, "interrupted: training had not begun, nothing was written")
+    command = shlex.join(["structpred", *session.arguments, *([] if options.resume else ["--resume"])])
+    return Stop(EXIT_INTERRUPTED, f"interrupted: the run is kept in {path}, no model was written. To go on:\n  {command}")
+
+
+def _finish(options: TrainOptions, model: ChainLabeler, events: Events) -> None:
+    certificate, last = model.certificate_, model.history_[-1]
+    scores = [row["dev_score"] for row in model.history_ if row["dev_score"] is not None]
+    best = max(scores) if scores else None
+    events.emit(
+        "end",
+        model=options.output,
+        stop_reason=model.stop_reason_,
+        passes=model.n_iter_,
+        seconds=last["seconds"],
+        cpu_seconds=last["cpu_seconds"],
+        primal=certificate.primal,
+        dual=certificate.dual,
+        gap=certificate.gap,
+        relative_gap=certificate.relative_gap,
+        proven=certificate.proven,
+        converged=model.converged_,
+        dev_score=best,
+        n_features=model.n_features_in_,
+        labels=model.classes_.tolist(),
+    )
+    size = Path(options.output).stat().st_size / 1e6
+    reasons = {"max_iter": "--max-iter", "tol": "--tol reached", "dev": "--patience", "no_updates": "nothing left to learn"}
+    why = reasons.get(model.stop_reason_, model.stop_reason_)
+    log.info("trained %d passes in %.1f s (%s): %s", model.n_iter_, last["seconds"] or 0.0, why, certificate)
+    if best is not None:
+        log.info("best dev score: %.2f %% (%s), these weights are kept", 100 * best, options.dev_metric)
+    log.info("wrote %s: %d features, %d labels, %.1f MB", options.output, model.n_features_in_, len(model.classes_), size)
+    if options.strict and not model.converged_:
+        gap = certificate.relative_gap
+        reached = "the gap is not known" if gap is None else f"the gap is {100 * gap:.2g} % of the primal"
+        raise Stop(
+            EXIT_NOT_CONVERGED,
+            f"not converged: {reached}, --tol asks for {100 * options.tol:.2g} %; the model was written all the same",
+        )
+
+
+def _previous(path: Path) -> Path:
+    return path.with_name(path.name + ".previous")
+
+
+def _stamp(path: Path) -> tuple[int, int] | None:
+    """What tells one writing of a file from another; None where there is no file."""
+    try:
+        status = path.stat()
+    except FileNotFoundError:
+        return None
+    return status.st_ino, status.st_mtime_ns
+
+
+def _remove(path: Path) -> None:
+    for file in (path, _previous(path), path.with_name(path.name + ".next")):
+        file.unlink(missing_ok=True)
