@@ -124,7 +124,7 @@ class Task:
         self.dim, self.dtype = features.dim, features.dtype
         self.certified = oracle.exact or "argmax_bound" in capabilities(oracle)
         self.sample_weight = checked_weights(sample_weight, n)
-        self.token_weights = None if token_weights is None else [np.asarray(t, dtype=np.float64) for t in token_weights]
+        self.token_weights = None if token_weights is None else self._checked_token_weights(token_weights)
         self.labels = [np.ascontiguousarray(y, dtype=np.int64) for y in labels]
         self.parts = [self._checked_parts(i) for i in range(n)]
         self._fused = self._fuse() if compiled else None
@@ -134,6 +134,18 @@ class Task:
     def __len__(self) -> int:
         """The number of instances."""
         return len(self.labels)
+
+    def _checked_token_weights(self, given: Sequence[npt.ArrayLike]) -> list[npt.NDArray[np.float64]]:
+        weights, grid = [np.asarray(t, dtype=np.float64) for t in given], getattr(self.oracle, "label_grid", None)
+        if len(weights) != len(self.shapes):
+            raise DataError(f"{len(self.shapes)} samples but token weights for {len(weights)}")
+        for i, t in enumerate(weights):
+            n = t.size if grid is None else grid(self.shapes[i])[0]
+            if t.shape != (n,):
+                raise DataError(f"sample {i}: expected {n} token weights, one a position, got an array of shape {t.shape}")
+            if not np.isfinite(t).all() or (t < 0).any():
+                raise DataError(f"sample {i}: token weights must be finite and >= 0")
+        return weights
 
     def _checked_parts(self, i: int) -> npt.NDArray[np.int64]:
         n_parts = self.oracle.n_parts(self.shapes[i])
@@ -224,7 +236,7 @@ class Task:
     def fingerprint(self) -> str:
         """A digest of the data, the labels, the loss and the oracle's class."""
         digest = hashlib.sha256(type(self.oracle).__qualname__.encode())
-        digest.update(repr(self.shapes).encode())
+        digest.update(repr((self.shapes, self.dim, np.dtype(self.dtype).str)).encode())
         for array in (*self.features.arrays(), self.sample_weight, *self.labels, *(self.token_weights or ())):
             digest.update(np.ascontiguousarray(array).data)
         for i in range(min(len(self), 3)):
