@@ -1,0 +1,52 @@
+"""The plain-Python oracle and the compiled one give the same weights to the last bit, for every trainer."""
+
+import numpy as np
+import pytest
+from training_cases import TRAINERS, PlainChain, chain_task, problem
+
+from structpred.core.contracts import check_oracle
+from structpred.objectives.part_losses import Hamming, LabelCosts
+from structpred.trainers.loop import RunSettings, train
+
+COSTS = [[0.0, 1.5, 0.7], [2.0, 0.0, 1.0], [0.3, 1.1, 0.0]]
+
+
+def test_the_plain_oracle_keeps_its_contract() -> None:
+    """The yardstick itself is right, without enumerate."""
+    check_oracle(PlainChain())
+
+
+@pytest.mark.parametrize("trainer", TRAINERS)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("loss", [Hamming(), LabelCosts(COSTS)], ids=["hamming", "costs"])
+def test_plain_and_compiled_agree_to_the_last_bit(trainer, dtype, weighted, loss) -> None:
+    """Weights and dual values are bit-identical; so are they where the compiled oracle is used without its compiled steps."""
+    options = {"dtype": dtype, "weighted": weighted, "loss": loss}
+    tasks = [
+        chain_task(1, **options),
+        chain_task(1, oracle=PlainChain(), **options),
+        chain_task(1, compiled=False, **options),
+    ]
+    results = [train(problem(task, 0.07), TRAINERS[trainer](), RunSettings(max_iter=6, check_every=2, seed=3)) for task in tasks]
+    assert results[0].weights.dtype == dtype
+    assert np.abs(results[0].weights).sum() > 0
+    for other in results[1:]:
+        assert results[0].weights.tobytes() == other.weights.tobytes()
+        assert results[0].certificate.dual == other.certificate.dual
+        if results[0].certificate.primal is not None:
+            assert results[0].certificate.primal == pytest.approx(other.certificate.primal, rel=1e-12)
+
+
+@pytest.mark.parametrize("trainer", ["perceptron", "bcfw"])
+@pytest.mark.parametrize("loss_weight", [0.0, 0.3, 1e6])
+def test_any_loss_weight_agrees(trainer, loss_weight) -> None:
+    """Also without a margin (the perceptron loss) and with a huge one."""
+    results = []
+    for oracle in (None, PlainChain()):
+        task = chain_task(2, oracle=oracle, dtype=np.float32, weighted=True)
+        if loss_weight == 0.0 and trainer == "bcfw":  # zero weights predict every label alike: a start that moves at all
+            loss_weight = 1e-3
+        results.append(train(problem(task, 0.5, loss_weight), TRAINERS[trainer](), RunSettings(max_iter=4)).weights)
+    assert results[0].tobytes() == results[1].tobytes()
+    assert np.isfinite(results[0]).all()

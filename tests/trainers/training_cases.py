@@ -1,0 +1,132 @@
+"""Small training problems that the trainers' tests share, and a chain oracle in plain Python."""
+
+import numpy as np
+
+from structpred.core.features import PartFeatures, SequenceFeatures
+from structpred.core.oracle import Oracle
+from structpred.core.sequences import PackedSequences
+from structpred.core.task import Task
+from structpred.objectives.margin import MarginRescaling
+from structpred.objectives.part_losses import Hamming, LabelCosts
+from structpred.oracles.assignment import AssignmentOracle
+from structpred.oracles.chain import ChainOracle
+from structpred.oracles.multiclass import MulticlassOracle
+from structpred.trainers.bcfw import BCFW
+from structpred.trainers.perceptron import AveragedPerceptron
+from structpred.trainers.problem import Problem
+from structpred.trainers.sgd import SGD
+
+TRAINERS = {
+    "perceptron": AveragedPerceptron,
+    "sgd": SGD,
+    "sgd-last": lambda: SGD(averaged=False),
+    "bcfw": BCFW,
+    "bcfw-last": lambda: BCFW(averaged=False),
+    "bcfw-gaps": lambda: BCFW(gap_sampling=True),
+    "bcfw-cached": lambda: BCFW(cached_passes=2, cache_size=3),
+    "bcfw-all": lambda: BCFW(gap_sampling=True, cached_passes=1, cache_size=2),
+}
+
+
+class PlainChain(Oracle):
+    """Chains in plain Python: the three obligatory methods and a label grid, nothing compiled."""
+
+    def n_parts(self, shape):
+        return shape[0] * shape[1] + shape[1] ** 2
+
+    def argmax(self, scores, shape):
+        length, n_labels = shape
+        node, edge = scores[: length * n_labels].reshape(shape), scores[length * n_labels :].reshape(n_labels, n_labels)
+        alpha, back = node[0], []
+        for t in range(1, length):
+            paths = alpha[:, None] + edge
+            back.append(paths.argmax(axis=0))
+            alpha = paths.max(axis=0) + node[t]
+        labels = [int(alpha.argmax())]
+        for pointers in reversed(back):
+            labels.append(int(pointers[labels[-1]]))
+        return np.array(labels[::-1], dtype=np.int64)
+
+    def parts(self, labels, shape):
+        length, n_labels = shape
+        return np.concatenate((np.arange(length) * n_labels + labels, (length + labels[:-1]) * n_labels + labels[1:]))
+
+    def label_grid(self, shape):
+        return shape
+
+    @staticmethod
+    def example_shapes():
+        return [(1, 2), (3, 3)]
+
+
+def sequences(rng, n, n_features=12, longest=6, exact=False):
+    """n random sequences with one to four features a token; with whole-number values if `exact`."""
+    lengths = rng.integers(1, longest + 1, n)
+    counts = rng.integers(1, 5, lengths.sum())
+    indices = rng.integers(0, n_features, counts.sum()).astype(np.int32)
+    values = np.ones(counts.sum()) if exact else rng.normal(size=counts.sum())
+    indptr, offsets = np.cumsum([0, *counts]), np.cumsum([0, *lengths])
+    return PackedSequences(indptr, indices, values.astype(np.float32), offsets, n_features)
+
+
+def chain_task(seed=0, n=15, n_labels=3, *, oracle=None, dtype=np.float64, loss=None, weighted=False, compiled=True, longest=6):
+    """A random chain problem; `weighed`: with token and sample weights."""
+    rng = np.random.default_rng(seed)
+    data = sequences(rng, n, longest=longest)
+    lengths = np.diff(data.offsets)
+    labels = [rng.integers(0, n_labels, k) for k in lengths]
+    return Task(
+        SequenceFeatures(data, n_labels, dtype=dtype),
+        oracle or ChainOracle(),
+        labels,
+        [(int(k), n_labels) for k in lengths],
+        loss or Hamming(),
+        token_weights=[rng.uniform(0.3, 2.0, k) for k in lengths] if weighted else None,
+        sample_weight=rng.uniform(0.3, 2.0, n) if weighted else None,
+        compiled=compiled,
+    )
+
+
+def multiclass_task(seed=0, n=20, n_labels=4, d=3, **options):
+    """Each label has its own block of weights."""
+    rng = np.random.default_rng(seed)
+    rows = [np.kron(np.eye(n_labels), rng.normal(size=d)) for _ in range(n)]
+    labels = [[y] for y in rng.integers(0, n_labels, n)]
+    loss = LabelCosts(np.abs(np.subtract.outer(range(n_labels), range(n_labels))))
+    return Task(PartFeatures(rows), MulticlassOracle(), labels, [(n_labels,)] * n, loss, **options)
+
+
+def assignment_task(seed=0, n=10, size=3, d=4, **options):
+    """Matchings of `size` pairs with d features a pair."""
+    rng = np.random.default_rng(seed)
+    rows = [rng.normal(size=(size**2, d)) for _ in range(n)]
+    labels = [rng.permutation(size) for _ in range(n)]
+    return Task(PartFeatures(rows), AssignmentOracle(), labels, [(size,)] * n, Hamming(), **options)
+
+
+TASKS = {"chain": chain_task, "multiclass": multiclass_task, "assignment": assignment_task}
+
+
+def problem(task, lam=0.1, loss_weight=1.0):
+    """The margin-rescaled problem of a task."""
+    return Problem(task, MarginRescaling(loss_weight), lam)
+
+
+def optimum(task, lam):
+    """The optimal value of lam/2 |w|^2 + sum p_i H_i(w) and its w, as a quadratic program over all outputs of all samples."""
+    import cvxpy as cp
+
+    p = task.sample_weight / task.sample_weight.sum()
+    w, slack = cp.Variable(task.dim), cp.Variable(len(task))
+    rows, sides, owners = [], [], []
+    for i, shape in enumerate(task.shapes):
+        constant, ell = task.costs(i)
+        for y in task.oracle.enumerate(shape):
+            rows.append(task.difference(i, y).dense(task.dim))
+            sides.append(constant + ell[task.oracle.parts(y, shape)].sum())
+            owners.append(i)
+    constraint = slack[np.array(owners)] >= np.array(sides) - np.array(rows) @ w
+    objective = cp.Problem(cp.Minimize(lam / 2 * cp.sum_squares(w) + p @ slack), [constraint])
+    options = {name: 1e-12 for name in ("tol_gap_abs", "tol_gap_rel", "tol_feas")}
+    objective.solve(solver=cp.CLARABEL, **options)
+    return float(objective.value), np.asarray(w.value)
