@@ -1,18 +1,20 @@
 """What all estimators share: running a trainer, keeping what it returns, and acting on an interruption."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError as SklearnNotFittedError
 from sklearn.utils import Tags, check_random_state
 
 from structpred.core.result import Certificate, Record, Result
-from structpred.core.task import TaskLike
+from structpred.core.task import TaskLike, checked_weights
 from structpred.core.weights import Vector
-from structpred.errors import ParameterError, StructpredError
+from structpred.errors import DataError, ParameterError, StructpredError
 from structpred.models.settings import resolve_trainer
 from structpred.trainers.loop import Callback, RunSettings, train
 from structpred.trainers.problem import Problem
@@ -36,7 +38,7 @@ class StructuredEstimator(BaseEstimator):  # type: ignore[misc]
     converged_: bool
 
     def _train(self, task: TaskLike, dev: Callable[[Vector], float] | None) -> Result:
-        """Run the trainer that the settings name; sets the fitted attributes, also when it was interrupted."""
+        """Run the trainer that the settings name. Changes nothing in the estimator: if it fails, an earlier fit stays whole."""
         if (
             isinstance(self.C, bool)
             or not isinstance(self.C, int | float | np.number)
@@ -58,11 +60,10 @@ class StructuredEstimator(BaseEstimator):  # type: ignore[misc]
             resume=self.resume,
         )
         lam = 1.0 / (float(self.C) * float(task.sample_weight.sum()))
-        result = train(Problem(task, surrogate, lam), trainer, settings)
-        self._keep(result)
-        return result
+        return train(Problem(task, surrogate, lam), trainer, settings)
 
     def _keep(self, result: Result) -> None:
+        """Set the attributes that all fitted estimators have, also when training was interrupted."""
         self.coef_ = result.weights
         self.certificate_ = result.certificate
         self.history_ = list(result.history)
@@ -92,10 +93,14 @@ class StructuredEstimator(BaseEstimator):  # type: ignore[misc]
 
 
 def as_callbacks(callbacks: Callback | Sequence[Callback] | None) -> tuple[Callback, ...]:
-    """One callback, several or none, as a tuple."""
+    """One callback, several or none, as a tuple; ParameterError for anything that cannot be called."""
     if callbacks is None:
         return ()
-    return (callbacks,) if callable(callbacks) else tuple(callbacks)
+    listed = (callbacks,) if callable(callbacks) or not isinstance(callbacks, Sequence) else tuple(callbacks)
+    for callback in listed:
+        if not callable(callback):
+            raise ParameterError(f"callbacks: expected a function of a row of the history, or a list of such, got {callback!r}")
+    return listed
 
 
 def seed_of(random_state: Any) -> int:
@@ -106,4 +111,37 @@ def seed_of(random_state: Any) -> int:
         if random_state < 0:
             raise ParameterError(f"random_state must be >= 0, got {random_state}")
         return int(random_state)
-    return int(check_random_state(random_state).randint(2**31))
+    try:
+        return int(check_random_state(random_state).randint(2**31))
+    except ValueError as error:
+        raise ParameterError(f"random_state: expected None, a whole number or a RandomState: {error}") from None
+
+
+def checked_sample_weight(sample_weight: Any, n: int) -> npt.NDArray[np.float64]:
+    """One finite number >= 0 a sample, ones for None; ParameterError for anything else."""
+    return checked_weights(None if sample_weight is None else as_floats(sample_weight, "sample_weight"), n)
+
+
+def as_floats(values: Any, name: str) -> npt.NDArray[np.float64]:
+    """An array of float64; ParameterError, naming the argument, for what holds no numbers."""
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ParameterError(f"{name}: expected numbers: {error}") from None
+
+
+def dev_parts(dev: Any, names: str) -> tuple[Any, ...]:
+    """The held-out data as a tuple of as many parts as there are names; ParameterError for anything else."""
+    if not isinstance(dev, tuple | list) or len(dev) != len(names.split(",")):
+        came = f"{len(dev)} of them" if isinstance(dev, tuple | list) else type(dev).__name__
+        raise ParameterError(f"dev: expected a tuple ({names}), got {came}")
+    return tuple(dev)
+
+
+@contextmanager
+def about_dev() -> Iterator[None]:
+    """Errors in the held-out data say that they are in the held-out data."""
+    try:
+        yield
+    except DataError as error:
+        raise DataError(f"dev: {error}") from error

@@ -1,7 +1,7 @@
 """Sequence labelling with a first-order chain: features, Viterbi decoding, a part loss and any trainer."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from structpred.core.task import PartLoss, Task
 from structpred.core.weights import Vector
 from structpred.errors import DataError, ParameterError
 from structpred.io.templates import Template
-from structpred.models.base import StructuredEstimator
+from structpred.models.base import StructuredEstimator, about_dev, as_floats, checked_sample_weight, dev_parts
 from structpred.models.files import load_estimator, save_chain
 from structpred.models.inputs import Input, choose_input
 from structpred.models.settings import resolve_loss
@@ -114,10 +114,12 @@ class ChainLabeler(StructuredEstimator):
         gold = np.split(encoder.encode(lists), data.offsets[1:-1])
         shapes = [(length, features.n_labels) for length in data.lengths.tolist()]
         weights = None if token_weight is None else _checked_token_weights(token_weight, data.lengths)
-        task = Task(features, ChainOracle(), gold, shapes, loss, token_weights=weights, sample_weight=sample_weight)
-        scorer = None if dev is None else self._dev_scorer(input_, encoder, *dev)
+        importance = checked_sample_weight(sample_weight, len(data))
+        task = Task(features, ChainOracle(), gold, shapes, loss, token_weights=weights, sample_weight=importance)
+        scorer = None if dev is None else self._dev_scorer(input_, encoder, *dev_parts(dev, "X, y"))
+        result = self._train(task, scorer)
         self.input_, self._encoder, self.classes_, self.n_features_in_ = input_, encoder, encoder.classes, data.n_features
-        self._train(task, scorer)
+        self._keep(result)
         self._stop_if_interrupted()
         return self
 
@@ -133,12 +135,15 @@ class ChainLabeler(StructuredEstimator):
         lists = as_label_lists(y, np.array([len(labels) for labels in predicted]))
         right = np.array([(p == np.array(g)).sum() for p, g in zip(predicted, lists, strict=True)], dtype=np.float64)
         lengths = np.array([len(labels) for labels in lists])
-        weights = np.ones(len(lists)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        weights = checked_sample_weight(sample_weight, len(lists))
         return float((weights @ right) / (weights @ lengths))
 
     def _dev_scorer(self, input_: Input, encoder: LabelEncoder, X: Any, y: Any) -> Callable[[Vector], float]:
-        data = input_.transform(X)
-        lists = as_label_lists(y, data.lengths)
+        with about_dev():
+            data = input_.transform(X)
+            lists = as_label_lists(y, data.lengths)
+            if not lists:
+                raise DataError("no sequences at all; expected at least one")
         metric = self.dev_metric or token_accuracy
 
         def score(w: Vector) -> float:
@@ -188,10 +193,12 @@ def token_accuracy(gold: Sequence[Any], predicted: Sequence[Any]) -> float:
     return right / max(sum(len(g) for g in gold), 1)
 
 
-def _checked_token_weights(weights: Sequence[npt.ArrayLike], lengths: npt.NDArray[np.int64]) -> list[npt.NDArray[np.float64]]:
-    if len(weights) != len(lengths):
-        raise ParameterError(f"token_weight: expected one list a sequence, {len(lengths)}, got {len(weights)}")
-    arrays = [np.asarray(w, dtype=np.float64) for w in weights]
+def _checked_token_weights(weights: Any, lengths: npt.NDArray[np.int64]) -> list[npt.NDArray[np.float64]]:
+    if not isinstance(weights, Iterable):
+        raise ParameterError(f"token_weight: expected one list a sequence, nested like y, got {type(weights).__name__}")
+    arrays = [as_floats(w, f"token_weight, sample {i}") for i, w in enumerate(weights)]
+    if len(arrays) != len(lengths):
+        raise ParameterError(f"token_weight: expected one list a sequence, {len(lengths)}, got {len(arrays)}")
     for i, (w, length) in enumerate(zip(arrays, lengths.tolist(), strict=True)):
         if w.shape != (length,) or not np.isfinite(w).all() or (w < 0).any():
             raise ParameterError(

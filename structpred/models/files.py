@@ -11,14 +11,14 @@ from structpred.core.result import Certificate
 from structpred.core.storage import Bundle, read_bundle, write_bundle
 from structpred.core.weights import Vector
 from structpred.errors import FileFormatError, ModelFileError, ParameterError
-from structpred.models.settings import settings_of
+from structpred.models.settings import settings_of, settings_restored
 
 if TYPE_CHECKING:
     from structpred.models.chain import ChainLabeler
     from structpred.models.structured import StructuredPredictor
 
 FORMAT_VERSION = 1
-_PLAIN = ("C", "max_iter", "tol", "min_count", "n_bits", "check_every", "patience")
+_PLAIN = ("C", "max_iter", "tol", "min_count", "n_bits", "check_every", "patience", "random_state")
 
 
 def save_chain(model: "ChainLabeler", path: str | os.PathLike[str]) -> None:
@@ -82,13 +82,15 @@ def _common(model: Any) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value
+    """Numbers as they are; a RandomState, which is no plain setting, as None."""
+    value = value.item() if isinstance(value, np.generic) else value
+    return value if isinstance(value, bool | int | float) else None
 
 
 def _settings(header: dict[str, Any]) -> dict[str, Any]:
-    """The settings that are plain data; a trainer or loss object comes back as its default name."""
+    """The settings as they were; where a trainer or loss object cannot be rebuilt, a name that fit refuses."""
     settings = {name: value for name, value in header["settings"].items() if name in _PLAIN}
-    return settings | {name: header[name] for name in ("trainer", "loss") if isinstance(header[name], str)}
+    return settings | {name: settings_restored(header[name]) for name in ("trainer", "loss")}
 
 
 def _restore_run(model: Any, bundle: Bundle) -> None:
@@ -102,13 +104,15 @@ def _restore_run(model: Any, bundle: Bundle) -> None:
 
 
 def _read_chain(model: "ChainLabeler", bundle: Bundle) -> "ChainLabeler":
-    from structpred.models.inputs import INPUTS
+    from structpred.models.inputs import INPUTS, RowInput
     from structpred.models.targets import LabelEncoder
 
     kind, header = bundle.header["input"]["kind"], bundle.header["input"]["header"]
     arrays = {k.removeprefix("input."): v for k, v in bundle.arrays.items() if k.startswith("input.")}
     texts = {k.removeprefix("input."): v for k, v in bundle.texts.items() if k.startswith("input.")}
     model.input_ = INPUTS[kind].from_bundle(header, arrays, texts)
+    if isinstance(model.input_, RowInput):
+        model.template = list(model.input_.featurizer.templates)
     model._encoder = LabelEncoder(bundle.header["classes"])
     model.classes_ = model._encoder.classes
     _restore_run(model, bundle)

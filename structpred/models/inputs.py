@@ -1,6 +1,8 @@
 """Sequences as users give them, turned into packed features: arrays, CSR matrices, feature dicts, strings, rows, corpora."""
 
-from collections.abc import Iterable, Sequence
+import numbers
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -151,27 +153,53 @@ INPUTS: dict[str, type[Input]] = {cls.kind: cls for cls in (NumericInput, TokenI
 def choose_input(
     sequences: Any, template: str | Sequence[Template] | None, min_count: int, n_bits: int | None
 ) -> tuple[Input, Any]:
-    """The input that fits what the user gave, and the sequences (a generator is looked into without losing its first item)."""
+    """The input that fits what the user gave, and the sequences (a generator is looked into without losing its first item).
+
+    Raises ParameterError for settings that this kind of input cannot follow, DataError where X is no list of sequences.
+    """
+    _check_whole("min_count", min_count)
+    if n_bits is not None:
+        _check_whole("n_bits", n_bits)
     if template is not None:
+        if not isinstance(template, str | Path | Sequence):
+            raise ParameterError(f"template: expected a name, a file or a list of Template objects, got {template!r}")
+        if n_bits is not None:
+            raise ParameterError("n_bits hashes feature strings; features of templates are numbered: leave one of the two out")
         return RowInput(TemplateFeaturizer(load_templates(template), min_count)), sequences
     if isinstance(sequences, ColumnCorpus):
         raise ParameterError("a column file needs feature templates: give template='chunking', 'ner', 'pos' or a file")
     if isinstance(sequences, PackedSequences | OcrWords):
-        return NumericInput(), sequences
+        return _numeric(min_count, n_bits), sequences
     tokens = TokenInput(FeatureDictionary(min_count) if n_bits is None else FeatureHasher(n_bits))
     if isinstance(sequences, AttributeCorpus):
         return tokens, sequences
-    if not hasattr(sequences, "__len__"):
-        sequences = list(_iterable(sequences))
-    if len(sequences) and _is_matrix(sequences[0]):
-        return NumericInput(), sequences
-    return tokens, sequences
+    listed = list(as_sequences(sequences))
+    if listed and _is_matrix(listed[0]):
+        return _numeric(min_count, n_bits), listed
+    return tokens, listed
 
 
-def _iterable(sequences: Any) -> Iterable[Any]:
-    if isinstance(sequences, str | bytes) or not hasattr(sequences, "__iter__"):
-        raise DataError(f"X: expected a list of sequences, got {type(sequences).__name__}")
-    return sequences  # type: ignore[no-any-return]
+def _numeric(min_count: int, n_bits: int | None) -> NumericInput:
+    if min_count != 1 or n_bits is not None:
+        raise ParameterError("min_count and n_bits are about named features; these are numbered columns: leave both out")
+    return NumericInput()
+
+
+def _check_whole(name: str, value: Any) -> None:
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+        raise ParameterError(f"{name} must be a whole number, got {value!r}")
+
+
+def as_sequences(sequences: Any, name: str = "X") -> Iterable[Any]:
+    """What can be walked through as a list of samples; raises DataError for one matrix, a string, a dict and the like."""
+    is_list = isinstance(sequences, np.ndarray) and (sequences.dtype.kind == "O" or sequences.ndim > 2)
+    if _is_matrix(sequences) and not is_list:
+        raise DataError(
+            f"{name}: expected a list of sequences, got one matrix; did you pass one sequence instead of a list of sequences?"
+        )
+    if isinstance(sequences, str | bytes | Mapping) or not isinstance(sequences, Iterable):
+        raise DataError(f"{name}: expected a list of sequences, got {type(sequences).__name__}")
+    return sequences
 
 
 def _is_matrix(sequence: Any) -> bool:
@@ -181,12 +209,8 @@ def _is_matrix(sequence: Any) -> bool:
 def _pack_matrices(sequences: Any, n_columns: int | None) -> PackedSequences:
     from scipy import sparse
 
-    if _is_matrix(sequences) and getattr(sequences, "ndim", 2) < 3:
-        raise DataError(
-            "X: expected a list of sequences, got one matrix; did you pass one sequence instead of a list of sequences?"
-        )
     blocks = []
-    for i, matrix in enumerate(sequences):
+    for i, matrix in enumerate(as_sequences(sequences)):
         if not sparse.issparse(matrix):
             matrix = np.asarray(matrix)
             if matrix.ndim != 2 or matrix.dtype.kind not in "fiub":
@@ -203,8 +227,11 @@ def _pack_matrices(sequences: Any, n_columns: int | None) -> PackedSequences:
         if len(block.data) and not np.abs(block.data).max() <= np.finfo(np.float32).max:
             raise DataError(f"sample {i}: features must be finite and fit into 32 bits, found {_worst(block.data)}")
         blocks.append(block)
-    if not blocks:
+    if n_columns is None:
         raise DataError("X: no sequences at all; expected at least one")
+    if not blocks:
+        none = np.zeros(1, np.int64)
+        return PackedSequences(none, np.empty(0, np.int32), np.empty(0, np.float32), none, n_columns)
     stacked = sparse.vstack(blocks, format="csr")
     offsets = np.cumsum([0, *(block.shape[0] for block in blocks)])
     return PackedSequences(
@@ -212,7 +239,7 @@ def _pack_matrices(sequences: Any, n_columns: int | None) -> PackedSequences:
         stacked.indices.astype(np.int32),
         stacked.data.astype(np.float32),
         offsets,
-        int(n_columns or 0),
+        n_columns,
     )
 
 

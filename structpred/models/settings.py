@@ -46,6 +46,20 @@ def resolve_loss(loss: str | PartLoss) -> PartLoss:
     return loss
 
 
+def settings_restored(saved: Any) -> Any:
+    """The inverse of settings_of for names and for our own trainers.
+
+    Anything else comes back as a text that no setting accepts, so that a second fit fails instead of training otherwise.
+    """
+    if isinstance(saved, str):
+        return saved
+    name, values = saved["class"], saved["settings"]
+    for kind in (BCFW, SGD, AveragedPerceptron):
+        if kind.__name__ == name:
+            return kind(**values)
+    return f"{name} (an object that model files do not hold; give it again)"
+
+
 def settings_of(thing: Any) -> dict[str, Any] | str:
     """A name as it is; an object as its class name and its plain settings, for the header of a model file."""
     if isinstance(thing, str):

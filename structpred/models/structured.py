@@ -1,7 +1,7 @@
 """The generic estimator: any oracle, one feature row a part, any trainer."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from structpred.core.packing import argmax_batch
 from structpred.core.task import PartLoss, Task
 from structpred.core.weights import Vector
 from structpred.errors import DataError, ParameterError
-from structpred.models.base import StructuredEstimator
+from structpred.models.base import StructuredEstimator, about_dev, checked_sample_weight, dev_parts
 from structpred.models.files import load_estimator, save_structured
 from structpred.models.settings import resolve_loss
 from structpred.trainers.loop import Callback
@@ -84,18 +84,24 @@ class StructuredPredictor(StructuredEstimator):
         """
         if not isinstance(self.oracle, Oracle):
             raise ParameterError(f"oracle: expected an instance of a subclass of structpred.Oracle, got {self.oracle!r}")
-        features = PartFeatures(X)
-        task = Task(features, self.oracle, y, _as_shapes(shapes), resolve_loss(self.loss), sample_weight=sample_weight)
-        scorer = None if dev is None else self._dev_scorer(features.dim, *dev)
+        loss = resolve_loss(self.loss)
+        features = PartFeatures(_as_list(X, "X"))
+        weights = checked_sample_weight(sample_weight, len(features))
+        task = Task(features, self.oracle, _as_labels(y), _as_shapes(shapes), loss, sample_weight=weights)
+        scorer = None if dev is None else self._dev_scorer(features.dim, *dev_parts(dev, "X, y, shapes"))
+        result = self._train(task, scorer)
         self.n_features_in_ = features.dim
-        self._train(task, scorer)
+        self._keep(result)
         self._stop_if_interrupted()
         return self
 
     def predict(self, X: Sequence[Any], shapes: Sequence[Shape]) -> list[Labels]:
         """The best labels of each instance."""
         self._check_fitted()
-        return self._decode(PartFeatures(X, n_columns=self.n_features_in_), _as_shapes(shapes), self.coef_)
+        listed = _as_list(X, "X")
+        if not listed:
+            return []
+        return self._decode(PartFeatures(listed, n_columns=self.n_features_in_), _as_shapes(shapes), self.coef_)
 
     def score(self, X: Sequence[Any], y: Sequence[npt.ArrayLike], shapes: Sequence[Shape]) -> float:
         """The share of labels that are right, over all instances."""
@@ -116,8 +122,12 @@ class StructuredPredictor(StructuredEstimator):
     def _dev_scorer(
         self, dim: int, X: Sequence[Any], y: Sequence[npt.ArrayLike], shapes: Sequence[Shape]
     ) -> Callable[[Vector], float]:
-        features, listed = PartFeatures(X, n_columns=dim), _as_shapes(shapes)
-        return lambda w: _label_accuracy(y, self._decode(features, listed, w))
+        with about_dev():
+            features = PartFeatures(_as_list(X, "X"), n_columns=dim)
+            gold, listed = _as_labels(y), _as_shapes(shapes)
+            if len(gold) != len(features):
+                raise DataError(f"X has {len(features)} samples but y has {len(gold)}")
+        return lambda w: _label_accuracy(gold, self._decode(features, listed, w))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model as one file, atomically, without pickle; it names its oracle but does not hold it."""
@@ -132,9 +142,29 @@ class StructuredPredictor(StructuredEstimator):
         return model
 
 
-def _as_shapes(shapes: Sequence[Any]) -> list[Shape]:
+def _as_list(values: Any, name: str) -> list[Any]:
+    """The samples as a list; DataError for what is no list of samples, such as one sparse matrix."""
+    if isinstance(values, str | bytes | Mapping) or hasattr(values, "tocsr") or not isinstance(values, Iterable):
+        raise DataError(
+            f"{name}: expected a list with one entry a sample, got {type(values).__name__}; "
+            "did you pass one sample instead of a list of samples?"
+        )
+    return list(values)
+
+
+def _as_labels(y: Any) -> list[npt.NDArray[np.int64]]:
     listed = []
-    for i, shape in enumerate(shapes):
+    for i, labels in enumerate(_as_list(y, "y")):
+        array = np.asarray(labels)
+        if array.ndim != 1 or (array.dtype.kind not in "iu" and array.size):
+            raise DataError(f"sample {i}: expected labels as a 1-d array of whole numbers, got {array.ndim}-d {array.dtype}")
+        listed.append(array.astype(np.int64))
+    return listed
+
+
+def _as_shapes(shapes: Any) -> list[Shape]:
+    listed = []
+    for i, shape in enumerate(_as_list(shapes, "shapes")):
         if not isinstance(shape, tuple | list) or not all(isinstance(k, int | np.integer) for k in shape):
             raise DataError(f"shapes, sample {i}: expected a tuple of ints, got {shape!r}")
         listed.append(tuple(int(k) for k in shape))
@@ -142,11 +172,11 @@ def _as_shapes(shapes: Sequence[Any]) -> list[Shape]:
 
 
 def _label_accuracy(y: Sequence[npt.ArrayLike], predicted: Sequence[Labels]) -> float:
-    if len(y) != len(predicted):
-        raise DataError(f"X has {len(predicted)} samples but y has {len(y)}")
+    truths = _as_labels(y)
+    if len(truths) != len(predicted):
+        raise DataError(f"X has {len(predicted)} samples but y has {len(truths)}")
     right = total = 0
-    for i, (gold, labels) in enumerate(zip(y, predicted, strict=True)):
-        truth = np.asarray(gold)
+    for i, (truth, labels) in enumerate(zip(truths, predicted, strict=True)):
         if truth.shape != labels.shape:
             raise DataError(f"sample {i}: y has {truth.size} labels, but the oracle gives {labels.size}")
         right += int((truth == labels).sum())

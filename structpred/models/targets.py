@@ -1,5 +1,6 @@
 """Label sequences as users give them, to and from whole numbers."""
 
+import numbers
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -22,13 +23,18 @@ class LabelEncoder:
     def fit(cls, y: Sequence[Sequence[Any]]) -> "LabelEncoder":
         """The labels that stand in y. Raises DataError where they are not all strings or all whole numbers."""
         seen: set[Any] = set()
-        for labels in y:
-            seen.update(labels)
-        kinds = {str if isinstance(label, str) else int if isinstance(label, int) else type(label) for label in seen}
-        if len(kinds) != 1 or not kinds <= {str, int}:
-            names = ", ".join(sorted(kind.__name__ for kind in kinds)) or "none at all"
-            raise DataError(f"y: labels must be all strings or all whole numbers, got {names}")
-        return cls(list(seen))
+        kinds: set[type] = set()
+        for i, labels in enumerate(y):
+            try:
+                new = set(labels) - seen
+            except TypeError as error:
+                raise DataError(f"sample {i}: labels must be strings or whole numbers: {error}") from None
+            seen |= new
+            kinds |= {_kind(label) for label in new}
+            if len(kinds) > 1 or not kinds <= {str, int}:
+                names = " and ".join(sorted(kind.__name__ for kind in kinds))
+                raise DataError(f"sample {i}: labels must be all strings or all whole numbers, got {names}")
+        return cls([label if isinstance(label, str | int) else int(label) for label in seen])
 
     def encode(self, y: Sequence[Sequence[Any]]) -> Ints:
         """All labels as one flat array; raises DataError, naming the sample, for a label that was not seen at fit."""
@@ -42,6 +48,11 @@ class LabelEncoder:
         """One array of labels a sequence."""
         labels = self.classes[codes]
         return [labels[a:b] for a, b in zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True)]
+
+
+def _kind(label: Any) -> type:
+    """str, int (whole numbers of any library), or whatever else it is."""
+    return str if isinstance(label, str) else int if isinstance(label, numbers.Integral) else type(label)
 
 
 def as_label_lists(y: Any, lengths: Ints) -> list[list[Any]]:
