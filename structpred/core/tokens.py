@@ -17,13 +17,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.names import NameTable
 from structpred.core.sequences import PackedSequences
 from structpred.errors import DataError
 
 # from here on a number rounds to infinity as float32
 _FLOAT32_END = 2.0**128 - 2.0**103
 _MAX_SEEN = 1 << 20
-_BLOCK = 1024
+_MANY = 1 << 12
+_BLOCK = 256
 _DEEPEST = 32
 _HINT = "did you pass one sequence instead of a list of sequences?"
 
@@ -34,11 +36,23 @@ class FeatureIndex(dict[str, int]):
     def __init__(self, unseen: Callable[["FeatureIndex", str], int] | None, known: Iterable[str] = ()) -> None:
         super().__init__(zip(known, itertools.count(), strict=False))
         self._unseen = unseen
+        self._table: NameTable | None = None
+        self._tried = False
 
     def __missing__(self, name: str) -> int:
         if not isinstance(name, str):
             raise _BadToken(f"expected feature strings, got {_shown(name)}")
         return -1 if self._unseen is None else self._unseen(self, name)
+
+    def ids(self, names: Iterable[Iterable[str]], n: int) -> npt.NDArray[np.int32]:
+        """The ids of n strings, nested by token; many strings are looked up in a closed index by a table, made once."""
+        if self._unseen is None and n >= _MANY:
+            if not self._tried:
+                self._table, self._tried = NameTable.make(self), True
+            found = None if self._table is None else self._table.find(itertools.chain.from_iterable(names), n)
+            if found is not None:
+                return found
+        return np.fromiter(map(self.__getitem__, itertools.chain.from_iterable(names)), np.int32, n)
 
 
 @dataclass(frozen=True)
@@ -57,7 +71,7 @@ class _BadToken(Exception):
 
 
 def read_blocks(sequences: Iterable[Iterable[Any]], index: FeatureIndex) -> Iterator[Block]:
-    """The sequences as blocks of feature ids, a thousand sequences at a time; generators are read once, in order.
+    """The sequences as blocks of feature ids, some hundred sequences at a time; generators are read once, in order.
 
     Raises DataError that names the sample and position: not a list of sequences, an empty sequence, a token that is a
     string or number, a value that is not finite, a feature that is not a string.
@@ -228,8 +242,7 @@ def _coded_strings(
     tokens: list[Any], index: FeatureIndex
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np.float32] | None]:
     lengths = np.fromiter(map(len, tokens), np.int64, len(tokens))
-    flat = itertools.chain.from_iterable(tokens)
-    return lengths, np.fromiter(map(index.__getitem__, flat), np.int32, int(lengths.sum())), None
+    return lengths, index.ids(tokens, int(lengths.sum())), None
 
 
 def _coded_dicts(

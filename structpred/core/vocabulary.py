@@ -51,7 +51,7 @@ class FeatureDictionary:
         return self.names
 
     def fit(self, sequences: Iterable[Iterable[Any]]) -> "FeatureDictionary":
-        """Learn the features; sequences may be a generator and is held in memory a thousand sequences at a time.
+        """Learn the features; sequences may be a generator and is held in memory some hundred sequences at a time.
 
         Raises DataError naming the sample, position and likely cause: one sequence in place of a list of sequences, an
         empty sequence, a token that is a string or number, a value that is not finite, no sequence at all.
