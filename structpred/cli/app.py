@@ -78,8 +78,7 @@ def run(session: Session) -> int:
     except click.exceptions.Exit as stop:
         return stop.exit_code
     except click.ClickException as error:
-        error.show()
-        return error.exit_code
+        return _explain_usage(error)
     except BrokenPipeError:
         raise
     except Exception as error:
@@ -87,6 +86,16 @@ def run(session: Session) -> int:
     except (KeyboardInterrupt, click.Abort):
         say("interrupted: nothing was written")
         return EXIT_INTERRUPTED
+
+
+def _explain_usage(error: click.ClickException) -> int:
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):  # `structpred train`: the help page is the answer
+        say(error.format_message())
+        return error.exit_code
+    if isinstance(error, click.UsageError) and error.ctx is not None:
+        say(f"{error.ctx.get_usage()}\nTry '{error.ctx.command_path} --help'.\n")
+    say(f"error: {error.format_message()}")
+    return error.exit_code
 
 
 def _explain(error: Exception, session: Session) -> int:
@@ -104,7 +113,8 @@ def _explain(error: Exception, session: Session) -> int:
         say(f"error: out of memory{detail}; use less data, or fewer features (--min-count)")
         return EXIT_DATA
     if isinstance(error, OSError):
-        say(f"error: {error.filename}: {error.strerror}" if error.filename and error.strerror else f"error: {error}")
+        what = error.filename or "writing or reading failed"
+        say(f"error: {what}: {error.strerror or error}")
         return EXIT_DATA
     if not session.tracebacks:
         say("".join(traceback.format_exception(error)).rstrip())

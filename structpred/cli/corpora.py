@@ -1,10 +1,10 @@
 """Data files by format: read them, find the labels, and write predictions in the way of the format."""
 
 import gzip
-import io
 import itertools
 import os
 import sys
+import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from structpred.core.atomic import write_atomic
-from structpred.errors import DataError, ParameterError
+from structpred.errors import DataError, ParameterError, StorageError
 from structpred.io.columns import ColumnCorpus, format_columns, read_columns
 from structpred.io.crfsuite import AttributeCorpus, read_crfsuite
 from structpred.io.ocr import OcrWords, read_ocr
-from structpred.io.text import open_output, read_text, split_lines
+from structpred.io.text import open_output, read_text, source_name, split_lines
 
 #: what a model was trained on, in its own words -> the formats that fit
 FORMATS_OF_INPUT = {"rows": ("columns", "conll2000"), "tokens": ("crfsuite",), "numeric": ("ocr",)}
@@ -68,14 +68,21 @@ class Data:
     ids: Sequence[str] = ()
 
 
-def read_data(path: str, reader: Reader, folds: Sequence[int] | None = None) -> Data:
-    """Read a file in the reader's format; raises DataError naming file and line, ParameterError for folds of other formats."""
+def read_data(path: str, reader: Reader, folds: Sequence[int] | None = None, *, ids: bool = False) -> Data:
+    """Read a file in the reader's format; with `ids`, those of OCR letters, too.
+
+    Raises DataError naming file and line, ParameterError for folds of other formats.
+    """
     if reader.format == "ocr":
-        return _read_ocr(path, folds)
+        return _read_ocr(path, folds, ids)
     if folds is not None:
         raise ParameterError(f"--folds is for OCR data, not for --format {reader.format}")
     if reader.format == "crfsuite":
         items = read_crfsuite(path)
+        if not items.attributes:
+            raise DataError(
+                f"{items.where(0)}: no line has an attribute: expected tabs between label and attributes; other format?"
+            )
         return Data(items, items.labels, len(items), items.n_tokens)
     rows = read_columns(path, n_columns=3 if reader.format == "conll2000" and reader.n_columns is None else None)
     column = _label_column(rows, reader)
@@ -101,22 +108,31 @@ def _label_column(rows: ColumnCorpus, reader: Reader) -> int | None:
     )
 
 
-def _read_ocr(path: str, folds: Sequence[int] | None) -> Data:
-    if path == "-":  # read twice below
-        packed = sys.stdin.buffer.read()
-        sys.stdin = io.TextIOWrapper(io.BytesIO(packed), encoding="utf-8")
+def _read_ocr(path: str, folds: Sequence[int] | None, ids: bool) -> Data:
+    if ids and (path == "-" or (os.path.exists(path) and not os.path.isfile(path))):
+        return _read_ocr_stream(path, folds)
     words = read_ocr(path)
-    if path == "-":
-        sys.stdin = io.TextIOWrapper(io.BytesIO(packed), encoding="utf-8")
+    numbered = np.array([line.split("\t", 1)[0] for line in split_lines(read_text(path))]) if ids else np.empty(0, str)
     if folds is not None:
         chosen = np.isin(words.folds, folds)
         if not chosen.any():
             known = ", ".join(map(str, np.unique(words.folds).tolist()))
             raise DataError(f"{words.name}: no word is in the chosen folds {', '.join(map(str, folds))}; the file has {known}")
         words = words.select(chosen)
-    lines = split_lines(read_text(path))
-    ids = [lines[line - 1].split("\t", 1)[0] for line in words.lines.tolist()]
-    return Data(words, words.letters, len(words), words.n_letters, ids)
+    return Data(words, words.letters, len(words), words.n_letters, numbered[words.lines - 1].tolist() if ids else ())
+
+
+def _read_ocr_stream(path: str, folds: Sequence[int] | None) -> Data:
+    """What can be read only once (a pipe) goes through a temporary file, because letters and ids are read one after the other."""
+    raw = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
+    with tempfile.TemporaryDirectory(prefix="structpred-") as folder:
+        copy = Path(folder) / "stream"
+        copy.write_bytes(raw)
+        try:
+            data = _read_ocr(str(copy), folds, ids=True)
+        except DataError as error:
+            raise DataError(str(error).replace(str(copy), source_name(path))) from None
+    return data
 
 
 def features_of(data: Data, *, hashed: bool) -> Any:
@@ -150,11 +166,25 @@ def format_predictions(data: Data, predictions: Sequence[Sequence[Any]]) -> str:
 def write_output(path: str, text: str) -> None:
     """Write a result: at once to standard output (``-``), else atomically, packed if the name ends in .gz."""
     if path == "-":
+        if sys.stdout is None:
+            raise StorageError("standard output is closed; give -o FILE")
         with open_output("-") as stream:
             stream.write(text)
         return
     raw = text.encode()
     write_atomic(path, gzip.compress(raw, mtime=0) if path.endswith(".gz") else raw)
+
+
+def check_input(path: str, option: str) -> None:
+    """Raise DataError now for a file that is not there or cannot be read."""
+    if path == "-":
+        return
+    if not os.path.exists(path):
+        raise DataError(f"{option} {path}: there is no such file")
+    if os.path.isdir(path):
+        raise DataError(f"{option} {path}: expected a file, got a folder")
+    if not os.access(path, os.R_OK):  # not opened: a pipe would notice
+        raise DataError(f"{option} {path}: cannot be read: permission denied")
 
 
 def check_output(path: str, option: str, inputs: Sequence[str] = ()) -> None:

@@ -67,14 +67,14 @@ def evaluate(
 
 
 def load_and_read(
-    model: str, data: str, format: str | None, label_column: int | None, folds: tuple[int, ...] | None
+    model: str, data: str, format: str | None, label_column: int | None, folds: tuple[int, ...] | None, *, ids: bool = False
 ) -> tuple["ChainLabeler", "Data"]:
-    """A model, and data read as the model's training data were."""
+    """A model, and data read as the model's training data were; with `ids`, those of OCR letters, too."""
     from structpred.cli.corpora import Reader, read_data
     from structpred.models import ChainLabeler
 
     labeler = ChainLabeler.load(model)
-    return labeler, read_data(data, Reader.of_model(labeler, model, format, label_column), folds)
+    return labeler, read_data(data, Reader.of_model(labeler, model, format, label_column), folds, ids=ids)
 
 
 def predict_labels(labeler: "ChainLabeler", data: "Data") -> list[Any]:

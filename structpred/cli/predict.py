@@ -23,5 +23,5 @@ def predict(
     from structpred.cli.evaluate import load_and_read, predict_labels
 
     corpora.check_output(output, "-o", inputs=(model, data))
-    labeler, read = load_and_read(model, data, format, label_column, folds)
+    labeler, read = load_and_read(model, data, format, label_column, folds, ids=True)
     corpora.write_output(output, corpora.format_predictions(read, predict_labels(labeler, read)))

@@ -24,11 +24,19 @@ def train() -> None:
 @click.option("--folds", "--fold", "folds", type=Folds(), help="Train on these folds of OCR data only: 0, 1-9 or 0,3,5-7.")
 @click.option("--trainer", default="bcfw", show_default=True, metavar="NAME", help="bcfw, sgd or perceptron.")
 @click.option(
-    "--C", "-C", "C", default=1.0, show_default=True, type=click.FloatRange(0, min_open=True), help="Weight of the training loss."
+    "--C",
+    "-C",
+    "C",
+    metavar="X",
+    default=1.0,
+    show_default=True,
+    type=click.FloatRange(0, min_open=True),
+    help="Weight of the training loss.",
 )
 @click.option("--max-iter", default=10, show_default=True, type=click.IntRange(1), metavar="N", help="Passes over the data.")
 @click.option(
     "--tol",
+    metavar="X",
     default=0.0,
     show_default=True,
     type=click.FloatRange(0),
@@ -45,7 +53,7 @@ def train() -> None:
     "--dev-metric", type=click.Choice(("token_accuracy", "f1")), default="token_accuracy", show_default=True, help="Best in what."
 )
 @click.option("--patience", type=click.IntRange(1), metavar="N", help="Stop after N passes without a better score on --dev.")
-@click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Seeds the order of visits.")
+@click.option("--seed", metavar="N", default=0, show_default=True, type=click.IntRange(min=0), help="Seeds the order of visits.")
 @click.option("--checkpoint", metavar="FILE", help="Default: MODEL.ckpt, removed once MODEL is written; a named one stays.")
 @click.option("--resume", is_flag=True, help="Go on from the checkpoint of an interrupted run.")
 @click.option("--strict", is_flag=True, help="Exit code 3 if the gap is not proven to be within --tol.")

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from structpred.cli.corpora import Data, Reader, check_output, features_of, read_data
+from structpred.cli.corpora import Data, Reader, check_input, check_output, features_of, read_data
 from structpred.cli.session import EXIT_INTERRUPTED, EXIT_NOT_CONVERGED, Session, Stop
 from structpred.core.result import Record
 from structpred.errors import CheckpointError, DataError, ParameterError
@@ -136,6 +136,9 @@ def check_files(options: TrainOptions) -> None:
     """Raise DataError for what could not be written in the end, and CheckpointError where there is nothing to resume."""
     inputs = [name for name in (options.data, options.dev, options.template) if name is not None]
     path = options.checkpoint_path
+    check_input(options.data, "TRAIN")
+    if options.dev is not None:
+        check_input(options.dev, "--dev")
     check_output(options.output, "-o", inputs)
     check_output(str(path), "--checkpoint", [*inputs, options.output])
     there = path.exists() or _previous(path).exists()
@@ -226,7 +229,7 @@ def describe(row: Record) -> str:
     if primal is not None:
         line += f"  primal {primal:.6g}"
     if primal and gap is not None:
-        line += f"  gap {100 * gap / primal:.2g} %"
+        line += f"  gap {100 * gap / primal:.3g} %"
     if dev is not None:
         line += f"  dev {100 * dev:.2f} %"
     return line
@@ -264,7 +267,12 @@ def _finish(options: TrainOptions, model: ChainLabeler, events: Events) -> None:
         labels=model.classes_.tolist(),
     )
     size = Path(options.output).stat().st_size / 1e6
-    reasons = {"max_iter": "--max-iter", "tol": "--tol reached", "dev": "--patience", "no_updates": "nothing left to learn"}
+    reasons = {
+        "max_iter": "as many as --max-iter",
+        "tol": "--tol reached",
+        "dev": "--patience",
+        "no_updates": "nothing left to learn",
+    }
     why = reasons.get(model.stop_reason_, model.stop_reason_)
     log.info("trained %d passes in %.1f s (%s): %s", model.n_iter_, last["seconds"] or 0.0, why, certificate)
     if best is not None:
@@ -272,7 +280,7 @@ def _finish(options: TrainOptions, model: ChainLabeler, events: Events) -> None:
     log.info("wrote %s: %d features, %d labels, %.1f MB", options.output, model.n_features_in_, len(model.classes_), size)
     if options.strict and not model.converged_:
         gap = certificate.relative_gap
-        reached = "the gap is not known" if gap is None else f"the gap is {100 * gap:.2g} % of the primal"
+        reached = "the gap is not known" if gap is None else f"the gap is {100 * gap:.3g} % of the primal"
         raise Stop(
             EXIT_NOT_CONVERGED,
             f"not converged: {reached}, --tol asks for {100 * options.tol:.2g} %; the model was written all the same",
