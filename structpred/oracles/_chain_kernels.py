@@ -19,14 +19,38 @@ def advance(alpha, trans, n_labels, best, back):
     for label in range(width):
         best[label] = alpha[0] + trans[0, label]
         back[label] = 0
-    for p in range(1, n_labels):
-        before = alpha[p]
-        row = trans[p]
+    p = 1
+    while p + 4 <= n_labels:  # four at a time, so that best and back are read and written a quarter as often
+        x0 = alpha[p]
+        x1 = alpha[p + 1]
+        x2 = alpha[p + 2]
+        x3 = alpha[p + 3]
         for label in range(width):
-            x = before + row[label]
+            top = best[label]
+            first = back[label]
+            x = x0 + trans[p, label]
+            first = p if x > top else first
+            top = x if x > top else top
+            x = x1 + trans[p + 1, label]
+            first = p + 1 if x > top else first
+            top = x if x > top else top
+            x = x2 + trans[p + 2, label]
+            first = p + 2 if x > top else first
+            top = x if x > top else top
+            x = x3 + trans[p + 3, label]
+            first = p + 3 if x > top else first
+            top = x if x > top else top
+            best[label] = top
+            back[label] = first
+        p += 4
+    while p < n_labels:
+        before = alpha[p]
+        for label in range(width):
+            x = before + trans[p, label]
             better = x > best[label]
             best[label] = x if better else best[label]
             back[label] = p if better else back[label]
+        p += 1
 
 
 @njit(cache=True, nogil=True)
