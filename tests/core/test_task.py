@@ -38,7 +38,7 @@ def chain_task(compiled: bool = True, **options) -> Task:
 @pytest.mark.parametrize("compiled", [True, False])
 @pytest.mark.parametrize(("loss_weight", "scale"), [(0.0, 1.0), (1.0, 1.0), (0.5, 0.25), (1e6, 2.0)])
 def test_step_is_the_largest_violation(compiled, loss_weight, scale) -> None:
-    """The violation is the largest of loss_weight * loss - <w, difference> over all outputs; difference and loss are that output's."""
+    """The violation is the largest of loss_weight * loss - <w, difference> over all outputs, and difference and loss fit it."""
     task, rng = chain_task(compiled), np.random.default_rng(1)
     for _ in range(5):
         w = rng.normal(size=task.dim)

@@ -70,7 +70,7 @@ def sequences(rng, n, n_features=12, longest=6, exact=False):
 
 
 def chain_task(seed=0, n=15, n_labels=3, *, oracle=None, dtype=np.float64, loss=None, weighted=False, compiled=True, longest=6):
-    """A random chain problem; `weighed`: with token and sample weights."""
+    """A random chain problem; `weighted`: with token and sample weights."""
     rng = np.random.default_rng(seed)
     data = sequences(rng, n, longest=longest)
     lengths = np.diff(data.offsets)

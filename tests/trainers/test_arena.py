@@ -1,0 +1,44 @@
+"""The arena of sparse vectors holds what was stored, however blocks grow and shrink."""
+
+import numpy as np
+import pytest
+
+from structpred.trainers.arena import Arena
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_thousand_random_stores(seed) -> None:
+    """After each of many stores all blocks are as a dictionary of arrays has them; memory stays within a small multiple."""
+    rng, n = np.random.default_rng(seed), 12
+    arena, truth = Arena.empty(n), {i: (np.empty(0, np.int64), np.empty(0)) for i in range(n)}
+    largest = np.zeros(n)
+    for step in range(1000):
+        i, size = int(rng.integers(n)), int(rng.integers(0, 5 + step // 20))
+        idx, val = np.sort(rng.choice(200, size, replace=False)), rng.normal(size=size)
+        arena, truth[i], largest[i] = arena.store(i, idx, val), (idx.copy(), val.copy()), max(largest[i], size)
+        idx += 1  # the caller's arrays are free again
+        k = int(rng.integers(n)) if step % 50 else None
+        for j in range(n) if k is None else (i, k):
+            np.testing.assert_array_equal(arena.block(j)[0], truth[j][0])
+            np.testing.assert_array_equal(arena.block(j)[1], truth[j][1])
+    ends = arena.start + arena.room
+    order = np.argsort(arena.start)
+    assert (ends[order][:-1] <= arena.start[order][1:]).all() or (arena.room == 0).any()  # no overlap
+    assert len(arena.idx) <= 4 * (largest.sum() + n * 8)
+
+
+def test_blocks_add_up() -> None:
+    """add_all_into adds every block to what is there."""
+    arena = Arena.empty(3).store(0, np.array([1, 3]), np.array([1.0, 2.0])).store(2, np.array([3]), np.array([5.0]))
+    out = np.ones(4)
+    arena.add_all_into(out)
+    assert out.tolist() == [1.0, 2.0, 1.0, 8.0]
+
+
+def test_a_block_that_fits_stays_where_it_is() -> None:
+    """Storing less than there is room for returns the same arena and moves nothing."""
+    arena = Arena.empty(2).store(0, np.arange(8), np.ones(8))
+    start = int(arena.start[0])
+    assert arena.store(0, np.arange(5), np.zeros(5)) is arena
+    assert int(arena.start[0]) == start
+    assert len(arena.block(0)[0]) == 5

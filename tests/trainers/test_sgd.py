@@ -1,0 +1,69 @@
+"""SGD: the iterates, the average and the dual value are those of a naive dense implementation."""
+
+import numpy as np
+import pytest
+from training_cases import TASKS, chain_task, problem
+
+from structpred.trainers.loop import RunSettings, train
+from structpred.trainers.sgd import SGD, exactly_summed
+
+
+def naive(prob, n_passes, seed):
+    """Pegasos with dense vectors: w_k = (1 - 1/k) w + n p_i psi / (lam k); returns the last w and the k-weighted average."""
+    task, rng, n = prob.task, np.random.Generator(np.random.PCG64(seed)), len(prob.task)
+    w, total, weight, k = np.zeros(task.dim), np.zeros(task.dim), 0.0, 0
+    for _ in range(n_passes):
+        for i in rng.permutation(n):
+            k += 1
+            y = task.argmax(w, i, prob.surrogate.loss_weight)
+            psi = task.difference(i, y).dense(task.dim)
+            w = (1.0 - 1.0 / k) * w + n * prob.p[i] * psi / (prob.lam * k)
+            total, weight = total + k * w, weight + k
+    return w, total / weight
+
+
+@pytest.mark.parametrize("averaged", [True, False])
+@pytest.mark.parametrize("weighted", [True, False])
+def test_iterates_equal_a_dense_implementation(averaged, weighted) -> None:
+    """Scale, lazy average and sample weights change nothing but the speed."""
+    prob = problem(chain_task(1, weighted=weighted), 0.1)
+    result = train(prob, SGD(averaged=averaged), RunSettings(max_iter=5, seed=9))
+    np.testing.assert_allclose(result.weights, naive(prob, 5, 9)[int(averaged)], rtol=1e-9, atol=1e-11)
+
+
+@pytest.mark.parametrize("structure", TASKS)
+@pytest.mark.parametrize("averaged", [True, False])
+def test_dual_never_exceeds_primal(structure, averaged) -> None:
+    """The free dual value is a lower bound of every primal value, at every pass."""
+    for seed in range(3):
+        rows = train(
+            problem(TASKS[structure](seed), 0.05), SGD(averaged=averaged), RunSettings(max_iter=15, check_every=1)
+        ).history
+        primal, dual = (np.array([row[key] for row in rows]) for key in ("primal", "dual"))
+        assert (dual.max() <= primal + 1e-9 * (1.0 + np.abs(primal))).all()
+
+
+def test_the_gap_closes() -> None:
+    """Primal and dual approach each other."""
+    rows = train(problem(TASKS["assignment"](0), 0.3), SGD(), RunSettings(max_iter=200, check_every=20)).history
+    gaps = [row["gap"] for row in rows if row["gap"] is not None]
+    assert gaps[-1] < 0.2 * gaps[0]
+
+
+def test_no_dual_value_is_claimed_for_rounded_sums() -> None:
+    """float32 with features that are no whole numbers gives a primal value only; with whole ones both."""
+    result = train(problem(chain_task(0, dtype=np.float32), 0.1), SGD(), RunSettings(max_iter=3))
+    assert result.certificate.primal is not None
+    assert result.certificate.dual is None
+    assert exactly_summed(np.array([1.0, -7.0], np.float32))
+    assert not exactly_summed(np.array([1.5], np.float32))
+    assert not exactly_summed(np.array([2.0**24], np.float32))
+    assert exactly_summed(np.array([1.5]))
+
+
+def test_no_dual_value_in_the_middle_of_a_pass() -> None:
+    """Only after whole passes is every sample's dual mass spent."""
+    trainer, prob = SGD(), problem(chain_task(0), 0.1)
+    state = trainer.init_state(prob)
+    state, _ = trainer.update(prob, state, 0)
+    assert trainer.objective(prob, state)[1] is None
