@@ -33,6 +33,57 @@ def score_sequence(table, indices, values, indptr, first, last, start_row, n_lab
 
 
 @njit(cache=True, nogil=True)
+def add_row(row, x, target):
+    """target += x * row; returns by how much |target|^2 grew."""
+    grown = 0.0
+    for label in range(row.shape[0]):
+        change = x * row[label]
+        grown += change * (2.0 * target[label] + change)
+        target[label] += change
+    return grown
+
+
+@njit(cache=True, nogil=True)
+def spread_sequence(mu, indices, values, indptr, first, last, start_row, n_labels, row, table):
+    """table = Psi^T mu of one sequence, where table was zero before; returns its squared norm."""
+    length = last - first
+    total = 0.0
+    for t in range(length):
+        for label in range(n_labels):
+            row[label] = mu[t * n_labels + label]
+        for k in range(indptr[first + t], indptr[first + t + 1]):
+            total += add_row(row, np.float64(values[k]), table[indices[k]])
+        if start_row >= 0 and t == 0:
+            total += add_row(row, 1.0, table[start_row])
+        if start_row >= 0 and t == length - 1:
+            total += add_row(row, 1.0, table[start_row + 1])
+    if start_row >= 0:
+        for p in range(n_labels):
+            for label in range(n_labels):
+                row[label] = mu[(length + p) * n_labels + label]
+            total += add_row(row, 1.0, table[start_row + 2 + p])
+    return total
+
+
+@njit(cache=True, nogil=True)
+def move_row(source, coef, target):
+    """target += coef * source, and source becomes zero."""
+    for label in range(source.shape[0]):
+        target[label] += coef * source[label]
+        source[label] = 0.0
+
+
+@njit(cache=True, nogil=True)
+def flush_sequence(table, indices, indptr, first, last, start_row, n_labels, coef, weights):
+    """weights += coef * table on the rows that spread_sequence touched; these rows of table become zero again."""
+    for k in range(indptr[first], indptr[last]):
+        move_row(table[indices[k]], coef, weights[indices[k]])
+    if start_row >= 0:
+        for p in range(2 + n_labels):
+            move_row(table[start_row + p], coef, weights[start_row + p])
+
+
+@njit(cache=True, nogil=True)
 def emit_token(indices, values, start, stop, width, label, sign, idx, val, n):
     """Append (feature * width + label, sign * value) for the features of one token; returns the new length."""
     for k in range(start, stop):

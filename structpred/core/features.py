@@ -39,6 +39,14 @@ class FeatureMap(Protocol):
         """Psi_i^T mu for the sparse mu that has `counts` at `parts`."""
         ...
 
+    def spread(self, i: int, mu: npt.NDArray[np.float64], scratch: npt.NDArray[np.float64]) -> float:
+        """scratch = Psi_i^T mu for dense mu, where scratch (length dim) was zero; returns its squared norm."""
+        ...
+
+    def flush(self, i: int, scratch: npt.NDArray[np.float64], coef: float, w: Vector) -> None:
+        """w += coef * scratch; scratch, which `spread` filled for instance i, becomes zero again."""
+        ...
+
     def arrays(self) -> Sequence[npt.NDArray[Any]]:
         """The data, for a fingerprint of the training set."""
         ...
@@ -110,6 +118,23 @@ class SequenceFeatures:
         args = (d.indices, d.values, d.indptr, first, last, self.start_row, self.width, self.n_labels, idx, val)
         n = emit_parts(parts, counts, *args)
         return coalesced(idx[:n], val[:n])
+
+    def spread(self, i: int, mu: npt.NDArray[np.float64], scratch: npt.NDArray[np.float64]) -> float:
+        """scratch = Psi_i^T mu for dense mu, where scratch (length dim) was zero; returns its squared norm."""
+        from structpred.core._feature_kernels import spread_sequence
+
+        d, row = self.data, np.zeros(self.width)
+        where = (d.offsets[i], d.offsets[i + 1], self.start_row, self.n_labels)
+        square = spread_sequence(mu, d.indices, d.values, d.indptr, *where, row, scratch.reshape(-1, self.width))
+        return float(square)
+
+    def flush(self, i: int, scratch: npt.NDArray[np.float64], coef: float, w: Vector) -> None:
+        """w += coef * scratch; scratch, which `spread` filled for instance i, becomes zero again."""
+        from structpred.core._feature_kernels import flush_sequence
+
+        d = self.data
+        where = (d.offsets[i], d.offsets[i + 1], self.start_row, self.n_labels)
+        flush_sequence(scratch.reshape(-1, self.width), d.indices, d.indptr, *where, coef, self.table(w))
 
     def arrays(self) -> Sequence[npt.NDArray[Any]]:
         """The packed corpus."""
@@ -185,6 +210,19 @@ class PartFeatures:
         idx, val = np.empty(size, np.int64), np.empty(size)
         n = combine_parts(parts, counts, self.indices, self.values, self.indptr, first, idx, val)
         return coalesced(idx[:n], val[:n])
+
+    def spread(self, i: int, mu: npt.NDArray[np.float64], scratch: npt.NDArray[np.float64]) -> float:
+        """scratch = X_i^T mu for dense mu, where scratch (length dim) was zero; returns its squared norm."""
+        delta = self.adjoint(i, np.flatnonzero(mu), mu[mu != 0.0])
+        scratch[delta.indices] = delta.values
+        return float(delta.values @ delta.values)
+
+    def flush(self, i: int, scratch: npt.NDArray[np.float64], coef: float, w: Vector) -> None:
+        """w += coef * scratch; scratch, which `spread` filled for instance i, becomes zero again."""
+        rows = slice(self.indptr[self.offsets[i]], self.indptr[self.offsets[i + 1]])
+        touched = np.unique(self.indices[rows])
+        w[touched] += (coef * scratch[touched]).astype(w.dtype)
+        scratch[touched] = 0.0
 
     def arrays(self) -> Sequence[npt.NDArray[Any]]:
         """The packed matrix."""

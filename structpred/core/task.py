@@ -96,6 +96,33 @@ class TaskLike(Protocol):
         ...
 
 
+class SoftTask(TaskLike, Protocol):
+    """A task whose oracle has `marginals`: what trainers of conditional random fields use."""
+
+    features: FeatureMap
+    parts: list[npt.NDArray[np.int64]]
+
+    def costs(self, i: int) -> tuple[float, npt.NDArray[np.float64]]:
+        """(constant, part costs) of the loss of instance i."""
+        ...
+
+    def soft_step(self, w: Vector, i: int, scale: float = 1.0) -> Step:
+        """phi(x_i, y_i) - E[phi(x_i, y)], and -log p(y_i | x_i), at the weights scale * w."""
+        ...
+
+    def scores(self, w: Vector, i: int, scale: float = 1.0) -> Scores:
+        """Part scores of instance i."""
+        ...
+
+    def marginals(self, scores: Scores, i: int) -> tuple[float, npt.NDArray[np.float64]]:
+        """(log partition function, expected part counts) at given part scores."""
+        ...
+
+    def log_losses(self, w: Vector, shares: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """-log p(y_i | x_i) of every instance, and the dense gradient of their sum weighed by `shares`."""
+        ...
+
+
 class Task:
     """Features, oracle and loss over n instances.
 
@@ -226,6 +253,33 @@ class Task:
             return Step(difference, loss, violation, violation)
         truth = float(augmented[self.parts[i]].sum())  # its loss is zero: costs . mu(truth) = -constant, which cancels
         return Step(difference, loss, violation, max(violation, bound - truth))
+
+    def soft_step(self, w: Vector, i: int, scale: float = 1.0) -> Step:
+        """phi(x_i, y_i) - E[phi(x_i, y)], and -log p(y_i | x_i), at the weights scale * w (needs `marginals`)."""
+        theta = self.scores(w, i, scale)
+        log_z, mu = self.marginals(theta, i)
+        value = max(log_z - running_sum(theta[self.parts[i]]), 0.0)
+        error = -mu
+        np.add.at(error, self.parts[i], 1.0)
+        at = np.flatnonzero(error)
+        return Step(self.features.adjoint(i, at, error[at]), 0.0, value, value)
+
+    def marginals(self, scores: Scores, i: int) -> tuple[float, npt.NDArray[np.float64]]:
+        """(log partition function, expected part counts) of instance i at given part scores."""
+        log_z, mu = self.oracle.marginals(scores, self.shapes[i])  # type: ignore[attr-defined]
+        return float(log_z), mu
+
+    def log_losses(self, w: Vector, shares: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """-log p(y_i | x_i) of every instance, and the dense gradient of their sum weighed by `shares`."""
+        if self._fused is not None and hasattr(self._fused, "log_losses"):
+            found: tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]] = self._fused.log_losses(w, shares)
+            return found
+        values, gradient = np.empty(len(self)), np.zeros(self.dim)
+        for i in range(len(self)):
+            step = self.soft_step(w, i)
+            values[i] = step.violation
+            gradient[step.difference.indices] -= shares[i] * step.difference.values
+        return values, gradient
 
     def violations(self, w: Vector, loss_weight: float) -> npt.NDArray[np.float64]:
         """The bound on the violation of each instance."""

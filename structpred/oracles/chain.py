@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from itertools import product
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -10,8 +9,8 @@ import numpy.typing as npt
 from structpred.core.features import FeatureMap, SequenceFeatures
 from structpred.core.oracle import Labels, Oracle, Scores, Shape
 from structpred.core.task import Fused
-from structpred.core.weights import Vector
-from structpred.errors import DataError
+from structpred.errors import DataError, InfeasibleError
+from structpred.oracles._chain_steps import ChainSteps, Scratch, SumScratch
 
 
 class ChainOracle(Oracle):
@@ -63,6 +62,22 @@ class ChainOracle(Oracle):
             raise ValueError(f"labels must lie in [0, {n_labels}), got {labels.min()}..{labels.max()}")
         return np.concatenate((np.arange(length) * n_labels + labels, (length + labels[:-1]) * n_labels + labels[1:]))
 
+    def marginals(self, scores: Scores, shape: Shape) -> tuple[float, npt.NDArray[np.float64]]:
+        """log Z, and the expected part counts, by forward-backward (Rabiner 1989, eqs. 19-25); stable for any scores.
+
+        Scores of -1e30 forbid a part. Raises InfeasibleError if that leaves no sequence.
+        """
+        from structpred.oracles._chain_sum_kernels import marginals_flat
+
+        length, n_labels = shape
+        s = SumScratch(n_labels, length)
+        mu = np.zeros(len(scores))
+        rows = (s.trans, s.exp_trans, s.emissions, s.alpha, s.local, s.norm, s.marg, s.counts, s.work)
+        log_z = marginals_flat(scores, length, n_labels, *rows, mu)
+        if log_z == -np.inf:
+            raise InfeasibleError("every label sequence uses a forbidden part (a score of -1e30): no marginals exist")
+        return float(log_z), mu
+
     def enumerate(self, shape: Shape) -> Iterator[Labels]:
         """All L^T label sequences."""
         length, n_labels = shape
@@ -88,78 +103,3 @@ class ChainOracle(Oracle):
     def example_shapes() -> list[Shape]:
         """Up to 729 label sequences; one label and one position among them."""
         return [(1, 1), (1, 3), (2, 2), (4, 1), (5, 2), (4, 4), (6, 3)]
-
-
-class Scratch:
-    """The working memory of one decoder: O(L^2), and back-pointers for the longest sequence (one byte each up to 256 labels)."""
-
-    def __init__(self, n_labels: int, longest: int) -> None:
-        width = -(-n_labels // 8) * 8
-        self.trans = np.zeros((n_labels, width))
-        self.work = np.zeros((3, width))
-        self.back = np.zeros(width, np.int64)
-        self.pointers = np.empty((longest, width), np.uint8 if n_labels <= 256 else np.uint16)
-
-
-class ChainSteps:
-    """Scoring, decoding and differences of chains over sequence features, one compiled call each (the Fused protocol)."""
-
-    def __init__(
-        self,
-        features: SequenceFeatures,
-        labels: Sequence[Labels],
-        costs: npt.NDArray[np.float64],
-        token_weights: Sequence[npt.NDArray[np.float64]] | None,
-    ) -> None:
-        self.features, data = features, features.data
-        self.costs = np.zeros((features.n_labels, features.width))
-        self.costs[:, : features.n_labels] = costs
-        self.gold = np.concatenate([*labels, np.empty(0, np.int64)])
-        self.token_weights = np.ones(data.n_tokens) if token_weights is None else np.concatenate([*token_weights, np.empty(0)])
-        if not len(self.gold) == len(self.token_weights) == data.n_tokens:
-            raise DataError(
-                f"{data.n_tokens} tokens but {len(self.gold)} labels and {len(self.token_weights)} token weights: "
-                "give one of each for every position"
-            )
-        longest = int(data.lengths.max(initial=1))
-        self.scratch, self.out = Scratch(features.n_labels, longest), np.empty(longest, np.int64)
-        self.idx2, self.val2 = np.empty(self.buffer_size(), np.int64), np.empty(self.buffer_size())
-
-    def buffer_size(self) -> int:
-        """Every token wrong: its features twice, a transition, and start and stop."""
-        data = self.features.data
-        pairs = data.indptr[data.offsets[1:]] - data.indptr[data.offsets[:-1]]
-        return int((2 * (pairs + data.lengths)).max(initial=0)) + 4
-
-    def _data(self) -> tuple[Any, ...]:
-        data = self.features.data
-        return data.indices, data.values, data.indptr
-
-    def step_into(
-        self, w: Vector, scale: float, i: int, loss_weight: float, idx: npt.NDArray[np.int64], val: npt.NDArray[np.float64]
-    ) -> tuple[int, float, float]:
-        """Decode sequence i and write its difference, sorted and unique."""
-        from structpred.oracles._chain_kernels import step_sequence
-
-        f, s, offsets = self.features, self.scratch, self.features.data.offsets
-        n, loss, product_ = step_sequence(
-            w, f.table(w), scale, *self._data(), offsets[i], offsets[i + 1], f.start_row, f.n_labels, s.trans,
-            self.gold, self.token_weights, self.costs, loss_weight, s.work, s.back, s.pointers, self.out,
-            idx, val, self.idx2, self.val2,
-        )  # fmt: skip
-        return n, loss, product_
-
-    def sweep(
-        self, w: Vector, scale: float, start: int, stop: int, loss_weight: float
-    ) -> tuple[Labels, npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-        """Decode sequences start..stop-1 in one compiled call: (flat labels, losses, violations)."""
-        from structpred.oracles._chain_kernels import sweep_sequences
-
-        f, s, offsets = self.features, self.scratch, self.features.data.offsets
-        labels = np.empty(int(offsets[stop] - offsets[start]), np.int64)
-        losses, violations = np.empty(stop - start), np.empty(stop - start)
-        sweep_sequences(
-            f.table(w), scale, *self._data(), offsets, start, stop, f.start_row, f.n_labels, s.trans,
-            self.gold, self.token_weights, self.costs, loss_weight, s.work, s.back, s.pointers, labels, losses, violations,
-        )  # fmt: skip
-        return labels, losses, violations

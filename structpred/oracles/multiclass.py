@@ -31,6 +31,8 @@ class MulticlassOracle(Oracle):
 
     def parts(self, labels: Labels, shape: Shape) -> npt.NDArray[np.int64]:
         """The label itself."""
+        if labels.shape != (1,):
+            raise ValueError(f"expected one label, got an array of shape {labels.shape}")
         return labels
 
     def marginals(self, scores: Scores, shape: Shape) -> tuple[float, npt.NDArray[np.float64]]:

@@ -1,0 +1,38 @@
+"""The log loss of conditional random fields."""
+
+from typing import cast
+
+import numpy as np
+import numpy.typing as npt
+
+from structpred.core.task import SoftTask, Step, TaskLike
+from structpred.core.weights import Vector
+
+
+class LogLoss:
+    """H_i(w) = log sum_y exp <w, phi(x_i, y)> - <w, phi(x_i, y_i)> = -log p(y_i | x_i) (Lafferty et al. 2001).
+
+    Smooth and convex. `term` gives its gradient: -difference, where difference = phi(x_i, y_i) - E_w[phi(x_i, y)].
+    The structured loss plays no part in it.
+    """
+
+    requires: tuple[str | tuple[str, ...], ...] = ("marginals",)
+    piecewise_linear = False
+
+    def term(self, task: TaskLike, w: Vector, i: int, scale: float = 1.0) -> Step:
+        """The gradient and the value of H_i at scale * w; value and bound are exact."""
+        return cast(SoftTask, task).soft_step(w, i, scale)
+
+    def offset(self, step: Step) -> float:
+        """There are no linear pieces, so there is nothing to offset."""
+        raise TypeError("the log loss is no maximum of linear pieces; use a trainer for smooth losses")
+
+    def values(self, task: TaskLike, w: Vector) -> npt.NDArray[np.float64]:
+        """-log p(y_i | x_i) of every instance."""
+        return self.gradient(task, w, np.ones(len(task)))[0]
+
+    def gradient(
+        self, task: TaskLike, w: Vector, shares: npt.NDArray[np.float64]
+    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """H_i of every instance, and the gradient of sum_i shares_i H_i (flat, float64)."""
+        return cast(SoftTask, task).log_losses(w, shares)

@@ -1,0 +1,182 @@
+"""Scratch memory and compiled steps of chains over sequence features (the Fused protocol of the core)."""
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from structpred.core.features import SequenceFeatures
+from structpred.core.memory import check_fits
+from structpred.core.oracle import Labels
+from structpred.core.threads import run_ranges, split_evenly
+from structpred.core.weights import Vector
+from structpred.errors import DataError
+
+Floats = npt.NDArray[np.float64]
+
+
+class Scratch:
+    """The working memory of one decoder: O(L^2), and back-pointers for the longest sequence (one byte each up to 256 labels)."""
+
+    def __init__(self, n_labels: int, longest: int) -> None:
+        width = -(-n_labels // 8) * 8
+        itemsize = 1 if n_labels <= 256 else 2
+        check_fits(longest * width * itemsize, f"decoding {longest:,} positions with {n_labels} labels")
+        self.trans = np.zeros((n_labels, width))
+        self.work = np.zeros((3, width))
+        self.back = np.zeros(width, np.int64)
+        self.pointers = np.empty((longest, width), np.uint8 if n_labels <= 256 else np.uint16)
+
+
+class SumScratch:
+    """The working memory of one forward-backward pass: four arrays of (longest, width) float64."""
+
+    def __init__(self, n_labels: int, longest: int) -> None:
+        width = -(-n_labels // 8) * 8
+        check_fits(4 * 8 * longest * width, f"marginals of {longest:,} positions with {n_labels} labels")
+        self.trans, self.exp_trans, self.counts = np.zeros((3, n_labels, width))
+        self.emissions, self.alpha, self.local, self.marg = np.zeros((4, longest, width))
+        self.norm = np.zeros(longest)
+        self.work = np.zeros((3, width))
+
+
+class ChainSteps:
+    """Scoring, decoding and differences of chains over sequence features, one compiled call each (the Fused protocol)."""
+
+    def __init__(
+        self,
+        features: SequenceFeatures,
+        labels: Sequence[Labels],
+        costs: npt.NDArray[np.float64],
+        token_weights: Sequence[npt.NDArray[np.float64]] | None,
+    ) -> None:
+        self.features, data, self.n_jobs = features, features.data, 1
+        self.costs = np.zeros((features.n_labels, features.width))
+        self.costs[:, : features.n_labels] = costs
+        self.gold = np.concatenate([*labels, np.empty(0, np.int64)])
+        self.token_weights = np.ones(data.n_tokens) if token_weights is None else np.concatenate([*token_weights, np.empty(0)])
+        if not len(self.gold) == len(self.token_weights) == data.n_tokens:
+            raise DataError(
+                f"{data.n_tokens} tokens but {len(self.gold)} labels and {len(self.token_weights)} token weights: "
+                "give one of each for every position"
+            )
+        longest = int(data.lengths.max(initial=1))
+        self.scratch, self.out = Scratch(features.n_labels, longest), np.empty(longest, np.int64)
+        self.idx2, self.val2 = np.empty(self.buffer_size(), np.int64), np.empty(self.buffer_size())
+
+    def buffer_size(self) -> int:
+        """Every token wrong: its features twice, a transition, and start and stop."""
+        data = self.features.data
+        pairs = data.indptr[data.offsets[1:]] - data.indptr[data.offsets[:-1]]
+        return int((2 * (pairs + data.lengths)).max(initial=0)) + 4
+
+    def _data(self) -> tuple[Any, ...]:
+        data = self.features.data
+        return data.indices, data.values, data.indptr
+
+    def step_into(
+        self, w: Vector, scale: float, i: int, loss_weight: float, idx: npt.NDArray[np.int64], val: npt.NDArray[np.float64]
+    ) -> tuple[int, float, float]:
+        """Decode sequence i and write its difference, sorted and unique."""
+        from structpred.oracles._chain_kernels import step_sequence
+
+        f, s, offsets = self.features, self.scratch, self.features.data.offsets
+        n, loss, product_ = step_sequence(
+            w, f.table(w), scale, *self._data(), offsets[i], offsets[i + 1], f.start_row, f.n_labels, s.trans,
+            self.gold, self.token_weights, self.costs, loss_weight, s.work, s.back, s.pointers, self.out,
+            idx, val, self.idx2, self.val2,
+        )  # fmt: skip
+        return n, loss, product_
+
+    def sweep(self, w: Vector, scale: float, start: int, stop: int, loss_weight: float) -> tuple[Labels, Floats, Floats]:
+        """Decode sequences start..stop-1, on n_jobs threads: (flat labels, losses, violations)."""
+        from structpred.oracles._chain_kernels import sweep_sequences
+
+        f, offsets = self.features, self.features.data.offsets
+        labels = np.empty(int(offsets[stop] - offsets[start]), np.int64)
+        losses, violations = np.empty(stop - start), np.empty(stop - start)
+
+        def run(a: int, b: int) -> None:
+            s = self.scratch if self.n_jobs == 1 else Scratch(f.n_labels, int(f.data.lengths[a:b].max()))
+            tokens = slice(int(offsets[a] - offsets[start]), int(offsets[b] - offsets[start]))
+            sweep_sequences(
+                f.table(w), scale, *self._data(), offsets, a, b, f.start_row, f.n_labels, s.trans,
+                self.gold, self.token_weights, self.costs, loss_weight, s.work, s.back, s.pointers,
+                labels[tokens], losses[a - start : b - start], violations[a - start : b - start],
+            )  # fmt: skip
+
+        run_ranges(run, [(start + a, start + b) for a, b in split_evenly(f.data.lengths[start:stop], self.n_jobs)], self.n_jobs)
+        return labels, losses, violations
+
+    def log_losses(self, w: Vector, shares: Floats) -> tuple[Floats, Floats]:
+        """-log p(y_i | x_i) of every sequence, and the gradient of their sum weighed by `shares`: flat, float64.
+
+        A block of sequences goes through forward-backward in pieces that do not depend on the number of threads; then the
+        gradient is gathered feature by feature, each in the order of its tokens. So it is the same for any n_jobs.
+        """
+        f = self.features
+        values, gradient = np.empty(len(f.data)), np.zeros((f.n_rows, f.width))
+        for block in self._blocks:
+            self._log_losses_of(block, w, shares, values, gradient)
+        return values, gradient.ravel()
+
+    def _log_losses_of(self, block: "Block", w: Vector, shares: Floats, values: Floats, gradient: Floats) -> None:
+        from structpred.oracles._chain_sum_kernels import gather_rows, log_loss_sweep
+
+        f, offsets = self.features, self.features.data.offsets
+        base = offsets[block.start]
+        errors = np.empty((int(offsets[block.stop] - base), f.width))
+        edges = {piece: np.empty((f.n_labels, f.width)) for piece in block.pieces}
+
+        def run(a: int, b: int) -> None:
+            s = SumScratch(f.n_labels, int(f.data.lengths[a:b].max()))
+            log_loss_sweep(
+                f.table(w), *self._data(), offsets, a, b, f.start_row, f.n_labels, s.trans, s.exp_trans,
+                self.gold, shares, s.emissions, s.alpha, s.local, s.norm, s.counts, s.work,
+                errors[offsets[a] - base : offsets[b] - base], edges[a, b], values[a:b],
+            )  # fmt: skip
+
+        def gather(a: int, b: int) -> None:
+            gather_rows(block.starts, block.tokens, block.values, errors, a, b, -1.0, gradient)
+
+        run_ranges(run, block.pieces, self.n_jobs)
+        run_ranges(gather, split_evenly(np.diff(block.starts) + 1, self.n_jobs), self.n_jobs)
+        firsts, ends = offsets[block.start : block.stop] - base, offsets[block.start + 1 : block.stop + 1] - base
+        gradient[f.start_row] -= errors[firsts].sum(axis=0)
+        gradient[f.start_row + 1] -= errors[ends - 1].sum(axis=0)
+        for piece in block.pieces:
+            gradient[f.start_row + 2 :] -= edges[piece]
+
+    @cached_property
+    def _blocks(self) -> list["Block"]:
+        n = -(-self.features.data.n_tokens // BLOCK_TOKENS)
+        return [Block.of(self.features, a, b) for a, b in split_evenly(self.features.data.lengths, n)]
+
+
+#: tokens of a block of log_losses; its errors take width * 8 bytes each
+BLOCK_TOKENS = 1 << 18
+#: pieces of a block, each summed by one thread
+PIECES = 16
+
+
+class Block(NamedTuple):
+    """Sequences start..stop-1, their pieces, and their features by column: f stands at tokens[starts[f]:starts[f+1]]."""
+
+    start: int
+    stop: int
+    pieces: list[tuple[int, int]]
+    starts: npt.NDArray[np.int64]
+    tokens: npt.NDArray[np.int32]
+    values: npt.NDArray[np.float32]
+
+    @staticmethod
+    def of(features: SequenceFeatures, start: int, stop: int) -> "Block":
+        """The block of sequences start..stop-1."""
+        from scipy import sparse
+
+        part = features.data.take(start, stop)
+        matrix = sparse.csr_array((part.values, part.indices, part.indptr), shape=(part.n_tokens, part.n_features)).tocsc()
+        pieces = [(start + a, start + b) for a, b in split_evenly(part.lengths, PIECES)]
+        return Block(start, stop, pieces, matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32), matrix.data)

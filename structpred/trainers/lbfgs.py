@@ -1,0 +1,129 @@
+"""Limited-memory BFGS for smooth surrogates (Nocedal & Wright 2006, algorithms 7.4, 7.5 and 3.5)."""
+
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from structpred.core.weights import Vector
+from structpred.errors import ParameterError
+from structpred.trainers.problem import Problem
+
+Floats = npt.NDArray[np.float64]
+
+
+class LBFGSState(NamedTuple):
+    """w, its gradient and objective. s, y (float32), rho: the last pairs (rows used: counts[0], next to replace: counts[1]).
+
+    counts: int64 [pairs, next, evaluations, stuck]. A stuck search (no step helps: rounding) changes nothing any more.
+    """
+
+    w: Floats
+    gradient: Floats
+    value: Floats
+    s: npt.NDArray[np.float32]
+    y: npt.NDArray[np.float32]
+    rho: Floats
+    counts: npt.NDArray[np.int64]
+
+
+class LBFGS:
+    """One "pass" is one iteration (usually one evaluation of objective and gradient). `memory` pairs are kept.
+
+    The pairs are kept in float32: they only shape the direction; objective and gradient are float64.
+    The dual bound comes from strong convexity: the optimum is at least objective - |gradient|^2 / (2 lam).
+    """
+
+    requires: tuple[str | tuple[str, ...], ...] = ("marginals",)
+
+    def __init__(self, *, memory: int = 6, max_trials: int = 20) -> None:
+        if memory < 1 or max_trials < 1:
+            raise ParameterError(f"memory and max_trials must be at least 1, got {memory} and {max_trials}")
+        self.memory, self.max_trials = memory, max_trials
+
+    def init_state(self, problem: Problem) -> LBFGSState:
+        """Start at zero."""
+        if not hasattr(problem.surrogate, "gradient"):
+            raise ParameterError(f"L-BFGS needs a smooth surrogate (LogLoss); {type(problem.surrogate).__name__} has no gradient")
+        dim, m = problem.task.dim, self.memory
+        w = np.zeros(dim)
+        value, gradient = objective(problem, w)
+        s, y = np.zeros((2, m, dim), np.float32)
+        return LBFGSState(w, gradient, np.array([value]), s, y, np.zeros(m), np.array([0, 0, 1, 0]))
+
+    def order(self, problem: Problem, state: LBFGSState, rng: np.random.Generator, n_pass: int) -> npt.NDArray[np.int64]:
+        """One iteration."""
+        return np.zeros(1, np.int64)
+
+    def update(self, problem: Problem, state: LBFGSState, item: int) -> tuple[LBFGSState, bool]:
+        """A direction, a step that satisfies the weak Wolfe conditions by bisection, a new pair."""
+        direction = self._direction(state)
+        slope = float(direction @ state.gradient)
+        if slope >= 0.0 or state.counts[3]:
+            return state, False
+        step = 1.0 if state.counts[0] else min(1.0, 1.0 / max(float(np.abs(state.gradient).sum()), 1e-300))
+        low, high = 0.0, np.inf
+        for _ in range(self.max_trials):
+            w = state.w + step * direction
+            value, gradient = objective(problem, w)
+            state.counts[2] += 1
+            if not value <= state.value[0] + 1e-4 * step * slope:
+                high = step
+            elif gradient @ direction < 0.9 * slope:
+                low = step
+            else:
+                return self._accept(state, w, value, gradient), True
+            step = 2.0 * low if high == np.inf else 0.5 * (low + high)
+        if low == 0.0:
+            state.counts[3] = 1  # no decrease can be seen in float64: the optimum to rounding
+            return state, False
+        return self._accept(state, w, value, gradient), True
+
+    def _direction(self, state: LBFGSState) -> Floats:
+        """The two-loop recursion, in place."""
+        from scipy.linalg.blas import saxpy
+
+        q = (-state.gradient).astype(np.float32)
+        n, m = int(state.counts[0]), self.memory
+        newest_first = [(int(state.counts[1]) - 1 - k) % m for k in range(n)]
+        alphas = []
+        for k in newest_first:
+            alphas.append(state.rho[k] * float(state.s[k] @ q))
+            q = saxpy(state.y[k], q, a=-alphas[-1])
+        if n:
+            k = newest_first[0]
+            q *= 1.0 / (state.rho[k] * float(state.y[k] @ state.y[k]))
+        for k, alpha in zip(reversed(newest_first), reversed(alphas), strict=True):
+            q = saxpy(state.s[k], q, a=alpha - state.rho[k] * float(state.y[k] @ q))
+        return q.astype(np.float64)
+
+    def _accept(self, state: LBFGSState, w: Floats, value: float, gradient: Floats) -> LBFGSState:
+        s, y = w - state.w, gradient - state.gradient
+        curvature = float(s @ y)
+        if curvature > 0.0:
+            k = int(state.counts[1])
+            state.s[k], state.y[k], state.rho[k] = s, y, 1.0 / curvature
+            state.counts[1] = (k + 1) % self.memory
+            state.counts[0] = min(state.counts[0] + 1, self.memory)
+        return state._replace(w=w, gradient=gradient, value=np.array([value]))
+
+    def weights(self, problem: Problem, state: LBFGSState) -> Vector:
+        """The present point, in the type of the task's weights."""
+        return cast(Vector, state.w.astype(problem.task.dtype))
+
+    def objective(self, problem: Problem, state: LBFGSState) -> tuple[float, float]:
+        """Primal at the float64 point, and the bound of strong convexity."""
+        value, gradient = float(state.value[0]), state.gradient
+        return value, value - float(gradient @ gradient) / (2.0 * problem.lam)
+
+    def gap_estimate(self, problem: Problem, state: LBFGSState) -> float:
+        """The gap itself: it is free."""
+        return float(state.gradient @ state.gradient) / (2.0 * problem.lam)
+
+
+def objective(problem: Problem, w: Floats) -> tuple[float, Floats]:
+    """lam/2 |w|^2 + sum p_i H_i, and its gradient."""
+    surrogate: Any = problem.surrogate
+    values, gradient = surrogate.gradient(problem.task, w, problem.p)
+    gradient += problem.lam * w
+    return 0.5 * problem.lam * float(w @ w) + float(problem.p @ values), gradient

@@ -1,0 +1,127 @@
+"""Online exponentiated gradient on the dual of conditional random fields (Collins, Globerson, Koo, Carreras & Bartlett 2008).
+
+The dual of  min_w lam/2 |w|^2 + sum_i p_i log-loss_i(w)  is
+
+    max  sum_i p_i H(alpha_i) - lam/2 |w|^2,   w = sum_i p_i/lam Psi_i^T (mu_i(truth) - mu_i(alpha_i)),
+
+H the entropy of the distribution alpha_i over the outputs of instance i. alpha_i is kept by part scores theta_i,
+alpha_i(y) prop. to exp(theta_i . mu(y)); one step moves one block,  theta_i <- (1 - eta) theta_i + eta Psi_i w.
+The dual never falls: its change is computed exactly before a step is taken, and eta is halved until it is an increase.
+"""
+
+from typing import NamedTuple, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from structpred.core.task import SoftTask
+from structpred.core.weights import Vector, Weights
+from structpred.errors import ParameterError
+from structpred.objectives.log_loss import LogLoss
+from structpred.trainers.problem import Problem, squared_norm
+
+Floats = npt.NDArray[np.float64]
+
+
+class OEGState(NamedTuple):
+    """weights: w. theta, mu: part scores and marginals of all blocks, flat; block i is offsets[i]:offsets[i+1].
+
+    entropy: H(alpha_i). eta: the present step size of each block. gaps: the last block gap seen (inf: never).
+    scratch: zeros of the length of w, between steps.
+    """
+
+    weights: Weights
+    theta: Floats
+    mu: Floats
+    offsets: npt.NDArray[np.int64]
+    entropy: Floats
+    eta: Floats
+    gaps: Floats
+    scratch: Floats
+
+
+class OnlineEG:
+    """Conditional random fields with a certified gap; needs `marginals` only, so it serves chains and trees alike.
+
+    start: how steeply alpha_i falls with the loss at the beginning (large: it starts near the truth, and w near zero).
+    eta: the first step size of each block; it grows by a tenth with each step that was taken at once.
+    """
+
+    requires: tuple[str | tuple[str, ...], ...] = ("marginals",)
+
+    def __init__(self, *, start: float = 12.0, eta: float = 0.5, max_halvings: int = 30) -> None:
+        if not (np.isfinite(start) and start >= 0 and 0 < eta <= 1 and max_halvings >= 1):
+            raise ParameterError(f"expected start >= 0, 0 < eta <= 1, max_halvings >= 1, got {start}, {eta}, {max_halvings}")
+        self.start, self.eta, self.max_halvings = start, eta, max_halvings
+
+    def init_state(self, problem: Problem) -> OEGState:
+        """alpha_i(y) prop. to exp(-start * loss(y_i, y)), and the w that belongs to it."""
+        if not isinstance(problem.surrogate, LogLoss):
+            raise ParameterError(f"OEG solves the log loss only, not {type(problem.surrogate).__name__}")
+        task = cast(SoftTask, problem.task)
+        offsets = np.cumsum([0, *(task.features.n_parts(i) for i in range(len(task)))])
+        theta, mu, entropy = np.zeros(offsets[-1]), np.zeros(offsets[-1]), np.zeros(len(task))
+        weights, scratch = Weights.zeros(task.dim, task.dtype), np.zeros(task.dim)
+        for i in range(len(task)):
+            block = slice(offsets[i], offsets[i + 1])
+            theta[block] = -self.start * task.costs(i)[1]
+            log_z, mu[block] = task.marginals(theta[block], i)
+            entropy[i] = log_z - float(theta[block] @ mu[block])
+            error = -mu[block]
+            np.add.at(error, task.parts[i], 1.0)
+            task.features.spread(i, error, scratch)
+            task.features.flush(i, scratch, float(problem.p[i]) / problem.lam, weights.v)
+        return OEGState(weights, theta, mu, offsets, entropy, np.full(len(task), self.eta), np.full(len(task), np.inf), scratch)
+
+    def order(self, problem: Problem, state: OEGState, rng: np.random.Generator, n_pass: int) -> npt.NDArray[np.int64]:
+        """A new permutation every pass."""
+        return rng.permutation(len(problem.task))
+
+    def update(self, problem: Problem, state: OEGState, item: int) -> tuple[OEGState, bool]:
+        """One step on block `item`."""
+        task, w = cast(SoftTask, problem.task), state.weights.v
+        block = slice(state.offsets[item], state.offsets[item + 1])
+        theta, mu, p = state.theta[block], state.mu[block], float(problem.p[item])
+        scores = task.scores(w, item)
+        # the block's gap: KL(alpha_i, softmax of the scores), zero where theta_i already gives the model's distribution
+        eta = float(state.eta[item])
+        for attempt in range(self.max_halvings):
+            proposal = (1.0 - eta) * theta + eta * scores
+            log_z, marginals = task.marginals(proposal, item)
+            entropy = log_z - float(proposal @ marginals)
+            shift = mu - marginals
+            square = task.features.spread(item, shift, state.scratch)
+            # D(new) - D(old), exactly: entropies, and w moves by p/lam Psi^T shift
+            gain = p * (entropy - float(state.entropy[item])) - p * float(scores @ shift) - 0.5 * p * p / problem.lam * square
+            if gain >= 0.0:
+                task.features.flush(item, state.scratch, p / problem.lam, w)
+                theta[:], mu[:] = proposal, marginals
+                state.entropy[item] = entropy
+                state.eta[item] = min(1.0, eta * 1.1) if attempt == 0 else eta
+                return state, True
+            task.features.flush(item, state.scratch, 0.0, w)
+            eta *= 0.5
+        state.eta[item] = eta
+        return state, False
+
+    def weights(self, problem: Problem, state: OEGState) -> Vector:
+        """The present weights."""
+        return state.weights.current()
+
+    def objective(self, problem: Problem, state: OEGState) -> tuple[float, float]:
+        """Primal at the weights, and the dual value, recomputed from the theta_i in float64."""
+        task = cast(SoftTask, problem.task)
+        total, entropy = np.zeros(task.dim), 0.0
+        for i in range(len(task)):
+            theta = state.theta[state.offsets[i] : state.offsets[i + 1]]
+            log_z, mu = task.marginals(theta, i)
+            entropy += float(problem.p[i]) * (log_z - float(theta @ mu))
+            error = -mu
+            np.add.at(error, task.parts[i], 1.0)
+            task.features.spread(i, error, state.scratch)
+            task.features.flush(i, state.scratch, float(problem.p[i]) / problem.lam, total)
+        return problem.primal(self.weights(problem, state)), entropy - 0.5 * problem.lam * squared_norm(total)
+
+    def gap_estimate(self, problem: Problem, state: OEGState) -> None:
+        """None."""
+        return None
