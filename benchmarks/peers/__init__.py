@@ -1,0 +1,1 @@
+"""Drivers of other programs, run beside ours for the comparison."""
