@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from structpred.core.result import Record
-from structpred.core.storage import Bundle, read_bundle, write_bundle
+from structpred.core.storage import Bundle, read_bundle, remove_leftovers, write_bundle
 from structpred.errors import CheckpointError, CheckpointWarning
 
 log = logging.getLogger("structpred.trainers")
@@ -62,7 +62,7 @@ def save_checkpoint(path: Path, progress: Progress) -> None:
     arrays["order"] = progress.order
     if progress.best_weights is not None:
         arrays["best_weights"] = progress.best_weights
-    staged = path.with_name(path.name + ".next")
+    staged = _staged(path)
     write_bundle(staged, Bundle(header, arrays), kind="checkpoint")
     if path.exists():
         os.replace(path, previous(path))
@@ -75,6 +75,7 @@ def load_checkpoint(path: Path, fingerprint: str) -> Progress:
     Raises CheckpointError where there is none, or where it belongs to other data or settings. Where the newest is damaged
     or missing, the one before is used, with a CheckpointWarning.
     """
+    remove_leftovers(_staged(path))  # of a writer that was killed
     try:
         bundle = read_bundle(path, kind="checkpoint")
     except (CheckpointError, OSError) as error:
@@ -98,6 +99,10 @@ def load_checkpoint(path: Path, fingerprint: str) -> Progress:
         rng=_text_as_numbers(header["rng"]["state"]),
         **{name: header[name] for name in _SCALARS},
     )
+
+
+def _staged(path: Path) -> Path:
+    return path.with_name(path.name + ".next")
 
 
 def previous(path: Path) -> Path:

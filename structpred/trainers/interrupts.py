@@ -9,7 +9,8 @@ from typing import Any
 class Interrupts:
     """A context in which the first SIGINT or SIGTERM only raises a flag; a second Ctrl-C breaks in at once.
 
-    Outside the main thread Python allows no handlers: the flag then stays down and signals act as usual.
+    Outside the main thread Python allows no handlers: the flag then stays down and signals act as usual. So does a signal
+    that the program ignores (as under nohup) or that is handled outside Python.
     """
 
     def __init__(self) -> None:
@@ -19,7 +20,8 @@ class Interrupts:
     def __enter__(self) -> "Interrupts":
         if threading.current_thread() is threading.main_thread():
             for number in (signal.SIGINT, signal.SIGTERM):
-                self._before[number] = signal.signal(number, self._handle)
+                if signal.getsignal(number) not in (signal.SIG_IGN, None):
+                    self._before[number] = signal.signal(number, self._handle)
         return self
 
     def _handle(self, number: int, frame: FrameType | None) -> None:

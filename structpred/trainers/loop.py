@@ -33,7 +33,7 @@ class RunSettings:
     the order of visits. dev: a score of weights on held-out data, larger is better, called after every pass; the best
     weights are returned. patience: stop after so many passes without a better score. callbacks: called with each
     row of the history; True stops. checkpoint: a file to write every `checkpoint_seconds`, at the end, and when
-    interrupted. resume: go on from that file if it is there.
+    interrupted. resume: go on from that file; CheckpointError if it is not there.
     """
 
     max_iter: int = 10
@@ -48,10 +48,16 @@ class RunSettings:
     resume: bool = False
 
     def __post_init__(self) -> None:
-        for name, least in (("max_iter", 1), ("check_every", 1), ("tol", 0), ("checkpoint_seconds", 0)):
+        for name, least in (("tol", 0), ("checkpoint_seconds", 0)):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not value >= least:
                 raise ParameterError(f"{name} must be a number >= {least}, got {value!r}")
+        for name in ("max_iter", "check_every", "patience"):
+            value = getattr(self, name)
+            if name == "patience" and value is None:
+                continue
+            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+                raise ParameterError(f"{name} must be a whole number >= 1, got {value!r}")
         if self.resume and self.checkpoint is None:
             raise ParameterError("resume needs the checkpoint file to go on from: give checkpoint=...")
 
@@ -88,7 +94,7 @@ class _Run:
 
     def go(self) -> Result:
         """Passes until something says stop."""
-        reason = None
+        reason = self._met() if self.position == 0 and self.history else None  # resumed after the end
         with self.line:
             while reason is None:
                 reason = "max_iter" if self.passes >= self.settings.max_iter else self._pass()
@@ -135,6 +141,11 @@ class _Run:
         row = self._record(check=self.passes % settings.check_every == 0 or near or self.passes == settings.max_iter)
         if any([callback(dict(row)) for callback in settings.callbacks]):  # a list: every callback is called
             return "callback"
+        return self._met()
+
+    def _met(self) -> str | None:
+        """Which of the goals, if any, the last row of the history has reached."""
+        settings, row = self.settings, self.history[-1]
         if settings.patience is not None and self.stale >= settings.patience:
             return "dev"
         gap, primal = row["gap"], row["primal"]
@@ -169,7 +180,12 @@ class _Run:
     def _try_on_dev(self) -> float:
         assert self.settings.dev is not None
         weights = self.trainer.weights(self.problem, self.state)
-        score = float(self.settings.dev(weights))
+        found = self.settings.dev(weights)
+        score = float(found) if isinstance(found, int | float | np.number) else float("nan")
+        if not np.isfinite(score):
+            raise ParameterError(
+                f"dev: the score of held-out data must be a finite number, got {found!r} after pass {self.passes}"
+            )
         if self.best_dev is None or score > self.best_dev:
             self.best_dev, self.best_weights, self.stale = score, weights, 0
         else:

@@ -1,0 +1,131 @@
+"""Real signals to real processes: the step is finished, a checkpoint written, and a resumed run ends the same, bit for bit."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from structpred.trainers.interrupts import Interrupts
+
+HERE = Path(__file__).resolve().parent
+WORKER = str(HERE / "interrupted_run.py")
+NAMES = ["perceptron", "sgd", "bcfw", "bcfw-all"]
+
+
+def start(trainer: str, folder: Path, *options: str) -> subprocess.Popen[str]:
+    """A run whose result goes to result.json of the folder."""
+    paths = [str(HERE), str(HERE.parent.parent)]
+    command = [sys.executable, WORKER, trainer, str(folder / "run.ckpt"), str(folder / "result.json"), *options]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+
+
+def wait_for(process: subprocess.Popen[str], line: str) -> None:
+    """Read until the line comes."""
+    assert process.stdout is not None
+    for got in process.stdout:
+        if got.strip() == line:
+            return
+    raise AssertionError(f"the run ended before {line!r}: {process.communicate()[1]}")
+
+
+def ended(process: subprocess.Popen[str]) -> tuple[int, str]:
+    """Exit code and standard error."""
+    _, error = process.communicate(timeout=60)
+    return process.returncode, error
+
+
+def result(folder: Path) -> dict[str, Any]:
+    """What the run wrote."""
+    found: dict[str, Any] = json.loads((folder / "result.json").read_text(encoding="utf-8"))
+    return found
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["SIGINT", "SIGTERM"])
+@pytest.mark.parametrize("trainer", NAMES)
+def test_a_signal_stops_in_order_and_resuming_ends_the_same(trainer: str, number: signal.Signals, tmp_path: Path) -> None:
+    """Weights, history (but for times) and certificate after interruption and resume equal those of an unbroken run."""
+    unbroken, broken = tmp_path / "unbroken", tmp_path / "broken"
+    unbroken.mkdir()
+    broken.mkdir()
+    code, error = ended(start(trainer, unbroken))
+    assert code == 0, error
+    process = start(trainer, broken, "--pause", "0.2")
+    wait_for(process, "pass 4")
+    process.send_signal(number)
+    code, error = ended(process)
+    assert code == 3, error
+    halfway = result(broken)
+    assert halfway["stop_reason"] == "interrupted"
+    assert 4 <= halfway["passes"] < 12
+    code, error = ended(start(trainer, broken, "--resume"))
+    assert code == 0, error
+    assert result(broken) == result(unbroken)
+
+
+def test_a_second_signal_breaks_in_at_once(tmp_path: Path) -> None:
+    """Where a step does not end, the first Ctrl-C waits for it, the second raises KeyboardInterrupt right there."""
+    process = start("bcfw", tmp_path, "--stuck")
+    wait_for(process, "pass 3")
+    process.send_signal(signal.SIGINT)
+    time.sleep(0.3)
+    assert process.poll() is None
+    process.send_signal(signal.SIGINT)
+    code, error = ended(process)
+    assert code not in (0, 3)
+    assert "KeyboardInterrupt" in error
+    assert not (tmp_path / "result.json").exists()
+
+
+def test_handlers_are_put_back() -> None:
+    """After training the program's own handlers are in place again, also when training failed."""
+    before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
+    with Interrupts() as interrupts:
+        assert signal.getsignal(signal.SIGTERM) == interrupts._handle
+    with pytest.raises(RuntimeError), Interrupts():
+        raise RuntimeError
+    assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
+
+
+def test_the_first_signal_raises_a_flag_the_second_an_exception() -> None:
+    """Inside the context a first SIGTERM is only noted; the next signal, of either kind, is a KeyboardInterrupt."""
+    with Interrupts() as interrupts:
+        assert interrupts.raised is None
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert interrupts.raised is signal.SIGTERM
+        with pytest.raises(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGTERM)
+
+
+def test_ignored_signals_stay_ignored() -> None:
+    """A program that ignores a signal (as under nohup) goes on ignoring it while it trains."""
+    before = signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    try:
+        with Interrupts() as interrupts:
+            os.kill(os.getpid(), signal.SIGTERM)
+            assert interrupts.raised is None
+        assert signal.getsignal(signal.SIGTERM) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def test_other_threads_can_train() -> None:
+    """Outside the main thread no handler is set, and nothing fails."""
+    seen: list[Any] = []
+
+    def work() -> None:
+        with Interrupts() as interrupts:
+            seen.append((interrupts.raised, signal.getsignal(signal.SIGTERM)))
+
+    before = signal.getsignal(signal.SIGTERM)
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert seen == [(None, before)]
