@@ -40,7 +40,6 @@ class Session:
         for handler in [h for h in logger.handlers if isinstance(h, StderrHandler)]:
             logger.removeHandler(handler)
         logger.addHandler(StderrHandler())
-        logger.propagate = False
         logger.setLevel(logging.WARNING if self.quiet else logging.DEBUG if self.verbose else logging.INFO)
         # The loop logs every pass in full; `train` says the same in a line made for people.
         loop = logging.getLogger("structpred.trainers")

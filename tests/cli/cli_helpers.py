@@ -1,0 +1,56 @@
+"""What the tests of the command line share: how to start the program, and small data of every format."""
+
+import subprocess
+import sys
+from collections.abc import Callable
+
+import numpy as np
+
+PROGRAM = [sys.executable, "-m", "structpred.cli"]
+Run = subprocess.CompletedProcess[str]
+Shell = Callable[..., Run]
+
+WORDS = {"DT": ["the", "a"], "NN": ["cat", "dog", "tree"], "VB": ["sees", "likes"], "IN": ["under", "on"], "JJ": ["old", "big"]}
+PATTERNS = (
+    (("DT", "B-NP"), ("NN", "I-NP"), ("VB", "B-VP"), ("DT", "B-NP"), ("JJ", "I-NP"), ("NN", "I-NP")),
+    (("NN", "B-NP"), ("VB", "B-VP"), ("IN", "B-PP"), ("DT", "B-NP"), ("NN", "I-NP"), (".", "O")),
+    (("JJ", "B-NP"), ("NN", "I-NP"), ("VB", "B-VP"), (".", "O")),
+)
+
+
+def column_text(n_sentences: int, seed: int) -> str:
+    """Sentences of three columns: word, part of speech, chunk label; some words are rare, so that not all is easy."""
+    rng = np.random.default_rng(seed)
+    sentences = []
+    for _ in range(n_sentences):
+        rows = []
+        for pos, label in PATTERNS[rng.integers(len(PATTERNS))]:
+            word = f"w{rng.integers(500)}" if rng.random() < 0.3 else rng.choice(WORDS.get(pos, ["."]))
+            rows.append(f"{word} {'NN' if rng.random() < 0.2 else pos} {label}\n")
+        sentences.append("".join(rows))
+    return "\n".join(sentences)
+
+
+def crfsuite_text(columns: str) -> str:
+    """The same sentences as labels with attributes."""
+    lines = []
+    for line in columns.split("\n"):
+        fields = line.split(" ")
+        lines.append(f"{fields[2]}\tw={fields[0]}\tp={fields[1]}:0.5" if len(fields) == 3 else "")
+    return "\n".join(lines)
+
+
+def ocr_text(n_words: int, seed: int) -> str:
+    """Words over a, b, c, whose pixels are their letter's pattern with noise; folds 0, 1 and 2 in turn."""
+    rng = np.random.default_rng(seed)
+    patterns = rng.integers(0, 2, (3, 128))
+    lines, number = [], 1
+    for word in range(n_words):
+        length = int(rng.integers(2, 6))
+        for position in range(1, length + 1):
+            letter = int(rng.integers(3))
+            pixels = patterns[letter] ^ (rng.random(128) < 0.2)
+            head = [number, "abc"[letter], -1 if position == length else number + 1, word, position, word % 3]
+            lines.append("\t".join(map(str, [*head, *pixels.tolist()])) + "\n")
+            number += 1
+    return "".join(lines)

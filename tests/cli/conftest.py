@@ -1,0 +1,59 @@
+"""Fixtures of the command line's tests: a shell, the same without a new process, and a folder of small data."""
+
+import logging
+import os
+import subprocess
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from cli_helpers import PROGRAM, Run, Shell, column_text, crfsuite_text, ocr_text
+
+from structpred.cli.app import run
+from structpred.cli.session import Session
+
+Here = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Shell:
+    """Run `structpred ...` in its own process, in the folder of the test."""
+
+    def run(*arguments: str, stdin: str = "", cwd: Path = tmp_path) -> Run:
+        return subprocess.run(
+            [*PROGRAM, *arguments], input=stdin, capture_output=True, text=True, cwd=cwd, timeout=300, check=False, env=os.environ
+        )
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with train, test and dev files of every format, and a chunking model trained from the shell."""
+    folder = tmp_path_factory.mktemp("corpus")
+    for name, size, seed in (("train", 120, 0), ("test", 40, 1)):
+        text = column_text(size, seed)
+        (folder / f"{name}.txt").write_text(text)
+        (folder / f"{name}.crf").write_text(crfsuite_text(text))
+        (folder / f"{name}.data").write_text(ocr_text(size, 0))
+    command = [*PROGRAM, "train", "chain", "train.txt", "--format", "conll2000", "--template", "chunking", "-o", "chunk.spz"]
+    subprocess.run([*command, "--trainer", "sgd"], cwd=folder, check=True, timeout=300, capture_output=True)
+    return folder
+
+
+@pytest.fixture
+def here(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Here:
+    """Run `structpred ...` in this process: exit code, stdout, stderr. What it does to logging and warnings is undone."""
+    monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)
+    for name in ("structpred", "structpred.trainers"):
+        monkeypatch.setattr(logging.getLogger(name), "level", logging.getLogger(name).level)
+        monkeypatch.setattr(logging.getLogger(name), "handlers", list(logging.getLogger(name).handlers))
+
+    def inner(*arguments: str, cwd: Path) -> tuple[int, str, str]:
+        monkeypatch.chdir(cwd)
+        session = Session(arguments)
+        session.start_logging()
+        return (run(session), *capsys.readouterr())
+
+    return inner
