@@ -6,6 +6,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.fixed_scores import FixedScores
 from structpred.core.sequences import PackedSequences
 from structpred.core.sparse import SparseVector, coalesced
 from structpred.core.weights import Vector
@@ -39,6 +40,10 @@ class FeatureMap(Protocol):
         """Psi_i^T mu for the sparse mu that has `counts` at `parts`."""
         ...
 
+    def fixed_scores(self, i: int) -> npt.NDArray[np.float64] | None:
+        """Scores added to theta of instance i whatever the weights are (constraints, priors); None for none."""
+        ...
+
     def spread(self, i: int, mu: npt.NDArray[np.float64], scratch: npt.NDArray[np.float64]) -> float:
         """scratch = Psi_i^T mu for dense mu, where scratch (length dim) was zero; returns its squared norm."""
         ...
@@ -60,16 +65,24 @@ class SequenceFeatures:
     up to a multiple of 8, the columns that fill it stay zero. Parts of a sequence of T tokens: T * n_labels
     position-label parts, then n_labels^2 label-label parts.
 
+    `fixed` scores are added to what the weights give: -1e30 forbids a label at a token, or a transition.
     With ``transitions=False`` there are emission rows and emission parts only (independent labels).
     """
 
     def __init__(
-        self, data: PackedSequences, n_labels: int, *, transitions: bool = True, dtype: npt.DTypeLike = np.float32
+        self,
+        data: PackedSequences,
+        n_labels: int,
+        *,
+        transitions: bool = True,
+        dtype: npt.DTypeLike = np.float32,
+        fixed: FixedScores | None = None,
     ) -> None:
         if n_labels < 1:
             raise ParameterError(f"n_labels must be at least 1, got {n_labels}")
         self.data, self.n_labels, self.transitions = data, n_labels, transitions
         self.dtype: np.dtype[Any] = np.dtype(dtype)
+        self.fixed = fixed or FixedScores.none(data.n_tokens, n_labels)
         self.width = -(-n_labels // 8) * 8
         self.start_row = data.n_features if transitions else -1
         self.n_rows = data.n_features + (2 + n_labels if transitions else 0)
@@ -105,6 +118,12 @@ class SequenceFeatures:
             out[(last - first) * n_labels :] = table[self.start_row + 2 :, :n_labels].ravel()
         return out
 
+    def fixed_scores(self, i: int) -> npt.NDArray[np.float64] | None:
+        """What is added to the scores of instance i whatever the weights are."""
+        first, last = self.data.offsets[i], self.data.offsets[i + 1]
+        rows = self.fixed.rows[self.fixed.row_of[first:last]].ravel()
+        return np.concatenate((rows, self.fixed.edges.ravel())) if self.transitions else rows
+
     def adjoint(self, i: int, parts: npt.NDArray[np.int64], counts: npt.NDArray[np.float64]) -> SparseVector:
         """The joint features of sparse part counts."""
         from structpred.core._feature_kernels import emit_parts
@@ -138,8 +157,8 @@ class SequenceFeatures:
 
     def arrays(self) -> Sequence[npt.NDArray[Any]]:
         """The packed corpus."""
-        d = self.data
-        return (d.indptr, d.indices, d.values, d.offsets)
+        d, fixed = self.data, self.fixed
+        return (d.indptr, d.indices, d.values, d.offsets, fixed.rows, fixed.row_of, fixed.edges)
 
 
 class PartFeatures:
@@ -210,6 +229,10 @@ class PartFeatures:
         idx, val = np.empty(size, np.int64), np.empty(size)
         n = combine_parts(parts, counts, self.indices, self.values, self.indptr, first, idx, val)
         return coalesced(idx[:n], val[:n])
+
+    def fixed_scores(self, i: int) -> None:
+        """Nothing is added."""
+        return None
 
     def spread(self, i: int, mu: npt.NDArray[np.float64], scratch: npt.NDArray[np.float64]) -> float:
         """scratch = X_i^T mu for dense mu, where scratch (length dim) was zero; returns its squared norm."""

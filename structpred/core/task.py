@@ -213,6 +213,8 @@ class Task:
         theta = self.features.scores(w, i)
         if scale != 1.0:
             theta = scale * theta
+        if (fixed := self.features.fixed_scores(i)) is not None:
+            theta += fixed
         if not np.isfinite(theta).all():
             check_finite(theta, np.array([0, len(theta)]))
         return theta

@@ -93,17 +93,17 @@ def decode_flat(scores, offsets, lengths, n_labels, trans, work, back, pointers,
 
 
 @njit(cache=True, nogil=True)
-def scale_transitions(table, start_row, scale, n_labels, trans):
-    """trans = scale times the transition rows of the weight table, in float64."""
+def scale_transitions(table, start_row, scale, n_labels, fixed, trans):
+    """trans = scale times the transition rows of the weight table plus the fixed scores, in float64."""
     for p in range(n_labels):
         for label in range(trans.shape[1]):
-            trans[p, label] = scale * np.float64(table[start_row + 2 + p, label])
+            trans[p, label] = scale * np.float64(table[start_row + 2 + p, label]) + fixed[p, label]
 
 
 @njit(cache=True, nogil=True)
 def decode_sequence(
     table, scale, indices, values, indptr, first, last, start_row, n_labels,
-    trans, gold, token_weights, costs, loss_weight, work, back, pointers, out,
+    trans, rows, row_of, gold, token_weights, costs, loss_weight, work, back, pointers, out,
 ):  # fmt: skip
     """Score tokens first..last-1 and decode them with loss_weight times their loss; returns (score, score of gold)."""
     alpha = work[0]
@@ -122,8 +122,9 @@ def decode_sequence(
                 row[label] += np.float64(table[start_row + 1, label])
         cost = costs[gold[t]]
         weight = token_weights[t]
+        fixed = rows[row_of[t]]
         for label in range(width):
-            row[label] = scale * row[label] + loss_weight * (weight * cost[label])
+            row[label] = scale * row[label] + fixed[label] + loss_weight * (weight * cost[label])
         truth += row[gold[t]]
         if t == first:
             for label in range(width):
@@ -170,14 +171,14 @@ def emit_difference(
 
 @njit(cache=True, nogil=True)
 def step_sequence(
-    flat, table, scale, indices, values, indptr, first, last, start_row, n_labels, trans,
+    flat, table, scale, indices, values, indptr, first, last, start_row, n_labels, edges, trans, rows, row_of,
     gold, token_weights, costs, loss_weight, work, back, pointers, out, idx, val, idx2, val2,
 ):  # fmt: skip
     """Decode one sequence and write its sorted difference; returns (pairs, loss, <flat weights, difference>)."""
-    scale_transitions(table, start_row, scale, n_labels, trans)
+    scale_transitions(table, start_row, scale, n_labels, edges, trans)
     decode_sequence(
         table, scale, indices, values, indptr, first, last, start_row, n_labels,
-        trans, gold, token_weights, costs, loss_weight, work, back, pointers, out,
+        trans, rows, row_of, gold, token_weights, costs, loss_weight, work, back, pointers, out,
     )  # fmt: skip
     n, loss = emit_difference(
         gold, out, indices, values, indptr, first, last, start_row, table.shape[1], token_weights, costs, idx, val
@@ -188,11 +189,11 @@ def step_sequence(
 
 @njit(cache=True, nogil=True)
 def sweep_sequences(
-    table, scale, indices, values, indptr, offsets, start, stop, start_row, n_labels, trans,
-    gold, token_weights, costs, loss_weight, work, back, pointers, out, losses, violations,
+    table, scale, indices, values, indptr, offsets, start, stop, start_row, n_labels, edges, trans, rows, row_of,
+    gold, token_weights, costs, loss_weight, work, back, pointers, out, losses, found, truths,
 ):  # fmt: skip
-    """Decode sequences start..stop-1: labels into out, and each one's loss and violation."""
-    scale_transitions(table, start_row, scale, n_labels, trans)
+    """Decode sequences start..stop-1: labels into out, and each one's loss, score and score of the truth."""
+    scale_transitions(table, start_row, scale, n_labels, edges, trans)
     base = offsets[start]
     for i in range(start, stop):
         first = offsets[i]
@@ -200,10 +201,11 @@ def sweep_sequences(
         labels = out[first - base : last - base]
         score, truth = decode_sequence(
             table, scale, indices, values, indptr, first, last, start_row, n_labels,
-            trans, gold, token_weights, costs, loss_weight, work, back, pointers, labels,
+            trans, rows, row_of, gold, token_weights, costs, loss_weight, work, back, pointers, labels,
         )  # fmt: skip
         total = 0.0
         for t in range(first, last):
             total += token_weights[t] * costs[gold[t], labels[t - first]]
         losses[i - start] = total
-        violations[i - start] = score - truth
+        found[i - start] = score
+        truths[i - start] = truth

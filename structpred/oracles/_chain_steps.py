@@ -8,11 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.features import SequenceFeatures
+from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.memory import check_fits
 from structpred.core.oracle import Labels
 from structpred.core.threads import run_ranges, split_evenly
 from structpred.core.weights import Vector
-from structpred.errors import DataError
+from structpred.errors import DataError, InfeasibleError
 
 Floats = npt.NDArray[np.float64]
 
@@ -55,6 +56,9 @@ class ChainSteps:
         self.features, data, self.n_jobs = features, features.data, 1
         self.costs = np.zeros((features.n_labels, features.width))
         self.costs[:, : features.n_labels] = costs
+        fixed = features.fixed
+        self.rows, self.edges = np.zeros((len(fixed.rows), features.width)), np.zeros((features.n_labels, features.width))
+        self.rows[:, : features.n_labels], self.edges[:, : features.n_labels] = fixed.rows, fixed.edges
         self.gold = np.concatenate([*labels, np.empty(0, np.int64)])
         self.token_weights = np.ones(data.n_tokens) if token_weights is None else np.concatenate([*token_weights, np.empty(0)])
         if not len(self.gold) == len(self.token_weights) == data.n_tokens:
@@ -84,9 +88,9 @@ class ChainSteps:
 
         f, s, offsets = self.features, self.scratch, self.features.data.offsets
         n, loss, product_ = step_sequence(
-            w, f.table(w), scale, *self._data(), offsets[i], offsets[i + 1], f.start_row, f.n_labels, s.trans,
-            self.gold, self.token_weights, self.costs, loss_weight, s.work, s.back, s.pointers, self.out,
-            idx, val, self.idx2, self.val2,
+            w, f.table(w), scale, *self._data(), offsets[i], offsets[i + 1], f.start_row, f.n_labels, self.edges, s.trans,
+            self.rows, f.fixed.row_of, self.gold, self.token_weights, self.costs, loss_weight, s.work, s.back, s.pointers,
+            self.out, idx, val, self.idx2, self.val2,
         )  # fmt: skip
         return n, loss, product_
 
@@ -96,19 +100,21 @@ class ChainSteps:
 
         f, offsets = self.features, self.features.data.offsets
         labels = np.empty(int(offsets[stop] - offsets[start]), np.int64)
-        losses, violations = np.empty(stop - start), np.empty(stop - start)
+        losses, found, truths = np.empty((3, stop - start))
 
         def run(a: int, b: int) -> None:
             s = self.scratch if self.n_jobs == 1 else Scratch(f.n_labels, int(f.data.lengths[a:b].max()))
-            tokens = slice(int(offsets[a] - offsets[start]), int(offsets[b] - offsets[start]))
+            here, tokens = slice(a - start, b - start), slice(int(offsets[a] - offsets[start]), int(offsets[b] - offsets[start]))
             sweep_sequences(
-                f.table(w), scale, *self._data(), offsets, a, b, f.start_row, f.n_labels, s.trans,
-                self.gold, self.token_weights, self.costs, loss_weight, s.work, s.back, s.pointers,
-                labels[tokens], losses[a - start : b - start], violations[a - start : b - start],
+                f.table(w), scale, *self._data(), offsets, a, b, f.start_row, f.n_labels, self.edges, s.trans,
+                self.rows, f.fixed.row_of, self.gold, self.token_weights, self.costs, loss_weight, s.work, s.back, s.pointers,
+                labels[tokens], losses[here], found[here], truths[here],
             )  # fmt: skip
 
         run_ranges(run, [(start + a, start + b) for a, b in split_evenly(f.data.lengths[start:stop], self.n_jobs)], self.n_jobs)
-        return labels, losses, violations
+        if (impossible := np.flatnonzero(found <= 0.5 * FORBIDDEN)).size:
+            raise InfeasibleError(f"sample {start + int(impossible[0])}: the constraints leave no label sequence at all")
+        return labels, losses, found - truths
 
     def log_losses(self, w: Vector, shares: Floats) -> tuple[Floats, Floats]:
         """-log p(y_i | x_i) of every sequence, and the gradient of their sum weighed by `shares`: flat, float64.
@@ -133,8 +139,8 @@ class ChainSteps:
         def run(a: int, b: int) -> None:
             s = SumScratch(f.n_labels, int(f.data.lengths[a:b].max()))
             log_loss_sweep(
-                f.table(w), *self._data(), offsets, a, b, f.start_row, f.n_labels, s.trans, s.exp_trans,
-                self.gold, shares, s.emissions, s.alpha, s.local, s.norm, s.counts, s.work,
+                f.table(w), *self._data(), offsets, a, b, f.start_row, f.n_labels, self.edges, s.trans, s.exp_trans,
+                self.rows, f.fixed.row_of, self.gold, shares, s.emissions, s.alpha, s.local, s.norm, s.counts, s.work,
                 errors[offsets[a] - base : offsets[b] - base], edges[a, b], values[a:b],
             )  # fmt: skip
 

@@ -190,8 +190,8 @@ def marginals_flat(scores, length, n_labels, trans, exp_trans, emissions, alpha,
 
 @njit(cache=True, nogil=True)
 def log_loss_sweep(
-    table, indices, values, indptr, offsets, start, stop, start_row, n_labels, trans, exp_trans,
-    gold, shares, emissions, alpha, local, norm, counts, work, errors, edge_errors, out,
+    table, indices, values, indptr, offsets, start, stop, start_row, n_labels, edges, trans, exp_trans,
+    rows, row_of, gold, shares, emissions, alpha, local, norm, counts, work, errors, edge_errors, out,
 ):  # fmt: skip
     """Negative log-likelihoods of sequences start..stop-1, and truth minus expectation of their parts, times their shares.
 
@@ -200,7 +200,7 @@ def log_loss_sweep(
     width = table.shape[1]
     for p in range(n_labels):
         for label in range(n_labels):
-            trans[p, label] = np.float64(table[start_row + 2 + p, label])
+            trans[p, label] = np.float64(table[start_row + 2 + p, label]) + edges[p, label]
     top, wide = exponentiate(trans, n_labels, exp_trans)
     edge_errors[:] = 0.0
     base = offsets[start]
@@ -218,6 +218,9 @@ def log_loss_sweep(
             if t == length - 1:
                 for label in range(width):
                     row[label] += np.float64(table[start_row + 1, label])
+            fixed = rows[row_of[first + t]]
+            for label in range(width):
+                row[label] += fixed[label]
             truth += row[gold[first + t]]
             if t > 0:
                 truth += trans[gold[first + t - 1], gold[first + t]]

@@ -7,6 +7,8 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.features import FeatureMap, SequenceFeatures
+from structpred.core.fixed_scores import FORBIDDEN
+from structpred.core.memory import check_fits
 from structpred.core.oracle import Labels, Oracle, Scores, Shape
 from structpred.core.task import Fused
 from structpred.errors import DataError, InfeasibleError
@@ -77,6 +79,53 @@ class ChainOracle(Oracle):
         if log_z == -np.inf:
             raise InfeasibleError("every label sequence uses a forbidden part (a score of -1e30): no marginals exist")
         return float(log_z), mu
+
+    def kbest(self, scores: Scores, shape: Shape, k: int) -> list[Labels]:
+        """The k best label sequences, best first; O(T L^2 k)."""
+        from structpred.oracles._chain_best_kernels import best_paths, read_paths
+
+        length, n_labels = shape
+        check_fits(24 * length * n_labels * k, f"the {k} best of {length:,} positions with {n_labels} labels")
+        values, heads = np.empty((length, n_labels, k)), np.zeros(n_labels, np.int64)
+        froms, ranks = np.zeros((2, length, n_labels, k), np.int64)
+        best_paths(scores, length, n_labels, k, values, froms, ranks, heads)
+        out, totals = np.empty((k, length), np.int64), np.empty(k)
+        n = read_paths(values, froms, ranks, length, n_labels, k, heads, out, totals)
+        return [out[r] for r in range(n) if totals[r] > 0.5 * FORBIDDEN]
+
+    def argmax_per_loss(
+        self, scores: Scores, costs: npt.NDArray[np.float64], shape: Shape
+    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], list[Labels]]:
+        """The best label sequence for each value of a whole-number loss, by counting it in the state of the dynamic programme.
+
+        O(T L^2 K) for K values (Hamming: T + 1, so O(T^2 L^2)). Raises DataError for costs that are not whole numbers.
+        """
+        from structpred.oracles._chain_best_kernels import best_per_loss, read_per_loss
+
+        length, n_labels = shape
+        whole = np.rint(costs).astype(np.int64)
+        if not np.array_equal(whole, costs):
+            raise DataError("argmax_per_loss needs part costs that are whole numbers")
+        nodes, edges = whole[: length * n_labels].reshape(length, n_labels), whole[length * n_labels :]
+        low = int(nodes.min() + min(int(edges.min()), 0))
+        size = length * (int(nodes.max() + max(int(edges.max()), 0)) - low) + 1
+        check_fits(16 * length * size * n_labels, f"losses up to {size - 1} of {length:,} positions with {n_labels} labels")
+        values, froms = np.empty((length, size, n_labels)), np.zeros((length, size, n_labels), np.int64)
+        best_per_loss(scores, whole, length, n_labels, low, size, values, froms)
+        attained = np.flatnonzero(values[-1].max(axis=1) > 0.5 * FORBIDDEN)
+        labels = np.empty((len(attained), length), np.int64)
+        for row, c in zip(labels, attained.tolist(), strict=True):
+            read_per_loss(values, froms, whole, length, n_labels, low, c, int(values[-1, c].argmax()), row)
+        return (attained + low * length).astype(np.float64), values[-1, attained].max(axis=1), list(labels)
+
+    def max_marginals(self, scores: Scores, shape: Shape) -> npt.NDArray[np.float64]:
+        """(T, L): the score of the best sequence that has label l at position t."""
+        from structpred.oracles._chain_best_kernels import max_marginals
+
+        length, n_labels = shape
+        out = np.empty((length, n_labels))
+        max_marginals(scores, length, n_labels, np.empty((2, n_labels)), out)
+        return out
 
     def enumerate(self, shape: Shape) -> Iterator[Labels]:
         """All L^T label sequences."""
