@@ -110,7 +110,7 @@ def _explain(error: Exception, session: Session) -> int:
         return EXIT_USAGE if isinstance(error, ParameterError) else EXIT_DATA
     if isinstance(error, MemoryError):
         detail = f" ({error})" if str(error) else ""
-        say(f"error: out of memory{detail}; use less data, or fewer features (--min-count)")
+        say(f"error: out of memory{detail}; use less data, or fewer features (--min-count, --n-bits)")
         return EXIT_DATA
     if isinstance(error, OSError):
         what = error.filename or "writing or reading failed"

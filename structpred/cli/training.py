@@ -2,6 +2,7 @@
 
 import json
 import logging
+import math
 import shlex
 import sys
 import time
@@ -12,6 +13,7 @@ from typing import Any
 
 from structpred.cli.corpora import Data, Reader, check_input, check_output, features_of, read_data
 from structpred.cli.session import EXIT_INTERRUPTED, EXIT_NOT_CONVERGED, Session, Stop
+from structpred.core.atomic import remove_leftovers
 from structpred.core.result import Record
 from structpred.errors import CheckpointError, DataError, ParameterError
 from structpred.evaluation import evaluate_sequences
@@ -119,6 +121,7 @@ def check_usage(options: TrainOptions) -> None:
         "--min-count is for named features, not for pixels": options.format == "ocr" and options.min_count > 1,
         "--folds and --dev-folds are for --format ocr": options.format != "ocr" and bool(options.folds or options.dev_folds),
         "--dev-folds needs --dev FILE (the same file as TRAIN, perhaps)": options.dev_folds is not None and options.dev is None,
+        "-C and --tol must be finite numbers": not (math.isfinite(options.C) and math.isfinite(options.tol)),
         "--patience needs --dev FILE": options.patience is not None and options.dev is None,
         "--strict needs --tol: how close is close enough, such as --tol 0.01": options.strict and options.tol == 0,
         f"--strict needs a trainer with a certificate; {options.trainer} has none": options.strict
@@ -301,5 +304,7 @@ def _stamp(path: Path) -> tuple[int, int] | None:
 
 
 def _remove(path: Path) -> None:
-    for file in (path, _previous(path), path.with_name(path.name + ".next")):
+    staged = path.with_name(path.name + ".next")
+    remove_leftovers(staged)  # of runs that were killed while they wrote
+    for file in (path, _previous(path), staged):
         file.unlink(missing_ok=True)

@@ -19,6 +19,7 @@ USAGE = {
     "no template": (("train", "chain", "{c}/train.txt", "--format", "conll2000", "-o", "m.spz"), 2, "--template is needed"),
     "unknown template": ((*TRAIN, "{c}/train.txt", "--template", "chunkin"), 2, "chunking, ner, pos"),
     "unknown trainer": ((*TRAIN, "{c}/train.txt", "--trainer", "adam"), 2, "bcfw"),
+    "C is no number": ((*TRAIN, "{c}/train.txt", "-C", "nan"), 2, "finite"),
     "patience without dev": ((*TRAIN, "{c}/train.txt", "--patience", "2"), 2, "--dev"),
     "strict without tol": ((*TRAIN, "{c}/train.txt", "--strict"), 2, "--tol"),
     "model to stdout": ((*TRAIN[:-1], "-", "{c}/train.txt"), 2, "must be a file"),
