@@ -1,0 +1,72 @@
+"""The Python of the tutorial and of the how-tos runs as it stands, and what they say of it is so."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+
+
+def python_of(page: str, heading: str = "") -> str:
+    """The Python blocks of a page, from a heading on."""
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    return "\n".join(re.findall(r"```python\n(.*?)```", text[text.index(heading) :], re.DOTALL))
+
+
+def run(code: str, folder: Path) -> str:
+    """The standard output of a fresh process."""
+    command = [sys.executable, "-P", "-W", "error", "-c", code]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=folder, env=environment, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_the_tutorial_runs(tmp_path: Path) -> None:
+    """All blocks one after the other: the sentence is labelled right, tolerance is met, resuming makes sixty passes."""
+    lines = run(python_of("tutorial.md"), tmp_path).splitlines()
+    assert "['DET', 'NOUN', 'VERB']" in lines[0]
+    assert lines[1].startswith("primal ")
+    assert lines[2] == "50 max_iter False"
+    reason, gap = lines[3].split()
+    assert reason == "tol"
+    assert 0 <= float(gap) <= 0.01
+    assert lines[4] == "60"
+    assert lines[5].startswith("{'C': ")
+    assert float(lines[6].split()[0]) > 0.9
+    assert {"tagger.spz", "run.ckpt", "matching.spz"} <= {path.name for path in tmp_path.iterdir()}
+
+
+def test_the_oracle_how_to_runs(tmp_path: Path) -> None:
+    """The oracle shown under "Train it" is checked, trained, saved and loaded by the lines that follow it."""
+    data = """
+import numpy as np, structpred
+from scipy.optimize import linear_sum_assignment
+rng = np.random.default_rng(0)
+shapes = [(3,), (4,)] * 10
+X = [rng.normal(size=(n * n, 2)) for (n,) in shapes]
+y = [linear_sum_assignment((x @ [1.0, -2.0]).reshape(n, n), maximize=True)[1] for x, (n,) in zip(X, shapes)]
+"""
+    code = f"{data}\n{python_of('howto/add_an_oracle.md', '## Train it')}"
+    score = "print(model.score(X, y, shapes)); structpred.check_oracle(MatchingOracle())"
+    assert float(run(f"{code}\n{score}", tmp_path)) > 0.9
+
+
+def test_the_loss_how_to_keeps_the_rules_of_losses(tmp_path: Path) -> None:
+    """The how-to's own loss costs nothing for the truth, else the sum of the distances, for every matching; and it trains."""
+    code = python_of("howto/add_a_loss.md", "A loss of one's own")
+    scope: dict[str, object] = {}
+    exec(compile(code, "add_a_loss.md", "exec"), scope)
+    loss, oracle = scope["Distance"](), scope["AssignmentOracle"]()  # type: ignore[operator]
+    truth = np.array([2, 0, 3, 1])
+    constant, costs = loss.part_costs(truth, (4,), oracle, None)
+    for labels in oracle.enumerate((4,)):
+        assert constant + costs[oracle.parts(labels, (4,))].sum() == np.abs(labels - truth).sum()
+    rng = np.random.default_rng(0)
+    X = [rng.normal(size=(16, 3)) for _ in range(6)]
+    model = scope["model"].fit(X, [truth] * 6, [(4,)] * 6)  # type: ignore[attr-defined]
+    assert model.certificate_.gap >= 0
