@@ -48,7 +48,12 @@ class PartLoss(Protocol):
 
 
 class Fused(Protocol):
-    """Compiled scoring, inference and difference in one call, as `Oracle.fuse` returns it."""
+    """Compiled scoring, inference and difference in one call, as `Oracle.fuse` returns it.
+
+    n_jobs threads work on sweeps; the results do not depend on their number.
+    """
+
+    n_jobs: int
 
     def buffer_size(self) -> int:
         """The largest number of pairs that step_into writes."""
@@ -128,7 +133,7 @@ class Task:
 
     labels[i] is the true output as the oracle returns it, shapes[i] its shape. token_weights[i], if given, weighs the
     positions in the loss; sample_weight weighs instances. `compiled=False` keeps to the plain calls even where the oracle
-    offers compiled steps; the result is the same to the last bit.
+    offers compiled steps; the result is the same to the last bit. n_jobs threads serve compiled sweeps over all instances.
     Raises DataError, naming the sample, where labels, shapes and features do not fit each other.
     """
 
@@ -143,6 +148,7 @@ class Task:
         token_weights: Sequence[npt.ArrayLike] | None = None,
         sample_weight: npt.ArrayLike | None = None,
         compiled: bool = True,
+        n_jobs: int = 1,
     ) -> None:
         n = len(features)
         if not n == len(labels) == len(shapes):
@@ -150,7 +156,7 @@ class Task:
         self.features, self.oracle, self.loss, self.shapes = features, oracle, loss, list(shapes)
         self.dim, self.dtype = features.dim, features.dtype
         self.certified = oracle.exact or "argmax_bound" in capabilities(oracle)
-        self.sample_weight = checked_weights(sample_weight, n)
+        self.sample_weight, self.n_jobs = checked_weights(sample_weight, n), n_jobs
         self.token_weights = None if token_weights is None else self._checked_token_weights(token_weights)
         self.labels = [np.ascontiguousarray(y, dtype=np.int64) for y in labels]
         self.parts = [self._checked_parts(i) for i in range(n)]
@@ -195,6 +201,8 @@ class Task:
             return None
         costs = self.loss.label_costs(grid(self.shapes[0])[1])
         fused: Fused | None = fuse(self.features, self.labels, costs, self.token_weights)
+        if fused is not None:
+            fused.n_jobs = self.n_jobs
         return fused
 
     def require(self, needs: Sequence[str | tuple[str, ...]], who: str) -> None:
@@ -295,8 +303,11 @@ class Task:
         digest.update(repr((self.shapes, self.dim, np.dtype(self.dtype).str)).encode())
         for array in (*self.features.arrays(), self.sample_weight, *self.labels, *(self.token_weights or ())):
             digest.update(np.ascontiguousarray(array).data)
-        for i in range(min(len(self), 3)):
-            digest.update(self.costs(i)[1].data)
+        if callable(grid := getattr(self.oracle, "label_grid", None)) and self.shapes:
+            digest.update(np.ascontiguousarray(self.loss.label_costs(grid(self.shapes[0])[1])).data)
+        else:
+            for i in range(len(self)):
+                digest.update(self.costs(i)[1].data)
         return digest.hexdigest()
 
 

@@ -15,9 +15,9 @@ from structpred.core.result import Certificate, Record, Result
 from structpred.core.task import TaskLike, checked_weights
 from structpred.core.weights import Vector
 from structpred.errors import DataError, ParameterError, StructpredError
-from structpred.models.settings import resolve_trainer
+from structpred.models.settings import resolve_surrogate, resolve_trainer
 from structpred.trainers.loop import Callback, RunSettings, train
-from structpred.trainers.problem import Problem
+from structpred.trainers.problem import Problem, Surrogate, Trainer
 
 
 class NotFittedError(StructpredError, SklearnNotFittedError):  # type: ignore[misc]
@@ -45,7 +45,7 @@ class StructuredEstimator(BaseEstimator):  # type: ignore[misc]
             or not (np.isfinite(self.C) and self.C > 0)
         ):
             raise ParameterError(f"C must be a positive number, got {self.C!r}")
-        trainer, surrogate = resolve_trainer(self.trainer)
+        trainer, surrogate = self._trainer_and_surrogate()
         if self.patience is not None and dev is None:
             raise ParameterError("patience needs held-out data: give dev=(X, y) to fit")
         settings = RunSettings(
@@ -61,6 +61,12 @@ class StructuredEstimator(BaseEstimator):  # type: ignore[misc]
         )
         lam = 1.0 / (float(self.C) * float(task.sample_weight.sum()))
         return train(Problem(task, surrogate, lam), trainer, settings)
+
+    def _trainer_and_surrogate(self) -> tuple[Trainer, Surrogate]:
+        """What the settings name; a surrogate of its own belongs to each trainer."""
+        trainer, surrogate = resolve_trainer(self.trainer)
+        given = getattr(self, "surrogate", None)
+        return trainer, surrogate if given is None else resolve_surrogate(given)
 
     def _keep(self, result: Result) -> None:
         """Set the attributes that all fitted estimators have, also when training was interrupted."""

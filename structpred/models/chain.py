@@ -8,19 +8,24 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.features import SequenceFeatures
+from structpred.core.fixed_scores import FixedScores
 from structpred.core.sequences import PackedSequences
 from structpred.core.task import PartLoss, Task
+from structpred.core.threads import checked_jobs
 from structpred.core.weights import Vector
 from structpred.errors import DataError, ParameterError
 from structpred.io.templates import Template
 from structpred.models.base import StructuredEstimator, about_dev, as_floats, checked_sample_weight, dev_parts
+from structpred.models.constraints import ChainConstraints, check_gold, fixed_scores, resolve_constraints
+from structpred.models.decoding import chain_kbest, chain_marginals, chain_score_gaps, checked_k, decode_chains
 from structpred.models.files import load_estimator, save_chain
 from structpred.models.inputs import Input, choose_input
 from structpred.models.settings import resolve_loss
 from structpred.models.targets import LabelEncoder, as_label_lists
+from structpred.objectives.log_loss import LogLoss
 from structpred.oracles.chain import ChainOracle
 from structpred.trainers.loop import Callback
-from structpred.trainers.problem import Trainer
+from structpred.trainers.problem import Surrogate, Trainer
 
 
 class ChainLabeler(StructuredEstimator):
@@ -30,7 +35,8 @@ class ChainLabeler(StructuredEstimator):
 
     Parameters
     ----------
-    trainer: "bcfw", "sgd", "perceptron" (which ignores C), or a trainer object such as BCFW(gap_sampling=True).
+    trainer: "bcfw", "sgd", "mira", "perceptron" (which ignores C): max-margin; "oeg", "lbfgs": conditional random
+    fields; or a trainer object such as BCFW(gap_sampling=True).
     C: the weight of the training loss; lam = 1 / (C n).
     max_iter: passes over the data. tol: stop when the gap is at most tol times the primal; 0 means never.
     loss: "hamming", or a part loss such as LabelCosts(matrix).
@@ -38,6 +44,9 @@ class ChainLabeler(StructuredEstimator):
     min_count: features seen less often are left out. n_bits: hash feature strings into 2**n_bits ids instead.
     check_every: passes between computations of the certificate. patience: stop after so many passes without a better
     score on the `dev` data of fit. dev_metric: that score, a function (gold, predicted) -> float; default: token accuracy.
+    surrogate: "margin" or "log" (a conditional random field); None: the one that belongs to the trainer.
+    constraints: hard rules on label sequences, at fit and predict: "iob2", "iobes", or a ChainConstraints.
+    n_jobs: threads for prediction and for passes over all data; the result is the same for any number. None means 1.
     callbacks: called with each row of the history; True stops. checkpoint, resume: a file to go on from.
     random_state: seeds the order of visits; None means 0.
 
@@ -66,6 +75,9 @@ class ChainLabeler(StructuredEstimator):
         check_every: int = 10,
         patience: int | None = None,
         dev_metric: Callable[[Sequence[Any], Sequence[Any]], float] | None = None,
+        surrogate: str | Surrogate | None = None,
+        constraints: str | ChainConstraints | None = None,
+        n_jobs: int | None = None,
         callbacks: Callback | Sequence[Callback] | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
         resume: bool = False,
@@ -82,6 +94,9 @@ class ChainLabeler(StructuredEstimator):
         self.check_every = check_every
         self.patience = patience
         self.dev_metric = dev_metric
+        self.surrogate = surrogate
+        self.constraints = constraints
+        self.n_jobs = n_jobs
         self.callbacks = callbacks
         self.checkpoint = checkpoint
         self.resume = resume
@@ -90,6 +105,7 @@ class ChainLabeler(StructuredEstimator):
     input_: Input
     classes_: npt.NDArray[Any]
     n_features_in_: int
+    probabilistic_: bool
 
     def fit(
         self,
@@ -99,8 +115,12 @@ class ChainLabeler(StructuredEstimator):
         sample_weight: npt.ArrayLike | None = None,
         token_weight: Sequence[npt.ArrayLike] | None = None,
         dev: tuple[Any, Any] | None = None,
+        allowed: Sequence[Any] | None = None,
     ) -> "ChainLabeler":
         """Train. sample_weight: one number a sequence. token_weight: one list a sequence, nested like y, weighing the loss.
+
+        allowed: nested like y, for each token None or the labels it may have (a tag dictionary, say): all others are
+        ruled out while training. The true labels must keep to it, and to `constraints`.
 
         Raises DataError, naming the sample, for anything wrong in X, y or dev, before training starts. When interrupted
         (Ctrl-C, SIGTERM) it keeps the weights so far and raises KeyboardInterrupt.
@@ -110,24 +130,79 @@ class ChainLabeler(StructuredEstimator):
         data = input_.fit_transform(sequences)
         lists = as_label_lists(y, data.lengths)
         encoder = LabelEncoder.fit(lists)
-        features = SequenceFeatures(data, len(encoder.classes))
-        gold = np.split(encoder.encode(lists), data.offsets[1:-1])
+        codes = encoder.encode(lists)
+        fixed = fixed_scores(encoder.classes.tolist(), data.offsets, resolve_constraints(self.constraints), allowed)
+        if fixed is not None:
+            check_gold(fixed, codes, data.offsets, encoder.classes.tolist())
+        features = SequenceFeatures(data, len(encoder.classes), fixed=fixed)
+        gold = np.split(codes, data.offsets[1:-1])
         shapes = [(length, features.n_labels) for length in data.lengths.tolist()]
         weights = None if token_weight is None else _checked_token_weights(token_weight, data.lengths)
         importance = checked_sample_weight(sample_weight, len(data))
-        task = Task(features, ChainOracle(), gold, shapes, loss, token_weights=weights, sample_weight=importance)
+        jobs = checked_jobs(self.n_jobs)
+        task = Task(features, ChainOracle(), gold, shapes, loss, token_weights=weights, sample_weight=importance, n_jobs=jobs)
         scorer = None if dev is None else self._dev_scorer(input_, encoder, *dev_parts(dev, "X, y"))
         result = self._train(task, scorer)
         self.input_, self._encoder, self.classes_, self.n_features_in_ = input_, encoder, encoder.classes, data.n_features
+        self.probabilistic_ = isinstance(self._trainer_and_surrogate()[1], LogLoss)
         self._keep(result)
         self._stop_if_interrupted()
         return self
 
-    def predict(self, X: Any) -> list[npt.NDArray[Any]]:
-        """One array of labels a sequence."""
+    def predict(
+        self, X: Any, *, allowed: Sequence[Any] | None = None, fixed: Sequence[Any] | None = None
+    ) -> list[npt.NDArray[Any]]:
+        """One array of labels a sequence, the best that keeps to the constraints.
+
+        allowed, fixed: nested like y; for each token None, or the labels it may have, or the label it has.
+        Raises InfeasibleError, naming the sample, where nothing keeps to all of them.
+        """
+        data, scores = self._read(X, allowed, fixed)
+        codes = decode_chains(data, len(self.classes_), self.coef_, scores, checked_jobs(self.n_jobs))
+        return self._encoder.decode(codes, data.offsets)
+
+    def predict_marginals(
+        self, X: Any, *, allowed: Sequence[Any] | None = None, fixed: Sequence[Any] | None = None
+    ) -> list[npt.NDArray[np.float64]]:
+        """One array (T, n_classes) a sequence: the probability of each label at each position, in the order of classes_.
+
+        Only for models trained with the log loss (trainer "oeg" or "lbfgs", or surrogate "log"): scores learnt with a margin
+        are no log-probabilities, and ParameterError says so; predict_score_gaps tells how clear their decisions are.
+        """
+        data, scores = self._read(X, allowed, fixed)
+        if not self.probabilistic_:
+            raise ParameterError(
+                f"this model was trained with trainer={self.trainer!r} and a margin, so its scores are no log-probabilities; "
+                "use predict_score_gaps, or train with trainer='oeg', trainer='lbfgs' or surrogate='log'"
+            )
+        return chain_marginals(data, len(self.classes_), self.coef_, scores)
+
+    def predict_kbest(
+        self, X: Any, k: int, *, allowed: Sequence[Any] | None = None, fixed: Sequence[Any] | None = None
+    ) -> list[list[tuple[npt.NDArray[Any], float]]]:
+        """For each sequence its k best (labels, score), best first; fewer where there are fewer."""
+        data, scores = self._read(X, allowed, fixed)
+        found = chain_kbest(data, len(self.classes_), self.coef_, scores, checked_k(k))
+        return [[(self.classes_[codes], score) for codes, score in best] for best in found]
+
+    def predict_score_gaps(
+        self, X: Any, *, allowed: Sequence[Any] | None = None, fixed: Sequence[Any] | None = None
+    ) -> list[npt.NDArray[np.float64]]:
+        """One array (T,) a sequence: the score of the prediction less that of the best one with another label there.
+
+        In the units of scores, >= 0, inf where no other label is possible. It is no probability.
+        """
+        data, scores = self._read(X, allowed, fixed)
+        return chain_score_gaps(data, len(self.classes_), self.coef_, scores)
+
+    def _read(
+        self, X: Any, allowed: Sequence[Any] | None, fixed: Sequence[Any] | None
+    ) -> tuple[PackedSequences, FixedScores | None]:
+        """The packed sequences, and the constraints on them."""
         self._check_fitted()
         data = self.input_.transform(X)
-        return self._encoder.decode(decode_chains(data, len(self.classes_), self.coef_), data.offsets)
+        rules = resolve_constraints(self.constraints)
+        return data, fixed_scores(self.classes_.tolist(), data.offsets, rules, allowed, fixed)
 
     def score(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None = None) -> float:
         """The share of tokens with the right label; each token weighs as its sequence does."""
@@ -144,10 +219,12 @@ class ChainLabeler(StructuredEstimator):
             lists = as_label_lists(y, data.lengths)
             if not lists:
                 raise DataError("no sequences at all; expected at least one")
+            fixed = fixed_scores(encoder.classes.tolist(), data.offsets, resolve_constraints(self.constraints))
         metric = self.dev_metric or token_accuracy
 
         def score(w: Vector) -> float:
-            return metric(lists, encoder.decode(decode_chains(data, len(encoder.classes), w), data.offsets))
+            codes = decode_chains(data, len(encoder.classes), w, fixed, checked_jobs(self.n_jobs))
+            return metric(lists, encoder.decode(codes, data.offsets))
 
         return score
 
@@ -173,18 +250,6 @@ class ChainLabeler(StructuredEstimator):
         model = load_estimator(path, cls.__name__)
         assert isinstance(model, cls)
         return model
-
-
-def decode_chains(data: PackedSequences, n_labels: int, w: Vector) -> npt.NDArray[np.int64]:
-    """The best label codes of all tokens, flat."""
-    if data.n_tokens == 0:
-        return np.empty(0, np.int64)
-    if (empty := np.flatnonzero(data.lengths == 0)).size:
-        raise DataError(f"sample {int(empty[0])}: the sequence is empty; there is nothing to label")
-    features = SequenceFeatures(data, n_labels, dtype=w.dtype)
-    steps = ChainOracle().fuse(features, [np.zeros(data.n_tokens, np.int64)], np.zeros((n_labels, n_labels)), None)
-    assert steps is not None
-    return steps.sweep(w, 1.0, 0, len(data), 0.0)[0]
 
 
 def token_accuracy(gold: Sequence[Any], predicted: Sequence[Any]) -> float:

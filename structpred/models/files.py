@@ -11,6 +11,7 @@ from structpred.core.result import Certificate
 from structpred.core.storage import Bundle, read_bundle, write_bundle
 from structpred.core.weights import Vector
 from structpred.errors import FileFormatError, ModelFileError, ParameterError
+from structpred.models.constraints import ChainConstraints, resolve_constraints
 from structpred.models.settings import settings_of, settings_restored
 
 if TYPE_CHECKING:
@@ -18,13 +19,15 @@ if TYPE_CHECKING:
     from structpred.models.structured import StructuredPredictor
 
 FORMAT_VERSION = 1
-_PLAIN = ("C", "max_iter", "tol", "min_count", "n_bits", "check_every", "patience", "random_state")
+_PLAIN = ("C", "max_iter", "tol", "min_count", "n_bits", "check_every", "patience", "random_state", "n_jobs")
 
 
 def save_chain(model: "ChainLabeler", path: str | os.PathLike[str]) -> None:
     """Write a fitted ChainLabeler."""
     header, arrays, texts = model.input_.to_bundle()
     head = {**_common(model), "input": {"kind": model.input_.kind, "header": header}, "classes": model.classes_.tolist()}
+    rules = resolve_constraints(model.constraints)
+    head["constraints"] = None if rules is None else rules.to_dict()
     packed = {f"input.{name}": array for name, array in arrays.items()} | pack_weights(model.coef_)
     write_bundle(
         path, Bundle(head, packed, {f"input.{k}": v for k, v in texts.items()}), kind="model", format_version=FORMAT_VERSION
@@ -74,6 +77,7 @@ def _common(model: Any) -> dict[str, Any]:
         "trainer": settings_of(model.trainer),
         "loss": settings_of(model.loss),
         "certificate": {"primal": certificate.primal, "dual": certificate.dual, "proven": certificate.proven},
+        "probabilistic": bool(getattr(model, "probabilistic_", False)),
         "run": {"passes": model.n_iter_, "stop_reason": model.stop_reason_, "converged": model.converged_},
         "history": model.history_,
         "reader": getattr(model, "reader_", {}),
@@ -113,6 +117,9 @@ def _read_chain(model: "ChainLabeler", bundle: Bundle) -> "ChainLabeler":
     model.input_ = INPUTS[kind].from_bundle(header, arrays, texts)
     if isinstance(model.input_, RowInput):
         model.template = list(model.input_.featurizer.templates)
+    model.probabilistic_ = bool(bundle.header.get("probabilistic", False))
+    if (rules := bundle.header.get("constraints")) is not None:
+        model.constraints = ChainConstraints.from_dict(rules)
     model._encoder = LabelEncoder(bundle.header["classes"])
     model.classes_ = model._encoder.classes
     _restore_run(model, bundle)

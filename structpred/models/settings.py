@@ -5,9 +5,13 @@ from typing import Any
 
 from structpred.core.task import PartLoss
 from structpred.errors import ParameterError
+from structpred.objectives.log_loss import LogLoss
 from structpred.objectives.margin import MarginRescaling
 from structpred.objectives.part_losses import Hamming
 from structpred.trainers.bcfw import BCFW
+from structpred.trainers.lbfgs import LBFGS
+from structpred.trainers.mira import MIRA
+from structpred.trainers.oeg import OnlineEG
 from structpred.trainers.perceptron import AveragedPerceptron
 from structpred.trainers.problem import Surrogate, Trainer
 from structpred.trainers.sgd import SGD
@@ -17,9 +21,26 @@ TRAINERS: dict[str, tuple[Callable[[], Trainer], Callable[[], Surrogate]]] = {
     "bcfw": (BCFW, MarginRescaling),
     "sgd": (SGD, MarginRescaling),
     "perceptron": (AveragedPerceptron, lambda: MarginRescaling(loss_weight=0.0)),
+    "mira": (MIRA, MarginRescaling),
+    "oeg": (OnlineEG, LogLoss),
+    "lbfgs": (LBFGS, LogLoss),
 }
 
+#: the surrogates that go by a name; None means the one that belongs to the trainer
+SURROGATES: dict[str, Callable[[], Surrogate]] = {"margin": MarginRescaling, "log": LogLoss}
+
 LOSSES: dict[str, Callable[[], PartLoss]] = {"hamming": Hamming}
+
+
+def resolve_surrogate(surrogate: str | Surrogate) -> Surrogate:
+    """The surrogate for a name, or the object itself."""
+    if isinstance(surrogate, str):
+        if surrogate not in SURROGATES:
+            raise ParameterError(f"surrogate: expected one of {', '.join(SURROGATES)} or an object, got {surrogate!r}")
+        return SURROGATES[surrogate]()
+    if isinstance(surrogate, type) or not all(hasattr(surrogate, name) for name in ("term", "values", "piecewise_linear")):
+        raise ParameterError(f"surrogate: expected a name or an instance such as LogLoss(), got {surrogate!r}")
+    return surrogate
 
 
 def resolve_trainer(trainer: str | Trainer) -> tuple[Trainer, Surrogate]:
@@ -31,8 +52,9 @@ def resolve_trainer(trainer: str | Trainer) -> tuple[Trainer, Surrogate]:
         return make_trainer(), make_surrogate()
     if isinstance(trainer, type) or not all(hasattr(trainer, name) for name in ("requires", "init_state", "update", "order")):
         raise ParameterError(f"trainer: expected a name or an instance such as BCFW(gap_sampling=True), got {trainer!r}")
-    loss_weight = 0.0 if isinstance(trainer, AveragedPerceptron) else 1.0
-    return trainer, MarginRescaling(loss_weight)
+    if isinstance(trainer, OnlineEG | LBFGS):
+        return trainer, LogLoss()
+    return trainer, MarginRescaling(0.0 if isinstance(trainer, AveragedPerceptron) else 1.0)
 
 
 def resolve_loss(loss: str | PartLoss) -> PartLoss:

@@ -60,8 +60,19 @@ def frank_wolfe_step(v, u, u_coef, w_idx, w_val, psi_idx, psi_val, factor, l_i, 
 
 
 @njit(cache=True, nogil=True)
-def add_blocks(out, idx, val, start, length):
-    """out += the sum of all blocks of an arena."""
+def add_blocks(out, first, idx, val, start, length):
+    """out += entries first..first + len(out) - 1 of the sum of all blocks of an arena; indices rise within a block."""
+    end = first + out.shape[0]
     for i in range(start.shape[0]):
-        for k in range(start[i], start[i] + length[i]):
-            out[idx[k]] += val[k]
+        k = start[i]
+        stop = k + length[i]
+        high = stop
+        while k < high:  # the first index that is not below `first`
+            mid = (k + high) // 2
+            if idx[mid] < first:
+                k = mid + 1
+            else:
+                high = mid
+        while k < stop and idx[k] < end:
+            out[idx[k] - first] += val[k]
+            k += 1

@@ -61,8 +61,18 @@ class Arena(NamedTuple):
             val[a : a + n] = self.val[b : b + n]
         return Arena(idx, val, start, self.length.copy(), self.room.copy(), np.array([live]))
 
-    def add_all_into(self, out: npt.NDArray[np.float64]) -> None:
-        """out += the sum of all blocks."""
+    def add_all_into(self, out: npt.NDArray[np.float64], first: int = 0) -> None:
+        """out += entries first..first + len(out) - 1 of the sum of all blocks."""
         from structpred.trainers._bcfw_kernels import add_blocks
 
-        add_blocks(out, self.idx, self.val, self.start, self.length)
+        add_blocks(out, first, self.idx, self.val, self.start, self.length)
+
+    def squared_norm_of_sum(self, dim: int) -> float:
+        """The squared length of the sum of all blocks, piece by piece: no second full-length float64 vector."""
+        total, piece = 0.0, np.empty(min(dim, 1 << 18))
+        for first in range(0, dim, 1 << 18):
+            part = piece[: min(dim - first, 1 << 18)]
+            part[:] = 0.0
+            self.add_all_into(part, first)
+            total += float(part @ part)
+        return total

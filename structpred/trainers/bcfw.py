@@ -17,7 +17,7 @@ from structpred.core.task import Step
 from structpred.core.weights import Vector, Weights
 from structpred.errors import ParameterError
 from structpred.trainers.arena import Arena
-from structpred.trainers.problem import Problem, squared_norm
+from structpred.trainers.problem import Problem
 
 Floats = npt.NDArray[np.float64]
 
@@ -154,9 +154,7 @@ class BCFW:
 
     def objective(self, problem: Problem, state: BCFWState) -> tuple[float, float]:
         """Primal at the weights to return, and the dual value, from the blocks in float64 (w may have rounded)."""
-        total = np.zeros(problem.task.dim)
-        state.blocks.add_all_into(total)
-        dual = float(state.offsets.sum()) - 0.5 * problem.lam * squared_norm(total)
+        dual = float(state.offsets.sum()) - 0.5 * problem.lam * state.blocks.squared_norm_of_sum(problem.task.dim)
         return problem.primal(self.weights(problem, state)), dual
 
     def gap_estimate(self, problem: Problem, state: BCFWState) -> float:

@@ -49,7 +49,8 @@ class SGD:
         if changed:
             weights.add(step.difference, share)
         counts[0] += 1
-        counts[1] += share * problem.surrogate.offset(step)
+        if problem.surrogate.piecewise_linear:
+            counts[1] += share * problem.surrogate.offset(step)
         weights.set_scale(1.0 / (problem.lam * counts[0]))
         if self.averaged:
             weights.include(float(counts[0]))

@@ -1,0 +1,201 @@
+"""Hard constraints on label sequences: transitions, tagging schemes, fixed labels, dictionaries of allowed labels."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from structpred.core.fixed_scores import FORBIDDEN, FixedScores
+from structpred.errors import DataError, ParameterError
+
+Bools = npt.NDArray[np.bool_]
+_SCHEMES = ("iob2", "iobes")
+
+
+@dataclass(frozen=True)
+class ChainConstraints:
+    """Which label may follow which, and which may stand first and last.
+
+    forbidden: pairs (label, next label) that may not stand side by side. required: label -> the only labels that may follow it.
+    not_first, not_last: labels that may not begin or end a sequence. scheme: "iob2" or "iobes", all rules of a tagging scheme.
+
+    >>> rules = ChainConstraints(scheme="iob2").tables(["B-X", "I-X", "O"])
+    >>> bool(rules[0][2, 1]), bool(rules[1][1])  # O before I-X is forbidden, and so is I-X in front
+    (False, False)
+    """
+
+    forbidden: Sequence[tuple[Any, Any]] = ()
+    required: Mapping[Any, Sequence[Any]] = field(default_factory=dict)
+    not_first: Sequence[Any] = ()
+    not_last: Sequence[Any] = ()
+    scheme: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.scheme is not None and self.scheme not in _SCHEMES:
+            raise ParameterError(f"constraints: expected the scheme {' or '.join(_SCHEMES)}, got {self.scheme!r}")
+
+    def tables(self, classes: Sequence[Any]) -> tuple[Bools, Bools, Bools]:
+        """(may follow: label before x label after, may be first, may be last) for the labels of a model.
+
+        Labels that the model does not know are passed over: what cannot occur needs no rule.
+        """
+        labels = list(classes)
+        code = {label: k for k, label in enumerate(labels)}
+        follow, first, last = np.ones((len(labels), len(labels)), bool), np.ones(len(labels), bool), np.ones(len(labels), bool)
+        if self.scheme is not None:
+            follow, first, last = _scheme_tables(labels, self.scheme)
+        for before, after in self.forbidden:
+            if before in code and after in code:
+                follow[code[before], code[after]] = False
+        for before, afters in self.required.items():
+            if before in code:
+                follow[code[before]] &= np.array([label in set(afters) for label in labels])
+        first &= np.array([label not in set(self.not_first) for label in labels])
+        last &= np.array([label not in set(self.not_last) for label in labels])
+        return follow, first, last
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, for a model file."""
+        return {
+            "forbidden": [list(pair) for pair in self.forbidden],
+            "required": [[label, list(afters)] for label, afters in self.required.items()],
+            "not_first": list(self.not_first),
+            "not_last": list(self.not_last),
+            "scheme": self.scheme,
+        }
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> "ChainConstraints":
+        """The inverse of to_dict."""
+        pairs, required = [(a, b) for a, b in data["forbidden"]], {label: afters for label, afters in data["required"]}
+        return cls(pairs, required, data["not_first"], data["not_last"], data["scheme"])
+
+
+def resolve_constraints(constraints: Any) -> ChainConstraints | None:
+    """None, a scheme's name, or a ChainConstraints as it is."""
+    if constraints is None or isinstance(constraints, ChainConstraints):
+        return constraints
+    if isinstance(constraints, str):
+        return ChainConstraints(scheme=constraints)
+    raise ParameterError(f"constraints: expected 'iob2', 'iobes' or a ChainConstraints, got {constraints!r}")
+
+
+def _scheme_tables(labels: list[Any], scheme: str) -> tuple[Bools, Bools, Bools]:
+    """IOB2: I-X only after B-X or I-X. IOBES: B-X and I-X go on with I-X or E-X, which follow nothing else; S-X stands alone."""
+    parts = [_prefix_and_type(label, scheme) for label in labels]
+    n = len(labels)
+    follow, first, last = np.ones((n, n), bool), np.ones(n, bool), np.ones(n, bool)
+    inside = ("I",) if scheme == "iob2" else ("I", "E")
+    opens = ("B", "I")
+    for b, (prefix, kind) in enumerate(parts):
+        first[b] = prefix not in inside
+        last[b] = scheme == "iob2" or prefix not in opens
+        for a, (before, before_kind) in enumerate(parts):
+            continues = before in opens and before_kind == kind
+            if prefix in inside and not continues:
+                follow[a, b] = False
+            if scheme == "iobes" and before in opens and not (prefix in inside and continues):
+                follow[a, b] = False
+    return follow, first, last
+
+
+def _prefix_and_type(label: Any, scheme: str) -> tuple[str, str]:
+    prefix, _, kind = str(label).partition("-")
+    allowed = ("O", "B", "I") if scheme == "iob2" else ("O", "B", "I", "E", "S")
+    if prefix not in allowed or (prefix == "O") != (kind == ""):
+        raise ParameterError(
+            f"constraints: {label!r} is no {scheme.upper()} tag; expected O or {', '.join(allowed[1:])} with -TYPE"
+        )
+    return prefix, kind
+
+
+def fixed_scores(
+    classes: Sequence[Any],
+    offsets: npt.NDArray[np.int64],
+    constraints: ChainConstraints | None,
+    allowed: Sequence[Any] | None = None,
+    fixed: Sequence[Any] | None = None,
+) -> FixedScores | None:
+    """The constraints as scores of -1e30.
+
+    allowed: nested like y: for each token None (anything), or the labels it may have. fixed: for each token None or its
+    label. Raises DataError, naming sample and position, for labels that the model does not know, wrong lengths, and
+    tokens that are left no label.
+    """
+    if constraints is None and allowed is None and fixed is None:
+        return None
+    labels, n_tokens = list(classes), int(offsets[-1])
+    follow, first, last = (constraints or ChainConstraints()).tables(labels)
+    may: dict[tuple[Any, ...], int] = {}
+    row_of = np.zeros(n_tokens, np.int32)
+    any_label = tuple(labels)
+    for i, (a, b) in enumerate(zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True)):
+        some = _token_choices(labels, b - a, i, allowed, fixed)
+        for t in range(b - a):
+            key = (some[t] if some is not None and some[t] is not None else any_label, t == 0, t == b - a - 1)
+            row_of[a + t] = may.setdefault(key, len(may))
+    rows = np.zeros((max(len(may), 1), len(labels)))
+    for (choice, is_first, is_last), row in may.items():
+        good = np.array([label in set(choice) for label in labels])
+        good &= first | (not is_first)
+        good &= last | (not is_last)
+        rows[row] = np.where(good, 0.0, FORBIDDEN)
+    return FixedScores(rows, row_of, np.where(follow, 0.0, FORBIDDEN))
+
+
+def _token_choices(
+    labels: list[Any], length: int, sample: int, allowed: Sequence[Any] | None, fixed: Sequence[Any] | None
+) -> list[tuple[Any, ...] | None] | None:
+    """The labels that each token of a sequence may have; None for any."""
+    if allowed is None and fixed is None:
+        return None
+    choices: list[tuple[Any, ...] | None] = [None] * length
+    for name, given in (("allowed", allowed), ("fixed", fixed)):
+        if given is None or given[sample] is None:
+            continue
+        if len(given[sample]) != length:
+            raise DataError(f"{name}, sample {sample}: expected {length} entries, one a token, got {len(given[sample])}")
+        for t, entry in enumerate(given[sample]):
+            if entry is None:
+                continue
+            listed = (entry,) if name == "fixed" or isinstance(entry, str) or not isinstance(entry, Iterable) else tuple(entry)
+            unknown = [label for label in listed if label not in labels]
+            if unknown and (name == "fixed" or len(unknown) == len(listed)):
+                raise DataError(f"{name}, sample {sample}, position {t}: the model does not know the label {unknown[0]!r}")
+            before = choices[t]
+            listed = tuple(label for label in labels if label in listed and (before is None or label in before))
+            if not listed:
+                raise DataError(f"{name}, sample {sample}, position {t}: no label is left")
+            choices[t] = listed
+    return choices
+
+
+def check_gold(scores: FixedScores, codes: npt.NDArray[np.int64], offsets: npt.NDArray[np.int64], classes: Sequence[Any]) -> None:
+    """Raise DataError, naming sample and position, where true labels break the constraints."""
+    bad = scores.rows[scores.row_of, codes] <= 0.5 * FORBIDDEN
+    inside = np.ones(len(codes), bool)
+    inside[offsets[:-1]] = False
+    bad_step = np.zeros(len(codes), bool)
+    bad_step[1:] = scores.edges[codes[:-1], codes[1:]] <= 0.5 * FORBIDDEN
+    bad |= bad_step & inside
+    if bad.any():
+        at = int(np.flatnonzero(bad)[0])
+        sample = int(np.searchsorted(offsets, at, side="right") - 1)
+        t = at - int(offsets[sample])
+        before = f" after {classes[codes[at - 1]]!r}" if t else " in front"
+        raise DataError(
+            f"sample {sample}, position {t}: the true label {classes[codes[at]]!r}{before} breaks the constraints; "
+            "mend the data or loosen the constraints"
+        )
+
+
+def tag_dictionary(words: Iterable[Sequence[str]], y: Iterable[Sequence[Any]], *, min_count: int = 1) -> dict[str, list[Any]]:
+    """word -> the labels it has in training data, for words seen at least min_count times: use as [d.get(w) for w in words]."""
+    counts: dict[str, dict[Any, int]] = {}
+    for sentence, labels in zip(words, y, strict=True):
+        for word, label in zip(sentence, labels, strict=True):
+            seen = counts.setdefault(word, {})
+            seen[label] = seen.get(label, 0) + 1
+    return {word: sorted(seen) for word, seen in counts.items() if sum(seen.values()) >= min_count}

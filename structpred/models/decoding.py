@@ -1,0 +1,88 @@
+"""What a chain model can say of a sequence: labels, probabilities, the k best, and how much each decision was preferred."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from structpred.core.features import SequenceFeatures
+from structpred.core.fixed_scores import FixedScores
+from structpred.core.oracle import Shape
+from structpred.core.sequences import PackedSequences
+from structpred.core.weights import Vector
+from structpred.errors import DataError, InfeasibleError
+from structpred.oracles.chain import ChainOracle
+
+Floats = npt.NDArray[np.float64]
+
+
+def check_not_empty(data: PackedSequences) -> None:
+    """Raise DataError for a sequence without tokens."""
+    if (empty := np.flatnonzero(data.lengths == 0)).size:
+        raise DataError(f"sample {int(empty[0])}: the sequence is empty; there is nothing to label")
+
+
+def decode_chains(
+    data: PackedSequences, n_labels: int, w: Vector, fixed: FixedScores | None = None, n_jobs: int = 1
+) -> npt.NDArray[np.int64]:
+    """The best label codes of all tokens, flat; the same for any number of threads."""
+    if data.n_tokens == 0:
+        return np.empty(0, np.int64)
+    check_not_empty(data)
+    features = SequenceFeatures(data, n_labels, dtype=w.dtype, fixed=fixed)
+    steps = ChainOracle().fuse(features, [np.zeros(data.n_tokens, np.int64)], np.zeros((n_labels, n_labels)), None)
+    assert steps is not None
+    steps.n_jobs = n_jobs
+    return steps.sweep(w, 1.0, 0, len(data), 0.0)[0]
+
+
+def part_scores(data: PackedSequences, n_labels: int, w: Vector, fixed: FixedScores | None) -> Iterator[tuple[Floats, Shape]]:
+    """The part scores and the shape of each sequence."""
+    check_not_empty(data)
+    features = SequenceFeatures(data, n_labels, dtype=w.dtype, fixed=fixed)
+    for i, length in enumerate(data.lengths.tolist()):
+        theta = features.scores(w, i)
+        added = features.fixed_scores(i)
+        yield theta + added if fixed is not None and added is not None else theta, (length, n_labels)
+
+
+def chain_marginals(data: PackedSequences, n_labels: int, w: Vector, fixed: FixedScores | None) -> list[Floats]:
+    """p(label at position t | x) of each sequence, (T, n_labels)."""
+    oracle, found = ChainOracle(), []
+    for i, (theta, shape) in enumerate(part_scores(data, n_labels, w, fixed)):
+        try:
+            mu = oracle.marginals(theta, shape)[1]
+        except InfeasibleError as error:
+            raise InfeasibleError(f"sample {i}: {error}") from None
+        found.append(mu[: shape[0] * n_labels].reshape(shape))
+    return found
+
+
+def chain_kbest(
+    data: PackedSequences, n_labels: int, w: Vector, fixed: FixedScores | None, k: int
+) -> list[list[tuple[npt.NDArray[np.int64], float]]]:
+    """The k best label codes of each sequence with their scores."""
+    oracle, found = ChainOracle(), []
+    for theta, shape in part_scores(data, n_labels, w, fixed):
+        best = oracle.kbest(theta, shape, k)
+        found.append([(labels, float(theta[oracle.parts(labels, shape)].sum())) for labels in best])
+    return found
+
+
+def chain_score_gaps(data: PackedSequences, n_labels: int, w: Vector, fixed: FixedScores | None) -> list[Floats]:
+    """By how much the best sequence outscores the best one with another label at position t; inf where there is none."""
+    oracle, found = ChainOracle(), []
+    for theta, shape in part_scores(data, n_labels, w, fixed):
+        best = oracle.max_marginals(theta, shape)
+        ordered = np.sort(best, axis=1)
+        second = ordered[:, -2] if n_labels > 1 else np.full(shape[0], -np.inf)
+        found.append(np.where(second > -1e29, ordered[:, -1] - second, np.inf))
+    return found
+
+
+def checked_k(k: Any) -> int:
+    """k as an int >= 1; DataError otherwise."""
+    if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
+        raise DataError(f"k must be a whole number >= 1, got {k!r}")
+    return int(k)
