@@ -52,7 +52,7 @@ def test_an_interrupted_run_goes_on_to_the_same_model(
     assert '"event": "interrupted"' in out
     assert sorted(os.listdir(tmp_path)) == ["broken.spz.ckpt"]
     resumed = shell(*command, "-o", "broken.spz", "--resume", "-q")
-    assert (resumed.returncode, resumed.stderr) == (0, "")
+    assert (resumed.returncode, resumed.stderr) == (0, ""), resumed.stderr
     assert shell(*command, "-o", "whole.spz", "-q").returncode == 0
     assert sorted(os.listdir(tmp_path)) == ["broken.spz", "whole.spz"]
     broken, whole = (ChainLabeler.load(tmp_path / f"{name}.spz") for name in ("broken", "whole"))
