@@ -7,7 +7,10 @@ import numpy.typing as npt
 
 
 class Arena(NamedTuple):
-    """Block i is idx[start[i] : start[i] + length[i]] with val; room[i] pairs are reserved for it. used: int64 [pairs taken]."""
+    """Block i is idx[start[i] : start[i] + length[i]] with val; room[i] pairs are reserved for it.
+
+    used: int64 [pairs taken, pairs to take before the holes that moved blocks leave are closed].
+    """
 
     idx: npt.NDArray[np.int64]
     val: npt.NDArray[np.float64]
@@ -20,7 +23,7 @@ class Arena(NamedTuple):
     def empty(n: int) -> "Arena":
         """n empty blocks."""
         start, length, room = np.zeros((3, n), np.int64)
-        return Arena(np.empty(0, np.int64), np.empty(0), start, length, room, np.zeros(1, np.int64))
+        return Arena(np.empty(0, np.int64), np.empty(0), start, length, room, np.zeros(2, np.int64))
 
     def block(self, i: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
         """The pairs of block i, as views."""
@@ -41,7 +44,7 @@ class Arena(NamedTuple):
     def _with_room(self, i: int, n: int) -> "Arena":
         room = n + n // 4 + 4
         arena = self
-        if self.used[0] + room > len(self.idx):
+        if self.used[0] + room > self.used[1]:
             arena = self._packed(extra=room)
         arena.start[i] = arena.used[0]
         arena.room[i] = room
@@ -50,16 +53,22 @@ class Arena(NamedTuple):
         return arena
 
     def _packed(self, extra: int) -> "Arena":
-        """A copy without the holes that moved blocks left, a quarter larger than what is in use."""
+        """Without the holes; in place while the arrays are long enough, for two copies at once are what memory is short of.
+
+        New arrays are longer than what may be taken at first: what is never written costs no memory.
+        """
         live = int(self.room.sum())
-        size = live + live // 4 + extra
-        start = np.concatenate(([0], np.cumsum(self.room)[:-1])).astype(np.int64)
-        idx, val = np.empty(size, np.int64), np.empty(size)
-        for i in np.flatnonzero(self.length):
-            a, b, n = start[i], self.start[i], self.length[i]
-            idx[a : a + n] = self.idx[b : b + n]
-            val[a : a + n] = self.val[b : b + n]
-        return Arena(idx, val, start, self.length.copy(), self.room.copy(), np.array([live]))
+        limit = live + live // 4 + extra
+        fits = limit <= len(self.idx)
+        idx, val = (self.idx, self.val) if fits else (np.empty(limit + limit // 2, np.int64), np.empty(limit + limit // 2))
+        start, end = self.start.copy(), 0
+        for i in np.argsort(self.start, kind="stable").tolist():
+            a, b, n = end, self.start[i], self.length[i]
+            if self.room[i]:
+                idx[a : a + n] = self.idx[b : b + n]
+                val[a : a + n] = self.val[b : b + n]
+                start[i], end = a, a + int(self.room[i])
+        return Arena(idx, val, start, self.length.copy(), self.room.copy(), np.array([live, limit]))
 
     def add_all_into(self, out: npt.NDArray[np.float64], first: int = 0) -> None:
         """out += entries first..first + len(out) - 1 of the sum of all blocks."""
