@@ -2,7 +2,7 @@
 
 import itertools
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +18,7 @@ Row = tuple[str, ...]
 _FIELD = re.compile("[^ \t\n]+")
 _TABBED_FIELD = re.compile("[^\t\n]+")
 _SPACE, _TAB, _NEWLINE = 32, 9, 10
+_PIECE = 1 << 18
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,14 +174,38 @@ def _parse(text: str, name: str, n_columns: int | None, tabs: bool) -> ColumnCor
     """All lines at once: field counts come from the bytes, so that Python sees each field once."""
     body = f"{text}\n".replace("\r\n", "\n") if "\r" in text else text
     lines, width = _token_lines(body, text, name, n_columns, tabs)
-    fields = (_TABBED_FIELD if tabs else _FIELD).findall(body)
     if tabs:
-        fields = _without_blank_lines(fields, len(lines) * width, body)
-    coded = [_code(fields[j::width]) for j in range(width)]
-    codes = np.stack([codes for _, codes in coded], axis=1)
+        pieces: Iterable[list[str]] = [_without_blank_lines(_TABBED_FIELD.findall(body), len(lines) * width, body)]
+    else:
+        pieces = map(_FIELD.findall, _pieces(body))
+    vocabularies, codes = _code_pieces(pieces, len(lines), width)
     breaks = np.flatnonzero(np.diff(lines) > 1) + 1
     offsets = np.concatenate(([0], breaks, [len(lines)])).astype(np.int64)
-    return ColumnCorpus([vocabulary for vocabulary, _ in coded], codes, offsets, lines, name, text)
+    return ColumnCorpus(vocabularies, codes, offsets, lines, name, text)
+
+
+def _pieces(body: str) -> Iterator[str]:
+    """The text cut at line ends into pieces: the strings of one piece are let go before the next one is cut up."""
+    start = 0
+    while start < len(body):
+        end = body.find("\n", start + _PIECE) + 1 or len(body)
+        yield body[start:end]
+        start = end
+
+
+def _code_pieces(pieces: Iterable[list[str]], n: int, width: int) -> tuple[list[list[str]], npt.NDArray[np.int32]]:
+    """For each column the distinct strings in order of appearance; and each entry's index among them, (n, width)."""
+    indexes: list[dict[str, int]] = [{} for _ in range(width)]
+    codes, done = np.empty((n, width), np.int32), 0
+    for fields in pieces:
+        rows = len(fields) // width
+        for j, index in enumerate(indexes):
+            column = fields[j::width]
+            for entry in dict.fromkeys(column):
+                index.setdefault(entry, len(index))
+            codes[done : done + rows, j] = np.fromiter(map(index.__getitem__, column), np.int32, rows)
+        done += rows
+    return [list(index) for index in indexes], codes
 
 
 def _token_lines(body: str, text: str, name: str, n_columns: int | None, tabs: bool) -> tuple[npt.NDArray[np.int64], int]:
