@@ -32,9 +32,9 @@ def score_sequence(table, indices, values, indptr, first, last, start_row, n_lab
             out[t - first, label] = row[label]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, fastmath={"reassoc"})
 def add_row(row, x, target):
-    """target += x * row; returns by how much |target|^2 grew."""
+    """target += x * row; returns by how much |target|^2 grew (the sum may be taken in any order, so that it vectorises)."""
     grown = 0.0
     for label in range(row.shape[0]):
         change = x * row[label]

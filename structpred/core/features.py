@@ -83,6 +83,7 @@ class SequenceFeatures:
         self.data, self.n_labels, self.transitions = data, n_labels, transitions
         self.dtype: np.dtype[Any] = np.dtype(dtype)
         self.fixed = fixed or FixedScores.none(data.n_tokens, n_labels)
+        self._has_fixed = fixed is not None
         self.width = -(-n_labels // 8) * 8
         self.start_row = data.n_features if transitions else -1
         self.n_rows = data.n_features + (2 + n_labels if transitions else 0)
@@ -119,7 +120,9 @@ class SequenceFeatures:
         return out
 
     def fixed_scores(self, i: int) -> npt.NDArray[np.float64] | None:
-        """What is added to the scores of instance i whatever the weights are."""
+        """What is added to the scores of instance i whatever the weights are; None if there is nothing."""
+        if not self._has_fixed:
+            return None
         first, last = self.data.offsets[i], self.data.offsets[i + 1]
         rows = self.fixed.rows[self.fixed.row_of[first:last]].ravel()
         return np.concatenate((rows, self.fixed.edges.ravel())) if self.transitions else rows

@@ -37,7 +37,7 @@ class Certificate:
             return "no certificate (this trainer has no objective)"
         line = f"primal {self.primal:.6g}"
         if self.dual is not None:
-            line += f", dual {self.dual:.6g}, gap {self.gap:.3g} ({100 * (self.relative_gap or 0.0):.2g} % of the primal)"
+            line += f", dual {self.dual:.6g}, gap {self.gap:.3g} ({100 * (self.relative_gap or 0.0):.3g} % of the primal)"
         return line if self.proven else f"{line}: an estimate, not a proof (the oracle is inexact)"
 
 

@@ -44,7 +44,7 @@ def part_scores(data: PackedSequences, n_labels: int, w: Vector, fixed: FixedSco
     for i, length in enumerate(data.lengths.tolist()):
         theta = features.scores(w, i)
         added = features.fixed_scores(i)
-        yield theta + added if fixed is not None and added is not None else theta, (length, n_labels)
+        yield theta if added is None else theta + added, (length, n_labels)
 
 
 def chain_marginals(data: PackedSequences, n_labels: int, w: Vector, fixed: FixedScores | None) -> list[Floats]:
