@@ -16,7 +16,7 @@ from structpred.core.oracle import Labels, Oracle, Scores, Shape, capabilities
 from structpred.core.packing import check_finite, checked_labels
 from structpred.core.sparse import SparseVector, coalesced, sparse_dot
 from structpred.core.weights import Vector
-from structpred.errors import DataError, ParameterError
+from structpred.errors import DataError, OracleError, ParameterError
 
 
 class Step(NamedTuple):
@@ -237,9 +237,25 @@ class Task:
             return checked_labels(labels, self.oracle), float(bound)
         return checked_labels(self.oracle.argmax(scores, self.shapes[i]), self.oracle), None
 
+    def _parts_found(self, i: int, labels: Labels) -> npt.NDArray[np.int64]:
+        """The parts of an output that the oracle itself returned: what is wrong with them is the oracle's fault."""
+        try:
+            parts = np.asarray(self.oracle.parts(labels, self.shapes[i]))
+        except (IndexError, ValueError, TypeError) as error:
+            raise OracleError(
+                f"sample {i}: {type(self.oracle).__name__}.argmax returned an output that its own parts() refuses: {error}; "
+                "run check_oracle on it"
+            ) from error
+        if parts.size and not (parts.min() >= 0 and parts.max() < self.features.n_parts(i)):
+            raise OracleError(
+                f"sample {i}: {type(self.oracle).__name__}.parts gave a part outside [0, {self.features.n_parts(i)}) for what "
+                "its argmax returned; run check_oracle on it"
+            )
+        return parts
+
     def difference(self, i: int, labels: Labels) -> SparseVector:
         """phi(x_i, y_i) - phi(x_i, labels), sorted and unique."""
-        other = np.asarray(self.oracle.parts(labels, self.shapes[i]))
+        other = self._parts_found(i, labels)
         truth = self.parts[i]
         signs = np.concatenate((np.ones(len(truth)), -np.ones(len(other))))
         delta = coalesced(np.concatenate((truth, other)), signs)
@@ -255,7 +271,7 @@ class Task:
         constant, ell = self.costs(i)
         augmented = self.scores(w, i, scale) + loss_weight * ell
         labels, bound = self._infer(augmented, i)
-        loss = constant + running_sum(ell[self.oracle.parts(labels, self.shapes[i])])
+        loss = constant + running_sum(ell[self._parts_found(i, labels)])
         difference = self.difference(i, labels)
         # from the difference, not from the scores: so compiled and plain steps agree to the last bit
         violation = loss_weight * loss - scale * sparse_dot(w, difference)

@@ -122,7 +122,7 @@ class BCFW:
         state.steps[0] += 1
         if self.averaged:
             weights.include(float(state.steps[0]))
-        return state, gap, gamma > 0.0
+        return state, gap, gamma > 0.0 and size > 0
 
     def _remember(self, state: BCFWState, i: int, step: Step, offset: float) -> BCFWState:
         slot = i * self.cache_size + int(state.cache_next[i])

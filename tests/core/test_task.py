@@ -220,3 +220,18 @@ def test_an_oracle_of_ones_own_needs_three_methods_only() -> None:
     step = task.step(np.zeros(4), 0, 1.0)
     assert (step.loss, step.violation) == (2.0, 2.0)
     assert task.argmax(np.array([1.0, 2.0, 0.0, 3.0]), 0).tolist() == [1, 3]
+
+
+class RowwiseMatching(AssignmentOracle):
+    """A wrong oracle: the best column of each row, which is no matching where two rows want the same one."""
+
+    def argmax(self, scores, shape):
+        return scores.reshape(shape[0], shape[0]).argmax(axis=1).astype(np.int64)
+
+
+def test_an_infeasible_output_found_while_training_names_the_sample_and_the_oracle():
+    """What an oracle's argmax returns and its own parts() refuses is an OracleError with the sample's index."""
+    x = np.array([[1.0], [0.0], [1.0], [0.0]])
+    task = Task(PartFeatures([x]), RowwiseMatching(), [[1, 0]], [(2,)], Hamming())
+    with pytest.raises(OracleError, match="sample 0: RowwiseMatching.argmax returned an output that its own parts"):
+        task.step(np.array([5.0]), 0, 0.0)

@@ -148,6 +148,14 @@ def test_a_first_pass_without_an_update_warns(trainer: str) -> None:
 
 
 @pytest.mark.parametrize("trainer", TRAINERS)
+def test_features_that_are_all_zero_warn(trainer: str) -> None:
+    """Nothing can be learnt from features that are all zero, and each trainer says so."""
+    task = Task(PartFeatures([np.zeros((3, 2))] * 5), MulticlassOracle(), [[1]] * 5, [(3,)] * 5, Hamming())
+    with pytest.warns(NoUpdateWarning, match="features or losses are all zero"):
+        train(problem(task), TRAINERS[trainer](), RunSettings(max_iter=1))
+
+
+@pytest.mark.parametrize("trainer", TRAINERS)
 @pytest.mark.parametrize("task", TASKS)
 def test_no_warning_where_something_is_learnt(trainer: str, task: str) -> None:
     """Ordinary runs warn of nothing (structpred's warnings are errors in these tests)."""
