@@ -1,0 +1,159 @@
+"""Semi-Markov chains: segmentations whose segments have labels, lengths and scores of their own (Sarawagi & Cohen 2004)."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from structpred.core.fixed_scores import FORBIDDEN
+from structpred.core.memory import check_fits
+from structpred.core.oracle import Labels, Oracle, Scores, Shape
+from structpred.errors import DataError, InfeasibleError
+
+
+class SemiMarkovOracle(Oracle):
+    """shape = (T, L, M): T positions cut into segments of at most M positions, each with one of L labels. O(T L (L + M)).
+
+    Parts: (t * M + m - 1) * L + l is on when a segment of m positions with label l starts at t (those with t + m > T never
+    are); T * M * L + k * L + l counts how often a segment of label l follows one of label k. Neighbours may have the same label.
+
+    Labels are T numbers: 2 * l + 1 where a segment with label l starts, 2 * l where it goes on; `as_segments` and
+    `from_segments` translate. Ties go to the shorter last segment, then to the first label. Scores of -1e30 forbid a part.
+    Raises DataError for shapes with a number below 1, and before allocating what cannot fit.
+
+    >>> import numpy as np
+    >>> scores = np.zeros(3 * 2 * 2 + 4)  # three positions, two labels, segments of one or two positions
+    >>> scores[(0 * 2 + 1) * 2 + 1] = 5.0  # positions 0 and 1 as one segment with label 1
+    >>> labels = SemiMarkovOracle().argmax(scores, (3, 2, 2))
+    >>> labels.tolist(), as_segments(labels).tolist()
+    ([3, 2, 1], [[0, 2, 1], [2, 1, 0]])
+    """
+
+    def n_parts(self, shape: Shape) -> int:
+        """T * M * L + L^2."""
+        length, n_labels, longest = shape
+        return length * longest * n_labels + n_labels**2
+
+    def argmax(self, scores: Scores, shape: Shape) -> Labels:
+        """The best segmentation."""
+        return self.argmax_batch(scores, np.array([0, len(scores)]), [shape])[0]
+
+    def argmax_batch(
+        self, scores: Scores, offsets: npt.NDArray[np.int64], shapes: Sequence[Shape]
+    ) -> tuple[Labels, npt.NDArray[np.int64]]:
+        """The best segmentation of each instance, in one compiled call."""
+        from structpred.oracles._semimarkov_kernels import decode_segments
+
+        sizes = np.array(shapes, dtype=np.int64).reshape(-1, 3)
+        for i, shape in enumerate(shapes):
+            _checked(shape, i)
+        rows, columns = int(sizes[:, 0].max(initial=0)) + 1, int(sizes[:, 1].max(initial=1))
+        check_fits(32 * rows * columns, f"segments of {rows - 1:,} positions with {columns} labels")
+        best, into = np.empty((2, rows, columns))
+        before, lengths = np.zeros((2, rows, columns), np.int64)
+        ends = np.concatenate(([0], np.cumsum(sizes[:, 0])))
+        out = np.empty(int(ends[-1]), np.int64)
+        decode_segments(scores, np.asarray(offsets, np.int64), sizes, best, into, before, lengths, out)
+        return out, ends
+
+    def parts(self, labels: Labels, shape: Shape) -> npt.NDArray[np.int64]:
+        """The parts of the segments, then those of the transitions between neighbours."""
+        length, n_labels, longest = shape
+        if labels.shape != (length,):
+            raise ValueError(f"expected {length} labels, got {labels.size}")
+        starts, sizes, names = as_segments(labels).T
+        if not (names.min() >= 0 and names.max() < n_labels):
+            raise ValueError(f"segment labels must lie in [0, {n_labels}), got {names.min()}..{names.max()}")
+        if sizes.max() > longest:
+            raise ValueError(f"segments have at most {longest} positions, got one of {sizes.max()}")
+        segments = (starts * longest + sizes - 1) * n_labels + names
+        return np.concatenate((segments, length * longest * n_labels + names[:-1] * n_labels + names[1:]))
+
+    def marginals(self, scores: Scores, shape: Shape) -> tuple[float, npt.NDArray[np.float64]]:
+        """log Z, and the expected part counts, in logarithms throughout; stable for scores of any size.
+
+        Raises InfeasibleError if forbidden parts leave no segmentation.
+        """
+        from structpred.oracles._semimarkov_kernels import sum_segments
+
+        length, n_labels, longest = _checked(shape)
+        check_fits(24 * (length + 1) * n_labels + 8 * len(scores), f"marginals of segments of {length:,} positions")
+        best, into, arrive = np.empty((3, length + 1, n_labels))
+        mu = np.zeros(len(scores))
+        log_z = sum_segments(scores, length, n_labels, longest, best, into, np.empty(max(n_labels, longest)), arrive, mu)
+        if log_z == -np.inf:
+            raise InfeasibleError("every segmentation uses a forbidden part (a score of -1e30): no marginals exist")
+        return float(log_z), mu
+
+    def kbest(self, scores: Scores, shape: Shape, k: int) -> list[Labels]:
+        """The k best segmentations, best first; O(T L (L + M) k)."""
+        from structpred.oracles._semimarkov_kernels import best_segmentations, read_segmentations
+
+        length, n_labels, longest = _checked(shape)
+        check_fits(48 * (length + 1) * n_labels * k, f"the {k} best segmentations of {length:,} positions with {n_labels} labels")
+        best, into = np.empty((2, length + 1, n_labels, k))
+        lengths, ranks, before, into_ranks = np.zeros((4, length + 1, n_labels, k), np.int64)
+        heads = np.zeros(max(n_labels, longest), np.int64)
+        best_segmentations(scores, length, n_labels, longest, k, best, into, lengths, ranks, before, into_ranks, heads)
+        out, totals = np.empty((k, length), np.int64), np.empty(k)
+        n = read_segmentations(length, n_labels, k, best, lengths, ranks, before, into_ranks, heads, out, totals)
+        return [out[r] for r in range(n) if totals[r] > 0.5 * FORBIDDEN]
+
+    def enumerate(self, shape: Shape) -> Iterator[Labels]:
+        """Every labelled segmentation."""
+        length, n_labels, longest = _checked(shape)
+        return (from_segments(segments) for segments in _segmentations(0, length, n_labels, longest))
+
+    @staticmethod
+    def example_shapes() -> list[Shape]:
+        """Up to 486 outputs; one position, one label, a longest segment of one position, and one longer than the whole."""
+        return [(1, 1, 1), (1, 3, 2), (4, 1, 3), (4, 3, 1), (4, 2, 2), (5, 2, 3), (4, 3, 5), (6, 2, 6)]
+
+
+def as_segments(labels: Labels) -> npt.NDArray[np.int64]:
+    """(start, length, label) rows of a segmentation. Raises ValueError where `labels` are none.
+
+    >>> as_segments(np.array([3, 2, 1, 1])).tolist()
+    [[0, 2, 1], [2, 1, 0], [3, 1, 0]]
+    """
+    if not len(labels) or labels[0] % 2 == 0:
+        raise ValueError("a segmentation starts with a segment's start: an odd number, 2 * label + 1")
+    starts = np.flatnonzero(labels % 2)
+    sizes = np.diff(np.append(starts, len(labels)))
+    names = labels[starts] // 2
+    if not np.array_equal(np.repeat(names, sizes), labels // 2):
+        raise ValueError("a segment goes on with its own label: 2 * label + 1, then 2 * label")
+    return np.stack((starts, sizes, names), axis=1)
+
+
+def from_segments(segments: npt.ArrayLike) -> Labels:
+    """The labels of (start, length, label) rows, which follow each other without gaps. Raises ValueError otherwise.
+
+    >>> from_segments([(0, 2, 1), (2, 1, 0)]).tolist()
+    [3, 2, 1]
+    """
+    rows = np.asarray(segments, dtype=np.int64).reshape(-1, 3)
+    starts, sizes, names = rows.T
+    if not len(rows) or starts[0] != 0 or (sizes < 1).any() or (starts[1:] != np.cumsum(sizes)[:-1]).any():
+        raise ValueError("segments must be (start, length, label) rows that begin at 0 and follow each other without gaps")
+    labels = np.repeat(2 * names, sizes)
+    labels[starts] += 1
+    return labels
+
+
+def _segmentations(start: int, length: int, n_labels: int, longest: int) -> Iterator[list[tuple[int, int, int]]]:
+    if start == length:
+        yield []
+        return
+    for size in range(1, min(longest, length - start) + 1):
+        for rest in _segmentations(start + size, length, n_labels, longest):
+            for label in range(n_labels):
+                yield [(start, size, label), *rest]
+
+
+def _checked(shape: Shape, sample: int | None = None) -> tuple[int, int, int]:
+    length, n_labels, longest = shape
+    if min(shape) < 1:
+        where = "" if sample is None else f"sample {sample}: "
+        raise DataError(f"{where}segments need at least one position, one label and a length of one, got the shape {shape}")
+    return length, n_labels, longest
