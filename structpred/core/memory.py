@@ -4,7 +4,6 @@ import os
 
 from structpred.errors import DataError
 
-
 #: what is below this always fits
 SMALL = 64 << 20
 

@@ -233,5 +233,5 @@ def test_an_infeasible_output_found_while_training_names_the_sample_and_the_orac
     """What an oracle's argmax returns and its own parts() refuses is an OracleError with the sample's index."""
     x = np.array([[1.0], [0.0], [1.0], [0.0]])
     task = Task(PartFeatures([x]), RowwiseMatching(), [[1, 0]], [(2,)], Hamming())
-    with pytest.raises(OracleError, match="sample 0: RowwiseMatching.argmax returned an output that its own parts"):
+    with pytest.raises(OracleError, match=r"sample 0: RowwiseMatching\.argmax returned an output that its own parts"):
         task.step(np.array([5.0]), 0, 0.0)
