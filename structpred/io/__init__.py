@@ -3,6 +3,7 @@
 from structpred.io.columns import ColumnCorpus, format_columns, read_columns
 from structpred.io.crfsuite import AttributeCorpus, format_crfsuite, read_crfsuite
 from structpred.io.featurizer import TemplateFeaturizer
+from structpred.io.hashed_templates import HashedTemplateFeaturizer
 from structpred.io.ocr import OcrWords, read_ocr
 from structpred.io.templates import Atom, Template, built_in_templates, load_templates, read_template
 from structpred.io.text import open_output, read_text, source_name
@@ -11,6 +12,7 @@ __all__ = [
     "Atom",
     "AttributeCorpus",
     "ColumnCorpus",
+    "HashedTemplateFeaturizer",
     "OcrWords",
     "Template",
     "TemplateFeaturizer",

@@ -36,7 +36,7 @@ class _Block:
     keys: Ints = field(default_factory=lambda: np.empty(0, np.int64))
 
 
-class _Reading:
+class CorpusReading:
     """A corpus seen through fitted vocabularies: the code of any atom at every token, -1 where it has none."""
 
     def __init__(self, corpus: ColumnCorpus, indexes: dict[tuple[int, str], dict[str, int]], padding: int) -> None:
@@ -101,8 +101,7 @@ class TemplateFeaturizer:
             raise ParameterError("expected at least one template, got none")
         if min_count < 1:
             raise ParameterError(f"min_count must be at least 1, got {min_count}")
-        offsets = [abs(atom.offset) for template in self.templates if template.pad for atom in template.atoms]
-        self._padding = max(offsets, default=0)
+        self._padding = largest_padding(self.templates)
         # per (column, transform): derived string -> code; a dict keeps the order, so it is the list of strings too
         self._indexes: dict[tuple[int, str], dict[str, int]] = {}
         self._blocks: list[_Block] = []
@@ -118,19 +117,19 @@ class TemplateFeaturizer:
 
         Raises DataError where the corpus lacks a column that a template asks for.
         """
-        self._fit(self._checked(corpus))
+        self._fit(checked_corpus(corpus, self.templates))
         return self
 
     def transform(self, corpus: ColumnCorpus | Iterable[Any]) -> PackedSequences:
         """The corpus as packed features, each with the value 1; what was not seen at fit is left out."""
         if not self._blocks:
             raise ParameterError("this featurizer has not been fitted yet; call fit first")
-        checked = self._checked(corpus)
-        return self._packed(checked, _Reading(checked, self._indexes, self._padding))
+        checked = checked_corpus(corpus, self.templates)
+        return self._packed(checked, CorpusReading(checked, self._indexes, self._padding))
 
     def fit_transform(self, corpus: ColumnCorpus | Iterable[Any]) -> PackedSequences:
         """`fit`, then `transform`, in less time than the two."""
-        checked = self._checked(corpus)
+        checked = checked_corpus(corpus, self.templates)
         return self._packed(checked, self._fit(checked))
 
     def feature_names(self) -> list[str]:
@@ -157,7 +156,7 @@ class TemplateFeaturizer:
         """A fitted featurizer from what `to_bundle` gave. Raises FileFormatError where the parts do not fit."""
         try:
             self = cls([Template.from_dict(entry) for entry in header["templates"]], int(header["min_count"]))
-            self._indexes = {key: _index(texts[f"column.{key[0]}.{key[1]}"]) for key in self._columns()}
+            self._indexes = {key: _index(texts[f"column.{key[0]}.{key[1]}"]) for key in _columns(self.templates)}
             self._blocks = self._empty_blocks()
             for k, block in enumerate(self._blocks):
                 block.keys = _sorted_keys(arrays[f"keys.{k}"])
@@ -169,30 +168,10 @@ class TemplateFeaturizer:
             raise FileFormatError(f"the feature templates of this file cannot be used: {error}") from None
         return self
 
-    def _checked(self, corpus: ColumnCorpus | Iterable[Any]) -> ColumnCorpus:
-        made = corpus if isinstance(corpus, ColumnCorpus) else ColumnCorpus.from_rows(corpus)
-        for template in self.templates:
-            column = max((atom.column for atom in template.atoms), default=0)
-            if column >= made.n_columns:
-                raise DataError(
-                    f"{made.name}: template {template.name!r} asks for column {column}, counted from 0, "
-                    f"but there are only {made.n_columns} columns"
-                )
-        return made
-
-    def _columns(self) -> list[tuple[int, str]]:
-        """The (derived) columns that the templates need, each once."""
-        atoms = [atom for template in self.templates for atom in template.atoms]
-        return list(dict.fromkeys((atom.column, atom.transform) for atom in atoms))
-
-    def _fit(self, corpus: ColumnCorpus) -> _Reading:
+    def _fit(self, corpus: ColumnCorpus) -> CorpusReading:
         self._names = None
-        self._indexes = {}
-        for column, name in self._columns():
-            words, derive = corpus.vocabularies[column], transform(name)
-            derived = dict.fromkeys(derive(words[k]) for k in _used(corpus, column))
-            self._indexes[column, name] = _index(entry for entry in derived if entry is not None)
-        reading = _Reading(corpus, self._indexes, self._padding)
+        self._indexes = derived_indexes(corpus, self.templates)
+        reading = CorpusReading(corpus, self._indexes, self._padding)
         self._blocks = self._empty_blocks()
         for block in self._blocks:
             keys = np.concatenate(self._block_keys(block, reading, learn=True))
@@ -234,7 +213,7 @@ class TemplateFeaturizer:
         if block.keys.max(initial=-1) >= size or size > _KEY_LIMIT:
             raise ValueError("feature keys and vocabularies do not belong together")
 
-    def _block_keys(self, block: _Block, reading: _Reading, *, learn: bool) -> list[Ints]:
+    def _block_keys(self, block: _Block, reading: CorpusReading, *, learn: bool) -> list[Ints]:
         """For each template of the block the key at every token, -1 where the feature does not exist."""
         templates = [self.templates[k] for k in block.templates]
         keys = [np.zeros(len(reading.position), np.int64) for _ in templates]
@@ -258,7 +237,7 @@ class TemplateFeaturizer:
             keys[i][missing[i] if applies is None else missing[i] | ~applies] = -1
         return keys
 
-    def _packed(self, corpus: ColumnCorpus, reading: _Reading) -> PackedSequences:
+    def _packed(self, corpus: ColumnCorpus, reading: CorpusReading) -> PackedSequences:
         ids = np.empty((corpus.n_tokens, len(self.templates)), np.int32)
         first = 0
         for block in self._blocks:
@@ -292,6 +271,39 @@ class TemplateFeaturizer:
         if not values:
             return [template.render(())] * len(block.keys)
         return [template.render(parts) for parts in zip(*reversed(values), strict=True)]
+
+
+def checked_corpus(corpus: ColumnCorpus | Iterable[Any], templates: Sequence[Template]) -> ColumnCorpus:
+    """Rows as a corpus; raises DataError where it lacks a column that a template asks for."""
+    made = corpus if isinstance(corpus, ColumnCorpus) else ColumnCorpus.from_rows(corpus)
+    for template in templates:
+        column = max((atom.column for atom in template.atoms), default=0)
+        if column >= made.n_columns:
+            raise DataError(
+                f"{made.name}: template {template.name!r} asks for column {column}, counted from 0, "
+                f"but there are only {made.n_columns} columns"
+            )
+    return made
+
+
+def derived_indexes(corpus: ColumnCorpus, templates: Sequence[Template]) -> dict[tuple[int, str], dict[str, int]]:
+    """For each (column, transform) of the templates the derived strings that occur, numbered in order of appearance."""
+    indexes = {}
+    for column, name in _columns(templates):
+        words, derive = corpus.vocabularies[column], transform(name)
+        derived = dict.fromkeys(derive(words[k]) for k in _used(corpus, column))
+        indexes[column, name] = _index(entry for entry in derived if entry is not None)
+    return indexes
+
+
+def largest_padding(templates: Sequence[Template]) -> int:
+    """The largest offset of a template that pads."""
+    return max((abs(atom.offset) for template in templates if template.pad for atom in template.atoms), default=0)
+
+
+def _columns(templates: Sequence[Template]) -> list[tuple[int, str]]:
+    """The (derived) columns that the templates need, each once."""
+    return list(dict.fromkeys((atom.column, atom.transform) for template in templates for atom in template.atoms))
 
 
 def _index(entries: Iterable[str]) -> dict[str, int]:

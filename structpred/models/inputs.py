@@ -15,6 +15,7 @@ from structpred.errors import DataError, FileFormatError, ParameterError
 from structpred.io.columns import ColumnCorpus
 from structpred.io.crfsuite import AttributeCorpus
 from structpred.io.featurizer import TemplateFeaturizer
+from structpred.io.hashed_templates import HashedTemplateFeaturizer
 from structpred.io.ocr import OcrWords
 from structpred.io.templates import Template, load_templates
 
@@ -116,7 +117,7 @@ class RowInput:
 
     kind = "rows"
 
-    def __init__(self, featurizer: TemplateFeaturizer) -> None:
+    def __init__(self, featurizer: TemplateFeaturizer | HashedTemplateFeaturizer) -> None:
         self.featurizer = featurizer
 
     @property
@@ -137,13 +138,15 @@ class RowInput:
         return self.featurizer.feature_names()
 
     def to_bundle(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]], dict[str, list[str]]]:
-        """Templates, vocabularies and keys."""
-        return self.featurizer.to_bundle()
+        """Templates, vocabularies and keys, or the number of bits."""
+        header, arrays, texts = self.featurizer.to_bundle()
+        return {**header, **({"hashed": True} if isinstance(self.featurizer, HashedTemplateFeaturizer) else {})}, arrays, texts
 
     @classmethod
     def from_bundle(cls, header: dict[str, Any], arrays: Any, texts: Any) -> "RowInput":
         """The inverse of to_bundle."""
-        return cls(TemplateFeaturizer.from_bundle(header, arrays, texts))
+        maker = HashedTemplateFeaturizer if header.get("hashed") else TemplateFeaturizer
+        return cls(maker.from_bundle(header, arrays, texts))
 
 
 Input = NumericInput | TokenInput | RowInput
@@ -163,9 +166,12 @@ def choose_input(
     if template is not None:
         if not isinstance(template, str | Path | Sequence):
             raise ParameterError(f"template: expected a name, a file or a list of Template objects, got {template!r}")
-        if n_bits is not None:
-            raise ParameterError("n_bits hashes feature strings; features of templates are numbered: leave one of the two out")
-        return RowInput(TemplateFeaturizer(load_templates(template), min_count)), sequences
+        templates = load_templates(template)
+        if n_bits is None:
+            return RowInput(TemplateFeaturizer(templates, min_count)), sequences
+        if min_count != 1:
+            raise ParameterError("min_count has no effect with n_bits: hashing keeps no counts; leave one of the two out")
+        return RowInput(HashedTemplateFeaturizer(templates, n_bits)), sequences
     if isinstance(sequences, ColumnCorpus):
         raise ParameterError("a column file needs feature templates: give template='chunking', 'ner', 'pos' or a file")
     if isinstance(sequences, PackedSequences | OcrWords):

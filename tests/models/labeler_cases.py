@@ -81,6 +81,7 @@ def all_cases(folder: Path) -> list[Case]:
         Case("strings", [[[f"w={w}", f"end={w[-1]}"] for w in words] for words in SENTENCES], numbers, {}),
         Case("hashed", [[[f"w={w}", f"end={w[-1]}"] for w in words] for words in SENTENCES], Y, {"n_bits": 10}),
         Case("rows", rows, Y, {"template": "chunking"}),
+        Case("hashed rows", rows, Y, {"template": "chunking", "n_bits": 10}),
         Case("columns", ColumnCorpus.from_rows(rows), Y, {"template": "chunking", "min_count": 2}),
         Case("attributes", attributes(folder), Y, {}),
         Case("ocr", ocr, ocr.letters, {}),
@@ -89,8 +90,8 @@ def all_cases(folder: Path) -> list[Case]:
 
 
 CASE_NAMES = [
-    "arrays", "integer arrays", "csr arrays", "csr matrices", "dicts", "strings", "hashed", "rows", "columns", "attributes",
-    "ocr", "packed",
+    "arrays", "integer arrays", "csr arrays", "csr matrices", "dicts", "strings", "hashed", "rows", "hashed rows", "columns",
+    "attributes", "ocr", "packed",
 ]  # fmt: skip
 
 

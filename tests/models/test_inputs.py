@@ -154,10 +154,11 @@ def test_settings_without_effect_are_refused(settings: dict[str, Any]) -> None:
             ChainLabeler(**settings).fit(X, Y)
 
 
-def test_template_and_hashing_exclude_each_other() -> None:
-    """Templates number their features themselves, so n_bits beside them is an error."""
-    with pytest.raises(ParameterError, match="n_bits"):
-        ChainLabeler(template="chunking", n_bits=8).fit([[("a", "b")]], [["x"]])
+def test_templates_can_be_hashed() -> None:
+    """With n_bits beside it a template hashes its features; min_count, which needs counts, is then an error."""
+    assert ChainLabeler(template="chunking", n_bits=8).fit([[("a", "b"), ("c", "b")]], [["x", "y"]]).n_features_in_ == 256
+    with pytest.raises(ParameterError, match="min_count has no effect with n_bits"):
+        ChainLabeler(template="chunking", n_bits=8, min_count=2).fit([[("a", "b")]], [["x"]])
 
 
 def test_other_forms_at_prediction_are_refused(case: Case) -> None:
