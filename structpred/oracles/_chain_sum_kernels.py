@@ -4,7 +4,8 @@
 Two forms. The scaled one works with probabilities that are normalised at every position, and cuts what is below e^-460
 to zero (denormal numbers are slow). What is cut could only matter again through the two transitions beside it, whose scores
 differ by at most their range R each; so it is exact to rounding while R <= 150. For wider ranges the other form keeps
-logarithms throughout.
+logarithms throughout. Forbidden transitions can leave no way but through what was cut: where both occur in a sequence, the
+scaled form gives up and the other one takes over.
 Scores at or below FORBIDDEN count as minus infinity, in both.
 """
 
@@ -22,22 +23,25 @@ NOTHING = 1e-40
 
 @njit(cache=True, nogil=True)
 def exponentiate(trans, n_labels, exp_trans):
-    """exp_trans = exp(trans - top), zero where forbidden; returns (top, whether the range is wide)."""
+    """exp_trans = exp(trans - top), zero where forbidden; returns (top, whether the range is wide, whether any is forbidden)."""
     top = -np.inf
     low = np.inf
+    holes = False
     for p in range(n_labels):
         for label in range(n_labels):
             x = trans[p, label]
             if x > FORBIDDEN:
                 top = max(top, x)
                 low = min(low, x)
+            else:
+                holes = True
     if top == -np.inf:
         top = 0.0
     for p in range(n_labels):
         for label in range(n_labels):
             x = trans[p, label]
             exp_trans[p, label] = np.exp(x - top) if x > FORBIDDEN else 0.0
-    return top, top - low > WIDE
+    return top, top - low > WIDE, holes
 
 
 @njit(cache=True, nogil=True)
@@ -55,11 +59,23 @@ def log_sum(row, n):
 
 
 @njit(cache=True, nogil=True)
-def scaled_pass(emissions, length, n_labels, exp_trans, top, alpha, local, norm, mu, counts, work):
+def cuts(before, local, n_labels):
+    """Whether before * local, normalised, would have entries that are cut though they are not zero."""
+    total = 0.0
+    for label in range(n_labels):
+        total += before[label] * local[label]
+    for label in range(n_labels):
+        if before[label] > 0.0 and local[label] > 0.0 and not before[label] * local[label] > TINY * total:
+            return True
+    return False
+
+
+@njit(cache=True, nogil=True)
+def scaled_pass(emissions, length, n_labels, exp_trans, top, holes, alpha, local, norm, mu, counts, work):
     """Forward-backward with normalised probabilities; mu and counts are added to nothing: they are overwritten.
 
     emissions: (>= length, width). mu: position-label marginals (same shape). counts: expected transitions (n_labels, width).
-    Returns log Z.
+    Returns log Z; NaN where the logarithmic form is needed because something was cut that forbidden transitions may need.
     """
     width = emissions.shape[1]
     log_z = 0.0
@@ -72,6 +88,8 @@ def scaled_pass(emissions, length, n_labels, exp_trans, top, alpha, local, norm,
         for label in range(n_labels):
             x = emissions[t, label] - shift
             local[t, label] = np.exp(x) if x > TINY_LOG else 0.0
+            if holes and x <= TINY_LOG and emissions[t, label] > FORBIDDEN:
+                return np.nan
         a = alpha[t]
         if t == 0:
             for label in range(width):
@@ -83,6 +101,8 @@ def scaled_pass(emissions, length, n_labels, exp_trans, top, alpha, local, norm,
                 row = exp_trans[p]
                 for label in range(width):
                     a[label] += x * row[label]
+            if holes and cuts(a, local[t], n_labels):
+                return np.nan
             for label in range(width):
                 a[label] *= local[t, label]
             log_z += top
@@ -114,6 +134,8 @@ def scaled_pass(emissions, length, n_labels, exp_trans, top, alpha, local, norm,
                 total += row[label] * q[label]
                 target[label] += x * q[label]
             beta[p] = total
+            if holes and total > 1.0 / TINY:  # of labels that cannot be reached: nothing bounds it
+                return np.nan
             x *= total
             mu[t - 1, p] = x if x > NOTHING else 0.0
     for p in range(n_labels):
@@ -153,9 +175,16 @@ def log_pass(emissions, length, n_labels, trans, alpha, mu, counts, work):
             for label in range(n_labels):
                 x = trans[p, label]
                 row[label] = x + after[label] if x > FORBIDDEN else -np.inf
-                counts[p, label] += np.exp(alpha[t - 1, p] + row[label] - log_z)
             beta[p] = log_sum(row, n_labels)
-            mu[t - 1, p] = np.exp(alpha[t - 1, p] + beta[p] - log_z)
+        for p in range(n_labels):
+            row[p] = alpha[t - 1, p] + beta[p]
+        here = log_sum(row, n_labels)  # log Z again, with the rounding of this position: so its probabilities add up to one
+        for p in range(n_labels):
+            mu[t - 1, p] = np.exp(row[p] - here)
+            for label in range(n_labels):
+                x = trans[p, label]
+                if x > FORBIDDEN:
+                    counts[p, label] += np.exp(alpha[t - 1, p] + x + after[label] - here)
     return log_z
 
 
@@ -169,11 +198,12 @@ def marginals_flat(scores, length, n_labels, trans, exp_trans, emissions, alpha,
     for t in range(length):
         for label in range(n_labels):
             emissions[t, label] = scores[t * n_labels + label]
-    top, wide = exponentiate(trans, n_labels, exp_trans)
-    if wide:
+    top, wide, holes = exponentiate(trans, n_labels, exp_trans)
+    log_z = np.nan
+    if not wide:
+        log_z = scaled_pass(emissions, length, n_labels, exp_trans, top, holes, alpha, local, norm, marg, counts, work)
+    if np.isnan(log_z):
         log_z = log_pass(emissions, length, n_labels, trans, alpha, marg, counts, work)
-    else:
-        log_z = scaled_pass(emissions, length, n_labels, exp_trans, top, alpha, local, norm, marg, counts, work)
     if log_z == -np.inf:
         return log_z
     for t in range(length):
@@ -201,7 +231,7 @@ def log_loss_sweep(
     for p in range(n_labels):
         for label in range(n_labels):
             trans[p, label] = np.float64(table[start_row + 2 + p, label]) + edges[p, label]
-    top, wide = exponentiate(trans, n_labels, exp_trans)
+    top, wide, holes = exponentiate(trans, n_labels, exp_trans)
     edge_errors[:] = 0.0
     base = offsets[start]
     for i in range(start, stop):
@@ -225,10 +255,11 @@ def log_loss_sweep(
             if t > 0:
                 truth += trans[gold[first + t - 1], gold[first + t]]
         marg = errors[first - base : first - base + length]
-        if wide:
+        log_z = np.nan
+        if not wide:
+            log_z = scaled_pass(emissions, length, n_labels, exp_trans, top, holes, alpha, local, norm, marg, counts, work)
+        if np.isnan(log_z):
             log_z = log_pass(emissions, length, n_labels, trans, alpha, marg, counts, work)
-        else:
-            log_z = scaled_pass(emissions, length, n_labels, exp_trans, top, alpha, local, norm, marg, counts, work)
         out[i - start] = log_z - truth
         share = shares[i]
         for t in range(length):
