@@ -17,7 +17,7 @@ from structpred.models.base import StructuredEstimator, about_dev, checked_sampl
 from structpred.models.files import load_estimator, save_structured
 from structpred.models.settings import resolve_loss
 from structpred.trainers.loop import Callback
-from structpred.trainers.problem import Trainer
+from structpred.trainers.problem import Surrogate, Trainer
 
 
 class StructuredPredictor(StructuredEstimator):
@@ -26,7 +26,8 @@ class StructuredPredictor(StructuredEstimator):
     Parameters
     ----------
     oracle: an Oracle; check yours once with check_oracle. loss: "hamming" or a part loss of your own.
-    trainer, C, max_iter, tol, check_every, patience, callbacks, checkpoint, resume, random_state: as for ChainLabeler.
+    trainer, C, max_iter, tol, check_every, patience, surrogate, callbacks, checkpoint, resume, random_state: as for
+    ChainLabeler; with the log loss the oracle needs `marginals`.
 
     X[i] is an array or sparse matrix (n_parts, d), one feature row a part. y[i] are the labels as the oracle returns
     them. shapes[i] is the shape of instance i, a tuple of ints.
@@ -49,6 +50,7 @@ class StructuredPredictor(StructuredEstimator):
         tol: float = 0.001,
         check_every: int = 10,
         patience: int | None = None,
+        surrogate: str | Surrogate | None = None,
         callbacks: Callback | Sequence[Callback] | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
         resume: bool = False,
@@ -62,6 +64,7 @@ class StructuredPredictor(StructuredEstimator):
         self.tol = tol
         self.check_every = check_every
         self.patience = patience
+        self.surrogate = surrogate
         self.callbacks = callbacks
         self.checkpoint = checkpoint
         self.resume = resume
