@@ -18,8 +18,10 @@ from structpred.io.templates import Template
 from structpred.models.base import StructuredEstimator, about_dev, as_floats, checked_sample_weight, dev_parts
 from structpred.models.constraints import ChainConstraints, check_gold, fixed_scores, resolve_constraints
 from structpred.models.decoding import chain_kbest, chain_marginals, chain_score_gaps, checked_k, decode_chains
+from structpred.models.explain import Explanation, explain
 from structpred.models.files import load_estimator, save_chain
 from structpred.models.inputs import Input, choose_input
+from structpred.models.inspection import Inspection, inspect_weights
 from structpred.models.settings import resolve_loss
 from structpred.models.targets import LabelEncoder, as_label_lists
 from structpred.objectives.log_loss import LogLoss
@@ -227,6 +229,19 @@ class ChainLabeler(StructuredEstimator):
             return metric(lists, encoder.decode(codes, data.offsets))
 
         return score
+
+    def explain(self, x: Any, labels: Sequence[Any] | None = None, *, against: Any = None) -> Explanation:
+        """Why one sequence gets its labels: what each feature, transition, start and stop adds to the score.
+
+        x: one sequence in the form of fit's X, or a corpus of one. labels: what to explain; None: what is predicted.
+        against: another label sequence, or "runner-up" (the best other one): only what differs, as differences.
+        """
+        self._check_fitted()
+        return explain(self, x, labels, against)
+
+    def top_features(self, n: int = 20, *, label: Any = None) -> Inspection:
+        """The n strongest positive and negative weights of each label (or of one), with the transitions."""
+        return inspect_weights(self, n, label)
 
     @property
     def transitions_(self) -> npt.NDArray[np.float64]:

@@ -1,0 +1,157 @@
+"""What a chain model has learnt: its strongest weights by label, transitions, and how its weights are spread."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from structpred.errors import ParameterError
+
+if TYPE_CHECKING:
+    from structpred.models.chain import ChainLabeler
+
+Floats = npt.NDArray[np.float64]
+_KIND = re.compile(r"[^=:]*")
+_MOST_KINDS = 100
+
+
+@dataclass(frozen=True)
+class LabelWeights:
+    """The weights of one label. positive, negative: (feature, weight), the strongest first, zeros left out.
+
+    start, stop: the weights for standing first and last. n_nonzero: emission weights that are not zero.
+    """
+
+    label: Any
+    positive: list[tuple[str, float]]
+    negative: list[tuple[str, float]]
+    start: float
+    stop: float
+    n_nonzero: int
+
+
+@dataclass(frozen=True)
+class WeightGroup:
+    """A set of weights: how many, how many are not zero, and their Euclidean norm."""
+
+    name: str
+    n_weights: int
+    n_nonzero: int
+    norm: float
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """The weights of a chain model, made readable.
+
+    labels: one entry a label. transitions: (before, after, weight) with the strongest of each sign first. groups: the
+    emissions, start, stop and transitions. kinds: the emissions by kind of feature, that is by what stands in its name
+    before the first = or : (empty where the features have no names or too many kinds).
+    """
+
+    n_features: int
+    n_features_used: int
+    labels: list[LabelWeights]
+    positive_transitions: list[tuple[Any, Any, float]]
+    negative_transitions: list[tuple[Any, Any, float]]
+    groups: list[WeightGroup]
+    kinds: list[WeightGroup]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+        return asdict(self)
+
+
+def inspect_weights(model: "ChainLabeler", top: int = 20, label: Any = None) -> Inspection:
+    """The `top` strongest positive and negative weights of every label (or of one), and of the transitions.
+
+    Raises ParameterError for a label that the model does not have, or top < 1.
+    """
+    if isinstance(top, bool) or not isinstance(top, int | np.integer) or top < 1:
+        raise ParameterError(f"top: expected a whole number >= 1, got {top!r}")
+    model._check_fitted()
+    classes = model.classes_.tolist()
+    chosen = range(len(classes)) if label is None else [_code(classes, label)]
+    table = np.asarray(model._table()[:, : len(classes)])
+    n, names = model.n_features_in_, model.input_.feature_names()
+    emissions = table[:n]
+    edges = np.asarray(table[n + 2 :], dtype=np.float64)
+    if label is not None:  # transitions into and out of this label only
+        touched = np.zeros_like(edges, dtype=bool)
+        touched[chosen[0], :] = touched[:, chosen[0]] = True
+        edges = np.where(touched, edges, 0.0)
+    raised, lowered = _extremes(edges.ravel(), top)
+    pairs = [[(classes[k // len(classes)], classes[k % len(classes)], w) for k, w in side] for side in (raised, lowered)]
+    return Inspection(
+        n_features=n,
+        n_features_used=int(np.count_nonzero(emissions.any(axis=1))),
+        labels=[_of_label(classes[k], emissions[:, k], table[n : n + 2, k], names, top) for k in chosen],
+        positive_transitions=pairs[0],
+        negative_transitions=pairs[1],
+        groups=[
+            _group(name, part)
+            for name, part in (
+                ("emissions", emissions),
+                ("start", table[n]),
+                ("stop", table[n + 1]),
+                ("transitions", table[n + 2 :]),
+            )
+        ],
+        kinds=_kinds(emissions, names),
+    )
+
+
+def _code(classes: list[Any], label: Any) -> int:
+    """The place of a label; as text it may name a whole number, too, because a shell knows only text."""
+    for k, known in enumerate(classes):
+        if label == known or (isinstance(label, str) and label == str(known)):
+            return k
+    raise ParameterError(f"label: the model has no label {label!r}; it has {', '.join(map(str, classes[:30]))}")
+
+
+def _of_label(label: Any, column: npt.NDArray[Any], ends: npt.NDArray[Any], names: Sequence[str], top: int) -> LabelWeights:
+    raised, lowered = _extremes(column, top)
+    named = [[(names[k], w) for k, w in side] for side in (raised, lowered)]
+    return LabelWeights(label, named[0], named[1], float(ends[0]), float(ends[1]), int(np.count_nonzero(column)))
+
+
+def _extremes(values: npt.NDArray[Any], top: int) -> tuple[list[tuple[int, float]], list[tuple[int, float]]]:
+    """Places and values of the largest positive and the smallest negative entries; ties in order of place."""
+    sides: list[list[tuple[int, float]]] = []
+    for sign in (1.0, -1.0):
+        signed = values * sign
+        size = min(top, int(np.count_nonzero(signed > 0)))
+        if not size:
+            sides.append([])
+            continue
+        limit = np.partition(signed, -size)[-size]
+        places = np.flatnonzero(signed >= limit)
+        best = places[np.argsort(-signed[places], kind="stable")][:size]
+        sides.append([(int(k), float(values[k])) for k in best])
+    return sides[0], sides[1]
+
+
+def _group(name: str, weights: npt.NDArray[Any]) -> WeightGroup:
+    norm = float(np.linalg.norm(weights.astype(np.float64)))
+    return WeightGroup(name, weights.size, int(np.count_nonzero(weights)), norm)
+
+
+def _kinds(emissions: npt.NDArray[Any], names: Sequence[str]) -> list[WeightGroup]:
+    """Features by kind, the kind of the largest norm first."""
+    kind_of: dict[str, int] = {}
+    kinds = np.empty(len(names), np.int64)
+    for k, name in enumerate(names):
+        match = _KIND.match(name)
+        kinds[k] = kind_of.setdefault(match.group() if match else name, len(kind_of))
+        if len(kind_of) > _MOST_KINDS:
+            return []
+    if len(kind_of) < 2 or len(kind_of) == len(names):
+        return []
+    squares = np.bincount(kinds, np.einsum("ij,ij->i", emissions, emissions, dtype=np.float64), len(kind_of))
+    nonzero = np.bincount(kinds, np.count_nonzero(emissions, axis=1), len(kind_of))
+    sizes = np.bincount(kinds, minlength=len(kind_of)) * emissions.shape[1]
+    groups = [WeightGroup(name, int(sizes[k]), int(nonzero[k]), float(np.sqrt(squares[k]))) for name, k in kind_of.items()]
+    return sorted(groups, key=lambda group: -group.norm)
