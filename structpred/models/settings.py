@@ -1,6 +1,6 @@
 """Names that users give in place of objects: trainers and losses."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from structpred.core.task import PartLoss
@@ -12,18 +12,23 @@ from structpred.trainers.bcfw import BCFW
 from structpred.trainers.lbfgs import LBFGS
 from structpred.trainers.mira import MIRA
 from structpred.trainers.oeg import OnlineEG
+from structpred.trainers.owlqn import OWLQN
+from structpred.trainers.passive_aggressive import AROW, PassiveAggressive
 from structpred.trainers.perceptron import AveragedPerceptron
 from structpred.trainers.problem import Surrogate, Trainer
 from structpred.trainers.sgd import SGD
 
 #: name -> (trainer, the surrogate it is used with)
-TRAINERS: dict[str, tuple[Callable[[], Trainer], Callable[[], Surrogate]]] = {
+TRAINERS: dict[str, tuple[Callable[..., Trainer], Callable[[], Surrogate]]] = {
     "bcfw": (BCFW, MarginRescaling),
     "sgd": (SGD, MarginRescaling),
     "perceptron": (AveragedPerceptron, lambda: MarginRescaling(loss_weight=0.0)),
     "mira": (MIRA, MarginRescaling),
     "oeg": (OnlineEG, LogLoss),
     "lbfgs": (LBFGS, LogLoss),
+    "owlqn": (OWLQN, LogLoss),
+    "pa": (PassiveAggressive, lambda: MarginRescaling(loss_weight=0.0)),
+    "arow": (AROW, lambda: MarginRescaling(loss_weight=0.0)),
 }
 
 #: the surrogates that go by a name; None means the one that belongs to the trainer
@@ -54,7 +59,14 @@ def resolve_trainer(trainer: str | Trainer) -> tuple[Trainer, Surrogate]:
         raise ParameterError(f"trainer: expected a name or an instance such as BCFW(gap_sampling=True), got {trainer!r}")
     if isinstance(trainer, OnlineEG | LBFGS):
         return trainer, LogLoss()
-    return trainer, MarginRescaling(0.0 if isinstance(trainer, AveragedPerceptron) else 1.0)
+    mistakes_only = isinstance(trainer, AveragedPerceptron | PassiveAggressive | AROW)
+    return trainer, MarginRescaling(0.0 if mistakes_only else 1.0)
+
+
+def make_trainer(name: str, settings: Mapping[str, Any]) -> Trainer:
+    """The trainer of a name with settings of its own; TypeError for settings that it does not have."""
+    resolve_trainer(name)
+    return TRAINERS[name][0](**settings)
 
 
 def resolve_loss(loss: str | PartLoss) -> PartLoss:

@@ -199,11 +199,16 @@ class _Run:
         primal = self.history[-1]["primal"] if self.history else None
         if self.best_weights is not None and not np.array_equal(self.best_weights, weights):
             weights = self.best_weights
-            primal = None if primal is None else self.problem.primal(weights)
+            primal = None if primal is None else self._primal(weights)
         if reason == "interrupted":  # mid-pass: the last row is about other weights
-            primal = None if primal is None else self.problem.primal(weights)
+            primal = None if primal is None else self._primal(weights)
         certificate = Certificate(primal, dual, proven=self.problem.task.certified and primal is not None)
         return Result(weights, certificate, self.history, reason, self.passes)
+
+    def _primal(self, weights: Vector) -> float:
+        """The objective at other weights than the present ones; trainers that add terms of their own have a `primal`."""
+        own = getattr(self.trainer, "primal", None)
+        return float(own(self.problem, weights)) if callable(own) else self.problem.primal(weights)
 
     def _fingerprint(self) -> str:
         """Of all that decides the course of the run, except how long it is."""

@@ -1,0 +1,124 @@
+"""Limited-memory quasi-Newton with an l1 term, orthant by orthant (Andrew & Gao 2007), over all weights or some of them."""
+
+import hashlib
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from structpred.core.weights import Vector
+from structpred.errors import ParameterError
+from structpred.trainers.lbfgs import LBFGS, LBFGSState
+from structpred.trainers.problem import Problem, squared_norm
+
+Floats = npt.NDArray[np.float64]
+
+
+class OWLQN(LBFGS):
+    """Minimises the problem's objective plus lam * l1 * |w|_1: in an estimator's units, l1 |w|_1 beside 1/2 |w|^2.
+
+    free: the numbers of the weights that may move, sorted; all others stay zero (None: all may move). States hold the free
+    weights only, so a hundred thousand free weights among millions are cheap. With l1=0 this is L-BFGS on the free weights.
+
+    The certificate is about this objective over the free weights: by strong convexity the optimum is at least
+    objective - |v|^2 / (2 lam), where v is the shortest subgradient.
+    """
+
+    def __init__(
+        self, *, l1: float = 0.0, free: npt.NDArray[np.int64] | None = None, memory: int = 6, max_trials: int = 20
+    ) -> None:
+        super().__init__(memory=memory, max_trials=max_trials)
+        if isinstance(l1, bool) or not isinstance(l1, int | float | np.number) or not (np.isfinite(l1) and l1 >= 0):
+            raise ParameterError(f"l1 must be a number >= 0, got {l1!r}")
+        self.l1 = float(l1)
+        self.free = None if free is None else np.asarray(free, dtype=np.int64)
+        # a long array is abbreviated where settings are compared, so that checkpoints need this
+        self.free_digest = None if self.free is None else hashlib.sha256(self.free.tobytes()).hexdigest()
+
+    def init_state(self, problem: Problem) -> LBFGSState:
+        """Start at zero."""
+        if not hasattr(problem.surrogate, "gradient"):
+            raise ParameterError(f"OWL-QN needs a smooth surrogate (LogLoss); {type(problem.surrogate).__name__} has no gradient")
+        free = self.free
+        if free is not None and len(free) and not (free[0] >= 0 and free[-1] < problem.task.dim and (np.diff(free) > 0).all()):
+            raise ParameterError(f"free: expected sorted, distinct numbers of weights in [0, {problem.task.dim})")
+        size, m = problem.task.dim if free is None else len(free), self.memory
+        z = np.zeros(size)
+        value, gradient = self._objective(problem, z)
+        s, y = np.zeros((2, m, size), np.float32)
+        return LBFGSState(z, gradient, np.array([value]), s, y, np.zeros(m), np.array([0, 0, 1, 0]))
+
+    def update(self, problem: Problem, state: LBFGSState, item: int) -> tuple[LBFGSState, bool]:
+        """A direction within the orthant, a step along it by backtracking, a new pair."""
+        slopes = self._shortest(problem, state)
+        direction = self._direction(state._replace(gradient=slopes))
+        if self.l1:
+            direction[direction * slopes >= 0.0] = 0.0  # what would go uphill stays
+        if state.counts[3] or not float(direction @ slopes) < 0.0:
+            return state, False
+        step = 1.0 if state.counts[0] else min(1.0, 1.0 / max(float(np.abs(slopes).sum()), 1e-300))
+        low, high = 0.0, np.inf
+        for _ in range(self.max_trials):
+            z = self._step(state.w, direction, slopes, step)
+            value, gradient = self._objective(problem, z)
+            state.counts[2] += 1
+            if not value <= state.value[0] + 1e-4 * float(slopes @ (z - state.w)):
+                high = step
+            elif not self.l1 and float(gradient @ direction) < 0.9 * float(slopes @ direction):
+                low = step  # without a kink the weak Wolfe conditions hold, as in L-BFGS
+            else:
+                return self._accept(state, z, value, gradient), True
+            step = 2.0 * low if high == np.inf else 0.5 * (low + high)
+        if low == 0.0:
+            state.counts[3] = 1  # no decrease can be seen in float64: the optimum to rounding
+            return state, False
+        return self._accept(state, z, value, gradient), True
+
+    def _step(self, z: Floats, direction: Floats, slopes: Floats, step: float) -> Floats:
+        """z + step * direction; what would change its sign becomes zero."""
+        moved = z + step * direction
+        if self.l1:
+            orthant = np.where(z != 0.0, z, -slopes)
+            moved[moved * orthant <= 0.0] = 0.0
+        return moved
+
+    def _objective(self, problem: Problem, z: Floats) -> tuple[float, Floats]:
+        """The whole objective, and the gradient of its smooth part."""
+        surrogate: Any = problem.surrogate
+        values, gradient = surrogate.gradient(problem.task, self._full(problem, z), problem.p)
+        if self.free is not None:
+            gradient = gradient[self.free]
+        gradient += problem.lam * z
+        value = 0.5 * problem.lam * float(z @ z) + float(problem.p @ values)
+        return value + problem.lam * self.l1 * float(np.abs(z).sum()), gradient
+
+    def _full(self, problem: Problem, z: Floats) -> Floats:
+        if self.free is None:
+            return z
+        w = np.zeros(problem.task.dim)
+        w[self.free] = z
+        return w
+
+    def _shortest(self, problem: Problem, state: LBFGSState) -> Floats:
+        """The shortest subgradient; without l1 the gradient."""
+        g, z, kink = state.gradient, state.w, problem.lam * self.l1
+        if not kink:
+            return g
+        return np.where(z != 0.0, g + kink * np.sign(z), np.sign(g) * np.maximum(np.abs(g) - kink, 0.0))
+
+    def weights(self, problem: Problem, state: LBFGSState) -> Vector:
+        """The present point, in the type of the task's weights."""
+        return cast(Vector, self._full(problem, state.w).astype(problem.task.dtype))
+
+    def primal(self, problem: Problem, w: Vector) -> float:
+        """The objective with its l1 term at any weights."""
+        return problem.primal(w) + problem.lam * self.l1 * float(np.abs(w).sum(dtype=np.float64))
+
+    def objective(self, problem: Problem, state: LBFGSState) -> tuple[float, float]:
+        """Primal at the float64 point, and the bound of strong convexity."""
+        value = float(state.value[0])
+        return value, value - self.gap_estimate(problem, state)
+
+    def gap_estimate(self, problem: Problem, state: LBFGSState) -> float:
+        """The gap itself: it is free."""
+        return squared_norm(self._shortest(problem, state)) / (2.0 * problem.lam)
