@@ -2,6 +2,8 @@
 
 from structpred.evaluation.bootstrap import Comparison, Interval, bootstrap_interval, compare_systems
 from structpred.evaluation.chunks import ChunkCounts, chunk_counts
+from structpred.evaluation.model_selection import cross_val_predict
+from structpred.evaluation.scorers import make_sequence_scorer
 from structpred.evaluation.summary import Evaluation, evaluate_sequences
 from structpred.evaluation.tokens import confusion_matrix, sequence_accuracy, token_accuracy
 
@@ -14,7 +16,9 @@ __all__ = [
     "chunk_counts",
     "compare_systems",
     "confusion_matrix",
+    "cross_val_predict",
     "evaluate_sequences",
+    "make_sequence_scorer",
     "sequence_accuracy",
     "token_accuracy",
 ]
