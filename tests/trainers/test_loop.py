@@ -88,6 +88,7 @@ def test_held_out_data_stop_and_choose(trainer: str) -> None:
     assert result.weights.tobytes() == tried[1].tobytes()
     if trainer != "perceptron":
         assert result.certificate.primal == made.primal(tried[1])
+    if trainer not in ("perceptron", "mira"):  # which have no dual value
         assert result.certificate.gap >= -1e-9
 
 

@@ -6,12 +6,16 @@ from structpred.core.features import PartFeatures, SequenceFeatures
 from structpred.core.oracle import Oracle
 from structpred.core.sequences import PackedSequences
 from structpred.core.task import Task
+from structpred.objectives.log_loss import LogLoss
 from structpred.objectives.margin import MarginRescaling
 from structpred.objectives.part_losses import Hamming, LabelCosts
 from structpred.oracles.assignment import AssignmentOracle
 from structpred.oracles.chain import ChainOracle
 from structpred.oracles.multiclass import MulticlassOracle
 from structpred.trainers.bcfw import BCFW
+from structpred.trainers.lbfgs import LBFGS
+from structpred.trainers.mira import MIRA
+from structpred.trainers.oeg import OnlineEG
 from structpred.trainers.perceptron import AveragedPerceptron
 from structpred.trainers.problem import Problem
 from structpred.trainers.sgd import SGD
@@ -20,12 +24,16 @@ TRAINERS = {
     "perceptron": AveragedPerceptron,
     "sgd": SGD,
     "sgd-last": lambda: SGD(averaged=False),
+    "mira": MIRA,
     "bcfw": BCFW,
     "bcfw-last": lambda: BCFW(averaged=False),
     "bcfw-gaps": lambda: BCFW(gap_sampling=True),
     "bcfw-cached": lambda: BCFW(cached_passes=2, cache_size=3),
     "bcfw-all": lambda: BCFW(gap_sampling=True, cached_passes=1, cache_size=2),
 }
+
+#: trainers of the log loss
+SMOOTH = {"oeg": OnlineEG, "lbfgs": LBFGS, "sgd-log": SGD}
 
 
 class PlainChain(Oracle):
@@ -110,6 +118,35 @@ TASKS = {"chain": chain_task, "multiclass": multiclass_task, "assignment": assig
 def problem(task, lam=0.1, loss_weight=1.0):
     """The margin-rescaled problem of a task."""
     return Problem(task, MarginRescaling(loss_weight), lam)
+
+
+def log_problem(task, lam=0.1):
+    """The problem of a conditional random field."""
+    return Problem(task, LogLoss(), lam)
+
+
+def log_optimum(task, lam):
+    """The optimal value of lam/2 |w|^2 + sum p_i log-loss_i(w) and its w: all outputs listed, minimised by SciPy."""
+    from scipy.optimize import minimize
+    from scipy.special import logsumexp
+
+    p = task.sample_weight / task.sample_weight.sum()
+    tables = []
+    for i, shape in enumerate(task.shapes):
+        tables.append(np.array([-task.difference(i, y).dense(task.dim) for y in task.oracle.enumerate(shape)]))
+
+    def value_and_gradient(w):
+        value, gradient = lam / 2 * w @ w, lam * w
+        for share, rows in zip(p, tables, strict=True):
+            scores = rows @ w
+            log_z = logsumexp(scores)
+            value += share * log_z
+            gradient = gradient + share * (np.exp(scores - log_z) @ rows)
+        return value, gradient
+
+    options = {"maxiter": 5000, "maxfun": 20000, "ftol": 1e-16, "gtol": 1e-11, "maxcor": 30}
+    found = minimize(value_and_gradient, np.zeros(task.dim), jac=True, method="L-BFGS-B", options=options)
+    return float(found.fun), found.x
 
 
 def optimum(task, lam):
