@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from structpred.core.weights import Vector
 
@@ -54,3 +55,4 @@ class Result:
     history: Sequence[Record] = field(default_factory=list)
     stop_reason: str = "max_iter"
     passes: int = 0
+    progress: Any = None

@@ -16,6 +16,7 @@ from structpred.core.task import TaskLike, checked_weights
 from structpred.core.weights import Vector
 from structpred.errors import DataError, ParameterError, StructpredError
 from structpred.models.settings import resolve_surrogate, resolve_trainer
+from structpred.trainers.checkpoints import Progress
 from structpred.trainers.loop import Callback, RunSettings, train
 from structpred.trainers.problem import Problem, Surrogate, Trainer
 
@@ -36,15 +37,12 @@ class StructuredEstimator(BaseEstimator):  # type: ignore[misc]
     n_iter_: int
     stop_reason_: str
     converged_: bool
+    _progress: Progress | None
+    _online: Any
 
     def _train(self, task: TaskLike, dev: Callable[[Vector], float] | None) -> Result:
         """Run the trainer that the settings name. Changes nothing in the estimator: if it fails, an earlier fit stays whole."""
-        if (
-            isinstance(self.C, bool)
-            or not isinstance(self.C, int | float | np.number)
-            or not (np.isfinite(self.C) and self.C > 0)
-        ):
-            raise ParameterError(f"C must be a positive number, got {self.C!r}")
+        C = checked_C(self.C)
         trainer, surrogate = self._trainer_and_surrogate()
         if self.patience is not None and dev is None:
             raise ParameterError("patience needs held-out data: give dev=(X, y) to fit")
@@ -58,9 +56,23 @@ class StructuredEstimator(BaseEstimator):  # type: ignore[misc]
             callbacks=as_callbacks(self.callbacks),
             checkpoint=None if self.checkpoint is None else Path(self.checkpoint),
             resume=self.resume,
+            keep=bool(getattr(self, "warm_start", False)),
+            start=self._earlier_run(),
         )
-        lam = 1.0 / (float(self.C) * float(task.sample_weight.sum()))
+        lam = 1.0 / (C * float(task.sample_weight.sum()))
         return train(Problem(task, surrogate, lam), trainer, settings)
+
+    def _earlier_run(self) -> Progress | None:
+        """The run to go on from, with warm_start after an earlier fit; ParameterError where its state was not kept."""
+        if not getattr(self, "warm_start", False) or not hasattr(self, "coef_"):
+            return None
+        if (progress := getattr(self, "_progress", None)) is None:
+            raise ParameterError(
+                "warm_start: this model holds weights but not the state of the run that made them (it was loaded from a file, or "
+                "fitted without warm_start=True, or in pieces); fit a new one, or set warm_start=False to start anew"
+            )
+        kept: Progress = progress
+        return kept
 
     def _trainer_and_surrogate(self) -> tuple[Trainer, Surrogate]:
         """What the settings name; a surrogate of its own belongs to each trainer."""
@@ -71,6 +83,7 @@ class StructuredEstimator(BaseEstimator):  # type: ignore[misc]
     def _keep(self, result: Result) -> None:
         """Set the attributes that all fitted estimators have, also when training was interrupted."""
         self.coef_ = result.weights
+        self._progress, self._online = result.progress, None
         self.certificate_ = result.certificate
         self.history_ = list(result.history)
         self.n_iter_ = result.passes
@@ -96,6 +109,13 @@ class StructuredEstimator(BaseEstimator):  # type: ignore[misc]
         tags.target_tags.required = True
         tags.no_validation = True
         return tags
+
+
+def checked_C(C: Any) -> float:
+    """C as a float; ParameterError unless it is a positive number."""
+    if isinstance(C, bool) or not isinstance(C, int | float | np.number) or not (np.isfinite(C) and C > 0):
+        raise ParameterError(f"C must be a positive number, got {C!r}")
+    return float(C)
 
 
 def as_callbacks(callbacks: Callback | Sequence[Callback] | None) -> tuple[Callback, ...]:

@@ -1,22 +1,22 @@
 """Sequence labelling with a first-order chain: features, Viterbi decoding, a part loss and any trainer."""
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.features import SequenceFeatures
 from structpred.core.fixed_scores import FixedScores
 from structpred.core.sequences import PackedSequences
-from structpred.core.task import PartLoss, Task
+from structpred.core.task import PartLoss
 from structpred.core.threads import checked_jobs
 from structpred.core.weights import Vector
 from structpred.errors import DataError, ParameterError
 from structpred.io.templates import Template
-from structpred.models.base import StructuredEstimator, about_dev, as_floats, checked_sample_weight, dev_parts
-from structpred.models.constraints import ChainConstraints, check_gold, fixed_scores, resolve_constraints
+from structpred.models import online
+from structpred.models.base import StructuredEstimator, about_dev, checked_sample_weight, dev_parts
+from structpred.models.constraints import ChainConstraints, fixed_scores, resolve_constraints
 from structpred.models.decoding import chain_kbest, chain_marginals, chain_score_gaps, checked_k, decode_chains
 from structpred.models.explain import Explanation, explain
 from structpred.models.files import load_estimator, save_chain
@@ -24,8 +24,8 @@ from structpred.models.inputs import Input, choose_input
 from structpred.models.inspection import Inspection, inspect_weights
 from structpred.models.settings import resolve_loss
 from structpred.models.targets import LabelEncoder, as_label_lists
+from structpred.models.tasks import chain_task
 from structpred.objectives.log_loss import LogLoss
-from structpred.oracles.chain import ChainOracle
 from structpred.trainers.loop import Callback
 from structpred.trainers.problem import Surrogate, Trainer
 
@@ -50,7 +50,8 @@ class ChainLabeler(StructuredEstimator):
     constraints: hard rules on label sequences, at fit and predict: "iob2", "iobes", or a ChainConstraints.
     n_jobs: threads for prediction and for passes over all data; the result is the same for any number. None means 1.
     callbacks: called with each row of the history; True stops. checkpoint, resume: a file to go on from.
-    random_state: seeds the order of visits; None means 0.
+    random_state: seeds the order of visits; None means 0. warm_start: a second fit, on the same data with a larger max_iter
+    (which counts all passes), goes on from the trainer's state; with other data or settings it is an error.
 
     X is a list of sequences: 2-d arrays or sparse matrices, lists of feature dicts or of feature strings, or, with a
     template, lists of rows; or a packed or read corpus. y is a list of label sequences, all strings or all whole numbers.
@@ -84,6 +85,7 @@ class ChainLabeler(StructuredEstimator):
         checkpoint: str | os.PathLike[str] | None = None,
         resume: bool = False,
         random_state: Any = None,
+        warm_start: bool = False,
     ) -> None:
         self.trainer = trainer
         self.C = C
@@ -103,8 +105,10 @@ class ChainLabeler(StructuredEstimator):
         self.checkpoint = checkpoint
         self.resume = resume
         self.random_state = random_state
+        self.warm_start = warm_start
 
     input_: Input
+    _n_total: float
     classes_: npt.NDArray[Any]
     n_features_in_: int
     probabilistic_: bool
@@ -132,23 +136,62 @@ class ChainLabeler(StructuredEstimator):
         data = input_.fit_transform(sequences)
         lists = as_label_lists(y, data.lengths)
         encoder = LabelEncoder.fit(lists)
-        codes = encoder.encode(lists)
-        fixed = fixed_scores(encoder.classes.tolist(), data.offsets, resolve_constraints(self.constraints), allowed)
-        if fixed is not None:
-            check_gold(fixed, codes, data.offsets, encoder.classes.tolist())
-        features = SequenceFeatures(data, len(encoder.classes), fixed=fixed)
-        gold = np.split(codes, data.offsets[1:-1])
-        shapes = [(length, features.n_labels) for length in data.lengths.tolist()]
-        weights = None if token_weight is None else _checked_token_weights(token_weight, data.lengths)
-        importance = checked_sample_weight(sample_weight, len(data))
-        jobs = checked_jobs(self.n_jobs)
-        task = Task(features, ChainOracle(), gold, shapes, loss, token_weights=weights, sample_weight=importance, n_jobs=jobs)
+        rules, jobs = resolve_constraints(self.constraints), checked_jobs(self.n_jobs)
+        task = chain_task(
+            data, lists, encoder, loss, rules,
+            sample_weight=sample_weight, token_weight=token_weight, allowed=allowed, n_jobs=jobs,
+        )  # fmt: skip
         scorer = None if dev is None else self._dev_scorer(input_, encoder, *dev_parts(dev, "X, y"))
         result = self._train(task, scorer)
         self.input_, self._encoder, self.classes_, self.n_features_in_ = input_, encoder, encoder.classes, data.n_features
         self.probabilistic_ = isinstance(self._trainer_and_surrogate()[1], LogLoss)
+        self._n_total = float(task.sample_weight.sum())
         self._keep(result)
         self._stop_if_interrupted()
+        return self
+
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any,
+        classes: Sequence[Any] | None = None,
+        *,
+        sample_weight: npt.ArrayLike | None = None,
+        token_weight: Sequence[npt.ArrayLike] | None = None,
+        allowed: Sequence[Any] | None = None,
+        n_total: float | None = None,
+    ) -> "ChainLabeler":
+        """One pass of an online trainer (perceptron, mira, sgd) over a batch, in the order given; call it again with the next.
+
+        classes: all labels there will be; None: those of the first batch. A dictionary of features, too, is that of the first
+        batch: hash them (n_bits) where later batches bring new ones. n_total: the number of sequences to be expected in all,
+        which sgd needs: lam = 1 / (C n_total). Passes over shards are not a fit on all data, whose passes visit it in random
+        order; and there is no certificate. After fit with warm_start=True it goes on from there.
+
+        Raises DataError, naming the sample, before anything is trained; ParameterError where there is nothing to go on from.
+        """
+        online.partial_fit(self, X, y, classes, sample_weight, token_weight, allowed, n_total)
+        return self
+
+    def fit_stream(
+        self,
+        source: online.Source,
+        classes: Sequence[Any],
+        n_passes: int = 1,
+        batch_size: int = 1024,
+        *,
+        n_total: float | None = None,
+        dev: tuple[Any, Any] | None = None,
+    ) -> "ChainLabeler":
+        """Train an online trainer in memory bounded by a batch. source(): a new iterable of (sequence, labels) for each pass.
+
+        Sequences are visited in the order in which they come (so shuffle them in the source); the batch size has no part in the
+        result, unless the first batch makes the dictionary of features. classes, n_total: as in partial_fit. History, `dev`,
+        patience, callbacks, checkpoint, resume and Ctrl-C work as in fit; a resumed run passes over what was done.
+
+        Raises DataError with the running number of the sequence; a checkpoint, if there is one, holds what was learnt until then.
+        """
+        online.fit_stream(self, source, classes, n_passes, batch_size, n_total, dev)
         return self
 
     def predict(
@@ -271,17 +314,3 @@ def token_accuracy(gold: Sequence[Any], predicted: Sequence[Any]) -> float:
     """The share of tokens with the right label."""
     right = sum(int((np.asarray(p) == np.asarray(g)).sum()) for p, g in zip(predicted, gold, strict=True))
     return right / max(sum(len(g) for g in gold), 1)
-
-
-def _checked_token_weights(weights: Any, lengths: npt.NDArray[np.int64]) -> list[npt.NDArray[np.float64]]:
-    if not isinstance(weights, Iterable):
-        raise ParameterError(f"token_weight: expected one list a sequence, nested like y, got {type(weights).__name__}")
-    arrays = [as_floats(w, f"token_weight, sample {i}") for i, w in enumerate(weights)]
-    if len(arrays) != len(lengths):
-        raise ParameterError(f"token_weight: expected one list a sequence, {len(lengths)}, got {len(arrays)}")
-    for i, (w, length) in enumerate(zip(arrays, lengths.tolist(), strict=True)):
-        if w.shape != (length,) or not np.isfinite(w).all() or (w < 0).any():
-            raise ParameterError(
-                f"token_weight, sample {i}: expected {length} finite numbers >= 0, got {np.array2string(w, threshold=5)}"
-            )
-    return arrays

@@ -33,7 +33,8 @@ class RunSettings:
     the order of visits. dev: a score of weights on held-out data, larger is better, called after every pass; the best
     weights are returned. patience: stop after so many passes without a better score. callbacks: called with each
     row of the history; True stops. checkpoint: a file to write every `checkpoint_seconds`, at the end, and when
-    interrupted. resume: go on from that file; CheckpointError if it is not there.
+    interrupted. resume: go on from that file; CheckpointError if it is not there. keep: put the run's progress into the
+    result. start: such a progress to go on from, unless `resume` does; ParameterError if it is of other data or settings.
     """
 
     max_iter: int = 10
@@ -46,6 +47,8 @@ class RunSettings:
     checkpoint: Path | None = None
     checkpoint_seconds: float = 60.0
     resume: bool = False
+    keep: bool = False
+    start: Progress | None = None
 
     def __post_init__(self) -> None:
         for name, least in (("tol", 0), ("checkpoint_seconds", 0)):
@@ -68,10 +71,10 @@ def train(problem: Problem, trainer: Trainer, settings: RunSettings | None = Non
     problem.task.require(trainer.requires, f"trainer {type(trainer).__name__}")
     problem.task.require(problem.surrogate.requires, f"surrogate {type(problem.surrogate).__name__}")
     with Interrupts() as interrupts:
-        return _Run(problem, trainer, settings, interrupts).go()
+        return Run(problem, trainer, settings, interrupts).go()
 
 
-class _Run:
+class Run:
     """One run of the loop. All that must survive an interruption is in `snapshot`."""
 
     def __init__(self, problem: Problem, trainer: Trainer, settings: RunSettings, interrupts: Interrupts) -> None:
@@ -85,9 +88,11 @@ class _Run:
         self.best_weights: Vector | None = None
         self.history: list[Record] = []
         self.seconds = self.cpu_seconds = 0.0
-        self.fingerprint = self._fingerprint() if settings.checkpoint else ""
+        self.fingerprint = self._fingerprint() if settings.checkpoint or settings.keep or settings.start else ""
         if settings.resume and settings.checkpoint is not None:
             self._restore(load_checkpoint(settings.checkpoint, self.fingerprint))
+        elif settings.start is not None:
+            self._restore(self._checked_start(settings.start))
         self.clock, self.cpu_clock = time.perf_counter() - self.seconds, time.process_time() - self.cpu_seconds
         self.saved = time.perf_counter()
         self.line = ProgressLine(type(trainer).__name__, settings.max_iter)
@@ -123,9 +128,13 @@ class _Run:
         self.passes, self.position = self.passes + 1, 0
         return self._after_pass()
 
+    def _part(self) -> float:
+        """How much of the present pass is done."""
+        return self.position / max(len(self.order), 1)
+
     def _tick(self) -> None:
         now = time.perf_counter()
-        self.line.update(self.passes, self.position / max(len(self.order), 1), self.history)
+        self.line.update(self.passes, self._part(), self.history)
         if self.settings.checkpoint is not None and now - self.saved >= self.settings.checkpoint_seconds:
             save_checkpoint(self.settings.checkpoint, self._snapshot())
             self.saved = time.perf_counter()
@@ -203,7 +212,8 @@ class _Run:
         if reason == "interrupted":  # mid-pass: the last row is about other weights
             primal = None if primal is None else self._primal(weights)
         certificate = Certificate(primal, dual, proven=self.problem.task.certified and primal is not None)
-        return Result(weights, certificate, self.history, reason, self.passes)
+        progress = self._snapshot() if self.settings.keep else None
+        return Result(weights, certificate, self.history, reason, self.passes, progress)
 
     def _primal(self, weights: Vector) -> float:
         """The objective at other weights than the present ones; trainers that add terms of their own have a `primal`."""
@@ -224,6 +234,17 @@ class _Run:
         text = repr((sorted(settings.items()), sorted(surrogate.items(), key=str), __version__, self.problem.task.fingerprint()))
         return hashlib.sha256(text.encode()).hexdigest()
 
+    def _checked_start(self, start: Progress) -> Progress:
+        if start.fingerprint == self.fingerprint:
+            return start
+        name = type(self.trainer).__name__
+        online = getattr(self.trainer, "online", False)
+        advice = "partial_fit takes new data" if online else f"the state of {name} belongs to its data: start anew for others"
+        raise ParameterError(
+            "cannot go on from the earlier run: the data, or settings such as trainer, C, loss and random_state (a whole "
+            f"number or None), are not the same; {advice}"
+        )
+
     def _snapshot(self) -> Progress:
         self.seconds, self.cpu_seconds = time.perf_counter() - self.clock, time.process_time() - self.cpu_clock
         names = ("order", "passes", "position", "changed", "oracle_calls", "seconds", "cpu_seconds", "best_dev", "best_weights")
@@ -235,7 +256,7 @@ class _Run:
         self.rng.bit_generator.state = saved.rng
         for name, value in vars(saved).items():
             if name not in ("arrays", "rng"):
-                setattr(self, name, value)
+                setattr(self, name, list(value) if name == "history" else value)
 
 
 _NO_UPDATE = (

@@ -24,6 +24,7 @@ class MIRA:
     """
 
     requires: tuple[str | tuple[str, ...], ...] = ("argmax",)
+    online = True  # the state is about no particular data: it can go on with others
 
     def init_state(self, problem: Problem) -> MIRAState:
         """Zero weights."""

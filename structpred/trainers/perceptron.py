@@ -23,6 +23,7 @@ class AveragedPerceptron:
     """
 
     requires: tuple[str | tuple[str, ...], ...] = ("argmax",)
+    online = True  # the state is about no particular data: it can go on with others
 
     def init_state(self, problem: Problem) -> PerceptronState:
         """Zero weights."""

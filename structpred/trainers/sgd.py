@@ -27,6 +27,7 @@ class SGD:
     """Pegasos without the projection step. Use `averaged=False` for the last iterate."""
 
     requires: tuple[str | tuple[str, ...], ...] = ("argmax",)
+    online = True  # the state is about no particular data: it can go on with others
 
     def __init__(self, *, averaged: bool = True) -> None:
         self.averaged = averaged

@@ -1,0 +1,295 @@
+"""Training in pieces: `ChainLabeler.partial_fit`, and `fit_stream` for data that do not fit into memory."""
+
+import re
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from structpred.core.result import Certificate, Result
+from structpred.core.task import Task
+from structpred.errors import CheckpointError, DataError, ParameterError
+from structpred.models.base import as_callbacks, checked_C, dev_parts, seed_of
+from structpred.models.constraints import resolve_constraints
+from structpred.models.inputs import Input, choose_input
+from structpred.models.settings import resolve_loss
+from structpred.models.targets import LabelEncoder, as_label_lists
+from structpred.models.tasks import chain_task
+from structpred.objectives.log_loss import LogLoss
+from structpred.trainers.checkpoints import Progress
+from structpred.trainers.loop import RunSettings
+from structpred.trainers.problem import Trainer, rebuild
+from structpred.trainers.sgd import SGD
+from structpred.trainers.stream import StreamProblem, check_online, train_batch, train_stream
+
+if TYPE_CHECKING:
+    from structpred.models.chain import ChainLabeler
+
+#: a function that starts a new pass: an iterable of (sequence, its labels)
+Source = Callable[[], Iterable[tuple[Any, Any]]]
+_SAMPLE = re.compile(r"\bsample (\d+)")
+
+
+@dataclass(frozen=True)
+class OnlineState:
+    """What the next call of partial_fit goes on from. state: the trainer's, or the progress of a run of fit that holds it.
+
+    n_total: how many sequences the regulariser counts on. settings: what must not change in between.
+    """
+
+    trainer: Trainer
+    state: Any
+    input_: Input
+    encoder: LabelEncoder
+    n_total: float
+    settings: tuple[Any, ...]
+    calls: int = 0
+    sequences: int = 0
+
+
+def partial_fit(
+    labeler: "ChainLabeler",
+    X: Any,
+    y: Any,
+    classes: Sequence[Any] | None,
+    sample_weight: npt.ArrayLike | None,
+    token_weight: Sequence[npt.ArrayLike] | None,
+    allowed: Sequence[Any] | None,
+    n_total: float | None,
+) -> None:
+    """One pass over a batch, in order, from where the last one ended. See `ChainLabeler.partial_fit`."""
+    before = _state_before(labeler, n_total)
+    if before is None:
+        input_, sequences = choose_input(X, labeler.template, labeler.min_count, labeler.n_bits)
+        data = input_.fit_transform(sequences)
+        lists = as_label_lists(y, data.lengths)
+        encoder = LabelEncoder.fit(lists) if classes is None else _encoder_of(classes)
+    else:
+        input_, encoder = before.input_, before.encoder
+        if classes is not None and _encoder_of(classes).classes.tolist() != encoder.classes.tolist():
+            raise ParameterError(
+                "classes: the labels were fixed by the first call of partial_fit; leave classes out or repeat them"
+            )
+        data = input_.transform(X)
+        lists = as_label_lists(y, data.lengths)
+    with _about_labels():
+        task = chain_task(
+            data, lists, encoder, resolve_loss(labeler.loss), resolve_constraints(labeler.constraints),
+            sample_weight=sample_weight, token_weight=token_weight, allowed=allowed,
+        )  # fmt: skip
+    if before is None:
+        before = _start(labeler, task, input_, encoder, n_total)
+    problem = _problem(labeler, task, before.n_total)
+    if isinstance(before.state, Progress):
+        before = replace(before, state=rebuild(before.trainer.init_state(problem), before.state.arrays))
+    state = train_batch(problem, before.trainer, before.state)
+    after = replace(before, state=state, calls=before.calls + 1, sequences=before.sequences + len(task))
+    row = {"passes": after.calls, "oracle_calls": after.sequences}
+    empty = dict.fromkeys(("seconds", "cpu_seconds", "primal", "dual", "gap", "dev_score"))
+    history = [*(labeler.history_ if before.calls else ()), {**empty, **row}]
+    result = Result(before.trainer.weights(problem, state), Certificate(), history, "partial_fit", after.calls)
+    _keep(labeler, result, after)
+
+
+def fit_stream(
+    labeler: "ChainLabeler",
+    source: Source,
+    classes: Sequence[Any],
+    n_passes: int,
+    batch_size: int,
+    n_total: float | None,
+    dev: tuple[Any, Any] | None,
+) -> None:
+    """Passes over a source in memory bounded by a batch. See `ChainLabeler.fit_stream`."""
+    trainer, _ = labeler._trainer_and_surrogate()
+    check_online(trainer)
+    if labeler.warm_start:
+        raise ParameterError("warm_start is for fit; fit_stream goes on from a checkpoint: give checkpoint=... and resume=True")
+    for name, value in (("n_passes", n_passes), ("batch_size", batch_size)):
+        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+            raise ParameterError(f"{name} must be a whole number >= 1, got {value!r}")
+    if labeler.patience is not None and dev is None:
+        raise ParameterError("patience needs held-out data: give dev=(X, y) to fit_stream")
+    encoder = _encoder_of(classes)
+    reader = _Reader(labeler, source, encoder, int(batch_size))
+    first = reader.open()
+    total = _checked_total(trainer, n_total)
+    problem = _problem(labeler, reader.task(first[:1], 0), total)
+    settings = RunSettings(
+        max_iter=n_passes,
+        seed=seed_of(labeler.random_state),
+        dev=None if dev is None else labeler._dev_scorer(reader.input_, encoder, *dev_parts(dev, "X, y")),
+        patience=labeler.patience,
+        callbacks=as_callbacks(labeler.callbacks),
+        checkpoint=None if labeler.checkpoint is None else Path(labeler.checkpoint),
+        resume=labeler.resume,
+    )
+    del first
+    result, state = train_stream(problem, trainer, reader.batches, settings)
+    calls = int(result.history[-1]["oracle_calls"] or 0) if result.history else 0
+    after = OnlineState(trainer, state, reader.input_, encoder, total, _settings(labeler), result.passes, calls)
+    _keep(labeler, result, after)
+
+
+def _state_before(labeler: "ChainLabeler", n_total: float | None) -> OnlineState | None:
+    """What to go on from; None for a new model. Raises ParameterError where the state is not there, or settings changed."""
+    trainer, _ = labeler._trainer_and_surrogate()
+    check_online(trainer)
+    checked_C(labeler.C)
+    state: OnlineState | None = getattr(labeler, "_online", None)
+    if state is not None:
+        if state.settings != _settings(labeler) or n_total not in (None, state.n_total):
+            raise ParameterError("partial_fit: trainer, surrogate, loss, C and n_total must stay as at the first call")
+        return state
+    if not hasattr(labeler, "coef_"):
+        return None
+    progress = getattr(labeler, "_progress", None)
+    if progress is None:
+        raise ParameterError(
+            "partial_fit cannot go on from this model: a model file, or a fit without warm_start=True, keeps the weights but not "
+            "the trainer's state; begin a new model with partial_fit, or keep the state (warm_start=True, or a pickle)"
+        )
+    done = int(labeler.history_[-1]["oracle_calls"] or 0)
+    fixed = (labeler.input_, labeler._encoder, labeler._n_total, _settings(labeler))
+    return OnlineState(trainer, progress, *fixed, calls=labeler.n_iter_, sequences=done)
+
+
+def _start(labeler: "ChainLabeler", task: Task, input_: Input, encoder: LabelEncoder, n_total: float | None) -> OnlineState:
+    trainer, _ = labeler._trainer_and_surrogate()
+    total = _checked_total(trainer, n_total)
+    state = trainer.init_state(_problem(labeler, task, total))
+    return OnlineState(trainer, state, input_, encoder, total, _settings(labeler))
+
+
+def _problem(labeler: "ChainLabeler", task: Task, n_total: float) -> StreamProblem:
+    _, surrogate = labeler._trainer_and_surrogate()
+    return StreamProblem(task, surrogate, 1.0 / (checked_C(labeler.C) * n_total), n_total)
+
+
+def _checked_total(trainer: Trainer, n_total: float | None) -> float:
+    if n_total is None:
+        if isinstance(trainer, SGD):
+            raise ParameterError(
+                "sgd needs n_total, the number of sequences to be expected in all: its regulariser is lam = 1 / (C n_total)"
+            )
+        return 1.0
+    if isinstance(n_total, bool) or not isinstance(n_total, int | float | np.number) or not 1 <= n_total < np.inf:
+        raise ParameterError(f"n_total must be a number >= 1, got {n_total!r}")
+    return float(n_total)
+
+
+def _settings(labeler: "ChainLabeler") -> tuple[Any, ...]:
+    return labeler.trainer, labeler.surrogate, labeler.loss, float(labeler.C)
+
+
+def _encoder_of(classes: Any) -> LabelEncoder:
+    if isinstance(classes, str | bytes) or not isinstance(classes, Iterable):
+        raise ParameterError(f"classes: expected a list of labels, got {classes!r}")
+    listed = classes.tolist() if isinstance(classes, np.ndarray) else list(classes)
+    if not listed:
+        raise ParameterError("classes: expected at least one label, got none")
+    try:
+        return LabelEncoder.fit([listed])
+    except DataError as error:
+        raise ParameterError(f"classes: {str(error).removeprefix('sample 0: ')}") from None
+
+
+@contextmanager
+def _about_labels() -> Iterator[None]:
+    """An unknown label is one that the first batch or `classes` did not have."""
+    try:
+        yield
+    except DataError as error:
+        message = str(error).replace(
+            "was not in the training data", "is none of the labels that `classes`, or the first batch, fixed"
+        )
+        raise type(error)(message) from error
+
+
+def _keep(labeler: "ChainLabeler", result: Result, state: OnlineState) -> None:
+    labeler.input_, labeler._encoder, labeler.classes_ = state.input_, state.encoder, state.encoder.classes
+    labeler.n_features_in_ = int(state.input_.n_features or 0)
+    labeler.probabilistic_ = isinstance(labeler._trainer_and_surrogate()[1], LogLoss)
+    labeler._keep(result)
+    labeler._online = state
+    labeler._stop_if_interrupted()
+
+
+class _Reader:
+    """A source as batches of tasks."""
+
+    input_: Input
+
+    def __init__(self, labeler: "ChainLabeler", source: Source, encoder: LabelEncoder, batch_size: int) -> None:
+        if not callable(source):
+            raise ParameterError(
+                f"source: expected a function that returns an iterable of (sequence, labels), got {type(source).__name__}; "
+                "it is called once for each pass (for a list of pairs: lambda: pairs)"
+            )
+        self.source, self.encoder, self.batch_size = source, encoder, batch_size
+        self.template, self.min_count, self.n_bits = labeler.template, labeler.min_count, labeler.n_bits
+        self.loss, self.constraints = resolve_loss(labeler.loss), resolve_constraints(labeler.constraints)
+
+    def open(self) -> list[tuple[Any, Any]]:
+        """Look at the first batch: it decides the form of the features, and the dictionary if there is one."""
+        first = list(islice(self._pairs(), self.batch_size))
+        if not first:
+            raise DataError("source: no sequences at all; expected at least one")
+        self.input_, sequences = choose_input([x for x, _ in first], self.template, self.min_count, self.n_bits)
+        self.input_.fit_transform(sequences)
+        return first
+
+    def batches(self, skip: int, crc: int) -> Iterator[Task]:
+        """The batches of one pass, without the first `skip` sequences, whose labels must have the checksum `crc`."""
+        pairs, first = self._pairs(), skip
+        if skip:
+            self._pass_over(pairs, skip, crc)
+        while batch := list(islice(pairs, self.batch_size)):
+            yield self.task(batch, first)
+            first += len(batch)
+
+    def task(self, batch: list[tuple[Any, Any]], first: int) -> Task:
+        """The task of a batch; errors give the running number of the sequence, `first` being that of the batch's first one."""
+        with _numbered(first), _about_labels():
+            data = self.input_.transform([x for x, _ in batch])
+            lists = as_label_lists([y for _, y in batch], data.lengths)
+            return chain_task(data, lists, self.encoder, self.loss, self.constraints)
+
+    def _pairs(self) -> Iterator[tuple[Any, Any]]:
+        stream = self.source()
+        if not isinstance(stream, Iterable):
+            raise DataError(f"source: expected it to return an iterable of (sequence, labels), got {type(stream).__name__}")
+        for i, pair in enumerate(stream):
+            if not isinstance(pair, tuple | list) or len(pair) != 2:
+                raise DataError(f"sample {i}: expected a pair (sequence, labels) from the source, got {type(pair).__name__}")
+            yield pair[0], pair[1]
+
+    def _pass_over(self, pairs: Iterator[tuple[Any, Any]], skip: int, crc: int) -> None:
+        """Features of what was done are not made again; the labels show whether it is the same source."""
+        found = passed = 0
+        for _, y in islice(pairs, skip):
+            labels = y.tolist() if isinstance(y, np.ndarray) else list(y)
+            with _numbered(passed):
+                found = zlib.crc32(self.encoder.encode([labels]).data, found)
+            passed += 1
+        if passed < skip or found != crc:
+            raise CheckpointError(
+                f"the checkpoint was written after {skip} sequences of a pass, but the source does not give the same "
+                f"{skip if passed == skip else f'({passed} in all)'} now; resume with the same data in the same order"
+            )
+
+
+@contextmanager
+def _numbered(first: int) -> Iterator[None]:
+    """Errors about sample i of a batch are about sample first + i of the stream."""
+    try:
+        yield
+    except DataError as error:
+        message = _SAMPLE.sub(lambda found: f"sample {int(found[1]) + first}", str(error), count=1)
+        raise type(error)(message) from error

@@ -1,0 +1,136 @@
+"""Training on a stream: the same loop, over batches that are made as they are needed and then forgotten.
+
+Instances are visited in the order in which they come, so the result does not depend on where one batch ends and the next begins.
+"""
+
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from structpred.core.result import Record, Result
+from structpred.core.task import Task
+from structpred.errors import DataError, ParameterError
+from structpred.trainers.checkpoints import Progress, save_checkpoint
+from structpred.trainers.interrupts import Interrupts
+from structpred.trainers.loop import Run, RunSettings
+from structpred.trainers.problem import Problem, Trainer
+
+#: (instances of this pass to skip, the checksum of their labels) -> the batches of the rest of the pass, in order
+Batches = Callable[[int, int], Iterator[Task]]
+
+
+@dataclass(frozen=True)
+class StreamProblem(Problem):
+    """A part of the data, each instance counting as 1 of n_total: its share of the objective does not depend on the part."""
+
+    n_total: float = 1.0
+
+    @cached_property
+    def p(self) -> npt.NDArray[np.float64]:
+        """sample_weight / n_total."""
+        p: npt.NDArray[np.float64] = self.task.sample_weight / self.n_total
+        return p
+
+    def share(self, i: int) -> float:
+        """The weight of the instance."""
+        return float(self.task.sample_weight[i])
+
+    def with_task(self, task: Task) -> "StreamProblem":
+        """The same problem about another part of the data."""
+        return StreamProblem(task, self.surrogate, self.lam, self.n_total)
+
+
+def check_online(trainer: Trainer) -> None:
+    """Raise ParameterError for trainers whose state belongs to a fixed set of data."""
+    if not getattr(trainer, "online", False):
+        raise ParameterError(
+            f"trainer {type(trainer).__name__} keeps a state that belongs to a fixed set of data; "
+            "for data that come in pieces take perceptron, mira or sgd"
+        )
+
+
+def train_batch(problem: StreamProblem, trainer: Trainer, state: Any) -> Any:
+    """Each instance once, in order; the new state. Ctrl-C takes effect at the end."""
+    with Interrupts() as interrupts:
+        for item in range(len(problem.task)):
+            state, _ = trainer.update(problem, state, item)
+    if interrupts.raised is not None:
+        raise KeyboardInterrupt
+    return state
+
+
+def train_stream(problem: StreamProblem, trainer: Trainer, batches: Batches, settings: RunSettings) -> tuple[Result, Any]:
+    """Passes over a stream: (result, the trainer's state). `problem` is about the first instance, and is not trained on.
+
+    There is no objective and no certificate. A run is resumed by skipping what was done; CheckpointError if that was other data.
+    """
+    check_online(trainer)
+    problem.task.require(trainer.requires, f"trainer {type(trainer).__name__}")
+    with Interrupts() as interrupts:
+        run = StreamRun(problem, trainer, settings, interrupts, batches)
+        return run.go(), run.state
+
+
+class StreamRun(Run):
+    """One run over a stream. crc: of the labels that this pass has visited. total: instances of a whole pass, once known."""
+
+    def __init__(
+        self, problem: StreamProblem, trainer: Trainer, settings: RunSettings, interrupts: Interrupts, batches: Batches
+    ) -> None:
+        self.crc = self.total = 0
+        self.batches, self.first = batches, problem
+        super().__init__(problem, trainer, settings, interrupts)
+
+    def _pass(self) -> str | None:
+        if self.position == 0:
+            self.changed, self.crc = False, 0
+        stream = self.batches(self.position, self.crc)
+        while (task := self._next(stream)) is not None:
+            problem = self.first.with_task(task)
+            for item, labels in enumerate(task.labels):
+                self.state, changed = self.trainer.update(problem, self.state, item)
+                self.changed |= changed
+                self.position += 1
+                self.oracle_calls += 1
+                self.crc = zlib.crc32(labels.data, self.crc)
+                if self.interrupts.raised is not None:
+                    return "interrupted"
+                if self.position & 63 == 0:
+                    self._tick()
+        if self.position == 0:
+            raise DataError(
+                f"pass {self.passes + 1}: the source gave no sequences; it must return a new iterator at each call, "
+                "not one that is used up"
+            )
+        self._tick()
+        self.total, self.passes, self.position = self.position, self.passes + 1, 0
+        return self._after_pass()
+
+    def _next(self, stream: Iterator[Task]) -> Task | None:
+        """The next batch; where the data are bad, what was learnt so far is saved first."""
+        try:
+            return next(stream, None)
+        except DataError:
+            if self.settings.checkpoint is not None and (self.position or self.passes):
+                save_checkpoint(self.settings.checkpoint, self._snapshot())
+            raise
+
+    def _part(self) -> float:
+        return min(self.position / self.total, 1.0) if self.total else 0.0
+
+    def _record(self, check: bool, replace: bool = False) -> Record:
+        return super()._record(False, replace)  # an objective would need another pass
+
+    def _snapshot(self) -> Progress:
+        progress = super()._snapshot()
+        progress.arrays["stream"] = np.array([self.crc, self.total])
+        return progress
+
+    def _restore(self, saved: Progress) -> None:
+        super()._restore(saved)
+        self.crc, self.total = saved.arrays["stream"].tolist()
