@@ -1,0 +1,78 @@
+"""L-BFGS: beside SciPy's, its bound, its line search, and what it refuses. The optimum itself is held in test_oeg.py."""
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from training_cases import chain_task, log_optimum, log_problem, multiclass_task, problem
+
+from structpred.errors import ParameterError
+from structpred.trainers.lbfgs import LBFGS, objective
+from structpred.trainers.loop import RunSettings, train
+
+
+@pytest.mark.parametrize("lam", [1.0, 0.05, 0.003])
+def test_scipys_lbfgs_needs_no_fewer_evaluations(lam) -> None:
+    """From zero to within 1e-6 of the optimum: at most a third more evaluations of the objective than SciPy's."""
+    prob = log_problem(chain_task(0, n=30), lam)
+    best = minimize(lambda w: objective(prob, w), np.zeros(prob.task.dim), jac=True, method="L-BFGS-B", tol=1e-15).fun
+    theirs: list[float] = []
+
+    def watched(w):
+        value, gradient = objective(prob, w)
+        theirs.append(value)
+        return value, gradient
+
+    minimize(watched, np.zeros(prob.task.dim), jac=True, method="L-BFGS-B", options={"ftol": 1e-15, "gtol": 1e-12, "maxcor": 6})
+    needed = 1 + next(k for k, value in enumerate(theirs) if value <= best + 1e-6 * abs(best))
+    trainer = LBFGS()
+    state = trainer.init_state(prob)
+    while state.value[0] > best + 1e-6 * abs(best):
+        state, changed = trainer.update(prob, state, 0)
+        assert changed
+    assert state.counts[2] <= 4 * needed / 3 + 2
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("lam", [1.0, 0.01])
+def test_the_primal_falls_and_the_bound_holds(dtype, lam) -> None:
+    """At every iteration: the objective is not larger than before (to rounding), and the bound not larger than the optimum."""
+    task = chain_task(1, n=8, longest=4, dtype=dtype)
+    value, _ = log_optimum(chain_task(1, n=8, longest=4), lam)
+    rows = train(log_problem(task, lam), LBFGS(), RunSettings(max_iter=40, check_every=1)).history
+    primal, dual = (np.array([row[key] for row in rows]) for key in ("primal", "dual"))
+    assert (np.diff(primal) <= 1e-14 * primal[1:]).all()
+    assert (dual <= value + 1e-9).all()
+    assert (primal >= value - 1e-9).all()
+    assert primal[-1] == pytest.approx(value, rel=1e-6)
+
+
+def test_at_the_optimum_it_stays() -> None:
+    """Once rounding hides every decrease, further iterations leave the objective and the weights where they are."""
+    prob, trainer = log_problem(multiclass_task(0), 0.1), LBFGS()
+    state = trainer.init_state(prob)
+    for _ in range(60):
+        state, _ = trainer.update(prob, state, 0)
+    value, w = float(state.value[0]), state.w.copy()
+    for _ in range(100):
+        state, _ = trainer.update(prob, state, 0)
+        assert state.value[0] == pytest.approx(value, rel=1e-13)
+    np.testing.assert_allclose(state.w, w, atol=1e-6)
+    assert np.linalg.norm(state.gradient) < 1e-6
+
+
+@pytest.mark.parametrize("memory", [1, 2, 20])
+def test_any_memory_reaches_the_optimum(memory) -> None:
+    """One pair or twenty: the same objective."""
+    prob = log_problem(multiclass_task(1), 0.1)
+    result = train(prob, LBFGS(memory=memory), RunSettings(max_iter=300, tol=1e-9))
+    assert result.stop_reason == "tol"
+    assert result.certificate.primal == pytest.approx(log_optimum(prob.task, 0.1)[0], rel=1e-8)
+
+
+def test_what_it_cannot_do_is_refused() -> None:
+    """A surrogate with kinks, and settings out of range."""
+    with pytest.raises(ParameterError, match="needs a smooth surrogate"):
+        LBFGS().init_state(problem(chain_task(0)))
+    for options in ({"memory": 0}, {"max_trials": 0}):
+        with pytest.raises(ParameterError, match="must be at least 1"):
+            LBFGS(**options)
