@@ -117,7 +117,9 @@ def test_a_sample_of_weight_two_is_two_samples() -> None:
 
 @pytest.mark.parametrize("trainer", SMOOTH)
 @pytest.mark.parametrize(
-    "oracle", [MulticlassOracle(), EnumeratedOracle.of(AssignmentOracle()), SemiMarkovOracle()], ids=["single", "listed", "segments"]
+    "oracle",
+    [MulticlassOracle(), EnumeratedOracle.of(AssignmentOracle()), SemiMarkovOracle()],
+    ids=["single", "listed", "segments"],
 )
 def test_the_estimator_trains_any_oracle_with_marginals(trainer, oracle) -> None:
     """Through StructuredPredictor: planted weights are found, and the objective is that of L-BFGS."""
