@@ -1,4 +1,4 @@
-"""The command line: `structpred train|predict|evaluate|check-oracle|doctor`; see docs/cli.md."""
+"""The command line: `structpred train|predict|evaluate|...`; see docs/cli.md."""
 
 from structpred.cli.app import main
 

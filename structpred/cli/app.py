@@ -19,6 +19,7 @@ COMMANDS = {
     "train": ("structpred.cli.train", "train"),
     "predict": ("structpred.cli.predict", "predict"),
     "evaluate": ("structpred.cli.evaluate", "evaluate"),
+    "validate": ("structpred.cli.validate", "validate"),
     "check-oracle": ("structpred.cli.tools", "check_oracle"),
     "doctor": ("structpred.cli.tools", "doctor"),
 }

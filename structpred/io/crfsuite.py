@@ -238,12 +238,23 @@ def _parse_piece(piece: str, number: int, name: str, fields: _Fields, labels: _L
 def _first_error(piece: str, number: int, name: str) -> DataError:
     """The slow way through a piece that is known to hold a bad line, to name it."""
     for offset, line in enumerate(piece.split("\n")):
-        label, *rest = line.split("\t")
-        try:
-            if line:
-                _Labels()[label]
-            for field in rest:
-                _attribute(field)
-        except ValueError as error:
-            return DataError(f"{name}:{number + offset}: {error}")
+        if (problem := line_problem(line)) is not None:
+            return DataError(f"{name}:{number + offset}: {problem}")
     return DataError(f"{name}:{number}: cannot be read")
+
+
+def line_problem(line: str) -> str | None:
+    """What is wrong with one line of a file in CRFsuite's format; None for a good line, and for an empty one.
+
+    >>> line_problem("B-NP\\tw=the\\tp:0.5"), line_problem("B-NP\\tp:x")[:40]
+    (None, 'expected a finite number after the colon')
+    """
+    label, *rest = line.split("\t")
+    try:
+        if line:
+            _Labels()[label]
+        for field in rest:
+            _attribute(field)
+    except ValueError as error:
+        return str(error)
+    return None

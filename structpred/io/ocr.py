@@ -141,13 +141,15 @@ def _check(
 def _first_error(rows: list[str], lines: npt.NDArray[np.int64], name: str) -> DataError:
     """The slow way through rows of which one is known to be bad, to name it."""
     for line, row in zip(lines.tolist(), rows, strict=True):
-        problem = _problem(row.split("\t"))
-        if problem:
+        problem = line_problem(row)
+        if problem is not None:
             return DataError(f"{name}:{line}: {problem}")
     return DataError(f"{name}: cannot be read")
 
 
-def _problem(fields: list[str]) -> str | None:
+def line_problem(line: str) -> str | None:
+    """What is wrong with one line by itself (its links to other lines are not looked at); None for a good one."""
+    fields = line.removesuffix("\t").split("\t")
     expected = len(_COLUMNS) + N_PIXELS
     if len(fields) != expected:
         return f"expected {expected} columns parted by tabs, got {len(fields)}: {quoted(' '.join(fields))}"

@@ -45,7 +45,7 @@ def read_text(path: PathLike) -> str:
     'a b\\n'
     """
     name = source_name(path)
-    data = _unpacked(_raw_bytes(path, name), name).removeprefix(codecs.BOM_UTF8)
+    data = read_bytes(path)
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -59,6 +59,15 @@ def read_text(path: PathLike) -> str:
         line = text.count("\n", 0, nul) + 1
         raise DataError(f"{name}:{line}: expected text, got a NUL byte; the file is binary, damaged, or UTF-16")
     return text
+
+
+def read_bytes(path: PathLike) -> bytes:
+    """The bytes of a text file, as `read_text` decodes them: gzip unpacked, a UTF-8 byte order mark removed.
+
+    Raises DataError, naming the file: missing, unreadable, a folder, damaged gzip data.
+    """
+    name = source_name(path)
+    return _unpacked(_raw_bytes(path, name), name).removeprefix(codecs.BOM_UTF8)
 
 
 def split_lines(text: str) -> list[str]:

@@ -1,0 +1,68 @@
+"""`structpred validate`: all problems of a data file at once."""
+
+import json
+import logging
+
+import click
+
+from structpred.cli.options import FORMATS, general_options
+from structpred.cli.session import EXIT_DATA
+
+log = logging.getLogger("structpred.cli")
+
+
+@click.command(short_help="Look for problems in a data file.")
+@click.argument("data", metavar="FILE")
+@click.option("--format", type=click.Choice(FORMATS), required=True, help="Format of the data.")
+@click.option("--dev", metavar="FILE", help="Held-out data: unseen labels, and sequences that stand in both.")
+@click.option("--label-column", type=int, default=-1, show_default=True, metavar="N", help="Column of the labels, from 0.")
+@click.option("--rare", default=5, show_default=True, type=click.IntRange(0), metavar="N", help="Tell labels with fewer tokens.")
+@click.option(
+    "--max-length", default=250, show_default=True, type=click.IntRange(1), metavar="N", help="Tell sequences of more tokens."
+)
+@click.option("--places", default=5, show_default=True, type=click.IntRange(1), metavar="N", help="Places to show of each kind.")
+@click.option(
+    "--on-error",
+    type=click.Choice(("fail", "skip")),
+    default="fail",
+    show_default=True,
+    help="skip: write FILE without the sequences that have an error to -o, and end with exit code 0.",
+)
+@click.option("-o", "--output", metavar="CLEAN", help="The file that --on-error skip writes.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+@general_options
+def validate(
+    data: str,
+    format: str,
+    dev: str | None,
+    label_column: int,
+    rare: int,
+    max_length: int,
+    places: int,
+    on_error: str,
+    output: str | None,
+    as_json: bool,
+) -> None:
+    """Read FILE to its end and tell everything that is wrong with it, with the first few places of each kind.
+
+    Errors are rows that cannot be read and labels that break the tagging scheme of the rest (it is detected). Warnings are
+    rare labels, labels that differ by case, repeated sequences and the like. Exit code 1 if there are errors.
+    """
+    from structpred.cli import corpora
+    from structpred.evaluation import validation
+
+    if (on_error == "skip") != (output is not None):
+        raise click.UsageError("--on-error skip and -o CLEAN belong together")
+    if data == dev == "-":
+        raise click.UsageError("FILE and --dev cannot both be standard input")
+    if output is not None:
+        if output == "-":
+            raise click.UsageError("-o CLEAN must be a file: the findings go to standard output")
+        corpora.check_output(output, "-o", inputs=[name for name in (data, dev) if name is not None])
+    found = validation.validate(data, format, dev=dev, label_column=label_column, rare=rare, max_length=max_length, places=places)
+    click.echo(json.dumps(found.to_dict()) if as_json else str(found))
+    if output is not None:
+        corpora.write_output(output, found.clean().decode())
+        log.info("wrote %s: %d sequences left out, %d kept", output, found.n_broken, found.n_kept)
+    elif not found.ok:
+        raise click.exceptions.Exit(EXIT_DATA)

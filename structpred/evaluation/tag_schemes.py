@@ -1,0 +1,89 @@
+"""Which tagging scheme label sequences are written in, and where they break it."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+_TAG = re.compile(r"([BIESLUM])-(.+)", re.DOTALL)
+#: scheme -> how its tags read as IOBES; IOB1 and IO have rules of their own
+_AS_IOBES = {
+    "IOBES": {"B": "B", "I": "I", "E": "E", "S": "S"},
+    "BILOU": {"B": "B", "I": "I", "L": "E", "U": "S"},
+    "BMES": {"B": "B", "M": "I", "E": "E", "S": "S"},
+}
+_PREFIXES = {"IOB2": "BI", "IOB1": "BI", "IO": "I", **{name: "".join(tags) for name, tags in _AS_IOBES.items()}}
+
+
+def detect_scheme(sequences: Iterable[Sequence[str]]) -> str | None:
+    """The scheme of most labels: "IOB2", "IOB1", "IOBES", "BILOU", "BMES", "IO"; None where labels are no such tags.
+
+    Between IOB1 and IOB2, which use the same tags, the one that is broken less often.
+
+    >>> detect_scheme([["B-NP", "I-NP", "O"]]), detect_scheme([["I-NP", "I-NP", "O", "I-NP", "B-NP"]]), detect_scheme([["DT"]])
+    ('IOB2', 'IOB1', None)
+    """
+    listed = list(sequences)
+    counts = Counter(label for labels in listed for label in labels)
+    prefixes: Counter[str] = Counter()
+    for label, n in counts.items():
+        if (match := _TAG.fullmatch(label)) is not None:
+            prefixes[match[1]] += n
+    tagged = prefixes.total() + counts["O"]
+    if not prefixes or tagged < 0.9 * counts.total():
+        return None
+    for name, letters in (("BILOU", "LU"), ("BMES", "M"), ("IOBES", "ES")):
+        if any(prefixes[letter] for letter in letters):
+            return name
+    if not prefixes["B"]:
+        return "IO"
+    broken = {name: sum(len(violations(labels, name)) for labels in listed) for name in ("IOB2", "IOB1")}
+    return "IOB1" if broken["IOB1"] < broken["IOB2"] else "IOB2"
+
+
+def violations(labels: Sequence[str], scheme: str) -> list[tuple[int, str]]:
+    """Where a label sequence breaks a scheme: (position, what is wrong), in order.
+
+    >>> violations(["O", "I-NP", "I-VP"], "IOB2")
+    [(1, 'I-NP after O'), (2, 'I-VP after I-NP')]
+    """
+    parts = [_parse(label, scheme) for label in labels]
+    found = [(t, f"{label!r} is no {scheme} tag") for t, label in enumerate(labels) if parts[t] is None]
+    known = [part or ("O", "") for part in parts]
+    broken = _rules(known, scheme)
+    for t in broken:
+        if parts[t if t < len(labels) else -1] is None or (0 < t < len(labels) and parts[t - 1] is None):
+            continue  # named already, or beside one that is
+        before = labels[t - 1] if t else "the start"
+        found.append((min(t, len(labels) - 1), f"{labels[t]} after {before}" if t < len(labels) else f"{before} at the end"))
+    return sorted(found)
+
+
+def _parse(label: str, scheme: str) -> tuple[str, str] | None:
+    if label == "O":
+        return "O", ""
+    match = _TAG.fullmatch(label)
+    return None if match is None or match[1] not in _PREFIXES[scheme] else (match[1], match[2])
+
+
+def _rules(parts: list[tuple[str, str]], scheme: str) -> list[int]:
+    """The positions that may not follow what is before them; the length where the sequence may not end as it does."""
+    if scheme == "IO":
+        return []
+    before, broken = ("O", ""), []
+    tags = _AS_IOBES.get(scheme)
+    for t, (prefix, kind) in enumerate(parts):
+        prefix = prefix if tags is None or prefix == "O" else tags[prefix]
+        goes_on = before[0] in "BI" and before[1] == kind
+        if scheme == "IOB1":
+            bad = prefix == "B" and not goes_on
+        elif scheme == "IOB2":
+            bad = prefix == "I" and not goes_on
+        else:
+            inside = prefix in "IE"
+            bad = (inside and not goes_on) or (before[0] in "BI" and not inside)
+        if bad:
+            broken.append(t)
+        before = (prefix, kind)
+    if tags is not None and before[0] in "BI":
+        broken.append(len(parts))
+    return broken
