@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.features import SequenceFeatures
-from structpred.core.fixed_scores import FixedScores
+from structpred.core.fixed_scores import FORBIDDEN, FixedScores
 from structpred.core.oracle import Shape
 from structpred.core.sequences import PackedSequences
 from structpred.core.weights import Vector
@@ -62,10 +62,11 @@ def chain_marginals(data: PackedSequences, n_labels: int, w: Vector, fixed: Fixe
 def chain_kbest(
     data: PackedSequences, n_labels: int, w: Vector, fixed: FixedScores | None, k: int
 ) -> list[list[tuple[npt.NDArray[np.int64], float]]]:
-    """The k best label codes of each sequence with their scores."""
+    """The k best label codes of each sequence with their scores; InfeasibleError where constraints leave none."""
     oracle, found = ChainOracle(), []
-    for theta, shape in part_scores(data, n_labels, w, fixed):
+    for i, (theta, shape) in enumerate(part_scores(data, n_labels, w, fixed)):
         best = oracle.kbest(theta, shape, k)
+        _check_possible(len(best) > 0, i)
         found.append([(labels, float(theta[oracle.parts(labels, shape)].sum())) for labels in best])
     return found
 
@@ -73,12 +74,18 @@ def chain_kbest(
 def chain_score_gaps(data: PackedSequences, n_labels: int, w: Vector, fixed: FixedScores | None) -> list[Floats]:
     """By how much the best sequence outscores the best one with another label at position t; inf where there is none."""
     oracle, found = ChainOracle(), []
-    for theta, shape in part_scores(data, n_labels, w, fixed):
+    for i, (theta, shape) in enumerate(part_scores(data, n_labels, w, fixed)):
         best = oracle.max_marginals(theta, shape)
+        _check_possible(float(best[0].max()) > 0.5 * FORBIDDEN, i)
         ordered = np.sort(best, axis=1)
         second = ordered[:, -2] if n_labels > 1 else np.full(shape[0], -np.inf)
         found.append(np.where(second > -1e29, ordered[:, -1] - second, np.inf))
     return found
+
+
+def _check_possible(possible: bool, sample: int) -> None:
+    if not possible:
+        raise InfeasibleError(f"sample {sample}: the constraints leave no label sequence at all")
 
 
 def checked_k(k: Any) -> int:
