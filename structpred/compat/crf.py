@@ -19,8 +19,9 @@ from structpred.models.targets import LabelEncoder, as_label_lists
 class CRF(StructuredEstimator):
     """A chain model with CRFsuite's parameters: change one import of a program written for sklearn-crfsuite.
 
-    Parameters (docs/compat.md has a table of all of them; None means CRFsuite's default)
+    Parameters
     ----------
+    None means CRFsuite's default; docs/compat.md has a table of all parameters.
     algorithm: "lbfgs" (None): the conditional random field with c1 |w|_1 + c2 |w|^2 on the same weights as CRFsuite, so the same
     optimum; "l2sgd": with c2 |w|^2, by exponentiated gradient; "ap", "pa", "arow": online learners, without probabilities.
     A parameter of another algorithm raises ParameterError.
