@@ -11,7 +11,7 @@ import numpy as np
 
 from structpred.core.result import Record
 from structpred.core.storage import Bundle, read_bundle, remove_leftovers, write_bundle
-from structpred.errors import CheckpointError, CheckpointWarning
+from structpred.errors import CheckpointError, CheckpointWarning, StorageError
 
 log = logging.getLogger("structpred.trainers")
 Array = Any  # an array of any type
@@ -55,7 +55,11 @@ _SCALARS = (
 
 
 def save_checkpoint(path: Path, progress: Progress) -> None:
-    """Write the newest checkpoint; the present one becomes `path`.previous. A crash at any moment leaves one that is whole."""
+    """Write the newest checkpoint; the present one becomes `path`.previous. A crash at any moment leaves one that is whole.
+
+    Raises StorageError where it cannot be written; one of the earlier ones is then still there. (The last two renames are not
+    synced: a power cut may undo them, which leaves the earlier checkpoints as they were.)
+    """
     header = {name: getattr(progress, name) for name in _SCALARS}
     header["rng"] = {"kind": progress.rng["bit_generator"], "state": _numbers_as_text(progress.rng)}
     arrays = {f"state.{name}": array for name, array in progress.arrays.items()}
@@ -64,9 +68,14 @@ def save_checkpoint(path: Path, progress: Progress) -> None:
         arrays["best_weights"] = progress.best_weights
     staged = _staged(path)
     write_bundle(staged, Bundle(header, arrays), kind="checkpoint")
-    if path.exists():
-        os.replace(path, previous(path))
-    os.replace(staged, path)
+    try:
+        if path.exists():
+            os.replace(path, previous(path))
+        os.replace(staged, path)
+    except OSError as error:
+        raise StorageError(
+            f"{path}: the new checkpoint could not be put into its place: {error.strerror or error}; the earlier one is kept"
+        ) from error
 
 
 def load_checkpoint(path: Path, fingerprint: str) -> Progress:
