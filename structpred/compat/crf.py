@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from structpred.compat.crf_settings import CRFSettings, TrainingLog, log
+from structpred.compat.crf_settings import CRFSettings, TrainingLog, log, zero_pairs
 from structpred.errors import ParameterError
 from structpred.models.base import NotFittedError, StructuredEstimator
 from structpred.models.chain import ChainLabeler
-from structpred.models.inputs import choose_input
+from structpred.models.inputs import TokenInput, choose_input
 from structpred.models.targets import LabelEncoder, as_label_lists
 
 
@@ -118,7 +118,9 @@ class CRF(StructuredEstimator):
         data = input_.fit_transform(sequences)
         lists = as_label_lists(y, data.lengths)
         encoder = LabelEncoder.fit(lists)
-        chosen = settings.labeler_settings(data, encoder.encode(lists), len(encoder.classes))
+        codes, names = encoder.encode(lists), input_.feature_names()
+        zeros = zero_pairs(sequences, codes, names) if isinstance(input_, TokenInput) and isinstance(sequences, list) else set()
+        chosen = settings.labeler_settings(data, codes, len(encoder.classes), zeros)
         with threadpool_limits(limits=1, user_api="blas"):  # vectors of this size only make more threads wait for each other
             labeler = ChainLabeler(random_state=0, **chosen).fit(data, lists)
         labeler.callbacks, labeler.input_ = None, input_

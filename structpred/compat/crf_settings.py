@@ -45,6 +45,7 @@ _NUMBERS: dict[str, tuple[float, float, bool]] = {
     **{f"calibration_{name}": (1.0, 0, False) for name in ("eta", "rate", "samples", "candidates", "max_trials")},
 }
 _ITERATIONS = {"lbfgs": 100_000, "l2sgd": 1000, "ap": 100, "pa": 100, "arow": 100}
+_NUMBER = (int, float, np.number, np.bool_)
 _LINE_SEARCHES = ("MoreThuente", "Backtracking", "StrongBacktracking")
 #: c2 = 0 means no l2 term, but the optimum needs not exist then: this much is always kept
 LEAST_C2 = 1e-9
@@ -88,8 +89,13 @@ class CRFSettings:
         """The cut-off for whole attributes, where single pairs of attribute and label cannot be left out."""
         return 1 if self.algorithm == "lbfgs" else max(1, math.ceil(self.value("min_freq")))
 
-    def labeler_settings(self, data: PackedSequences, codes: npt.NDArray[np.int64], n_labels: int) -> dict[str, Any]:
-        """The settings of the ChainLabeler. codes: the label of each token, numbered as the labeler numbers them."""
+    def labeler_settings(
+        self, data: PackedSequences, codes: npt.NDArray[np.int64], n_labels: int, zeros: set[tuple[int, int]]
+    ) -> dict[str, Any]:
+        """The settings of the ChainLabeler.
+
+        codes: the label of each token, numbered as the labeler numbers them. zeros: see `zero_pairs`.
+        """
         c2 = max(float(self.value("c2")), LEAST_C2)
         shared = {"max_iter": self._max_iterations(), "C": 0.5 / c2}
         if self.algorithm == "l2sgd":
@@ -98,7 +104,7 @@ class CRFSettings:
         if self.algorithm == "lbfgs":
             settings = {
                 "l1": float(self.value("c1")) / (2.0 * c2),
-                "free": self.free(data, codes, n_labels),
+                "free": self.free(data, codes, n_labels, zeros),
                 "memory": int(self.value("num_memories")),
                 "max_trials": int(self.value("max_linesearch")),
             }
@@ -123,11 +129,16 @@ class CRFSettings:
         flags = {"sqrt_loss": bool(self.given.get("error_sensitive", True)), "averaged": bool(self.given.get("averaging", True))}
         return make_trainer("pa", {"c": float(self.value("c")), "kind": int(kind), **flags})
 
-    def free(self, data: PackedSequences, codes: npt.NDArray[np.int64], n_labels: int) -> npt.NDArray[np.int64]:
+    def free(
+        self, data: PackedSequences, codes: npt.NDArray[np.int64], n_labels: int, zeros: set[tuple[int, int]]
+    ) -> npt.NDArray[np.int64]:
         """The numbers of the weights that CRFsuite would have: pairs that occur (or all), often enough; no start and stop."""
         width, n = -(-n_labels // 8) * 8, data.n_features
-        labels = np.repeat(codes, np.diff(data.indptr))
-        pairs = _kept(data.indices.astype(np.int64), labels, data.values, n, n_labels, self._wants("states"), self._cutoff)
+        extra = np.array(sorted(zeros), dtype=np.int64).reshape(-1, 2)
+        features = np.concatenate((data.indices.astype(np.int64), extra[:, 0]))
+        labels = np.concatenate((np.repeat(codes, np.diff(data.indptr)), extra[:, 1]))
+        values = np.concatenate((data.values, np.zeros(len(extra))))
+        pairs = _kept(features, labels, values, n, n_labels, self._wants("states"), self._cutoff)
         inside = np.ones(len(codes), bool)
         inside[data.offsets[:-1]] = False
         after = np.flatnonzero(inside)
@@ -153,6 +164,26 @@ def _kept(
     if cutoff > 0:
         keep &= np.bincount(keys, values, minlength=n * m) >= cutoff
     return np.flatnonzero(keep)
+
+
+def zero_pairs(sequences: Any, codes: npt.NDArray[np.int64], names: Sequence[str]) -> set[tuple[int, int]]:
+    """(feature, label) of feature dicts with a value of 0 or False.
+
+    Such a value adds nothing to a score, but in CRFsuite the pair counts as seen: {"title": False} at a token labelled O
+    gives (title, O) a weight, which tokens with {"title": True} then use. Sequences that are no lists are passed over.
+    """
+    seen: set[tuple[str, int]] = set()
+    position = 0
+    for sequence in sequences:
+        if not isinstance(sequence, list | tuple):
+            return set()  # the place in codes is lost
+        for token in sequence:
+            if isinstance(token, dict):
+                label = int(codes[position])
+                seen.update((key, label) for key, value in token.items() if not value and isinstance(value, _NUMBER))
+            position += 1
+    numbers = {name: i for i, name in enumerate(names)} if seen else {}
+    return {(numbers[key], label) for key, label in seen if key in numbers}
 
 
 def _check_number(name: str, value: Any) -> None:
