@@ -161,7 +161,7 @@ class ChainLabeler(StructuredEstimator):
         allowed: Sequence[Any] | None = None,
         n_total: float | None = None,
     ) -> "ChainLabeler":
-        """One pass of an online trainer (perceptron, mira, sgd) over a batch, in the order given; call it again with the next.
+        """One pass of an online trainer (perceptron, mira, sgd, pa, arow) over a batch, in the order given; then the next batch.
 
         classes: all labels there will be; None: those of the first batch. A dictionary of features, too, is that of the first
         batch: hash them (n_bits) where later batches bring new ones. n_total: the number of sequences to be expected in all,

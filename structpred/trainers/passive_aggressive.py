@@ -26,6 +26,7 @@ class _Online:
     """A pass over the data in random order, no objective, no certificate."""
 
     requires: tuple[str | tuple[str, ...], ...] = ("argmax",)
+    online = True  # the state is about no particular data: it can go on with others
 
     def order(self, problem: Problem, state: OnlineState, rng: np.random.Generator, n_pass: int) -> npt.NDArray[np.int64]:
         """A new permutation every pass."""

@@ -50,7 +50,7 @@ def check_online(trainer: Trainer) -> None:
     if not getattr(trainer, "online", False):
         raise ParameterError(
             f"trainer {type(trainer).__name__} keeps a state that belongs to a fixed set of data; "
-            "for data that come in pieces take perceptron, mira or sgd"
+            "for data that come in pieces take perceptron, mira, sgd, pa or arow"
         )
 
 

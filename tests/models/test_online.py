@@ -2,6 +2,7 @@
 
 import json
 import pickle
+import re
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,8 +19,8 @@ from structpred.trainers import stream
 from structpred.trainers.bcfw import BCFW
 from structpred.trainers.sgd import SGD
 
-ONLINE = ["perceptron", "mira", "sgd"]
-ALL = [*ONLINE, "bcfw", "oeg", "lbfgs", BCFW(gap_sampling=True, cached_passes=1), SGD(averaged=False)]
+ONLINE = ["perceptron", "mira", "sgd", "pa", "arow"]
+ALL = [*ONLINE, "bcfw", "oeg", "lbfgs", "owlqn", BCFW(gap_sampling=True, cached_passes=1), SGD(averaged=False)]
 X = [[[f"w={w}", f"end={w[-1]}"] for w in words] for words in SENTENCES]
 CLASSES = ["ADJ", "DET", "NOUN", "VERB"]
 
@@ -182,7 +183,7 @@ def test_the_first_batch_fixes_features_and_labels() -> None:
 def test_what_partial_fit_refuses(tmp_path: Path) -> None:
     """Trainers with dual states, sgd without n_total, changed settings, and models without a state are clear errors."""
     for trainer in ("bcfw", "oeg", "lbfgs"):
-        with pytest.raises(ParameterError, match=r"belongs to a fixed set of data; .*perceptron, mira or sgd"):
+        with pytest.raises(ParameterError, match=r"belongs to a fixed set of data; .*perceptron, mira, sgd, pa or arow"):
             ChainLabeler(trainer).partial_fit(X, Y)
     with pytest.raises(ParameterError, match="sgd needs n_total"):
         ChainLabeler("sgd").partial_fit(X, Y)
@@ -430,3 +431,13 @@ def test_streams_serve_any_task() -> None:
         result, _ = stream.train_stream(problem, MIRA(), lambda skip, crc, size=size: tasks(size), RunSettings(max_iter=3))
         found.append(result.weights.tobytes())
     assert len(set(found)) == 1
+
+
+def test_the_how_to_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """The Python of docs/howto/train_on_more_than_fits.md runs as it stands and prints what one expects."""
+    page = Path(__file__).resolve().parents[2] / "docs" / "howto" / "train_on_more_than_fits.md"
+    code = "\n".join(re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL))
+    monkeypatch.chdir(tmp_path)
+    exec(compile(code, str(page), "exec"), {})
+    assert capsys.readouterr().out.splitlines() == ["['B-NP', 'I-NP', 'O']", "['DET', 'NOUN', 'VERB'] 2", "5 True"]
+    assert (tmp_path / "stream.ckpt").exists()
