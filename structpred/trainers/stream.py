@@ -126,6 +126,9 @@ class StreamRun(Run):
     def _record(self, check: bool, replace: bool = False) -> Record:
         return super()._record(False, replace)  # an objective would need another pass
 
+    def _fingerprint(self) -> str:
+        return f"stream {self.first.n_total!r} {super()._fingerprint()}"
+
     def _snapshot(self) -> Progress:
         progress = super()._snapshot()
         progress.arrays["stream"] = np.array([self.crc, self.total])

@@ -302,6 +302,10 @@ def test_a_resumed_stream_must_be_the_same(tmp_path: Path) -> None:
         with pytest.raises(CheckpointError, match=message):
             labeler.fit_stream(source, ["a", "b", "c"], batch_size=16)
     with pytest.raises(CheckpointError, match="belongs to another run"):
+        labeler.fit(x[:1], y[:1])
+    with pytest.raises(CheckpointError, match="belongs to another run"):
+        labeler.fit_stream(lambda: zip(x, y, strict=True), ["a", "b", "c"], n_total=7)
+    with pytest.raises(CheckpointError, match="belongs to another run"):
         labeler.set_params(C=3.0).fit_stream(lambda: zip(x, y, strict=True), ["a", "b", "c"])
 
 
