@@ -66,6 +66,29 @@ def spread_sequence(mu, indices, values, indptr, first, last, start_row, n_label
 
 
 @njit(cache=True, nogil=True)
+def add_sequences(mu, places, coefs, indices, values, indptr, offsets, start_row, n_labels, row, table):
+    """table += sum over the sequences of coefs[i] * Psi_i^T mu[places[i]:places[i + 1]]."""
+    for i in range(coefs.shape[0]):
+        first = offsets[i]
+        last = offsets[i + 1]
+        base = places[i]
+        for t in range(first, last):
+            for label in range(n_labels):
+                row[label] = coefs[i] * mu[base + (t - first) * n_labels + label]
+            for k in range(indptr[t], indptr[t + 1]):
+                add_row(row, np.float64(values[k]), table[indices[k]])
+            if start_row >= 0 and t == first:
+                add_row(row, 1.0, table[start_row])
+            if start_row >= 0 and t == last - 1:
+                add_row(row, 1.0, table[start_row + 1])
+        if start_row >= 0:
+            edges = base + (last - first) * n_labels
+            for p in range(n_labels):
+                for label in range(n_labels):
+                    table[start_row + 2 + p, label] += coefs[i] * mu[edges + p * n_labels + label]
+
+
+@njit(cache=True, nogil=True)
 def move_row(source, coef, target):
     """target += coef * source, and source becomes zero."""
     for label in range(source.shape[0]):

@@ -52,6 +52,12 @@ class FeatureMap(Protocol):
         """w += coef * scratch; scratch, which `spread` filled for instance i, becomes zero again."""
         ...
 
+    def total(
+        self, mu: npt.NDArray[np.float64], places: npt.NDArray[np.int64], coefs: npt.NDArray[np.float64]
+    ) -> npt.NDArray[np.float64]:
+        """sum_i coefs[i] Psi_i^T mu_i, float64, for the dense mu_i = mu[places[i]:places[i+1]] of all instances."""
+        ...
+
     def arrays(self) -> Sequence[npt.NDArray[Any]]:
         """The data, for a fingerprint of the training set."""
         ...
@@ -158,6 +164,17 @@ class SequenceFeatures:
         where = (d.offsets[i], d.offsets[i + 1], self.start_row, self.n_labels)
         flush_sequence(scratch.reshape(-1, self.width), d.indices, d.indptr, *where, coef, self.table(w))
 
+    def total(
+        self, mu: npt.NDArray[np.float64], places: npt.NDArray[np.int64], coefs: npt.NDArray[np.float64]
+    ) -> npt.NDArray[np.float64]:
+        """sum_i coefs[i] Psi_i^T mu_i, float64, for the dense mu_i = mu[places[i]:places[i+1]] of all instances."""
+        from structpred.core._feature_kernels import add_sequences
+
+        d, out = self.data, np.zeros((self.n_rows, self.width))
+        where = (d.indices, d.values, d.indptr, d.offsets, self.start_row, self.n_labels)
+        add_sequences(mu, places, coefs, *where, np.zeros(self.width), out)
+        return out.ravel()
+
     def arrays(self) -> Sequence[npt.NDArray[Any]]:
         """The packed corpus."""
         d, fixed = self.data, self.fixed
@@ -249,6 +266,15 @@ class PartFeatures:
         touched = np.unique(self.indices[rows])
         w[touched] += (coef * scratch[touched]).astype(w.dtype)
         scratch[touched] = 0.0
+
+    def total(
+        self, mu: npt.NDArray[np.float64], places: npt.NDArray[np.int64], coefs: npt.NDArray[np.float64]
+    ) -> npt.NDArray[np.float64]:
+        """sum_i coefs[i] X_i^T mu_i, for the dense mu_i = mu[places[i]:places[i+1]] of all instances."""
+        from scipy import sparse
+
+        matrix = sparse.csr_array((self.values, self.indices, self.indptr), shape=(len(self.indptr) - 1, self.dim))
+        return np.asarray(matrix.T @ (np.repeat(coefs, np.diff(places)) * mu), dtype=np.float64)
 
     def arrays(self) -> Sequence[npt.NDArray[Any]]:
         """The packed matrix."""

@@ -1,5 +1,6 @@
 """Scratch memory and compiled steps of chains over sequence features (the Fused protocol of the core)."""
 
+import threading
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -41,6 +42,20 @@ class SumScratch:
         self.emissions, self.alpha, self.local, self.marg = np.zeros((4, longest, width))
         self.norm = np.zeros(longest)
         self.work = np.zeros((3, width))
+
+
+_kept = threading.local()
+
+
+def sum_scratch(n_labels: int, longest: int) -> SumScratch:
+    """Working memory for a chain of `longest` positions: this thread's own, kept from call to call while it is small."""
+    kept: SumScratch | None = getattr(_kept, "scratch", None)
+    if kept is not None and kept.counts.shape[0] == n_labels and len(kept.norm) >= longest:
+        return kept
+    scratch = SumScratch(n_labels, longest)
+    if scratch.alpha.nbytes < 1 << 20:
+        _kept.scratch = scratch
+    return scratch
 
 
 class ChainSteps:

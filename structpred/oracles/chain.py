@@ -12,7 +12,7 @@ from structpred.core.memory import check_fits
 from structpred.core.oracle import Labels, Oracle, Scores, Shape
 from structpred.core.task import Fused
 from structpred.errors import DataError, InfeasibleError
-from structpred.oracles._chain_steps import ChainSteps, Scratch, SumScratch
+from structpred.oracles._chain_steps import ChainSteps, Scratch, sum_scratch
 
 
 class ChainOracle(Oracle):
@@ -72,7 +72,7 @@ class ChainOracle(Oracle):
         from structpred.oracles._chain_sum_kernels import marginals_flat
 
         length, n_labels = shape
-        s = SumScratch(n_labels, length)
+        s = sum_scratch(n_labels, length)
         mu = np.zeros(len(scores))
         rows = (s.trans, s.exp_trans, s.emissions, s.alpha, s.local, s.norm, s.marg, s.counts, s.work)
         log_z = marginals_flat(scores, length, n_labels, *rows, mu)

@@ -1,5 +1,6 @@
 """What the tests of the command line share: how to start the program, and small data of every format."""
 
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -9,6 +10,12 @@ import numpy as np
 PROGRAM = [sys.executable, "-m", "structpred.cli"]
 Run = subprocess.CompletedProcess[str]
 Shell = Callable[..., Run]
+
+
+def hear_interrupts() -> None:
+    """To be called in a child before it starts: jobs in the background ignore Ctrl-C, and so would their children."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
 
 WORDS = {"DT": ["the", "a"], "NN": ["cat", "dog", "tree"], "VB": ["sees", "likes"], "IN": ["under", "on"], "JJ": ["old", "big"]}
 PATTERNS = (

@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from cli_helpers import PROGRAM, Shell
+from cli_helpers import PROGRAM, Shell, hear_interrupts
 
 from structpred.models import ChainLabeler
 
@@ -40,6 +40,7 @@ def test_an_interrupted_run_goes_on_to_the_same_model(
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        preexec_fn=hear_interrupts,
     )
     assert child.stdout is not None
     while '"pass"' not in child.stdout.readline():
@@ -66,7 +67,7 @@ def test_an_interruption_while_reading_leaves_nothing(number: signal.Signals, tm
     """Before training has begun there is nothing to keep: exit code 130, one line, no file."""
     os.mkfifo(tmp_path / "pipe")
     command = [*PROGRAM, "train", "chain", "pipe", "--format", "conll2000", "--template", "chunking", "-o", "m.spz"]
-    child = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    child = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True, preexec_fn=hear_interrupts)
     handle = os.open(tmp_path / "pipe", os.O_WRONLY)  # returns once the program has opened it to read
     child.send_signal(number)
     _, err = child.communicate(timeout=100)

@@ -141,7 +141,7 @@ def test_what_it_cannot_do_is_refused() -> None:
     """Other surrogates, oracles without marginals, and settings out of range."""
     with pytest.raises(ParameterError, match="solves the log loss only, not MarginRescaling"):
         OnlineEG().init_state(problem(chain_task(0)))
-    for options in ({"start": -1.0}, {"eta": 0.0}, {"eta": 1.5}, {"max_halvings": 0}, {"start": np.inf}):
+    for options in ({"start": -1.0}, {"eta": 0.0}, {"eta": 1.5}, {"max_cuts": 0}, {"start": np.inf}):
         with pytest.raises(ParameterError, match="expected start >= 0"):
             OnlineEG(**options)
     with pytest.raises(MissingCapabilityError, match="needs marginals"):
