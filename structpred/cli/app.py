@@ -19,7 +19,10 @@ COMMANDS = {
     "train": ("structpred.cli.train", "train"),
     "predict": ("structpred.cli.predict", "predict"),
     "evaluate": ("structpred.cli.evaluate", "evaluate"),
+    "inspect": ("structpred.cli.inspect", "inspect"),
+    "report": ("structpred.cli.report", "report"),
     "validate": ("structpred.cli.validate", "validate"),
+    "curve": ("structpred.cli.curve", "curve"),
     "check-oracle": ("structpred.cli.tools", "check_oracle"),
     "doctor": ("structpred.cli.tools", "doctor"),
 }

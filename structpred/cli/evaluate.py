@@ -21,6 +21,7 @@ log = logging.getLogger("structpred.cli")
 @click.argument("data", required=False)
 @click.option("--pred", metavar="FILE", help="Instead of MODEL and DATA: a column file ending in gold and predicted label.")
 @click.option("--json", "as_json", is_flag=True, help="All figures as one JSON object.")
+@click.option("--confusion", metavar="FILE", help="Draw which label is taken for which: a .png or .svg.")
 @click.option("--per-type", is_flag=True, help="A line for each phrase type, too.")
 @click.option(
     "--scheme",
@@ -36,6 +37,7 @@ def evaluate(
     data: str | None,
     pred: str | None,
     as_json: bool,
+    confusion: str | None,
     per_type: bool,
     scheme: str,
     format: str | None,
@@ -50,6 +52,8 @@ def evaluate(
     from structpred.errors import DataError
     from structpred.evaluation import evaluate_sequences
 
+    if confusion is not None:
+        _check_picture(confusion, [name for name in (model, data, pred) if name is not None])
     if pred is not None:
         others = {"MODEL": model, "--format": format, "--label-column": label_column, "--folds": folds}
         if given := [name for name, value in others.items() if value is not None]:
@@ -63,7 +67,24 @@ def evaluate(
             raise DataError(f"{data}: expected labels in the last column, as in the training data, but this column is missing")
         gold, predicted = read.labels, [[str(label) for label in labels] for labels in predict_labels(labeler, read)]
     result = evaluate_sequences(gold, predicted, scheme)
+    if confusion is not None:
+        _draw(gold, predicted, confusion)
     click.echo(result.to_json() if as_json else _table(result, per_type))
+
+
+def _check_picture(path: str, inputs: list[str]) -> None:
+    from structpred.cli.corpora import check_output
+    from structpred.report.figures import check_path
+
+    check_path(path)
+    check_output(path, "--confusion", inputs=inputs)
+
+
+def _draw(gold: list[list[str]], predicted: list[list[str]], path: str) -> None:
+    from structpred import report
+    from structpred.evaluation import confusion_matrix
+
+    report.confusion(*confusion_matrix(gold, predicted), path)
 
 
 def load_and_read(

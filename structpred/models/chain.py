@@ -293,6 +293,12 @@ class ChainLabeler(StructuredEstimator):
         n = len(self.classes_)
         return np.asarray(self._table()[-n:, :n], dtype=np.float64)
 
+    @property
+    def emissions_(self) -> npt.NDArray[np.float64]:
+        """Emission weights (feature, label)."""
+        self._check_fitted()
+        return np.asarray(self._table()[: self.n_features_in_, : len(self.classes_)], dtype=np.float64)
+
     def _table(self) -> npt.NDArray[Any]:
         width = -(-len(self.classes_) // 8) * 8
         return self.coef_.reshape(-1, width)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from structpred import __version__
 from structpred.core.result import Certificate
 from structpred.core.storage import Bundle, read_bundle, write_bundle
 from structpred.core.weights import Vector
@@ -81,7 +82,7 @@ def _common(model: Any) -> dict[str, Any]:
         "run": {"passes": model.n_iter_, "stop_reason": model.stop_reason_, "converged": model.converged_},
         "history": model.history_,
         "reader": getattr(model, "reader_", {}),
-        "versions": {"python": platform.python_version(), "numpy": np.__version__},
+        "versions": {"structpred": __version__, "python": platform.python_version(), "numpy": np.__version__},
     }
 
 

@@ -1,0 +1,97 @@
+"""`structpred curve`: how good a model gets with how much data."""
+
+import json
+import logging
+from typing import Any
+
+import click
+
+from structpred.cli.options import FORMATS, Folds, general_options
+
+log = logging.getLogger("structpred.cli")
+
+
+class Numbers(click.ParamType[tuple[float, ...]]):
+    """Numbers parted by commas."""
+
+    name = "numbers"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[float, ...]:
+        """Parse the text; a usage error says what is expected."""
+        if isinstance(value, tuple):
+            return value
+        try:
+            return tuple(float(piece) for piece in str(value).split(","))
+        except ValueError:
+            self.fail(f"expected numbers parted by commas, such as 0.1,0.5,1, got {value!r}", param, ctx)
+
+
+@click.command(short_help="Scores against the amount of training data.")
+@click.argument("train", metavar="TRAIN")
+@click.option("--test", "--dev", "test", required=True, metavar="FILE", help="Labelled data to score on; --dev is the same.")
+@click.option("--format", type=click.Choice(FORMATS), required=True, help="Format of the data.")
+@click.option("--template", metavar="NAME|FILE", help="Features of column files: chunking, ner, pos, or a CRF++ template file.")
+@click.option("--label-column", type=int, default=-1, show_default=True, metavar="N", help="Column of the labels, from 0.")
+@click.option("--folds", type=Folds(), help="Train on these folds of OCR data only: 0, 1-9 or 0,3,5-7.")
+@click.option("--test-folds", "--dev-folds", "test_folds", type=Folds(), help="Score on these folds of OCR data in --test.")
+@click.option("--trainer", default="bcfw", show_default=True, metavar="NAME", help="As of `train chain`.")
+@click.option(
+    "--C", "-C", "C", default=1.0, show_default=True, type=click.FloatRange(0, min_open=True), help="Weight of the loss."
+)
+@click.option("--max-iter", default=10, show_default=True, type=click.IntRange(1), metavar="N", help="Passes over the data.")
+@click.option("--min-count", default=1, show_default=True, type=click.IntRange(1), metavar="N", help="Leave rarer features out.")
+@click.option("--fractions", type=Numbers(), default="0.1,0.2,0.4,0.7,1", show_default=True, help="Parts of TRAIN to train on.")
+@click.option("--seeds", default=3, show_default=True, type=click.IntRange(1), metavar="N", help="Runs a fraction, seeds 0..N-1.")
+@click.option("--picture", metavar="FILE", help="Draw the curve: a .png or .svg.")
+@click.option("--json", "as_json", is_flag=True, help="All runs as one JSON object.")
+@general_options
+def curve(
+    train: str,
+    test: str,
+    format: str,
+    template: str | None,
+    label_column: int,
+    folds: tuple[int, ...] | None,
+    test_folds: tuple[int, ...] | None,
+    trainer: str,
+    C: float,
+    max_iter: int,
+    min_count: int,
+    fractions: tuple[float, ...],
+    seeds: int,
+    picture: str | None,
+    as_json: bool,
+) -> None:
+    """Train on growing parts of TRAIN and score each model on --test; the mean over several seeds, with its range.
+
+    \b
+    structpred curve train.txt --test test.txt --format conll2000 --template chunking --trainer sgd -C 0.3 --picture curve.png
+
+    Parts are random and lie within each other. Is more data worth having? The slope at the end says so.
+    """
+    from structpred.cli import corpora
+    from structpred.errors import DataError, ParameterError
+    from structpred.evaluation.curves import learning_curve
+    from structpred.models import ChainLabeler
+    from structpred.report import figures
+    from structpred.report.learning import data_curve
+
+    if (template is not None) != (format in ("columns", "conll2000")):
+        raise ParameterError("--template goes with column files, and they need one")
+    if train == test == "-":
+        raise ParameterError("TRAIN and --test cannot both be standard input")
+    if picture is not None:
+        figures.check_path(picture)
+        corpora.check_output(picture, "--picture", inputs=(train, test))
+    model = ChainLabeler(trainer, C, max_iter, template=template, min_count=min_count, check_every=max_iter)
+    reader = corpora.Reader(format, label_column)
+    data, held_out = corpora.read_data(train, reader, folds), corpora.read_data(test, reader, test_folds)
+    if data.labels is None or held_out.labels is None:
+        raise DataError("both files need labels")
+    log.info("%d runs on %s, scored on %s", len(set(fractions)) * seeds, data.corpus.name, held_out.corpus.name)
+    found = learning_curve(
+        model, data.corpus, data.labels, held_out.corpus, held_out.labels, fractions=fractions, seeds=range(seeds)
+    )
+    if picture is not None:
+        data_curve(found, picture)
+    click.echo(json.dumps(found.to_dict()) if as_json else found.table())

@@ -1,0 +1,174 @@
+"""`structpred report`: a model, and how it does on data, as one HTML page."""
+
+import logging
+import re
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from structpred.cli.options import general_options, reading_options
+
+if TYPE_CHECKING:
+    from structpred.cli.corpora import Data
+    from structpred.models import ChainLabeler
+    from structpred.report.page import Contents, Example
+
+log = logging.getLogger("structpred.cli")
+
+_WORD_OF_ATTRIBUTE = re.compile(r"(?:w|word|w\[0\])[=:](.*)", re.DOTALL)
+_MOST_TOKENS = 120
+_MOST_CANDIDATES = 4
+
+
+@click.command(short_help="Write a page about a model and its errors.")
+@click.argument("model")
+@click.argument("data", required=False)
+@click.option("-o", "--output", required=True, metavar="PAGE", help="The .html file to write.")
+@click.option("--title", metavar="TEXT", help="Heading of the page; default: the name of the model file.")
+@click.option(
+    "--examples", default=12, show_default=True, type=click.IntRange(0), metavar="N", help="Sequences with errors to show."
+)
+@click.option("--top", default=15, show_default=True, type=click.IntRange(1), metavar="N", help="Features to show of each label.")
+@reading_options
+@general_options
+def report(
+    model: str,
+    data: str | None,
+    output: str,
+    title: str | None,
+    examples: int,
+    top: int,
+    format: str | None,
+    label_column: int | None,
+    folds: tuple[int, ...] | None,
+) -> None:
+    """Write a page with the certificate, the course of training, transitions and strongest features of MODEL.
+
+    With labelled DATA also scores, the confusion matrix, and sequences with their errors marked. The page is one file that
+    loads nothing from elsewhere.
+    """
+    from dataclasses import replace
+
+    from structpred.cli import corpora
+    from structpred.cli.evaluate import load_and_read
+    from structpred.errors import DataError
+    from structpred.models import ChainLabeler
+    from structpred.report.page import write_page
+
+    if output == "-":
+        raise click.UsageError("-o PAGE must be a file")
+    corpora.check_output(output, "-o", inputs=[name for name in (model, data) if name is not None])
+    if data is None:
+        if folds is not None or format is not None or label_column is not None:
+            raise click.UsageError("--format, --label-column and --folds are about DATA, which is missing")
+        contents = model_contents(ChainLabeler.load(model), model, title, top)
+    else:
+        labeler, read = load_and_read(model, data, format, label_column, folds)
+        if read.labels is None:
+            raise DataError(f"{data}: expected labels in the last column, as in the training data, but this column is missing")
+        contents = replace(model_contents(labeler, model, title, top), **judged(labeler, read, examples))
+    write_page(contents, output)
+    log.info("wrote %s", output)
+
+
+def model_contents(labeler: "ChainLabeler", path: str, title: str | None, top: int) -> "Contents":
+    """What the page says of the model alone."""
+    import numpy as np
+
+    from structpred.cli.inspect import describe_facts, model_facts
+    from structpred.models.constraints import resolve_constraints
+    from structpred.report.page import Contents, Weights
+
+    found = labeler.top_features(top)
+    edges = labeler.transitions_
+    start, stop = (np.array([getattr(entry, side) for entry in found.labels]) for side in ("start", "stop"))
+    if (rules := resolve_constraints(labeler.constraints)) is not None:
+        follow, first, last = rules.tables(labeler.classes_.tolist())
+        edges, start, stop = (np.where(may, w, -np.inf) for may, w in ((follow, edges), (first, start), (last, stop)))
+    facts = [pair for pair in describe_facts(model_facts(path)) if pair[0] != "certificate"]
+    used = f"{found.n_features}, {found.n_features_used} of them with a weight"
+    return Contents(
+        title=title or path,
+        facts=[*facts, ("features", used), ("labels", str(len(labeler.classes_)))],
+        certificate=str(labeler.certificate_),
+        proven=labeler.certificate_.proven and labeler.certificate_.gap is not None,
+        history=labeler.history_,
+        labels=[str(label) for label in labeler.classes_.tolist()],
+        transitions=edges,
+        start=start,
+        stop=stop,
+        templates=_pixel_weights(labeler),
+        weights=[Weights(str(entry.label), entry.positive, entry.negative) for entry in found.labels],
+    )
+
+
+def _pixel_weights(labeler: "ChainLabeler") -> list[tuple[str, Any]]:
+    """The weights of each label as an image, for OCR data; nothing for other features."""
+    from structpred.io.ocr import N_PIXELS
+
+    known: dict[str, Any] = getattr(labeler, "reader_", None) or {}
+    if known.get("format") != "ocr" or labeler.n_features_in_ != N_PIXELS:
+        return []
+    table = labeler.emissions_
+    return [(str(label), table[:, k].reshape(-1, 8)) for k, label in enumerate(labeler.classes_.tolist())]
+
+
+def judged(labeler: "ChainLabeler", read: "Data", n_examples: int) -> dict[str, Any]:
+    """What the page says of the data: scores, confusions, examples."""
+    from structpred.cli.evaluate import predict_labels
+    from structpred.evaluation import confusion_matrix, evaluate_sequences
+
+    gold = read.labels or []
+    predicted = [[str(label) for label in labels] for labels in predict_labels(labeler, read)]
+    wrong = [i for i, (one, other) in enumerate(zip(gold, predicted, strict=True)) if one != other]
+    step = max(1, len(wrong) // max(n_examples, 1))
+    chosen = wrong[::step][:n_examples]
+    return {
+        "data": read.corpus.name,
+        "evaluation": evaluate_sequences(gold, predicted),
+        "confusion": confusion_matrix(gold, predicted),
+        "examples": [_example(labeler, read, i, predicted[i]) for i in chosen],
+        "sureness": "probability" if labeler.probabilistic_ else "score gap",
+    }
+
+
+def _example(labeler: "ChainLabeler", read: "Data", i: int, predicted: list[str]) -> "Example":
+    """Sequence i with how sure the model is of each label; very long ones are cut."""
+    from structpred.cli.corpora import Data, features_of
+    from structpred.evaluation.selection import select_sequences
+    from structpred.io.ocr import OcrWords
+    from structpred.report.page import Example
+
+    corpus = select_sequences(read.corpus, [i])
+    gold = (read.labels or [])[i]
+    x = features_of(Data(corpus, None, 1, len(gold)), hashed=labeler.n_bits is not None)
+    classes = [str(label) for label in labeler.classes_.tolist()]
+    candidates: list[list[tuple[str, float]]] = []
+    if labeler.probabilistic_:
+        marginals = labeler.predict_marginals(x)[0]
+        sure = [float(row[classes.index(label)]) for row, label in zip(marginals, predicted, strict=True)]
+        orders = (-marginals).argsort(axis=1, kind="stable")[:, :_MOST_CANDIDATES].tolist()
+        candidates = [[(classes[k], float(row[k])) for k in order] for row, order in zip(marginals, orders, strict=True)]
+    else:
+        sure = labeler.predict_score_gaps(x)[0].tolist()
+    n = min(len(gold), _MOST_TOKENS)
+    images = corpus.pixels.reshape(-1, 16, 8)[:n] if isinstance(corpus, OcrWords) else None
+    where = f"line {int(corpus.lines[0])}" + (f", the first {n} of {len(gold)} tokens" if n < len(gold) else "")
+    return Example(where, _tokens(corpus)[:n], gold[:n], predicted[:n], sure[:n], images, candidates[:n])
+
+
+def _tokens(corpus: Any) -> list[str]:
+    """What to show of each token: the first column, the attribute that names the word, else its number."""
+    from structpred.io.columns import ColumnCorpus
+    from structpred.io.crfsuite import AttributeCorpus
+
+    if isinstance(corpus, ColumnCorpus):
+        return corpus.column(0)
+    if not isinstance(corpus, AttributeCorpus):
+        return [str(t + 1) for t in range(int(corpus.offsets[-1]))]
+    words = []
+    for t in range(corpus.n_tokens):
+        names = [corpus.attributes[k] for k in corpus.codes[corpus.indptr[t] : corpus.indptr[t + 1]].tolist()]
+        matches = [match for name in names if (match := _WORD_OF_ATTRIBUTE.fullmatch(name)) is not None]
+        words.append(matches[0][1] if matches else f"#{t + 1}")
+    return words

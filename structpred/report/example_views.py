@@ -1,0 +1,80 @@
+"""Single sequences on the report page: sentences with labels below their words, and words as strips of letter images."""
+
+import math
+from typing import TYPE_CHECKING
+
+from structpred.report.drawings import brightness, letter_images, sequential
+from structpred.report.markup import Html, tag
+
+if TYPE_CHECKING:
+    from structpred.report.page import Example
+
+_MOST_CANDIDATES = 4
+_LEAST_SHARE = 0.01
+
+
+def sentence_view(example: "Example", sureness: str) -> Html:
+    """A sentence: each token with its label, the gold label where they differ, and a bar for how sure the decision was."""
+    tokens = []
+    for t, (token, gold, label) in enumerate(zip(example.tokens, example.gold, example.predicted, strict=True)):
+        wrong = gold != label
+        below = [tag("span", label, class_="label")]
+        if len(example.sure):
+            below.append(_bar(example.sure[t], sureness))
+        if wrong:
+            below.append(tag("span", gold, class_="gold"))
+        # <bdi>: a word that is written from right to left changes the direction of nothing around it.
+        tokens.append(tag("span", tag("bdi", token), *below, class_="token wrong" if wrong else "token"))
+    return tag("div", tag("span", example.where, class_="where"), *tokens, class_="sentence")
+
+
+def word_view(example: "Example", sureness: str) -> Html:
+    """A word: letter images, the truth, what was read, and for each letter the likeliest ones or the score gap."""
+    assert example.images is not None
+    pictures = [tag("td", drawing) for drawing in letter_images(example.images)]
+    truth = [tag("td", letter) for letter in example.gold]
+    read = [
+        tag("td", letter, class_="wrong" if letter != gold else None)
+        for letter, gold in zip(example.predicted, example.gold, strict=True)
+    ]
+    rows = [tag("tr", tag("th", ""), *pictures), tag("tr", tag("th", "true"), *truth), tag("tr", tag("th", "read"), *read)]
+    if example.candidates:
+        rows += _candidate_rows(example)
+    elif len(example.sure):
+        cells = [
+            _shaded(f"{value:.1f}" if math.isfinite(value) else "\N{INFINITY}", _share(value, sureness)) for value in example.sure
+        ]
+        rows.append(tag("tr", tag("th", "gap"), *cells))
+    return tag("div", tag("table", *rows), tag("span", example.where, class_="where"), class_="word")
+
+
+def _candidate_rows(example: "Example") -> list[Html]:
+    """Row k: the k-th likeliest letter at each position, as dark as it is probable; what is below one per cent is left out."""
+    rows = []
+    for k in range(_MOST_CANDIDATES):
+        cells = []
+        for candidates in example.candidates:
+            label, share = candidates[k] if k < len(candidates) else ("", 0.0)
+            shown = share >= _LEAST_SHARE
+            cells.append(_shaded(label, share, f"{label}: {100 * share:.1f} %") if shown else tag("td", ""))
+        if k == 0 or any(k < len(c) and c[k][1] >= _LEAST_SHARE for c in example.candidates):
+            rows.append(tag("tr", tag("th", f"{k + 1}."), *cells))
+    return rows
+
+
+def _shaded(words: str, share: float, title: str | None = None) -> Html:
+    colour = sequential(share, 0.7)
+    ink = "#ffffff" if brightness(colour) < 0.55 else "#222222"
+    return tag("td", words, style=f"background:{colour};color:{ink}", title=title)
+
+
+def _bar(value: float, sureness: str) -> Html:
+    words = f"{sureness} {value:.3g}"
+    return tag("span", class_="sure", style=f"width:{max(4, 100 * _share(value, sureness)):.0f}%;background:#5b8fc7", title=words)
+
+
+def _share(value: float, sureness: str) -> float:
+    """A length in [0, 1]: a probability as it is; a gap of 1, the margin that training asks for, as one half."""
+    if not math.isfinite(value):
+        return 1.0
+    return value if sureness == "probability" else 1 - 2.0**-value
