@@ -88,8 +88,8 @@ def settings_restored(saved: Any) -> Any:
     if isinstance(saved, str):
         return saved
     name, values = saved["class"], saved["settings"]
-    for kind in (BCFW, SGD, AveragedPerceptron):
-        if kind.__name__ == name:
+    for kind in (BCFW, SGD, AveragedPerceptron, MIRA, OnlineEG, LBFGS, OWLQN, PassiveAggressive, AROW):
+        if kind.__name__ == name and "free_digest" not in values:  # OWLQN's array of free weights is no plain setting
             return kind(**values)
     return f"{name} (an object that model files do not hold; give it again)"
 

@@ -1,6 +1,6 @@
 """What a chain model should say, by listing all label sequences: for sentences of a few tokens and a few labels."""
 
-from itertools import product, pairwise
+from itertools import pairwise, product
 from typing import Any
 
 import numpy as np

@@ -1,5 +1,6 @@
 """Hard constraints, at fit and predict: the same as searching through the sequences that keep to them."""
 
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,6 @@ from structpred.evaluation import evaluate_sequences
 from structpred.io import read_columns
 from structpred.models import ChainLabeler
 from structpred.models.constraints import ChainConstraints, tag_dictionary
-import itertools
 
 
 def anything(sequence: Any) -> bool:

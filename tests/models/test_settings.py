@@ -1,0 +1,48 @@
+"""Trainers in model files: every trainer of ours comes back with its settings and trains the same again."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from chain_listing import LABELS, iob2_valid, random_corpus
+
+from structpred.errors import ParameterError
+from structpred.models import ChainLabeler
+from structpred.models.settings import TRAINERS
+from structpred.trainers.bcfw import BCFW
+from structpred.trainers.lbfgs import LBFGS
+from structpred.trainers.oeg import OnlineEG
+from structpred.trainers.owlqn import OWLQN
+from structpred.trainers.sgd import SGD
+
+OBJECTS = {
+    **{name: make() for name, (make, _) in TRAINERS.items()},
+    "bcfw with settings": BCFW(gap_sampling=True, averaged=False),
+    "sgd with settings": SGD(averaged=False),
+    "oeg with settings": OnlineEG(start=3.0, eta=0.7),
+    "lbfgs with settings": LBFGS(memory=2),
+}
+
+
+@pytest.mark.parametrize("name", OBJECTS)
+def test_a_loaded_model_trains_the_same_again(name: str, tmp_path: Path) -> None:
+    """Fitted with a trainer object, saved, loaded, fitted again: the same weights to the last bit."""
+    X, y = random_corpus(0, 12, LABELS, iob2_valid)
+    model: Any = ChainLabeler(OBJECTS[name], max_iter=3).fit(X, y)
+    model.save(tmp_path / "m.spz")
+    loaded = ChainLabeler.load(tmp_path / "m.spz")
+    assert type(loaded.trainer) is type(OBJECTS[name])
+    assert vars(loaded.trainer) == vars(OBJECTS[name])
+    assert loaded.fit(X, y).coef_.tobytes() == model.coef_.tobytes()
+
+
+def test_what_a_file_does_not_hold_must_be_given_again(tmp_path: Path) -> None:
+    """OWLQN's array of free weights is no plain setting: the model loads and predicts, and another fit is refused."""
+    X, y = random_corpus(0, 12, LABELS, iob2_valid)
+    model: Any = ChainLabeler(OWLQN(l1=0.1, free=np.arange(3)), surrogate="log", max_iter=3).fit(X, y)
+    model.save(tmp_path / "m.spz")
+    loaded = ChainLabeler.load(tmp_path / "m.spz")
+    assert [p.tolist() for p in loaded.predict(X)] == [p.tolist() for p in model.predict(X)]
+    with pytest.raises(ParameterError, match="give it again"):
+        loaded.fit(X, y)
