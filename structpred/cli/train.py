@@ -22,7 +22,24 @@ def train() -> None:
     "--label-column", type=int, default=-1, show_default=True, metavar="N", help="Column of the labels, from 0; -1 is the last."
 )
 @click.option("--folds", "--fold", "folds", type=Folds(), help="Train on these folds of OCR data only: 0, 1-9 or 0,3,5-7.")
-@click.option("--trainer", default="bcfw", show_default=True, metavar="NAME", help="bcfw, sgd or perceptron.")
+@click.option(
+    "--trainer",
+    default="bcfw",
+    show_default=True,
+    metavar="NAME",
+    help="Max-margin: bcfw (certified), sgd (quick), mira. Conditional random fields: oeg (certified), lbfgs. "
+    "Mistake-driven, without -C: perceptron, pa, arow.",
+)
+@click.option(
+    "--surrogate",
+    type=click.Choice(("margin", "log")),
+    help="What is minimised: margin, or log (a conditional random field). Default: the trainer's own; sgd takes both.",
+)
+@click.option(
+    "--constraints",
+    type=click.Choice(("iob2", "iobes")),
+    help="Only tag sequences that are valid under this scheme, kept in MODEL.",
+)
 @click.option(
     "--C",
     "-C",
@@ -31,9 +48,16 @@ def train() -> None:
     default=1.0,
     show_default=True,
     type=click.FloatRange(0, min_open=True),
-    help="Weight of the training loss.",
+    help="Weight of the training loss against the regulariser; perceptron, pa and arow ignore it.",
 )
-@click.option("--max-iter", default=10, show_default=True, type=click.IntRange(1), metavar="N", help="Passes over the data.")
+@click.option(
+    "--max-iter",
+    default=10,
+    show_default=True,
+    type=click.IntRange(1),
+    metavar="N",
+    help="Passes over the data; lbfgs: iterations.",
+)
 @click.option(
     "--tol",
     metavar="X",
@@ -46,13 +70,16 @@ def train() -> None:
     "--check-every", default=10, show_default=True, type=click.IntRange(1), metavar="N", help="Passes between certificates."
 )
 @click.option("--min-count", default=1, show_default=True, type=click.IntRange(1), metavar="N", help="Leave rarer features out.")
-@click.option("--n-bits", type=click.IntRange(1, 30), metavar="N", help="Hash CRFsuite attributes into 2**N features.")
+@click.option("--n-bits", type=click.IntRange(1, 30), metavar="N", help="Hash features into 2**N ids; no names are kept.")
 @click.option("--dev", metavar="FILE", help="Held-out data: the weights that do best on it are kept.")
 @click.option("--dev-folds", "--dev-fold", "dev_folds", type=Folds(), help="Only these folds of OCR data in --dev.")
 @click.option(
     "--dev-metric", type=click.Choice(("token_accuracy", "f1")), default="token_accuracy", show_default=True, help="Best in what."
 )
 @click.option("--patience", type=click.IntRange(1), metavar="N", help="Stop after N passes without a better score on --dev.")
+@click.option(
+    "--n-jobs", type=int, metavar="N", help="Threads for passes over all data; -1: all processors. Same result for any."
+)
 @click.option("--seed", metavar="N", default=0, show_default=True, type=click.IntRange(min=0), help="Seeds the order of visits.")
 @click.option("--checkpoint", metavar="FILE", help="Default: MODEL.ckpt, removed once MODEL is written; a named one stays.")
 @click.option("--resume", is_flag=True, help="Go on from the checkpoint of an interrupted run.")

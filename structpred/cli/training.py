@@ -15,6 +15,7 @@ from structpred.cli.corpora import Data, Reader, check_input, check_output, feat
 from structpred.cli.session import EXIT_INTERRUPTED, EXIT_NOT_CONVERGED, Session, Stop
 from structpred.core.atomic import remove_leftovers
 from structpred.core.result import Record
+from structpred.core.threads import checked_jobs
 from structpred.errors import CheckpointError, DataError, ParameterError
 from structpred.evaluation import evaluate_sequences
 from structpred.io.templates import Template, load_templates
@@ -24,7 +25,9 @@ from structpred.models.settings import resolve_trainer
 log = logging.getLogger("structpred.cli")
 
 COLUMN_FORMATS = ("conll2000", "columns")
-NO_CERTIFICATE = ("perceptron",)
+NO_CERTIFICATE = ("perceptron", "mira", "pa", "arow")
+#: what each surrogate can be minimised by
+TRAINERS_OF = {"margin": ("bcfw", "sgd", "mira", "perceptron"), "log": ("sgd", "oeg", "lbfgs", "owlqn")}
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,8 @@ class TrainOptions:
     label_column: int
     folds: tuple[int, ...] | None
     trainer: str
+    surrogate: str | None
+    constraints: str | None
     C: float
     max_iter: int
     tol: float
@@ -48,6 +53,7 @@ class TrainOptions:
     dev_folds: tuple[int, ...] | None
     dev_metric: str
     patience: int | None
+    n_jobs: int | None
     seed: int
     checkpoint: str | None
     resume: bool
@@ -110,13 +116,15 @@ def train_chain(options: TrainOptions, session: Session) -> None:
 def check_usage(options: TrainOptions) -> None:
     """Raise ParameterError for options that do not go together; reads nothing."""
     resolve_trainer(options.trainer)
+    checked_jobs(options.n_jobs)
+    if options.surrogate is not None and options.trainer not in (fitting := TRAINERS_OF[options.surrogate]):
+        raise ParameterError(f"--surrogate {options.surrogate} is for --trainer {', '.join(fitting)}, not {options.trainer}")
     columns = options.format in COLUMN_FORMATS
     wrong = {
         "--template is needed: chunking, ner, pos, or a CRF++ template file": columns and options.template is None,
         f"--template is for column files, not for --format {options.format}": not columns and options.template is not None,
         f"--label-column is for column files, not for --format {options.format}": not columns and options.label_column != -1,
-        f"--n-bits is for --format crfsuite, not for {options.format}": options.format != "crfsuite"
-        and options.n_bits is not None,
+        "--n-bits is for named features, not for pixels": options.format == "ocr" and options.n_bits is not None,
         "--min-count has no effect with --n-bits: hashing keeps no counts": options.n_bits is not None and options.min_count > 1,
         "--min-count is for named features, not for pixels": options.format == "ocr" and options.min_count > 1,
         "--folds and --dev-folds are for --format ocr": options.format != "ocr" and bool(options.folds or options.dev_folds),
@@ -125,7 +133,7 @@ def check_usage(options: TrainOptions) -> None:
         "--patience needs --dev FILE": options.patience is not None and options.dev is None,
         "--strict needs --tol: how close is close enough, such as --tol 0.01": options.strict and options.tol == 0,
         f"--strict needs a trainer with a certificate; {options.trainer} has none": options.strict
-        and options.trainer in NO_CERTIFICATE,
+        and (options.trainer in NO_CERTIFICATE or (options.trainer, options.surrogate) == ("sgd", "log")),
         "-o MODEL must be a file: a model cannot go to standard output": options.output == "-",
         "--checkpoint must be a file, not -": options.checkpoint == "-",
         "TRAIN and --dev cannot both be standard input": options.data == options.dev == "-",
@@ -195,6 +203,9 @@ def _model(options: TrainOptions, templates: list[Template] | None, events: Even
         check_every=options.check_every,
         patience=options.patience,
         dev_metric=metric,
+        surrogate=options.surrogate,
+        constraints=options.constraints,
+        n_jobs=options.n_jobs,
         callbacks=Reporter(events),
         checkpoint=options.checkpoint_path,
         resume=options.resume,

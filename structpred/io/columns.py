@@ -272,7 +272,9 @@ def _iterable(value: object, expected: str) -> Iterable[Any]:
 
 
 def _checked_width(row: object, width: int | None, sample: int, position: int) -> int:
-    where = f"sample {sample}, position {position}"
+    if isinstance(row, list | tuple) and row and (width is None or len(row) == width):
+        return len(row)
+    where = f"sample {sample}, position {position}"  # only now: there may be millions of rows
     if isinstance(row, str):
         raise DataError(
             f"{where}: expected a row of columns (a tuple of strings), got the string {quoted(row)}; "
@@ -280,9 +282,7 @@ def _checked_width(row: object, width: int | None, sample: int, position: int) -
         )
     if not isinstance(row, list | tuple):
         raise DataError(f"{where}: expected a row of columns (a tuple of strings), got {type(row).__name__}")
-    if not row or (width is not None and len(row) != width):
-        raise DataError(f"{where}: expected {width or 'at least 1'} columns, got {len(row)}")
-    return len(row)
+    raise DataError(f"{where}: expected {width or 'at least 1'} columns, got {len(row)}")
 
 
 def _code_checked(column: list[str], j: int) -> tuple[list[str], npt.NDArray[np.int32]]:

@@ -1,0 +1,113 @@
+"""Promises of the options about trainers, hashing, constraints and threads, and of predictions as JSON."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from structpred.io import read_columns
+from structpred.models import ChainLabeler
+
+Here = Callable[..., tuple[int, str, str]]
+CHUNKING = ("--format", "conll2000", "--template", "chunking")
+
+
+def trained(here: Here, corpus: Path, folder: Path, *options: str) -> ChainLabeler:
+    """The model that `train chain` makes of the small corpus."""
+    code, _, err = here("train", "chain", str(corpus / "train.txt"), *CHUNKING, "-o", "m.spz", "-q", *options, cwd=folder)
+    assert code == 0, err
+    return ChainLabeler.load(folder / "m.spz")
+
+
+def test_templates_can_be_hashed(here: Here, corpus: Path, tmp_path: Path) -> None:
+    """--n-bits goes with --template; the file says so, and evaluate and predict work from it as the estimator does."""
+    model = trained(here, corpus, tmp_path, "--n-bits", "14", "--trainer", "sgd")
+    assert (model.n_bits, model.n_features_in_) == (14, 2**14)
+    rows = read_columns(corpus / "test.txt")
+    alike = ChainLabeler("sgd", template="chunking", n_bits=14)
+    train = read_columns(corpus / "train.txt")
+    expected = alike.fit(train, train.labels()).predict(rows)
+    out = here("predict", "m.spz", str(corpus / "test.txt"), cwd=tmp_path)[1]
+    assert [line.split(" ")[-1] for line in out.split("\n") if line] == [str(y) for labels in expected for y in labels]
+    code, out, _ = here("evaluate", "m.spz", str(corpus / "test.txt"), "--json", cwd=tmp_path)
+    assert (code, json.loads(out)["f1"] > 0.8) == (0, True)
+
+
+@pytest.mark.parametrize("trainer", ["bcfw", "sgd", "perceptron", "mira", "oeg", "lbfgs", "owlqn", "pa", "arow"])
+def test_every_trainer_has_its_name(here: Here, corpus: Path, tmp_path: Path, trainer: str) -> None:
+    """Each trainer runs from the shell, and only those of the log loss make models with probabilities."""
+    model = trained(here, corpus, tmp_path, "--trainer", trainer, "--max-iter", "2")
+    assert model.trainer == trainer
+    assert model.probabilistic_ == (trainer in ("oeg", "lbfgs", "owlqn"))
+
+
+def test_sgd_takes_either_surrogate(here: Here, corpus: Path, tmp_path: Path) -> None:
+    """--surrogate log makes sgd train a conditional random field."""
+    assert trained(here, corpus, tmp_path, "--trainer", "sgd", "--surrogate", "log").probabilistic_
+    assert not trained(here, corpus, tmp_path, "--trainer", "sgd", "--surrogate", "margin").probabilistic_
+
+
+def test_constraints_are_kept_in_the_model(here: Here, corpus: Path, tmp_path: Path) -> None:
+    """With --constraints iob2 even a model of one pass predicts valid tag sequences only, and the file knows why."""
+    model = trained(here, corpus, tmp_path, "--constraints", "iob2", "--max-iter", "1", "-C", "0.0001")
+    assert model.constraints.scheme == "iob2"
+    out = here("evaluate", "m.spz", str(corpus / "test.txt"), "--json", cwd=tmp_path)[1]
+    assert json.loads(out)["n_invalid_predicted"] == 0
+
+
+def test_threads_do_not_change_the_result(here: Here, corpus: Path, tmp_path: Path) -> None:
+    """--n-jobs 2 ends in the same weights and the same predictions as one thread."""
+    one = trained(here, corpus, tmp_path, "--trainer", "lbfgs", "--max-iter", "3")
+    two = trained(here, corpus, tmp_path, "--trainer", "lbfgs", "--max-iter", "3", "--n-jobs", "2")
+    assert np.array_equal(one.coef_, two.coef_)
+    outs = {here("predict", "m.spz", str(corpus / "test.txt"), "--n-jobs", n, cwd=tmp_path)[1] for n in ("1", "2", "-1")}
+    assert len(outs) == 1
+
+
+WRONG = {
+    "surrogate of another trainer": (("--trainer", "bcfw", "--surrogate", "log"), "--surrogate log is for --trainer sgd"),
+    "strict without a certificate": (("--trainer", "mira", "--strict", "--tol", "0.1"), "mira has none"),
+    "no threads": (("--n-jobs", "0"), "n_jobs must be"),
+    "counts of hashed features": (("--n-bits", "10", "--min-count", "2"), "hashing keeps no counts"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_options_that_do_not_go_together(here: Here, corpus: Path, tmp_path: Path, name: str) -> None:
+    """Each is refused with exit code 2 before anything is read."""
+    options, message = WRONG[name]
+    code, _, err = here("train", "chain", str(corpus / "train.txt"), *CHUNKING, "-o", "m.spz", *options, cwd=tmp_path)
+    assert (code, message in err) == (2, True), err
+    assert not list(tmp_path.iterdir())
+
+
+def test_json_of_a_margin_model(here: Here, corpus: Path) -> None:
+    """--json gives one object a sequence; there are labels and the best sequences, but no probabilities to be had."""
+    command = ("predict", "chunk.spz", "test.txt")
+    code, out, _ = here(*command, "--json", "--kbest", "3", cwd=corpus)
+    entries = [json.loads(line) for line in out.splitlines()]
+    expected = ChainLabeler.load(corpus / "chunk.spz").predict(read_columns(corpus / "test.txt"))
+    assert code == 0
+    assert [entry["labels"] for entry in entries] == [labels.tolist() for labels in expected]
+    assert all(set(entry) == {"labels", "kbest"} for entry in entries)
+    for entry in entries:
+        scores = [best["score"] for best in entry["kbest"]]
+        assert (len(scores), scores) == (3, sorted(scores, reverse=True))
+        assert entry["kbest"][0]["labels"] == entry["labels"]
+    code, out, err = here(*command, "--json", "--marginals", cwd=corpus)
+    assert (code, out, "no log-probabilities" in err) == (2, "", True)
+    assert here(*command, "--marginals", cwd=corpus)[0] == 2
+
+
+def test_json_of_a_random_field(here: Here, corpus: Path, tmp_path: Path) -> None:
+    """A model with probabilities gives that of each label, and with --marginals those of all labels, which sum to one."""
+    trained(here, corpus, tmp_path, "--trainer", "oeg", "--max-iter", "3")
+    command = ("predict", "m.spz", str(corpus / "test.txt"), "--json")
+    for line in here(*command, "--marginals", cwd=tmp_path)[1].splitlines():
+        entry = json.loads(line)
+        rows = zip(entry["labels"], entry["probabilities"], entry["marginals"], strict=True)
+        assert all(p == table[label] and abs(sum(table.values()) - 1) < 1e-9 for label, p, table in rows)
+    plain = [json.loads(line) for line in here(*command, cwd=tmp_path)[1].splitlines()]
+    assert all(set(entry) == {"labels", "probabilities"} for entry in plain)
