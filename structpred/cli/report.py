@@ -121,8 +121,9 @@ def judged(labeler: "ChainLabeler", read: "Data", n_examples: int) -> dict[str, 
     gold = read.labels or []
     predicted = [[str(label) for label in labels] for labels in predict_labels(labeler, read)]
     wrong = [i for i, (one, other) in enumerate(zip(gold, predicted, strict=True)) if one != other]
-    step = max(1, len(wrong) // max(n_examples, 1))
-    chosen = wrong[::step][:n_examples]
+    right = [i for i, (one, other) in enumerate(zip(gold, predicted, strict=True)) if one == other]
+    chosen = _spread(wrong, n_examples)
+    chosen += _spread(right, n_examples - len(chosen))
     return {
         "data": read.corpus.name,
         "evaluation": evaluate_sequences(gold, predicted),
@@ -130,6 +131,12 @@ def judged(labeler: "ChainLabeler", read: "Data", n_examples: int) -> dict[str, 
         "examples": [_example(labeler, read, i, predicted[i]) for i in chosen],
         "sureness": "probability" if labeler.probabilistic_ else "score gap",
     }
+
+
+def _spread(numbers: list[int], n: int) -> list[int]:
+    """n of the numbers, evenly spread; all where there are fewer."""
+    step = max(1, len(numbers) // n) if n > 0 else 1
+    return numbers[::step][: max(n, 0)]
 
 
 def _example(labeler: "ChainLabeler", read: "Data", i: int, predicted: list[str]) -> "Example":

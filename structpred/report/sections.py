@@ -216,13 +216,13 @@ def examples(found: "Sequence[Example]", sureness: str) -> Html:
     """Sequences with their errors marked."""
     if not found:
         return _NOTHING
-    pictures = any(example.images is not None for example in found)
-    pictures = any(example.images is not None for example in found)
-    what = _SURENESS[sureness, pictures]
-    if pictures:
-        return join(tag("p", what, class_="note"), tag("div", *(word_view(e, sureness) for e in found), class_="words"))
-    words = f"Wrong labels are red, with the gold label in green below. {what}"
-    return join(tag("p", words, class_="note"), *(sentence_view(e, sureness) for e in found))
+    parts = []
+    if words := [word_view(e, sureness) for e in found if e.images is not None]:
+        parts += [tag("p", _SURENESS[sureness, True], class_="note"), tag("div", *words, class_="words")]
+    if sentences := [sentence_view(e, sureness) for e in found if e.images is None]:
+        note = f"Wrong labels are red, with the gold label in green below. {_SURENESS[sureness, False]}"
+        parts += [tag("p", note, class_="note"), *sentences]
+    return join(*parts)
 
 
 def _right(words: str, name: str = "td") -> Html:
