@@ -4,6 +4,8 @@ Run as a script it writes the present code into the pages: `python tests/test_do
 """
 
 import ast
+import importlib
+import os
 import re
 import subprocess
 import sys
@@ -73,6 +75,60 @@ def test_the_readme_examples_run(tmp_path: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=tmp_path, check=False)
     assert done.returncode == 0, done.stderr
     assert "['DET', 'NOUN', 'VERB']" in done.stdout.replace("array(", "")
+
+
+def run_page(page: str, folder: Path) -> list[str]:
+    """What the Python blocks of a page print, run one after the other in a fresh process, where warnings are errors."""
+    code = "\n".join(re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(encoding="utf-8"), re.DOTALL))
+    command, environment = [sys.executable, "-P", "-W", "error", "-c", code], {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=folder, env=environment, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+def test_the_tutorial_runs(tmp_path: Path) -> None:
+    """Every block runs, and what the page says of it is so: labels, tolerances, probabilities, rules, resuming to the bit."""
+    lines = run_page("docs/tutorial.md", tmp_path)
+    assert "['B-NP', 'I-NP', 'B-VP']" in lines[0]
+    assert lines[1].startswith("primal ")
+    assert lines[2] == "50 max_iter False"
+    reason, gap = lines[3].split()
+    assert (reason, 0 <= float(gap) <= 0.05) == ("tol", True)
+    assert lines[4] == "True (4, 6) True"
+    assert lines[5].startswith("['B-NP' 'B-VP' 'B-NP' 'I-NP']")
+    assert "['O', 'B-VP', 'B-NP', 'I-NP']" in lines[8]
+    assert "60 True" in lines
+    assert lines[-2].startswith("{'C': ")
+    assert float(lines[-1].split()[0]) > 0.9
+    assert {"tagger.spz", "run.ckpt", "matching.spz"} <= {path.name for path in tmp_path.iterdir()}
+
+
+@pytest.mark.parametrize("page", ["docs/howto/train_on_more_than_fits.md", "docs/compat.md"])
+def test_other_pages_run(page: str, tmp_path: Path) -> None:
+    """Every Python block of these pages runs as it stands."""
+    run_page(page, tmp_path)
+
+
+PUBLIC = (
+    "structpred",
+    *(f"structpred.{name}" for name in ("models", "compat", "testing", "evaluation", "io", "report", "errors")),
+)
+
+
+@pytest.mark.parametrize("module", ["structpred", *(f"structpred.{name}" for name in PACKAGES)])
+def test_the_reference_has_every_public_name(module: str) -> None:
+    """Every public name of these packages has a row in the reference under its package, with a file that mentions it."""
+    text = (ROOT / "docs" / "reference" / "index.md").read_text(encoding="utf-8")
+    heading = f"\n## {module}\n"
+    assert heading in text
+    lines = [line for line in text.split(heading, 1)[1].split("\n## ", 1)[0].splitlines() if line.startswith("| `")]
+    rows = {line.split("`")[1]: line for line in lines}
+    loaded = importlib.import_module(module)
+    names = getattr(loaded, "__all__", None) or [name for name in vars(loaded) if name[0] != "_"]
+    assert sorted(set(names) - set(rows)) == []
+    for name in names:
+        files = NAMED_FILE.findall(rows[name])
+        assert any(name in (ROOT / file).read_text(encoding="utf-8") for file in files), name
 
 
 def refresh() -> None:
