@@ -109,10 +109,7 @@ def test_other_pages_run(page: str, tmp_path: Path) -> None:
     run_page(page, tmp_path)
 
 
-PUBLIC = (
-    "structpred",
-    *(f"structpred.{name}" for name in ("models", "compat", "testing", "evaluation", "io", "report", "errors")),
-)
+PACKAGES = ("models", "compat", "testing", "evaluation", "io", "report", "errors")
 
 
 @pytest.mark.parametrize("module", ["structpred", *(f"structpred.{name}" for name in PACKAGES)])
