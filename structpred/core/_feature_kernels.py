@@ -44,24 +44,46 @@ def add_row(row, x, target):
 
 
 @njit(cache=True, nogil=True)
-def spread_sequence(mu, indices, values, indptr, first, last, start_row, n_labels, row, table):
-    """table = Psi^T mu of one sequence, where table was zero before; returns its squared norm."""
+def number_locally(indices, indptr, offsets, n_features, local):
+    """local[k] = which of its sequence's features indices[k] is, in order of appearance; returns the most in one sequence."""
+    seen_in = np.full(n_features, -1, np.int64)
+    rank = np.empty(n_features, np.int32)
+    most = 0
+    for i in range(offsets.shape[0] - 1):
+        count = 0
+        for k in range(indptr[offsets[i]], indptr[offsets[i + 1]]):
+            f = indices[k]
+            if seen_in[f] != i:
+                seen_in[f] = i
+                rank[f] = count
+                count += 1
+            local[k] = rank[f]
+        most = max(most, count)
+    return most
+
+
+@njit(cache=True, nogil=True)
+def spread_sequence(mu, local, values, indptr, first, last, bounds, n_labels, row, table):
+    """table = Psi^T mu of one sequence, its features numbered locally, where table was zero; returns its squared norm.
+
+    Rows from `bounds` on are start, stop and the transitions; bounds < 0 means there are none.
+    """
     length = last - first
     total = 0.0
     for t in range(length):
         for label in range(n_labels):
             row[label] = mu[t * n_labels + label]
         for k in range(indptr[first + t], indptr[first + t + 1]):
-            total += add_row(row, np.float64(values[k]), table[indices[k]])
-        if start_row >= 0 and t == 0:
-            total += add_row(row, 1.0, table[start_row])
-        if start_row >= 0 and t == length - 1:
-            total += add_row(row, 1.0, table[start_row + 1])
-    if start_row >= 0:
+            total += add_row(row, np.float64(values[k]), table[local[k]])
+        if bounds >= 0 and t == 0:
+            total += add_row(row, 1.0, table[bounds])
+        if bounds >= 0 and t == length - 1:
+            total += add_row(row, 1.0, table[bounds + 1])
+    if bounds >= 0:
         for p in range(n_labels):
             for label in range(n_labels):
                 row[label] = mu[(length + p) * n_labels + label]
-            total += add_row(row, 1.0, table[start_row + 2 + p])
+            total += add_row(row, 1.0, table[bounds + 2 + p])
     return total
 
 
@@ -97,13 +119,13 @@ def move_row(source, coef, target):
 
 
 @njit(cache=True, nogil=True)
-def flush_sequence(table, indices, indptr, first, last, start_row, n_labels, coef, weights):
+def flush_sequence(table, local, indices, indptr, first, last, bounds, start_row, n_labels, coef, weights):
     """weights += coef * table on the rows that spread_sequence touched; these rows of table become zero again."""
     for k in range(indptr[first], indptr[last]):
-        move_row(table[indices[k]], coef, weights[indices[k]])
+        move_row(table[local[k]], coef, weights[indices[k]])
     if start_row >= 0:
         for p in range(2 + n_labels):
-            move_row(table[start_row + p], coef, weights[start_row + p])
+            move_row(table[bounds + p], coef, weights[start_row + p])
 
 
 @njit(cache=True, nogil=True)

@@ -1,6 +1,7 @@
 """Joint feature maps: from flat weights to part scores, theta = Psi(x) w, and back, phi = Psi(x)^T mu."""
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -44,8 +45,12 @@ class FeatureMap(Protocol):
         """Scores added to theta of instance i whatever the weights are (constraints, priors); None for none."""
         ...
 
+    def scratch(self) -> npt.NDArray[np.float64]:
+        """Zeros in which `spread` can work."""
+        ...
+
     def spread(self, i: int, mu: npt.NDArray[np.float64], scratch: npt.NDArray[np.float64]) -> float:
-        """scratch = Psi_i^T mu for dense mu, where scratch (length dim) was zero; returns its squared norm."""
+        """scratch = Psi_i^T mu for dense mu, where scratch was zero; returns its squared norm."""
         ...
 
     def flush(self, i: int, scratch: npt.NDArray[np.float64], coef: float, w: Vector) -> None:
@@ -147,22 +152,35 @@ class SequenceFeatures:
         n = emit_parts(parts, counts, *args)
         return coalesced(idx[:n], val[:n])
 
+    def scratch(self) -> npt.NDArray[np.float64]:
+        """Zeros for `spread`: room for the features of the sequence that has the most, whatever `dim` is."""
+        most = self._local[1]
+        return np.zeros((most + (2 + self.n_labels if self.transitions else 0)) * self.width)
+
+    @cached_property
+    def _local(self) -> tuple[npt.NDArray[np.int32], int]:
+        """The features of each sequence numbered from zero, so that `spread` works in a few cached rows; the most of any."""
+        from structpred.core._feature_kernels import number_locally
+
+        d, local = self.data, np.empty(len(self.data.indices), np.int32)
+        return local, int(number_locally(d.indices, d.indptr, d.offsets, d.n_features, local))
+
     def spread(self, i: int, mu: npt.NDArray[np.float64], scratch: npt.NDArray[np.float64]) -> float:
-        """scratch = Psi_i^T mu for dense mu, where scratch (length dim) was zero; returns its squared norm."""
+        """scratch = Psi_i^T mu for dense mu, where scratch was zero; returns its squared norm."""
         from structpred.core._feature_kernels import spread_sequence
 
-        d, row = self.data, np.zeros(self.width)
-        where = (d.offsets[i], d.offsets[i + 1], self.start_row, self.n_labels)
-        square = spread_sequence(mu, d.indices, d.values, d.indptr, *where, row, scratch.reshape(-1, self.width))
+        d, (local, most) = self.data, self._local
+        where = (d.offsets[i], d.offsets[i + 1], most if self.transitions else -1, self.n_labels)
+        square = spread_sequence(mu, local, d.values, d.indptr, *where, np.zeros(self.width), scratch.reshape(-1, self.width))
         return float(square)
 
     def flush(self, i: int, scratch: npt.NDArray[np.float64], coef: float, w: Vector) -> None:
         """w += coef * scratch; scratch, which `spread` filled for instance i, becomes zero again."""
         from structpred.core._feature_kernels import flush_sequence
 
-        d = self.data
-        where = (d.offsets[i], d.offsets[i + 1], self.start_row, self.n_labels)
-        flush_sequence(scratch.reshape(-1, self.width), d.indices, d.indptr, *where, coef, self.table(w))
+        d, (local, most) = self.data, self._local
+        where = (d.offsets[i], d.offsets[i + 1], most, self.start_row, self.n_labels)
+        flush_sequence(scratch.reshape(-1, self.width), local, d.indices, d.indptr, *where, coef, self.table(w))
 
     def total(
         self, mu: npt.NDArray[np.float64], places: npt.NDArray[np.int64], coefs: npt.NDArray[np.float64]
@@ -254,8 +272,12 @@ class PartFeatures:
         """Nothing is added."""
         return None
 
+    def scratch(self) -> npt.NDArray[np.float64]:
+        """Zeros for `spread`, of length dim."""
+        return np.zeros(self.dim)
+
     def spread(self, i: int, mu: npt.NDArray[np.float64], scratch: npt.NDArray[np.float64]) -> float:
-        """scratch = X_i^T mu for dense mu, where scratch (length dim) was zero; returns its squared norm."""
+        """scratch = X_i^T mu for dense mu, where scratch was zero; returns its squared norm."""
         delta = self.adjoint(i, np.flatnonzero(mu), mu[mu != 0.0])
         scratch[delta.indices] = delta.values
         return float(delta.values @ delta.values)

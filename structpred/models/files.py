@@ -77,6 +77,7 @@ def _common(model: Any) -> dict[str, Any]:
         "settings": {name: _plain(getattr(model, name)) for name in _PLAIN if hasattr(model, name)},
         "trainer": settings_of(model.trainer),
         "loss": settings_of(model.loss),
+        "surrogate": None if model.surrogate is None else settings_of(model.surrogate),
         "certificate": {"primal": certificate.primal, "dual": certificate.dual, "proven": certificate.proven},
         "probabilistic": bool(getattr(model, "probabilistic_", False)),
         "run": {"passes": model.n_iter_, "stop_reason": model.stop_reason_, "converged": model.converged_},
@@ -95,7 +96,8 @@ def _plain(value: Any) -> Any:
 def _settings(header: dict[str, Any]) -> dict[str, Any]:
     """The settings as they were; where a trainer or loss object cannot be rebuilt, a name that fit refuses."""
     settings = {name: value for name, value in header["settings"].items() if name in _PLAIN}
-    return settings | {name: settings_restored(header[name]) for name in ("trainer", "loss")}
+    names = [name for name in ("trainer", "loss", "surrogate") if header.get(name) is not None]
+    return settings | {name: settings_restored(header[name]) for name in names}
 
 
 def _restore_run(model: Any, bundle: Bundle) -> None:

@@ -81,14 +81,14 @@ def resolve_loss(loss: str | PartLoss) -> PartLoss:
 
 
 def settings_restored(saved: Any) -> Any:
-    """The inverse of settings_of for names and for our own trainers.
+    """The inverse of settings_of for names, and for trainers and surrogates of ours.
 
     Anything else comes back as a text that no setting accepts, so that a second fit fails instead of training otherwise.
     """
     if isinstance(saved, str):
         return saved
     name, values = saved["class"], saved["settings"]
-    for kind in (BCFW, SGD, AveragedPerceptron, MIRA, OnlineEG, LBFGS, OWLQN, PassiveAggressive, AROW):
+    for kind in (BCFW, SGD, AveragedPerceptron, MIRA, OnlineEG, LBFGS, OWLQN, PassiveAggressive, AROW, LogLoss, MarginRescaling):
         if kind.__name__ == name and "free_digest" not in values:  # OWLQN's array of free weights is no plain setting
             return kind(**values)
     return f"{name} (an object that model files do not hold; give it again)"

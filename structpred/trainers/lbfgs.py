@@ -63,6 +63,7 @@ class LBFGS:
             return state, False
         step = 1.0 if state.counts[0] else min(1.0, 1.0 / max(float(np.abs(state.gradient).sum()), 1e-300))
         low, high = 0.0, np.inf
+        good = state.w, float(state.value[0]), state.gradient  # the point at `low`
         for _ in range(self.max_trials):
             w = state.w + step * direction
             value, gradient = objective(problem, w)
@@ -70,14 +71,14 @@ class LBFGS:
             if not value <= state.value[0] + 1e-4 * step * slope:
                 high = step
             elif gradient @ direction < 0.9 * slope:
-                low = step
+                low, good = step, (w, value, gradient)
             else:
                 return self._accept(state, w, value, gradient), True
             step = 2.0 * low if high == np.inf else 0.5 * (low + high)
         if low == 0.0:
             state.counts[3] = 1  # no decrease can be seen in float64: the optimum to rounding
             return state, False
-        return self._accept(state, w, value, gradient), True
+        return self._accept(state, *good), True
 
     def _direction(self, state: LBFGSState) -> Floats:
         """The two-loop recursion, in place."""

@@ -14,6 +14,7 @@ from typing import NamedTuple, cast
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.task import SoftTask
 from structpred.core.weights import Vector, Weights
 from structpred.errors import ParameterError
@@ -27,7 +28,7 @@ class OEGState(NamedTuple):
     """weights: w. theta, mu: part scores and marginals of all blocks, flat; block i is offsets[i]:offsets[i+1].
 
     entropy: H(alpha_i). eta: the present step size of each block.
-    scratch: zeros of the length of w, between steps.
+    scratch: zeros, between steps.
     """
 
     weights: Weights
@@ -68,7 +69,7 @@ class OnlineEG:
             entropy[i] = log_z - float(theta[block] @ mu[block])
         weights = Weights.zeros(task.dim, task.dtype)
         weights.v[:] = weights_of(problem, mu, offsets)
-        return OEGState(weights, theta, mu, offsets, entropy, np.full(len(task), self.eta), np.zeros(task.dim))
+        return OEGState(weights, theta, mu, offsets, entropy, np.full(len(task), self.eta), task.features.scratch())
 
     def order(self, problem: Problem, state: OEGState, rng: np.random.Generator, n_pass: int) -> npt.NDArray[np.int64]:
         """A new permutation every pass."""
@@ -107,8 +108,19 @@ class OnlineEG:
     def objective(self, problem: Problem, state: OEGState) -> tuple[float, float]:
         """Primal at the weights, and the dual value, with the sum over the blocks taken anew in float64."""
         entropy = float(problem.p @ state.entropy)
+        entropy += sum(float(problem.p[i]) * self._fixed_part(problem, state, i) for i in range(len(problem.task)))
         total = weights_of(problem, state.mu, state.offsets)
         return problem.primal(self.weights(problem, state)), entropy - 0.5 * problem.lam * squared_norm(total)
+
+    @staticmethod
+    def _fixed_part(problem: Problem, state: OEGState, i: int) -> float:
+        """What fixed scores add to the dual: their expectation less their value at the truth; zero for hard constraints."""
+        task = cast(SoftTask, problem.task)
+        fixed = task.features.fixed_scores(i)
+        if fixed is None:
+            return 0.0
+        possible = np.where(fixed > 0.5 * FORBIDDEN, fixed, 0.0)  # what is forbidden has probability zero
+        return float(possible @ state.mu[state.offsets[i] : state.offsets[i + 1]] - possible[task.parts[i]].sum())
 
     def gap_estimate(self, problem: Problem, state: OEGState) -> None:
         """None."""

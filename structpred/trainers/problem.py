@@ -45,6 +45,11 @@ class Problem:
     def __post_init__(self) -> None:
         if not (np.isfinite(self.lam) and self.lam > 0):
             raise ParameterError(f"lam must be positive and finite, got {self.lam} (lam = 1 / (C * n))")
+        fixed = getattr(getattr(self.task, "features", None), "fixed", None)
+        if self.surrogate.piecewise_linear and fixed is not None and not fixed.only_forbids:
+            raise ParameterError(
+                "fixed scores that are neither zero nor forbidding are for the log loss only: a margin leaves them out"
+            )
 
     @cached_property
     def p(self) -> npt.NDArray[np.float64]:

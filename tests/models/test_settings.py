@@ -10,6 +10,8 @@ from chain_listing import LABELS, iob2_valid, random_corpus
 from structpred.errors import ParameterError
 from structpred.models import ChainLabeler
 from structpred.models.settings import TRAINERS
+from structpred.objectives.log_loss import LogLoss
+from structpred.objectives.margin import MarginRescaling
 from structpred.trainers.bcfw import BCFW
 from structpred.trainers.lbfgs import LBFGS
 from structpred.trainers.oeg import OnlineEG
@@ -46,3 +48,14 @@ def test_what_a_file_does_not_hold_must_be_given_again(tmp_path: Path) -> None:
     assert [p.tolist() for p in loaded.predict(X)] == [p.tolist() for p in model.predict(X)]
     with pytest.raises(ParameterError, match="give it again"):
         loaded.fit(X, y)
+
+
+@pytest.mark.parametrize("surrogate", ["log", LogLoss(), MarginRescaling(0.5)])
+def test_a_loaded_model_keeps_its_surrogate(surrogate: Any, tmp_path: Path) -> None:
+    """A second fit of a loaded model trains with the surrogate of the first."""
+    x, y = [np.eye(2), np.eye(2)[::-1]], [["a", "b"], ["b", "a"]]
+    model = ChainLabeler("sgd", surrogate=surrogate, max_iter=3).fit(x, y)
+    model.save(tmp_path / "m.spz")
+    loaded = ChainLabeler.load(tmp_path / "m.spz")
+    assert loaded.probabilistic_ == model.probabilistic_
+    assert np.array_equal(loaded.fit(x, y).coef_, model.coef_)

@@ -4,18 +4,24 @@ import numpy as np
 import pytest
 from training_cases import SMOOTH, chain_task, log_optimum, log_problem, multiclass_task, problem
 
-from structpred.core.features import PartFeatures
+from structpred.core.features import PartFeatures, SequenceFeatures
+from structpred.core.fixed_scores import FixedScores
+from structpred.core.sequences import PackedSequences
 from structpred.core.task import Task
 from structpred.errors import MissingCapabilityError, ParameterError
 from structpred.models import StructuredPredictor
+from structpred.objectives.log_loss import LogLoss
+from structpred.objectives.margin import MarginRescaling
 from structpred.objectives.part_losses import Hamming
 from structpred.oracles.assignment import AssignmentOracle
+from structpred.oracles.chain import ChainOracle
 from structpred.oracles.enumerated import EnumeratedOracle
 from structpred.oracles.multiclass import MulticlassOracle
 from structpred.oracles.semimarkov import SemiMarkovOracle
 from structpred.trainers.lbfgs import LBFGS
 from structpred.trainers.loop import RunSettings, train
 from structpred.trainers.oeg import OnlineEG
+from structpred.trainers.problem import Problem
 from structpred.trainers.sgd import SGD
 
 
@@ -146,3 +152,19 @@ def test_what_it_cannot_do_is_refused() -> None:
             OnlineEG(**options)
     with pytest.raises(MissingCapabilityError, match="needs marginals"):
         StructuredPredictor(AssignmentOracle(), trainer="oeg").fit([np.ones((4, 2))], [[0, 1]], [(2,)])
+
+
+def test_priors_are_part_of_the_certificate() -> None:
+    """With finite fixed scores the dual stays below the primal and the gap closes; a margin refuses them."""
+    rng = np.random.default_rng(5)
+    data = PackedSequences(np.arange(13), rng.integers(0, 4, 12), rng.normal(size=12), np.array([0, 3, 7, 12]), 4)
+    fixed = FixedScores(rng.normal(size=(3, 3)), rng.integers(0, 3, 12).astype(np.int32), rng.normal(size=(3, 3)))
+    features = SequenceFeatures(data, 3, dtype=np.float64, fixed=fixed)
+    gold = np.split(rng.integers(0, 3, 12), data.offsets[1:-1])
+    task = Task(features, ChainOracle(), gold, [(n, 3) for n in data.lengths.tolist()], Hamming())
+    result = train(Problem(task, LogLoss(), 0.3), OnlineEG(), RunSettings(max_iter=200, check_every=1))
+    gaps = [row["gap"] for row in result.history]
+    assert min(gaps) >= -1e-12
+    assert gaps[-1] < 1e-6
+    with pytest.raises(ParameterError, match="fixed scores"):
+        Problem(task, MarginRescaling(), 0.3)
