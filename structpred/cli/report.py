@@ -18,6 +18,7 @@ log = logging.getLogger("structpred.cli")
 _WORD_OF_ATTRIBUTE = re.compile(r"(?:w|word|w\[0\])[=:](.*)", re.DOTALL)
 _MOST_TOKENS = 120
 _MOST_CANDIDATES = 4
+_NEAR = 0.1  # of the primal: a larger gap is a proof, too, but of little
 
 
 @click.command(short_help="Write a page about a model and its errors.")
@@ -85,13 +86,14 @@ def model_contents(labeler: "ChainLabeler", path: str, title: str | None, top: i
     if (rules := resolve_constraints(labeler.constraints)) is not None:
         follow, first, last = rules.tables(labeler.classes_.tolist())
         edges, start, stop = (np.where(may, w, -np.inf) for may, w in ((follow, edges), (first, start), (last, stop)))
+    gap = labeler.certificate_.relative_gap
     facts = [pair for pair in describe_facts(model_facts(path)) if pair[0] != "certificate"]
     used = f"{found.n_features}, {found.n_features_used} of them with a weight"
     return Contents(
         title=title or path,
         facts=[*facts, ("features", used), ("labels", str(len(labeler.classes_)))],
         certificate=str(labeler.certificate_),
-        proven=labeler.certificate_.proven and labeler.certificate_.gap is not None,
+        proven=labeler.certificate_.proven and gap is not None and gap <= _NEAR,
         history=labeler.history_,
         labels=[str(label) for label in labeler.classes_.tolist()],
         transitions=edges,

@@ -46,7 +46,7 @@ class Example:
 class Contents:
     """All that a page shows; what is None or empty is left out.
 
-    facts: (name, text). certificate: a sentence; proven: whether it is a proof. history: rows as of training.
+    facts: (name, text). certificate: a sentence; proven: whether it proves that the optimum is near. history: as of training.
     labels, transitions (n, n), start (n), stop (n): the weights of the chain; -inf is forbidden. templates: where features
     are pixels, the weights of each label as a picture (height, width), instead of `weights`. data: the name of the data.
     confusion: labels and counts (n, n), rows gold. sureness: "probability" or "score gap", what `Example.sure` is.

@@ -1,12 +1,22 @@
 """Promises of inspect, validate, curve, report, and of evaluate's picture."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import Here
 
 from structpred.models import ChainLabeler
+
+Here = Callable[..., tuple[int, str, str]]
+
+
+def test_help_names_the_commands(here: Here, tmp_path: Path) -> None:
+    """The program's help names each of them, and each explains itself."""
+    _, out, _ = here("--help", cwd=tmp_path)
+    for name in ("inspect", "report", "validate", "curve"):
+        assert f"\n  {name} " in out
+        assert here(name, "--help", cwd=tmp_path)[0] == 0
 
 
 def test_inspect_says_what_the_model_is(here: Here, corpus: Path, tmp_path: Path) -> None:
