@@ -99,15 +99,34 @@ class ChainSteps:
         self, w: Vector, scale: float, i: int, loss_weight: float, idx: npt.NDArray[np.int64], val: npt.NDArray[np.float64]
     ) -> tuple[int, float, float]:
         """Decode sequence i and write its difference, sorted and unique."""
+        kernel, shape, offsets, data, middle, tail = self._step
+        found: tuple[int, float, float] = kernel(
+            w,
+            w.reshape(shape),
+            scale,
+            *data,
+            offsets[i],
+            offsets[i + 1],
+            *middle,
+            loss_weight,
+            *tail,
+            idx,
+            val,
+            self.idx2,
+            self.val2,
+        )
+        return found
+
+    @cached_property
+    def _step(self) -> tuple[Any, ...]:
+        """The kernel of step_into and what it gets at every step, gathered once: steps are many and short."""
         from structpred.oracles._chain_kernels import step_sequence
 
-        f, s, offsets = self.features, self.scratch, self.features.data.offsets
-        n, loss, product_ = step_sequence(
-            w, f.table(w), scale, *self._data(), offsets[i], offsets[i + 1], f.start_row, f.n_labels, self.edges, s.trans,
-            self.rows, f.fixed.row_of, self.gold, self.token_weights, self.costs, loss_weight, s.work, s.back, s.pointers,
-            self.out, idx, val, self.idx2, self.val2,
-        )  # fmt: skip
-        return n, loss, product_
+        f, s = self.features, self.scratch
+        fixed: tuple[Any, ...] = (f.start_row, f.n_labels, self.edges, s.trans, self.rows, f.fixed.row_of)
+        middle = (*fixed, self.gold, self.token_weights, self.costs)
+        shape = (f.n_rows, f.width)
+        return step_sequence, shape, f.data.offsets, self._data(), middle, (s.work, s.back, s.pointers, self.out)
 
     def sweep(self, w: Vector, scale: float, start: int, stop: int, loss_weight: float) -> tuple[Labels, Floats, Floats]:
         """Decode sequences start..stop-1, on n_jobs threads: (flat labels, losses, violations)."""
