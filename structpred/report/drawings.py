@@ -27,13 +27,22 @@ class Curve:
     dashed: bool = False
 
 
-def chart(curves: Sequence[Curve], below: str, beside: str, *, log: bool = False, mark: tuple[float, str] | None = None) -> Html:
+def chart(
+    curves: Sequence[Curve],
+    below: str,
+    beside: str,
+    *,
+    log: bool = False,
+    mark: tuple[float, str] | None = None,
+    from_zero: bool = True,
+) -> Html:
     """Curves over common axes, 440 by 280. log: y is logarithmic. mark: a dotted line at a height, with its name."""
     width, height, left, right, top, bottom = 440.0, 280.0, 64.0, 14.0, 26.0, 44.0
     xs = np.concatenate([np.asarray(c.x, dtype=np.float64) for c in curves])
     ys = np.concatenate([np.asarray(c.y, dtype=np.float64) for c in curves] + ([np.array([mark[0]])] if mark else []))
     x_ticks = ticks(0.0, float(xs.max()) or 1.0)
-    y_ticks = log_ticks(float(ys.min()), float(ys.max())) if log else ticks(min(0.0, float(ys.min())), float(ys.max()) or 1.0)
+    low = min(0.0, float(ys.min())) if from_zero or ys.min() == ys.max() else float(ys.min())
+    y_ticks = log_ticks(float(ys.min()), float(ys.max())) if log else ticks(low, float(ys.max()) or 1.0)
     (x0, x1), (y0, y1) = (x_ticks[0], x_ticks[-1]), (y_ticks[0], y_ticks[-1])
     scale = math.log10 if log else float
     across = lambda x: left + (x - x0) / ((x1 - x0) or 1.0) * (width - left - right)  # noqa: E731

@@ -51,9 +51,14 @@ def training(history: Sequence[Mapping[str, Any]]) -> Html:
             points = [(a, b) for a, b in points if b > 0 or not log]
             if len(points) > 1:
                 curves.append(Curve(key, [a for a, _ in points], [b for _, b in points], colour, key == "dual"))
+        mark = (1.0, "1 %") if log else None
         if curves:
             charts.append(
-                tag("div", chart(_cropped(curves), below, beside, log=log, mark=(1.0, "1 %") if log else None), class_="wide")
+                tag(
+                    "div",
+                    chart(_cropped(curves), below, beside, log=log, mark=mark, from_zero="dev_score" not in keys),
+                    class_="wide",
+                )
             )
     if not charts:
         words = "There is no curve to draw: objectives were computed fewer than two times (see check_every)."
