@@ -39,7 +39,7 @@ test: $(STAMP)  ## the fast tests
 	$(PYTEST) -m "not slow" $(ARGS)
 
 test-slow: $(STAMP)  ## the slow tests
-	$(PYTEST) -m slow -n 2 --dist worksteal $(ARGS)
+	$(PYTEST) -m slow -n 2 --dist loadfile $(ARGS)
 
 lint: $(STAMP)  ## style, formatting and types
 	$(BIN)/ruff check .
