@@ -1,0 +1,65 @@
+"""Working memory of the tree oracles, each thread's own; what cannot fit is refused before it is allocated."""
+
+import threading
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from structpred.core.memory import check_fits
+
+#: scratch for sentences up to this length stays allocated between calls (about 1 MiB a thread)
+KEPT = 250
+
+
+class TreeScratch(NamedTuple):
+    """What `best_tree` and `tree_marginals` write to; a longer sentence's serves a shorter one."""
+
+    work: npt.NDArray[np.float64]
+    marks: npt.NDArray[np.int64]
+
+
+class ProjectiveScratch(NamedTuple):
+    """What `best_projective` writes to; a longer sentence's serves a shorter one."""
+
+    tables: npt.NDArray[np.float64]
+    pointers: npt.NDArray[np.int32]
+
+
+def tree_scratch(n: int) -> TreeScratch:
+    """Scratch for trees of n tokens: work (2n + 2, n + 2) float64 and marks (8, 2n + 2) int64; pages come as they are used.
+
+    Raises DataError where it cannot fit.
+    """
+    n_rows = 2 * n + 2
+    check_fits(8 * n_rows * (n + 2 + 8), f"parsing a sentence of {n:,} tokens")
+    return TreeScratch(np.empty((n_rows, n + 2)), np.empty((8, n_rows), np.int64))
+
+
+def projective_scratch(n: int) -> ProjectiveScratch:
+    """Scratch for projective trees of n tokens: tables (4, n + 1, n + 1) float64 and pointers of the same shape, int32.
+
+    Raises DataError where it cannot fit.
+    """
+    check_fits(4 * 12 * (n + 1) ** 2, f"projective parsing of a sentence of {n:,} tokens")
+    return ProjectiveScratch(np.empty((4, n + 1, n + 1)), np.empty((4, n + 1, n + 1), np.int32))
+
+
+class _Kept(threading.local):
+    """The scratch that a thread keeps from call to call."""
+
+    size = -1
+    scratch: TreeScratch
+
+
+_kept = _Kept()
+
+
+def kept_tree_scratch(n: int) -> TreeScratch:
+    """Scratch for n tokens that this thread keeps while it is small: contents are lost with the next call."""
+    if n <= _kept.size:
+        return _kept.scratch
+    if n > KEPT:
+        return tree_scratch(n)
+    _kept.scratch, _kept.size = tree_scratch(max(n, 2 * _kept.size, 32)), max(n, 2 * _kept.size, 32)
+    return _kept.scratch
