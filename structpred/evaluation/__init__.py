@@ -1,9 +1,19 @@
 """How good predictions are: accuracies, phrase scores as the official scripts count them, and how sure they are."""
 
-from structpred.evaluation.bootstrap import Comparison, Interval, bootstrap_interval, compare_systems
+from structpred.evaluation.bootstrap import (
+    Comparison,
+    Interval,
+    bootstrap_interval,
+    compare_parsers,
+    compare_systems,
+    parsing_interval,
+)
 from structpred.evaluation.chunks import ChunkCounts, chunk_counts
 from structpred.evaluation.curves import LearningCurve, learning_curve
 from structpred.evaluation.model_selection import cross_val_predict
+from structpred.evaluation.parsing import evaluate_treebanks, evaluate_trees
+from structpred.evaluation.parsing_rules import CONLL07, CONLL07_WITHOUT_PUNCTUATION, CONLLX, UD, ParsingRules
+from structpred.evaluation.parsing_scores import ParsingScores
 from structpred.evaluation.scorers import make_sequence_scorer
 from structpred.evaluation.selection import select_sequences
 from structpred.evaluation.summary import Evaluation, evaluate_sequences
@@ -11,21 +21,31 @@ from structpred.evaluation.tokens import confusion_matrix, sequence_accuracy, to
 from structpred.evaluation.validation import Finding, Validation, validate
 
 __all__ = [
+    "CONLL07",
+    "CONLL07_WITHOUT_PUNCTUATION",
+    "CONLLX",
+    "UD",
     "ChunkCounts",
     "Comparison",
     "Evaluation",
     "Finding",
     "Interval",
     "LearningCurve",
+    "ParsingRules",
+    "ParsingScores",
     "Validation",
     "bootstrap_interval",
     "chunk_counts",
+    "compare_parsers",
     "compare_systems",
     "confusion_matrix",
     "cross_val_predict",
     "evaluate_sequences",
+    "evaluate_treebanks",
+    "evaluate_trees",
     "learning_curve",
     "make_sequence_scorer",
+    "parsing_interval",
     "select_sequences",
     "sequence_accuracy",
     "token_accuracy",

@@ -1,0 +1,225 @@
+"""How good predicted dependency trees are, under the rules of CoNLL-X, CoNLL-2007 or Universal Dependencies."""
+
+from collections.abc import Sequence
+from itertools import chain
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from structpred.errors import DataError
+from structpred.evaluation.parsing_rules import ParsingRules
+from structpred.evaluation.parsing_scores import ArcCounts, Attachment, ParsingScores
+from structpred.evaluation.trees import Flags, Forest, Ints, Parse, check_trees, forest
+
+if TYPE_CHECKING:
+    from structpred.io.treebank import Treebank
+
+# The lengths of arcs that eval.pl tells apart.
+_LENGTHS = (("to root", 0, 0), ("1", 1, 1), ("2", 2, 2), ("3-6", 3, 6), ("7-", 7, None))
+
+
+def evaluate_trees(
+    gold: Sequence[Parse],
+    predicted: Sequence[Parse],
+    *,
+    forms: Sequence[Sequence[str]],
+    upos: Sequence[Sequence[str]],
+    rules: ParsingRules,
+) -> ParsingScores:
+    """Compare predicted trees with the gold ones, word by word.
+
+    gold, predicted: one tree a sentence. forms, upos: the words of each sentence and their universal tags. rules: one of
+    `parsing_rules`: CONLLX, CONLL07, CONLL07_WITHOUT_PUNCTUATION, UD, or rules of your own.
+
+    Both sides must have the same words: predictions on a tokenisation of their own, which the evaluator of CoNLL 2018
+    aligns with the gold words and scores by F1, cannot be judged here. On equal words that F1 is the score given here.
+
+    Raises DataError with the number of the sentence (from 0) for lengths that differ, an empty sentence, a head outside
+    the sentence, a cycle in a gold tree, and, where the rules forbid them, several roots and cycles in predicted trees.
+
+    >>> from typing import NamedTuple
+    >>> class Tree(NamedTuple):
+    ...     heads: list[int]
+    ...     labels: list[str] | None
+    >>> from structpred.evaluation.parsing_rules import CONLLX, UD
+    >>> gold, predicted = [Tree([2, 0, 2], ["nsubj", "root", "punct"])], [Tree([2, 0, 1], ["obj", "root", "punct"])]
+    >>> words = {"forms": [["Cats", "sleep", "."]], "upos": [["NOUN", "VERB", "PUNCT"]]}
+    >>> for rules in (CONLLX, UD):
+    ...     scores = evaluate_trees(gold, predicted, **words, rules=rules)
+    ...     print(f"{scores.rules}: UAS {scores.uas:.3f}, LAS {scores.las:.3f}")
+    CoNLL-X: UAS 1.000, LAS 0.500
+    Universal Dependencies: UAS 0.667, LAS 0.333
+    """
+    _check_words(forms, upos)
+    one, other = forest(gold, forms, "gold"), forest(predicted, forms, "predicted")
+    check_trees(one, forms, rules, "gold", cycles=True)
+    check_trees(other, forms, rules, "predicted", cycles=rules.trees_only)
+    flat_forms, flat_upos = list(chain.from_iterable(forms)), list(chain.from_iterable(upos))
+    marks = rules.punctuation(flat_forms, flat_upos)
+    return _Comparison(one, other, rules, marks, flat_upos).scores()
+
+
+def evaluate_treebanks(gold: "Treebank", predicted: "Treebank", rules: ParsingRules) -> ParsingScores:
+    """As `evaluate_trees`, on two treebanks, which must have the same sentences and words.
+
+    Punctuation is told by the gold treebank's forms and tags. Raises DataError as `evaluate_trees` does, and with the
+    lines of both files for words that differ.
+    """
+    _check_same_words(gold, predicted)
+    sentences = gold.sentences()
+    forms, upos = [s.forms for s in sentences], [s.upos for s in sentences]
+    return evaluate_trees(gold.trees(), predicted.trees(), forms=forms, upos=upos, rules=rules)
+
+
+def relation_pairs(
+    gold: Sequence[Parse], predicted: Sequence[Parse], rules: ParsingRules
+) -> tuple[list[list[str]], list[list[str]]]:
+    """The gold and the predicted relations of each sentence, as the rules compare them: for `confusion_matrix`.
+
+    Raises DataError if a tree has no relations.
+    """
+    if any(tree.labels is None for tree in (*gold, *predicted)):
+        raise DataError("expected trees with relations, got some without")
+    one, other = ([[rules.relation(label) for label in tree.labels or ()] for tree in side] for side in (gold, predicted))
+    return one, other
+
+
+def _check_words(forms: Sequence[Sequence[str]], upos: Sequence[Sequence[str]]) -> None:
+    if not len(forms):
+        raise DataError("nothing to evaluate: the list of sentences is empty")
+    if len(upos) != len(forms):
+        raise DataError(f"expected the tags of {len(forms)} sentences, got those of {len(upos)}")
+    for i, (words, tags) in enumerate(zip(forms, upos, strict=True)):
+        if isinstance(words, str):
+            raise DataError(f"sentence {i}: expected a list of words, got the string {words!r}")
+        if not len(words):
+            raise DataError(f"sentence {i}: the sentence is empty")
+        if len(words) != len(tags):
+            raise DataError(f"sentence {i}: {len(words)} words but {len(tags)} tags")
+
+
+def _check_same_words(gold: "Treebank", predicted: "Treebank") -> None:
+    if len(gold) != len(predicted):
+        raise DataError(
+            f"{predicted.path}: expected the {len(gold)} sentences of {gold.path}, got {len(predicted)} "
+            "(were the predictions made on another file, or with another tokenisation?)"
+        )
+    if not np.array_equal(gold.offsets, predicted.offsets):
+        i = int(np.argmax(gold.offsets[1:] != predicted.offsets[1:]))
+        lengths = [int(side.lengths[i]) for side in (gold, predicted)]
+        raise DataError(
+            f"{predicted.where(int(predicted.offsets[i]))}: sentence {i}: expected the {lengths[0]} words of {gold.path}, "
+            f"got {lengths[1]} (the tokenisation differs)"
+        )
+    if gold.forms != predicted.forms:
+        k = next(k for k, (a, b) in enumerate(zip(gold.forms, predicted.forms, strict=True)) if a != b)
+        raise DataError(
+            f"{predicted.where(k)}: expected the word {gold.forms[k]!r} of {gold.where(k)}, got {predicted.forms[k]!r}"
+        )
+
+
+class _Comparison:
+    """Two forests over the same words: which heads and relations are right, and every figure made of that."""
+
+    def __init__(self, gold: Forest, predicted: Forest, rules: ParsingRules, marks: Flags, upos: list[str]) -> None:
+        self.gold, self.predicted, self.rules, self.marks, self.upos = gold, predicted, rules, marks, upos
+        n = len(marks)
+        self.scored = np.ones(n, dtype=np.bool_) if rules.scores_punctuation else ~marks
+        self.heads = gold.heads == predicted.heads
+        self.names: list[str] = []
+        self.codes: tuple[Ints, Ints] | None = None
+        if gold.labels is not None and predicted.labels is not None:
+            raw = {label: rules.relation(label) for label in {*gold.labels, *predicted.labels}}
+            self.names = sorted(set(raw.values()))
+            number = {name: k for k, name in enumerate(self.names)}
+            code = {label: number[name] for label, name in raw.items()}
+            one, other = (np.fromiter(map(code.__getitem__, side), np.int64, n) for side in (gold.labels, predicted.labels))
+            self.codes = one, other
+        self.labels: Flags | None = None if self.codes is None else self.codes[0] == self.codes[1]
+
+    def scores(self) -> ParsingScores:
+        counts = self._counts()
+        total = counts.sum(axis=0)
+        scored = self._attachment(self.scored)
+        some = max(int(total[5]), 1)
+        return ParsingScores(
+            rules=self.rules.name,
+            uas=scored.uas,
+            las=scored.las,
+            label_accuracy=scored.label_accuracy,
+            with_punctuation=self._attachment(np.ones_like(self.scored)),
+            without_punctuation=self._attachment(~self.marks),
+            root_accuracy=int(total[6]) / some,
+            exact_match=int(total[4]) / some,
+            exact_match_labelled=None if self.labels is None else int(total[7]) / some,
+            n_sentences=len(counts),
+            n_words=len(self.scored),
+            n_scored=int(total[0]),
+            n_punctuation=int(self.marks.sum()),
+            non_projective=self._non_projective(),
+            per_relation=self._per_relation(),
+            by_distance=(distance := self._by_distance()),
+            by_length={name: _within(distance, low, high) for name, low, high in _LENGTHS},
+            per_upos=self._per_upos(),
+            counts=counts,
+        )
+
+    def _both(self) -> Flags:
+        """Which words have the right head and relation; without relations none is known to be right."""
+        return self.heads & self.labels if self.labels is not None else np.zeros_like(self.heads)
+
+    def _counts(self) -> Ints:
+        """Per sentence: scored words, heads, heads with relation, relations; wholly right; scored at all; roots; labelled."""
+        none = np.zeros_like(self.heads)
+        labels = none if self.labels is None else self.labels
+        roots = (self.gold.heads == 0) != (self.predicted.heads == 0)
+        rows = [self.scored & flags for flags in (~none, self.heads, self._both(), labels, roots)]
+        words, heads, both, right, lost = (self._sums(row) for row in rows)
+        any_word = words > 0
+        columns = [
+            words, heads, both, right, any_word & (heads == words), any_word, any_word & (lost == 0), any_word & (both == words),
+        ]  # fmt: skip
+        return np.column_stack(columns).astype(np.int64)
+
+    def _sums(self, flags: Flags) -> Ints:
+        totals = np.concatenate(([0], np.cumsum(flags, dtype=np.int64)))
+        sums: Ints = totals[self.gold.offsets[1:]] - totals[self.gold.offsets[:-1]]
+        return sums
+
+    def _attachment(self, chosen: Flags) -> Attachment:
+        heads, both = int((self.heads & chosen).sum()), int((self._both() & chosen).sum())
+        labels = None if self.labels is None else int((self.labels & chosen).sum())
+        return Attachment(int(chosen.sum()), heads, None if labels is None else both, labels)
+
+    def _non_projective(self) -> ArcCounts:
+        gold, predicted = (side.non_projective() & self.scored for side in (self.gold, self.predicted))
+        sums = [int(flags.sum()) for flags in (gold, predicted, gold & self.heads, predicted & self.heads)]
+        return ArcCounts(*sums)
+
+    def _per_relation(self) -> dict[str, ArcCounts]:
+        if self.codes is None:
+            return {}
+        right = self._both() & self.scored
+        tables = [np.bincount(side[self.scored], minlength=len(self.names)).tolist() for side in self.codes]
+        correct = np.bincount(self.codes[0][right], minlength=len(self.names)).tolist()
+        counts = zip(self.names, *tables, correct, strict=True)
+        return {name: ArcCounts(g, p, c, c) for name, g, p, c in counts if g or p}
+
+    def _by_distance(self) -> dict[int, ArcCounts]:
+        position = self.gold.positions()
+        gold, predicted = (np.where(side.heads > 0, np.abs(side.heads - position), 0) for side in (self.gold, self.predicted))
+        longest = int(max(gold.max(initial=0), predicted.max(initial=0)))
+        chosen = ((gold, self.scored), (predicted, self.scored), (gold, self.scored & self.heads))
+        g, p, c = (np.bincount(lengths[flags], minlength=longest + 1).tolist() for lengths, flags in chosen)
+        return {k: ArcCounts(g[k], p[k], c[k], c[k]) for k in range(longest + 1) if g[k] or p[k]}
+
+    def _per_upos(self) -> dict[str, Attachment]:
+        tags = np.array(self.upos, dtype=object)
+        return {tag: self._attachment((tags == tag) & self.scored) for tag in sorted(set(tags[self.scored].tolist()))}
+
+
+def _within(distance: dict[int, ArcCounts], low: int, high: int | None) -> ArcCounts:
+    rows = [c for k, c in distance.items() if k >= low and (high is None or k <= high)]
+    sums: npt.NDArray[np.int64] = np.array([[c.n_gold, c.n_predicted, c.n_found, c.n_right] for c in rows] or [[0] * 4]).sum(0)
+    return ArcCounts(*sums.tolist())

@@ -1,0 +1,165 @@
+"""Trees of many sentences as flat arrays: checked, and with the non-projective arcs found."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from structpred.errors import DataError
+from structpred.evaluation.parsing_rules import ParsingRules
+
+Ints = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+_BLOCK = 2_000_000  # pairs of an arc and a word under it looked at together; bounds the memory at some 100 MB
+_NO_LABEL = "_"  # the relation of words in a tree without relations, beside trees that have some
+_SHOWN = 6  # words of a sentence in an error message
+
+
+class Parse(Protocol):
+    """A parse of n words: heads, integers (n) with 0 for the root and words numbered from 1; labels, n relations or None."""
+
+    @property
+    def heads(self) -> npt.ArrayLike:
+        """The head of each word."""
+
+    @property
+    def labels(self) -> Sequence[str] | None:
+        """The relation of each word to its head."""
+
+
+@dataclass(frozen=True)
+class Forest:
+    """The words of all sentences in a row; sentence i is the words ``offsets[i]:offsets[i+1]``.
+
+    heads: int64 (n_words), within the sentence, 0 is the root. parents: int64 (n_words + 1), the head as an index of a word
+    in the row; the root is n_words, its own parent. labels: n_words relations, `_` in a tree that has none; None
+    if no tree has any.
+    """
+
+    heads: Ints
+    parents: Ints
+    offsets: Ints
+    labels: list[str] | None
+
+    def positions(self) -> Ints:
+        """The number of each word in its sentence, from 1: int64 (n_words)."""
+        starts = np.repeat(self.offsets[:-1], np.diff(self.offsets))
+        return np.arange(1, len(self.heads) + 1) - starts
+
+    def rooted(self) -> Flags:
+        """Which words reach the root; the others are on a cycle or below one: bool (n_words)."""
+        reached, steps = self.parents, 1
+        while steps < int(np.diff(self.offsets).max(initial=1)) + 1:
+            reached, steps = reached[reached], 2 * steps
+        rooted: Flags = reached[:-1] == len(self.heads)
+        return rooted
+
+    def non_projective(self) -> Flags:
+        """Which arcs from a head to a word have, strictly between the two, a word that does not descend from the head.
+
+        Returns bool (n_words). An arc from the root counts as projective.
+        """
+        n = len(self.heads)
+        word = np.arange(n)
+        low, high = np.minimum(word, self.parents[:-1]), np.maximum(word, self.parents[:-1])
+        inside = np.where(self.heads > 0, high - low - 1, 0)
+        found = np.zeros(n, dtype=np.bool_)
+        rooted, arcs = self.rooted(), np.flatnonzero(inside > 0)
+        for part in _parts(inside[arcs]):
+            arc = np.repeat(arcs[part], inside[arcs[part]])
+            before = np.cumsum(inside[arcs[part]]) - inside[arcs[part]]
+            under = low[arc] + 1 + np.arange(len(arc)) - np.repeat(before, inside[arcs[part]])
+            above = self.parents[under]
+            # Where all words under an arc have their heads there or at its ends, all of them descend from the arc's head.
+            doubtful = (above < low[arc]) | (above > high[arc]) | ~rooted[under]
+            arc, under = arc[doubtful], under[doubtful]
+            found[arc[~self._descends(under, self.parents[arc])]] = True
+        return found
+
+    def _descends(self, words: Ints, heads: Ints) -> Flags:
+        """Whether each word descends from its head (indices in the row)."""
+        descends = np.zeros(len(words), dtype=np.bool_)
+        left, at = np.arange(len(words)), words
+        for _ in range(int(np.diff(self.offsets).max(initial=0))):  # no way up is longer, unless it is a cycle
+            at = self.parents[at]
+            descends[left[at == heads[left]]] = True
+            going = (at != heads[left]) & (at != len(self.heads))
+            left, at = left[going], at[going]
+            if not len(left):
+                break
+        return descends
+
+
+def forest(trees: Sequence[Parse], forms: Sequence[Sequence[str]], name: str) -> Forest:
+    """Put trees in a row; forms: the words of each sentence.
+
+    Raises DataError, with the number of the sentence (from 0) and its first words, for a count of heads or labels other
+    than that of the words, and for a head that is missing (-1), outside the sentence, or the word itself.
+    """
+    if len(trees) != len(forms):
+        raise DataError(f"expected a {name} tree for each of {len(forms)} sentences, got {len(trees)}")
+    lengths = np.fromiter(map(len, forms), np.int64, len(forms))
+    rows: list[npt.NDArray[np.generic]] = []
+    labels: list[str] = []
+    for i, tree in enumerate(trees):
+        row = np.asarray(tree.heads)
+        if row.shape != (lengths[i],) or row.dtype.kind not in "iu":
+            raise DataError(f"{where(i, forms)}: expected {lengths[i]} {name} heads (integers), got {_size(row)}")
+        rows.append(row)
+        given = [_NO_LABEL] * int(lengths[i]) if tree.labels is None else tree.labels
+        if len(given) != lengths[i]:
+            raise DataError(f"{where(i, forms)}: {lengths[i]} words but {len(given)} {name} relations")
+        labels.extend(given)
+    offsets = np.concatenate(([0], np.cumsum(lengths)))
+    heads = np.concatenate(rows).astype(np.int64) if rows else np.zeros(0, dtype=np.int64)
+    _check_range(heads, offsets, forms, name)
+    parents = np.append(np.where(heads > 0, np.repeat(offsets[:-1], lengths) + heads - 1, len(heads)), len(heads))
+    return Forest(heads, parents, offsets, labels if any(tree.labels is not None for tree in trees) else None)
+
+
+def check_trees(row: Forest, forms: Sequence[Sequence[str]], rules: ParsingRules, name: str, *, cycles: bool) -> None:
+    """Raise DataError, naming the sentence, for several roots if the rules want one, and for cycles if they are errors."""
+    sentence = np.repeat(np.arange(len(forms)), np.diff(row.offsets))
+    if cycles and not (fine := row.rooted()).all():
+        k = int(np.argmin(fine))
+        i, word = int(sentence[k]), k - int(row.offsets[sentence[k]]) + 1
+        raise DataError(
+            f"{where(i, forms)}: expected a {name} tree, but from word {word} the heads lead into a cycle, never to the root"
+        )
+    roots = np.bincount(sentence[row.heads == 0], minlength=len(forms))
+    if rules.single_root and (roots > 1).any():
+        i = int(np.argmax(roots > 1))
+        raise DataError(f"{where(i, forms)}: the {name} tree has {roots[i]} roots, but the rules of {rules.name} allow one only")
+
+
+def where(i: int, forms: Sequence[Sequence[str]]) -> str:
+    """The number of a sentence (from 0) with its first words, for messages."""
+    words = " ".join(forms[i][:_SHOWN]) + (" ..." if len(forms[i]) > _SHOWN else "")
+    return f"sentence {i} ({words!r})"
+
+
+def _check_range(heads: Ints, offsets: Ints, forms: Sequence[Sequence[str]], name: str) -> None:
+    lengths = np.diff(offsets)
+    position = np.arange(1, len(heads) + 1) - np.repeat(offsets[:-1], lengths)
+    wrong = (heads < 0) | (heads > np.repeat(lengths, lengths)) | ((heads == position) & (name == "gold"))
+    if wrong.any():
+        k = int(np.argmax(wrong))
+        i = int(np.searchsorted(offsets, k, side="right")) - 1
+        kind = "missing" if heads[k] == -1 else "the word itself" if heads[k] == position[k] else "outside the sentence"
+        raise DataError(
+            f"{where(i, forms)}: word {position[k]}: expected a {name} head from 0 to {lengths[i]}, got {heads[k]} ({kind})"
+        )
+
+
+def _size(row: npt.NDArray[np.generic]) -> str:
+    return f"shape {row.shape} of {row.dtype}" if row.dtype.kind not in "iu" or row.ndim != 1 else str(len(row))
+
+
+def _parts(sizes: Ints) -> list[slice]:
+    """Cut a list into parts whose sizes add up to about _BLOCK at most."""
+    numbers = np.cumsum(sizes) // _BLOCK
+    cuts = [0, *(np.flatnonzero(np.diff(numbers)) + 1).tolist(), len(sizes)]
+    return [slice(a, b) for a, b in pairwise(cuts) if b > a]
