@@ -28,6 +28,10 @@ class InfeasibleError(StructpredError, ValueError):
     """No output satisfies the constraints."""
 
 
+class ConvergenceError(StructpredError, ArithmeticError):
+    """An iterative method did not reach the accuracy asked for; the message says what it reached."""
+
+
 class FileFormatError(DataError):
     """A file that structpred wrote, or should have written, is damaged, unsafe, or of another version."""
 

@@ -247,11 +247,9 @@ def _kbest(examiner: Examiner, space: Space, answer: Answer) -> None:
 def _project(examiner: Examiner, space: Space, answer: Answer) -> None:
     """mu is the nearest point z of the hull iff <point - mu, v - mu> <= 0 for each vertex v (and mu lies in the hull)."""
     where, rule, point = _where(space, answer), "project", answer.theta
-    if np.abs(point).max(initial=0.0) > 1e3:
-        return
     mu = examiner.numbers(examiner.call(rule, where, point, space.shape), space.n_parts, where, rule)
     violation = float(((space.counts - mu) @ (point - mu)).max())
-    tol = 1e-8 * max(1.0, float(point @ point))
+    tol = 1e-8 * max(1.0, float((space.counts @ np.abs(point - mu)).max()))
     cause = "too few iterations, or the nearest point of a larger or a smaller set"
     examiner.expect(rule, violation <= tol, where, "<point - mu, v - mu> <= 0 for every output v", f"{violation:.3g}", cause)
     if not space.complete or space.counts.size > 40_000:

@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.oracle import Labels, Oracle, Scores, Shape
+from structpred.projections.active_set import project_onto_hull
 
 
 class AssignmentOracle(Oracle):
@@ -29,6 +30,10 @@ class AssignmentOracle(Oracle):
         if labels.shape != (n,) or not np.array_equal(np.sort(labels), np.arange(n)):
             raise ValueError(f"a matching of size {n} is a permutation of 0..{n - 1}, got {labels.tolist()}")
         return np.arange(n) * n + labels
+
+    def project(self, point: Scores, shape: Shape) -> npt.NDArray[np.float64]:
+        """The nearest doubly stochastic matrix (flat), by an active set of permutations."""
+        return project_onto_hull(point, lambda s: self.argmax(s, shape), lambda y: self.parts(y, shape), self.n_parts(shape))
 
     def enumerate(self, shape: Shape) -> Iterator[Labels]:
         """All n! permutations."""

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.oracle import Labels, Oracle, Scores, Shape
+from structpred.projections.simplex import project_onto_simplex
 
 
 class MulticlassOracle(Oracle):
@@ -45,6 +46,10 @@ class MulticlassOracle(Oracle):
     def kbest(self, scores: Scores, shape: Shape, k: int) -> list[Labels]:
         """The k labels with the largest scores, best first."""
         return [np.array([label], dtype=np.int64) for label in np.argsort(-scores, kind="stable")[:k]]
+
+    def project(self, point: Scores, shape: Shape) -> npt.NDArray[np.float64]:
+        """The nearest point of the probability simplex, by sorting."""
+        return project_onto_simplex(point)
 
     def enumerate(self, shape: Shape) -> Iterator[Labels]:
         """Every label."""

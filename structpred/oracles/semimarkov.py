@@ -9,6 +9,7 @@ from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.memory import check_fits
 from structpred.core.oracle import Labels, Oracle, Scores, Shape
 from structpred.errors import DataError, InfeasibleError
+from structpred.projections.active_set import project_onto_hull
 
 
 class SemiMarkovOracle(Oracle):
@@ -98,6 +99,10 @@ class SemiMarkovOracle(Oracle):
         out, totals = np.empty((k, length), np.int64), np.empty(k)
         n = read_segmentations(length, n_labels, k, best, lengths, ranks, before, into_ranks, heads, out, totals)
         return [out[r] for r in range(n) if totals[r] > 0.5 * FORBIDDEN]
+
+    def project(self, point: Scores, shape: Shape) -> npt.NDArray[np.float64]:
+        """The nearest mixture of segmentations, by an active set of them."""
+        return project_onto_hull(point, lambda s: self.argmax(s, shape), lambda y: self.parts(y, shape), self.n_parts(shape))
 
     def enumerate(self, shape: Shape) -> Iterator[Labels]:
         """Every labelled segmentation."""

@@ -46,6 +46,8 @@ class Infeasible(Subsets):
 
 
 class WrongArgmax(AssignmentOracle):
+    project = None  # it would be wrong, too
+
     def argmax(self, scores, shape):
         left, out = scores.reshape(shape[0], -1).copy(), []
         for row in left:  # greedy
@@ -55,6 +57,8 @@ class WrongArgmax(AssignmentOracle):
 
 
 class Negated(AssignmentOracle):
+    project = None
+
     def argmax(self, scores, shape):
         return super().argmax(-scores, shape)
 
@@ -293,6 +297,41 @@ class ClipsInstead(MulticlassOracle):
         return clipped / clipped.sum() if clipped.sum() > 0 else np.full(shape[0], 1.0 / shape[0])
 
 
+class ProjectsRoughly(ChainOracle):
+    """In the hull, near the nearest point, but after forty steps of Frank-Wolfe only."""
+
+    def project(self, point, shape):
+        mu = np.zeros(len(point))
+        for k in range(40):
+            vertex = np.bincount(self.parts(self.argmax(point - mu, shape), shape), minlength=len(point))
+            mu += 2.0 / (k + 2.0) * (vertex - mu)
+        return mu
+
+
+class ProjectsPartly(ChainOracle):
+    """Each position by itself, and the transitions as they follow from independent positions: in the hull, but not nearest."""
+
+    def project(self, point, shape):
+        length, n_labels = shape
+        nodes = [MulticlassOracle().project(row, (n_labels,)) for row in point[: length * n_labels].reshape(shape)]
+        edges = sum((np.outer(a, b) for a, b in itertools.pairwise(nodes)), np.zeros((n_labels, n_labels)))
+        return np.concatenate((*nodes, edges.ravel()))
+
+
+class ProjectsOutside(AssignmentOracle):
+    """Rows that add up to 1 and columns that need not: nearer than anything in the hull."""
+
+    def project(self, point, shape):
+        return np.concatenate([MulticlassOracle().project(row, shape) for row in point.reshape(shape[0], -1)])
+
+
+class SingleProjection(AssignmentOracle):
+    """In single precision: wrong by 1e-7 of the point."""
+
+    def project(self, point, shape):
+        return super().project(point.astype(np.float32).astype(np.float64), shape)
+
+
 class NarrowPolytope(MulticlassOracle):
     def polytope(self, shape):
         return np.eye(shape[0]), np.zeros(shape[0]), np.full(shape[0], 0.5)
@@ -340,5 +379,9 @@ ZOO: list[tuple[Callable[[], Oracle], str]] = [
     (ProductOfNegatives, "argmax_product"),
     (NoProjection, "project"),
     (ClipsInstead, "project"),
+    (ProjectsRoughly, "project"),
+    (ProjectsPartly, "project"),
+    (ProjectsOutside, "project"),
+    (SingleProjection, "project"),
     (NarrowPolytope, "polytope"),
 ]
