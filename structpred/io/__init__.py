@@ -7,15 +7,27 @@ from structpred.io.hashed_templates import HashedTemplateFeaturizer
 from structpred.io.ocr import OcrWords, read_ocr
 from structpred.io.templates import Atom, Template, built_in_templates, load_templates, read_template
 from structpred.io.text import open_output, read_text, source_name
+from structpred.io.treebank import Sentence, Tree, Treebank
+from structpred.io.treebank_checks import validate_treebank
+from structpred.io.treebank_formats import TREEBANK_FORMATS, TreebankFormat
+from structpred.io.treebank_reader import read_treebank, stream_treebank
+from structpred.io.treebank_rules import Problem
+from structpred.io.treebank_writer import write_treebank
 
 __all__ = [
+    "TREEBANK_FORMATS",
     "Atom",
     "AttributeCorpus",
     "ColumnCorpus",
     "HashedTemplateFeaturizer",
     "OcrWords",
+    "Problem",
+    "Sentence",
     "Template",
     "TemplateFeaturizer",
+    "Tree",
+    "Treebank",
+    "TreebankFormat",
     "built_in_templates",
     "format_columns",
     "format_crfsuite",
@@ -26,5 +38,9 @@ __all__ = [
     "read_ocr",
     "read_template",
     "read_text",
+    "read_treebank",
     "source_name",
+    "stream_treebank",
+    "validate_treebank",
+    "write_treebank",
 ]

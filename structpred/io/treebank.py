@@ -9,8 +9,8 @@ import numpy.typing as npt
 
 from structpred.errors import DataError
 from structpred.io.text import quoted
-from structpred.io.treebank_checks import Problem
 from structpred.io.treebank_formats import CONLL_U, TreebankFormat
+from structpred.io.treebank_rules import Problem
 
 
 class Tree(NamedTuple):

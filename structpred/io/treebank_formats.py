@@ -1,8 +1,12 @@
 """Treebank formats: what each tab-separated column of a word line holds, and which rules the lines keep."""
 
+import re
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from structpred.errors import ParameterError
+from structpred.errors import DataError, ParameterError
+from structpred.io.text import quoted
 
 
 @dataclass(frozen=True)
@@ -91,11 +95,12 @@ CONLL_2008 = TreebankFormat(
     deprel=9,
     open_ended=True,
 )
+# FILLPRED, PRED and the arguments of each predicate follow, or not: parsers alone write the twelve.
 CONLL_2009 = TreebankFormat(
     name="conll2009",
     columns=(
-        *("ID", "FORM", "LEMMA", "PLEMMA", "POS", "PPOS", "FEAT", "PFEAT"),
-        *("HEAD", "PHEAD", "DEPREL", "PDEPREL", "FILLPRED", "PRED"),
+        *("ID", "FORM", "LEMMA", "PLEMMA", "POS", "PPOS"),
+        *("FEAT", "PFEAT", "HEAD", "PHEAD", "DEPREL", "PDEPREL"),
     ),
     form=1,
     lemma=2,
@@ -109,3 +114,50 @@ CONLL_2009 = TreebankFormat(
 
 #: the formats by name
 TREEBANK_FORMATS = {one.name: one for one in (CONLL_U, CONLL_X, CONLL_2008, CONLL_2009)}
+
+#: how many lines of a file tell its format
+LINES_THAT_TELL = 1000
+
+_UNIVERSAL_TAGS = frozenset(
+    "ADJ ADP ADV AUX CCONJ DET INTJ NOUN NUM PART PRON PROPN PUNCT SCONJ SYM VERB X _".split()  # noqa: SIM905
+)
+_SPECIAL_ID = re.compile(r"[0-9]+[-.][0-9]+")
+_ENHANCED = re.compile(r"[0-9.]+:")
+_HEAD = re.compile(r"_|[0-9]+")
+
+
+def treebank_format_of(lines: Sequence[str], path: str) -> TreebankFormat:
+    """The format that the first lines of a file show (`LINES_THAT_TELL` of them are looked at).
+
+    Comments, ids such as 3-4 or 5.1, and enhanced dependencies in column 9 tell CoNLL-U. Else most lines have ten columns:
+    then it is CoNLL-U if all tags of column 4 are universal ones (or ``_``) and column 9 holds no head, and CoNLL-X if not.
+    Or more than ten: then it is CoNLL-2009 if there are at least twelve and column 10 holds heads (or ``_``), as PHEAD
+    does, and CoNLL-2008 if not. Raises DataError for other numbers of columns.
+
+    >>> treebank_format_of(["1\\tno\\tno\\tRG\\tRG\\t_\\t0\\tROOT\\t_\\t_"], "a.txt").name
+    'conllx'
+    """
+    rows = [(number, line.split("\t")) for number, line in enumerate(lines[:LINES_THAT_TELL], 1) if line]
+    if any(row[0].startswith("#") or _SPECIAL_ID.fullmatch(row[0]) for _, row in rows):
+        return CONLL_U
+    widths = Counter(len(row) for _, row in rows)
+    if not widths:
+        return CONLL_U
+    width = max(widths, key=lambda n: (widths[n], -n))
+    usual = [row for _, row in rows if len(row) == width]
+    if width == CONLL_U.n_columns:
+        if any(_ENHANCED.match(row[8]) for row in usual):
+            return CONLL_U
+        universal = all(row[3] in _UNIVERSAL_TAGS and row[8] == "_" for row in usual)
+        return CONLL_U if universal else CONLL_X
+    wide = [row for _, row in rows if len(row) >= CONLL_2008.n_columns]
+    if width < CONLL_2008.n_columns:
+        number, row = next((number, row) for number, row in rows if len(row) == width)
+        spaces = "; are they parted by spaces?" if width == 1 and len(row[0].split()) >= CONLL_U.n_columns else ""
+        raise DataError(
+            f"{path}:{number}: expected 10 columns parted by single tabs (CoNLL-U, CoNLL-X), 11 or more (CoNLL-2008) or 12 or "
+            f"more (CoNLL-2009), got {width}{spaces}: {quoted(' '.join(row))}"
+        )
+    if width >= CONLL_2009.n_columns and all(_HEAD.fullmatch(row[9]) for row in wide):
+        return CONLL_2009
+    return CONLL_2008
