@@ -1,0 +1,65 @@
+"""Heads as outputs: which arrays are trees, their parts, and all of them for small sentences."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from structpred.core.oracle import Labels, Scores
+from structpred.errors import DataError
+
+
+def check_sizes(scores: Scores, n: int) -> None:
+    """Raise DataError unless there is a token, and n * (n + 1) scores in one row."""
+    if n < 1:
+        raise DataError(f"a tree needs at least one token, got a sentence of {n}")
+    if scores.shape != (n * (n + 1),):
+        raise DataError(
+            f"expected {n * (n + 1)} arc scores in one flat array for {n} tokens (a row of {n + 1} heads for each token, "
+            f"0 is the root), got shape {scores.shape}"
+        )
+
+
+def arcs_of(heads: Labels) -> npt.NDArray[np.int64]:
+    """The parts that are on: (m - 1) * (n + 1) + h for each token m with head h."""
+    n = len(heads)
+    return np.arange(n, dtype=np.int64) * (n + 1) + heads
+
+
+def tree_parts(heads: Labels, n: int, single_root: bool) -> npt.NDArray[np.int64]:
+    """The arcs of a tree. Raises ValueError for heads that are no tree, or have several roots where one is demanded."""
+    if heads.shape != (n,):
+        raise ValueError(f"expected {n} heads, one a token, got shape {heads.shape}")
+    if n and not (heads.min() >= 0 and heads.max() <= n):
+        raise ValueError(f"heads must lie in 0..{n} (0 is the root), got {heads.min()}..{heads.max()}")
+    roots = int(np.count_nonzero(heads == 0))
+    if single_root and roots > 1:
+        raise ValueError(f"expected one token with head 0, got {roots}")
+    above = np.concatenate(([0], heads))  # each round doubles the height that has been climbed
+    for _ in range(n.bit_length()):
+        above = above[above]
+    if above.any():
+        raise ValueError(f"no tree: following the heads from token {int(above.argmax())} upwards never reaches the root")
+    return arcs_of(heads)
+
+
+def all_trees(n: int, single_root: bool) -> Iterator[Labels]:
+    """Every tree of n tokens, in the order of their heads: (n + 1)^(n - 1) of them, n^(n - 1) with a single root."""
+    heads = np.zeros(n + 1, np.int64)
+
+    def fill(m: int, roots: int) -> Iterator[Labels]:
+        if m > n:
+            if roots or not single_root:
+                yield heads[1:].copy()
+            return
+        for head in range(n + 1):
+            if head == 0 and single_root and roots:
+                continue
+            above = head
+            while 0 < above < m:  # tokens from m on have no head yet
+                above = int(heads[above])
+            if above != m:
+                heads[m] = head
+                yield from fill(m + 1, roots + (head == 0))
+
+    yield from fill(1, 0)
