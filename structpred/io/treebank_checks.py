@@ -9,10 +9,10 @@ def validate_treebank(source: Source, format: TreebankFormat | None = None) -> l
     """All problems of a treebank file, by line; an empty list if there are none.
 
     Errors, for which `read_treebank` refuses a sentence: too few or too many columns, an empty column, a space where none
-    may be, NUL, bytes that are not UTF-8; ids that do not count from 1, ranges that overlap, run backwards, stand at the
-    wrong place or go beyond the sentence, ids of empty nodes out of order; heads that are no numbers, out of range, the
-    word itself, or there for some words only; a circle, no root, or several where the format has one. A file without a
-    sentence is an error, too.
+    may be, NUL, a lone carriage return, bytes that are not UTF-8; ids that do not count from 1, ranges that overlap, run
+    backwards, stand at the wrong place or go beyond the sentence, ids of empty nodes out of order; heads that are no numbers,
+    out of range, the word itself, or there for some words only; a circle, no root, or several where the format has one. A
+    file without a sentence is an error, too.
 
     Warnings: comments inside or without a sentence, empty lines too many or missing at the end, a byte order mark, mixed
     line ends, characters that are not seen, odd spaces inside a column, a range of one word, multiword tokens and empty

@@ -103,7 +103,9 @@ def _check_text(text: str, index: int, found: _Found) -> None:
         found.error(index, "encoding", f"expected UTF-8 text, got the byte 0x{ord(bad.group()) - 0xDC00:02x}")
     if "\0" in text:
         found.error(index, "encoding", "expected text, got a NUL byte; the file is binary, damaged, or UTF-16")
-    unseen = next((c for c in text if not c.isprintable() and c not in "\t\0" and not _NOT_UTF8.match(c)), None)
+    if "\r" in text:
+        found.error(index, "line-ends", "expected a carriage return before a line feed only, got one inside the line")
+    unseen = next((c for c in text if not c.isprintable() and c not in "\t\r\0" and not _NOT_UTF8.match(c)), None)
     if unseen is not None:
         found.warn(index, "unprinted", f"a character that is not seen: U+{ord(unseen):04X} {name(unseen, 'control character')}")
 
@@ -164,7 +166,7 @@ def _check_ids(rows: list[_Row], format: TreebankFormat, found: _Found) -> tuple
     for row, end in ranges:
         if end > last:
             found.error(row.at, "ids", f"expected a range within the sentence of {last} words, got {row.fields[0]}")
-    if not words and all(row.whole for row in rows):
+    if not words and len(found.problems) == before and all(row.whole for row in rows):
         found.error(rows[0].at, "ids", "expected at least one word, got only multiword tokens or empty nodes")
     sound = all(problem.severity != ERROR for problem in found.problems[before:]) and all(row.whole for row in rows)
     return words, sound

@@ -73,7 +73,7 @@ def lines_of(places: Ints, lines: Lines) -> Ints:
 
 
 def bad_lines(data: bytes, lines: Lines, format: TreebankFormat) -> Mask:
-    """The lines with too few or many columns, an empty one, a space where none may be, or NUL; UTF-8 is not looked at."""
+    """The lines with too few or many columns, an empty one, a space where none may be, a lone CR or NUL (not: UTF-8)."""
     bad: Mask = lines.rows & (lines.n_tabs + 1 != _widths(lines, format))
     rows = np.flatnonzero(lines.rows)
     bad[rows[lines.buffer[lines.starts[rows]] == _TAB]] = True
@@ -85,6 +85,10 @@ def bad_lines(data: bytes, lines: Lines, format: TreebankFormat) -> Mask:
     spaces, where = spaces[lines.rows[where]], where[lines.rows[where]]
     column = np.searchsorted(lines.tabs, spaces) - lines.first_tab[where]
     bad[where[~np.isin(column, format.spaced)]] = True
+    if b"\r" in data:
+        returns = np.flatnonzero(lines.buffer == _RETURN)
+        where = lines_of(returns, lines)
+        bad[where[returns < lines.ends[where]]] = True
     if b"\0" in data:
         bad[lines_of(np.flatnonzero(lines.buffer == 0), lines)] = True
     return bad

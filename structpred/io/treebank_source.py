@@ -84,7 +84,7 @@ class TreebankSource:
         sentence = done = 0
         inside = False  # a sentence: a word line was met since the last blank line
         for row in self.lines():
-            blank = row in (b"\n", b"\r\n")
+            blank = row in (b"\n", b"\r\n", b"\r")
             if not blank and done == batch_size and not inside:
                 yield Chunk(b"".join(held), start, sentence, False)
                 held, start, sentence, done = [], line, sentence + done, 0
