@@ -196,11 +196,9 @@ class Task:
 
     def _fuse(self) -> Fused | None:
         fuse = getattr(self.oracle, "fuse", None)
-        grid = getattr(self.oracle, "label_grid", None)
-        if fuse is None or grid is None or not self.shapes:
+        if fuse is None or not self.shapes:
             return None
-        costs = self.loss.label_costs(grid(self.shapes[0])[1])
-        fused: Fused | None = fuse(self.features, self.labels, costs, self.token_weights)
+        fused: Fused | None = fuse(self.features, self.labels, self.loss, self.token_weights)
         if fused is not None:
             fused.n_jobs = self.n_jobs
         return fused

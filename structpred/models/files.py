@@ -20,13 +20,16 @@ if TYPE_CHECKING:
     from structpred.models.structured import StructuredPredictor
 
 FORMAT_VERSION = 1
-_PLAIN = ("C", "max_iter", "tol", "min_count", "n_bits", "check_every", "patience", "random_state", "n_jobs")
+_PLAIN = (
+    "C", "max_iter", "tol", "min_count", "n_bits", "check_every", "patience", "random_state", "n_jobs",
+    "single_root", "max_bits", "prune", "labelled", "label_C",
+)  # fmt: skip
 
 
 def save_chain(model: "ChainLabeler", path: str | os.PathLike[str]) -> None:
     """Write a fitted ChainLabeler."""
     header, arrays, texts = model.input_.to_bundle()
-    head = {**_common(model), "input": {"kind": model.input_.kind, "header": header}, "classes": model.classes_.tolist()}
+    head = {**common_header(model), "input": {"kind": model.input_.kind, "header": header}, "classes": model.classes_.tolist()}
     rules = resolve_constraints(model.constraints)
     head["constraints"] = None if rules is None else rules.to_dict()
     packed = {f"input.{name}": array for name, array in arrays.items()} | pack_weights(model.coef_)
@@ -37,7 +40,7 @@ def save_chain(model: "ChainLabeler", path: str | os.PathLike[str]) -> None:
 
 def save_structured(model: "StructuredPredictor", path: str | os.PathLike[str]) -> None:
     """Write a fitted StructuredPredictor; the oracle is named in it, never stored."""
-    head = {**_common(model), "oracle": type(model.oracle).__qualname__}
+    head = {**common_header(model), "oracle": type(model.oracle).__qualname__}
     write_bundle(path, Bundle(head, pack_weights(model.coef_)), kind="model", format_version=FORMAT_VERSION)
 
 
@@ -52,6 +55,8 @@ def load(path: str | os.PathLike[str], *, oracle: Any = None) -> Any:
 def load_estimator(path: str | os.PathLike[str], expected: str | None, *, oracle: Any = None) -> Any:
     """As load; raises ModelFileError where the file holds another estimator than `expected`."""
     from structpred.models.chain import ChainLabeler
+    from structpred.models.parser import DependencyParser
+    from structpred.models.parser_files import read_parser
     from structpred.models.structured import StructuredPredictor
 
     bundle = read_bundle(path, kind="model", format_version=FORMAT_VERSION)
@@ -60,9 +65,11 @@ def load_estimator(path: str | os.PathLike[str], expected: str | None, *, oracle
         raise ModelFileError(f"{os.fspath(path)}: expected a {expected}, the file holds a {name}")
     try:
         if name == "ChainLabeler":
-            return _read_chain(ChainLabeler(**_settings(bundle.header)), bundle)
+            return _read_chain(ChainLabeler(**plain_settings(bundle.header)), bundle)
+        if name == "DependencyParser":
+            return read_parser(DependencyParser(**plain_settings(bundle.header)), bundle.header, bundle.arrays)
         if name == "StructuredPredictor":
-            return _read_structured(StructuredPredictor(oracle, **_settings(bundle.header)), bundle, path)
+            return _read_structured(StructuredPredictor(oracle, **plain_settings(bundle.header)), bundle, path)
     except (KeyError, TypeError, ValueError, IndexError, FileFormatError) as error:
         if isinstance(error, ModelFileError | ParameterError):
             raise
@@ -70,7 +77,8 @@ def load_estimator(path: str | os.PathLike[str], expected: str | None, *, oracle
     raise ModelFileError(f"{os.fspath(path)}: unknown estimator {name!r}; was it written by a newer version?")
 
 
-def _common(model: Any) -> dict[str, Any]:
+def common_header(model: Any) -> dict[str, Any]:
+    """What the header of every model file says: settings, certificate, history, versions."""
     certificate: Certificate = model.certificate_
     return {
         "estimator": type(model).__name__,
@@ -93,16 +101,16 @@ def _plain(value: Any) -> Any:
     return value if isinstance(value, bool | int | float) else None
 
 
-def _settings(header: dict[str, Any]) -> dict[str, Any]:
+def plain_settings(header: dict[str, Any]) -> dict[str, Any]:
     """The settings as they were; where a trainer or loss object cannot be rebuilt, a name that fit refuses."""
     settings = {name: value for name, value in header["settings"].items() if name in _PLAIN}
     names = [name for name in ("trainer", "loss", "surrogate") if header.get(name) is not None]
     return settings | {name: settings_restored(header[name]) for name in names}
 
 
-def _restore_run(model: Any, bundle: Bundle) -> None:
-    header = bundle.header
-    model.coef_ = unpack_weights(bundle.arrays)
+def restore_run(model: Any, header: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> None:
+    """Set what all fitted estimators have: weights, certificate, history."""
+    model.coef_ = unpack_weights(arrays)
     model.certificate_ = Certificate(**header["certificate"])
     model.history_ = header["history"]
     model.reader_ = header.get("reader", {})  # how a program read the training data; a model fitted in Python has none
@@ -125,7 +133,7 @@ def _read_chain(model: "ChainLabeler", bundle: Bundle) -> "ChainLabeler":
         model.constraints = ChainConstraints.from_dict(rules)
     model._encoder = LabelEncoder(bundle.header["classes"])
     model.classes_ = model._encoder.classes
-    _restore_run(model, bundle)
+    restore_run(model, bundle.header, bundle.arrays)
     n_labels = len(model.classes_)
     width = -(-n_labels // 8) * 8
     model.n_features_in_ = len(model.coef_) // width - 2 - n_labels
@@ -141,7 +149,7 @@ def _read_structured(model: "StructuredPredictor", bundle: Bundle, path: Any) ->
         raise ParameterError(
             f"{os.fspath(path)}: this model was trained with the oracle {named}; give load(path, oracle={named}())"
         )
-    _restore_run(model, bundle)
+    restore_run(model, bundle.header, bundle.arrays)
     model.n_features_in_ = len(model.coef_)
     return model
 

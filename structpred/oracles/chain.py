@@ -10,9 +10,10 @@ from structpred.core.features import FeatureMap, SequenceFeatures
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.memory import check_fits
 from structpred.core.oracle import Labels, Oracle, Scores, Shape
-from structpred.core.task import Fused
+from structpred.core.task import Fused, PartLoss
 from structpred.errors import DataError, InfeasibleError
 from structpred.oracles._chain_steps import ChainSteps, Scratch, sum_scratch
+from structpred.projections.active_set import project_onto_hull
 
 
 class ChainOracle(Oracle):
@@ -127,6 +128,10 @@ class ChainOracle(Oracle):
         max_marginals(scores, length, n_labels, np.empty((2, n_labels)), out)
         return out
 
+    def project(self, point: Scores, shape: Shape) -> npt.NDArray[np.float64]:
+        """The nearest mixture of label sequences, by an active set of them; a Viterbi pass a step."""
+        return project_onto_hull(point, lambda s: self.argmax(s, shape), lambda y: self.parts(y, shape), self.n_parts(shape))
+
     def enumerate(self, shape: Shape) -> Iterator[Labels]:
         """All L^T label sequences."""
         length, n_labels = shape
@@ -140,13 +145,13 @@ class ChainOracle(Oracle):
         self,
         features: FeatureMap,
         labels: Sequence[Labels],
-        costs: npt.NDArray[np.float64],
+        loss: PartLoss,
         token_weights: Sequence[npt.NDArray[np.float64]] | None,
     ) -> Fused | None:
         """Compiled steps over sequence features with transitions; None for any other feature map."""
         if not isinstance(features, SequenceFeatures) or not features.transitions:
             return None
-        return ChainSteps(features, labels, costs, token_weights)
+        return ChainSteps(features, labels, loss.label_costs(features.n_labels), token_weights)
 
     @staticmethod
     def example_shapes() -> list[Shape]:

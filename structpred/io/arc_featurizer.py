@@ -1,0 +1,126 @@
+"""From a treebank to what arc templates look at: codes of attributes, coarse tags, and the classes of words that are counted."""
+
+import unicodedata
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from structpred.core.arc_templates import ArcTemplate
+from structpred.core.sentences import AttributedSentences, attribute_code
+from structpred.errors import DataError, FileFormatError
+from structpred.io.treebank import Treebank
+
+#: the attributes that templates may name
+ATTRIBUTES = ("form", "lemma", "upos", "xpos", "feats", "case", "suffix")
+_MAX_REMEMBERED = 1 << 19
+_VERBS, _PUNCTUATION, _CONJUNCTIONS = 1, 2, 4
+
+
+class ArcFeaturizer:
+    """Attributes and tags of words; what it learns is the list of coarse tags, and which attributes the treebank has at all.
+
+    The coarse tag is UPOS (CPOSTAG), or XPOS where the treebank has no other. A tag that was not seen is one of its own.
+    """
+
+    def __init__(self, tags: Sequence[str] = (), present: Iterable[str] = ATTRIBUTES, *, fine: bool = False) -> None:
+        self.tags, self.present, self.fine = list(tags), tuple(a for a in ATTRIBUTES if a in set(present)), fine
+        self._codes: dict[str, dict[str, int]] = {name: {} for name in ATTRIBUTES}
+
+    def fit(self, treebank: Treebank) -> "ArcFeaturizer":
+        """Learn the tags."""
+        self.fine = all(tag == "_" for tag in treebank.upos)
+        self.tags = sorted(set(treebank.xpos if self.fine else treebank.upos))
+        self.present = tuple(name for name in ATTRIBUTES if any(value != "_" for value in self._values(name, treebank)))
+        return self
+
+    def usable(self, templates: Sequence[ArcTemplate]) -> list[ArcTemplate]:
+        """The templates whose attributes the treebank has."""
+        return [template for template in templates if template.attributes <= set(self.present)]
+
+    @property
+    def n_tags(self) -> int:
+        """The root's, the unknown one, and those that were seen."""
+        return len(self.tags) + 2
+
+    def transform(self, treebank: Treebank) -> AttributedSentences:
+        """The sentences as codes. Raises DataError for an empty sentence."""
+        if (empty := np.flatnonzero(treebank.lengths == 0)).size:
+            raise DataError(f"sample {int(empty[0])}: the sentence has no words; there is nothing to parse")
+        codes = np.empty((len(self.present), treebank.n_words), np.uint32)
+        for row, name in zip(codes, self.present, strict=True):
+            row[:] = self._coded(name, self._values(name, treebank))
+        number = {tag: k + 2 for k, tag in enumerate(self.tags)}
+        coarse = treebank.xpos if self.fine else treebank.upos
+        tags = np.array([number.get(tag, 1) for tag in coarse], dtype=np.int32)
+        known: dict[tuple[str, str], int] = {}
+        classes = []
+        for key in zip(treebank.forms, coarse, strict=True):
+            found = known.get(key)
+            if found is None:
+                found = known[key] = word_class(*key)
+            classes.append(found)
+        offsets = np.ascontiguousarray(treebank.offsets, dtype=np.int64)
+        return AttributedSentences(self.present, codes, tags, np.array(classes, dtype=np.uint8), offsets, self.n_tags)
+
+    def _values(self, name: str, treebank: Treebank) -> Sequence[str]:
+        if name == "case":
+            return _mapped(treebank.feats, case_of)
+        if name == "suffix":
+            return _mapped(treebank.forms, lambda form: form.lower()[-3:])
+        if name == "lemma":
+            return _mapped(treebank.lemmas, str.lower)
+        columns = {"form": treebank.forms, "upos": treebank.upos, "xpos": treebank.xpos, "feats": treebank.feats}
+        return columns[name]
+
+    def _coded(self, name: str, values: Sequence[str]) -> list[int]:
+        known = self._codes[name]
+        if len(known) > _MAX_REMEMBERED:
+            known.clear()
+        codes = []
+        for value in values:
+            code = known.get(value)
+            if code is None:
+                code = known[value] = attribute_code(name, value)
+            codes.append(code)
+        return codes
+
+    def to_bundle(self) -> dict[str, Any]:
+        """The state for a model file: plain data."""
+        return {"tags": self.tags, "present": list(self.present), "fine": self.fine}
+
+    @classmethod
+    def from_bundle(cls, header: dict[str, Any]) -> "ArcFeaturizer":
+        """A featurizer from what `to_bundle` gave; FileFormatError where it does not fit."""
+        try:
+            tags, present = [str(tag) for tag in header["tags"]], [str(name) for name in header["present"]]
+            if not set(present) <= set(ATTRIBUTES):
+                raise ValueError(f"unknown attributes {sorted(set(present) - set(ATTRIBUTES))}")
+            return cls(tags, present, fine=bool(header["fine"]))
+        except (KeyError, TypeError, ValueError) as error:
+            raise FileFormatError(f"the word attributes of this file cannot be used: {error}") from None
+
+
+def _mapped(values: Sequence[str], function: Any) -> list[str]:
+    """function of each value, called once for each different one."""
+    results = {value: function(value) for value in set(values)}
+    return [results[value] for value in values]
+
+
+def case_of(feats: str) -> str:
+    """The value of Case in a FEATS column; `_` where there is none."""
+    for pair in feats.split("|"):
+        name, _, value = pair.partition("=")
+        if name.lower() == "case":
+            return value
+    return "_"
+
+
+def word_class(form: str, tag: str) -> int:
+    """1 for verbs and auxiliaries, 2 for punctuation, 4 for coordinating conjunctions, 0 for other words, by tag and form."""
+    upper = tag.upper()
+    if upper == "PUNCT" or all(unicodedata.category(c)[0] == "P" for c in form):
+        return _PUNCTUATION
+    if upper.startswith("V") or upper in ("AUX", "MD"):
+        return _VERBS
+    return _CONJUNCTIONS if upper in ("CCONJ", "CONJ", "CC") else 0
