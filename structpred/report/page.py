@@ -87,6 +87,11 @@ def page(contents: Contents) -> str:
         ("Strongest features", sections.weights(contents.weights) if not contents.templates else Html("")),
         ("Weights of the pixels", sections.templates(contents.templates)),
     ]
+    return html_page(contents.title, parts)
+
+
+def html_page(title: str, parts: Sequence[tuple[str, Html]]) -> str:
+    """A page of its own with a title and parts (heading, content); empty ones are left out."""
     shown = [(name, body) for name, body in parts if body]
     links = [tag("a", name, href=f"#part{k}") for k, (name, _) in enumerate(shown)]
     body = [tag("section", tag("h2", name), content, id=f"part{k}") for k, (name, content) in enumerate(shown)]
@@ -95,10 +100,10 @@ def page(contents: Contents) -> str:
         # Nothing is loaded and nothing runs, even if a browser or an editor of the page should make a mistake.
         Html("<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"),
         Html('<meta name="viewport" content="width=device-width, initial-scale=1">'),
-        tag("title", contents.title),
+        tag("title", title),
         tag("style", Html(_STYLE)),
     )
-    main = tag("main", tag("h1", contents.title), tag("nav", *links), *body)
+    main = tag("main", tag("h1", title), tag("nav", *links), *body)
     return f'<!DOCTYPE html>\n<html lang="en"><head>{head}</head><body>{main}</body></html>\n'
 
 
@@ -116,7 +121,7 @@ section { background: #fff; border: 1px solid #e1e4ea; border-radius: 8px; paddi
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 th, td { text-align: left; padding: 3px 14px 3px 0; vertical-align: top; border-bottom: 1px solid #eef0f3; }
 th { font-weight: 600; color: #4a5362; }
-td.number, th.number { text-align: right; }
+td.number, th.number { text-align: right; white-space: nowrap; }
 td.name { font-family: ui-monospace, monospace; font-size: 13px; overflow-wrap: anywhere; }
 .callout { border-left: 4px solid #009e73; background: #eefaf5; padding: 8px 12px; margin: 0 0 14px; }
 .callout.unproven { border-color: #e69f00; background: #fff8e8; }

@@ -1,0 +1,210 @@
+"""Dependency trees as pictures: arcs over the words as SVG, beside the gold tree where it is given; and displaCy's JSON."""
+
+from collections.abc import Sequence
+from typing import Protocol, TypedDict
+
+from structpred.errors import DataError
+from structpred.evaluation.trees import Parse, forest
+from structpred.report.arc_layout import SMALL, WORD, Arc, Side, columns, label_places, path
+from structpred.report.figures import BLUE, GREEN, WRONG
+from structpred.report.markup import Html, join, tag, visible
+
+_LEVEL = 17.0
+_FIRST = 9.0  # from the words to the line of level 0
+_MARGIN = 10.0
+_ORANGE = "#9A5B00"  # darker than the other pictures' orange: letters have to be read in it
+_FONT = "system-ui, sans-serif"
+
+
+class Words(Protocol):
+    """A sentence: its words and their universal tags."""
+
+    @property
+    def forms(self) -> Sequence[str]:
+        """The words."""
+
+    @property
+    def upos(self) -> Sequence[str]:
+        """Their tags."""
+
+
+class DisplacyWord(TypedDict):
+    """A word in displaCy's JSON."""
+
+    text: str
+    tag: str
+
+
+class DisplacyArc(TypedDict):
+    """An arc in displaCy's JSON: between the words start < end, from 0; dir says at which of them the arrow points."""
+
+    start: int
+    end: int
+    label: str
+    dir: str
+
+
+class Displacy(TypedDict):
+    """A parse in displaCy's JSON."""
+
+    words: list[DisplacyWord]
+    arcs: list[DisplacyArc]
+
+
+def draw_tree(forms: Sequence[str], tree: Parse, *, gold: Parse | None = None, tags: Sequence[str] | None = None) -> Html:
+    """Draw a tree over its words, as one SVG element that needs nothing from outside; every text in it is escaped.
+
+    forms, tags: a string a word. Arcs go from heads to words; a root has an arrow from above. Against `gold`, an arc with
+    a wrong head is red and dashed, and the right one is drawn green below the words; an arc with the right head and a wrong
+    relation is orange, with the right relation in brackets. The picture is as wide as the sentence needs: let it scroll.
+
+    Raises DataError for no words, lengths that differ, and heads that are outside the sentence or the word itself.
+
+    >>> from typing import NamedTuple
+    >>> class Tree(NamedTuple):
+    ...     heads: list[int]
+    ...     labels: list[str]
+    >>> draw_tree(["Cats", "sleep"], Tree([2, 0], ["nsubj", "root"]))[:4]
+    '<svg'
+    """
+    words = [visible(form) for form in forms]
+    names = [""] * len(words) if tags is None else [visible(t) for t in tags]
+    if not words or len(names) != len(words):
+        raise DataError(f"expected at least one word and a tag for each, got {len(words)} words and {len(names)} tags")
+    above = _arcs(forms, tree, "predicted" if gold is not None else "given")
+    below: list[Arc] = []
+    if gold is not None:
+        below = _mark(above, _arcs(forms, gold, "gold"), labelled=tree.labels is not None and gold.labels is not None)
+    sides = Side(above, len(words)), Side(below, len(words))
+    x = [_MARGIN + place for place in columns(list(zip(words, names, strict=True)), sides)]
+    base = _MARGIN + _FIRST + _LEVEL * sides[0].levels
+    foot = base + WORD + 7 + (SMALL + 5 if tags is not None else 0)
+    height = foot + _MARGIN + (_FIRST + _LEVEL * sides[1].levels if below else 0)
+    parts = [tag("title", _title(words, above, gold is not None)), tag("desc", _description(words, above, below))]
+    lines, labels = _side(sides[0], x, base, -1.0, words, gold is not None)
+    lines_below, labels_below = _side(sides[1], x, foot, 1.0, words, True)
+    parts += lines + lines_below
+    for k, (word, name) in enumerate(zip(words, names, strict=True)):
+        parts.append(_text(x[k], base + WORD, word, WORD, "#1d2430"))
+        if tags is not None:
+            parts.append(_text(x[k], base + WORD + SMALL + 4, name, SMALL, "#5b6472"))
+    parts += labels + labels_below
+    width = x[-1] + _MARGIN
+    size = {"viewBox": f"0 0 {width:.0f} {height:.0f}", "width": round(width), "height": round(height)}
+    return tag("svg", join(*parts), xmlns="http://www.w3.org/2000/svg", **size, font_family=_FONT, role="img")
+
+
+def displacy(sentence: Words, tree: Parse) -> Displacy:
+    """The parse in the form that displaCy draws with ``manual=True``; roots have no arc there, and lose their relation.
+
+    Raises DataError as `draw_tree` does.
+    """
+    arcs = _arcs(sentence.forms, tree, "given")
+    return {
+        "words": [{"text": form, "tag": upos} for form, upos in zip(sentence.forms, sentence.upos, strict=True)],
+        "arcs": [
+            {"start": a.low, "end": a.high, "label": a.label, "dir": "left" if a.word == a.low else "right"}
+            for a in arcs
+            if not a.is_root
+        ],
+    }
+
+
+def _arcs(forms: Sequence[str], tree: Parse, name: str) -> list[Arc]:
+    """The arc of each word, in order."""
+    heads = forest([tree], [forms], name).heads.tolist()
+    labels = [""] * len(heads) if tree.labels is None else tree.labels
+    arcs = []
+    for k, (head, label) in enumerate(zip(heads, labels, strict=True)):
+        if head == k + 1:
+            raise DataError(f"word {k + 1} ({forms[k]!r}) is its own head in the {name} tree: expected another one, or 0")
+        other = k if head == 0 else head - 1
+        arcs.append(Arc(min(k, other), max(k, other), k, visible(label)))
+    return arcs
+
+
+def _mark(arcs: list[Arc], gold: list[Arc], *, labelled: bool) -> list[Arc]:
+    """Mark what is wrong; return the gold arcs of the words with a wrong head."""
+    missed = []
+    for arc, truth in zip(arcs, gold, strict=True):
+        if (arc.low, arc.high) != (truth.low, truth.high):
+            arc.right = False
+            missed.append(truth)
+        elif labelled and arc.label != truth.label:
+            arc.gold_label = truth.label
+    return missed
+
+
+def _side(
+    side: Side, x: Sequence[float], base: float, up: float, words: Sequence[str], compared: bool
+) -> tuple[list[Html], list[Html]]:
+    """The lines and the labels of the arcs on one side; up: -1 above the words, 1 below them (the gold arcs)."""
+    lines, labels = [], []
+    ends = [(arc.level, x[k] + shift) for arc in side.arcs for k, shift in arc.shift.items()]
+    # Wrong and outer arcs last, so that they lie over the others.
+    for arc in sorted(side.arcs, key=lambda a: (not a.right, a.level)):
+        colour, dash = BLUE, None
+        if up > 0:
+            colour = GREEN
+        elif not arc.right:
+            colour, dash = WRONG, "5 3"
+        elif arc.gold_label is not None:
+            colour = _ORANGE
+        top = base + up * (_FIRST + _LEVEL * arc.level)
+        if arc.is_root:
+            end = x[arc.low] + arc.shift[arc.low]
+            line, places = f"M{end:.1f} {top:.1f}V{base:.1f}", [end]
+        else:
+            head = arc.high if arc.word == arc.low else arc.low
+            start, end = x[head] + arc.shift[head], x[arc.word] + arc.shift[arc.word]
+            line, places = path(start, end, base, top), label_places(arc, start, end, ends)
+        tip = f"M{end:.1f} {base - up:.1f}l-3.2 {up * 6.5:.1f}h6.4z"
+        drawn = tag("path", d=line, fill="none", stroke=colour, stroke_width=1.4, stroke_dasharray=dash)
+        lines.append(
+            tag("g", tag("title", _words(words, arc)), drawn, tag("path", d=tip, fill=colour), class_=_kind(arc, up, compared))
+        )
+        if arc.label:
+            labels += [_label(place, top + 0.35 * SMALL, arc, colour) for place in places]
+    return lines, labels
+
+
+def _kind(arc: Arc, up: float, compared: bool) -> str:
+    if up > 0:
+        return "arc gold"
+    if not compared:
+        return "arc"
+    return "arc wrong-head" if not arc.right else "arc wrong-label" if arc.gold_label is not None else "arc right"
+
+
+def _label(x: float, y: float, arc: Arc, colour: str) -> Html:
+    words: Html | str = arc.label
+    if arc.gold_label is not None:
+        words = join(arc.label, " ", tag("tspan", f"({arc.gold_label})", fill=GREEN))
+    box = tag("rect", x=x - arc.width / 2, y=y - 0.9 * SMALL, width=arc.width, height=1.2 * SMALL, fill="#ffffff")
+    weight = "600" if not arc.right or arc.gold_label is not None else None
+    return join(box, tag("text", words, x=x, y=y, text_anchor="middle", font_size=SMALL, fill=colour, font_weight=weight))
+
+
+def _text(x: float, y: float, words: str, size: float, colour: str) -> Html:
+    return tag("text", words, x=x, y=y, text_anchor="middle", font_size=size, fill=colour)
+
+
+def _title(words: Sequence[str], arcs: Sequence[Arc], compared: bool) -> str:
+    wrong = sum(not a.right for a in arcs)
+    relations = sum(a.gold_label is not None for a in arcs)
+    errors = f" ({wrong} of {len(arcs)} heads wrong, {relations} more relations)" if compared else ""
+    return f"Dependency tree of: {' '.join(words)}{errors}"
+
+
+def _description(words: Sequence[str], above: Sequence[Arc], below: Sequence[Arc]) -> str:
+    """The arcs in words, for those who do not see the picture."""
+    parts = [_words(words, arc) for arc in above]
+    if below:
+        parts.append("Right would be: " + "; ".join(_words(words, arc) for arc in below))
+    return "; ".join(parts)
+
+
+def _words(words: Sequence[str], arc: Arc) -> str:
+    head = "root" if arc.is_root else words[arc.high if arc.word == arc.low else arc.low]
+    wrong = " (wrong head)" if not arc.right else f" (wrong, {arc.gold_label})" if arc.gold_label is not None else ""
+    return f"{head} \N{RIGHTWARDS ARROW} {words[arc.word]}{': ' if arc.label else ''}{arc.label}{wrong}"

@@ -1,0 +1,224 @@
+"""The report page of a parser: scores under named rules, relations, confusions, distances, and the worst sentences drawn."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from structpred.errors import DataError
+from structpred.evaluation import confusion_matrix, evaluate_trees, parsing_interval
+from structpred.evaluation.parsing import relation_pairs
+from structpred.evaluation.parsing_rules import ParsingRules
+from structpred.evaluation.parsing_scores import ArcCounts, Attachment, ParsingScores
+from structpred.evaluation.trees import Parse
+from structpred.report import sections
+from structpred.report.arcs import draw_tree
+from structpred.report.drawings import Curve, chart
+from structpred.report.figures import BLUE, ORANGE
+from structpred.report.markup import Html, join, tag
+from structpred.report.page import html_page
+
+_NOTHING = Html("")
+_DASH = "\N{EN DASH}"
+_MOST_RELATIONS = 60
+_LEAST_ARCS = 10  # a share of fewer arcs than this says little, and is not drawn
+_LONGEST = 60  # words of a sentence that is drawn
+_RESAMPLES = 1000
+
+
+@dataclass(frozen=True)
+class ParsingContents:
+    """All that the page of a parser shows.
+
+    gold, predicted: a tree a sentence; forms, upos: the words and their tags. rules: what counts. data: the name of the
+    data. facts: (name, text) about the model; certificate: a sentence, and whether it proves that the optimum is near;
+    history: as of training. n_examples: how many sentences are drawn. places: where each sentence stands in the data;
+    without them they are numbered from 0.
+    """
+
+    title: str
+    gold: Sequence[Parse]
+    predicted: Sequence[Parse]
+    forms: Sequence[Sequence[str]]
+    upos: Sequence[Sequence[str]]
+    rules: ParsingRules
+    data: str
+    facts: Sequence[tuple[str, str]] = ()
+    certificate: str | None = None
+    proven: bool = False
+    history: Sequence[Mapping[str, Any]] = ()
+    n_examples: int = 8
+    places: Sequence[str] = ()
+
+
+def parsing_report(contents: ParsingContents) -> str:
+    """The page as text: one HTML file that needs nothing from outside, in which all data are text and never markup.
+
+    Raises DataError as `evaluate_trees` and `draw_tree` do, and for a number of places other than that of sentences.
+    """
+    c = contents
+    if c.places and len(c.places) != len(c.forms):
+        raise DataError(f"expected a place for each of {len(c.forms)} sentences, got {len(c.places)}")
+    scores = evaluate_trees(c.gold, c.predicted, forms=c.forms, upos=c.upos, rules=c.rules)
+    parts = [
+        ("Model", _model(c)),
+        ("Training", sections.training(c.history)),
+        ("Scores", score_table(scores, c.data)),
+        ("Relations", relation_table(scores)),
+        ("Confusions", sections.confusions(_confusions(c)) if scores.las is not None else _NOTHING),
+        ("Distances", distances(scores)),
+        ("Worst sentences", worst_sentences(c)),
+    ]
+    return html_page(c.title, parts)
+
+
+def score_table(scores: ParsingScores, data: str) -> Html:
+    """Attachment scores with their intervals, with and without punctuation, and the scores of whole sentences."""
+    size = f"{data}: {scores.n_sentences} sentences, {scores.n_words} words, {scores.n_scored} of them scored."
+    rules = f"Rules of {scores.rules}. {size} Intervals: 95 %, by a bootstrap over sentences."
+    metrics = [name for name in ("uas", "las", "label_accuracy") if getattr(scores, name) is not None]
+    big = []
+    for name, metric in (("UAS", "uas"), ("LAS", "las")):
+        if metric in metrics:
+            found = parsing_interval(scores, metric, n_resamples=_RESAMPLES)
+            interval = f"{name} ({100 * found.low:.2f} to {100 * found.high:.2f})"
+            big.append(tag("div", tag("b", _percent(found.value)), interval))
+    heads = [tag("th", "words")] + [tag("th", h, class_="number") for h in ("number", "UAS", "LAS", "relation right")]
+    with_all, without = scores.with_punctuation, scores.without_punctuation
+    official = with_all if scores.n_scored == scores.n_words else without
+    rows = [
+        _attachment(name, row) for name, row in (("scored", official), ("with punctuation", with_all), ("without it", without))
+    ]
+    arcs = scores.non_projective
+    whole = [
+        ("sentences with the right root", _percent(scores.root_accuracy), ""),
+        ("sentences with every head right", _percent(scores.exact_match), ""),
+        ("sentences with every head and relation right", _percent(scores.exact_match_labelled), ""),
+        ("non-projective arcs found", _percent(arcs.recall if arcs.n_gold else None), f"of {arcs.n_gold}"),
+        (
+            "predicted non-projective arcs that are right",
+            _percent(arcs.precision if arcs.n_predicted else None),
+            f"of {arcs.n_predicted}",
+        ),
+    ]
+    others = [tag("tr", tag("td", name), _number(share), _number(of)) for name, share, of in whole]
+    return join(
+        tag("p", rules, class_="note"),
+        tag("div", *big, class_="big"),
+        tag("div", tag("table", tag("tr", *heads), *rows), tag("table", *others), class_="pair"),
+    )
+
+
+def relation_table(scores: ParsingScores) -> Html:
+    """Precision, recall and F1 of each relation with its head, the most frequent first."""
+    rows = sorted(scores.per_relation.items(), key=lambda item: (-item[1].n_gold, item[0]))
+    if not rows:
+        return _NOTHING
+    few = "" if len(rows) <= _MOST_RELATIONS else f" Shown are the {_MOST_RELATIONS} most frequent of {len(rows)}."
+    note = f"An arc is correct if head and relation are.{few}"
+    return join(tag("p", note, class_="note"), tag("div", _counts("relation", rows[:_MOST_RELATIONS]), class_="wide"))
+
+
+def distances(scores: ParsingScores) -> Html:
+    """How many heads are right, by the distance between head and word: of the gold arcs, and of the predicted ones; a table."""
+    curves = []
+    for name, of, share, colour, dashed in (
+        ("recall", "n_gold", "recall", BLUE, False),
+        ("precision", "n_predicted", "precision", ORANGE, True),
+    ):
+        points = [(k, c) for k, c in scores.by_distance.items() if k > 0 and getattr(c, of) >= _LEAST_ARCS]
+        if len(points) > 1:
+            curves.append(
+                Curve(name, [float(k) for k, _ in points], [100 * getattr(c, share) for _, c in points], colour, dashed)
+            )
+    note = (
+        "Recall: of the gold arcs of a length, those that were found (UAS by distance). Precision: of the predicted ones, those "
+        f"that are right. Lengths with fewer than {_LEAST_ARCS} arcs are not drawn. An arc is correct if its head is."
+    )
+    picture = chart(curves, "distance between head and word", "heads right, %") if curves else _NOTHING
+    table = _counts("distance", list(scores.by_length.items()))
+    return join(tag("p", note, class_="note"), tag("div", picture, class_="wide"), tag("div", table, class_="wide"))
+
+
+def worst_sentences(contents: ParsingContents) -> Html:
+    """The sentences with most wrong heads, drawn; very long ones are passed over."""
+    c = contents
+    wrong = []
+    for i, trees in enumerate(zip(c.gold, c.predicted, strict=True)):
+        gold, predicted = (_compared(tree, c.rules) for tree in trees)
+        heads = int((np.asarray(gold.heads) != np.asarray(predicted.heads)).sum())
+        labels = sum(a != b for a, b in zip(gold.labels or (), predicted.labels or (), strict=False))
+        if (heads or labels) and len(c.forms[i]) <= _LONGEST:
+            wrong.append((-heads, -labels, i, gold, predicted))
+    if not wrong:
+        return _NOTHING
+    note = (
+        "A red, dashed arc has a wrong head; the right one is green, below the words. An orange arc has the right head and a "
+        "wrong relation, the right one in brackets. Relations stand as the rules compare them. Long sentences scroll."
+    )
+    drawn = []
+    for heads, _, i, gold, predicted in sorted(wrong, key=lambda row: row[:3])[: c.n_examples]:
+        place = c.places[i] if c.places else f"sentence {i}"
+        words = f"{place}: {-heads} of {len(c.forms[i])} heads wrong"
+        picture = draw_tree(c.forms[i], predicted, gold=gold, tags=c.upos[i])
+        drawn.append(tag("div", tag("p", words, class_="where"), tag("div", picture, class_="wide")))
+    return join(tag("p", note, class_="note"), *drawn)
+
+
+class _Shown(NamedTuple):
+    """A tree with its relations as the rules compare them."""
+
+    heads: npt.ArrayLike
+    labels: Sequence[str] | None
+
+
+def _compared(tree: Parse, rules: ParsingRules) -> _Shown:
+    return _Shown(tree.heads, None if tree.labels is None else [rules.relation(label) for label in tree.labels])
+
+
+def _model(contents: ParsingContents) -> Html:
+    if contents.certificate is not None:
+        return sections.facts(contents.facts, contents.certificate, contents.proven)
+    rows = [tag("tr", tag("th", name), tag("td", words)) for name, words in contents.facts]
+    return tag("table", *rows) if rows else _NOTHING
+
+
+def _confusions(contents: ParsingContents) -> Any:
+    """The relations of all scored words, gold against predicted."""
+    c = contents
+    gold, predicted = relation_pairs(c.gold, c.predicted, c.rules)
+    if not c.rules.scores_punctuation:
+        kept = [~c.rules.punctuation(forms, upos) for forms, upos in zip(c.forms, c.upos, strict=True)]
+        gold, predicted = (
+            [[label for label, keep in zip(row, flags, strict=True) if keep] for row, flags in zip(side, kept, strict=True)]
+            for side in (gold, predicted)
+        )
+        gold, predicted = [row for row in gold if row], [row for row in predicted if row]
+    return confusion_matrix(gold, predicted) if gold else None
+
+
+def _attachment(name: str, row: Attachment) -> Html:
+    cells = [str(row.n_words), *map(_percent, (row.uas, row.las, row.label_accuracy))]
+    return tag("tr", tag("td", name), *map(_number, cells))
+
+
+def _counts(heading: str, rows: Sequence[tuple[str, ArcCounts]]) -> Html:
+    heads = [tag("th", heading)] + [
+        tag("th", h, class_="number") for h in ("gold", "found", "correct", "precision", "recall", "F1")
+    ]
+    lines = []
+    for name, c in rows:
+        shares = [_percent(c.precision if c.n_predicted else None), _percent(c.recall if c.n_gold else None), _percent(c.f1)]
+        cells = [str(c.n_gold), str(c.n_predicted), str(c.n_found), *shares]
+        lines.append(tag("tr", tag("td", name, class_="name"), *map(_number, cells)))
+    return tag("table", tag("tr", *heads), *lines)
+
+
+def _number(words: str) -> Html:
+    return tag("td", words, class_="number")
+
+
+def _percent(share: float | None) -> str:
+    return _DASH if share is None else f"{100 * share:.2f} %"
