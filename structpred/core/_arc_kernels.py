@@ -2,7 +2,8 @@
 """Compiled features of arcs: hashes a word and template, summed to a place in the template's own block of weights.
 
 The place of template t for the arc from h to m is the top bits of  H[0, t, h] + H[1, t, m] + code of the arc's property,
-mod 2^32: an arc costs one addition, one shift and one look-up a template. Templates of one end are summed up a word and distance class.
+mod 2^32: an arc costs one addition, one shift and one look-up a template. What templates of one end give is summed up for a
+word and a distance class.
 The weights of tags between the ends are a dense block [direction, tag of m, tag between, tag of h]: going outwards from m, a tag
 that is met for the first time adds one row to a running vector over the tags of h.
 """

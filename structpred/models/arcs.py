@@ -1,0 +1,152 @@
+"""What a parser does with arc features: the training task, decoding with constraints, marginals, the k best, pruning."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from structpred.core.arc_features import ArcCandidates, ArcFeatures, FixedArcs
+from structpred.core.fixed_scores import FORBIDDEN
+from structpred.core.task import PartLoss, Task
+from structpred.core.weights import Vector
+from structpred.errors import DataError, InfeasibleError
+from structpred.objectives.part_losses import Hamming
+from structpred.oracles.arborescence import ArborescenceOracle
+from structpred.oracles.projective import ProjectiveOracle
+
+Floats = npt.NDArray[np.float64]
+TreeOracle = ArborescenceOracle | ProjectiveOracle
+
+
+def tree_oracle(projective: bool, single_root: bool) -> TreeOracle:
+    """The oracle of projective trees, or of all."""
+    return ProjectiveOracle(single_root=single_root) if projective else ArborescenceOracle(single_root=single_root)
+
+
+def choose_projective(
+    projective: bool | None, heads: npt.NDArray[np.int64], offsets: npt.NDArray[np.int64]
+) -> tuple[bool, npt.NDArray[np.bool_]]:
+    """Whether to look for projective trees only, and which sentences have crossing arcs.
+
+    None: projective if less than one arc in a hundred crosses another one.
+    """
+    from structpred.core._arc_kernels import mark_crossing
+
+    crossing = np.zeros(len(heads), np.uint8)
+    mark_crossing(heads, offsets, crossing)
+    counts = np.add.reduceat(np.append(crossing, 0).astype(np.int64), offsets[:-1]) if len(offsets) > 1 else np.zeros(0)
+    sentences = counts > 0
+    return bool(crossing.mean() < 0.01) if projective is None else bool(projective), sentences
+
+
+def tree_task(
+    features: ArcFeatures, heads: npt.NDArray[np.int64], oracle: TreeOracle, loss: PartLoss, *,
+    sample_weight: npt.ArrayLike | None = None, token_weights: Sequence[Floats] | None = None, n_jobs: int = 1,
+) -> Task:  # fmt: skip
+    """The training task: find `heads` (flat). Raises DataError, naming the sample, for what is no tree of the oracle's kind."""
+    offsets = features.data.offsets
+    shapes = [(n,) for n in features.data.lengths.tolist()]
+    gold = np.split(heads, offsets[1:-1])
+    return Task(
+        features, oracle, gold, shapes, loss, sample_weight=sample_weight, token_weights=token_weights, n_jobs=n_jobs
+    )  # fmt: skip
+
+
+def best_trees(features: ArcFeatures, oracle: TreeOracle, w: Vector, n_jobs: int = 1) -> npt.NDArray[np.int64]:
+    """The heads of the best trees, flat; the same for any number of threads. InfeasibleError names the sample that has none."""
+    if not features.data.n_words:
+        return np.empty(0, np.int64)
+    steps = oracle.fuse(features, [np.zeros(features.data.n_words, np.int64)], Hamming(), None)
+    assert steps is not None
+    steps.n_jobs = n_jobs
+    return steps.sweep(w, 1.0, 0, len(features), 0.0)[0]
+
+
+def arc_scores(features: ArcFeatures, w: Vector) -> Iterator[tuple[Floats, int]]:
+    """The flat arc scores of each sentence, constraints included, and its length."""
+    for i, n in enumerate(features.data.lengths.tolist()):
+        theta, fixed = features.scores(w, i), features.fixed_scores(i)
+        yield theta if fixed is None else theta + fixed, n
+
+
+def arc_marginals(features: ArcFeatures, oracle: TreeOracle, w: Vector) -> list[Floats]:
+    """p(head of m is h) of each sentence, (n, n + 1): row m - 1, column h."""
+    found = []
+    for i, (theta, n) in enumerate(arc_scores(features, w)):
+        try:
+            found.append(oracle.marginals(theta, (n,))[1].reshape(n, n + 1))
+        except InfeasibleError as error:
+            raise InfeasibleError(f"sample {i}: {error}") from None
+    return found
+
+
+def k_best_trees(features: ArcFeatures, oracle: TreeOracle, w: Vector, k: int) -> list[list[tuple[npt.NDArray[np.int64], float]]]:
+    """The heads and the scores of the k best trees of each sentence, best first."""
+    found = []
+    for i, (theta, n) in enumerate(arc_scores(features, w)):
+        best = oracle.kbest(theta, (n,), k)
+        if not best:
+            raise InfeasibleError(f"sample {i}: the constraints leave no tree at all")
+        found.append([(heads, float(theta[oracle.parts(heads, (n,))].sum())) for heads in best])
+    return found
+
+
+def fixed_arcs(
+    lengths: Sequence[int], fixed: Sequence[Mapping[int, int] | None] | None, forbidden: Sequence[Any] | None
+) -> FixedArcs | None:
+    """Constraints as scores. fixed[i]: modifier -> its head; forbidden[i]: pairs (head, modifier); None for none.
+
+    Raises DataError, naming the sample, for words that the sentence does not have and for two heads of one word.
+    """
+    if fixed is None and forbidden is None:
+        return None
+    for name, given in (("fixed", fixed), ("forbidden", forbidden)):
+        if given is not None and len(given) != len(lengths):
+            raise DataError(f"{name}: expected one entry a sentence, {len(lengths)}, got {len(given)}")
+    found: list[Floats | None] = []
+    for i, n in enumerate(lengths):
+        rules, ruled_out = (fixed[i] if fixed is not None else None), (forbidden[i] if forbidden is not None else None)
+        scores = np.zeros((n, n + 1))
+        for m, h in (rules or {}).items():
+            _check_arc(h, m, n, f"fixed, sample {i}")
+            scores[m - 1] = FORBIDDEN
+            scores[m - 1, h] = 0.0
+        for h, m in ruled_out or ():
+            _check_arc(h, m, n, f"forbidden, sample {i}")
+            scores[m - 1, h] = FORBIDDEN
+        found.append(scores.ravel() if rules or ruled_out else None)
+    return FixedArcs(found)
+
+
+def _check_arc(head: Any, modifier: Any, n: int, where: str) -> None:
+    whole = all(isinstance(x, int | np.integer) and not isinstance(x, bool) for x in (head, modifier))
+    if not whole or not (0 <= head <= n and 1 <= modifier <= n and head != modifier):
+        raise DataError(
+            f"{where}: expected an arc from a head in 0..{n} to another word in 1..{n}, got head {head!r}, modifier {modifier!r}"
+        )
+
+
+def candidate_heads(
+    features: ArcFeatures, w: Vector, k: int, heads: npt.NDArray[np.int64] | None = None
+) -> tuple[ArcCandidates, float]:
+    """The k heads that a first model likes best for each word, and the left neighbour, so that a tree always exists.
+
+    heads: the true ones (flat), which are kept while training. Returns also the share of the true arcs that were among the
+    candidates by themselves: what pruning loses is one minus that (nan without heads).
+    """
+    starts, listed, kept = [0], [], 0
+    for i, (theta, n) in enumerate(arc_scores(features, w)):
+        first = int(features.data.offsets[i])
+        table = theta.reshape(n, n + 1)
+        table[np.arange(n), np.arange(1, n + 1)] = -np.inf
+        top = np.argsort(-table, axis=1, kind="stable")[:, : min(k, n)]
+        for m in range(n):
+            chosen = {*top[m].tolist(), m}
+            if heads is not None:
+                kept += int(heads[first + m]) in chosen
+                chosen.add(int(heads[first + m]))
+            listed += sorted(chosen)
+            starts.append(len(listed))
+    share = kept / max(features.data.n_words, 1) if heads is not None else float("nan")
+    return ArcCandidates(np.array(starts, dtype=np.int64), np.array(listed, dtype=np.int32)), share

@@ -1,0 +1,328 @@
+"""Dependency parsing: the best tree by arc scores, then the relation of each arc; any trainer for both."""
+
+import itertools
+import logging
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from structpred.core.arc_features import ArcCandidates, ArcFeatures, observed_bits
+from structpred.core.arc_templates import ArcTemplate
+from structpred.core.result import Certificate, Record
+from structpred.core.sentences import AttributedSentences
+from structpred.core.task import PartLoss
+from structpred.core.threads import checked_jobs
+from structpred.core.weights import Vector
+from structpred.errors import DataError, ParameterError
+from structpred.io.arc_featurizer import ArcFeaturizer
+from structpred.io.arc_template_sets import default_templates, pruning_templates, relation_templates
+from structpred.io.treebank import Tree, Treebank
+from structpred.models.arcs import (
+    TreeOracle,
+    arc_marginals,
+    best_trees,
+    candidate_heads,
+    choose_projective,
+    fixed_arcs,
+    k_best_trees,
+    tree_oracle,
+    tree_task,
+)  # fmt: skip
+from structpred.models.base import StructuredEstimator, about_dev, checked_sample_weight
+from structpred.models.chain import ChainLabeler
+from structpred.models.decoding import checked_k
+from structpred.models.relations import RelationFeatures
+from structpred.models.sentences import as_treebank
+from structpred.models.settings import resolve_loss
+from structpred.objectives.log_loss import LogLoss
+from structpred.trainers.loop import Callback
+from structpred.trainers.problem import Surrogate, Trainer
+
+Floats = npt.NDArray[np.float64]
+logger = logging.getLogger(__name__)
+
+
+class DependencyParser(StructuredEstimator):
+    """The head of each word, all decoded together as the best tree, and then the relation of each word to its head.
+
+    Minimises  1/2 |w|^2 + C sum_i s_i H_i(w)  over arc weights, H_i the margin-rescaled hinge (or the log loss) of trees with the
+    number of wrong heads as loss; the relations are a chain labeller of their own, over the features of the arcs (relations_).
+
+    Parameters
+    ----------
+    trainer: "mira", "perceptron", "sgd", "bcfw" (certified), "pa", or "oeg", "lbfgs" (conditional random fields by the
+    matrix-tree theorem), or a trainer object. C: the weight of the training loss; lam = 1 / (C n).
+    max_iter, tol, check_every, patience, callbacks, checkpoint, resume, random_state, surrogate: as for ChainLabeler.
+    projective: only trees without crossing arcs; None: where less than one arc in a hundred of the training data crosses another
+    (projective_ says what came of it). Sentences whose trees cross are then left out of training (left_out_).
+    single_root: exactly one word hangs on the root.
+    templates: arc templates; None: the default set, as far as the treebank has the attributes. max_bits: the largest block of a
+    template has 2**max_bits weights. prune: keep only so many heads a word, those a cheap first model likes best; None: all.
+    labelled: whether to learn relations. label_C: their C. loss: "hamming" or a part loss. n_jobs: threads for prediction.
+
+    X is a Treebank (io.read_treebank), or a list of sentences: Sentence objects or lists of token dicts. y: the trees, where X
+    has none: Tree objects, lists of heads, or lists of (head, relation).
+
+    After fit: coef_, certificate_, history_, n_iter_, stop_reason_, converged_; bits_; relations_ (a fitted ChainLabeler, or
+    None); kept_ (the share of true arcs that pruning kept, None without pruning); projective_, left_out_.
+
+    >>> X = [[{"form": "cats", "upos": "NOUN"}, {"form": "sleep", "upos": "VERB"}]]
+    >>> parser = DependencyParser().fit(X, [[(2, "nsubj"), (0, "root")]])
+    >>> parser.predict(X)[0].heads.tolist(), parser.predict(X)[0].labels
+    ([2, 0], ['nsubj', 'root'])
+    """
+
+    def __init__(
+        self,
+        trainer: str | Trainer = "mira",
+        C: float = 0.01,
+        max_iter: int = 10,
+        tol: float = 0.0,
+        *,
+        projective: bool | None = None,
+        single_root: bool = True,
+        templates: Sequence[ArcTemplate | str] | None = None,
+        max_bits: int = 18,
+        prune: int | None = None,
+        labelled: bool = True,
+        label_C: float = 0.02,
+        loss: str | PartLoss = "hamming",
+        check_every: int = 10,
+        patience: int | None = None,
+        surrogate: str | Surrogate | None = None,
+        n_jobs: int | None = None,
+        callbacks: Callback | Sequence[Callback] | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        resume: bool = False,
+        random_state: Any = None,
+    ) -> None:
+        self.trainer = trainer
+        self.C = C
+        self.max_iter = max_iter
+        self.tol = tol
+        self.projective = projective
+        self.single_root = single_root
+        self.templates = templates
+        self.max_bits = max_bits
+        self.prune = prune
+        self.labelled = labelled
+        self.label_C = label_C
+        self.loss = loss
+        self.check_every = check_every
+        self.patience = patience
+        self.surrogate = surrogate
+        self.n_jobs = n_jobs
+        self.callbacks = callbacks
+        self.checkpoint = checkpoint
+        self.resume = resume
+        self.random_state = random_state
+
+    featurizer_: ArcFeaturizer
+    templates_: list[ArcTemplate]
+    bits_: list[int]
+    relations_: ChainLabeler | None
+    relation_features_: RelationFeatures | None
+    pruner_: "DependencyParser | None"
+    kept_: float | None
+    projective_: bool
+    left_out_: int
+    probabilistic_: bool
+
+    def fit(
+        self, X: Any, y: Any = None, *, sample_weight: npt.ArrayLike | None = None, dev: Treebank | tuple[Any, Any] | None = None
+    ) -> "DependencyParser":
+        """Train. sample_weight: one number a sentence. dev: a held-out treebank (or (X, y)); its UAS decides with `patience`.
+
+        Raises DataError, naming the file and line or the sample, for what is wrong in X, y or dev, before training starts. When
+        interrupted (Ctrl-C, SIGTERM) it keeps the weights so far and raises KeyboardInterrupt.
+        """
+        treebank = as_treebank(X, y, trees=True)
+        if not len(treebank):
+            raise DataError("X: expected at least one sentence, got none")
+        loss, jobs = resolve_loss(self.loss), checked_jobs(self.n_jobs)
+        importance = checked_sample_weight(sample_weight, len(treebank))
+        with about_dev():
+            held_out = None if dev is None else as_treebank(*(dev if isinstance(dev, tuple) else (dev,)), trees=True)
+        projective, crossing = choose_projective(self.projective, treebank.heads, treebank.offsets)
+        if projective and crossing.any():
+            logger.info(
+                "%d of %d sentences have crossing arcs and are left out of projective training", crossing.sum(), len(crossing)
+            )
+            treebank, importance = treebank.take(~crossing), importance[~crossing]
+            if not len(treebank):
+                raise DataError("projective=True: every sentence has crossing arcs; there is nothing to train on")
+        featurizer = ArcFeaturizer().fit(treebank)
+        templates = featurizer.usable(self._templates())
+        if not templates:
+            raise ParameterError(f"none of the templates can be used: the treebank has only {featurizer.present}")
+        data, heads = featurizer.transform(treebank), treebank.heads
+        bits = observed_bits(data, templates, heads, max_bits=self.max_bits)
+        pruner, candidates, kept = self._pruned(treebank, data, heads, projective, importance)
+        features = ArcFeatures(data, templates, bits, candidates=candidates)
+        oracle = tree_oracle(projective, self.single_root)
+        task = tree_task(features, heads, oracle, loss, sample_weight=importance, n_jobs=jobs)
+        scorer = None if held_out is None else self._dev_scorer(featurizer, features, oracle, pruner, held_out)
+        result = self._train(task, scorer)
+        self.featurizer_, self.templates_, self.bits_ = featurizer, templates, bits
+        self.pruner_, self.kept_ = pruner, kept
+        self.projective_, self.left_out_ = projective, int(crossing.sum()) if projective else 0
+        self.probabilistic_ = isinstance(self._trainer_and_surrogate()[1], LogLoss)
+        self._keep(result)
+        self.relations_, self.relation_features_ = None, None
+        if self.labelled and any(label != "_" for label in treebank.labels) and self.stop_reason_ != "interrupted":
+            self._fit_relations(data, treebank, importance)
+        self._stop_if_interrupted()
+        return self
+
+    def _templates(self) -> list[ArcTemplate]:
+        if self.templates is None:
+            return default_templates()
+        return [t if isinstance(t, ArcTemplate) else ArcTemplate.parse(t) for t in self.templates]
+
+    def _pruned(
+        self, treebank: Treebank, data: AttributedSentences, heads: npt.NDArray[np.int64], projective: bool, sample_weight: Floats
+    ) -> tuple["DependencyParser | None", ArcCandidates | None, float | None]:
+        """The cheap first model, the arcs that it keeps, and the share of true arcs among them."""
+        if self.prune is None:
+            return None, None, None
+        if isinstance(self.prune, bool) or not isinstance(self.prune, int) or self.prune < 1:
+            raise ParameterError(f"prune: expected a number of heads a word >= 1, or None, got {self.prune!r}")
+        first = DependencyParser(
+            self.trainer, self.C, 3, projective=projective, single_root=self.single_root, labelled=False,
+            templates=pruning_templates(), surrogate=self.surrogate, random_state=self.random_state,
+        ).fit(treebank, sample_weight=sample_weight)  # fmt: skip
+        candidates, kept = candidate_heads(first._features(data), first.coef_, self.prune, heads)
+        return first, candidates, kept
+
+    def _fit_relations(self, data: AttributedSentences, treebank: Treebank, sample_weight: Any) -> None:
+        features = RelationFeatures(self.featurizer_.usable(relation_templates())).fit(data, treebank.heads)
+        packed = features.transform(data, treebank.heads)
+        checkpoint = None if self.checkpoint is None else f"{os.fspath(self.checkpoint)}.relations"
+        labeler = ChainLabeler(
+            self.trainer, self.label_C, self.max_iter, self.tol, surrogate=self.surrogate, check_every=self.check_every,
+            n_jobs=self.n_jobs, callbacks=self.callbacks, checkpoint=checkpoint, resume=self.resume,
+            random_state=self.random_state,
+        )  # fmt: skip
+        offsets = treebank.offsets.tolist()
+        labels = [treebank.labels[a:b] for a, b in itertools.pairwise(offsets)]
+        labeler.fit(packed, labels, sample_weight=sample_weight)
+        self.relations_, self.relation_features_ = labeler, features
+
+    def _features(self, data: AttributedSentences, **options: Any) -> ArcFeatures:
+        return ArcFeatures(data, self.templates_, self.bits_, dtype=self.coef_.dtype, **options)
+
+    def _dev_scorer(
+        self, featurizer: ArcFeaturizer, trained: ArcFeatures, oracle: TreeOracle, pruner: "DependencyParser | None",
+        treebank: Treebank,
+    ) -> Callable[[Vector], float]:  # fmt: skip
+        data, jobs = featurizer.transform(treebank), checked_jobs(self.n_jobs)
+        features = ArcFeatures(data, trained.templates, trained.bits, candidates=self._candidates(pruner, data))
+        return lambda w: float((best_trees(features, oracle, w, jobs) == treebank.heads).mean())
+
+    def _candidates(self, pruner: "DependencyParser | None", data: AttributedSentences) -> ArcCandidates | None:
+        return None if pruner is None else candidate_heads(pruner._features(data), pruner.coef_, self.prune or 1)[0]
+
+    def _ready(
+        self, X: Any, fixed: Any, forbidden: Any, projective: bool | None, single_root: bool | None
+    ) -> tuple[AttributedSentences, ArcFeatures, TreeOracle]:
+        """What prediction works on: the coded sentences, their features with constraints, and the oracle."""
+        self._check_fitted()
+        treebank = as_treebank(X)
+        data = self.featurizer_.transform(treebank)
+        rules = fixed_arcs(data.lengths.tolist(), fixed, forbidden)
+        oracle = tree_oracle(
+            self.projective_ if projective is None else projective, self.single_root if single_root is None else single_root
+        )
+        return data, self._features(data, candidates=self._candidates(self.pruner_, data), fixed=rules), oracle
+
+    def predict(
+        self,
+        X: Any,
+        *,
+        fixed: Sequence[Mapping[int, int] | None] | None = None,
+        forbidden: Sequence[Sequence[tuple[int, int]] | None] | None = None,
+        projective: bool | None = None,
+        single_root: bool | None = None,
+    ) -> list[Tree]:
+        """The best tree of each sentence that keeps to the constraints, with relations where they were learnt.
+
+        fixed: for each sentence None or {word: its head}; forbidden: None or pairs (head, word); words count from 1, head 0 is
+        the root. projective, single_root: None means as trained. Raises InfeasibleError, naming the sample, where there is none.
+        """
+        data, features, oracle = self._ready(X, fixed, forbidden, projective, single_root)
+        heads = best_trees(features, oracle, self.coef_, checked_jobs(self.n_jobs))
+        return self._with_relations(data, heads)
+
+    def _with_relations(self, data: AttributedSentences, heads: npt.NDArray[np.int64]) -> list[Tree]:
+        split = np.split(heads, data.offsets[1:-1]) if len(data) else []
+        if self.relations_ is None or self.relation_features_ is None:
+            return [Tree(h, None) for h in split]
+        labels = self.relations_.predict(self.relation_features_.transform(data, heads)) if len(data) else []
+        return [Tree(h, found.tolist()) for h, found in zip(split, labels, strict=True)]
+
+    def predict_marginals(
+        self, X: Any, *, fixed: Any = None, forbidden: Any = None, projective: bool | None = None, single_root: bool | None = None
+    ) -> list[Floats]:
+        """p(head of word m is h | x) of each sentence, an array (n, n + 1): row m - 1, column h, column 0 the root.
+
+        By the matrix-tree theorem (Koo et al. 2007), or inside-outside where trees are projective. For a model trained with the
+        log loss these are its probabilities; for any other the same formula of its scores, which need not be calibrated.
+        """
+        _, features, oracle = self._ready(X, fixed, forbidden, projective, single_root)
+        return arc_marginals(features, oracle, self.coef_)
+
+    def predict_kbest(
+        self, X: Any, k: int, *, fixed: Any = None, forbidden: Any = None, projective: bool | None = None,
+        single_root: bool | None = None,
+    ) -> list[list[tuple[Tree, float]]]:  # fmt: skip
+        """The k best trees of each sentence and their scores, best first; fewer where there are fewer."""
+        checked_k(k)
+        data, features, oracle = self._ready(X, fixed, forbidden, projective, single_root)
+        found = k_best_trees(features, oracle, self.coef_, k)
+        result = []
+        for i, trees in enumerate(found):
+            sentence = data.take([i] * len(trees))
+            labelled = self._with_relations(sentence, np.concatenate([heads for heads, _ in trees]))
+            result.append([(tree, score) for tree, (_, score) in zip(labelled, trees, strict=True)])
+        return result
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """The share of words with the right head, and the right relation if relations were learnt (LAS, else UAS), punctuation
+        included."""
+        treebank = as_treebank(X, y, trees=True)
+        found = self.predict(treebank)
+        right = np.concatenate([tree.heads for tree in found]) == treebank.heads
+        if self.relations_ is not None:
+            right &= np.array([label for tree in found for label in tree.labels or ()]) == np.array(treebank.labels)
+        return float(right.mean())
+
+    @property
+    def label_certificate_(self) -> Certificate | None:
+        """The certificate of the relations' training; None where there are none."""
+        self._check_fitted()
+        return None if self.relations_ is None else self.relations_.certificate_
+
+    @property
+    def label_history_(self) -> list[Record]:
+        """The history of the relations' training."""
+        self._check_fitted()
+        return [] if self.relations_ is None else self.relations_.history_
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model as one file, atomically, without pickle: see docs/formats.md."""
+        from structpred.models.parser_files import save_parser
+
+        self._check_fitted()
+        save_parser(self, path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> "DependencyParser":
+        """Read a model file; raises ModelFileError for anything that is not a whole, unaltered parser."""
+        from structpred.models.files import load_estimator
+
+        model = load_estimator(path, cls.__name__)
+        assert isinstance(model, cls)
+        return model

@@ -1,0 +1,70 @@
+"""The second stage of labelled parsing: the relation of each word to its head, a chain of relations in the order of the words."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from structpred.core.arc_features import ArcScratch
+from structpred.core.arc_templates import ArcTemplate, compile_templates
+from structpred.core.sentences import AttributedSentences
+from structpred.core.sequences import PackedSequences
+from structpred.errors import FileFormatError
+
+_SLOT_BITS = 22
+
+
+class RelationFeatures:
+    """Features of given arcs, hashed; those seen at least min_count times in training get a row of weights.
+
+    slots: the hashes (22 bits) that have one, ascending; features that share a slot share the row.
+    """
+
+    def __init__(self, templates: Sequence[ArcTemplate], slots: npt.NDArray[np.int32] | None = None, min_count: int = 2) -> None:
+        self.templates, self.min_count = list(templates), min_count
+        self.slots = np.empty(0, np.int32) if slots is None else slots
+        if len(self.slots) and not (self.slots[0] >= 0 and self.slots[-1] < 1 << _SLOT_BITS and (np.diff(self.slots) > 0).all()):
+            raise FileFormatError("the features of relations of this file cannot be used: their numbers are not ascending")
+        self._rows: npt.NDArray[np.int32] | None = None
+
+    def fit(self, data: AttributedSentences, heads: npt.NDArray[np.int64]) -> "RelationFeatures":
+        """Learn which features there are."""
+        counts = np.bincount(self._hashed(data, heads).ravel(), minlength=1 << _SLOT_BITS)
+        self.slots, self._rows = np.flatnonzero(counts >= self.min_count).astype(np.int32), None
+        return self
+
+    def transform(self, data: AttributedSentences, heads: npt.NDArray[np.int64]) -> PackedSequences:
+        """The features of the arcs (heads[t], t), one position a word."""
+        if self._rows is None:
+            self._rows = np.full(1 << _SLOT_BITS, -1, np.int32)
+            self._rows[self.slots] = np.arange(len(self.slots), dtype=np.int32)
+        found = self._rows[self._hashed(data, heads)]
+        kept = found >= 0
+        indptr = np.concatenate(([0], np.cumsum(kept.sum(axis=1)))).astype(np.int64)
+        indices = found[kept]
+        return PackedSequences(indptr, indices, np.ones(len(indices), np.float32), data.offsets, max(len(self.slots), 1))
+
+    def _hashed(self, data: AttributedSentences, heads: npt.NDArray[np.int64]) -> npt.NDArray[np.uint32]:
+        from structpred.core._arc_kernels import hash_arcs
+
+        c = compile_templates(self.templates, data.names)
+        s = ArcScratch(int(data.lengths.max(initial=1)), len(self.templates), data.n_tags)
+        out = np.empty((data.n_words, len(self.templates)), np.uint32)
+        corpus = (data.codes, data.tags, data.classes, data.offsets, heads)
+        hash_arcs(*corpus, c.atoms, c.ends, c.seeds, c.kinds, s.hashes, s.counts, s.tags, out)
+        out >>= np.uint32(32 - _SLOT_BITS)
+        return out
+
+    def to_bundle(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+        """The state for a model file: plain data, and the slots."""
+        return {"templates": [str(t) for t in self.templates], "min_count": self.min_count}, {"slots": self.slots}
+
+    @classmethod
+    def from_bundle(cls, header: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> "RelationFeatures":
+        """The inverse of to_bundle; FileFormatError where it does not fit."""
+        try:
+            templates = [ArcTemplate.parse(text) for text in header["templates"]]
+            return cls(templates, arrays["slots"].astype(np.int32), int(header["min_count"]))
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise FileFormatError(f"the features of relations of this file cannot be used: {error}") from None

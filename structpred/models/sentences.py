@@ -1,0 +1,100 @@
+"""Sentences and trees as users give them, turned into a treebank."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from structpred.errors import DataError
+from structpred.io.treebank import Sentence, Tree, Treebank
+
+_KEYS = ("form", "lemma", "upos", "xpos", "feats")
+
+
+def as_treebank(X: Any, y: Any = None, *, trees: bool = False) -> Treebank:
+    """X as a treebank: one as it is, or a list of sentences, each a Sentence, a list of token dicts, or a list of forms.
+
+    A token dict has "form", and where known "lemma", "upos", "xpos", "feats". y: one tree a sentence: a Tree, a list of heads, or
+    a list of (head, relation) pairs; it replaces the trees that X may have. With trees=True there must be trees, and they must be
+    trees. Raises DataError, naming the sample.
+    """
+    if not isinstance(X, Treebank):
+        if isinstance(X, str | bytes | Mapping) or not isinstance(X, Sequence):
+            raise DataError(
+                f"X: expected a Treebank or a list of sentences, got {type(X).__name__}; read files with io.read_treebank"
+            )
+        sentences = [_sentence(x, i) for i, x in enumerate(X)]
+        given = None if y is None else _trees(y, [len(s.forms) for s in sentences])
+        X, y = Treebank.of(sentences, given), None
+    elif y is not None:
+        given = _trees(y, X.lengths.tolist())
+        return as_treebank(X.sentences(), given, trees=trees)
+    treebank: Treebank = X
+    if trees:
+        _check_trees(treebank)
+    return treebank
+
+
+def _sentence(x: Any, i: int) -> Sentence:
+    if isinstance(x, Sentence):
+        return x
+    if isinstance(x, str) or not isinstance(x, Sequence):
+        raise DataError(
+            f"sample {i}: expected a list of tokens, got {type(x).__name__}; did you pass one sentence, not a list of them?"
+        )
+    columns: dict[str, list[str]] = {key: [] for key in _KEYS}
+    for t, token in enumerate(x):
+        values = {"form": token} if isinstance(token, str) else token
+        if not isinstance(values, Mapping) or not isinstance(values.get("form"), str):
+            raise DataError(
+                f'sample {i}, word {t + 1}: expected a dict with "form" (and {_KEYS[1:]}), or a string, got {token!r}'
+            )
+        if unknown := sorted(set(values) - set(_KEYS)):
+            raise DataError(f"sample {i}, word {t + 1}: expected the keys {_KEYS}, got {unknown[0]!r}")
+        for key in _KEYS:
+            columns[key].append(str(values.get(key) or "_"))
+    return Sentence(*columns.values())
+
+
+def _trees(y: Any, lengths: Sequence[int]) -> list[Tree]:
+    if isinstance(y, str) or not isinstance(y, Sequence) or len(y) != len(lengths):
+        came = f"{len(y)}" if isinstance(y, Sequence) else type(y).__name__
+        raise DataError(f"y: expected one tree a sentence, {len(lengths)}, got {came}")
+    return [_tree(tree, n, i) for i, (tree, n) in enumerate(zip(y, lengths, strict=True))]
+
+
+def _tree(tree: Any, n: int, i: int) -> Tree:
+    made: Tree
+    if isinstance(tree, Tree):
+        made = tree
+    else:
+        try:
+            pairs = [(entry[0], entry[1]) if isinstance(entry, tuple | list) else (entry, None) for entry in tree]
+            heads = np.array([int(head) for head, _ in pairs], dtype=np.int64)
+        except (TypeError, ValueError, IndexError) as error:
+            raise DataError(f"sample {i}: expected a Tree, a list of heads, or of (head, relation) pairs: {error}") from None
+        labels = [str(label) for _, label in pairs if label is not None]
+        if labels and len(labels) != len(pairs):
+            raise DataError(f"sample {i}: some words have a relation and some have none")
+        made = Tree(heads, labels or None)
+    if len(made.heads) != n:
+        raise DataError(f"sample {i}: the sentence has {n} words, but its tree has {len(made.heads)} heads")
+    return made
+
+
+def _check_trees(treebank: Treebank) -> None:
+    """Raise DataError for a word without head, a head that is the word itself, and a cycle."""
+    offsets = treebank.offsets.tolist()
+    for i in range(len(treebank)):
+        heads = treebank.heads[offsets[i] : offsets[i + 1]]
+        if len(heads) and (heads < 0).any():
+            where = treebank.where(offsets[i] + int(np.argmax(heads < 0)))
+            raise DataError(f"{where}: expected a head, since training and scoring need trees, got none")
+        reach = np.concatenate(([0], heads))
+        for _ in range(max(len(heads), 1).bit_length()):
+            reach = reach[reach]  # 2^k steps upwards: all who are in a tree arrive at the root
+        if (lost := np.flatnonzero(reach[1:])).size:
+            raise DataError(
+                f"{treebank.where(offsets[i] + int(lost[0]))}: the heads {heads.tolist()} are no tree: word {int(lost[0]) + 1} "
+                "does not reach the root (a cycle)"
+            )
