@@ -6,9 +6,9 @@ token 1..n or a contracted cycle n + 1, n + 2, ... A row holds the scores of the
 row is the one in `scores`, a contracted node's is in `rows`, with -inf where the head lies inside the node. Only rows are
 merged: heads stay tokens, and marks[PLACE] says in which node of the path a head lies.
 
-Scores of -1e30 forbid. No such score is ever subtracted from another one: its size would eat the digits of the rest. The root arcs
-of a single-root tree are no arcs like the others with a penalty, but come second: a node takes one only where no other arc is left.
-So no digits are lost there either, and the root is right for scores of any size.
+Scores of -1e30 forbid. No such score is ever subtracted from another one: its size would eat the digits of the rest. The root
+arcs of a single-root tree are no arcs like the others with a penalty, but come second: a node takes one only where no other arc
+is left. So no digits are lost there either, and the root is right for scores of any size.
 
 For speed, indices are unsigned (a signed one may count from the end, which keeps loops from being vectorised), and helpers that
 get arrays are called once a contraction, not once a node: counting references to them costs more than a short row.
@@ -31,7 +31,7 @@ FIRST = 4  # contracted node (minus n) -> where its members begin; they end wher
 
 @njit(cache=True, nogil=True)
 def contract(scores, rows, n, marks, new, bottom, top):
-    """Merge the nodes at positions bottom..top of the path into the node `new`: row[u] = max over members of score - best score."""
+    """Merge the nodes at positions bottom..top of the path into `new`: row[u] = max over members of score[u] - best score."""
     width = np.uintp(n + 1)
     to = np.uintp(new - n - 1) * width
     for u in range(width):

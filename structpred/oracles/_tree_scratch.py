@@ -1,6 +1,5 @@
-"""Working memory of the tree oracles, each thread's own; what cannot fit is refused before it is allocated."""
+"""Working memory of the tree oracles; what cannot fit is refused before it is allocated."""
 
-import threading
 from typing import NamedTuple
 
 import numpy as np
@@ -8,12 +7,12 @@ import numpy.typing as npt
 
 from structpred.core.memory import check_fits
 
-#: scratch for sentences up to this length stays allocated between calls (about 1 MiB a thread)
-KEPT = 250
+#: scratch for sentences up to this length may stay allocated between calls (up to 4 MiB a thread, as far as it is used)
+KEPT = 500
 
 
 class TreeScratch(NamedTuple):
-    """What `best_tree` and `tree_marginals` write to; a longer sentence's serves a shorter one."""
+    """What `best_tree` and `second_best` write to; a longer sentence's serves a shorter one."""
 
     work: npt.NDArray[np.float64]
     marks: npt.NDArray[np.int64]
@@ -43,23 +42,3 @@ def projective_scratch(n: int) -> ProjectiveScratch:
     """
     check_fits(4 * 12 * (n + 1) ** 2, f"projective parsing of a sentence of {n:,} tokens")
     return ProjectiveScratch(np.empty((4, n + 1, n + 1)), np.empty((4, n + 1, n + 1), np.int32))
-
-
-class _Kept(threading.local):
-    """The scratch that a thread keeps from call to call."""
-
-    size = -1
-    scratch: TreeScratch
-
-
-_kept = _Kept()
-
-
-def kept_tree_scratch(n: int) -> TreeScratch:
-    """Scratch for n tokens that this thread keeps while it is small: contents are lost with the next call."""
-    if n <= _kept.size:
-        return _kept.scratch
-    if n > KEPT:
-        return tree_scratch(n)
-    _kept.scratch, _kept.size = tree_scratch(max(n, 2 * _kept.size, 32)), max(n, 2 * _kept.size, 32)
-    return _kept.scratch

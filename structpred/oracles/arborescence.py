@@ -1,0 +1,190 @@
+"""Dependency trees with crossing arcs allowed: maximum spanning arborescences (McDonald, Pereira, Ribarov & Hajič 2005)."""
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from heapq import heappop, heappush
+from itertools import count
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from structpred.core.fixed_scores import FORBIDDEN
+from structpred.core.memory import check_fits
+from structpred.core.oracle import Labels, Oracle, Scores, Shape
+from structpred.errors import DataError
+from structpred.oracles._matrix_tree import matrix_tree
+from structpred.oracles._tree_labels import all_trees, arcs_of, check_sizes, tree_parts
+from structpred.oracles._tree_scratch import KEPT, tree_scratch
+from structpred.projections.active_set import project_onto_hull
+
+_INT = np.dtype(np.int64)
+#: arcs whose scores differ by less, relative to the largest score, may be taken for equal when the k best are ordered
+_EQUAL = 1e-12
+
+
+class _Tools(NamedTuple):
+    """The compiled search, and scratch for sentences of up to `size` tokens."""
+
+    size: int
+    search: Callable[..., None]
+    work: npt.NDArray[np.float64]
+    marks: npt.NDArray[np.int64]
+
+
+def _none_yet(*_: object) -> None:
+    raise AssertionError("no sentence has fewer than one token")
+
+
+class _Kept(threading.local):
+    """A thread's tools: importing and allocating take longer than a short sentence."""
+
+    tools = _Tools(0, _none_yet, np.empty((0, 0)), np.empty((0, 0), _INT))
+
+
+_kept = _Kept()
+
+
+def _tools_for(n: int) -> _Tools:
+    """Tools for n tokens, kept by this thread unless they are large."""
+    if n <= _kept.tools.size:
+        return _kept.tools
+    from structpred.oracles._arborescence_kernels import best_tree
+
+    size = n if n > KEPT else min(KEPT, max(n, 2 * _kept.tools.size, 32))
+    tools = _Tools(size, best_tree, *tree_scratch(size))
+    if size <= KEPT:
+        _kept.tools = tools
+    return tools
+
+
+class _Cell(NamedTuple):
+    """A set of trees and its best one, `heads`: all that share its arcs into the tokens in `fixed` and have none in `banned`."""
+
+    heads: Labels
+    fixed: npt.NDArray[np.bool_]
+    banned: npt.NDArray[np.int64]
+
+
+class ArborescenceOracle(Oracle):
+    """shape = (n,): the trees of n tokens 1..n below the artificial root 0. argmax O(n^2), marginals O(n^3).
+
+    Labels: the head of each token. Parts: (m - 1) * (n + 1) + h is on when token m has head h. single_root: exactly one token has
+    head 0. Scores of -1e30 forbid an arc: where no tree is left, argmax gives one with as few such arcs as can be, and its score
+    tells. Ties always go to the same tree.
+
+    >>> import numpy as np
+    >>> scores = np.array([[9.0, 0.0, 6.0], [9.0, 1.0, 0.0]])  # a row for each of two tokens; heads 0 (the root), 1, 2
+    >>> ArborescenceOracle().argmax(scores.ravel(), (2,)).tolist()
+    [2, 0]
+    >>> ArborescenceOracle(single_root=False).argmax(scores.ravel(), (2,)).tolist()
+    [0, 0]
+    """
+
+    def __init__(self, single_root: bool = True) -> None:
+        self.single_root = bool(single_root)
+
+    def n_parts(self, shape: Shape) -> int:
+        """n * (n + 1), the parts of tokens that head themselves included; those are never on."""
+        return shape[0] * (shape[0] + 1)
+
+    def argmax(self, scores: Scores, shape: Shape) -> Labels:
+        """The best tree. Raises DataError where the scores are not n * (n + 1), or would need more memory than there is."""
+        n = shape[0]
+        if n < 1 or len(scores) != n * (n + 1):
+            check_sizes(scores, n)
+        size, search, work, marks = _kept.tools
+        if n > size:
+            _, search, work, marks = _tools_for(n)
+        heads = np.empty(n, _INT)
+        search(scores, n, self.single_root, work, marks, heads)
+        return heads
+
+    def argmax_batch(
+        self, scores: Scores, offsets: npt.NDArray[np.int64], shapes: Sequence[Shape]
+    ) -> tuple[Labels, npt.NDArray[np.int64]]:
+        """The best tree of each instance, in one compiled call."""
+        from structpred.oracles._arborescence_kernels import best_trees
+
+        sizes = np.array([shape[0] for shape in shapes], _INT)
+        wrong = np.flatnonzero((sizes < 1) | (np.diff(offsets) != sizes * (sizes + 1)))
+        if len(wrong):
+            i = int(wrong[0])
+            given = int(offsets[i + 1] - offsets[i])
+            raise DataError(f"sample {i}: expected n >= 1 tokens and n * (n + 1) arc scores, got {sizes[i]} and {given}")
+        ends = np.concatenate(([0], np.cumsum(sizes)))
+        heads = np.empty(int(ends[-1]), _INT)
+        if len(sizes):
+            _, _, work, marks = _tools_for(int(sizes.max()))
+            best_trees(scores, offsets, sizes, self.single_root, work, marks, heads)
+        return heads, ends
+
+    def parts(self, labels: Labels, shape: Shape) -> npt.NDArray[np.int64]:
+        """One arc a token. Raises ValueError for heads that are no tree, or have several roots where single_root holds."""
+        return tree_parts(labels, shape[0], self.single_root)
+
+    def marginals(self, scores: Scores, shape: Shape) -> tuple[float, npt.NDArray[np.float64]]:
+        """log Z, and the probability of each arc, by the matrix-tree theorem; stable for any scores.
+
+        Raises InfeasibleError where every tree uses a forbidden arc.
+        """
+        check_sizes(scores, shape[0])
+        return matrix_tree(scores, shape[0], self.single_root)
+
+    def kbest(self, scores: Scores, shape: Shape, k: int) -> list[Labels]:
+        """The k best trees without forbidden arcs, best first (Camerini, Fratta & Maffioli 1980). O(k n^2).
+
+        Each tree that is found splits the set of trees it was the second best of: those with and those without the one arc
+        that it lacks.
+        """
+        from structpred.oracles._arborescence_best_kernels import second_best
+
+        n = shape[0]
+        best = self.argmax(scores, shape)
+        if k < 1 or scores[arcs_of(best)].min() <= 0.5 * FORBIDDEN:
+            return []
+        check_fits(k * n * 32, f"the {k:,} best trees of {n:,} tokens")
+        _, _, work, marks = _tools_for(n)
+        allowed = np.empty(len(scores))
+        usable = scores[scores > 0.5 * FORBIDDEN]
+        tolerance = _EQUAL * max(1.0, float(np.abs(usable).max()))
+        number = count()
+        queue: list[tuple[float, int, int, Labels, _Cell]] = []
+
+        def enqueue(cell: _Cell) -> None:
+            heads = np.empty(n, _INT)
+            m = second_best(scores, n, self.single_root, *cell, tolerance, allowed, work, marks, heads)
+            if m > 0:
+                heappush(queue, (-float(scores[arcs_of(heads)].sum()), next(number), m, heads, cell))
+
+        found = [best]
+        enqueue(_Cell(best, np.zeros(n, np.bool_), np.empty(0, _INT)))
+        while queue and len(found) < k:
+            _, _, m, heads, cell = heappop(queue)
+            found.append(heads)
+            fixed = cell.fixed.copy()
+            fixed[m - 1] = True
+            arc = (m - 1) * (n + 1) + cell.heads[m - 1]
+            enqueue(cell._replace(fixed=fixed))
+            enqueue(_Cell(heads, cell.fixed, np.append(cell.banned, arc)))
+        return found
+
+    def project(self, point: npt.NDArray[np.float64], shape: Shape) -> npt.NDArray[np.float64]:
+        """The nearest point of the convex hull of all trees, by the active set method; as many calls of argmax as it needs."""
+        check_sizes(point, shape[0])
+        return project_onto_hull(
+            point, lambda scores: self.argmax(scores, shape), lambda labels: self.parts(labels, shape), len(point)
+        )
+
+    def enumerate(self, shape: Shape) -> Iterator[Labels]:
+        """All (n + 1)^(n - 1) trees, n^(n - 1) of them with a single root."""
+        return all_trees(shape[0], self.single_root)
+
+    def label_grid(self, shape: Shape) -> tuple[int, int]:
+        """n tokens, each labelled with its head, 0..n."""
+        return shape[0], shape[0] + 1
+
+    @staticmethod
+    def example_shapes() -> list[Shape]:
+        """Up to 1,296 trees."""
+        return [(1,), (2,), (3,), (5,)]
