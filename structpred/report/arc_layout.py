@@ -5,11 +5,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
+import numpy as np
+import numpy.typing as npt
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
 WORD, SMALL = 15.0, 10.5  # font sizes of words, and of tags and relations
 _END = 7.0  # between two arc ends at a word
 _GAP = 14.0  # between two words
 _CORNER = 6.0
 _VIEW = 700.0  # the part of a long arc that has a label of its own
+_MOST_LABELS = 20
 _WIDE = ("W", "F")
 _UNSEEN = ("Mn", "Me", "Cf")
 
@@ -114,20 +121,30 @@ def path(x1: float, x2: float, base: float, top: float) -> str:
     )
 
 
-def label_places(arc: Arc, x1: float, x2: float, ends: Sequence[tuple[int, float]]) -> list[float]:
+def label_places(arc: Arc, x1: float, x2: float, ends: tuple[Ints, Floats]) -> list[float]:
     """Where the label of an arc from x1 to x2 goes: its middle, and on a long arc several times, so that one is in view.
 
-    A place is moved along the line if another arc's end would be behind the label. ends: (level, x) of every arc end on
-    this side; those of higher arcs pass this arc's line.
+    A place is moved along the line if another arc's end would be behind the label. ends: the levels and the x of all arc
+    ends on this side; those of higher arcs pass this arc's line.
     """
     half = arc.width / 2
     low, high = min(x1, x2) + _CORNER + half, max(x1, x2) - _CORNER - half
-    passing = [x for level, x in ends if level > arc.level and low - half < x < high + half]
-    free = [x + side * (half + 1) for x in passing for side in (-1, 1)]
-    free = [p for p in free if low <= p <= high and all(abs(p - x) > half for x in passing)]
-    n = max(1, round(abs(x2 - x1) / _VIEW))
+    n = min(max(1, round(abs(x2 - x1) / _VIEW)), _MOST_LABELS)
     wanted = [min(x1, x2) + abs(x2 - x1) * (k + 0.5) / n for k in range(n)]
-    return [p if all(abs(p - x) > half for x in passing) else min(free, key=lambda q: abs(q - p), default=p) for p in wanted]
+    levels, places = ends
+    passing = np.sort(places[(levels > arc.level) & (places > low - half) & (places < high + half)])
+    if not len(passing):
+        return wanted
+    free = np.concatenate((passing - half - 1, passing + half + 1))
+    free = free[(free >= low) & (free <= high) & _clear(free, passing, half)]
+    clear = _clear(np.array(wanted), passing, half)
+    return [p if fine or not len(free) else float(free[np.abs(free - p).argmin()]) for p, fine in zip(wanted, clear, strict=True)]
+
+
+def _clear(places: Floats, passing: Floats, half: float) -> npt.NDArray[np.bool_]:
+    """Which places have none of the (sorted) ends within half a label."""
+    clear: npt.NDArray[np.bool_] = np.searchsorted(passing, places - half) == np.searchsorted(passing, places + half, "right")
+    return clear
 
 
 def text_width(text: str, size: float) -> float:

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Protocol, TypedDict
 
+import numpy as np
+
 from structpred.errors import DataError
 from structpred.evaluation.trees import Parse, forest
 from structpred.report.arc_layout import SMALL, WORD, Arc, Side, columns, label_places, path
@@ -140,7 +142,8 @@ def _side(
 ) -> tuple[list[Html], list[Html]]:
     """The lines and the labels of the arcs on one side; up: -1 above the words, 1 below them (the gold arcs)."""
     lines, labels = [], []
-    ends = [(arc.level, x[k] + shift) for arc in side.arcs for k, shift in arc.shift.items()]
+    all_ends = [(arc.level, x[k] + shift) for arc in side.arcs for k, shift in arc.shift.items()]
+    ends = np.array([level for level, _ in all_ends], dtype=np.int64), np.array([place for _, place in all_ends])
     # Wrong and outer arcs last, so that they lie over the others.
     for arc in sorted(side.arcs, key=lambda a: (not a.right, a.level)):
         colour, dash = BLUE, None
