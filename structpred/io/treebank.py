@@ -206,11 +206,13 @@ class Treebank:
 
 
 def _closed(block: bytes) -> bytes:
-    """A sentence's lines with a blank line behind them, which the last sentence of a file may lack."""
-    if block.endswith((b"\n\n", b"\n\r\n")):
-        return block
+    """A sentence's lines with a blank line behind them, which the last sentence of a file may lack, in part or whole."""
+    if block.endswith(b"\r"):
+        block += b"\n"
     end = b"\r\n" if b"\r\n" in block else b"\n"
-    return block + end if block.endswith(b"\n") else block + end + end
+    if not block.endswith(b"\n"):
+        block += end
+    return block if block.endswith((b"\n\n", b"\n\r\n")) else block + end
 
 
 def _flat(lists: Iterable[Sequence[str]]) -> list[str]:

@@ -123,6 +123,7 @@ _UNIVERSAL_TAGS = frozenset(
 )
 _SPECIAL_ID = re.compile(r"[0-9]+[-.][0-9]+")
 _ENHANCED = re.compile(r"[0-9.]+:")
+_ID = re.compile(r"[0-9]+([-.][0-9]+)?\Z")
 _HEAD = re.compile(r"_|[0-9]+")
 
 
@@ -132,32 +133,40 @@ def treebank_format_of(lines: Sequence[str], path: str) -> TreebankFormat:
     Comments, ids such as 3-4 or 5.1, and enhanced dependencies in column 9 tell CoNLL-U. Else most lines have ten columns:
     then it is CoNLL-U if all tags of column 4 are universal ones (or ``_``) and column 9 holds no head, and CoNLL-X if not.
     Or more than ten: then it is CoNLL-2009 if there are at least twelve and column 10 holds heads (or ``_``), as PHEAD
-    does, and CoNLL-2008 if not. Raises DataError for other numbers of columns.
+    does, and CoNLL-2008 if not. Raises DataError for other numbers of columns, and where no line begins with an ID.
 
     >>> treebank_format_of(["1\\tno\\tno\\tRG\\tRG\\t_\\t0\\tROOT\\t_\\t_"], "a.txt").name
     'conllx'
     """
-    rows = [(number, line.split("\t")) for number, line in enumerate(lines[:LINES_THAT_TELL], 1) if line]
-    if any(row[0].startswith("#") or _SPECIAL_ID.fullmatch(row[0]) for _, row in rows):
+    numbered = [(number, line.split("\t")) for number, line in enumerate(lines[:LINES_THAT_TELL], 1) if line]
+    rows = [row for _, row in numbered if not row[0].startswith("#")]
+    if not rows:
         return CONLL_U
-    widths = Counter(len(row) for _, row in rows)
-    if not widths:
-        return CONLL_U
+    widths = Counter(len(row) for row in rows)
     width = max(widths, key=lambda n: (widths[n], -n))
-    usual = [row for _, row in rows if len(row) == width]
+    with_id = any(_ID.match(row[0]) for row in rows if len(row) > 1)
+    if not with_id or (width < CONLL_U.n_columns and len(rows) == len(numbered)):
+        number, row = next((number, row) for number, row in numbered if row in rows and len(row) == width)
+        raise _no_format(row, f"{path}:{number}", with_id)
+    if len(rows) < len(numbered) or any(_SPECIAL_ID.fullmatch(row[0]) for row in rows):
+        return CONLL_U
     if width == CONLL_U.n_columns:
-        if any(_ENHANCED.match(row[8]) for row in usual):
-            return CONLL_U
+        usual = [row for row in rows if len(row) == width]
+        enhanced = any(_ENHANCED.match(row[8]) for row in usual)
         universal = all(row[3] in _UNIVERSAL_TAGS and row[8] == "_" for row in usual)
-        return CONLL_U if universal else CONLL_X
-    wide = [row for _, row in rows if len(row) >= CONLL_2008.n_columns]
-    if width < CONLL_2008.n_columns:
-        number, row = next((number, row) for number, row in rows if len(row) == width)
-        spaces = "; are they parted by spaces?" if width == 1 and len(row[0].split()) >= CONLL_U.n_columns else ""
-        raise DataError(
-            f"{path}:{number}: expected 10 columns parted by single tabs (CoNLL-U, CoNLL-X), 11 or more (CoNLL-2008) or 12 or "
-            f"more (CoNLL-2009), got {width}{spaces}: {quoted(' '.join(row))}"
-        )
-    if width >= CONLL_2009.n_columns and all(_HEAD.fullmatch(row[9]) for row in wide):
-        return CONLL_2009
-    return CONLL_2008
+        return CONLL_U if enhanced or universal else CONLL_X
+    wide = [row for row in rows if len(row) >= CONLL_2008.n_columns]
+    has_phead = width >= CONLL_2009.n_columns and all(_HEAD.fullmatch(row[9]) for row in wide)
+    return CONLL_2009 if has_phead else CONLL_2008
+
+
+def _no_format(row: list[str], where: str, with_id: bool) -> DataError:
+    line = quoted(" ".join(row))
+    if len(row) == 1 and len(row[0].split()) >= CONLL_U.n_columns:
+        return DataError(f"{where}: expected columns parted by single tabs, got spaces: {line}")
+    if not with_id:
+        return DataError(f"{where}: expected lines that begin with the number of a word and a tab, got none: {line}")
+    return DataError(
+        f"{where}: expected 10 columns parted by single tabs (CoNLL-U, CoNLL-X), 11 or more (CoNLL-2008) or 12 or more "
+        f"(CoNLL-2009), got {len(row)}: {line}"
+    )

@@ -61,6 +61,10 @@ class _Found:
         """A warning likewise."""
         self.problems.append(Problem(self.path, self.line + index, self.sentence, WARNING, kind, message))
 
+    def no_errors_since(self, count: int) -> bool:
+        """Whether all problems after the first `count` are warnings."""
+        return all(problem.severity != ERROR for problem in self.problems[count:])
+
 
 def check_sentence(
     lines: Sequence[str], line: int, sentence: int, format: TreebankFormat, path: str, *, check_trees: bool = True
@@ -123,7 +127,7 @@ def _check_columns(text: str, fields: list[str], width: int, index: int, format:
         return
     if "" in fields:
         column = fields.index("")
-        found.error(index, "empty", f"{_column(format, column)} is empty; expected _ where there is nothing")
+        found.error(index, "empty-column", f"{_column(format, column)} is empty; expected _ where there is nothing")
     if " " not in text:
         return
     for column, field in enumerate(fields):
@@ -166,9 +170,9 @@ def _check_ids(rows: list[_Row], format: TreebankFormat, found: _Found) -> tuple
     for row, end in ranges:
         if end > last:
             found.error(row.at, "ids", f"expected a range within the sentence of {last} words, got {row.fields[0]}")
-    if not words and len(found.problems) == before and all(row.whole for row in rows):
+    sound = found.no_errors_since(before) and all(row.whole for row in rows)
+    if sound and not words:
         found.error(rows[0].at, "ids", "expected at least one word, got only multiword tokens or empty nodes")
-    sound = all(problem.severity != ERROR for problem in found.problems[before:]) and all(row.whole for row in rows)
     return words, sound
 
 

@@ -119,7 +119,24 @@ def open_treebank(source: Source) -> Iterator[TreebankSource]:
         yield TreebankSource(_unpacked(_Readable(_standard_input(), name), name), name)
     else:
         with _opened(source, name) as raw:
-            yield TreebankSource(_unpacked(raw, name), name)
+            yield TreebankSource(_unpacked(raw, name, by_name=True), name)
+
+
+class _Held(io.BytesIO):
+    """Bytes under the name of the file that they come from."""
+
+    def __init__(self, data: bytes, name: str) -> None:
+        super().__init__(data)
+        self.name = name
+
+
+def held_treebank(source: Source) -> BinaryIO:
+    """All of a source in memory, unpacked and under its name, for those who read it more than once (a pipe, say).
+
+    Rewind it with ``seek(0)``. Raises what `open_treebank` raises.
+    """
+    with open_treebank(source) as opened:
+        return _Held((codecs.BOM_UTF8 if opened.bom else b"") + opened.read(), opened.name)
 
 
 def _standard_input() -> BinaryIO:
@@ -156,7 +173,8 @@ def _opened(path: PathLike, name: str) -> io.FileIO:
         raise DataError(f"{name}: cannot be read: {error}") from None
 
 
-def _unpacked(raw: io.RawIOBase, name: str) -> BinaryIO:
+def _unpacked(raw: io.RawIOBase, name: str, *, by_name: bool = False) -> BinaryIO:
+    """A buffered stream of plain bytes. by_name: refuse plain ones under a name ending in .gz; an open file may be unpacked."""
     stream = io.BufferedReader(raw, 1 << 18)
     try:
         head = stream.peek(2)[:2]
@@ -164,7 +182,7 @@ def _unpacked(raw: io.RawIOBase, name: str) -> BinaryIO:
         raise DataError(f"{name}: cannot be read: {error}") from None
     if head == _GZIP_MAGIC:
         return io.BufferedReader(gzip.GzipFile(fileobj=stream), 1 << 18)
-    if name.endswith(".gz") and head:
+    if by_name and name.endswith(".gz") and head:
         raise DataError(f"{name}: expected gzip data because of the name, got something else; was it unpacked already?")
     return stream
 

@@ -98,11 +98,27 @@ def test_what_tells_the_format(name: str) -> None:
     assert read(text).format.name == expected
 
 
-@pytest.mark.parametrize("columns", [1, 3, 9])
-def test_lines_that_show_no_format(columns: int) -> None:
-    """A file of another number of columns is refused with the numbers that are known, and its first line."""
-    with pytest.raises(DataError, match=rf"<stream>:2: expected 10 columns .* got {columns}"):
-        read("\n" + "\t".join("1" * columns) + "\n")
+NO_TREEBANKS = {
+    "1\ta\tb\n": "2: expected 10 columns .* got 3: '1 a b'",
+    "\t".join("123456789") + "\n": "2: expected 10 columns .* got 9",
+    "1 a a _ _ _ 0 root _ _\n": "2: expected columns parted by single tabs, got spaces",
+    "# # B-NP\n1.5 CD I-NP\n": "3: expected lines that begin with the number of a word and a tab",
+    "\t".join(["B", *"abcdefghi"]) + "\n": "2: expected lines that begin with the number",
+}
+
+
+@pytest.mark.parametrize("text", NO_TREEBANKS)
+def test_lines_that_show_no_format(text: str) -> None:
+    """A file of other columns, or of other lines altogether, is refused with what is known, and its first line."""
+    with pytest.raises(DataError, match=f"<stream>:{NO_TREEBANKS[text]}"):
+        read("\n" + text)
+
+
+def test_an_unpacked_stream_of_a_packed_file(tmp_path: Path) -> None:
+    """A file opened by gzip has a name that ends in .gz and plain bytes; that is no error."""
+    (tmp_path / "a.gz").write_bytes(gzip.compress(CONLLU.encode()))
+    with gzip.open(tmp_path / "a.gz") as file:
+        assert read_treebank(file).raw == CONLLU.encode()
 
 
 def test_the_caller_names_the_format() -> None:

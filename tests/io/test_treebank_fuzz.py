@@ -3,6 +3,7 @@
 import codecs
 import gzip
 import io
+import logging
 from typing import Literal
 
 import numpy as np
@@ -162,6 +163,12 @@ def _read(data: bytes, format: TreebankFormat | None, batch_size: int) -> None:
     assert [line for batch in batches for line in batch.line_numbers] == treebank.line_numbers.tolist()
     assert [problem for batch in batches for problem in batch.skipped] == list(treebank.skipped)
     _check_whole(treebank)
+
+
+@pytest.fixture(autouse=True)
+def _quiet(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No log of what was skipped: 100,000 lines that nobody reads."""
+    monkeypatch.setattr(logging.getLogger("structpred.io"), "disabled", True)
 
 
 def _run(max_examples: int) -> None:

@@ -119,6 +119,9 @@ MORE = {
     ),
     "empty nodes out of order": bad(word(1, 0), "1.2" + word(1, "_", deprel="_")[1:], found=[("error", 6, "expected 1.1")]),
     "empty nodes alone": bad("0.1" + word(1, "_", deprel="_")[1:], found=[("error", 5, "expected at least one word")]),
+    "an empty node alone, with a head": bad(
+        "0.1" + word(1, 0)[1:], found=[("warning", 5, "no place in the tree"), ("error", 5, "expected at least one word")]
+    ),
     "a multiword token with a head": fine(
         "1-2" + word(1, 0)[1:], word(1, 0), word(2, 1), found=(("warning", 5, "no place in the tree"),)
     ),
