@@ -9,13 +9,16 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.features import FeatureMap
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.memory import check_fits
 from structpred.core.oracle import Labels, Oracle, Scores, Shape
+from structpred.core.task import Fused, PartLoss
 from structpred.errors import DataError
 from structpred.oracles._matrix_tree import matrix_tree
 from structpred.oracles._tree_labels import all_trees, arcs_of, check_sizes, tree_parts
 from structpred.oracles._tree_scratch import KEPT, tree_scratch
+from structpred.oracles._tree_steps import fuse_trees
 from structpred.projections.active_set import project_onto_hull
 
 _INT = np.dtype(np.int64)
@@ -183,6 +186,16 @@ class ArborescenceOracle(Oracle):
     def label_grid(self, shape: Shape) -> tuple[int, int]:
         """n tokens, each labelled with its head, 0..n."""
         return shape[0], shape[0] + 1
+
+    def fuse(
+        self,
+        features: FeatureMap,
+        labels: Sequence[Labels],
+        loss: PartLoss,
+        token_weights: Sequence[npt.NDArray[np.float64]] | None,
+    ) -> Fused | None:
+        """Compiled steps over arc features, for losses that cost the same for each wrong head; None for anything else."""
+        return fuse_trees(features, self, labels, loss, token_weights)
 
     @staticmethod
     def example_shapes() -> list[Shape]:
