@@ -1,22 +1,18 @@
 """What `structpred train chain` does: check everything, read, fit, save, and tell what happened."""
 
-import json
 import logging
 import math
-import shlex
-import sys
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from structpred.cli.corpora import Data, Reader, check_input, check_output, features_of, read_data
-from structpred.cli.session import EXIT_INTERRUPTED, EXIT_NOT_CONVERGED, Session, Stop
-from structpred.core.atomic import remove_leftovers
-from structpred.core.result import Record
+from structpred.cli.corpora import Data, Reader, features_of, read_data
+from structpred.cli.runs import REASONS, Events, Reporter, check_run_files, interrupted, remove_checkpoint, stamp
+from structpred.cli.session import EXIT_NOT_CONVERGED, Session, Stop
 from structpred.core.threads import checked_jobs
-from structpred.errors import CheckpointError, DataError, ParameterError
+from structpred.errors import DataError, ParameterError
 from structpred.evaluation import evaluate_sequences
 from structpred.io.templates import Template, load_templates
 from structpred.models import ChainLabeler
@@ -66,25 +62,6 @@ class TrainOptions:
         return Path(self.checkpoint or f"{self.output}.ckpt")
 
 
-class Events:
-    """Lines of JSON on stdout, if they are wanted. A reader that goes away does not stop the training."""
-
-    def __init__(self, wanted: bool) -> None:
-        self.wanted = wanted
-
-    def emit(self, event: str, **fields: Any) -> None:
-        """Write one event."""
-        if not self.wanted:
-            return
-        try:
-            sys.stdout.write(json.dumps({"event": event, **fields}) + "\n")
-            sys.stdout.flush()
-        except OSError as error:
-            self.wanted = False
-            sys.stdout = None
-            log.warning("the events on standard output are lost from here on (%s); training goes on", error.strerror)
-
-
 def train_chain(options: TrainOptions, session: Session) -> None:
     """Run the command. Raises our errors, or Stop: interrupted, or not converged under --strict."""
     check_usage(options)
@@ -101,15 +78,15 @@ def train_chain(options: TrainOptions, session: Session) -> None:
     events.emit("start", sequences=data.n_sequences, tokens=data.n_tokens, options=asdict(options))
     model = _model(options, templates, events)
     held_out = None if dev is None else (features_of(dev, hashed=hashed), dev.labels)
-    before = _stamp(options.checkpoint_path)
+    before = stamp(options.checkpoint_path)
     try:
         model.fit(features_of(data, hashed=hashed), data.labels, dev=held_out)
         model.reader_ = reader.to_dict()
         model.save(options.output)
     except KeyboardInterrupt:
-        raise _interrupted(options, session, events, before) from None
+        raise interrupted(options.checkpoint_path, options.resume, session, events, before) from None
     if options.checkpoint is None:
-        _remove(options.checkpoint_path)
+        remove_checkpoint(options.checkpoint_path)
     _finish(options, model, events)
 
 
@@ -145,18 +122,8 @@ def check_usage(options: TrainOptions) -> None:
 
 def check_files(options: TrainOptions) -> None:
     """Raise DataError for what could not be written in the end, and CheckpointError where there is nothing to resume."""
-    inputs = [name for name in (options.data, options.dev, options.template) if name is not None]
-    path = options.checkpoint_path
-    check_input(options.data, "TRAIN")
-    if options.dev is not None:
-        check_input(options.dev, "--dev")
-    check_output(options.output, "-o", inputs)
-    check_output(str(path), "--checkpoint", [*inputs, options.output])
-    there = path.exists() or _previous(path).exists()
-    if options.resume and not there:
-        raise CheckpointError(f"{path}: there is no checkpoint to resume from; leave --resume out to start anew")
-    if there and not options.resume:
-        log.warning("%s is of an earlier run and will be replaced; --resume would go on from it", path)
+    others = [] if options.template is None else [options.template]
+    check_run_files(options.data, options.dev, others, options.output, options.checkpoint_path, options.resume)
 
 
 def _read(path: str, reader: Reader, folds: Sequence[int] | None) -> tuple[Data, Reader]:
@@ -217,48 +184,6 @@ def _f1(gold: Sequence[Any], predicted: Sequence[Any]) -> float:
     return evaluate_sequences(gold, predicted).f1
 
 
-class Reporter:
-    """Called after each pass: an event, and a line in the log where there is news or some seconds have gone by."""
-
-    def __init__(self, events: Events) -> None:
-        self.events, self.said = events, time.perf_counter()
-
-    def __call__(self, row: Record) -> None:
-        """Tell of one row of the history."""
-        self.events.emit("pass", **row)
-        now = time.perf_counter()
-        if row["primal"] is not None or row["dev_score"] is not None or now - self.said > 5:
-            self.said = now
-            log.info("%s", describe(row))
-
-
-def describe(row: Record) -> str:
-    """One row of the history as a line.
-
-    >>> describe({"passes": 3, "seconds": 1.5, "primal": 2.0, "dual": 1.9, "gap": 0.1, "dev_score": None})
-    'pass   3     1.5 s  primal 2  gap 5 %'
-    """
-    line = f"pass {row['passes']:>3}  {row['seconds'] or 0.0:6.1f} s"
-    primal, gap, dev = row["primal"], row["gap"], row["dev_score"]
-    if primal is not None:
-        line += f"  primal {primal:.6g}"
-    if primal and gap is not None:
-        line += f"  gap {100 * gap / primal:.3g} %"
-    if dev is not None:
-        line += f"  dev {100 * dev:.2f} %"
-    return line
-
-
-def _interrupted(options: TrainOptions, session: Session, events: Events, before: tuple[int, int] | None) -> Stop:
-    path = options.checkpoint_path
-    kept = _stamp(path) is not None and (options.resume or _stamp(path) != before)
-    events.emit("interrupted", checkpoint=str(path) if kept else None)
-    if not kept:
-        return Stop(EXIT_INTERRUPTED, "interrupted: training had not begun, nothing was written")
-    command = shlex.join(["structpred", *session.arguments, *([] if options.resume else ["--resume"])])
-    return Stop(EXIT_INTERRUPTED, f"interrupted: the run is kept in {path}, no model was written. To go on:\n  {command}")
-
-
 def _finish(options: TrainOptions, model: ChainLabeler, events: Events) -> None:
     certificate, last = model.certificate_, model.history_[-1]
     scores = [row["dev_score"] for row in model.history_ if row["dev_score"] is not None]
@@ -281,13 +206,7 @@ def _finish(options: TrainOptions, model: ChainLabeler, events: Events) -> None:
         labels=model.classes_.tolist(),
     )
     size = Path(options.output).stat().st_size / 1e6
-    reasons = {
-        "max_iter": "as many as --max-iter",
-        "tol": "--tol reached",
-        "dev": "--patience",
-        "no_updates": "nothing left to learn",
-    }
-    why = reasons.get(model.stop_reason_, model.stop_reason_)
+    why = REASONS.get(model.stop_reason_, model.stop_reason_)
     log.info("trained %d passes in %.1f s (%s): %s", model.n_iter_, last["seconds"] or 0.0, why, certificate)
     if best is not None:
         log.info("best dev score: %.2f %% (%s), these weights are kept", 100 * best, options.dev_metric)
@@ -299,23 +218,3 @@ def _finish(options: TrainOptions, model: ChainLabeler, events: Events) -> None:
             EXIT_NOT_CONVERGED,
             f"not converged: {reached}, --tol asks for {100 * options.tol:.2g} %; the model was written all the same",
         )
-
-
-def _previous(path: Path) -> Path:
-    return path.with_name(path.name + ".previous")
-
-
-def _stamp(path: Path) -> tuple[int, int] | None:
-    """What tells one writing of a file from another; None where there is no file."""
-    try:
-        status = path.stat()
-    except FileNotFoundError:
-        return None
-    return status.st_ino, status.st_mtime_ns
-
-
-def _remove(path: Path) -> None:
-    staged = path.with_name(path.name + ".next")
-    remove_leftovers(staged)  # of runs that were killed while they wrote
-    for file in (path, _previous(path), staged):
-        file.unlink(missing_ok=True)
