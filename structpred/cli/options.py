@@ -11,6 +11,7 @@ import click
 from structpred.cli.session import Session
 
 FORMATS = ("conll2000", "columns", "crfsuite", "ocr")
+TREEBANK_FORMATS = ("conllu", "conllx", "conll2008", "conll2009")  # of structpred.io, which takes long to load
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 

@@ -5,7 +5,7 @@ import logging
 
 import click
 
-from structpred.cli.options import FORMATS, general_options
+from structpred.cli.options import FORMATS, TREEBANK_FORMATS, general_options
 from structpred.cli.session import EXIT_DATA
 
 log = logging.getLogger("structpred.cli")
@@ -13,9 +13,13 @@ log = logging.getLogger("structpred.cli")
 
 @click.command(short_help="Look for problems in a data file.")
 @click.argument("data", metavar="FILE")
-@click.option("--format", type=click.Choice(FORMATS), required=True, help="Format of the data.")
+@click.option(
+    "--format",
+    type=click.Choice(FORMATS + TREEBANK_FORMATS),
+    help="Format of the data; default: the treebank format that the lines show.",
+)
 @click.option("--dev", metavar="FILE", help="Held-out data: unseen labels, and sequences that stand in both.")
-@click.option("--label-column", type=int, default=-1, show_default=True, metavar="N", help="Column of the labels, from 0.")
+@click.option("--label-column", type=int, metavar="N", help="Column of the labels, from 0; default: the last. Not for treebanks.")
 @click.option("--rare", default=5, show_default=True, type=click.IntRange(0), metavar="N", help="Tell labels with fewer tokens.")
 @click.option(
     "--max-length", default=250, show_default=True, type=click.IntRange(1), metavar="N", help="Tell sequences of more tokens."
@@ -33,9 +37,9 @@ log = logging.getLogger("structpred.cli")
 @general_options
 def validate(
     data: str,
-    format: str,
+    format: str | None,
     dev: str | None,
-    label_column: int,
+    label_column: int | None,
     rare: int,
     max_length: int,
     places: int,
@@ -45,11 +49,12 @@ def validate(
 ) -> None:
     """Read FILE to its end and tell everything that is wrong with it, with the first few places of each kind.
 
-    Errors are rows that cannot be read and labels that break the tagging scheme of the rest (it is detected). Warnings are
-    rare labels, labels that differ by case, repeated sequences and the like. Exit code 1 if there are errors.
+    Errors are rows that cannot be read, labels that break the tagging scheme of the rest (it is detected), and in treebanks
+    ids and heads that make no tree. Warnings are rare labels, labels that differ by case, repeated sequences and the like.
+    Exit code 1 if there are errors.
     """
     from structpred.cli import corpora
-    from structpred.evaluation import validation
+    from structpred.evaluation import treebank_validation, validation
 
     if (on_error == "skip") != (output is not None):
         raise click.UsageError("--on-error skip and -o CLEAN belong together")
@@ -59,7 +64,14 @@ def validate(
         if output == "-":
             raise click.UsageError("-o CLEAN must be a file: the findings go to standard output")
         corpora.check_output(output, "-o", inputs=[name for name in (data, dev) if name is not None])
-    found = validation.validate(data, format, dev=dev, label_column=label_column, rare=rare, max_length=max_length, places=places)
+    found: validation.Validation
+    if format is not None and format not in TREEBANK_FORMATS:
+        column = -1 if label_column is None else label_column
+        found = validation.validate(data, format, dev=dev, label_column=column, rare=rare, max_length=max_length, places=places)
+    elif label_column is not None:
+        raise click.UsageError("--label-column is for column files; treebank formats have their own columns")
+    else:
+        found = treebank_validation.validate_trees(data, format, dev=dev, rare=rare, max_length=max_length, places=places)
     click.echo(json.dumps(found.to_dict()) if as_json else str(found))
     if output is not None:
         corpora.write_output(output, found.clean().decode())

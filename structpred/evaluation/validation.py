@@ -93,7 +93,7 @@ class Validation:
             longest = f", the longest of {file.longest} tokens" if file.longest else ""
             size = f"{file.n_sequences} sequences{longest}, {file.n_tokens} tokens, {len(file.labels)} labels"
             lines.append(f"{file.name}: {size}{columns}")
-        lines.append(f"tagging scheme: {self.scheme or 'none, labels are plain'}")
+        lines.append(self._kind())
         for finding in self.findings:
             lines += ["", f"{finding.severity}: {finding.summary}: {finding.count}"]
             lines += [f"  {place}" for place in finding.places]
@@ -101,6 +101,9 @@ class Validation:
         warnings = sum(finding.severity == WARNING for finding in self.findings)
         lines += ["", f"{self.n_errors} errors, {warnings} kinds of warning" if self.findings else "nothing to complain of"]
         return "\n".join(lines)
+
+    def _kind(self) -> str:
+        return f"tagging scheme: {self.scheme or 'none, labels are plain'}"
 
 
 def validate(
@@ -123,7 +126,7 @@ def validate(
     if dev is not None:
         label = label_column % scan.n_columns if scan.n_columns else label_column
         scans.append(scan_file(dev, format, label_column=label, n_columns=scan.n_columns))
-    collect = _Collector(places)
+    collect = Collector(places)
     counts = [Counter(label for s in one.sentences for label in s.labels) for one in scans]
     scheme = detect_scheme(s.labels for s in scan.sentences)
     broken = [{i for i, s in enumerate(one.sentences) if s.broken} for one in scans]
@@ -131,27 +134,23 @@ def validate(
         _rows(one, collect)
         if scheme is not None:
             broken[k] |= _tags(one, scheme, collect)
-        _shape(one, max_length, collect)
-        _repeats(one, collect)
-    _label_warnings(scan, counts[0], rare, scheme, collect)
+        shape(one, max_length, collect)
+        repeats(one, collect)
+    label_warnings(scan, counts[0], rare, scheme, collect)
     if len(scans) > 1:
-        _unseen(scans[1], counts[0], collect)
-        _leaks(scan, scans[1], collect)
-    files = [
-        FileSummary(
-            one.name,
-            len(one.sentences),
-            one.n_tokens,
-            one.n_columns,
-            max((len(s.lines) for s in one.sentences), default=0),
-            dict(sorted(c.items())),
-        )
-        for one, c in zip(scans, counts, strict=True)
-    ]
+        unseen(scans[1], counts[0], collect)
+        leaks(scan, scans[1], collect)
+    files = [summary_of(one, c) for one, c in zip(scans, counts, strict=True)]
     return Validation(files, scheme, collect.findings(), scan, frozenset(broken[0]))
 
 
-class _Collector:
+def summary_of(scan: Scan, counts: Counter[str]) -> FileSummary:
+    """The size of a file. counts: label -> tokens."""
+    longest = max((len(sentence.lines) for sentence in scan.sentences), default=0)
+    return FileSummary(scan.name, len(scan.sentences), scan.n_tokens, scan.n_columns, longest, dict(sorted(counts.items())))
+
+
+class Collector:
     """Counts the problems of each kind and keeps the first places."""
 
     def __init__(self, places: int) -> None:
@@ -179,7 +178,7 @@ _ROW_SUMMARY = {
 }
 
 
-def _rows(scan: Scan, collect: _Collector) -> None:
+def _rows(scan: Scan, collect: Collector) -> None:
     for problem in scan.problems:
         collect.add(ERROR, problem.kind, _ROW_SUMMARY[problem.kind], f"{scan.name}:{problem.line}: {problem.text}")
     if not scan.sentences:
@@ -195,7 +194,7 @@ def _rows(scan: Scan, collect: _Collector) -> None:
         )
 
 
-def _tags(scan: Scan, scheme: str, collect: _Collector) -> set[int]:
+def _tags(scan: Scan, scheme: str, collect: Collector) -> set[int]:
     broken = set()
     for i, sentence in enumerate(scan.sentences):
         if sentence.broken:  # with a row missing, nobody knows what was beside it
@@ -208,7 +207,8 @@ def _tags(scan: Scan, scheme: str, collect: _Collector) -> set[int]:
     return broken
 
 
-def _shape(scan: Scan, max_length: int, collect: _Collector) -> None:
+def shape(scan: Scan, max_length: int, collect: Collector) -> None:
+    """Warnings on long sequences, -DOCSTART- rows, blank lines and characters that are not seen."""
     for sentence in scan.sentences:
         if len(sentence.lines) > max_length:
             where = f"{scan.name}:{sentence.lines[0]}: {len(sentence.lines)} tokens"
@@ -225,7 +225,8 @@ def _shape(scan: Scan, max_length: int, collect: _Collector) -> None:
             collect.add(WARNING, "unprinted", summary, f"{scan.name}:{number}: U+{ord(character):04X} {name}")
 
 
-def _repeats(scan: Scan, collect: _Collector) -> None:
+def repeats(scan: Scan, collect: Collector) -> None:
+    """Warnings on sequences that stand in the file twice, with the same labels or others."""
     first: dict[tuple[str, ...], Sentence] = {}
     for sentence in scan.sentences:
         if sentence.broken:
@@ -239,7 +240,8 @@ def _repeats(scan: Scan, collect: _Collector) -> None:
             collect.add(WARNING, "contradiction", "sequences that stand in the same file before with other labels", where)
 
 
-def _label_warnings(scan: Scan, counts: Counter[str], rare: int, scheme: str | None, collect: _Collector) -> None:
+def label_warnings(scan: Scan, counts: Counter[str], rare: int, scheme: str | None, collect: Collector) -> None:
+    """Warnings on rare labels, labels that differ by case only, and the scheme IOB1."""
     first = _first_lines(scan)
     for label, n in sorted(counts.items(), key=lambda item: (item[1], item[0])):
         if n < rare:
@@ -258,7 +260,8 @@ def _label_warnings(scan: Scan, counts: Counter[str], rare: int, scheme: str | N
         collect.add(WARNING, "iob1", "files in the scheme IOB1, where B- stands between neighbours of one type only", where)
 
 
-def _unseen(dev: Scan, known: Iterable[str], collect: _Collector) -> None:
+def unseen(dev: Scan, known: Iterable[str], collect: Collector) -> None:
+    """Warnings on labels of held-out data that the training data do not have."""
     seen = set(known)
     for sentence in dev.sentences:
         if sentence.broken:
@@ -269,7 +272,8 @@ def _unseen(dev: Scan, known: Iterable[str], collect: _Collector) -> None:
                 collect.add(WARNING, "unseen", "held-out tokens whose label is not in the training data", where)
 
 
-def _leaks(train: Scan, dev: Scan, collect: _Collector) -> None:
+def leaks(train: Scan, dev: Scan, collect: Collector) -> None:
+    """Warnings on held-out sequences that stand in the training data."""
     lines = {s.content: s.lines[0] for s in reversed(train.sentences) if not s.broken}
     for sentence in dev.sentences:
         if not sentence.broken and sentence.content in lines:

@@ -162,6 +162,7 @@ def treebank_format_of(lines: Sequence[str], path: str) -> TreebankFormat:
 
 def _no_format(row: list[str], where: str, with_id: bool) -> DataError:
     line = quoted(" ".join(row))
+    where = f"{where}: no format was named, and the lines show no treebank format"
     if len(row) == 1 and len(row[0].split()) >= CONLL_U.n_columns:
         return DataError(f"{where}: expected columns parted by single tabs, got spaces: {line}")
     if not with_id:

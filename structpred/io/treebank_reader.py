@@ -42,6 +42,13 @@ def read_treebank(
     return treebank
 
 
+def read_good_sentences(source: Source, format: TreebankFormat | None = None) -> Treebank:
+    """As ``read_treebank(..., on_error="skip")``, but without a word in the log, and the treebank may be empty."""
+    with open_treebank(source) as opened:
+        format = format or opened.format()
+        return _parse(Chunk(opened.read(), 1, 0, True), opened, format, "skip", check_trees=True)
+
+
 def stream_treebank(
     source: Source,
     format: TreebankFormat | None = None,

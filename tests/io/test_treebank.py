@@ -110,7 +110,7 @@ NO_TREEBANKS = {
 @pytest.mark.parametrize("text", NO_TREEBANKS)
 def test_lines_that_show_no_format(text: str) -> None:
     """A file of other columns, or of other lines altogether, is refused with what is known, and its first line."""
-    with pytest.raises(DataError, match=f"<stream>:{NO_TREEBANKS[text]}"):
+    with pytest.raises(DataError, match=f"<stream>:{NO_TREEBANKS[text]}".replace(": ", ": no format was named, .* format: ", 1)):
         read("\n" + text)
 
 
