@@ -17,8 +17,8 @@ def scores_of(rng, n, kind):
     forbidden = rng.random(len(normal)) < {"some forbidden": 0.3, "most forbidden": 0.65, "minus infinity": 0.4}.get(kind, 0.0)
     if kind in ("ties", "most forbidden", "minus infinity"):
         normal = np.rint(normal)
-    if kind == "wide":  # 48 binary digits, from a million down: sums and differences are exact, a penalty on top would not be
-        normal = np.ldexp(np.rint(np.ldexp(1e6 * normal * (rng.random(len(normal)) < 0.6), 27)), -27)
+    if kind == "wide":  # millions, many of them equal, and differences of 1e-8 that decide between them: 50 binary digits, exact
+        normal = np.ldexp(np.rint(normal), 20) + np.ldexp(rng.integers(-9, 10, len(normal)), -27)
     return np.where(forbidden, -np.inf if kind == "minus infinity" else FORBIDDEN, normal)
 
 
