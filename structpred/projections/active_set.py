@@ -84,8 +84,8 @@ def nearest_in_hull(
         scores = point - mu
         labels = argmax(scores.copy())
         vertex = _counts(parts(labels), n_parts)
-        gap = float(scores @ (vertex - mu))
-        size = max(1.0, float(np.abs(scores) @ (vertex + mu)))
+        gap = _dot(scores, vertex - mu)
+        size = max(1.0, _dot(np.abs(scores), vertex + mu))
         if gap <= tol * size:
             return HullPoint(mu, active.labels, active.weights, max(gap, 0.0), n_calls)
         if stuck == _PATIENCE:
@@ -111,11 +111,16 @@ def _counts(parts: Integers, n_parts: int) -> Floats:
     return counts
 
 
+def _dot(a: Floats, b: Floats) -> float:
+    """a . b, summed in pairs: nearer to exact than BLAS, whose threads also cost more than they bring at this size."""
+    return float((a * b).sum())
+
+
 class _ActiveSet:
     """Affinely independent vertices with weights, as one sparse list of (vertex, part, count).
 
-    `gram` holds v_k . v_l + 1, whole numbers, so without rounding. With the 1 it is positive definite for affinely
-    independent vertices, even where one of them is zero. `factor` is its Cholesky factor (lower), grown by a row a vertex.
+    `factor` is the upper Cholesky factor of the Gram matrix v_k . v_l + 1. With the 1 that is positive definite for affinely
+    independent vertices, even where one of them is zero. A vertex more is a column more, one less a rank-one update.
     """
 
     def __init__(self, n_parts: int) -> None:
@@ -123,7 +128,7 @@ class _ActiveSet:
         self.labels: list[Integers] = []
         self.weights: Floats = np.empty(0)
         self.owners, self.parts, self.counts = np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0)
-        self.gram, self.factor = np.zeros((2, 16, 16))
+        self.factor = np.zeros((16, 16))
 
     def dots(self, x: Floats) -> Floats:
         """v_k . x for each active vertex."""
@@ -138,29 +143,21 @@ class _ActiveSet:
         from scipy.linalg import solve_triangular
 
         n = len(self.labels)
-        column, square = self.dots(vertex) + 1.0, float(vertex @ vertex) + 1.0
-        row = solve_triangular(self.factor[:n, :n], column, lower=True, check_finite=False) if n else column
-        pivot = square - float(row @ row)  # that of the squared distance from the affine hull of the others
+        column, square = self.dots(vertex) + 1.0, _dot(vertex, vertex) + 1.0
+        above = solve_triangular(self.factor[:n, :n], column, trans=1, check_finite=False) if n else column
+        pivot = square - _dot(above, above)  # that of the squared distance from the affine hull of the others
         if pivot <= _DEPENDENT * square:
             return False
-        if n == len(self.gram):
-            self._grow()
-        self.gram[n, :n] = self.gram[:n, n] = column
-        self.gram[n, n] = square
-        self.factor[n, :n], self.factor[n, n] = row, np.sqrt(pivot)
+        if n == len(self.factor):
+            check_fits(8 * (2 * n) ** 2, f"a projection with {n:,} active vertices")
+            self.factor = np.pad(self.factor, (0, n))
+        self.factor[:n, n], self.factor[n, n] = above, np.sqrt(pivot)
         at = np.flatnonzero(vertex)
         self.owners = np.concatenate((self.owners, np.full(len(at), n)))
         self.parts, self.counts = np.concatenate((self.parts, at)), np.concatenate((self.counts, vertex[at]))
         self.labels.append(labels)
         self.weights = np.append(self.weights, 0.0 if n else 1.0)
         return True
-
-    def _grow(self) -> None:
-        n = len(self.gram)
-        check_fits(2 * 8 * (2 * n) ** 2, f"a projection with {n:,} active vertices")
-        larger = np.zeros((2, 2 * n, 2 * n))
-        larger[0, :n, :n], larger[1, :n, :n] = self.gram, self.factor
-        self.gram, self.factor = larger
 
     def minimise(self, point: Floats) -> bool:
         """Minor cycles, until the affine minimiser lies in the hull; False if the newest vertex had to be dropped."""
@@ -188,16 +185,32 @@ class _ActiveSet:
 
         n = len(self.labels)
         sides = np.stack((dots - dots.mean(), np.ones(n)), axis=1)
-        change, ones = cho_solve((self.factor[:n, :n], True), sides, check_finite=False).T
+        change, ones = cho_solve((self.factor[:n, :n], False), sides, check_finite=False).T
         found: Floats = change - (change.sum() / ones.sum()) * ones
         return found
 
     def _keep(self, kept: npt.NDArray[np.bool_], weights: Floats) -> None:
-        """Drop vertices; the factor is made anew from the exact Gram matrix."""
-        n, numbers = int(kept.sum()), np.cumsum(kept) - 1
-        self.gram[:n, :n] = self.gram[: len(kept), : len(kept)][np.ix_(kept, kept)]
-        self.factor[:n, :n] = np.linalg.cholesky(self.gram[:n, :n])
+        """Drop vertices."""
+        for k in np.flatnonzero(~kept)[::-1].tolist():
+            _drop_column(self.factor, len(self.labels), k)
+            del self.labels[k]
+        numbers = np.cumsum(kept) - 1
         entries = kept[self.owners]
         self.owners, self.parts, self.counts = numbers[self.owners[entries]], self.parts[entries], self.counts[entries]
-        self.labels = [y for y, keep in zip(self.labels, kept, strict=True) if keep]
         self.weights = weights[kept] / weights[kept].sum()
+
+
+def _drop_column(factor: Floats, n: int, k: int) -> None:
+    """Change the upper Cholesky factor of an n by n matrix, in place, to that of the matrix without row and column k.
+
+    The rows after k take up what row k held of them, as Cholesky on the smaller matrix would: R'R + rest rest', by rotations.
+    """
+    rest = factor[k, k + 1 : n].copy()
+    factor[:k, k : n - 1] = factor[:k, k + 1 : n]
+    factor[k : n - 1, k : n - 1] = factor[k + 1 : n, k + 1 : n]
+    for i in range(k, n - 1):
+        here, there = float(factor[i, i]), float(rest[i - k])
+        size = float(np.hypot(here, there))
+        cos, sin = here / size, there / size
+        row, tail = factor[i, i : n - 1], rest[i - k :]
+        row[:], tail[:] = cos * row + sin * tail, cos * tail - sin * row

@@ -10,7 +10,7 @@ from structpred.oracles.chain import ChainOracle
 from structpred.oracles.enumerated import EnumeratedOracle
 from structpred.oracles.multiclass import MulticlassOracle
 from structpred.oracles.semimarkov import SemiMarkovOracle
-from structpred.projections.active_set import nearest_in_hull, project_onto_hull
+from structpred.projections.active_set import _drop_column, nearest_in_hull, project_onto_hull
 from structpred.projections.simplex import project_onto_simplex
 
 #: (5, 2) and longer: transitions that happen several times in one output
@@ -211,6 +211,17 @@ def test_hundreds_of_active_vertices() -> None:
     found = nearest(oracle, shape, 0.05 * np.random.default_rng(12).normal(size=oracle.n_parts(shape)))
     assert found.gap <= 1e-11
     assert 100 < len(found.labels) <= found.n_calls <= 3 * len(found.labels)
+
+
+@pytest.mark.parametrize("k", [0, 3, 6])
+def test_a_factor_loses_a_column(k) -> None:
+    """The Cholesky factor of the matrix without row and column k, to rounding."""
+    rows = np.random.default_rng(15).normal(size=(9, 7))
+    matrix = rows.T @ rows
+    factor = np.linalg.cholesky(matrix).T.copy()
+    _drop_column(factor, 7, k)
+    smaller = np.delete(np.delete(matrix, k, 0), k, 1)
+    np.testing.assert_allclose(factor[:6, :6], np.linalg.cholesky(smaller).T, atol=1e-12)
 
 
 def test_what_is_not_reached_is_said() -> None:
