@@ -29,7 +29,7 @@ forbidden, or lies within limits. Otherwise it gives up, and the wide form (numb
 import numpy as np
 
 from structpred.core.jit import njit
-from structpred.oracles._wide_kernels import DOWN, LOG_BASE, ZERO, add_multiple, add_product, wide_exp, wide_sum
+from structpred.oracles._wide_kernels import LOG_BASE, ZERO, add_multiple, add_product, wide_exp, wide_sum, wide_value
 
 FORBIDDEN = -1e29
 #: the plain form: probabilities between tokens, and those of reaching the root, are zero or not below these, so that
@@ -344,10 +344,3 @@ def wide_finish(n, x, e, mu):
         row[0] = wide_value(x[m, n] * scale, e[m, n] - total_e)
         for h in range(n):
             row[h + 1] = wide_value(x[m, h] * x[n + h, m] * scale, e[m, h] + e[n + h, m] - total_e)
-
-
-@njit(cache=True, nogil=True)
-def wide_value(x, e):
-    """The float64 that a number of at most about one is; x need not be in range."""
-    x, e = add_product(0.0, ZERO, x, e)
-    return x * DOWN**-e if e > -5.0 else 0.0

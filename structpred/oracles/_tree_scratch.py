@@ -36,9 +36,9 @@ def tree_scratch(n: int) -> TreeScratch:
 
 
 def projective_scratch(n: int) -> ProjectiveScratch:
-    """Scratch for projective trees of n tokens: tables (4, n + 1, n + 1) float64 and pointers of the same shape, int32.
+    """Scratch for projective trees of n tokens: tables (4, n + 1, n + 1) float64 and pointers (3, n + 1) int32.
 
     Raises DataError where it cannot fit.
     """
-    check_fits(4 * 12 * (n + 1) ** 2, f"projective parsing of a sentence of {n:,} tokens")
-    return ProjectiveScratch(np.empty((4, n + 1, n + 1)), np.empty((4, n + 1, n + 1), np.int32))
+    check_fits(32 * (n + 1) ** 2, f"projective parsing of a sentence of {n:,} tokens")
+    return ProjectiveScratch(np.empty((4, n + 1, n + 1)), np.empty((3, n + 1), np.int32))

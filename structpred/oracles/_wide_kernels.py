@@ -79,3 +79,19 @@ def wide_sum(a_x, a_e):
         d = a_e[j] - top
         total += a_x[j] * (1.0 if d == 0.0 else (DOWN if d == -1.0 else 0.0))
     return add_product(0.0, ZERO, total, top)
+
+
+@njit(cache=True, nogil=True)
+def wide_value(x, e):
+    """The float64 that a number of at most about one is; x need not be in range."""
+    x, e = add_product(0.0, ZERO, x, e)
+    if e == 0.0:
+        return x
+    if e == 1.0:
+        return x * UP
+    if e < -4.0:
+        return 0.0
+    while e < 0.0:
+        x *= DOWN
+        e += 1.0
+    return x
