@@ -18,6 +18,7 @@ from structpred.evaluation.scorers import make_sequence_scorer
 from structpred.evaluation.selection import select_sequences
 from structpred.evaluation.summary import Evaluation, evaluate_sequences
 from structpred.evaluation.tokens import confusion_matrix, sequence_accuracy, token_accuracy
+from structpred.evaluation.treebank_validation import TreebankValidation, validate_trees
 from structpred.evaluation.validation import Finding, Validation, validate
 
 __all__ = [
@@ -33,6 +34,7 @@ __all__ = [
     "LearningCurve",
     "ParsingRules",
     "ParsingScores",
+    "TreebankValidation",
     "Validation",
     "bootstrap_interval",
     "chunk_counts",
@@ -50,4 +52,5 @@ __all__ = [
     "sequence_accuracy",
     "token_accuracy",
     "validate",
+    "validate_trees",
 ]
