@@ -1,0 +1,295 @@
+"""Compiled steps of trees are the plain calls, to the last bit: every trainer, both kinds of trees, weights, pruning, threads."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from structpred.core.arc_features import ArcCandidates, ArcFeatures, FixedArcs
+from structpred.core.features import PartFeatures
+from structpred.core.fixed_scores import FORBIDDEN
+from structpred.core.task import Task
+from structpred.errors import DataError, InfeasibleError
+from structpred.io.arc_featurizer import ArcFeaturizer
+from structpred.io.arc_template_sets import default_templates
+from structpred.io.treebank import Sentence, Treebank
+from structpred.objectives.log_loss import LogLoss
+from structpred.objectives.margin import MarginRescaling
+from structpred.objectives.part_losses import Hamming
+from structpred.oracles import _tree_steps
+from structpred.oracles._tree_steps import TreeSteps
+from structpred.oracles.arborescence import ArborescenceOracle
+from structpred.oracles.projective import ProjectiveOracle
+from structpred.trainers.bcfw import BCFW
+from structpred.trainers.lbfgs import LBFGS
+from structpred.trainers.loop import RunSettings, train
+from structpred.trainers.mira import MIRA
+from structpred.trainers.oeg import OnlineEG
+from structpred.trainers.passive_aggressive import AROW, PassiveAggressive
+from structpred.trainers.perceptron import AveragedPerceptron
+from structpred.trainers.problem import Problem
+from structpred.trainers.sgd import SGD
+
+LENGTHS = (1, 2, 5, 9, 26, 3, 4, 7, 2, 6)
+TREES = {
+    "arborescences": ArborescenceOracle(),
+    "arborescences, several roots": ArborescenceOracle(single_root=False),
+    "projective": ProjectiveOracle(),
+    "projective, several roots": ProjectiveOracle(single_root=False),
+}
+MARGIN: dict[str, tuple[Callable[[], Any], float]] = {
+    "perceptron": (AveragedPerceptron, 0.0),
+    "mira": (MIRA, 1.0),
+    "sgd": (SGD, 1.0),
+    "sgd-last": (lambda: SGD(averaged=False), 1.0),
+    "bcfw": (BCFW, 1.0),
+    "bcfw-all": (lambda: BCFW(gap_sampling=True, cached_passes=1, cache_size=2), 1.0),
+    "pa": (PassiveAggressive, 0.0),
+    "arow": (AROW, 0.0),
+}
+RULES = ("none", "token weights", "pruned", "forbidden", "all")
+every_kind = pytest.mark.parametrize("kind", TREES)
+
+
+class Costly:
+    """Every wrong head costs 2.5, and compiled steps are told so."""
+
+    uniform_cost = 2.5
+
+    def label_costs(self, n_labels: int) -> np.ndarray:
+        return 2.5 * (1.0 - np.eye(n_labels))
+
+    def part_costs(self, labels: Any, shape: Any, oracle: Any, token_weights: Any) -> tuple[float, np.ndarray]:
+        grid = self.label_costs(shape[0] + 1)[labels] * (1.0 if token_weights is None else token_weights[:, None])
+        return 0.0, grid.ravel()
+
+
+class FarCosts(Hamming):
+    """A wrong head costs as much as it is far from the right one: no cost is the same for all."""
+
+    uniform_cost = None  # type: ignore[assignment]
+
+    def label_costs(self, n_labels: int) -> np.ndarray:
+        return np.abs(np.subtract.outer(np.arange(n_labels), np.arange(n_labels))).astype(float)
+
+
+def words(seed: int, lengths: tuple[int, ...]) -> Any:
+    """Random sentences with few different words and tags, so that features are shared and collide."""
+    rng = np.random.default_rng(seed)
+    made = []
+    for n in lengths:
+        tags = rng.choice(["NOUN", "VERB", "PUNCT", "ADJ"], n).tolist()
+        forms, lemmas = ([f"{letter}{k}" for k in rng.integers(0, 5, n)] for letter in "fl")
+        made.append(Sentence(forms, lemmas, tags, [f"X{tag}" for tag in tags], ["_"] * n))
+    treebank = Treebank.of(made)
+    return ArcFeaturizer().fit(treebank).transform(treebank)
+
+
+def tree_task(
+    oracle: Any,
+    rules: str = "none",
+    *,
+    seed: int = 0,
+    lengths: tuple[int, ...] = LENGTHS,
+    dtype: Any = np.float32,
+    **options: Any,
+) -> Task:
+    """Random sentences and random true trees; rules: "token weights", "pruned", "forbidden", "all" of them, or "none"."""
+    rng = np.random.default_rng(seed)
+    data = words(seed, lengths)
+    gold = [oracle.argmax(rng.normal(size=n * (n + 1)), (n,)) for n in lengths]
+    starts, listed, fixed = [0], [], []
+    for n, heads in zip(lengths, gold, strict=True):
+        keep = rng.random((n, n + 1)) < 0.6
+        keep[np.arange(n), heads] = True
+        for m in range(n):
+            listed += np.flatnonzero(keep[m]).tolist()
+            starts.append(len(listed))
+        barred = np.where(rng.random((n, n + 1)) < 0.3, FORBIDDEN, 0.0)
+        barred[np.arange(n), heads] = 0.0
+        fixed.append(barred.ravel() if n % 2 else None)
+    templates = default_templates()
+    templates = [t for t in templates if "feats" not in t.attributes]
+    features = ArcFeatures(
+        data,
+        templates,
+        [4 + t % 6 for t in range(len(templates))],
+        dtype=dtype,
+        candidates=ArcCandidates(np.array(starts), np.array(listed, np.int32)) if rules in ("pruned", "all") else None,
+        fixed=FixedArcs(fixed) if rules in ("forbidden", "all") else None,
+    )
+    options.setdefault("loss", Hamming())
+    options.setdefault("sample_weight", rng.uniform(0.3, 2.0, len(lengths)))
+    weights = [rng.uniform(0.3, 2.0, n) for n in lengths] if rules in ("token weights", "all") else None
+    return Task(features, oracle, gold, [(n,) for n in lengths], token_weights=weights, **options)
+
+
+def pair(oracle: Any, rules: str = "none", **options: Any) -> tuple[Task, Task]:
+    """The task with compiled steps, and the same one without."""
+    compiled, plain = (tree_task(oracle, rules, compiled=flag, **options) for flag in (True, False))
+    assert isinstance(compiled._fused, TreeSteps)
+    assert plain._fused is None
+    return compiled, plain
+
+
+@every_kind
+@pytest.mark.parametrize("rules", RULES)
+@pytest.mark.parametrize("loss", [Hamming(), Costly()], ids=["hamming", "2.5"])
+def test_each_step_is_the_plain_one(kind: str, rules: str, loss: Any) -> None:
+    """Difference, loss and violation of every sentence are equal bit for bit, at any weights, scale and weight of the loss."""
+    compiled, plain = pair(TREES[kind], rules, loss=loss)
+    rng = np.random.default_rng(1)
+    moved = 0
+    for size in (0.0, 1e-6, 0.3, 1e5):
+        w = (size * rng.normal(size=compiled.dim)).astype(np.float32)
+        for scale in (1.0, 0.37):
+            for loss_weight in (0.0, 1.0, 17.0):
+                for i in range(len(plain)):
+                    a, b = compiled.step(w, i, loss_weight, scale), plain.step(w, i, loss_weight, scale)
+                    assert a.difference.indices.tobytes() == b.difference.indices.tobytes()
+                    assert a.difference.values.tobytes() == b.difference.values.tobytes()
+                    assert (a.loss, a.violation, a.bound) == (b.loss, b.violation, b.bound)
+                    moved += a.loss > 0
+    assert moved > 100
+
+
+@every_kind
+@pytest.mark.parametrize("trainer", MARGIN)
+@pytest.mark.parametrize("rules", ["none", "all"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_margin_trainers_end_with_the_same_weights(kind: str, trainer: str, rules: str, dtype: Any) -> None:
+    """Weights and dual values are bit-identical with and without compiled steps; the primal is to rounding."""
+    make, loss_weight = MARGIN[trainer]
+    results = [
+        train(Problem(task, MarginRescaling(loss_weight), 0.05), make(), RunSettings(max_iter=4, check_every=2, seed=3))
+        for task in pair(TREES[kind], rules, dtype=dtype)
+    ]
+    assert results[0].weights.dtype == dtype
+    assert np.abs(results[0].weights).sum() > 0
+    assert results[0].weights.tobytes() == results[1].weights.tobytes()
+    assert results[0].certificate.dual == results[1].certificate.dual
+    if results[0].certificate.primal is not None:
+        assert results[0].certificate.primal == pytest.approx(results[1].certificate.primal, rel=1e-12)
+
+
+@every_kind
+@pytest.mark.parametrize("rules", ["none", "all"])
+def test_random_fields_end_with_the_same_weights(kind: str, rules: str) -> None:
+    """SGD and OEG bit for bit; L-BFGS, whose gradient is summed arc by arc or sentence by sentence, to rounding."""
+    for trainer, exact in ((SGD(), True), (OnlineEG(), True), (LBFGS(), False)):
+        results = [
+            train(Problem(task, LogLoss(), 0.05), trainer, RunSettings(max_iter=4, seed=3))
+            for task in pair(TREES[kind], rules, dtype=np.float64)
+        ]
+        ours, others = (result.weights for result in results)
+        assert np.abs(ours).max() > 1e-3
+        if exact:
+            assert ours.tobytes() == others.tobytes()
+        np.testing.assert_allclose(ours, others, rtol=0, atol=1e-12)
+        assert results[0].certificate.primal == pytest.approx(results[1].certificate.primal, rel=1e-12)
+
+
+@every_kind
+@pytest.mark.parametrize("rules", RULES)
+def test_sweeps_agree_with_the_steps(kind: str, rules: str) -> None:
+    """Violations and log losses of all sentences, and the gradient of those, are what single plain calls give."""
+    compiled, plain = pair(TREES[kind], rules, dtype=np.float64)
+    rng = np.random.default_rng(2)
+    w, shares = 0.5 * rng.normal(size=compiled.dim), rng.uniform(0.1, 2.0, len(plain))
+    for loss_weight in (0.0, 1.0, 9.0):
+        found = compiled.violations(w, loss_weight)
+        np.testing.assert_allclose(found, plain.violations(w, loss_weight), rtol=1e-12, atol=1e-9)
+        assert found.max() > 1.0
+    (values, gradient), (others, expected) = compiled.log_losses(w, shares), plain.log_losses(w, shares)
+    np.testing.assert_allclose(values, others, rtol=1e-12, atol=1e-9)
+    np.testing.assert_allclose(gradient, expected, rtol=0, atol=1e-11)
+
+
+@pytest.mark.parametrize("kind", ["arborescences", "projective"])
+def test_the_gradient_of_log_losses_is_that_of_finite_differences(kind: str) -> None:
+    """Central differences of the summed log losses along random directions."""
+    task = tree_task(TREES[kind], "pruned", dtype=np.float64)
+    rng = np.random.default_rng(3)
+    w, shares = 0.3 * rng.normal(size=task.dim), rng.uniform(0.1, 2.0, len(task))
+    gradient = task.log_losses(w, shares)[1]
+    for _ in range(5):
+        along = rng.normal(size=task.dim)
+        above, below = (float(shares @ task.log_losses(w + step * along, shares)[0]) for step in (1e-5, -1e-5))
+        assert (above - below) / 2e-5 == pytest.approx(float(gradient @ along), rel=1e-6, abs=1e-6)
+
+
+@every_kind
+@pytest.mark.parametrize("rules", RULES)
+def test_threads_and_blocks_change_nothing(kind: str, rules: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Heads, losses and violations of a sweep are bit-identical on 1, 2 and 8 threads, in large blocks and in small ones."""
+    lengths = LENGTHS * 7
+    w = 0.5 * np.random.default_rng(4).normal(size=tree_task(TREES[kind]).dim)
+    found = []
+    for block in (_tree_steps.BLOCK_ARCS, 40, 1):
+        monkeypatch.setattr(_tree_steps, "BLOCK_ARCS", block)
+        for n_jobs in (1, 2, 8):
+            task = tree_task(TREES[kind], rules, lengths=lengths, n_jobs=n_jobs)
+            assert isinstance(task._fused, TreeSteps)
+            assert task._fused.n_jobs == n_jobs
+            whole = task._fused.sweep(w, 0.7, 0, len(task), 1.0)
+            part = task._fused.sweep(w, 0.7, 5, 40, 1.0)
+            first, last = sum(lengths[:5]), sum(lengths[:40])
+            for all_of, some in zip((whole[0][first:last], whole[1][5:40], whole[2][5:40]), part, strict=True):
+                assert all_of.tobytes() == some.tobytes()
+            found.append([array.tobytes() for array in whole])
+    assert all(one == found[0] for one in found)
+
+
+@pytest.mark.parametrize("trainer", [BCFW, LBFGS])
+def test_training_does_not_depend_on_threads(trainer: Any) -> None:
+    """Weights, primal and dual values of trainers that sweep are bit-identical on 1, 2 and 8 threads."""
+    found = []
+    for n_jobs in (1, 2, 8):
+        problem = Problem(
+            tree_task(ArborescenceOracle(), n_jobs=n_jobs), MarginRescaling() if trainer is BCFW else LogLoss(), 0.05
+        )
+        result = train(problem, trainer(), RunSettings(max_iter=5, check_every=1))
+        found.append((result.weights.tobytes(), result.certificate, [row["primal"] for row in result.history]))
+    assert found[0] == found[1] == found[2]
+
+
+def test_losses_without_one_cost_keep_to_the_plain_calls() -> None:
+    """A loss that does not cost the same for every wrong head has no compiled steps, openly; its steps find it all the same."""
+    task = tree_task(ArborescenceOracle(), loss=FarCosts())
+    assert task._fused is None
+    step = task.step(np.zeros(task.dim, np.float32), 4, 1.0)
+    assert step.loss > 26  # at zero weights it is the loss that is maximised: farther away than one place each
+    assert tree_task(ArborescenceOracle(), loss=FarCosts(), compiled=False)._fused is None
+
+
+@every_kind
+def test_other_features_keep_to_the_plain_calls(kind: str) -> None:
+    """Trees over rows of numbers have no compiled steps."""
+    features = PartFeatures([np.eye(6), np.eye(6)])
+    task = Task(features, TREES[kind], [[2, 0], [0, 1]], [(2,), (2,)], Hamming())
+    assert task._fused is None
+
+
+@every_kind
+def test_sentences_without_a_tree_are_named(kind: str) -> None:
+    """A sweep over a sentence whose constraints leave no tree raises InfeasibleError with its number."""
+    task = tree_task(TREES[kind])
+    assert isinstance(task.features, ArcFeatures)
+    n = LENGTHS[6]
+    barred = np.zeros((n, n + 1))
+    barred[:, 0] = FORBIDDEN
+    task.features.fixed = FixedArcs([None] * 6 + [barred.ravel()] + [None] * 3)
+    for n_jobs in (1, 2):
+        task._fused.n_jobs = n_jobs  # type: ignore[union-attr]
+        with pytest.raises(InfeasibleError, match="sample 6: the constraints leave no tree"):
+            task.violations(np.zeros(task.dim), 1.0)
+
+
+def test_heads_that_are_too_few_are_refused() -> None:
+    """As many heads and token weights as words."""
+    task = tree_task(ArborescenceOracle())
+    with pytest.raises(DataError, match="65 words but 64 heads"):
+        ArborescenceOracle().fuse(task.features, [np.zeros(64, np.int64)], Hamming(), None)
+    with pytest.raises(DataError, match="3 token weights"):
+        ArborescenceOracle().fuse(task.features, [np.zeros(65, np.int64)], Hamming(), [np.ones(3)])
