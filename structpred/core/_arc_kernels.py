@@ -300,11 +300,18 @@ def mark_crossing(heads, offsets, crossing):
     """crossing[word] = 1 where the arc to a word from its head crosses another arc of its sentence (those of the root, too)."""
     for i in range(offsets.shape[0] - 1):
         first = offsets[i]
-        for m in range(1, offsets[i + 1] - first + 1):
+        n = offsets[i + 1] - first
+        leftmost = np.arange(n + 1)  # the outermost modifiers of each word: an arc may leave the span from either of its ends
+        rightmost = np.arange(n + 1)
+        for m in range(1, n + 1):
+            h = heads[first + m - 1]
+            leftmost[h] = min(leftmost[h], m)
+            rightmost[h] = max(rightmost[h], m)
+        for m in range(1, n + 1):
             low = min(heads[first + m - 1], m)
             high = max(heads[first + m - 1], m)
             for k in range(low + 1, high):
                 h = heads[first + k - 1]
-                if h < low or h > high:
+                if h < low or h > high or leftmost[k] < low or rightmost[k] > high:
                     crossing[first + m - 1] = 1
-                    crossing[first + k - 1] = 1
+                    break
