@@ -59,11 +59,12 @@ def tree_marginals(scores, n, single_root, work, mu):
     if total == -np.inf:
         return total
     log_z = np.nan
-    if load_plain(scores, n, single_root, shifts, root_shift, x):
-        log_z = sum_trees(n, single_root, False, x, x, mu)
-    if np.isnan(log_z):
-        load_wide(scores, n, single_root, shifts, root_shift, x, e)
-        log_z = sum_trees(n, single_root, True, x, e, mu)
+    wide = not load_plain(scores, n, single_root, shifts, root_shift, x)
+    while np.isnan(log_z):  # one place that calls it: it is compiled into this function
+        if wide:
+            load_wide(scores, n, single_root, shifts, root_shift, x, e)
+        log_z = sum_trees(n, single_root, wide, x, e, mu)
+        wide = True
     return total + log_z
 
 
@@ -134,14 +135,24 @@ def load_wide(scores, n, single_root, shifts, root_shift, x, e):
 
 
 @njit(cache=True, nogil=True)
+def enter(stack, depth, top, free, lo, hi):
+    """Begin with the tokens lo..hi - 1."""
+    stack[0, depth] = top
+    stack[1, depth] = free
+    stack[2, depth] = lo
+    stack[3, depth] = hi
+    stack[4, depth] = 0
+
+
+@njit(cache=True, nogil=True)
 def sum_trees(n, single_root, wide, x, e, mu):
     """log Z and the marginals mu for the weights in the first n rows of x (and e); NaN where only the wide form will do.
 
     Rows n to 2 n hold E; from row 2 n + 1 on, each range of tokens that is being halved has a row a token.
     """
     stack = np.empty((5, 64), np.int64)  # rows of the walk, next free row, first token, token after the last, halves done
-    stack[:, 0] = (0, 2 * n + 1, 0, n, 0)
     depth = 0
+    enter(stack, depth, 0, 2 * n + 1, 0, n)
     log_z = 0.0
     exponents = 0.0
     while depth >= 0:
@@ -183,7 +194,10 @@ def sum_trees(n, single_root, wide, x, e, mu):
             exponents += part
         stack[4, depth] = done + 1
         depth += 1
-        stack[:, depth] = (free if first else free + mid - lo, free + hi - lo, lo if first else mid, mid if first else hi, 0)
+        if first:
+            enter(stack, depth, free, free + hi - lo, lo, mid)
+        else:
+            enter(stack, depth, free + mid - lo, free + hi - lo, mid, hi)
     if wide:
         wide_finish(n, x, e, mu)
         return log_z + (exponents - FAINTEST if single_root else exponents) * LOG_BASE

@@ -139,23 +139,19 @@ def projective_marginals(scores, n, single_root, x, e, mu):
     x, e: scratch of shape (8, n + 1, n + 1) at least. Scores at or below -1e29 forbid an arc.
     """
     prepare(scores, n, x, e)
-    fill_sums(n, 1 if single_root else 0, x, e)
-    if not single_root:
-        z = (x[RIGHT, 0, n], e[RIGHT, 0, n])
-        if z[0] == 0.0:
-            return -np.inf
-        x[RIGHT + BY, 0, n], e[RIGHT + BY, 0, n] = add_product(0.0, ZERO, 1.0 / z[0], -z[1])
-        spread_sums(n, 0, x, e, mu)
-        return wide_log(z[0], z[1])
-    z = (0.0, ZERO)
-    for r in range(1, n + 1):
+    first = 1 if single_root else 0
+    fill_sums(n, first, x, e)
+    z = (0.0, ZERO) if single_root else (x[RIGHT, 0, n], e[RIGHT, 0, n])
+    for r in range(1, n + 1 if single_root else 1):
         both = times((x[LEFT, 1, r], e[LEFT, 1, r]), (x[RIGHT, r, n], e[RIGHT, r, n]))
         both = times(both, weight(scores, n, 0, r))
         z = add_product(z[0], z[1], both[0], both[1])
     if z[0] == 0.0:
         return -np.inf
-    inverse = (1.0 / z[0], -z[1])
-    for r in range(1, n + 1):
+    inverse = add_product(0.0, ZERO, 1.0 / z[0], -z[1])
+    if not single_root:
+        x[RIGHT + BY, 0, n], e[RIGHT + BY, 0, n] = inverse
+    for r in range(1, n + 1 if single_root else 1):
         by = times(inverse, weight(scores, n, 0, r))
         before = (x[LEFT, 1, r], e[LEFT, 1, r])
         after = (x[RIGHT, r, n], e[RIGHT, r, n])
@@ -163,5 +159,5 @@ def projective_marginals(scores, n, single_root, x, e, mu):
         add(x, e, RIGHT + BY, r, n, times(by, before))
         share = times(times(by, before), after)
         mu[(r - 1) * (n + 1)] = wide_value(share[0], share[1])
-    spread_sums(n, 1, x, e, mu)
+    spread_sums(n, first, x, e, mu)
     return wide_log(z[0], z[1])

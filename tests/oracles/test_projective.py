@@ -141,7 +141,7 @@ def test_long_sentences_equal_another_dynamic_programme(oracle, n) -> None:
 
 @BOTH
 def test_three_hundred_tokens(oracle) -> None:
-    """A hidden tree is found where its arcs lead; elsewhere a tree at least as good as it, and at most as the best of all trees."""
+    """A hidden tree is found where its arcs lead; elsewhere one at least as good, and at most as the best of all trees."""
     rng, n = np.random.default_rng(1), 300
     hidden = random_tree(rng, n)
     arcs = oracle.parts(hidden, (n,))
