@@ -1,4 +1,4 @@
-"""`structpred train chain`: its options; the work is in training.py."""
+"""`structpred train chain`: its options; the work is in training.py. `train parser` is in train_parser.py."""
 
 from typing import Any
 
@@ -6,11 +6,15 @@ import click
 
 from structpred.cli.options import FORMATS, Folds, general_options
 from structpred.cli.session import Session
+from structpred.cli.train_parser import parser
 
 
 @click.group(short_help="Train a model.")
 def train() -> None:
-    """Train a model. There is one kind so far: chain, which labels sequences."""
+    """Train a model: chain labels sequences, parser finds dependency trees."""
+
+
+train.add_command(parser)
 
 
 @train.command(short_help="Train a sequence labeller.")

@@ -49,11 +49,11 @@ def load(path: str | os.PathLike[str], *, oracle: Any = None) -> Any:
 
     Raises ModelFileError for a file that is damaged, altered, of a newer version or no model at all.
     """
-    return load_estimator(path, None, oracle=oracle)
+    return load_estimator(path, oracle=oracle)
 
 
-def load_estimator(path: str | os.PathLike[str], expected: str | None, *, oracle: Any = None) -> Any:
-    """As load; raises ModelFileError where the file holds another estimator than `expected`."""
+def load_estimator(path: str | os.PathLike[str], *expected: str, oracle: Any = None) -> Any:
+    """As load; raises ModelFileError where the file holds another estimator than one of those `expected`, if any are named."""
     from structpred.models.chain import ChainLabeler
     from structpred.models.parser import DependencyParser
     from structpred.models.parser_files import read_parser
@@ -61,8 +61,8 @@ def load_estimator(path: str | os.PathLike[str], expected: str | None, *, oracle
 
     bundle = read_bundle(path, kind="model", format_version=FORMAT_VERSION)
     name = bundle.header.get("estimator")
-    if expected is not None and name != expected:
-        raise ModelFileError(f"{os.fspath(path)}: expected a {expected}, the file holds a {name}")
+    if expected and name not in expected:
+        raise ModelFileError(f"{os.fspath(path)}: expected a {' or a '.join(expected)}, the file holds a {name}")
     try:
         if name == "ChainLabeler":
             return _read_chain(ChainLabeler(**plain_settings(bundle.header)), bundle)

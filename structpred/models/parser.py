@@ -34,7 +34,7 @@ from structpred.models.arcs import (
 from structpred.models.base import StructuredEstimator, about_dev, checked_sample_weight
 from structpred.models.chain import ChainLabeler
 from structpred.models.decoding import checked_k
-from structpred.models.relations import RelationFeatures
+from structpred.models.relations import RelationFeatures, forget_second_stage, second_stage
 from structpred.models.sentences import as_treebank
 from structpred.models.settings import resolve_loss
 from structpred.objectives.log_loss import LogLoss
@@ -165,6 +165,7 @@ class DependencyParser(StructuredEstimator):
         oracle = tree_oracle(projective, self.single_root)
         task = tree_task(features, heads, oracle, loss, sample_weight=importance, n_jobs=jobs)
         scorer = None if held_out is None else self._dev_scorer(featurizer, features, oracle, pruner, held_out)
+        forget_second_stage(self.checkpoint, self.resume)
         result = self._train(task, scorer)
         self.featurizer_, self.templates_, self.bits_ = featurizer, templates, bits
         self.pruner_, self.kept_ = pruner, kept
@@ -200,10 +201,10 @@ class DependencyParser(StructuredEstimator):
     def _fit_relations(self, data: AttributedSentences, treebank: Treebank, sample_weight: Any) -> None:
         features = RelationFeatures(self.featurizer_.usable(relation_templates())).fit(data, treebank.heads)
         packed = features.transform(data, treebank.heads)
-        checkpoint = None if self.checkpoint is None else f"{os.fspath(self.checkpoint)}.relations"
+        checkpoint, resume = second_stage(self.checkpoint, self.resume)
         labeler = ChainLabeler(
             self.trainer, self.label_C, self.max_iter, self.tol, surrogate=self.surrogate, check_every=self.check_every,
-            n_jobs=self.n_jobs, callbacks=self.callbacks, checkpoint=checkpoint, resume=self.resume,
+            n_jobs=self.n_jobs, callbacks=self.callbacks, checkpoint=checkpoint, resume=resume,
             random_state=self.random_state,
         )  # fmt: skip
         offsets = treebank.offsets.tolist()

@@ -1,6 +1,8 @@
 """The second stage of labelled parsing: the relation of each word to its head, a chain of relations in the order of the words."""
 
+import os
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,8 +13,31 @@ from structpred.core.arc_templates import ArcTemplate, compile_templates
 from structpred.core.sentences import AttributedSentences
 from structpred.core.sequences import PackedSequences
 from structpred.errors import FileFormatError
+from structpred.trainers.checkpoints import previous
 
 _SLOT_BITS = 22
+
+
+def relations_checkpoint(path: str | os.PathLike[str]) -> Path:
+    """Where the second stage keeps its checkpoint, beside that of the first at `path`."""
+    path = Path(path)
+    return path.with_name(f"{path.name}.relations")
+
+
+def second_stage(checkpoint: str | os.PathLike[str] | None, resume: bool) -> tuple[Path | None, bool]:
+    """The second stage's checkpoint, and whether there is one to go on from: the run may have ended before it began."""
+    if checkpoint is None:
+        return None, resume
+    path = relations_checkpoint(checkpoint)
+    return path, resume and (path.exists() or previous(path).exists())
+
+
+def forget_second_stage(checkpoint: str | os.PathLike[str] | None, resume: bool) -> None:
+    """Remove the second stage's checkpoint of an earlier run, which a run that starts anew must not go on from later."""
+    path, _ = second_stage(checkpoint, resume)
+    if path is not None and not resume:
+        path.unlink(missing_ok=True)
+        previous(path).unlink(missing_ok=True)
 
 
 class RelationFeatures:
