@@ -2,6 +2,7 @@
 
 from structpred.models.chain import ChainLabeler
 from structpred.models.files import load
+from structpred.models.parser import DependencyParser
 from structpred.models.structured import StructuredPredictor
 
-__all__ = ["ChainLabeler", "StructuredPredictor", "load"]
+__all__ = ["ChainLabeler", "DependencyParser", "StructuredPredictor", "load"]
