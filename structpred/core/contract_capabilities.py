@@ -252,7 +252,7 @@ def _project(examiner: Examiner, space: Space, answer: Answer) -> None:
     tol = 1e-8 * max(1.0, float((space.counts @ np.abs(point - mu)).max()))
     cause = "too few iterations, or the nearest point of a larger or a smaller set"
     examiner.expect(rule, violation <= tol, where, "<point - mu, v - mu> <= 0 for every output v", f"{violation:.3g}", cause)
-    if not space.complete or space.counts.size > 40_000:
+    if not space.complete or space.counts.size > 100_000:
         examiner.skip("project: point of the hull", "too many outputs, or they are not all known")
         return
     from scipy.optimize import nnls

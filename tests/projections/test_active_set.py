@@ -5,10 +5,12 @@ import pytest
 from scipy.optimize import isotonic_regression
 
 from structpred.errors import ConvergenceError, DataError, OracleError, ParameterError
+from structpred.oracles.arborescence import ArborescenceOracle
 from structpred.oracles.assignment import AssignmentOracle
 from structpred.oracles.chain import ChainOracle
 from structpred.oracles.enumerated import EnumeratedOracle
 from structpred.oracles.multiclass import MulticlassOracle
+from structpred.oracles.projective import ProjectiveOracle
 from structpred.oracles.semimarkov import SemiMarkovOracle
 from structpred.projections.active_set import _drop_column, nearest_in_hull, project_onto_hull
 from structpred.projections.simplex import project_onto_simplex
@@ -23,6 +25,9 @@ CASES = [
     (ChainOracle(), (4, 3)),
     (SemiMarkovOracle(), (4, 2, 2)),
     (SemiMarkovOracle(), (5, 2, 3)),
+    (ArborescenceOracle(), (3,)),
+    (ArborescenceOracle(single_root=False), (4,)),
+    (ProjectiveOracle(), (4,)),
 ]
 IDS = [f"{type(oracle).__name__}{shape}" for oracle, shape in CASES]
 every_case = pytest.mark.parametrize(("oracle", "shape"), CASES, ids=IDS)
