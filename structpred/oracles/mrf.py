@@ -1,0 +1,159 @@
+"""Pairwise Markov random fields: the graph, the numbering of parts, and the parent of all oracles over them."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import product
+
+import numpy as np
+import numpy.typing as npt
+
+from structpred.core.oracle import Labels, Oracle, Shape
+from structpred.errors import DataError
+
+Integers = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Graph:
+    """An undirected graph with the same number of states at every node.
+
+    n: the number of nodes. n_states: K. edges: int64 (E, 2), read-only, the smaller node first, none repeated.
+    """
+
+    n: int
+    n_states: int
+    edges: Integers
+    _node_base: Integers = field(init=False, repr=False)
+    _edge_base: Integers = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        k = self.n_states
+        object.__setattr__(self, "_node_base", np.arange(self.n) * k)
+        object.__setattr__(self, "_edge_base", self.n * k + np.arange(len(self.edges)) * k * k)
+
+    @property
+    def n_parts(self) -> int:
+        """n * K + E * K^2."""
+        return self.n * self.n_states + len(self.edges) * self.n_states**2
+
+    def parts(self, labels: Labels) -> Integers:
+        """The parts that are on, one a node and one an edge. Labels must be states; `PairwiseOracle.parts` checks them."""
+        pairs = self._edge_base + labels[self.edges[:, 0]] * self.n_states + labels[self.edges[:, 1]]
+        return np.concatenate((self._node_base + labels, pairs))
+
+
+def graph_shape(n: int, n_states: int, edges: npt.ArrayLike | Sequence[tuple[int, int]]) -> Shape:
+    """The shape (n, K, i1, j1, i2, j2, ...) of n nodes with K states each and the given edges, in the order given.
+
+    An edge is stored with its smaller node first, however it is given: the rows of its table are the smaller node's states.
+    Raises DataError for what is no graph, as `graph_of`.
+
+    >>> graph_shape(3, 2, [(0, 1), (2, 1)])
+    (3, 2, 0, 1, 1, 2)
+    """
+    pairs = np.asarray(edges)
+    if pairs.size == 0:
+        pairs = np.zeros((0, 2), np.int64)
+    if pairs.ndim != 2 or pairs.shape[1] != 2 or pairs.dtype.kind not in "iu":
+        raise DataError(f"edges must be pairs of node numbers, an integer array (E, 2); got {pairs.dtype} {pairs.shape}")
+    shape = (int(n), int(n_states), *np.sort(pairs, axis=1).ravel().tolist())
+    graph_of(shape)
+    return shape
+
+
+@lru_cache(maxsize=1024)
+def graph_of(shape: Shape) -> Graph:
+    """The graph that a shape describes; kept for the 1,024 shapes used last.
+
+    Raises DataError for n < 1, K < 1, and edges that name missing nodes, join a node to itself, come twice or have the larger
+    node first.
+
+    >>> graph_of((3, 2, 0, 1, 1, 2)).edges.tolist()
+    [[0, 1], [1, 2]]
+    """
+    if len(shape) < 2 or len(shape) % 2:
+        raise DataError(f"a graph's shape is (n, K, i1, j1, i2, j2, ...), got {len(shape)} numbers: {_short(shape)}")
+    n, n_states = shape[:2]
+    if n < 1:
+        raise DataError(f"a graph needs at least one node, got n = {n}")
+    if n_states < 1:
+        raise DataError(f"a node needs at least one state, got K = {n_states}")
+    edges = np.array(shape[2:], dtype=np.int64).reshape(-1, 2)
+    _check_edges(n, edges)
+    edges.flags.writeable = False
+    return Graph(n, n_states, edges)
+
+
+def _check_edges(n: int, edges: Integers) -> None:
+    first, second = edges.T
+    wrong = (
+        ((edges < 0) | (edges >= n)).any(axis=1),
+        first == second,
+        first > second,
+    )
+    reasons = (
+        f"names a node that is missing: nodes are 0..{n - 1}",
+        "joins a node to itself; put such scores on the node",
+        "has its larger node first; build the shape with graph_shape(n, K, edges)",
+    )
+    for rows, reason in zip(wrong, reasons, strict=True):
+        if rows.any():
+            e = int(rows.argmax())
+            raise DataError(f"edge {e}, ({first[e]}, {second[e]}), {reason}")
+    _, at, times = np.unique(edges, axis=0, return_index=True, return_counts=True)
+    if (times > 1).any():
+        e = int(at[times > 1][0])
+        raise DataError(f"edge {e}, ({first[e]}, {second[e]}), comes more than once; add its tables up")
+
+
+def _short(shape: Shape) -> str:
+    return str(shape) if len(shape) <= 12 else f"({', '.join(map(str, shape[:12]))}, ...)"
+
+
+class PairwiseOracle(Oracle):
+    """The parent of the oracles over pairwise MRFs: shapes, parts and outputs; each child adds its inference.
+
+    shape = (n, K, i1, j1, ...), from `graph_shape`: n nodes with K states each, joined by edges. Labels: the state of each node.
+    Parts: i * K + a is on when node i has state a; n * K + e * K^2 + a * K + b is on when edge e has state a at its first
+    (smaller) node and b at its second. Scores are finite; those of -1e30 forbid a state or a pair: where nodes differ in their
+    number of states, K is the largest, and the states that a node lacks are forbidden. Where that leaves no output, the children
+    raise InfeasibleError.
+    """
+
+    def n_parts(self, shape: Shape) -> int:
+        """n * K + E * K^2."""
+        return graph_of(shape).n_parts
+
+    def parts(self, labels: Labels, shape: Shape) -> Integers:
+        """One part a node, then one an edge."""
+        graph = graph_of(shape)
+        if labels.shape != (graph.n,):
+            raise ValueError(f"expected {graph.n} states, one a node, got shape {labels.shape}")
+        if not (labels.min() >= 0 and labels.max() < graph.n_states):
+            raise ValueError(f"states must lie in [0, {graph.n_states}), got {labels.min()}..{labels.max()}")
+        return graph.parts(labels)
+
+    def enumerate(self, shape: Shape) -> Iterator[Labels]:
+        """All K^n outputs, the last node's state changing fastest."""
+        graph = graph_of(shape)
+        return (np.array(y, dtype=np.int64) for y in product(range(graph.n_states), repeat=graph.n))
+
+    def label_grid(self, shape: Shape) -> tuple[int, int]:
+        """n nodes, K states."""
+        return shape[0], shape[1]
+
+    @staticmethod
+    def example_shapes() -> list[Shape]:
+        """One node, no edges, a complete graph, a tree, a cycle, two parts; one to four states; up to 256 outputs."""
+        return [
+            graph_shape(1, 1, []),
+            graph_shape(1, 3, []),
+            graph_shape(3, 1, [(0, 1), (1, 2)]),
+            graph_shape(4, 2, []),
+            graph_shape(2, 4, [(0, 1)]),
+            graph_shape(5, 2, [(i, j) for i in range(5) for j in range(i + 1, 5)]),
+            graph_shape(5, 3, [(0, 2), (1, 2), (2, 3), (0, 4)]),
+            graph_shape(4, 3, [(0, 1), (1, 2), (2, 3), (0, 3)]),
+            graph_shape(6, 2, [(0, 5), (1, 3), (3, 4), (1, 4)]),
+        ]
