@@ -1,6 +1,6 @@
 """The rules of optional methods: each is compared with all outputs of small shapes, or with those that are known."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 
 import numpy as np
@@ -74,6 +74,13 @@ def _bound(examiner: Examiner, space: Space, answer: Answer) -> None:
 
 def _constrained(examiner: Examiner, space: Space, answer: Answer) -> None:
     where = _where(space, answer)
+    for rows, limits, allowed in _row_cases(examiner, space, answer):
+        found = examiner.call("argmax_constrained", where, answer.theta, space.shape, rows, limits)
+        _one_constrained(examiner, space, found, (answer.theta, rows, limits), allowed, where)
+
+
+def _row_cases(examiner: Examiner, space: Space, answer: Answer) -> Iterator[tuple[Floats, Floats, Floats]]:
+    """(A, b, scores of the known outputs with A mu <= b) for one row and two, that rule out none, some and all outputs."""
     values = space.scores(answer.theta)
     for n_rows in (1, 2):
         rows = examiner.rng.integers(-2, 3, (n_rows, space.n_parts)).astype(np.float64)
@@ -82,9 +89,7 @@ def _constrained(examiner: Examiner, space: Space, answer: Answer) -> None:
         for kind in ("none", "some", "all"):
             # between two attained values, so that rounding decides nothing
             limits = np.array([_limit(examiner, step, kind) for step in steps])
-            allowed = (sides <= limits[:, None]).all(axis=0)
-            found = examiner.call("argmax_constrained", where, answer.theta, space.shape, rows, limits)
-            _one_constrained(examiner, space, found, (answer.theta, rows, limits), values[allowed], where)
+            yield rows, limits, values[(sides <= limits[:, None]).all(axis=0)]
 
 
 def _limit(examiner: Examiner, steps: Floats, kind: str) -> float:
@@ -99,24 +104,48 @@ def _limit(examiner: Examiner, steps: Floats, kind: str) -> float:
 def _one_constrained(
     examiner: Examiner, space: Space, found: object, given: tuple[Scores, Floats, Floats], allowed: Floats, where: str
 ) -> None:
-    theta, rows, limits = given
     rule = "argmax_constrained"
     if found is None:
         cause = "a search that gives up too early"
         examiner.expect(rule, not len(allowed), where, f"an output: {len(allowed)} known ones satisfy A mu <= b", "None", cause)
         return
+    best, score = float(allowed.max(initial=-np.inf)), _kept_score(examiner, space, found, given, where, rule)
+    cause = "the best output is filtered afterwards instead of searched for among those allowed"
+    examiner.expect(
+        rule, score >= best - tolerance(score), where, f"an allowed output with the score {best:.9g}", f"{score:.9g}", cause
+    )
+
+
+def _kept_score(
+    examiner: Examiner, space: Space, found: object, given: tuple[Scores, Floats, Floats], where: str, rule: str
+) -> float:
+    """The score of labels that keep to the rows; else the case ends."""
+    theta, rows, limits = given
     labels, mu = _valid(examiner, space, found, where, rule)
     kept = (rows @ mu <= limits).all()
     cause = "the rows are ignored, or taken as >="
     examiner.insist(
         rule, kept, where, f"A mu <= b with b = {brief(limits)}", f"{brief(labels)} with A mu = {brief(rows @ mu)}", cause
     )
-    best = float(allowed.max(initial=-np.inf))
-    score = float(mu @ theta)
-    cause = "the best output is filtered afterwards instead of searched for among those allowed"
-    examiner.expect(
-        rule, score >= best - tolerance(score), where, f"an allowed output with the score {best:.9g}", f"{score:.9g}", cause
-    )
+    return float(mu @ theta)
+
+
+def _constrained_bound(examiner: Examiner, space: Space, answer: Answer) -> None:
+    where, rule = _where(space, answer), "argmax_constrained_bound"
+    for rows, limits, allowed in _row_cases(examiner, space, answer):
+        found = examiner.call(rule, where, answer.theta, space.shape, rows, limits)
+        pair = isinstance(found, tuple) and len(found) == 2
+        examiner.insist(rule, pair, where, f"{rule} to give (labels | None, bound)", found, "see the signature")
+        bound = float(found[1])
+        cause = "exp or log without taking the largest score out first, or inf - inf"
+        examiner.insist("NaN", not np.isnan(bound), where, f"{rule} to give a number as the bound", bound, cause)
+        best = float(allowed.max(initial=-np.inf))
+        if found[0] is not None:
+            best = max(best, _kept_score(examiner, space, found[0], (answer.theta, rows, limits), where, rule))
+        cause = "the score of the labels instead of a bound, or 'none' said before it is proven"
+        expected = f"a bound that no allowed output exceeds: at least {best:.9g}"
+        ok = best == -np.inf or bound >= best - tolerance(best)
+        examiner.expect(rule, ok, where, expected, bound, cause)
 
 
 def _relaxed(examiner: Examiner, space: Space, answer: Answer) -> None:
@@ -129,6 +158,37 @@ def _relaxed(examiner: Examiner, space: Space, answer: Answer) -> None:
     ok = mu @ answer.theta >= best - _LOOSE * max(1.0, abs(best))
     expected = f"a value of at least the best output's {best:.9g}"
     examiner.expect("argmax_relaxed", ok, where, expected, f"{mu @ answer.theta:.9g}", cause)
+    _within_polytope(examiner, space, mu, where, "argmax_relaxed")
+
+
+def _within_polytope(examiner: Examiner, space: Space, mu: Floats, where: str, rule: str) -> None:
+    """mu keeps to the rows of `polytope`, where the oracle has it."""
+    if "polytope" not in examiner.has:
+        return
+    rows, lower, upper = examiner.call("polytope", where, space.shape)
+    values, slack = rows @ mu, _LOOSE * max(1.0, float(np.abs(mu).max(initial=0.0)))
+    ok = (values >= np.asarray(lower) - slack).all() and (values <= np.asarray(upper) + slack).all()
+    cause = "another polytope than that of `polytope`, or a solver that stops before it is feasible"
+    examiner.expect(rule, ok, where, "a point within the rows of polytope(shape)", brief(mu), cause)
+
+
+def _relaxed_constrained(examiner: Examiner, space: Space, answer: Answer) -> None:
+    where, rule = _where(space, answer), "argmax_relaxed_constrained"
+    for rows, limits, allowed in _row_cases(examiner, space, answer):
+        found = examiner.call(rule, where, answer.theta, space.shape, rows, limits)
+        if found is None:
+            expected = f"a point: {len(allowed)} known outputs satisfy A mu <= b"
+            examiner.expect(rule, not len(allowed), where, expected, "None", "rows taken as >=, or a solver that gives up")
+            continue
+        mu = examiner.numbers(found, space.n_parts, where, rule)
+        excess = float((rows @ mu - limits).max())
+        kept = excess <= _LOOSE * max(1.0, float(np.abs(limits).max()), float(np.abs(mu).max(initial=0.0)))
+        examiner.expect(rule, kept, where, "A mu <= b", f"A mu above b by {excess:.3g}", "the rows are ignored, or taken as >=")
+        best, value = float(allowed.max(initial=-np.inf)), float(mu @ answer.theta)
+        expected = f"a value of at least the best allowed output's {best:.9g}"
+        cause = "it minimises, stops early, or the relaxation cuts off an output"
+        examiner.expect(rule, value >= best - _LOOSE * max(1.0, abs(value)), where, expected, f"{value:.9g}", cause)
+        _within_polytope(examiner, space, mu, where, rule)
 
 
 def _one_relaxation(examiner: Examiner, case: ShapeCase) -> None:
@@ -274,7 +334,9 @@ def _polytope(examiner: Examiner, space: Space, answer: Answer) -> None:
 RULES: dict[str, Callable[[Examiner, Space, Answer], None]] = {
     "argmax_bound": _bound,
     "argmax_constrained": _constrained,
+    "argmax_constrained_bound": _constrained_bound,
     "argmax_relaxed": _relaxed,
+    "argmax_relaxed_constrained": _relaxed_constrained,
     "argmax_per_loss": _per_loss,
     "argmax_product": _product,
     "marginals": _marginals,

@@ -20,12 +20,17 @@ OPTIONAL: dict[str, str] = {
     "argmax_bound": "(scores, shape) -> (labels, bound): an inexact argmax with a number that no output's score exceeds",
     "argmax_constrained": "(scores, shape, A, b) -> labels | None: the best output with A mu(y) <= b, None if there is none; "
     "A is a dense (rows, p) float64 array, the comparison is made as float64 computes it",
+    "argmax_constrained_bound": "(scores, shape, A, b) -> (labels | None, bound): argmax_constrained whose proof may be cut "
+    "short: the labels, if any, keep to A mu(y) <= b; no output that does so scores above `bound`; (None, -inf): proven that "
+    "there is none",
     "argmax_relaxed": "(scores, shape) -> mu: the best point of a polytope that holds all mu(y), float64, fractions allowed; the "
     "polytope depends on the shape alone",
+    "argmax_relaxed_constrained": "(scores, shape, A, b) -> mu | None: the best point with A mu <= b of the polytope of "
+    "argmax_relaxed, float64; None if there is none",
     "argmax_per_loss": "(scores, costs, shape) -> (values, best, labels): costs are whole numbers; values are all numbers that "
     "costs . mu(y) takes, ascending, best[k] the largest score among the outputs with values[k], labels[k] one that has it",
-    "argmax_product": "(scores, costs, offsets, shape) -> labels: maximises max(0, offsets[0] + scores . mu(y)) * "
-    "(offsets[1] + costs . mu(y)); the second factor is >= 0 for every output",
+    "argmax_product": "(scores, costs, offsets, shape) -> labels: exactly maximises max(0, offsets[0] + scores . mu(y)) "
+    "* (offsets[1] + costs . mu(y)); the second factor is >= 0 for every output",
     "marginals": "(scores, shape) -> (log_z, mu): log of the sum of exp(score) over all outputs, and the expected part counts",
     "kbest": "(scores, shape, k) -> list of labels: the k best outputs, all different, best first, fewer if there are fewer",
     "project": "(point, shape) -> mu: the nearest point (Euclidean) of the convex hull of all mu(y)",

@@ -130,13 +130,42 @@ class EnumeratedOracle(Oracle):
     def argmax_constrained(self, scores: Scores, shape: Shape, A: npt.ArrayLike, b: npt.ArrayLike) -> Labels | None:
         """The best output with A mu <= b; None if there is none."""
         labels, counts = self.table(shape)
-        rows, limits = np.atleast_2d(np.asarray(A, dtype=np.float64)), np.atleast_1d(np.asarray(b, dtype=np.float64))
-        if rows.shape != (len(limits), counts.shape[1]):
-            raise ParameterError(f"A must have shape ({len(limits)}, {counts.shape[1]}) to fit b and the parts, got {rows.shape}")
+        rows, limits = _checked_rows(A, b, counts.shape[1])
         allowed = np.flatnonzero((counts @ rows.T <= limits).all(axis=1))
         if not len(allowed):
             return None
         return labels[int(allowed[(counts @ scores)[allowed].argmax()])].copy()
+
+    def argmax_constrained_bound(
+        self, scores: Scores, shape: Shape, A: npt.ArrayLike, b: npt.ArrayLike
+    ) -> tuple[Labels | None, float]:
+        """argmax_constrained, and its score as the bound (-inf where there is no such output): nothing is cut short here."""
+        found = self.argmax_constrained(scores, shape, A, b)
+        if found is None:
+            return None, -np.inf
+        return found, float(scores[np.asarray(self.parts(found, shape), dtype=np.int64)].sum())
+
+    def argmax_relaxed(self, scores: Scores, shape: Shape) -> Floats:
+        """The best point of the convex hull of all mu(y), the tightest relaxation there is: mu of the best output."""
+        counts = self.table(shape).counts
+        best: Floats = _rows(counts, [int((counts @ scores).argmax())])[0]
+        return best
+
+    def argmax_relaxed_constrained(self, scores: Scores, shape: Shape, A: npt.ArrayLike, b: npt.ArrayLike) -> Floats | None:
+        """The best mixture of outputs with A mu <= b, a linear programme over their shares; None if there is none."""
+        from scipy.optimize import linprog
+
+        counts = self.table(shape).counts
+        rows, limits = _checked_rows(A, b, counts.shape[1])
+        values, ones = counts @ scores, np.ones((1, counts.shape[0]))
+        size = max(1.0, float(np.abs(values).max()))  # the solver's tolerances are absolute
+        found = linprog(-values / size, (counts @ rows.T).T, limits, ones, [1.0], method="highs")
+        if found.status == 2:
+            return None
+        if not found.success:
+            raise OracleError(f"shape {shape}: the linear programme over all outputs failed: {found.message}")
+        mu: Floats = counts.T @ np.asarray(found.x)
+        return mu
 
     def argmax_per_loss(self, scores: Scores, costs: Floats, shape: Shape) -> tuple[npt.NDArray[np.int64], Floats, list[Labels]]:
         """For each value of costs . mu (costs are whole numbers): the best score and an output that has it."""
@@ -175,6 +204,14 @@ class EnumeratedOracle(Oracle):
         counts = self.table(shape).counts
         nearest, shift = _minimum_norm(counts, np.asarray(point, dtype=np.float64))
         return shift + nearest
+
+
+def _checked_rows(A: npt.ArrayLike, b: npt.ArrayLike, n_parts: int) -> tuple[Floats, Floats]:
+    """A as (rows, n_parts) and b as (rows,), else ParameterError."""
+    rows, limits = np.atleast_2d(np.asarray(A, dtype=np.float64)), np.atleast_1d(np.asarray(b, dtype=np.float64))
+    if rows.shape != (len(limits), n_parts):
+        raise ParameterError(f"A must have shape ({len(limits)}, {n_parts}) to fit b and the parts, got {rows.shape}")
+    return rows, limits
 
 
 def _minimum_norm(counts: Any, point: Floats) -> tuple[Floats, Floats]:

@@ -275,6 +275,74 @@ class RelaxedCurved(MulticlassOracle):
         return np.where(scores > 0, 1.0, 0.0) * (1.0 + np.abs(scores)) + np.eye(shape[0])[scores.argmax()]
 
 
+class BoundOfLabels(MulticlassOracle):
+    """A heuristic for outputs within the rows, whose own score is given as the bound."""
+
+    def argmax_constrained_bound(self, scores, shape, A, b):
+        allowed = [k for k in range(shape[0]) if (A[:, k] <= b).all()]
+        return (np.array([allowed[-1]]), float(scores[allowed[-1]])) if allowed else (None, -np.inf)
+
+
+class UnprovenNone(MulticlassOracle):
+    """Looks at the best output only, and says that there is none where the rows rule it out."""
+
+    def argmax_constrained_bound(self, scores, shape, A, b):
+        best = self.argmax(scores, shape)
+        return (best, float(scores[best[0]])) if (A[:, best[0]] <= b).all() else (None, -np.inf)
+
+
+class BoundIgnoresRows(MulticlassOracle):
+    def argmax_constrained_bound(self, scores, shape, A, b):
+        best = self.argmax(scores, shape)
+        return best, float(scores[best[0]])
+
+
+class NanConstrainedBound(MulticlassOracle):
+    def argmax_constrained_bound(self, scores, shape, A, b):
+        return None, float("nan")
+
+
+class RelaxedIgnoresRows(MulticlassOracle):
+    def argmax_relaxed_constrained(self, scores, shape, A, b):
+        return np.eye(shape[0])[scores.argmax()]
+
+
+class RelaxedFilters(MulticlassOracle):
+    """The best point is looked at and thrown away where the rows rule it out."""
+
+    def argmax_relaxed_constrained(self, scores, shape, A, b):
+        return np.eye(shape[0])[scores.argmax()] if (A[:, scores.argmax()] <= b).all() else None
+
+
+class RelaxedWorst(MulticlassOracle):
+    def argmax_relaxed_constrained(self, scores, shape, A, b):
+        allowed = [k for k in range(shape[0]) if (A[:, k] <= b).all()]
+        return np.eye(shape[0])[min(allowed, key=lambda k: scores[k])] if allowed else None
+
+
+class SimplexRows(MulticlassOracle):
+    """The simplex as rows, for oracles whose relaxation then leaves it."""
+
+    def polytope(self, shape):
+        n = shape[0]
+        return np.vstack((np.eye(n), np.ones((1, n)))), np.append(np.zeros(n), 1.0), np.ones(n + 1)
+
+
+class RelaxedOutside(SimplexRows):
+    def argmax_relaxed(self, scores, shape):
+        return 2.0 * np.abs(np.sign(scores)) * np.where(scores > 0, 1.0, 0.0) + np.eye(shape[0])[scores.argmax()]
+
+
+class RelaxedConstrainedOutside(SimplexRows):
+    """A box in place of the simplex."""
+
+    def argmax_relaxed_constrained(self, scores, shape, A, b):
+        from scipy.optimize import linprog
+
+        found = linprog(-scores / np.abs(scores).max(initial=1.0), A, b, bounds=(0.0, 1.0))
+        return found.x if found.success else None
+
+
 class ForgetsLosses(MulticlassOracle):
     def argmax_per_loss(self, scores, costs, shape):
         best = int(scores.argmax())
@@ -284,6 +352,11 @@ class ForgetsLosses(MulticlassOracle):
 class ProductOfNegatives(MulticlassOracle):
     def argmax_product(self, scores, costs, offsets, shape):
         return np.array([np.argmax(np.abs(offsets[0] + scores) * (offsets[1] + costs))])
+
+
+class ProductWithoutOffsets(MulticlassOracle):
+    def argmax_product(self, scores, costs, offsets, shape):
+        return np.array([np.argmax(np.maximum(0.0, scores) * costs)])
 
 
 class NoProjection(MulticlassOracle):
@@ -375,8 +448,18 @@ ZOO: list[tuple[Callable[[], Oracle], str]] = [
     (GivesUp, "argmax_constrained"),
     (RelaxedTooLow, "argmax_relaxed"),
     (RelaxedCurved, "argmax_relaxed"),
+    (BoundOfLabels, "argmax_constrained_bound"),
+    (UnprovenNone, "argmax_constrained_bound"),
+    (BoundIgnoresRows, "argmax_constrained_bound"),
+    (NanConstrainedBound, "NaN"),
+    (RelaxedIgnoresRows, "argmax_relaxed_constrained"),
+    (RelaxedFilters, "argmax_relaxed_constrained"),
+    (RelaxedWorst, "argmax_relaxed_constrained"),
+    (RelaxedOutside, "argmax_relaxed"),
+    (RelaxedConstrainedOutside, "argmax_relaxed_constrained"),
     (ForgetsLosses, "argmax_per_loss"),
     (ProductOfNegatives, "argmax_product"),
+    (ProductWithoutOffsets, "argmax_product"),
     (NoProjection, "project"),
     (ClipsInstead, "project"),
     (ProjectsRoughly, "project"),

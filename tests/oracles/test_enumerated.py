@@ -26,7 +26,9 @@ def listed(outputs, n_parts=None) -> EnumeratedOracle:
 def test_keeps_the_contract_with_every_capability(kind: type[Oracle], seed: int) -> None:
     """Every optional method that it has agrees with an independent look at all outputs."""
     report = check_oracle(EnumeratedOracle.of(kind()), seed=seed)
-    for name in ("argmax_constrained", "argmax_per_loss", "argmax_product", "marginals", "kbest", "project"):
+    relaxed = ("argmax_relaxed", "argmax_relaxed_constrained")
+    exact = ("argmax_constrained", "argmax_constrained_bound", "argmax_per_loss", "argmax_product")
+    for name in (*relaxed, *exact, "marginals", "kbest", "project"):
         assert report.checked[name] > 40
 
 
@@ -117,6 +119,9 @@ def test_bad_lists_are_errors() -> None:
     oracle = listed(lambda shape: [np.array([0]), np.array([1])])
     with pytest.raises(ParameterError, match=r"shape \(1, 2\)"):
         oracle.argmax_constrained(np.zeros(2), (2,), np.zeros((1, 3)), [0.0])
+    for name in ("argmax_constrained_bound", "argmax_relaxed_constrained"):
+        with pytest.raises(ParameterError, match=r"shape \(1, 2\)"):
+            getattr(oracle, name)(np.zeros(2), (2,), np.zeros((1, 3)), [0.0])
     with pytest.raises(ParameterError, match="whole numbers"):
         oracle.argmax_per_loss(np.zeros(2), np.array([0.5, 0.0]), (2,))
 
