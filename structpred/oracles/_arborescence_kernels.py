@@ -17,6 +17,7 @@ get arrays are called once a contraction, not once a node: counting references t
 import numpy as np
 
 from structpred.core.jit import njit
+from structpred.oracles._tree_scratch import MARKS
 
 FORBIDDEN = -1e30
 USABLE = 0.5 * FORBIDDEN
@@ -114,21 +115,24 @@ def grow(scores, n, single_root, lowest, rows, marks, heads):
                 base = np.uintp(node - 1) * width
                 own = np.uintp(node)
                 root_score = scores[base]
-                for i in range(skipped, own):
-                    best = scores[base + i] if scores[base + i] > best else best
+                for i in range(skipped, own):  # choices instead of branches, which would be guessed wrong
+                    x = scores[base + i]
+                    better = x > best
+                    best = x if better else best
+                    u = i if better else u
                 for i in range(own + one, width):
-                    best = scores[base + i] if scores[base + i] > best else best
-                if best > lowest:
-                    while u == own or scores[base + u] != best:
-                        u += one
+                    x = scores[base + i]
+                    better = x > best
+                    best = x if better else best
+                    u = i if better else u
             else:
                 base = np.uintp(node - n - 1) * width
                 root_score = rows[base]
                 for i in range(skipped, width):
-                    best = rows[base + i] if rows[base + i] > best else best
-                if best > lowest:
-                    while rows[base + u] != best:
-                        u += one
+                    x = rows[base + i]
+                    better = x > best
+                    best = x if better else best
+                    u = i if better else u
             if not best > lowest:
                 if rooted or not single_root or not root_score > lowest:
                     return False
@@ -157,12 +161,8 @@ def grow(scores, n, single_root, lowest, rows, marks, heads):
 
 
 @njit(cache=True, nogil=True)
-def best_tree(scores, n, single_root, work, marks, heads):
-    """Write the best tree's heads. scores: flat (n * (n + 1)), not changed; work, marks: of tree_scratch(n or more); O(n^2).
-
-    Where every tree needs a forbidden arc: one with as few of them as can be.
-    """
-    flat = work.reshape(work.size)
+def search(scores, n, single_root, flat, marks, heads):
+    """best_tree, with 2 n (n + 1) or more numbers to write to in one row."""
     if grow(scores, n, single_root, USABLE, flat, marks, heads):
         return
     size = n * (n + 1)
@@ -171,6 +171,24 @@ def best_tree(scores, n, single_root, work, marks, heads):
         x = scores[i]
         bounded[i] = min(x, -FORBIDDEN) if x > FORBIDDEN else FORBIDDEN  # NaN and -inf are forbidden too
     grow(bounded, n, single_root, -np.inf, flat, marks, heads)
+
+
+@njit(cache=True, nogil=True)
+def best_tree(scores, n, single_root, work, marks, heads):
+    """Write the best tree's heads. scores: flat (n * (n + 1)), not changed; work, marks: of tree_scratch(n or more); O(n^2).
+
+    Where every tree needs a forbidden arc: one with as few of them as can be.
+    """
+    search(scores, n, single_root, work.reshape(work.size), marks, heads)
+
+
+@njit(cache=True, nogil=True)
+def best_heads(scores, single_root, room, heads):
+    """best_tree of len(heads) tokens with few arguments, for calls from Python; room: of tree_room(n or more)."""
+    n = len(heads)
+    end = MARKS * (2 * n + 2)
+    marks = room[:end].view(np.int64).reshape(MARKS, 2 * n + 2)
+    search(scores, n, single_root != 0, room[end:], marks, heads)
 
 
 @njit(cache=True, nogil=True)

@@ -9,6 +9,8 @@ from structpred.core.memory import check_fits
 
 #: scratch for sentences up to this length may stay allocated between calls (up to 4 MiB a thread, as far as it is used)
 KEPT = 500
+#: rows of `marks`
+MARKS = 8
 
 
 class TreeScratch(NamedTuple):
@@ -31,8 +33,15 @@ def tree_scratch(n: int) -> TreeScratch:
     Raises DataError where it cannot fit.
     """
     n_rows = 2 * n + 2
-    check_fits(8 * n_rows * (n + 2 + 8), f"parsing a sentence of {n:,} tokens")
-    return TreeScratch(np.empty((n_rows, n + 2)), np.empty((8, n_rows), np.int64))
+    check_fits(8 * n_rows * (n + 2 + MARKS), f"parsing a sentence of {n:,} tokens")
+    return TreeScratch(np.empty((n_rows, n + 2)), np.empty((MARKS, n_rows), np.int64))
+
+
+def tree_room(n: int) -> npt.NDArray[np.float64]:
+    """The same in one flat array, for `best_heads`."""
+    size = (2 * n + 2) * (n + 2 + MARKS)
+    check_fits(8 * size, f"parsing a sentence of {n:,} tokens")
+    return np.empty(size)
 
 
 def projective_scratch(n: int) -> ProjectiveScratch:

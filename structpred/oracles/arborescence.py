@@ -4,6 +4,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from heapq import heappop, heappush
 from itertools import count
+from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -17,7 +18,7 @@ from structpred.core.task import Fused, PartLoss
 from structpred.errors import DataError
 from structpred.oracles._matrix_tree import matrix_tree
 from structpred.oracles._tree_labels import all_trees, arcs_of, check_sizes, tree_parts
-from structpred.oracles._tree_scratch import KEPT, tree_scratch
+from structpred.oracles._tree_scratch import KEPT, tree_room, tree_scratch
 from structpred.oracles._tree_steps import fuse_trees
 from structpred.projections.active_set import project_onto_hull
 
@@ -27,22 +28,21 @@ _EQUAL = 1e-12
 
 
 class _Tools(NamedTuple):
-    """The compiled search, and scratch for sentences of up to `size` tokens."""
+    """The compiled search, and room for sentences of up to `size` tokens."""
 
     size: int
     search: Callable[..., None]
-    work: npt.NDArray[np.float64]
-    marks: npt.NDArray[np.int64]
+    room: npt.NDArray[np.float64]
 
 
-def _none_yet(*_: object) -> None:
-    raise AssertionError("no sentence has fewer than one token")
+def _no_search(*_: object) -> None:
+    raise AssertionError("no sentence is so short")
 
 
 class _Kept(threading.local):
     """A thread's tools: importing and allocating take longer than a short sentence."""
 
-    tools = _Tools(0, _none_yet, np.empty((0, 0)), np.empty((0, 0), _INT))
+    tools = _Tools(0, _no_search, np.empty(0))
 
 
 _kept = _Kept()
@@ -50,12 +50,10 @@ _kept = _Kept()
 
 def _tools_for(n: int) -> _Tools:
     """Tools for n tokens, kept by this thread unless they are large."""
-    if n <= _kept.tools.size:
-        return _kept.tools
-    from structpred.oracles._arborescence_kernels import best_tree
+    from structpred.oracles._arborescence_kernels import best_heads
 
     size = n if n > KEPT else min(KEPT, max(n, 2 * _kept.tools.size, 32))
-    tools = _Tools(size, best_tree, *tree_scratch(size))
+    tools = _Tools(size, best_heads, tree_room(size))
     if size <= KEPT:
         _kept.tools = tools
     return tools
@@ -86,6 +84,7 @@ class ArborescenceOracle(Oracle):
 
     def __init__(self, single_root: bool = True) -> None:
         self.single_root = bool(single_root)
+        self._single = int(self.single_root)  # numba takes longer to tell the type of a bool
 
     def n_parts(self, shape: Shape) -> int:
         """n * (n + 1), the parts of tokens that head themselves included; those are never on."""
@@ -96,11 +95,11 @@ class ArborescenceOracle(Oracle):
         n = shape[0]
         if n < 1 or len(scores) != n * (n + 1):
             check_sizes(scores, n)
-        size, search, work, marks = _kept.tools
+        size, search, room = _kept.tools
         if n > size:
-            _, search, work, marks = _tools_for(n)
+            _, search, room = _tools_for(n)
         heads = np.empty(n, _INT)
-        search(scores, n, self.single_root, work, marks, heads)
+        search(scores, self._single, room, heads)
         return heads
 
     def argmax_batch(
@@ -109,7 +108,7 @@ class ArborescenceOracle(Oracle):
         """The best tree of each instance, in one compiled call."""
         from structpred.oracles._arborescence_kernels import best_trees
 
-        sizes = np.array([shape[0] for shape in shapes], _INT)
+        sizes = np.fromiter(map(itemgetter(0), shapes), _INT, len(shapes))
         wrong = np.flatnonzero((sizes < 1) | (np.diff(offsets) != sizes * (sizes + 1)))
         if len(wrong):
             i = int(wrong[0])
@@ -118,7 +117,7 @@ class ArborescenceOracle(Oracle):
         ends = np.concatenate(([0], np.cumsum(sizes)))
         heads = np.empty(int(ends[-1]), _INT)
         if len(sizes):
-            _, _, work, marks = _tools_for(int(sizes.max()))
+            work, marks = tree_scratch(int(sizes.max()))
             best_trees(scores, offsets, sizes, self.single_root, work, marks, heads)
         return heads, ends
 
@@ -147,7 +146,7 @@ class ArborescenceOracle(Oracle):
         if k < 1 or scores[arcs_of(best)].min() <= 0.5 * FORBIDDEN:
             return []
         check_fits(k * n * 32, f"the {k:,} best trees of {n:,} tokens")
-        _, _, work, marks = _tools_for(n)
+        work, marks = tree_scratch(n)
         allowed = np.empty(len(scores))
         usable = scores[scores > 0.5 * FORBIDDEN]
         tolerance = _EQUAL * max(1.0, float(np.abs(usable).max()))
