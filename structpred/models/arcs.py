@@ -1,6 +1,6 @@
 """What a parser does with arc features: the training task, decoding with constraints, marginals, the k best, pruning."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from structpred.core.arc_features import ArcCandidates, ArcFeatures, FixedArcs
 from structpred.core.fixed_scores import FORBIDDEN
+from structpred.core.memory import check_fits
 from structpred.core.task import PartLoss, Task
 from structpred.core.weights import Vector
 from structpred.errors import DataError, InfeasibleError
@@ -97,26 +98,53 @@ def fixed_arcs(
 ) -> FixedArcs | None:
     """Constraints as scores. fixed[i]: modifier -> its head; forbidden[i]: pairs (head, modifier); None for none.
 
-    Raises DataError, naming the sample, for words that the sentence does not have and for two heads of one word.
+    Raises DataError, naming the sample, for words that the sentence does not have and for what is no such entry.
     """
     if fixed is None and forbidden is None:
         return None
     for name, given in (("fixed", fixed), ("forbidden", forbidden)):
+        if given is not None and (isinstance(given, str | Mapping) or not isinstance(given, Sequence)):
+            raise DataError(f"{name}: expected a list with an entry for each sentence, got {type(given).__name__}")
         if given is not None and len(given) != len(lengths):
             raise DataError(f"{name}: expected one entry a sentence, {len(lengths)}, got {len(given)}")
     found: list[Floats | None] = []
     for i, n in enumerate(lengths):
-        rules, ruled_out = (fixed[i] if fixed is not None else None), (forbidden[i] if forbidden is not None else None)
+        arcs = _fixed_pairs(None if fixed is None else fixed[i], n, i)
+        barred = _forbidden_pairs(None if forbidden is None else forbidden[i], n, i)
+        if not arcs and not barred:
+            found.append(None)
+            continue
+        check_fits(8 * n * (n + 1), f"the constraints on a sentence of {n:,} words")
         scores = np.zeros((n, n + 1))
-        for m, h in (rules or {}).items():
-            _check_arc(h, m, n, f"fixed, sample {i}")
+        for h, m in arcs:
             scores[m - 1] = FORBIDDEN
             scores[m - 1, h] = 0.0
-        for h, m in ruled_out or ():
-            _check_arc(h, m, n, f"forbidden, sample {i}")
+        for h, m in barred:
             scores[m - 1, h] = FORBIDDEN
-        found.append(scores.ravel() if rules or ruled_out else None)
+        found.append(scores.ravel())
     return FixedArcs(found)
+
+
+def _fixed_pairs(given: Any, n: int, i: int) -> list[tuple[int, int]]:
+    """The (head, modifier) pairs of an entry of `fixed`."""
+    if given is not None and not isinstance(given, Mapping):
+        raise DataError(f"fixed, sample {i}: expected {{word: its head}} or None, got {given!r}")
+    pairs = [(h, m) for m, h in (given or {}).items()]
+    for h, m in pairs:
+        _check_arc(h, m, n, f"fixed, sample {i}")
+    return pairs
+
+
+def _forbidden_pairs(given: Any, n: int, i: int) -> list[tuple[int, int]]:
+    """The (head, modifier) pairs of an entry of `forbidden`."""
+    if given is not None and (isinstance(given, str | Mapping) or not isinstance(given, Iterable)):
+        raise DataError(f"forbidden, sample {i}: expected a list of pairs (head, word) or None, got {given!r}")
+    pairs = list(given or ())
+    for pair in pairs:
+        if not isinstance(pair, tuple | list) or len(pair) != 2:
+            raise DataError(f"forbidden, sample {i}: expected pairs (head, word), got {pair!r}")
+        _check_arc(pair[0], pair[1], n, f"forbidden, sample {i}")
+    return pairs
 
 
 def _check_arc(head: Any, modifier: Any, n: int, where: str) -> None:
@@ -128,25 +156,29 @@ def _check_arc(head: Any, modifier: Any, n: int, where: str) -> None:
 
 
 def candidate_heads(
-    features: ArcFeatures, w: Vector, k: int, heads: npt.NDArray[np.int64] | None = None
+    features: ArcFeatures, w: Vector, k: int, heads: npt.NDArray[np.int64] | None = None, *, whole: Sequence[bool] | None = None
 ) -> tuple[ArcCandidates, float]:
     """The k heads that a first model likes best for each word, and the left neighbour, so that a tree always exists.
 
-    heads: the true ones (flat), which are kept while training. Returns also the share of the true arcs that were among the
-    candidates by themselves: what pruning loses is one minus that (nan without heads).
+    heads: the true ones (flat), which are kept while training. whole: which sentences keep all heads. Returns also the share of
+    the true arcs that were among the candidates by themselves: what pruning loses is one minus that (nan without heads).
     """
-    starts, listed, kept = [0], [], 0
+    from structpred.core._arc_kernels import top_heads
+
+    data = features.data
+    starts, kept, end = np.zeros(data.n_words + 1, np.int64), 0, 0
+    most = np.minimum(data.lengths, k + 2) if whole is None else np.where(whole, data.lengths, np.minimum(data.lengths, k + 2))
+    check_fits(4 * int(most @ data.lengths), "the candidates of pruning")
+    listed = np.empty(int(most @ data.lengths), np.int32)
+    gold = np.empty(0, np.int64) if heads is None else heads
     for i, (theta, n) in enumerate(arc_scores(features, w)):
-        first = int(features.data.offsets[i])
-        table = theta.reshape(n, n + 1)
-        table[np.arange(n), np.arange(1, n + 1)] = -np.inf
-        top = np.argsort(-table, axis=1, kind="stable")[:, : min(k, n)]
-        for m in range(n):
-            chosen = {*top[m].tolist(), m}
-            if heads is not None:
-                kept += int(heads[first + m]) in chosen
-                chosen.add(int(heads[first + m]))
-            listed += sorted(chosen)
-            starts.append(len(listed))
-    share = kept / max(features.data.n_words, 1) if heads is not None else float("nan")
-    return ArcCandidates(np.array(starts, dtype=np.int64), np.array(listed, dtype=np.int32)), share
+        first = int(data.offsets[i])
+        if whole is not None and whole[i]:
+            listed[end : end + n * n] = np.nonzero(~np.eye(n, n + 1, 1, dtype=np.bool_))[1]  # all but the word itself
+            starts[first + 1 : first + n + 1] = end + n * np.arange(1, n + 1)
+            end += n * n
+            continue
+        end, found = top_heads(theta, n, k, first, gold, starts, listed, end)
+        kept += found
+    share = kept / max(data.n_words, 1) if heads is not None else float("nan")
+    return ArcCandidates(starts, listed[:end].copy()), share

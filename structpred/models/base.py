@@ -111,10 +111,10 @@ class StructuredEstimator(BaseEstimator):  # type: ignore[misc]
         return tags
 
 
-def checked_C(C: Any) -> float:
-    """C as a float; ParameterError unless it is a positive number."""
+def checked_C(C: Any, name: str = "C") -> float:
+    """C as a float; ParameterError, naming the setting, unless it is a positive number."""
     if isinstance(C, bool) or not isinstance(C, int | float | np.number) or not (np.isfinite(C) and C > 0):
-        raise ParameterError(f"C must be a positive number, got {C!r}")
+        raise ParameterError(f"{name} must be a positive number, got {C!r}")
     return float(C)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.arc_features import ArcCandidates, ArcFeatures, observed_bits
+from structpred.core.arc_features import ArcCandidates, ArcFeatures, FixedArcs, observed_bits
 from structpred.core.arc_templates import ArcTemplate
 from structpred.core.result import Certificate, Record
 from structpred.core.sentences import AttributedSentences
@@ -17,7 +17,7 @@ from structpred.core.task import PartLoss
 from structpred.core.threads import checked_jobs
 from structpred.core.weights import Vector
 from structpred.errors import DataError, ParameterError
-from structpred.io.arc_featurizer import ArcFeaturizer
+from structpred.io.arc_featurizer import ATTRIBUTES, ArcFeaturizer
 from structpred.io.arc_template_sets import default_templates, pruning_templates, relation_templates
 from structpred.io.treebank import Tree, Treebank
 from structpred.models.arcs import (
@@ -31,11 +31,11 @@ from structpred.models.arcs import (
     tree_oracle,
     tree_task,
 )  # fmt: skip
-from structpred.models.base import StructuredEstimator, about_dev, checked_sample_weight
+from structpred.models.base import StructuredEstimator, about_dev, checked_C, checked_sample_weight, dev_parts
 from structpred.models.chain import ChainLabeler
 from structpred.models.decoding import checked_k
 from structpred.models.relations import RelationFeatures, forget_second_stage, second_stage
-from structpred.models.sentences import as_treebank
+from structpred.models.sentences import as_treebank, check_one_root
 from structpred.models.settings import resolve_loss
 from structpred.objectives.log_loss import LogLoss
 from structpred.trainers.loop import Callback
@@ -139,13 +139,16 @@ class DependencyParser(StructuredEstimator):
         Raises DataError, naming the file and line or the sample, for what is wrong in X, y or dev, before training starts. When
         interrupted (Ctrl-C, SIGTERM) it keeps the weights so far and raises KeyboardInterrupt.
         """
+        self._check_settings()
+        given = self._templates()
+        loss, jobs = resolve_loss(self.loss), checked_jobs(self.n_jobs)
         treebank = as_treebank(X, y, trees=True)
         if not len(treebank):
             raise DataError("X: expected at least one sentence, got none")
-        loss, jobs = resolve_loss(self.loss), checked_jobs(self.n_jobs)
+        if self.single_root:
+            check_one_root(treebank)
         importance = checked_sample_weight(sample_weight, len(treebank))
-        with about_dev():
-            held_out = None if dev is None else as_treebank(*(dev if isinstance(dev, tuple) else (dev,)), trees=True)
+        held_out = None if dev is None else _held_out(dev)
         projective, crossing = choose_projective(self.projective, treebank.heads, treebank.offsets)
         if projective and crossing.any():
             logger.info(
@@ -155,7 +158,7 @@ class DependencyParser(StructuredEstimator):
             if not len(treebank):
                 raise DataError("projective=True: every sentence has crossing arcs; there is nothing to train on")
         featurizer = ArcFeaturizer().fit(treebank)
-        templates = featurizer.usable(self._templates())
+        templates = featurizer.usable(given)
         if not templates:
             raise ParameterError(f"none of the templates can be used: the treebank has only {featurizer.present}")
         data, heads = featurizer.transform(treebank), treebank.heads
@@ -167,21 +170,37 @@ class DependencyParser(StructuredEstimator):
         scorer = None if held_out is None else self._dev_scorer(featurizer, features, oracle, pruner, held_out)
         forget_second_stage(self.checkpoint, self.resume)
         result = self._train(task, scorer)
+        wanted = self.labelled and any(label != "_" for label in treebank.labels) and result.stop_reason != "interrupted"
+        relations = self._fit_relations(featurizer, data, treebank, importance) if wanted else (None, None)
         self.featurizer_, self.templates_, self.bits_ = featurizer, templates, bits
         self.pruner_, self.kept_ = pruner, kept
         self.projective_, self.left_out_ = projective, int(crossing.sum()) if projective else 0
         self.probabilistic_ = isinstance(self._trainer_and_surrogate()[1], LogLoss)
         self._keep(result)
-        self.relations_, self.relation_features_ = None, None
-        if self.labelled and any(label != "_" for label in treebank.labels) and self.stop_reason_ != "interrupted":
-            self._fit_relations(data, treebank, importance)
+        self.relations_, self.relation_features_ = relations
+        if self.relations_ is not None and self.relations_.stop_reason_ == "interrupted":
+            self.stop_reason_ = "interrupted"
         self._stop_if_interrupted()
         return self
+
+    def _check_settings(self) -> None:
+        """Refuse at once what only a later stage would find wrong."""
+        checked_C(self.C)
+        checked_C(self.label_C, "label_C")
+        if not _whole(self.max_bits) or not 1 <= self.max_bits <= 28:
+            raise ParameterError(f"max_bits: expected a whole number in 1..28, got {self.max_bits!r}")
+        if self.prune is not None and (not _whole(self.prune) or self.prune < 1):
+            raise ParameterError(f"prune: expected a number of heads a word >= 1, or None, got {self.prune!r}")
+        _check_switches(projective=self.projective)
 
     def _templates(self) -> list[ArcTemplate]:
         if self.templates is None:
             return default_templates()
-        return [t if isinstance(t, ArcTemplate) else ArcTemplate.parse(t) for t in self.templates]
+        found = [t if isinstance(t, ArcTemplate) else ArcTemplate.parse(t) for t in self.templates]
+        for template in found:
+            if unknown := sorted(template.attributes - set(ATTRIBUTES)):
+                raise ParameterError(f"arc template {str(template)!r}: the attributes are {ATTRIBUTES}, got {unknown[0]!r}")
+        return found
 
     def _pruned(
         self, treebank: Treebank, data: AttributedSentences, heads: npt.NDArray[np.int64], projective: bool, sample_weight: Floats
@@ -189,17 +208,22 @@ class DependencyParser(StructuredEstimator):
         """The cheap first model, the arcs that it keeps, and the share of true arcs among them."""
         if self.prune is None:
             return None, None, None
-        if isinstance(self.prune, bool) or not isinstance(self.prune, int) or self.prune < 1:
-            raise ParameterError(f"prune: expected a number of heads a word >= 1, or None, got {self.prune!r}")
         first = DependencyParser(
             self.trainer, self.C, 3, projective=projective, single_root=self.single_root, labelled=False,
             templates=pruning_templates(), surrogate=self.surrogate, random_state=self.random_state,
-        ).fit(treebank, sample_weight=sample_weight)  # fmt: skip
+        )  # fmt: skip
+        try:
+            first.fit(treebank, sample_weight=sample_weight)
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt("training was interrupted while the model for pruning was trained; nothing is kept") from None
         candidates, kept = candidate_heads(first._features(data), first.coef_, self.prune, heads)
         return first, candidates, kept
 
-    def _fit_relations(self, data: AttributedSentences, treebank: Treebank, sample_weight: Any) -> None:
-        features = RelationFeatures(self.featurizer_.usable(relation_templates())).fit(data, treebank.heads)
+    def _fit_relations(
+        self, featurizer: ArcFeaturizer, data: AttributedSentences, treebank: Treebank, sample_weight: Floats
+    ) -> tuple[ChainLabeler, RelationFeatures]:
+        """The second stage; a labeller that was interrupted says so in its stop_reason_."""
+        features = RelationFeatures(featurizer.usable(relation_templates())).fit(data, treebank.heads)
         packed = features.transform(data, treebank.heads)
         checkpoint, resume = second_stage(self.checkpoint, self.resume)
         labeler = ChainLabeler(
@@ -207,10 +231,13 @@ class DependencyParser(StructuredEstimator):
             n_jobs=self.n_jobs, callbacks=self.callbacks, checkpoint=checkpoint, resume=resume,
             random_state=self.random_state,
         )  # fmt: skip
-        offsets = treebank.offsets.tolist()
-        labels = [treebank.labels[a:b] for a, b in itertools.pairwise(offsets)]
-        labeler.fit(packed, labels, sample_weight=sample_weight)
-        self.relations_, self.relation_features_ = labeler, features
+        labels = [treebank.labels[a:b] for a, b in itertools.pairwise(treebank.offsets.tolist())]
+        try:
+            labeler.fit(packed, labels, sample_weight=sample_weight)
+        except KeyboardInterrupt:
+            if not hasattr(labeler, "coef_"):  # a second signal, in the midst of a step
+                raise
+        return labeler, features
 
     def _features(self, data: AttributedSentences, **options: Any) -> ArcFeatures:
         return ArcFeatures(data, self.templates_, self.bits_, dtype=self.coef_.dtype, **options)
@@ -220,11 +247,17 @@ class DependencyParser(StructuredEstimator):
         treebank: Treebank,
     ) -> Callable[[Vector], float]:  # fmt: skip
         data, jobs = featurizer.transform(treebank), checked_jobs(self.n_jobs)
-        features = ArcFeatures(data, trained.templates, trained.bits, candidates=self._candidates(pruner, data))
+        features = ArcFeatures(data, trained.templates, trained.bits, candidates=self._candidates(pruner, data, None))
         return lambda w: float((best_trees(features, oracle, w, jobs) == treebank.heads).mean())
 
-    def _candidates(self, pruner: "DependencyParser | None", data: AttributedSentences) -> ArcCandidates | None:
-        return None if pruner is None else candidate_heads(pruner._features(data), pruner.coef_, self.prune or 1)[0]
+    def _candidates(
+        self, pruner: "DependencyParser | None", data: AttributedSentences, rules: FixedArcs | None
+    ) -> ArcCandidates | None:
+        """The heads that pruning keeps: all of them where there are constraints, for which those it likes may not do."""
+        if pruner is None:
+            return None
+        ruled = [rules is not None and rules.of(i) is not None for i in range(len(data))]
+        return candidate_heads(pruner._features(data), pruner.coef_, self.prune or 1, whole=ruled)[0]
 
     def _ready(
         self, X: Any, fixed: Any, forbidden: Any, projective: bool | None, single_root: bool | None
@@ -234,10 +267,11 @@ class DependencyParser(StructuredEstimator):
         treebank = as_treebank(X)
         data = self.featurizer_.transform(treebank)
         rules = fixed_arcs(data.lengths.tolist(), fixed, forbidden)
+        _check_switches(projective=projective, single_root=single_root)
         oracle = tree_oracle(
             self.projective_ if projective is None else projective, self.single_root if single_root is None else single_root
         )
-        return data, self._features(data, candidates=self._candidates(self.pruner_, data), fixed=rules), oracle
+        return data, self._features(data, candidates=self._candidates(self.pruner_, data, rules), fixed=rules), oracle
 
     def predict(
         self,
@@ -251,7 +285,8 @@ class DependencyParser(StructuredEstimator):
         """The best tree of each sentence that keeps to the constraints, with relations where they were learnt.
 
         fixed: for each sentence None or {word: its head}; forbidden: None or pairs (head, word); words count from 1, head 0 is
-        the root. projective, single_root: None means as trained. Raises InfeasibleError, naming the sample, where there is none.
+        the root. projective, single_root: None means as trained. Sentences with fixed or forbidden arcs are not pruned. Raises
+        InfeasibleError, naming the sample, where there is no such tree.
         """
         data, features, oracle = self._ready(X, fixed, forbidden, projective, single_root)
         heads = best_trees(features, oracle, self.coef_, checked_jobs(self.n_jobs))
@@ -292,8 +327,13 @@ class DependencyParser(StructuredEstimator):
 
     def score(self, X: Any, y: Any = None) -> float:
         """The share of words with the right head, and the right relation if relations were learnt (LAS, else UAS), punctuation
-        included."""
+        included. Raises DataError where there are no words, or no relations to compare with."""
         treebank = as_treebank(X, y, trees=True)
+        self._check_fitted()
+        if not treebank.n_words:
+            raise DataError("X: expected at least one sentence to score, got none")
+        if self.relations_ is not None and all(label == "_" for label in treebank.labels):
+            raise DataError("y: the parser has learnt relations, but these trees have none to compare them with")
         found = self.predict(treebank)
         right = np.concatenate([tree.heads for tree in found]) == treebank.heads
         if self.relations_ is not None:
@@ -327,3 +367,23 @@ class DependencyParser(StructuredEstimator):
         model = load_estimator(path, cls.__name__)
         assert isinstance(model, cls)
         return model
+
+
+def _held_out(dev: Any) -> Treebank:
+    """The held-out data as a treebank with trees; DataError and ParameterError say that it is about `dev`."""
+    with about_dev():
+        treebank = as_treebank(*((dev,) if isinstance(dev, Treebank) else dev_parts(dev, "X, y")), trees=True)
+        if not len(treebank):
+            raise DataError("expected at least one sentence, got none")
+    return treebank
+
+
+def _whole(value: Any) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def _check_switches(**values: Any) -> None:
+    """Raise ParameterError for what is neither True nor False nor None."""
+    for name, value in values.items():
+        if value is not None and not isinstance(value, bool | np.bool_):
+            raise ParameterError(f"{name}: expected True, False or None, got {value!r}")

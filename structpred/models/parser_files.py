@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from structpred.core.arc_templates import ArcTemplate
 from structpred.core.storage import Bundle, write_bundle
+from structpred.errors import FileFormatError, ParameterError
 from structpred.io.arc_featurizer import ArcFeaturizer
 from structpred.models.chain import ChainLabeler
 from structpred.models.files import FORMAT_VERSION, common_header, pack_weights, plain_settings, restore_run
@@ -53,7 +54,7 @@ def _parts(model: "DependencyParser") -> tuple[dict[str, Any], Arrays]:
 def read_parser(model: "DependencyParser", head: dict[str, Any], arrays: Arrays) -> "DependencyParser":
     """Fill in a parser that has the settings of `head`. Raises KeyError, TypeError or ValueError where they do not fit."""
     model.featurizer_ = ArcFeaturizer.from_bundle(head["featurizer"])
-    model.templates_ = [ArcTemplate.parse(text) for text in head["templates"]]
+    model.templates_ = _templates(head["templates"], model.featurizer_)
     model.templates = list(model.templates_)
     model.bits_ = [int(b) for b in head["bits"]]
     model.single_root, model.projective_ = bool(head["single_root"]), bool(head["projective"])
@@ -67,10 +68,24 @@ def read_parser(model: "DependencyParser", head: dict[str, Any], arrays: Arrays)
     model.pruner_, model.relations_, model.relation_features_ = None, None, None
     if head["pruner"] is not None:
         own = head["pruner"]
+        if not isinstance(model.prune, int):
+            raise ValueError(f"a model for pruning, but prune={model.prune!r}")
         model.pruner_ = read_parser(type(model)(**plain_settings(own)), own, _under(arrays, "pruner."))
     if head["relations"] is not None:
         model.relations_, model.relation_features_ = _read_relations(head["relations"], _under(arrays, "relations."))
+        _templates([str(template) for template in model.relation_features_.templates], model.featurizer_)
     return model
+
+
+def _templates(texts: list[str], featurizer: ArcFeaturizer) -> list[ArcTemplate]:
+    """The templates of a file; ValueError for one that its own word attributes do not serve."""
+    try:
+        found = [ArcTemplate.parse(str(text)) for text in texts]
+    except ParameterError as error:  # no setting of the user's is at fault
+        raise FileFormatError(str(error)) from None
+    if len(featurizer.usable(found)) != len(found):
+        raise ValueError(f"the templates look at more than the word attributes {featurizer.present}")
+    return found
 
 
 def _read_relations(head: dict[str, Any], arrays: Arrays) -> tuple[ChainLabeler, RelationFeatures]:
@@ -78,6 +93,8 @@ def _read_relations(head: dict[str, Any], arrays: Arrays) -> tuple[ChainLabeler,
     labeler = ChainLabeler(**plain_settings(head))
     labeler.n_features_in_ = max(len(features.slots), 1)
     labeler.input_ = NumericInput(labeler.n_features_in_)
+    if not all(isinstance(label, str) for label in head["classes"]):
+        raise TypeError("the names of relations must be strings")
     labeler._encoder = LabelEncoder(head["classes"])
     labeler.classes_ = labeler._encoder.classes
     labeler.probabilistic_ = bool(head["probabilistic"])

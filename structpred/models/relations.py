@@ -61,10 +61,12 @@ class RelationFeatures:
 
     def transform(self, data: AttributedSentences, heads: npt.NDArray[np.int64]) -> PackedSequences:
         """The features of the arcs (heads[t], t), one position a word."""
-        if self._rows is None:
-            self._rows = np.full(1 << _SLOT_BITS, -1, np.int32)
-            self._rows[self.slots] = np.arange(len(self.slots), dtype=np.int32)
-        found = self._rows[self._hashed(data, heads)]
+        rows = self._rows
+        if rows is None:
+            rows = np.full(1 << _SLOT_BITS, -1, np.int32)
+            rows[self.slots] = np.arange(len(self.slots), dtype=np.int32)
+            self._rows = rows  # once it is filled: other threads may be predicting
+        found = rows[self._hashed(data, heads)]
         kept = found >= 0
         indptr = np.concatenate(([0], np.cumsum(kept.sum(axis=1)))).astype(np.int64)
         indices = found[kept]

@@ -1,5 +1,6 @@
 """Sentences and trees as users give them, turned into a treebank."""
 
+import operator
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -45,11 +46,11 @@ def _sentence(x: Any, i: int) -> Sentence:
     columns: dict[str, list[str]] = {key: [] for key in _KEYS}
     for t, token in enumerate(x):
         values = {"form": token} if isinstance(token, str) else token
-        if not isinstance(values, Mapping) or not isinstance(values.get("form"), str):
+        if not isinstance(values, Mapping) or not isinstance(values.get("form"), str) or not values["form"]:
             raise DataError(
                 f'sample {i}, word {t + 1}: expected a dict with "form" (and {_KEYS[1:]}), or a string, got {token!r}'
             )
-        if unknown := sorted(set(values) - set(_KEYS)):
+        if unknown := sorted(set(values) - set(_KEYS), key=str):
             raise DataError(f"sample {i}, word {t + 1}: expected the keys {_KEYS}, got {unknown[0]!r}")
         for key in _KEYS:
             columns[key].append(str(values.get(key) or "_"))
@@ -64,22 +65,31 @@ def _trees(y: Any, lengths: Sequence[int]) -> list[Tree]:
 
 
 def _tree(tree: Any, n: int, i: int) -> Tree:
-    made: Tree
     if isinstance(tree, Tree):
         made = tree
     else:
         try:
-            pairs = [(entry[0], entry[1]) if isinstance(entry, tuple | list) else (entry, None) for entry in tree]
-            heads = np.array([int(head) for head, _ in pairs], dtype=np.int64)
-        except (TypeError, ValueError, IndexError) as error:
+            pairs = [tuple(entry) if isinstance(entry, tuple | list) else (entry, None) for entry in tree]
+            heads = np.array([operator.index(head) for head, _ in pairs], dtype=np.int64)
+        except (TypeError, ValueError, OverflowError) as error:
             raise DataError(f"sample {i}: expected a Tree, a list of heads, or of (head, relation) pairs: {error}") from None
-        labels = [str(label) for _, label in pairs if label is not None]
+        labels = [label for _, label in pairs if label is not None]
         if labels and len(labels) != len(pairs):
             raise DataError(f"sample {i}: some words have a relation and some have none")
         made = Tree(heads, labels or None)
     if len(made.heads) != n:
         raise DataError(f"sample {i}: the sentence has {n} words, but its tree has {len(made.heads)} heads")
     return made
+
+
+def check_one_root(treebank: Treebank) -> None:
+    """Raise DataError, naming the place, where a sentence has more than one word with head 0."""
+    roots = np.flatnonzero(treebank.heads == 0)
+    sentences = np.searchsorted(treebank.offsets, roots, side="right")
+    if (again := np.flatnonzero(np.diff(sentences) == 0)).size:
+        raise DataError(
+            f"{treebank.where(int(roots[again[0] + 1]))}: a second word of the sentence has head 0; single_root=False allows that"
+        )
 
 
 def _check_trees(treebank: Treebank) -> None:
