@@ -2,18 +2,33 @@
 
 import logging
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from structpred.cli.options import general_options, reading_options
+from structpred.cli.options import general_options, reading_options, refuse
 
 if TYPE_CHECKING:
     from structpred.cli.corpora import Data
     from structpred.evaluation import Evaluation
-    from structpred.models import ChainLabeler
+    from structpred.models import ChainLabeler, DependencyParser
 
 log = logging.getLogger("structpred.cli")
+
+_CHAIN_ONLY = ("label_column", "folds", "scheme", "pred")
+_PARSER_ONLY = ("rules", "intervals", "against")
+
+
+class Shown(NamedTuple):
+    """What is wanted besides the scores; from `rules` on it is about parsers."""
+
+    as_json: bool
+    confusion: str | None
+    per_type: bool
+    rules: str
+    intervals: bool
+    against: str | None
+    format: str | None
 
 
 @click.command(short_help="Judge a model on labelled data.")
@@ -22,7 +37,17 @@ log = logging.getLogger("structpred.cli")
 @click.option("--pred", metavar="FILE", help="Instead of MODEL and DATA: a column file ending in gold and predicted label.")
 @click.option("--json", "as_json", is_flag=True, help="All figures as one JSON object.")
 @click.option("--confusion", metavar="FILE", help="Draw which label is taken for which: a .png or .svg.")
-@click.option("--per-type", is_flag=True, help="A line for each phrase type, too.")
+@click.option("--per-type", is_flag=True, help="A line for each phrase type or relation, too.")
+@click.option("--gold", metavar="GOLD", help="Instead of MODEL and DATA: this treebank, and one with predictions (or a model).")
+@click.option(
+    "--rules",
+    type=click.Choice(("ud", "conllx", "conll07", "conll07-p")),
+    default="ud",
+    show_default=True,
+    help="Parsers: the rules of which words count and when a relation is right; conll07-p leaves punctuation out.",
+)
+@click.option("--intervals", is_flag=True, help="Parsers: 95 % intervals, by a bootstrap over sentences.")
+@click.option("--against", metavar="OTHER", help="Parsers: a paired test against another model, or a treebank with predictions.")
 @click.option(
     "--scheme",
     type=click.Choice(("conlleval", "iob2", "iobes")),
@@ -32,44 +57,102 @@ log = logging.getLogger("structpred.cli")
 )
 @reading_options
 @general_options
+@click.pass_context
 def evaluate(
+    ctx: click.Context,
+    /,
     model: str | None,
     data: str | None,
     pred: str | None,
     as_json: bool,
     confusion: str | None,
     per_type: bool,
+    gold: str | None,
+    rules: str,
+    intervals: bool,
+    against: str | None,
     scheme: str,
     format: str | None,
     label_column: int | None,
     folds: tuple[int, ...] | None,
 ) -> None:
-    """Compare the labels that MODEL gives to DATA with the labels that stand there.
+    """Compare the labels or trees that MODEL gives to DATA with those that stand there.
 
     Phrases (B-X I-X) are counted as conlleval does; F1 under strict IOB2 or IOBES is shown beside it. A label in DATA that
-    the model has never seen counts as wrong.
-    """
-    from structpred.errors import DataError
-    from structpred.evaluation import evaluate_sequences
+    the model has never seen counts as wrong. Trees: UAS and LAS, each with and without punctuation, roots, whole sentences and
+    non-projective arcs, under the rules of Universal Dependencies or of a CoNLL shared task.
 
+    \b
+    structpred evaluate chunk.spz test.txt
+    structpred evaluate en.spz test.conllu --intervals --against other.spz
+    structpred evaluate --gold test.conllu predicted.conllu --rules conllx
+    """
+    inputs = [name for name in (model, data, pred, gold, against) if name is not None]
+    if inputs.count("-") > 1:
+        raise click.UsageError("only one of the files can be standard input")
     if confusion is not None:
-        _check_picture(confusion, [name for name in (model, data, pred) if name is not None])
-    if pred is not None:
+        _check_picture(confusion, inputs)
+    shown = Shown(as_json, confusion, per_type, rules, intervals, against, format)
+    if gold is not None:
+        refuse(ctx, _CHAIN_ONLY, "is not for treebanks (--gold)")
+        if model is None or data is not None:
+            raise click.UsageError("--gold GOLD takes one more file: the treebank with predictions, or a model")
+        _judge_trees(model, gold, shown)
+    elif pred is not None:
+        refuse(ctx, _PARSER_ONLY, "is for parsers only")
         others = {"MODEL": model, "--format": format, "--label-column": label_column, "--folds": folds}
         if given := [name for name, value in others.items() if value is not None]:
             raise click.UsageError(f"--pred FILE stands alone, without {' and '.join(given)}")
-        gold, predicted = _two_last_columns(pred)
+        _judge_labels(*_two_last_columns(pred), scheme, shown)
     elif model is None or data is None:
-        raise click.UsageError("expected MODEL and DATA, or --pred FILE")
+        raise click.UsageError("expected MODEL and DATA, --pred FILE, or --gold GOLD and a file")
     else:
-        labeler, read = load_and_read(model, data, format, label_column, folds)
-        if read.labels is None:
-            raise DataError(f"{data}: expected labels in the last column, as in the training data, but this column is missing")
-        gold, predicted = read.labels, [[str(label) for label in labels] for labels in predict_labels(labeler, read)]
+        _judge_model(ctx, model, data, (format, label_column, folds), scheme, shown)
+
+
+def _judge_model(ctx: click.Context, model: str, data: str, reading: Any, scheme: str, shown: Shown) -> None:
+    """What is shown of a model depends on its kind. reading: format, label column and folds."""
+    from structpred.cli.treebanks import load_model
+    from structpred.errors import DataError
+    from structpred.models import DependencyParser
+
+    loaded = load_model(model)
+    if isinstance(loaded, DependencyParser):
+        refuse(ctx, _CHAIN_ONLY, "is not for parsers")
+        _judge_trees(loaded, data, shown)
+        return
+    refuse(ctx, _PARSER_ONLY, "is for parsers only")
+    read = read_for(loaded, model, data, *reading)
+    if read.labels is None:
+        raise DataError(f"{data}: expected labels in the last column, as in the training data, but this column is missing")
+    predicted = [[str(label) for label in labels] for labels in predict_labels(loaded, read)]
+    _judge_labels(read.labels, predicted, scheme, shown)
+
+
+def _judge_labels(gold: list[list[str]], predicted: list[list[str]], scheme: str, shown: Shown) -> None:
+    from structpred.evaluation import evaluate_sequences
+
     result = evaluate_sequences(gold, predicted, scheme)
-    if confusion is not None:
-        _draw(gold, predicted, confusion)
-    click.echo(result.to_json() if as_json else _table(result, per_type))
+    if shown.confusion is not None:
+        _draw(gold, predicted, shown.confusion)
+    click.echo(result.to_json() if shown.as_json else _table(result, shown.per_type))
+
+
+def _judge_trees(system: "str | DependencyParser", data: str, shown: Shown) -> None:
+    """system: a parser, or a file with predictions or a model."""
+    from structpred.cli.parser_evaluate import RULES, judge, judge_model, read_gold, show
+    from structpred.evaluation.parsing import relation_pairs
+
+    gold, rules = read_gold(data, shown.format), RULES[shown.rules]
+    if isinstance(system, str):
+        scores, trees = judge(system, gold, shown.format, rules)
+    else:
+        scores, trees = judge_model(system, gold, rules)
+    other = None if shown.against is None else judge(shown.against, gold, shown.format, rules)[0]
+    if shown.confusion is not None:
+        _draw(*relation_pairs(gold.trees(), trees, rules), shown.confusion)
+    name = shown.against or ""
+    click.echo(show(scores, other, name, intervals=shown.intervals, as_json=shown.as_json, long=shown.per_type))
 
 
 def _check_picture(path: str, inputs: list[str]) -> None:
@@ -87,15 +170,20 @@ def _draw(gold: list[list[str]], predicted: list[list[str]], path: str) -> None:
     report.confusion(*confusion_matrix(gold, predicted), path)
 
 
-def load_and_read(
-    model: str, data: str, format: str | None, label_column: int | None, folds: tuple[int, ...] | None, *, ids: bool = False
-) -> tuple["ChainLabeler", "Data"]:
-    """A model, and data read as the model's training data were; with `ids`, those of OCR letters, too."""
+def read_for(
+    labeler: "ChainLabeler",
+    model: str,
+    data: str,
+    format: str | None,
+    label_column: int | None,
+    folds: tuple[int, ...] | None,
+    *,
+    ids: bool = False,
+) -> "Data":
+    """Data read as the training data of the labeller, from the file `model`, were; with `ids`, those of OCR letters, too."""
     from structpred.cli.corpora import Reader, read_data
-    from structpred.models import ChainLabeler
 
-    labeler = ChainLabeler.load(model)
-    return labeler, read_data(data, Reader.of_model(labeler, model, format, label_column), folds, ids=ids)
+    return read_data(data, Reader.of_model(labeler, model, format, label_column), folds, ids=ids)
 
 
 def predict_labels(labeler: "ChainLabeler", data: "Data") -> list[Any]:

@@ -2,11 +2,12 @@
 
 import difflib
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from structpred.cli.session import Session
 
@@ -54,7 +55,11 @@ def general_options(command: Command) -> Command:
 
 def reading_options(command: Command) -> Command:
     """--format, --label-column and --folds for commands that take what the model says, unless told otherwise."""
-    kind = click.option("--format", type=click.Choice(FORMATS), help="Format of DATA; default: that of the training data.")
+    kind = click.option(
+        "--format",
+        type=click.Choice(FORMATS + TREEBANK_FORMATS),
+        help="Format of DATA; default: that of the training data, or for treebanks what the lines show.",
+    )
     column = click.option(
         "--label-column",
         type=int,
@@ -63,6 +68,14 @@ def reading_options(command: Command) -> Command:
     )
     folds = click.option("--folds", "--fold", "folds", type=Folds(), help="Only these folds of OCR data: 0, 1-9 or 0,3,5-7.")
     return kind(column(folds(command)))
+
+
+def refuse(ctx: click.Context, names: Sequence[str], reason: str) -> None:
+    """Raise UsageError if one of these options, by the names of their values, was given on the command line."""
+    options = {option.name: option for option in ctx.command.params}
+    for name in names:
+        if ctx.get_parameter_source(name) == ParameterSource.COMMANDLINE:
+            raise click.UsageError(f"{options[name].opts[0]} {reason}", ctx)
 
 
 def _set_quiet(ctx: click.Context, param: click.Parameter, value: bool) -> None:

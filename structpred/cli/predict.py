@@ -5,52 +5,79 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from structpred.cli.options import general_options, reading_options
+from structpred.cli.options import general_options, reading_options, refuse
 
 if TYPE_CHECKING:
     from structpred.cli.corpora import Data
     from structpred.models import ChainLabeler
 
 
-@click.command(short_help="Label new data.")
+@click.command(short_help="Label or parse new data.")
 @click.argument("model")
 @click.argument("data")
 @click.option("-o", "--output", default="-", metavar="FILE", help="Where to write; default: standard output.")
 @click.option(
     "--json", "as_json", is_flag=True, help="One JSON object a sequence: labels, and their probabilities if there are any."
 )
-@click.option("--kbest", type=click.IntRange(1), metavar="K", help="With --json: the K best label sequences, with scores.")
-@click.option("--marginals", is_flag=True, help="With --json: the probability of every label of each token (oeg, lbfgs only).")
+@click.option(
+    "--kbest", type=click.IntRange(1), metavar="K", help="With --json: the K best label sequences or trees, with scores."
+)
+@click.option(
+    "--marginals",
+    is_flag=True,
+    help="With --json: the probability of every label of each token (oeg, lbfgs only), or of every arc (any parser).",
+)
+@click.option(
+    "--projective/--non-projective", "projective", default=None, help="Parsers: the trees to look for. Default: as trained."
+)
+@click.option("--multi-root", is_flag=True, help="Parsers: any number of words may hang on the root.")
 @click.option("--n-jobs", type=int, metavar="N", help="Threads; -1: all processors. The result is the same for any number.")
 @reading_options
 @general_options
+@click.pass_context
 def predict(
+    ctx: click.Context,
+    /,
     model: str,
     data: str,
     output: str,
     as_json: bool,
     kbest: int | None,
     marginals: bool,
+    projective: bool | None,
+    multi_root: bool,
     n_jobs: int | None,
     format: str | None,
     label_column: int | None,
     folds: tuple[int, ...] | None,
 ) -> None:
-    """Label DATA with the model in the file MODEL.
+    """Label or parse DATA with the model in the file MODEL.
 
     Column files come back with one more column, the predicted label; CRFsuite text gives one label a line; OCR data give
     the id and the letter. DATA may have its true labels or, in column files where they stand last, not; they are not used.
+    Treebanks come back with new heads and relations, every other byte as it was, whether they have heads or _.
     """
-    from structpred.cli import corpora
-    from structpred.cli.evaluate import load_and_read, predict_labels
+    from structpred.cli import corpora, treebanks
+    from structpred.cli.evaluate import predict_labels, read_for
     from structpred.core.threads import checked_jobs
+    from structpred.models import DependencyParser
 
     if (kbest is not None or marginals) and not as_json:
         raise click.UsageError("--kbest and --marginals need --json")
     checked_jobs(n_jobs)
     corpora.check_output(output, "-o", inputs=(model, data))
-    labeler, read = load_and_read(model, data, format, label_column, folds, ids=True)
+    labeler = treebanks.load_model(model)
     labeler.n_jobs = labeler.n_jobs if n_jobs is None else n_jobs
+    if isinstance(labeler, DependencyParser):
+        refuse(ctx, ("label_column", "folds"), "is not for parsers")
+        kind, wanted = treebanks.treebank_format(format), treebanks.Wanted(projective, False if multi_root else None)
+        if as_json:
+            treebanks.predict_json(labeler, data, output, kind, wanted, kbest=kbest, marginals=marginals)
+        else:
+            treebanks.predict_treebank(labeler, data, output, kind, wanted)
+        return
+    refuse(ctx, ("projective", "multi_root"), "is for parsers only")
+    read = read_for(labeler, model, data, format, label_column, folds, ids=True)
     if as_json:
         text = "".join(f"{json.dumps(entry)}\n" for entry in describe(labeler, read, kbest, marginals))
     else:

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from structpred.cli.options import general_options, reading_options
+from structpred.cli.options import general_options, reading_options, refuse
 
 if TYPE_CHECKING:
     from structpred.cli.corpora import Data
-    from structpred.models import ChainLabeler
+    from structpred.models import ChainLabeler, DependencyParser
     from structpred.report.page import Contents, Example
 
 log = logging.getLogger("structpred.cli")
@@ -30,15 +30,26 @@ _NEAR = 0.1  # of the primal: a larger gap is a proof, too, but of little
     "--examples", default=12, show_default=True, type=click.IntRange(0), metavar="N", help="Sequences with errors to show."
 )
 @click.option("--top", default=15, show_default=True, type=click.IntRange(1), metavar="N", help="Features to show of each label.")
+@click.option(
+    "--rules",
+    type=click.Choice(("ud", "conllx", "conll07", "conll07-p")),
+    default="ud",
+    show_default=True,
+    help="Parsers: the rules of which words count and when a relation is right.",
+)
 @reading_options
 @general_options
+@click.pass_context
 def report(
+    ctx: click.Context,
+    /,
     model: str,
     data: str | None,
     output: str,
     title: str | None,
     examples: int,
     top: int,
+    rules: str,
     format: str | None,
     label_column: int | None,
     folds: tuple[int, ...] | None,
@@ -46,29 +57,59 @@ def report(
     """Write a page with the certificate, the course of training, transitions and strongest features of MODEL.
 
     With labelled DATA also scores, the confusion matrix, and sequences with their errors marked. The page is one file that
-    loads nothing from elsewhere.
+    loads nothing from elsewhere. The page of a parser shows scores, relations, distances and the worst sentences as arcs; it
+    needs DATA.
     """
     from dataclasses import replace
 
     from structpred.cli import corpora
-    from structpred.cli.evaluate import load_and_read
+    from structpred.cli.evaluate import read_for
+    from structpred.cli.treebanks import load_model
     from structpred.errors import DataError
-    from structpred.models import ChainLabeler
+    from structpred.models import DependencyParser
     from structpred.report.page import write_page
 
     if output == "-":
         raise click.UsageError("-o PAGE must be a file")
     corpora.check_output(output, "-o", inputs=[name for name in (model, data) if name is not None])
+    labeler = load_model(model)
+    if isinstance(labeler, DependencyParser):
+        refuse(ctx, ("label_column", "folds", "top"), "is not for parsers")
+        if data is None:
+            raise click.UsageError("the page of a parser needs DATA: MODEL DATA -o PAGE")
+        _report_trees(labeler, model, data, output, format=format, rules=rules, title=title, examples=examples)
+        return
+    refuse(ctx, ("rules",), "is for parsers only")
     if data is None:
         if folds is not None or format is not None or label_column is not None:
             raise click.UsageError("--format, --label-column and --folds are about DATA, which is missing")
-        contents = model_contents(ChainLabeler.load(model), model, title, top)
+        contents = model_contents(labeler, model, title, top)
     else:
-        labeler, read = load_and_read(model, data, format, label_column, folds)
+        read = read_for(labeler, model, data, format, label_column, folds)
         if read.labels is None:
             raise DataError(f"{data}: expected labels in the last column, as in the training data, but this column is missing")
         contents = replace(model_contents(labeler, model, title, top), **judged(labeler, read, examples))
     write_page(contents, output)
+    log.info("wrote %s", output)
+
+
+def _report_trees(
+    parser: "DependencyParser",
+    model: str,
+    data: str,
+    output: str,
+    *,
+    format: str | None,
+    rules: str,
+    title: str | None,
+    examples: int,
+) -> None:
+    from structpred.cli.parser_inspect import parser_contents
+    from structpred.core.atomic import write_atomic
+    from structpred.report import parsing_report
+
+    contents = parser_contents(parser, model, data, format, rules=rules, title=title, examples=examples)
+    write_atomic(output, parsing_report(contents).encode())
     log.info("wrote %s", output)
 
 

@@ -92,7 +92,7 @@ def inspect_weights(model: "ChainLabeler", top: int = 20, label: Any = None) -> 
         positive_transitions=pairs[0],
         negative_transitions=pairs[1],
         groups=[
-            _group(name, part)
+            weight_group(name, part)
             for name, part in (
                 ("emissions", emissions),
                 ("start", table[n]),
@@ -134,7 +134,8 @@ def _extremes(values: npt.NDArray[Any], top: int) -> tuple[list[tuple[int, float
     return sides[0], sides[1]
 
 
-def _group(name: str, weights: npt.NDArray[Any]) -> WeightGroup:
+def weight_group(name: str, weights: npt.NDArray[Any]) -> WeightGroup:
+    """How many weights there are, how many are not zero, and their norm."""
     norm = float(np.linalg.norm(weights.astype(np.float64)))
     return WeightGroup(name, weights.size, int(np.count_nonzero(weights)), norm)
 

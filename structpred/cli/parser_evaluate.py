@@ -1,0 +1,117 @@
+"""What `structpred evaluate` does for parsers: scores under named rules, intervals, and a paired test of two systems."""
+
+import json
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Any
+
+from structpred.cli.corpora import check_input
+from structpred.cli.treebanks import load_model, treebank_format
+from structpred.errors import DataError, ModelFileError
+from structpred.evaluation import (
+    CONLL07,
+    CONLL07_WITHOUT_PUNCTUATION,
+    CONLLX,
+    UD,
+    Comparison,
+    Interval,
+    ParsingRules,
+    ParsingScores,
+    compare_parsers,
+    evaluate_treebanks,
+    evaluate_trees,
+    parsing_interval,
+)
+from structpred.evaluation.bootstrap import PARSING_METRICS
+from structpred.io.treebank import Tree, Treebank
+from structpred.io.treebank_reader import read_treebank
+
+if TYPE_CHECKING:
+    from structpred.models import DependencyParser
+
+#: the names of `--rules`
+RULES = {"ud": UD, "conllx": CONLLX, "conll07": CONLL07, "conll07-p": CONLL07_WITHOUT_PUNCTUATION}
+_NAMES = {
+    "uas": "UAS",
+    "las": "LAS",
+    "label_accuracy": "labels",
+    "exact_match": "exact match",
+    "root_accuracy": "root",
+    "exact_match_labelled": "exact match, labelled",
+}
+
+
+def read_gold(path: str, format: str | None) -> Treebank:
+    """A treebank that has trees. Raises DataError where it does not, naming the line."""
+    treebank = read_treebank(path, treebank_format(format))
+    treebank.trees()  # raises where a head is missing
+    return treebank
+
+
+def judge_model(model: "DependencyParser", gold: Treebank, rules: ParsingRules) -> tuple[ParsingScores, list[Tree]]:
+    """The scores of a parser on a treebank, and its trees."""
+    trees = model.predict(gold)
+    sentences = gold.sentences()
+    forms, upos = [s.forms for s in sentences], [s.upos for s in sentences]
+    return evaluate_trees(gold.trees(), trees, forms=forms, upos=upos, rules=rules), trees
+
+
+def judge(path: str, gold: Treebank, format: str | None, rules: ParsingRules) -> tuple[ParsingScores, list[Tree]]:
+    """The same for a file: a treebank with predictions, or a model."""
+    from structpred.models import DependencyParser
+
+    if _is_archive(path):
+        model = load_model(path)
+        if not isinstance(model, DependencyParser):
+            raise ModelFileError(f"{path}: expected a DependencyParser, the file holds a {type(model).__name__}")
+        return judge_model(model, gold, rules)
+    # what the predictions must be like is for the rules to say: some allow several roots, even cycles
+    predicted = read_treebank(path, treebank_format(format), check_trees=False)
+    return evaluate_treebanks(gold, predicted, rules), predicted.trees()
+
+
+def _is_archive(path: str) -> bool:
+    """Whether a file looks like a model, which is a zip archive."""
+    if path == "-":
+        return False
+    check_input(path, "PREDICTIONS")
+    try:
+        with open(path, "rb") as file:
+            return file.read(2) == b"PK"
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {error.strerror or error}") from None
+
+
+def show(scores: ParsingScores, other: ParsingScores | None, name: str, *, intervals: bool, as_json: bool, long: bool) -> str:
+    """All figures as text, or as one JSON object. other: a second system, called `name`. long: a line for each relation, too."""
+    metrics = [name for name in PARSING_METRICS if intervals and getattr(scores, name) is not None]
+    found = [parsing_interval(scores, metric) for metric in metrics]
+    tests = [] if other is None else compare(scores, other)
+    if as_json:
+        figures: dict[str, Any] = scores.as_dict()
+        if intervals:
+            figures["intervals"] = {one.metric: {"low": one.low, "high": one.high} for one in found}
+        if other is not None:
+            figures["against"] = {"name": name, **{test.metric: asdict(test) for test in tests}}
+        return json.dumps(figures)
+    parts = [(scores if long else replace(scores, per_relation={})).table()]
+    if intervals:
+        parts.append(_intervals(found))
+    if other is not None:
+        parts.append("\n".join([f"against {name}", *map(_test, tests)]))
+    return "\n\n".join(parts)
+
+
+def compare(scores: ParsingScores, other: ParsingScores) -> list[Comparison]:
+    """Paired tests of two systems on the same sentences: of UAS, and of LAS where both have relations."""
+    metrics = [name for name in ("uas", "las") if None not in (getattr(scores, name), getattr(other, name))]
+    return [compare_parsers(scores, other, metric) for metric in metrics]
+
+
+def _intervals(found: list[Interval]) -> str:
+    lines = ["95 % intervals, by a bootstrap over sentences"]
+    return "\n".join(lines + [f"{_NAMES[i.metric]:<22} {100 * i.low:6.2f} to {100 * i.high:6.2f}" for i in found])
+
+
+def _test(t: Comparison) -> str:
+    apart = f"{100 * t.difference:+.2f} ({100 * t.low:+.2f} to {100 * t.high:+.2f})"
+    return f"{_NAMES[t.metric]:<4} {100 * t.first:6.2f} against {100 * t.second:6.2f}: {apart}, p = {t.p_value:.4f}"

@@ -1,0 +1,83 @@
+"""What a dependency parser has learnt: how its weights are spread over templates, and what its relations look like."""
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from structpred.models.inspection import WeightGroup, inspect_weights, weight_group
+
+if TYPE_CHECKING:
+    from structpred.models.parser import DependencyParser
+
+#: the name of the weights for each tag that stands between head and modifier
+TAGS_BETWEEN = "h.tag m.tag | each tag between"
+
+
+@dataclass(frozen=True)
+class TemplateWeights(WeightGroup):
+    """The block of one template. share: its part of the squared norm of all arc weights, in [0, 1]."""
+
+    share: float
+
+
+@dataclass(frozen=True)
+class RelationWeights:
+    """What is learnt of one relation. n_nonzero, norm: of its weights of features; start, stop: for the first and last word."""
+
+    relation: str
+    n_nonzero: int
+    norm: float
+    start: float
+    stop: float
+
+
+@dataclass(frozen=True)
+class ParserInspection:
+    """The weights of a parser, made readable.
+
+    templates: one entry a template, that of the largest norm first; which templates matter. relations: one entry a relation, by
+    name. groups: the relations' weights by part. positive_transitions, negative_transitions: (relation of a word, that of the
+    next, weight), the strongest first. The last four are empty for a parser without relations.
+    """
+
+    templates: list[TemplateWeights]
+    relations: list[RelationWeights]
+    groups: list[WeightGroup]
+    positive_transitions: list[tuple[str, str, float]]
+    negative_transitions: list[tuple[str, str, float]]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+        return asdict(self)
+
+
+def inspect_parser(model: "DependencyParser", top: int = 20) -> ParserInspection:
+    """How large the weights of each template and of each relation are, and the `top` strongest transitions of either sign.
+
+    Features are hashed: a weight belongs to a template, but the words it stands for are not kept. Raises ParameterError for
+    top < 1.
+
+    >>> from structpred.models import DependencyParser
+    >>> parser = DependencyParser(templates=["h.upos m.upos | direction", "m.upos | distance"], labelled=False)
+    >>> _ = parser.fit([[{"form": "cats", "upos": "NOUN"}, {"form": "sleep", "upos": "VERB"}]], [[2, 0]])
+    >>> sorted(t.name for t in inspect_parser(parser).templates)
+    ['h.tag m.tag | each tag between', 'h.upos m.upos | direction', 'm.upos | distance']
+    """
+    model._check_fitted()
+    ends = np.cumsum([1 << b for b in model.bits_]).tolist()
+    names = [*map(str, model.templates_), TAGS_BETWEEN]
+    blocks = [weight_group(name, part) for name, part in zip(names, np.split(model.coef_, ends), strict=True)]
+    whole = sum(block.norm**2 for block in blocks) or 1.0
+    templates = [TemplateWeights(b.name, b.n_weights, b.n_nonzero, b.norm, b.norm**2 / whole) for b in blocks]
+    templates.sort(key=lambda block: -block.norm)
+    if model.relations_ is None:
+        return ParserInspection(templates, [], [], [], [])
+    labeler = model.relations_
+    found = inspect_weights(labeler, top)
+    norms = np.linalg.norm(labeler.emissions_.astype(np.float64), axis=0).tolist()
+    relations = [
+        RelationWeights(str(entry.label), entry.n_nonzero, norm, entry.start, entry.stop)
+        for entry, norm in zip(found.labels, norms, strict=True)
+    ]
+    return ParserInspection(templates, relations, found.groups, found.positive_transitions, found.negative_transitions)
