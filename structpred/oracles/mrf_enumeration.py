@@ -1,0 +1,176 @@
+"""Small pairwise MRFs by looking at all outputs, compiled: every capability exactly."""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from types import ModuleType
+from typing import NoReturn
+
+import numpy as np
+import numpy.typing as npt
+
+from structpred.core.fixed_scores import FORBIDDEN
+from structpred.core.memory import check_fits
+from structpred.core.oracle import Labels, Scores, Shape
+from structpred.errors import DataError, InfeasibleError, ParameterError
+from structpred.oracles.mrf import Graph, PairwiseOracle, graph_of
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+#: the most outputs K^n of one shape
+MAX_OUTPUTS = 1 << 18
+
+
+@lru_cache(maxsize=1)
+def _kernels() -> ModuleType:
+    from structpred.oracles import _mrf_enumeration_kernels
+
+    return _mrf_enumeration_kernels
+
+
+@lru_cache(maxsize=1024)
+def _plan(shape: Shape) -> Integers:
+    """What the kernels need to know of a shape, as their file says. A node with one state is no choice: then all is one node."""
+    graph = graph_of(shape)
+    n, k = graph.n, graph.n_states
+    if n * np.log2(k) > 18.5 or k**n > MAX_OUTPUTS:
+        count = f"{k**n:,}" if n * np.log2(k) < 60 else f"about 10^{n * np.log10(k):.0f}"
+        raise DataError(
+            f"{n} nodes with {k} states have {count} outputs, too many to look at all ({MAX_OUTPUTS:,} at most); use TreeMRF for "
+            "graphs without cycles, else an oracle that searches"
+        )
+    if k == 1:
+        return np.array([1, 1, 0, 0, 1, 1, 8, 8])
+    n_high, n_middle = n // 2, (n - n // 2) // 3
+    rows: list[list[tuple[int, int]]] = [[] for _ in range(n)]
+    for e, (i, j) in enumerate(graph.edges.tolist()):
+        rows[i].append((j, n * k + e * k * k))
+    starts = 6 + n + 1 + 2 * np.cumsum([0, *map(len, rows)])
+    flat = [number for row in rows for pair in sorted(row, reverse=True) for number in pair]
+    return np.array([n, k, n_high, n_middle, n - n_high - n_middle, graph.n_parts, *starts.tolist(), *flat], dtype=np.int64)
+
+
+class EnumerationMRF(PairwiseOracle):
+    """Pairwise MRFs with up to 2^18 outputs (18 nodes with two states, 11 with three), each looked at.
+
+    A call costs O(K^n) additions, some nanoseconds for four outputs. Ties go to the output that `enumerate` lists first.
+    Raises DataError for larger shapes and for scores that are not finite, InfeasibleError where every output is forbidden.
+
+    >>> import numpy as np
+    >>> from structpred.oracles.mrf import graph_shape
+    >>> scores = np.array([1.0, 0.0, 0.0, 0.5] + [0.0, -2.0, -2.0, 0.0])  # two nodes that rather agree
+    >>> EnumerationMRF().argmax(scores, graph_shape(2, 2, [(0, 1)])).tolist()
+    [0, 0]
+    """
+
+    def argmax(self, scores: Scores, shape: Shape) -> Labels:
+        """The best output."""
+        plan, labels = _plan(shape), np.zeros(shape[0], np.int64)
+        if status := _kernels().best_output(_given(scores, shape), plan, labels):
+            _refuse(status, shape)
+        return labels
+
+    def argmax_batch(self, scores: Scores, offsets: Integers, shapes: Sequence[Shape]) -> tuple[Labels, Integers]:
+        """The best output of each instance; instances of one shape are done in one compiled call."""
+        ends = np.cumsum([0, *(shape[0] for shape in shapes)], dtype=np.int64)
+        out = np.zeros(int(ends[-1]), np.int64)
+        first = shapes[0] if shapes else (1, 1)
+        if first[1] > 1 and all(shape is first or shape == first for shape in shapes):
+            status, i = _kernels().best_outputs(scores, offsets, _plan(first), out.reshape(-1, first[0]))
+            if status:
+                _refuse(status, first, f"instance {i} of the batch: ")
+            return out, ends
+        for i, shape in enumerate(shapes):
+            out[ends[i] : ends[i + 1]] = self.argmax(scores[offsets[i] : offsets[i + 1]], shape)
+        return out, ends
+
+    def argmax_constrained(self, scores: Scores, shape: Shape, A: npt.ArrayLike, b: npt.ArrayLike) -> Labels | None:
+        """The best output with A mu <= b, None if there is none; A is (rows, n_parts), finite."""
+        rows, limits = np.atleast_2d(np.asarray(A, dtype=np.float64)), np.atleast_1d(np.asarray(b, dtype=np.float64))
+        plan, labels = _plan(shape), np.zeros(shape[0], np.int64)
+        if rows.shape[0] != len(limits) or limits.ndim > 1 or rows.shape[1] != len(scores):
+            raise ParameterError(f"A must have shape ({limits.size}, {len(scores)}) to fit b and the parts, got {rows.shape}")
+        if np.isnan(limits).any():
+            raise DataError("the limits b must be numbers, got NaN")
+        if shape[1] == 1:
+            rows = rows.sum(axis=1, keepdims=True)
+        status = _kernels().best_within(_given(scores, shape), rows, limits, plan, labels)
+        if status == _kernels().NOTHING_LEFT:
+            return None
+        if status:
+            _refuse(status, shape)
+        return labels
+
+    def argmax_product(self, scores: Scores, costs: Floats, offsets: Sequence[float] | Floats, shape: Shape) -> Labels:
+        """The output with the largest max(0, offsets[0] + scores . mu) * (offsets[1] + costs . mu)."""
+        first, second = offsets
+        plan, labels = _plan(shape), np.zeros(shape[0], np.int64)
+        given, costs = _given(scores, shape), _given(costs, shape)
+        if status := _kernels().best_product(given, costs, float(first), float(second), plan, labels):
+            _refuse(status, shape)
+        return labels
+
+    def argmax_per_loss(self, scores: Scores, costs: Floats, shape: Shape) -> tuple[Floats, Floats, list[Labels]]:
+        """For each value of costs . mu (costs are whole numbers): the best score and an output that has it."""
+        if not np.array_equal(costs, np.rint(costs)):
+            raise DataError("argmax_per_loss needs part costs that are whole numbers")
+        values, losses = _all_scores(scores, shape), _all_scores(np.asarray(costs, dtype=np.float64), shape)
+        low, high = int(losses.min()), int(losses.max())
+        check_fits(16 * (high - low + 1), f"losses from {low} to {high}")
+        best, codes = np.empty(high - low + 1), np.zeros(high - low + 1, np.int64)
+        _kernels().best_of_each(values, losses, low, best, codes)
+        levels = np.flatnonzero(best > 0.5 * FORBIDDEN)
+        return (levels + low).astype(np.float64), best[levels], list(_states(codes[levels], shape))
+
+    def marginals(self, scores: Scores, shape: Shape) -> tuple[float, Floats]:
+        """(log of the sum of exp(score), expected part counts), stable for scores of any size."""
+        from structpred.oracles._mrf_marginal_kernels import part_marginals
+
+        values, plan = _all_scores(scores, shape), _plan(shape)
+        top = float(values.max())
+        if not top > 0.5 * FORBIDDEN:
+            _refuse(_kernels().NOTHING_LEFT, shape)
+        mu = np.zeros(int(plan[5]))
+        log_z = float(part_marginals(values, top, plan, mu))
+        return log_z, mu if shape[1] > 1 else np.ones(len(scores))
+
+    def kbest(self, scores: Scores, shape: Shape, k: int) -> list[Labels]:
+        """The k best outputs, best first."""
+        values = _all_scores(scores, shape)
+        # equal ones of the k-th stay in, so that a stable order decides which of them is taken
+        worst = np.partition(values, -k)[-k] if k < len(values) else values.min()
+        codes = np.flatnonzero((values >= worst) & (values > 0.5 * FORBIDDEN))
+        return list(_states(codes[np.argsort(-values[codes], kind="stable")[:k]], shape))
+
+
+def _given(scores: Scores, shape: Shape) -> Scores:
+    """What the kernels take: with one state a node all parts are on, and only their sum counts."""
+    return scores if shape[1] > 1 else scores.sum(keepdims=True)
+
+
+def _all_scores(scores: Scores, shape: Shape) -> Floats:
+    plan = _plan(shape)
+    out = np.empty(shape[1] ** shape[0])
+    if status := _kernels().all_scores(_given(scores, shape), plan, out):
+        _refuse(status, shape)
+    return out
+
+
+def _states(codes: Integers, shape: Shape) -> Integers:
+    """The states (len(codes), n) of the outputs with these places in the list."""
+    n, k = shape[:2]
+    if k == 1:
+        return np.zeros((len(codes), n), np.int64)
+    return codes[:, None] // k ** np.arange(n - 1, -1, -1) % k
+
+
+def _refuse(status: int, shape: Shape, where: str = "") -> NoReturn:
+    graph: Graph = graph_of(shape)
+    if status == _kernels().WRONG_LENGTH:
+        raise DataError(
+            f"{where}expected {graph.n_parts} scores, for {graph.n} nodes with {graph.n_states} states and {len(graph.edges)} edges; "
+            "got another number of them"
+        )
+    if status == _kernels().NOT_FINITE:
+        raise DataError(f"{where}scores must be finite numbers (-1e30 forbids a part), got NaN or infinity")
+    raise InfeasibleError(f"{where}every output uses a forbidden part (a score of -1e30)")
