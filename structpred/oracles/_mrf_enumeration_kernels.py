@@ -13,8 +13,8 @@ node's edges to later nodes begin; there (later node, first part of the edge's t
 import numpy as np
 
 from structpred.core.jit import njit
+from structpred.oracles.mrf import NOT_FINITE, NOTHING_LEFT, OK, WRONG_LENGTH
 
-OK, NOTHING_LEFT, NOT_FINITE, WRONG_LENGTH = 0, 1, 2, 3
 HEAD = 6  # what comes before the positions
 LOWEST = -0.5e30  # what is not above it is forbidden
 

@@ -4,14 +4,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import product
+from typing import NoReturn
 
 import numpy as np
 import numpy.typing as npt
 
 from structpred.core.oracle import Labels, Oracle, Shape
-from structpred.errors import DataError
+from structpred.errors import DataError, InfeasibleError
 
 Integers = npt.NDArray[np.int64]
+
+#: what the kernels answer; `refuse` says it in words
+OK, NOTHING_LEFT, NOT_FINITE, WRONG_LENGTH = 0, 1, 2, 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,6 +109,19 @@ def _check_edges(n: int, edges: Integers) -> None:
     if (times > 1).any():
         e = int(at[times > 1][0])
         raise DataError(f"edge {e}, ({first[e]}, {second[e]}), comes more than once; add its tables up")
+
+
+def refuse(status: int, shape: Shape, where: str = "") -> NoReturn:
+    """Raise what a kernel's status stands for: InfeasibleError for NOTHING_LEFT, else DataError; `where` goes in front."""
+    graph = graph_of(shape)
+    if status == NOTHING_LEFT:
+        raise InfeasibleError(f"{where}every output uses a forbidden part (a score of -1e30)")
+    if status == NOT_FINITE:
+        raise DataError(f"{where}scores must be finite numbers (-1e30 forbids a part), got NaN or infinity")
+    raise DataError(
+        f"{where}expected {graph.n_parts} scores, got another number of them: there are {graph.n} nodes with {graph.n_states} "
+        f"states and {len(graph.edges)} edges"
+    )
 
 
 def _short(shape: Shape) -> str:

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from functools import lru_cache
 from types import ModuleType
-from typing import NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -11,8 +10,8 @@ import numpy.typing as npt
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.memory import check_fits
 from structpred.core.oracle import Labels, Scores, Shape
-from structpred.errors import DataError, InfeasibleError, ParameterError
-from structpred.oracles.mrf import Graph, PairwiseOracle, graph_of
+from structpred.errors import DataError, ParameterError
+from structpred.oracles.mrf import NOTHING_LEFT, PairwiseOracle, graph_of, refuse
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -67,7 +66,7 @@ class EnumerationMRF(PairwiseOracle):
         """The best output."""
         plan, labels = _plan(shape), np.zeros(shape[0], np.int64)
         if status := _kernels().best_output(_given(scores, shape), plan, labels):
-            _refuse(status, shape)
+            refuse(status, shape)
         return labels
 
     def argmax_batch(self, scores: Scores, offsets: Integers, shapes: Sequence[Shape]) -> tuple[Labels, Integers]:
@@ -78,7 +77,7 @@ class EnumerationMRF(PairwiseOracle):
         if first[1] > 1 and all(shape is first or shape == first for shape in shapes):
             status, i = _kernels().best_outputs(scores, offsets, _plan(first), out.reshape(-1, first[0]))
             if status:
-                _refuse(status, first, f"instance {i} of the batch: ")
+                refuse(status, first, f"instance {i} of the batch: ")
             return out, ends
         for i, shape in enumerate(shapes):
             out[ends[i] : ends[i + 1]] = self.argmax(scores[offsets[i] : offsets[i + 1]], shape)
@@ -95,10 +94,10 @@ class EnumerationMRF(PairwiseOracle):
         if shape[1] == 1:
             rows = rows.sum(axis=1, keepdims=True)
         status = _kernels().best_within(_given(scores, shape), rows, limits, plan, labels)
-        if status == _kernels().NOTHING_LEFT:
+        if status == NOTHING_LEFT:
             return None
         if status:
-            _refuse(status, shape)
+            refuse(status, shape)
         return labels
 
     def argmax_product(self, scores: Scores, costs: Floats, offsets: Sequence[float] | Floats, shape: Shape) -> Labels:
@@ -107,7 +106,7 @@ class EnumerationMRF(PairwiseOracle):
         plan, labels = _plan(shape), np.zeros(shape[0], np.int64)
         given, costs = _given(scores, shape), _given(costs, shape)
         if status := _kernels().best_product(given, costs, float(first), float(second), plan, labels):
-            _refuse(status, shape)
+            refuse(status, shape)
         return labels
 
     def argmax_per_loss(self, scores: Scores, costs: Floats, shape: Shape) -> tuple[Floats, Floats, list[Labels]]:
@@ -129,7 +128,7 @@ class EnumerationMRF(PairwiseOracle):
         values, plan = _all_scores(scores, shape), _plan(shape)
         top = float(values.max())
         if not top > 0.5 * FORBIDDEN:
-            _refuse(_kernels().NOTHING_LEFT, shape)
+            refuse(NOTHING_LEFT, shape)
         mu = np.zeros(int(plan[5]))
         log_z = float(part_marginals(values, top, plan, mu))
         return log_z, mu if shape[1] > 1 else np.ones(len(scores))
@@ -152,7 +151,7 @@ def _all_scores(scores: Scores, shape: Shape) -> Floats:
     plan = _plan(shape)
     out = np.empty(shape[1] ** shape[0])
     if status := _kernels().all_scores(_given(scores, shape), plan, out):
-        _refuse(status, shape)
+        refuse(status, shape)
     return out
 
 
@@ -162,15 +161,3 @@ def _states(codes: Integers, shape: Shape) -> Integers:
     if k == 1:
         return np.zeros((len(codes), n), np.int64)
     return codes[:, None] // k ** np.arange(n - 1, -1, -1) % k
-
-
-def _refuse(status: int, shape: Shape, where: str = "") -> NoReturn:
-    graph: Graph = graph_of(shape)
-    if status == _kernels().WRONG_LENGTH:
-        raise DataError(
-            f"{where}expected {graph.n_parts} scores, for {graph.n} nodes with {graph.n_states} states and {len(graph.edges)} edges; "
-            "got another number of them"
-        )
-    if status == _kernels().NOT_FINITE:
-        raise DataError(f"{where}scores must be finite numbers (-1e30 forbids a part), got NaN or infinity")
-    raise InfeasibleError(f"{where}every output uses a forbidden part (a score of -1e30)")

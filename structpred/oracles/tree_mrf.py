@@ -1,0 +1,220 @@
+"""Pairwise MRFs without cycles: max-product and sum-product dynamic programming (Pearl 1988, chapters 4 and 5)."""
+
+from collections import deque
+from collections.abc import Sequence
+from functools import lru_cache
+from types import ModuleType
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from structpred.core.fixed_scores import FORBIDDEN
+from structpred.core.memory import check_fits
+from structpred.core.oracle import Labels, Scores, Shape
+from structpred.errors import DataError
+from structpred.oracles.mrf import PairwiseOracle, graph_of, graph_shape, refuse
+from structpred.projections.active_set import project_onto_hull
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+
+@lru_cache(maxsize=1)
+def _kernels() -> ModuleType:
+    from structpred.oracles import _tree_mrf_kernels
+
+    return _tree_mrf_kernels
+
+
+@lru_cache(maxsize=1024)
+def _plan(shape: Shape) -> Integers:
+    """(n, 5): node, parent, table, step of the node, step of the parent; children before parents, as the kernels' file says."""
+    graph = graph_of(shape)
+    n, k = graph.n, graph.n_states
+    tree_of = list(range(n))
+    near: list[list[tuple[int, int, int, int]]] = [[] for _ in range(n)]
+    for e, (i, j) in enumerate(graph.edges.tolist()):
+        a, b = _tree(tree_of, i), _tree(tree_of, j)
+        if a == b:
+            raise DataError(
+                f"edge {e}, ({i}, {j}), closes a cycle: TreeMRF takes trees and forests only; use an oracle that searches"
+            )
+        tree_of[max(a, b)] = min(a, b)
+        table = n * k + e * k * k
+        near[i].append((j, table, 1, k))
+        near[j].append((i, table, k, 1))
+    rows: list[tuple[int, int, int, int, int]] = []
+    for root in range(n):
+        if tree_of[root] == root:  # the smallest node of its tree
+            rows += _downward(root, near)
+    plan = np.array(rows[::-1], dtype=np.int64)
+    plan.flags.writeable = False
+    return plan
+
+
+def _tree(tree_of: list[int], node: int) -> int:
+    """The smallest node of a node's tree so far (union-find, with the paths halved)."""
+    while tree_of[node] != node:
+        tree_of[node] = tree_of[tree_of[node]]
+        node = tree_of[node]
+    return node
+
+
+def _downward(root: int, near: list[list[tuple[int, int, int, int]]]) -> list[tuple[int, int, int, int, int]]:
+    """The nodes of one tree, parents before children; its root hangs below node 0 without a table."""
+    rows = [(root, 0 if root else -1, -1, 0, 0)]
+    queue = deque([(root, -1)])
+    while queue:
+        node, parent = queue.popleft()
+        for other, table, own_step, parent_step in near[node]:
+            if other != parent:
+                rows.append((other, node, table, own_step, parent_step))
+                queue.append((other, node))
+    return rows
+
+
+class TreeMRF(PairwiseOracle):
+    """Pairwise MRFs on trees and forests. O(n K^2).
+
+    Raises DataError for a graph with a cycle, naming the edge that closes it, and for scores that are not finite; InfeasibleError
+    where every output is forbidden. Ties always go to the same output.
+
+    >>> import numpy as np
+    >>> from structpred.oracles.mrf import graph_shape
+    >>> scores = np.array([0.0, 1.0] + [0.0] * 4 + [2.0, 0.0, 0.0, 2.0] * 2)  # a chain of three; neighbours agree
+    >>> TreeMRF().argmax(scores, graph_shape(3, 2, [(0, 1), (1, 2)])).tolist()
+    [1, 1, 1]
+    """
+
+    def argmax(self, scores: Scores, shape: Shape) -> Labels:
+        """The best output."""
+        n, k = shape[:2]
+        plan, labels = _plan(shape), np.empty(n, np.int64)
+        scratch = np.empty((n, k)), np.empty((n, k), np.int32)
+        if status := _kernels().best_states(scores, plan, k, graph_of(shape).n_parts, *scratch, labels):
+            refuse(status, shape)
+        return labels
+
+    def argmax_batch(self, scores: Scores, offsets: Integers, shapes: Sequence[Shape]) -> tuple[Labels, Integers]:
+        """The best output of each instance; instances of one shape are done in one compiled call."""
+        ends = np.cumsum([0, *(shape[0] for shape in shapes)], dtype=np.int64)
+        out = np.empty(int(ends[-1]), np.int64)
+        if shapes and all(shape is shapes[0] or shape == shapes[0] for shape in shapes):
+            n, k = shapes[0][:2]
+            n_parts, rows = graph_of(shapes[0]).n_parts, out.reshape(-1, n)
+            status, i = _kernels().best_states_of_each(scores, offsets, _plan(shapes[0]), k, n_parts, rows)
+            if status:
+                refuse(status, shapes[0], f"instance {i} of the batch: ")
+            return out, ends
+        for i, shape in enumerate(shapes):
+            out[ends[i] : ends[i + 1]] = self.argmax(scores[offsets[i] : offsets[i + 1]], shape)
+        return out, ends
+
+    def marginals(self, scores: Scores, shape: Shape) -> tuple[float, Floats]:
+        """(log of the sum of exp(score), expected part counts), stable for scores of any size."""
+        n_parts = graph_of(shape).n_parts
+        mu = np.zeros(n_parts)
+        status, log_z = _kernels().part_marginals(scores, _plan(shape), shape[1], n_parts, mu)
+        if status:
+            refuse(status, shape)
+        return float(log_z), mu
+
+    def kbest(self, scores: Scores, shape: Shape, k: int) -> list[Labels]:
+        """The k best outputs, best first; O(n K k (K + k)) at most."""
+        from structpred.oracles._tree_mrf_best_kernels import best_lists, read_lists
+
+        plan = _checked(scores, shape)
+        n, n_states = shape[:2]
+        check_fits(20 * n * n_states * k, f"the {k} best of {n:,} nodes with {n_states} states")
+        values, roots = np.empty((n, n_states, k)), np.zeros((2, k), np.int32)
+        lefts, states, ranks = np.zeros((3, n, n_states, k), np.int32)
+        totals = best_lists(scores, plan, n_states, k, values, lefts, states, ranks, roots)
+        labels = np.empty((int((totals > 0.5 * FORBIDDEN).sum()), n), np.int64)
+        for row, state, rank in zip(labels, *roots.tolist(), strict=False):
+            read_lists(plan, lefts, states, ranks, state, rank, row)
+        return list(labels)
+
+    def argmax_per_loss(self, scores: Scores, costs: Floats, shape: Shape) -> tuple[Floats, Floats, list[Labels]]:
+        """The best output for each value of a whole-number loss, by counting it in the state of the dynamic programme.
+
+        O(n^2 K^2) for Hamming losses. Raises DataError for costs that are not whole numbers.
+        """
+        from structpred.oracles._tree_mrf_best_kernels import best_losses, read_loss
+
+        plan, k = _checked(scores, shape), shape[1]
+        if not (len(costs) == len(scores) and np.array_equal(costs, np.rint(costs))):
+            raise DataError("argmax_per_loss needs part costs that are whole numbers, as many as scores")
+        whole = costs.astype(np.int64)
+        room = _room(whole, plan, k)
+        best_losses(
+            scores, whole, plan, k, room.node_lows, room.edge_lows, room.message_sizes, room.merged_sizes, room.starts,
+            room.value_starts, room.values, room.states, room.losses,
+        )  # fmt: skip
+        root = int(plan[-1, 0])
+        table = room.values[room.value_starts[root] : room.value_starts[root + 1]].reshape(k, -1)
+        attained = np.flatnonzero(table.max(axis=0) > 0.5 * FORBIDDEN)
+        labels = np.empty((len(attained), shape[0]), np.int64)
+        for row, level in zip(labels, attained.tolist(), strict=True):
+            read_loss(
+                whole, plan, k, room.edge_lows, room.message_sizes, room.merged_sizes, room.starts, room.states, room.losses,
+                int(table[:, level].argmax()), level, row,
+            )  # fmt: skip
+        return (attained + room.base).astype(np.float64), table[:, attained].max(axis=0), list(labels)
+
+    def project(self, point: Scores, shape: Shape) -> Floats:
+        """The nearest mixture of outputs, by an active set of them; one `argmax` a step."""
+        return project_onto_hull(point, lambda s: self.argmax(s, shape), lambda y: self.parts(y, shape), self.n_parts(shape))
+
+    @staticmethod
+    def example_shapes() -> list[Shape]:
+        """One node, no edges, chains, a star, trees whose edges run both ways, two trees; one to four states."""
+        return [
+            graph_shape(1, 1, []),
+            graph_shape(1, 3, []),
+            graph_shape(3, 1, [(0, 1), (1, 2)]),
+            graph_shape(4, 2, []),
+            graph_shape(2, 4, [(0, 1)]),
+            graph_shape(5, 2, [(0, 4), (1, 4), (2, 4), (3, 4)]),
+            graph_shape(5, 3, [(0, 2), (1, 2), (2, 3), (0, 4)]),
+            graph_shape(6, 2, [(0, 5), (1, 3), (3, 4)]),
+            graph_shape(4, 3, [(2, 3), (0, 2), (0, 1)]),
+        ]
+
+
+class _Room(NamedTuple):
+    """Arrays for counting losses, and the least loss; the kernels' file says what they are for."""
+
+    base: int
+    node_lows: Integers
+    edge_lows: Integers
+    message_sizes: Integers
+    merged_sizes: Integers
+    starts: Integers
+    value_starts: Integers
+    values: Floats
+    states: npt.NDArray[np.int32]
+    losses: npt.NDArray[np.int32]
+
+
+def _room(whole: Integers, plan: Integers, k: int) -> _Room:
+    from structpred.oracles._tree_mrf_best_kernels import loss_sizes
+
+    n = len(plan)
+    node_lows, edge_lows, edge_highs, sizes, message_sizes, merged_sizes = np.zeros((6, n), np.int64)
+    base = int(loss_sizes(whole, plan, k, node_lows, edge_lows, edge_highs, sizes, message_sizes, merged_sizes))
+    value_starts = k * np.concatenate(([0], np.cumsum(sizes)))
+    ends = k * np.cumsum((message_sizes, merged_sizes), axis=1)
+    starts = ends - k * np.array((message_sizes, merged_sizes))
+    what = f"losses of {int(sizes[plan[-1, 0]])} values on {n:,} nodes with {k} states"
+    check_fits(8 * int(value_starts[-1]) + 4 * int(ends[:, -1].sum()), what)
+    values, states, losses = np.empty(value_starts[-1]), np.zeros(ends[0, -1], np.int32), np.zeros(ends[1, -1], np.int32)
+    return _Room(base, node_lows, edge_lows, message_sizes, merged_sizes, starts, value_starts, values, states, losses)
+
+
+def _checked(scores: Scores, shape: Shape) -> Integers:
+    """The plan, once the scores are known to be as many as they should be, and finite."""
+    plan = _plan(shape)
+    if status := _kernels().faults(scores, graph_of(shape).n_parts):
+        refuse(status, shape)
+    return plan
