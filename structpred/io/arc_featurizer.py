@@ -1,10 +1,11 @@
 """From a treebank to what arc templates look at: codes of attributes, coarse tags, and the classes of words that are counted."""
 
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from structpred.core.arc_templates import ArcTemplate
 from structpred.core.sentences import AttributedSentences, attribute_code
@@ -31,7 +32,7 @@ class ArcFeaturizer:
         """Learn the tags."""
         self.fine = all(tag == "_" for tag in treebank.upos)
         self.tags = sorted(set(treebank.xpos if self.fine else treebank.upos))
-        self.present = tuple(name for name in ATTRIBUTES if any(value != "_" for value in self._values(name, treebank)))
+        self.present = tuple(name for name in ATTRIBUTES if _present(name, treebank))
         return self
 
     def usable(self, templates: Sequence[ArcTemplate]) -> list[ArcTemplate]:
@@ -49,41 +50,26 @@ class ArcFeaturizer:
             raise DataError(f"sample {int(empty[0])}: the sentence has no words; there is nothing to parse")
         codes = np.empty((len(self.present), treebank.n_words), np.uint32)
         for row, name in zip(codes, self.present, strict=True):
-            row[:] = self._coded(name, self._values(name, treebank))
-        number = {tag: k + 2 for k, tag in enumerate(self.tags)}
+            row[:] = self._coded(name, treebank)
         coarse = treebank.xpos if self.fine else treebank.upos
-        tags = np.array([number.get(tag, 1) for tag in coarse], dtype=np.int32)
-        known: dict[tuple[str, str], int] = {}
-        classes = []
-        for key in zip(treebank.forms, coarse, strict=True):
-            found = known.get(key)
-            if found is None:
-                found = known[key] = word_class(*key)
-            classes.append(found)
+        number = dict.fromkeys(coarse, 1) | {tag: k + 2 for k, tag in enumerate(self.tags)}
+        tags = np.fromiter(map(number.__getitem__, coarse), np.int32, len(coarse))
+        pairs = list(zip(treebank.forms, coarse, strict=True))
+        class_of = {pair: word_class(*pair) for pair in set(pairs)}
+        classes = np.fromiter(map(class_of.__getitem__, pairs), np.uint8, len(pairs))
         offsets = np.ascontiguousarray(treebank.offsets, dtype=np.int64)
-        return AttributedSentences(self.present, codes, tags, np.array(classes, dtype=np.uint8), offsets, self.n_tags)
+        return AttributedSentences(self.present, codes, tags, classes, offsets, self.n_tags)
 
-    def _values(self, name: str, treebank: Treebank) -> Sequence[str]:
-        if name == "case":
-            return _mapped(treebank.feats, case_of)
-        if name == "suffix":
-            return _mapped(treebank.forms, lambda form: form.lower()[-3:])
-        if name == "lemma":
-            return _mapped(treebank.lemmas, str.lower)
-        columns = {"form": treebank.forms, "upos": treebank.upos, "xpos": treebank.xpos, "feats": treebank.feats}
-        return columns[name]
-
-    def _coded(self, name: str, values: Sequence[str]) -> list[int]:
+    def _coded(self, name: str, treebank: Treebank) -> npt.NDArray[np.uint32]:
+        """The codes of an attribute; each different value of its column is looked at once, and remembered."""
+        column, derive = _SOURCES[name]
+        values: list[str] = getattr(treebank, column)
         known = self._codes[name]
         if len(known) > _MAX_REMEMBERED:
             known.clear()
-        codes = []
-        for value in values:
-            code = known.get(value)
-            if code is None:
-                code = known[value] = attribute_code(name, value)
-            codes.append(code)
-        return codes
+        for value in set(values).difference(known):
+            known[value] = attribute_code(name, value if derive is None else derive(value))
+        return np.fromiter(map(known.__getitem__, values), np.uint32, len(values))
 
     def to_bundle(self) -> dict[str, Any]:
         """The state for a model file: plain data."""
@@ -99,12 +85,6 @@ class ArcFeaturizer:
             return cls(tags, present, fine=bool(header["fine"]))
         except (KeyError, TypeError, ValueError) as error:
             raise FileFormatError(f"the word attributes of this file cannot be used: {error}") from None
-
-
-def _mapped(values: Sequence[str], function: Any) -> list[str]:
-    """function of each value, called once for each different one."""
-    results = {value: function(value) for value in set(values)}
-    return [results[value] for value in values]
 
 
 def case_of(feats: str) -> str:
@@ -124,3 +104,26 @@ def word_class(form: str, tag: str) -> int:
     if upper.startswith("V") or upper in ("AUX", "MD"):
         return _VERBS
     return _CONJUNCTIONS if upper in ("CCONJ", "CONJ", "CC") else 0
+
+
+def suffix_of(form: str) -> str:
+    """The last three characters, in lower case."""
+    return form.lower()[-3:]
+
+
+#: attribute -> the column that it is read off, and how (None: as it is)
+_SOURCES: dict[str, tuple[str, Callable[[str], str] | None]] = {
+    "form": ("forms", None),
+    "lemma": ("lemmas", str.lower),
+    "upos": ("upos", None),
+    "xpos": ("xpos", None),
+    "feats": ("feats", None),
+    "case": ("feats", case_of),
+    "suffix": ("forms", suffix_of),
+}
+
+
+def _present(name: str, treebank: Treebank) -> bool:
+    """Whether any word has the attribute."""
+    column, derive = _SOURCES[name]
+    return any((value if derive is None else derive(value)) != "_" for value in set(getattr(treebank, column)))

@@ -296,7 +296,9 @@ class DependencyParser(StructuredEstimator):
         split = np.split(heads, data.offsets[1:-1]) if len(data) else []
         if self.relations_ is None or self.relation_features_ is None:
             return [Tree(h, None) for h in split]
-        labels = self.relations_.predict(self.relation_features_.transform(data, heads)) if len(data) else []
+        jobs = checked_jobs(self.n_jobs)
+        self.relations_.n_jobs = jobs
+        labels = self.relations_.predict(self.relation_features_.transform(data, heads, jobs)) if len(data) else []
         return [Tree(h, found.tolist()) for h, found in zip(split, labels, strict=True)]
 
     def predict_marginals(

@@ -12,6 +12,7 @@ from structpred.core.arc_features import ArcScratch
 from structpred.core.arc_templates import ArcTemplate, compile_templates
 from structpred.core.sentences import AttributedSentences
 from structpred.core.sequences import PackedSequences
+from structpred.core.threads import run_ranges, split_evenly
 from structpred.errors import FileFormatError
 from structpred.trainers.checkpoints import previous
 
@@ -59,27 +60,31 @@ class RelationFeatures:
         self.slots, self._rows = np.flatnonzero(counts >= self.min_count).astype(np.int32), None
         return self
 
-    def transform(self, data: AttributedSentences, heads: npt.NDArray[np.int64]) -> PackedSequences:
-        """The features of the arcs (heads[t], t), one position a word."""
+    def transform(self, data: AttributedSentences, heads: npt.NDArray[np.int64], n_jobs: int = 1) -> PackedSequences:
+        """The features of the arcs (heads[t], t), one position a word; the same for any number of threads."""
         rows = self._rows
         if rows is None:
             rows = np.full(1 << _SLOT_BITS, -1, np.int32)
             rows[self.slots] = np.arange(len(self.slots), dtype=np.int32)
             self._rows = rows  # once it is filled: other threads may be predicting
-        found = rows[self._hashed(data, heads)]
+        found = rows[self._hashed(data, heads, n_jobs)]
         kept = found >= 0
         indptr = np.concatenate(([0], np.cumsum(kept.sum(axis=1)))).astype(np.int64)
         indices = found[kept]
         return PackedSequences(indptr, indices, np.ones(len(indices), np.float32), data.offsets, max(len(self.slots), 1))
 
-    def _hashed(self, data: AttributedSentences, heads: npt.NDArray[np.int64]) -> npt.NDArray[np.uint32]:
+    def _hashed(self, data: AttributedSentences, heads: npt.NDArray[np.int64], n_jobs: int = 1) -> npt.NDArray[np.uint32]:
         from structpred.core._arc_kernels import hash_arcs
 
         c = compile_templates(self.templates, data.names)
-        s = ArcScratch(int(data.lengths.max(initial=1)), len(self.templates), data.n_tags)
         out = np.empty((data.n_words, len(self.templates)), np.uint32)
-        corpus = (data.codes, data.tags, data.classes, data.offsets, heads)
-        hash_arcs(*corpus, c.atoms, c.ends, c.seeds, c.kinds, s.hashes, s.counts, s.tags, out)
+
+        def run(a: int, b: int) -> None:
+            s = ArcScratch(int(data.lengths[a:b].max(initial=1)), len(self.templates), data.n_tags)
+            corpus = (data.codes, data.tags, data.classes, data.offsets[a : b + 1], heads)
+            hash_arcs(*corpus, c.atoms, c.ends, c.seeds, c.kinds, s.hashes, s.counts, s.tags, out)
+
+        run_ranges(run, split_evenly(data.lengths, n_jobs), n_jobs)
         out >>= np.uint32(32 - _SLOT_BITS)
         return out
 

@@ -8,7 +8,9 @@ from structpred.errors import ParameterError
 from structpred.objectives.log_loss import LogLoss
 from structpred.objectives.margin import MarginRescaling
 from structpred.objectives.part_losses import Hamming
+from structpred.slack.surrogate import SlackRescaling
 from structpred.trainers.bcfw import BCFW
+from structpred.trainers.cutting_plane import NSlackCuttingPlane, OneSlackCuttingPlane
 from structpred.trainers.lbfgs import LBFGS
 from structpred.trainers.mira import MIRA
 from structpred.trainers.oeg import OnlineEG
@@ -24,6 +26,8 @@ TRAINERS: dict[str, tuple[Callable[..., Trainer], Callable[[], Surrogate]]] = {
     "sgd": (SGD, MarginRescaling),
     "perceptron": (AveragedPerceptron, lambda: MarginRescaling(loss_weight=0.0)),
     "mira": (MIRA, MarginRescaling),
+    "n_slack": (NSlackCuttingPlane, MarginRescaling),
+    "one_slack": (OneSlackCuttingPlane, MarginRescaling),
     "oeg": (OnlineEG, LogLoss),
     "lbfgs": (LBFGS, LogLoss),
     "owlqn": (OWLQN, LogLoss),
@@ -32,7 +36,7 @@ TRAINERS: dict[str, tuple[Callable[..., Trainer], Callable[[], Surrogate]]] = {
 }
 
 #: the surrogates that go by a name; None means the one that belongs to the trainer
-SURROGATES: dict[str, Callable[[], Surrogate]] = {"margin": MarginRescaling, "log": LogLoss}
+SURROGATES: dict[str, Callable[[], Surrogate]] = {"margin": MarginRescaling, "log": LogLoss, "slack": SlackRescaling}
 
 LOSSES: dict[str, Callable[[], PartLoss]] = {"hamming": Hamming}
 
@@ -80,6 +84,12 @@ def resolve_loss(loss: str | PartLoss) -> PartLoss:
     return loss
 
 
+_RESTORABLE: tuple[Callable[..., Any], ...] = (
+    BCFW, SGD, AveragedPerceptron, MIRA, NSlackCuttingPlane, OneSlackCuttingPlane, OnlineEG, LBFGS, OWLQN, PassiveAggressive, AROW,
+    LogLoss, MarginRescaling,
+)  # fmt: skip
+
+
 def settings_restored(saved: Any) -> Any:
     """The inverse of settings_of for names, and for trainers and surrogates of ours.
 
@@ -88,7 +98,7 @@ def settings_restored(saved: Any) -> Any:
     if isinstance(saved, str):
         return saved
     name, values = saved["class"], saved["settings"]
-    for kind in (BCFW, SGD, AveragedPerceptron, MIRA, OnlineEG, LBFGS, OWLQN, PassiveAggressive, AROW, LogLoss, MarginRescaling):
+    for kind in _RESTORABLE:
         if kind.__name__ == name and "free_digest" not in values:  # OWLQN's array of free weights is no plain setting
             return kind(**values)
     return f"{name} (an object that model files do not hold; give it again)"

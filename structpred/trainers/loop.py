@@ -211,7 +211,7 @@ class Run:
             primal = None if primal is None else self._primal(weights)
         if reason == "interrupted":  # mid-pass: the last row is about other weights
             primal = None if primal is None else self._primal(weights)
-        certificate = Certificate(primal, dual, proven=self.problem.task.certified and primal is not None)
+        certificate = Certificate(primal, dual, proven=self.problem.certified and primal is not None)
         progress = self._snapshot() if self.settings.keep else None
         return Result(weights, certificate, self.history, reason, self.passes, progress)
 

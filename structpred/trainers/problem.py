@@ -67,6 +67,12 @@ class Problem:
         """n * p_i: how much more than the average instance i counts; exactly 1 without weights."""
         return float(self._shares[i])
 
+    @property
+    def certified(self) -> bool:
+        """Whether bounds are bounds: as the task says, unless the surrogate has a `certified(task)` of its own."""
+        own = getattr(self.surrogate, "certified", None)
+        return bool(own(self.task)) if callable(own) else self.task.certified
+
     def primal(self, w: Vector) -> float:
         """The objective at w, exactly (in float64) if the oracle is exact; an upper bound if it gives bounds."""
         hinge = np.maximum(self.surrogate.values(self.task, w), 0.0)  # rounding may leave -1e-17

@@ -13,6 +13,7 @@ from structpred.oracles.assignment import AssignmentOracle
 from structpred.oracles.chain import ChainOracle
 from structpred.oracles.multiclass import MulticlassOracle
 from structpred.trainers.bcfw import BCFW
+from structpred.trainers.cutting_plane import NSlackCuttingPlane, OneSlackCuttingPlane
 from structpred.trainers.lbfgs import LBFGS
 from structpred.trainers.mira import MIRA
 from structpred.trainers.oeg import OnlineEG
@@ -30,6 +31,8 @@ TRAINERS = {
     "bcfw-gaps": lambda: BCFW(gap_sampling=True),
     "bcfw-cached": lambda: BCFW(cached_passes=2, cache_size=3),
     "bcfw-all": lambda: BCFW(gap_sampling=True, cached_passes=1, cache_size=2),
+    "n-slack": NSlackCuttingPlane,
+    "one-slack": OneSlackCuttingPlane,
 }
 
 #: trainers of the log loss
