@@ -235,7 +235,7 @@ class Task:
             return checked_labels(labels, self.oracle), float(bound)
         return checked_labels(self.oracle.argmax(scores, self.shapes[i]), self.oracle), None
 
-    def _parts_found(self, i: int, labels: Labels) -> npt.NDArray[np.int64]:
+    def parts_found(self, i: int, labels: Labels) -> npt.NDArray[np.int64]:
         """The parts of an output that the oracle itself returned: what is wrong with them is the oracle's fault."""
         try:
             parts = np.asarray(self.oracle.parts(labels, self.shapes[i]))
@@ -253,7 +253,7 @@ class Task:
 
     def difference(self, i: int, labels: Labels) -> SparseVector:
         """phi(x_i, y_i) - phi(x_i, labels), sorted and unique."""
-        other = self._parts_found(i, labels)
+        other = self.parts_found(i, labels)
         truth = self.parts[i]
         signs = np.concatenate((np.ones(len(truth)), -np.ones(len(other))))
         delta = coalesced(np.concatenate((truth, other)), signs)
@@ -269,7 +269,7 @@ class Task:
         constant, ell = self.costs(i)
         augmented = self.scores(w, i, scale) + loss_weight * ell
         labels, bound = self._infer(augmented, i)
-        loss = constant + running_sum(ell[self._parts_found(i, labels)])
+        loss = constant + running_sum(ell[self.parts_found(i, labels)])
         difference = self.difference(i, labels)
         # from the difference, not from the scores: so compiled and plain steps agree to the last bit
         violation = loss_weight * loss - scale * sparse_dot(w, difference)

@@ -46,7 +46,7 @@ class ChainLabeler(StructuredEstimator):
     min_count: features seen less often are left out. n_bits: hash feature strings into 2**n_bits ids instead.
     check_every: passes between computations of the certificate. patience: stop after so many passes without a better
     score on the `dev` data of fit. dev_metric: that score, a function (gold, predicted) -> float; default: token accuracy.
-    surrogate: "margin" or "log" (a conditional random field); None: the one that belongs to the trainer.
+    surrogate: "margin", "slack" or "log" (a conditional random field); None: the one that belongs to the trainer.
     constraints: hard rules on label sequences, at fit and predict: "iob2", "iobes", or a ChainConstraints.
     n_jobs: threads for prediction and for passes over all data; the result is the same for any number. None means 1.
     callbacks: called with each row of the history; True stops. checkpoint, resume: a file to go on from.

@@ -1,0 +1,49 @@
+"""Outputs found earlier, instance by instance: the best of them at the present weights starts a search and cuts it short."""
+
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from structpred.core.task import TaskLike
+from structpred.errors import ParameterError
+from structpred.slack.problem import Candidate, SlackProblem
+
+
+class LabelCache:
+    """The last `size` different outputs of each instance of a task; size 0 keeps none. Copies and files of it are empty."""
+
+    def __init__(self, size: int) -> None:
+        if isinstance(size, bool) or not isinstance(size, int) or size < 0:
+            raise ParameterError(f"the size of a label cache must be a whole number >= 0, got {size!r}")
+        self.size = size
+        self._kept: WeakKeyDictionary[TaskLike, dict[int, list[Any]]] = WeakKeyDictionary()
+
+    def __repr__(self) -> str:
+        return f"LabelCache({self.size})"
+
+    def __reduce__(self) -> tuple[type["LabelCache"], tuple[int]]:
+        return LabelCache, (self.size,)
+
+    def best(self, task: TaskLike, i: int, problem: SlackProblem) -> Candidate | None:
+        """The kept output of instance i with the largest Phi at the present weights; None if there is none above 0."""
+        candidates = [problem.rescore(label) for label in self._kept.get(task, {}).get(i, ())]
+        best = max(candidates, key=lambda one: one.phi, default=None)
+        return best if best is not None and best.phi > 0.0 else None
+
+    def keep(self, task: TaskLike, i: int, label: Any) -> None:
+        """Put an output in front; the one not used for longest goes."""
+        if not self.size:
+            return
+        kept = self._kept.setdefault(task, {}).setdefault(i, [])
+        same = [k for k, other in enumerate(kept) if _key(other) == _key(label)]
+        for k in reversed(same):
+            del kept[k]
+        kept.insert(0, label)
+        del kept[self.size :]
+
+
+def _key(label: Any) -> bytes:
+    """The bytes of an array, or of the arrays of a step's output."""
+    if hasattr(label, "tobytes"):
+        raw: bytes = label.tobytes()
+        return raw
+    return bytes(label.difference.indices.tobytes() + label.difference.values.tobytes())

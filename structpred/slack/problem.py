@@ -1,0 +1,99 @@
+"""What a search for the most violating output sees: two numbers for each output y of one instance at the present weights,
+
+    h(y) = 1 + f(y) - f(y_i)   (by how much the margin of 1 is violated),   g(y) = loss(y_i, y) >= 0,
+
+f being the score. The slack-rescaled hinge is max_y Phi(y), Phi = max(h, 0) * g (Tsochantaridis et al. 2005; Choi, Meshi & Srebro
+2016, eqs. 2, 4 and 10). The truth is the point (1, 0), so the maximum is never negative.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+
+
+class Candidate(NamedTuple):
+    """An output as a point (h, g). bound: no output that the query was about has a larger value, inf if nothing is known.
+
+    The value of a query is h + lam * g, that of slack_argmax is Phi. label: the output itself (labels, or a point mu of a
+    relaxation); None if a query that was cut short found none, so that only `bound` counts.
+    """
+
+    h: float
+    g: float
+    label: Any
+    bound: float = np.inf
+
+    @property
+    def phi(self) -> float:
+        """h * g, and 0 where either is not positive."""
+        return self.h * self.g if self.h > 0.0 and self.g > 0.0 else 0.0
+
+    def value(self, lam: float) -> float:
+        """h + lam * g."""
+        return self.h + lam * self.g
+
+
+class Levels(NamedTuple):
+    """For each value of the loss the largest h: g ascending, h and labels beside it."""
+
+    g: Floats
+    h: Floats
+    labels: Sequence[Any]
+
+
+class SlackProblem(Protocol):
+    """One instance at the present weights.
+
+    offers: which of "constrained", "levels", "slack_argmax" can be called; `plain` always can. relaxed: outputs are points of
+    a polytope, mixtures allowed. closed: the constrained oracle cannot leave out the ends of an angle (relaxations).
+    truth: the point (1, 0) with the true output.
+    """
+
+    relaxed: bool
+    closed: bool
+    offers: frozenset[str]
+    truth: Candidate
+
+    def plain(self, lam: float) -> Candidate:
+        """The output with the largest h + lam * g of all outputs, h < 0 and g = 0 included (eq. 11)."""
+        ...
+
+    def constrained(self, lam: float, alpha: float, beta: float, beta_inclusive: bool) -> Candidate | None:
+        """The same among outputs with h > 0, g > 0 and beta h < g < alpha h (eq. 12); beta h <= g if `beta_inclusive`.
+
+        The two tests at one ray (g < r h as the upper end, g >= r h as the lower) are complementary to the last bit: no
+        output is lost between two neighbouring angles. None: proven that there is none.
+        """
+        ...
+
+    def levels(self) -> Levels:
+        """The largest h for every value that g takes."""
+        ...
+
+    def slack_argmax(self) -> Candidate:
+        """The output with the largest Phi, directly."""
+        ...
+
+    def rescore(self, label: Any) -> Candidate:
+        """The point of an output found earlier, at the present weights."""
+        ...
+
+    def mix(self, t: float, first: Any, second: Any) -> Any:
+        """The point t * first + (1 - t) * second of a relaxation."""
+        ...
+
+    def require(self, method: str) -> None:
+        """Raise MissingCapabilityError where the search `method` needs what this problem does not offer."""
+        ...
+
+
+#: search -> what it needs besides `plain`: any one of these
+NEEDS: dict[str, tuple[str, ...]] = {
+    "angular": ("constrained",),
+    "hybrid": ("constrained",),
+    "direct": ("slack_argmax", "levels"),
+}

@@ -1,0 +1,114 @@
+"""The slack-rescaled hinge as a surrogate: what trainers use, for any oracle, or for a task of three functions."""
+
+import numpy as np
+import numpy.typing as npt
+
+from structpred.core.sparse import SparseVector, sparse_dot
+from structpred.core.task import Step, Task, TaskLike
+from structpred.core.weights import Vector
+from structpred.errors import MissingCapabilityError, ParameterError
+from structpred.slack.cache import LabelCache
+from structpred.slack.ledger import Goal
+from structpred.slack.search import METHODS, SearchResult, choose, search
+from structpred.slack.step_problem import StepProblem
+from structpred.slack.task_problem import TaskProblem, oracle_needs
+
+
+class SlackRescaling:
+    """H_i(w) = max_y  loss(y_i, y) * max(0, 1 + <w, phi(x_i, y)> - <w, phi(x_i, y_i)>)  (Tsochantaridis et al. 2005).
+
+    H_i is a maximum of pieces that are linear in w, with slope -loss * psi and constant loss: margin rescaling with psi scaled by
+    the loss. The truth is one of the pieces (zero), so H_i >= 0; where no output violates the margin the step is empty and
+    trainers move towards the truth.
+
+    method: the search, "auto" for the best that the oracle allows (slack/search.py). relaxed: maximise over the polytope of
+    argmax_relaxed instead of over outputs; H_i is then larger, and steps may be fractional. rel, abs, max_queries: end a search
+    early. cache_size: outputs kept for each instance, that later searches begin with (a resumed run begins without them).
+
+    Steps carry the search's upper bound, and `values` are upper bounds: gaps and certificates are valid whether or not the search
+    found the maximum. They are no proof only where an inexact oracle gives no bounds at all (`certified`).
+    """
+
+    #: H_i is a maximum of functions linear in w, so cutting planes and Frank-Wolfe apply
+    piecewise_linear = True
+
+    def __init__(
+        self,
+        method: str = "auto",
+        *,
+        relaxed: bool = False,
+        rel: float = 0.0,
+        abs: float = 0.0,
+        max_queries: int | None = None,
+        cache_size: int = 0,
+    ) -> None:
+        if method == "sarawagi":
+            raise ParameterError("method: 'sarawagi' needs the slack of a cutting-plane trainer and is no surrogate; take 'auto'")
+        if method != "auto" and method not in METHODS:
+            raise ParameterError(f"method: expected 'auto' or one of {', '.join(METHODS)}, got {method!r}")
+        Goal(None, rel, abs, max_queries)
+        self.method, self.relaxed = method, bool(relaxed)
+        self.rel, self.abs, self.max_queries = float(rel), float(abs), max_queries
+        self.cache_size, self._cache = cache_size, LabelCache(cache_size)
+        self.requires: tuple[str | tuple[str, ...], ...] = oracle_needs(method, self.relaxed)
+
+    def problem(self, task: TaskLike, w: Vector, i: int, scale: float = 1.0) -> TaskProblem | StepProblem:
+        """The search problem of instance i at scale * w."""
+        if isinstance(task, Task):
+            return TaskProblem(task, w, i, scale, relaxed=self.relaxed)
+        if self.relaxed:
+            raise MissingCapabilityError(
+                f"SlackRescaling(relaxed=True) needs argmax_relaxed, but {type(task).__name__} offers argmax alone; write an "
+                "Oracle with it and use Task"
+            )
+        return StepProblem(task, w, i, scale)
+
+    def search(self, task: TaskLike, w: Vector, i: int, scale: float = 1.0, *, threshold: float | None = None) -> SearchResult:
+        """The search for instance i at scale * w; with a threshold it may end as soon as no output has a Phi above it."""
+        return self._search(task, self.problem(task, w, i, scale), i, threshold)
+
+    def _search(self, task: TaskLike, problem: TaskProblem | StepProblem, i: int, threshold: float | None) -> SearchResult:
+        incumbent = self._cache.best(task, i, problem) if self.cache_size else None
+        return search(problem, self.method, incumbent, threshold, self.rel, self.abs, self.max_queries)
+
+    def term(self, task: TaskLike, w: Vector, i: int, scale: float = 1.0) -> Step:
+        """The linear piece of H_i found at scale * w: difference = loss * psi, violation = its value, bound >= H_i."""
+        return self.term_above(task, w, i, None, scale)
+
+    def term_above(self, task: TaskLike, w: Vector, i: int, threshold: float | None, scale: float = 1.0) -> Step:
+        """The same, but the search may end once H_i <= threshold is proven: fewer queries for cutting planes.
+
+        bound > threshold unless that is so; a piece above the threshold is found if the search can find one.
+        """
+        problem = self.problem(task, w, i, scale)
+        result = self._search(task, problem, i, threshold)
+        if not result.phi > 0.0:
+            return Step(SparseVector(np.empty(0, np.int64), np.empty(0)), 0.0, 0.0, _finite(result.upper_bound, 0.0))
+        self._cache.keep(task, i, result.label)
+        psi = problem.difference(result.label)
+        difference = SparseVector(psi.indices, result.g * psi.values)
+        # from the difference, as trainers see it: so that violation + <w, difference> is the offset to the last bit but rounding
+        violation = result.g - scale * sparse_dot(w, difference)
+        return Step(difference, result.g, violation, max(violation, _finite(result.upper_bound, violation)))
+
+    def offset(self, step: Step) -> float:
+        """The constant of the linear piece: the loss."""
+        return step.loss
+
+    def values(self, task: TaskLike, w: Vector) -> npt.NDArray[np.float64]:
+        """Upper bounds of H_i(w), all i; for a task that is not `certified`, the largest values found."""
+        found = (self.search(task, w, i) for i in range(len(task)))
+        return np.array([_finite(one.upper_bound, one.phi) for one in found])
+
+    def certified(self, task: TaskLike) -> bool:
+        """Whether bounds hold: plain queries are exact or bounded, or the search rests on queries that are exact by contract."""
+        if task.certified or self.relaxed:
+            return True
+        if not isinstance(task, Task):
+            return False
+        problems = (TaskProblem(task, np.zeros(task.dim, task.dtype), i) for i in range(len(task)))
+        return all((choose(p) if self.method == "auto" else self.method) in ("direct", "hybrid", "angular") for p in problems)
+
+
+def _finite(bound: float, otherwise: float) -> float:
+    return bound if np.isfinite(bound) else otherwise

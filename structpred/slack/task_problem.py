@@ -1,0 +1,210 @@
+"""The search problem of one instance of a core Task: h and g are affine in the part counts mu, so a query is an oracle call."""
+
+from typing import Any
+
+import numpy as np
+
+from structpred.core.fixed_scores import FORBIDDEN
+from structpred.core.oracle import Labels, capabilities
+from structpred.core.packing import checked_labels
+from structpred.core.requirements import require
+from structpred.core.sparse import SparseVector
+from structpred.core.task import Task, running_sum
+from structpred.core.weights import Vector
+from structpred.errors import OracleError
+from structpred.slack.problem import NEEDS, Candidate, Floats, Levels
+
+#: what a problem offers -> the oracle methods that give it, for outputs and for points of a relaxation
+_GIVEN_BY = {
+    "constrained": ("argmax_constrained", "argmax_constrained_bound", "argmax_per_loss"),
+    "levels": ("argmax_per_loss",),
+    "slack_argmax": ("argmax_product",),
+}
+_GIVEN_BY_RELAXED: dict[str, tuple[str, ...]] = {
+    "constrained": ("argmax_relaxed_constrained",),
+    "levels": (),
+    "slack_argmax": (),
+}
+
+
+def oracle_needs(method: str, relaxed: bool) -> tuple[str | tuple[str, ...], ...]:
+    """The oracle methods that a search needs, as `require` takes them.
+
+    >>> oracle_needs("direct", False)
+    ('argmax', ('argmax_product', 'argmax_per_loss'))
+    """
+    given_by = _GIVEN_BY_RELAXED if relaxed else _GIVEN_BY
+    more = tuple(dict.fromkeys(name for offer in NEEDS.get(method, ()) for name in given_by[offer]))
+    first = "argmax_relaxed" if relaxed else "argmax"
+    return (first, more) if method in NEEDS else (first,)
+
+
+class TaskProblem:
+    """Instance i at the weights scale * w: h(y) = 1 + theta . (mu(y) - mu(y_i)), g(y) = c + ell . mu(y).
+
+    | query | oracle method |
+    |---|---|
+    | plain(lam) | argmax(theta + lam ell), or argmax_bound; relaxed: argmax_relaxed |
+    | constrained | argmax_constrained with two rows, or argmax_constrained_bound; relaxed: argmax_relaxed_constrained |
+    | levels | argmax_per_loss, where all costs are whole numbers |
+    | slack_argmax | argmax_product |
+
+    An oracle with argmax_per_loss alone still serves `constrained`, by choosing among the best outputs of each loss: an output
+    with the same loss and a smaller h may lie inside the angle where the best one does not, but Phi of the best one is larger, so
+    searches stay exact. relaxed=True works on the polytope of argmax_relaxed; labels are then points mu.
+    An inexact argmax without argmax_bound has no bound at all: candidates have bound inf.
+    """
+
+    def __init__(self, task: Task, w: Vector, i: int, scale: float = 1.0, *, relaxed: bool = False) -> None:
+        self.task, self.i, self.shape = task, i, task.shapes[i]
+        self.relaxed = self.closed = relaxed
+        self.oracle: Any = task.oracle
+        self.has = capabilities(task.oracle)
+        self.theta = task.scores(w, i, scale)
+        self.c, self.ell = task.costs(i)
+        parts = task.parts[i]
+        self.h0 = 1.0 - running_sum(self.theta[parts])
+        # forbidden parts count as nothing in rows and mixtures: the scores alone keep them out
+        self.allowed = np.where(self.theta <= 0.5 * FORBIDDEN, 0.0, self.theta)
+        self.whole = bool(np.array_equal(self.ell, np.rint(self.ell)))
+        self.offers = self._offers()
+        label = np.bincount(parts, minlength=len(self.theta)).astype(np.float64) if relaxed else task.labels[i]
+        self.truth = Candidate(1.0, 0.0, label)
+        self._levels: Levels | None = None
+
+    def _offers(self) -> frozenset[str]:
+        has = self.has if self.whole else self.has - {"argmax_per_loss"}
+        given_by = _GIVEN_BY_RELAXED if self.relaxed else _GIVEN_BY
+        return frozenset(name for name, methods in given_by.items() if has.intersection(methods))
+
+    @property
+    def bounded(self) -> bool:
+        """Whether plain queries come with a bound."""
+        return self.relaxed or self.task.certified
+
+    def require(self, method: str) -> None:
+        """Raise MissingCapabilityError where the oracle lacks what the search `method` needs."""
+        who = f"slack search {method!r}{' over the relaxation' if self.relaxed else ''}"
+        having = self.has if self.whole else self.has - {"argmax_per_loss"}
+        if not self.whole and "argmax_per_loss" in self.has:
+            who += " (whose argmax_per_loss serves only losses of whole numbers, and this one is not)"
+        require(oracle_needs(method, self.relaxed), self.oracle, who, having)
+
+    def rescore(self, label: Any) -> Candidate:
+        """The point of labels, or of a mu."""
+        return self._relaxed_candidate(label) if self.relaxed else self._candidate(label)
+
+    def _candidate(self, labels: Labels, bound: float = np.inf) -> Candidate:
+        parts = self.task.parts_found(self.i, labels)
+        return Candidate(self.h0 + running_sum(self.theta[parts]), self.c + running_sum(self.ell[parts]), labels, bound)
+
+    def _relaxed_candidate(self, mu: Floats, bound: float = np.inf) -> Candidate:
+        return Candidate(self.h0 + float(self.allowed @ mu), self.c + float(self.ell @ mu), mu, bound)
+
+    def plain(self, lam: float) -> Candidate:
+        """argmax at theta + lam ell."""
+        scores = self.theta + lam * self.ell
+        if self.relaxed:
+            found = self._relaxed_candidate(self._mu(self.oracle.argmax_relaxed(scores, self.shape), "argmax_relaxed"))
+            return found._replace(bound=found.value(lam))
+        if "argmax_bound" in self.has:
+            labels, bound = self.oracle.argmax_bound(scores, self.shape)
+            found = self._candidate(checked_labels(labels, self.oracle))
+            return found._replace(bound=max(self.h0 + lam * self.c + float(bound), found.value(lam)))
+        found = self._candidate(checked_labels(self.oracle.argmax(scores, self.shape), self.oracle))
+        return found._replace(bound=found.value(lam) if self.oracle.exact else np.inf)
+
+    def _mu(self, found: Any, method: str) -> Floats:
+        mu = np.asarray(found, dtype=np.float64)
+        if mu.shape != self.theta.shape or not np.isfinite(mu).all():
+            raise OracleError(
+                f"sample {self.i}: {type(self.oracle).__name__}.{method} must give {len(self.theta)} finite numbers, one a part, "
+                f"got an array of shape {mu.shape}; run check_oracle on it"
+            )
+        return mu
+
+    def constrained(self, lam: float, alpha: float, beta: float, beta_inclusive: bool) -> Candidate | None:
+        """argmax_constrained with the two ends of the angle as rows."""
+        if not self.relaxed and not self.has & {"argmax_constrained", "argmax_constrained_bound"}:
+            return self._among_levels(lam, alpha, beta, beta_inclusive)
+        scores, (rows, limits) = self.theta + lam * self.ell, self.angle_rows(alpha, beta, beta_inclusive)
+        if self.relaxed:
+            mu = self.oracle.argmax_relaxed_constrained(scores, self.shape, rows, limits)
+            found = None if mu is None else self._relaxed_candidate(self._mu(mu, "argmax_relaxed_constrained"))
+            return found if found is None else found._replace(bound=found.value(lam))
+        if "argmax_constrained" in self.has:
+            labels = self.oracle.argmax_constrained(scores, self.shape, rows, limits)
+            if labels is None:
+                return None
+            found = self._candidate(checked_labels(labels, self.oracle))
+            # what is best but forbidden says that nothing else is left
+            return found._replace(bound=found.value(lam)) if found.h > 0.5 * FORBIDDEN else None
+        labels, bound = self.oracle.argmax_constrained_bound(scores, self.shape, rows, limits)
+        if labels is None and bound <= 0.5 * FORBIDDEN:
+            return None
+        bound = self.h0 + lam * self.c + float(bound)
+        if labels is None:
+            return Candidate(1.0, 0.0, None, bound)
+        found = self._candidate(checked_labels(labels, self.oracle))
+        return found._replace(bound=max(bound, found.value(lam)))
+
+    def angle_rows(self, alpha: float, beta: float, beta_inclusive: bool) -> tuple[Floats, Floats]:
+        """(A, b) with A mu <= b for the angle. Two rows do: 0 <= beta h < g < alpha h says that h and g are positive.
+
+        A strict end is b less one unit in the last place, so that the rows of two angles with a common end are complementary as
+        float64 computes them. At alpha = inf the upper row is h > 0, at beta = 0 the lower one g > 0. Relaxations are closed.
+        """
+        upper, above = self._ray(alpha)
+        lower, below = self._ray(beta)
+        limits = np.array([above, -below])
+        if not self.closed:
+            limits[0] = np.nextafter(above, -np.inf)
+            if not beta_inclusive:
+                limits[1] = np.nextafter(-below, -np.inf)
+        return np.vstack((upper, -lower)), limits
+
+    def _ray(self, slope: float) -> tuple[Floats, float]:
+        """(row, limit): row . mu < limit iff g < slope * h, scaled so that no coefficient is large."""
+        if np.isinf(slope):
+            return -self.allowed, self.h0
+        size = max(1.0, slope)
+        return (self.ell - slope * self.allowed) / size, (slope * self.h0 - self.c) / size
+
+    def levels(self) -> Levels:
+        """The best output of each loss, once an instance. Costs with a common divisor are divided by it first."""
+        if self._levels is None:
+            whole = self.ell.astype(np.int64)
+            unit = max(int(np.gcd.reduce(whole)), 1) if len(whole) else 1
+            values, best, labels = self.oracle.argmax_per_loss(self.theta, (whole // unit).astype(np.float64), self.shape)
+            self._levels = Levels(self.c + unit * np.asarray(values, np.float64), self.h0 + np.asarray(best, np.float64), labels)
+        return self._levels
+
+    def _among_levels(self, lam: float, alpha: float, beta: float, beta_inclusive: bool) -> Candidate | None:
+        g, h, labels = self.levels()
+        with np.errstate(invalid="ignore"):
+            above = g >= beta * h if beta_inclusive else g > beta * h
+            inside = np.flatnonzero((h > 0.0) & (g > 0.0) & (g < alpha * h) & above)
+        if not len(inside):
+            return None
+        k = int(inside[(h + lam * g)[inside].argmax()])
+        return Candidate(float(h[k]), float(g[k]), labels[k], float(h[k] + lam * g[k]))
+
+    def slack_argmax(self) -> Candidate:
+        """argmax_product."""
+        offsets = np.array([self.h0, self.c])
+        found = self._candidate(
+            checked_labels(self.oracle.argmax_product(self.theta, self.ell, offsets, self.shape), self.oracle)
+        )
+        return found._replace(bound=found.phi)
+
+    def mix(self, t: float, first: Any, second: Any) -> Any:
+        """t * first + (1 - t) * second."""
+        return t * first + (1.0 - t) * second
+
+    def difference(self, label: Any) -> SparseVector:
+        """psi = phi(x_i, y_i) - phi(x_i, y), sorted and unique."""
+        if not self.relaxed:
+            return self.task.difference(self.i, label)
+        error = self.truth.label - label
+        at = np.flatnonzero(error)
+        return self.task.features.adjoint(self.i, at, error[at])
