@@ -165,7 +165,7 @@ def _read(path: str, options: ParserOptions) -> Treebank:
 
 
 def _model(options: ParserOptions, templates: list[ArcTemplate] | None, events: Events) -> DependencyParser:
-    model = DependencyParser(
+    return DependencyParser(
         options.trainer,
         options.C,
         options.max_iter,
@@ -181,13 +181,11 @@ def _model(options: ParserOptions, templates: list[ArcTemplate] | None, events: 
         patience=options.patience,
         surrogate=options.surrogate,
         n_jobs=options.n_jobs,
+        callbacks=Reporter(events, ("arcs", "relations")),
         checkpoint=options.checkpoint_path,
         resume=options.resume,
         random_state=options.seed,
     )
-    # the weights of arcs are there as soon as the first stage is over
-    model.callbacks = Reporter(events, lambda: "relations" if hasattr(model, "coef_") else "arcs")
-    return model
 
 
 def dev_scores(model: DependencyParser, dev: Treebank) -> ParsingScores:

@@ -5,7 +5,7 @@ import logging
 import shlex
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -49,15 +49,16 @@ class Events:
 class Reporter:
     """Called after each pass: an event, and a line in the log where there is news or some seconds have gone by.
 
-    stage: tells which part of the training runs, where there are several.
+    stages: the names of the parts of the training, where there are several; the number of the part stands in the row.
     """
 
-    def __init__(self, events: Events, stage: Callable[[], str] | None = None) -> None:
-        self.events, self.stage, self.said = events, stage, time.perf_counter()
+    def __init__(self, events: Events, stages: Sequence[str] = ()) -> None:
+        self.events, self.stages, self.said = events, stages, time.perf_counter()
 
     def __call__(self, row: Record) -> None:
         """Tell of one row of the history."""
-        stage = {} if self.stage is None else {"stage": self.stage()}
+        number = int(row.pop("stage", None) or 1)
+        stage = {"stage": self.stages[number - 1]} if self.stages else {}
         self.events.emit("pass", **stage, **row)
         now = time.perf_counter()
         if row["primal"] is not None or row["dev_score"] is not None or now - self.said > 5:

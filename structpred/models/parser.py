@@ -34,7 +34,7 @@ from structpred.models.arcs import (
 from structpred.models.base import StructuredEstimator, about_dev, checked_C, checked_sample_weight, dev_parts
 from structpred.models.chain import ChainLabeler
 from structpred.models.decoding import checked_k
-from structpred.models.relations import RelationFeatures, forget_second_stage, second_stage
+from structpred.models.relations import RelationFeatures, forget_second_stage, second_callbacks, second_stage
 from structpred.models.sentences import as_treebank, check_one_root
 from structpred.models.settings import resolve_loss
 from structpred.objectives.log_loss import LogLoss
@@ -55,7 +55,8 @@ class DependencyParser(StructuredEstimator):
     ----------
     trainer: "mira", "perceptron", "sgd", "bcfw" (certified), "pa", or "oeg", "lbfgs" (conditional random fields by the
     matrix-tree theorem), or a trainer object. C: the weight of the training loss; lam = 1 / (C n).
-    max_iter, tol, check_every, patience, callbacks, checkpoint, resume, random_state, surrogate: as for ChainLabeler.
+    max_iter, tol, check_every, patience, callbacks, checkpoint, resume, random_state, surrogate: as for ChainLabeler;
+    callbacks get the rows of both stages, those of relations with "stage": 2.
     projective: only trees without crossing arcs; None: where less than one arc in a hundred of the training data crosses another
     (projective_ says what came of it). Sentences whose trees cross are then left out of training (left_out_).
     single_root: exactly one word hangs on the root.
@@ -228,7 +229,7 @@ class DependencyParser(StructuredEstimator):
         checkpoint, resume = second_stage(self.checkpoint, self.resume)
         labeler = ChainLabeler(
             self.trainer, self.label_C, self.max_iter, self.tol, surrogate=self.surrogate, check_every=self.check_every,
-            n_jobs=self.n_jobs, callbacks=self.callbacks, checkpoint=checkpoint, resume=resume,
+            n_jobs=self.n_jobs, callbacks=second_callbacks(self.callbacks), checkpoint=checkpoint, resume=resume,
             random_state=self.random_state,
         )  # fmt: skip
         labels = [treebank.labels[a:b] for a, b in itertools.pairwise(treebank.offsets.tolist())]

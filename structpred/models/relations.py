@@ -14,7 +14,9 @@ from structpred.core.sentences import AttributedSentences
 from structpred.core.sequences import PackedSequences
 from structpred.core.threads import run_ranges, split_evenly
 from structpred.errors import FileFormatError
+from structpred.models.base import as_callbacks
 from structpred.trainers.checkpoints import previous
+from structpred.trainers.loop import Callback
 
 _SLOT_BITS = 22
 
@@ -39,6 +41,15 @@ def forget_second_stage(checkpoint: str | os.PathLike[str] | None, resume: bool)
     if path is not None and not resume:
         path.unlink(missing_ok=True)
         previous(path).unlink(missing_ok=True)
+
+
+def second_callbacks(callbacks: Callback | Sequence[Callback] | None) -> list[Callback]:
+    """The callbacks as the second stage calls them: with "stage": 2 in each row of its history."""
+
+    def told(callback: Callback) -> Callback:
+        return lambda row: callback({**row, "stage": 2})
+
+    return [told(callback) for callback in as_callbacks(callbacks)]
 
 
 class RelationFeatures:

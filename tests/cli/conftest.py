@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from cli_helpers import PROGRAM, Run, Shell, column_text, crfsuite_text, ocr_text
+from treebank_helpers import treebank_text
 
 from structpred.cli.app import run
 from structpred.cli.session import Session
@@ -39,6 +40,18 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (folder / f"{name}.data").write_text(ocr_text(size, 0))
     command = [*PROGRAM, "train", "chain", "train.txt", "--format", "conll2000", "--template", "chunking", "-o", "chunk.spz"]
     subprocess.run([*command, "--trainer", "sgd"], cwd=folder, check=True, timeout=300, capture_output=True)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def treebanks(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with train, test and dev treebanks, one with crossing arcs, and a parser trained from the shell."""
+    folder = tmp_path_factory.mktemp("treebanks")
+    for name, size, seed in (("train", 80, 0), ("test", 30, 1), ("dev", 20, 2)):
+        (folder / f"{name}.conllu").write_text(treebank_text(size, seed))
+    (folder / "crossing.conllu").write_text(treebank_text(60, 3, crossing=True))
+    command = [*PROGRAM, "train", "parser", "train.conllu", "-o", "p.spz", "--max-iter", "4"]
+    subprocess.run(command, cwd=folder, check=True, timeout=300, capture_output=True)
     return folder
 
 
