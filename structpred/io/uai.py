@@ -1,0 +1,264 @@
+"""The UAI format of graphical models (that of the inference competitions): reader, writer, and pairwise problems.
+
+A file is a preamble (MARKOV or BAYES, the number of variables, the number of states of each, the number of factors, and for each
+the number of its variables and which they are) and then a table for each factor: the number of entries and the entries, the last
+variable of the factor running fastest. Entries are factors, not logarithms: the score of an assignment is the sum of their logs.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+import numpy.typing as npt
+
+from structpred.core.fixed_scores import FORBIDDEN
+from structpred.core.memory import check_fits
+from structpred.core.oracle import Shape
+from structpred.errors import DataError
+from structpred.io._uai_tokens import Tokens
+from structpred.io.text import PathLike, quoted, read_bytes, source_name
+
+Floats = npt.NDArray[np.float64]
+KINDS = ("MARKOV", "BAYES")
+
+#: the most parts of a pairwise problem (512 MiB of scores): a few bytes of text may declare any number of states
+MAX_PARTS = 1 << 26
+
+
+@dataclass(frozen=True)
+class PairwiseProblem:
+    """A pairwise MRF as the oracles take it.
+
+    shape: (n, K, i1, j1, ...), K the largest number of states. scores: float64 (n * K + E * K^2), node tables, then edge tables;
+    -1e30 forbids, among others the states that a variable lacks. constant: what is to be added to every score and to log Z.
+    n_states: how many states each variable has.
+    """
+
+    shape: Shape
+    scores: Floats
+    constant: float
+    n_states: tuple[int, ...]
+
+    def score(self, labels: npt.ArrayLike) -> float:
+        """The log of the product of all factors for one assignment; -1e30 or less where one of them is zero."""
+        states = np.asarray(labels)
+        n, k = self.shape[:2]
+        first, second = np.array(self.shape[2:], dtype=np.int64).reshape(-1, 2).T
+        pairs = n * k + np.arange(len(first)) * k * k + states[first] * k + states[second]
+        return float(self.scores[np.arange(n) * k + states].sum() + self.scores[pairs].sum()) + self.constant
+
+
+@dataclass(frozen=True)
+class UaiModel:
+    """A model as its file has it.
+
+    kind: MARKOV or BAYES. n_states: one number a variable. scopes: the variables of each factor. tables: one float64 array a
+    factor, one axis a variable of its scope, entries >= 0.
+    """
+
+    kind: str
+    n_states: tuple[int, ...]
+    scopes: tuple[tuple[int, ...], ...]
+    tables: tuple[Floats, ...]
+
+    @classmethod
+    def of(cls, shape: Shape, scores: Floats) -> "UaiModel":
+        """The model of a pairwise problem: one factor a node, one an edge, exp(score); forbidden parts become zeros.
+
+        Raises DataError for scores whose exponential is no positive float64 (above 709 or below -745).
+        """
+        n, k = shape[:2]
+        edges = [(shape[at], shape[at + 1]) for at in range(2, len(shape), 2)]
+        allowed = scores > 0.5 * FORBIDDEN
+        with np.errstate(over="ignore", under="ignore"):
+            values = np.exp(scores)
+        bad = np.flatnonzero(allowed & ~((values > 0.0) & (values < np.inf)))
+        if len(bad):
+            raise DataError(
+                f"part {bad[0]}: exp({scores[bad[0]]:.6g}) does not fit into float64, and UAI files hold no logarithms"
+            )
+        nodes, pairs = values[: n * k].reshape(n, k), values[n * k :].reshape(len(edges), k, k)
+        return cls("MARKOV", (k,) * n, (*((i,) for i in range(n)), *edges), (*nodes, *pairs))
+
+    def score(self, labels: npt.ArrayLike) -> float:
+        """The log of the product of all factors for one assignment; -inf where one of them is zero."""
+        states = np.asarray(labels)
+        with np.errstate(divide="ignore"):
+            logs = [np.log(t[tuple(states[list(scope)])]) for scope, t in zip(self.scopes, self.tables, strict=True)]
+        return float(np.sum(logs))
+
+    def paired(self) -> "UaiModel":
+        """A model with the same scores whose tables are over one or two variables.
+
+        Each larger factor becomes one more variable, after those that are there: its states are the entries that are not zero, and
+        0/1 tables tie it to the factor's variables. For each assignment of the old variables with a product > 0 exactly one of the
+        new ones is possible, so the best score and log Z stay. Its number of states is the number of such entries.
+        """
+        n_states, scopes, tables = list(self.n_states), [], []
+        for scope, table in zip(self.scopes, self.tables, strict=True):
+            if len(scope) <= 2:
+                scopes.append(scope)
+                tables.append(table)
+                continue
+            entries = np.nonzero(table)
+            values = table[entries] if len(entries[0]) else np.zeros(1)  # a factor of zeros alone: one state, impossible
+            new = len(n_states)
+            n_states.append(len(values))
+            scopes.append((new,))
+            tables.append(values)
+            for i, states in zip(scope, entries if len(entries[0]) else (), strict=False):
+                scopes.append((i, new))
+                tables.append((np.arange(self.n_states[i])[:, None] == states).astype(np.float64))
+        return UaiModel(self.kind, tuple(n_states), tuple(scopes), tuple(tables))
+
+    def pairwise(self, evidence: Mapping[int, int] | None = None) -> PairwiseProblem:
+        """The model as a pairwise problem: logs of the tables, those of the same variables added up.
+
+        evidence: the states of variables that are known. Their other states are forbidden, and factors that mention them are
+        tables over the rest of their variables; so are factors with variables of one state. A factor over more than two
+        variables is refused: DataError. So is evidence that names missing variables or states, and a model too large for memory.
+        """
+        known = {i: 0 for i, count in enumerate(self.n_states) if count == 1} | _checked(evidence or {}, self.n_states)
+        reduced = [_sliced(f, scope, t, known) for f, (scope, t) in enumerate(zip(self.scopes, self.tables, strict=True))]
+        n, k = len(self.n_states), max(self.n_states, default=0)
+        if not n:
+            raise DataError("expected a model with at least one variable, got none")
+        edges = {scope: e for e, scope in enumerate(dict.fromkeys(scope for scope, _ in reduced if len(scope) == 2))}
+        size = n * k + len(edges) * k * k
+        if size > MAX_PARTS:
+            raise DataError(
+                f"{n} variables of up to {k} states and {len(edges)} edges give {size:,} parts, {MAX_PARTS:,} at most"
+            )
+        check_fits(8 * size, f"a pairwise model of {size:,} parts")
+        scores, constant = np.zeros(size), 0.0
+        for scope, table in reduced:
+            at = scope[0] * k if len(scope) == 1 else n * k + edges[scope] * k * k if scope else 0
+            if len(scope) == 1:
+                scores[at : at + len(table)] += table
+            elif len(scope) == 2:
+                scores[at : at + k * k].reshape(k, k)[: len(table), : table.shape[1]] += table
+            else:
+                constant += float(table)
+        grid = scores[: n * k].reshape(n, k)
+        grid[np.arange(k) >= np.array(self.n_states)[:, None]] = FORBIDDEN
+        for i, state in known.items():
+            grid[i, np.arange(k) != state] = FORBIDDEN
+        if constant == -np.inf:  # a factor of known variables alone is zero: nothing is possible
+            scores[:k], constant = FORBIDDEN, 0.0
+        scores[scores == -np.inf] = FORBIDDEN
+        return PairwiseProblem((n, k, *(i for scope in edges for i in scope)), scores, constant, self.n_states)
+
+
+def _checked(evidence: Mapping[int, int], n_states: Sequence[int]) -> dict[int, int]:
+    for i, state in evidence.items():
+        if not 0 <= i < len(n_states):
+            raise DataError(f"evidence names variable {i}, which is missing: there are {len(n_states)}, from 0")
+        if not 0 <= state < n_states[i]:
+            raise DataError(f"evidence says that variable {i} is in state {state}, but it has {n_states[i]} states, from 0")
+    return dict(evidence)
+
+
+def _sliced(factor: int, scope: tuple[int, ...], table: Floats, known: Mapping[int, int]) -> tuple[tuple[int, ...], Floats]:
+    """The variables that are open, the smaller first, and the log table over them."""
+    rest = tuple(i for i in scope if i not in known)
+    if len(rest) > 2:
+        names = ", ".join(map(str, rest[:8])) + (", ..." if len(rest) > 8 else "")
+        raise DataError(
+            f"factor {factor} is a table over {len(rest)} variables ({names}); a pairwise MRF has tables over one or two: "
+            "make the larger ones variables of their own with UaiModel.paired()"
+        )
+    with np.errstate(divide="ignore"):
+        logs = np.log(table[tuple(known.get(i, slice(None)) for i in scope)])
+    if len(rest) == 2 and rest[0] > rest[1]:
+        return rest[::-1], logs.T
+    return rest, logs
+
+
+def read_uai(path: PathLike) -> UaiModel:
+    """Read a model; plain or gzip, ``-`` is standard input. Raises DataError with the file, the line and the place in it.
+
+    >>> import pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / "a.uai"
+    ...     _ = path.write_text("MARKOV 2  2 3  1  2 0 1  6  1 1 2  3 5 8")
+    ...     model = read_uai(path)
+    >>> model.tables[0].tolist(), round(model.score([1, 2]), 6)
+    ([[1.0, 1.0, 2.0], [3.0, 5.0, 8.0]], 2.079442)
+    """
+    return parse_uai(read_bytes(path), source_name(path))
+
+
+def parse_uai(data: bytes, name: str = "<bytes>") -> UaiModel:
+    """A model from the bytes of a file; `name` stands in messages. Raises DataError as `read_uai`."""
+    tokens = Tokens(data, name)
+    kind = tokens.word("MARKOV or BAYES, the kind of the network").upper()
+    if kind not in KINDS:
+        tokens.fail(0, f"expected MARKOV or BAYES, the kind of the network, got {quoted(kind)}")
+    n = tokens.count("the number of variables")
+    n_states = tuple(tokens.whole("the number of states of a variable", low=1) for _ in range(n))
+    scopes = tuple(_scope(tokens, n) for _ in range(tokens.count("the number of factors")))
+    tables = tuple(_table(tokens, f, tuple(n_states[i] for i in scope)) for f, scope in enumerate(scopes))
+    tokens.end(f"the end after {len(tables)} tables")
+    return UaiModel(kind, n_states, scopes, tables)
+
+
+def _scope(tokens: Tokens, n: int) -> tuple[int, ...]:
+    size = tokens.count("the number of variables of a factor")
+    scope = tuple(tokens.whole("a variable of a factor", high=n - 1) for _ in range(size))
+    if len(set(scope)) < size:
+        tokens.fail(tokens.at - 1, f"expected different variables in one factor, got {quoted(str(scope))}")
+    if size > 32:
+        tokens.fail(tokens.at - 1, f"expected factors of up to 32 variables, got one of {size}")
+    return scope
+
+
+def _table(tokens: Tokens, factor: int, shape: tuple[int, ...]) -> Floats:
+    size = tokens.count(f"the number of entries of table {factor}")
+    if size != prod(shape):
+        states = " * ".join(map(str, shape)) or "1"
+        tokens.fail(tokens.at - 1, f"expected {states} = {prod(shape)} entries in table {factor}, got {size}")
+    return tokens.numbers(size, f"table {factor}").reshape(shape)
+
+
+def read_uai_evidence(path: PathLike) -> dict[int, int]:
+    """Read an evidence file, ``k variable state variable state ...``: {variable: state}. Raises DataError with the place.
+
+    The older form with the number of samples in front is read where that number is 1.
+    """
+    return parse_uai_evidence(read_bytes(path), source_name(path))
+
+
+def parse_uai_evidence(data: bytes, name: str = "<bytes>") -> dict[int, int]:
+    """Evidence from the bytes of a file."""
+    tokens = Tokens(data, name)
+    if len(tokens) % 2 == 0 and len(tokens):  # one number more than k and k pairs
+        tokens.whole("the number of samples, of which one can be read,", low=1, high=1)
+    found: dict[int, int] = {}
+    for _ in range(tokens.count("the number of known variables")):
+        variable = tokens.whole("a variable")
+        if variable in found:
+            tokens.fail(tokens.at - 1, f"expected each variable once, got {variable} again")
+        found[variable] = tokens.whole("the state of a variable")
+    tokens.end(f"the end after {len(found)} known variables")
+    return found
+
+
+def format_uai(model: UaiModel) -> str:
+    """The text of a model's file; numbers are written so that reading gives the same ones.
+
+    >>> print(format_uai(UaiModel("MARKOV", (2,), ((0,),), (np.array([0.5, 2.0]),))), end="")
+    MARKOV
+    1
+    2
+    1
+    1 0
+    <BLANKLINE>
+    2
+    0.5 2.0
+    """
+    lines = [model.kind, str(len(model.n_states)), " ".join(map(str, model.n_states)), str(len(model.scopes))]
+    lines += [" ".join(map(str, (len(scope), *scope))) for scope in model.scopes]
+    for table in model.tables:
+        lines += ["", str(table.size), " ".join(map(repr, table.ravel().tolist()))]
+    return "\n".join(lines) + "\n"
