@@ -85,8 +85,8 @@ def resolve_loss(loss: str | PartLoss) -> PartLoss:
 
 
 _RESTORABLE: tuple[Callable[..., Any], ...] = (
-    BCFW, SGD, AveragedPerceptron, MIRA, NSlackCuttingPlane, OneSlackCuttingPlane, OnlineEG, LBFGS, OWLQN, PassiveAggressive, AROW,
-    LogLoss, MarginRescaling,
+    BCFW, SGD, AveragedPerceptron, MIRA, NSlackCuttingPlane, OneSlackCuttingPlane, OnlineEG, LBFGS, OWLQN, PassiveAggressive,
+    AROW, LogLoss, MarginRescaling, SlackRescaling,
 )  # fmt: skip
 
 
