@@ -1,0 +1,149 @@
+"""Pairwise MRFs relaxed to the local polytope: a linear programme, by OR-Tools (Schlesinger 1976; Werner 2007)."""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from structpred.core.oracle import Labels, Scores, Shape
+from structpred.errors import ParameterError
+from structpred.oracles._glop import solve_glop
+from structpred.oracles._local_polytope import (
+    Floats,
+    Mask,
+    allowed_parts,
+    checked_rows,
+    checked_scores,
+    marginal_rows,
+    message_bound,
+    repaired,
+    rounded,
+)
+from structpred.oracles._pdlp import solve_pdlp
+from structpred.oracles.mrf import NOTHING_LEFT, Graph, PairwiseOracle, graph_of, refuse
+
+
+@dataclass(frozen=True)
+class Relaxation:
+    """A best point of the relaxation and what it says of the outputs.
+
+    mu: (n_parts,), fractions. value: no output scores above it, whatever the solver's accuracy; it is recomputed from the dual.
+    integral: mu is an output, and then a best one. labels: mu rounded. rounding_loss: value less the score of the labels, >= 0;
+    what the labels lack at most.
+    """
+
+    mu: Floats
+    value: float
+    integral: bool
+    labels: Labels
+    rounding_loss: float
+
+
+class _Optimum(NamedTuple):
+    mu: Floats
+    messages: Floats
+    multipliers: Floats
+
+
+class RelaxedMRF(PairwiseOracle):
+    """The best point of the local polytope, and labels rounded from it: inexact, with a bound.
+
+    pdlp_from: graphs with so many parts or more are solved by a first-order method (PDLP), to the relative accuracy `tol`; the
+    others by a simplex method (GLOP), which gives vertices and solves similar programmes again from the last basis.
+    Needs OR-Tools (the extra `solvers`; DependencyError says so). Raises DataError for scores that are not finite,
+    InfeasibleError where every output is forbidden, ConvergenceError where a solver gives up.
+
+    >>> import numpy as np
+    >>> from structpred.oracles.mrf import graph_shape
+    >>> shape = graph_shape(3, 2, [(0, 1), (0, 2), (1, 2)])
+    >>> scores = np.array([0.0] * 6 + [0.0, 1.0, 1.0, 0.0] * 3)  # all three want to differ: no output can
+    >>> found = RelaxedMRF().relaxation(scores, shape)
+    >>> found.mu[:6].tolist(), round(found.value, 6), found.integral, round(found.rounding_loss, 6)
+    ([0.5, 0.5, 0.5, 0.5, 0.5, 0.5], 3.0, False, 1.0)
+    """
+
+    exact = False
+
+    def __init__(self, pdlp_from: int = 50_000, tol: float = 1e-7) -> None:
+        if not (pdlp_from >= 0 and 0.0 < tol < 1.0):
+            raise ParameterError(f"expected pdlp_from >= 0 and 0 < tol < 1, got {pdlp_from} and {tol}")
+        self.pdlp_from, self.tol = int(pdlp_from), float(tol)
+
+    def argmax(self, scores: Scores, shape: Shape) -> Labels:
+        """Labels rounded from the best point: the best output where the relaxation is tight, else perhaps not."""
+        graph = checked_scores(scores, shape)
+        given, allowed = allowed_parts(scores)
+        return rounded(graph, given, allowed, self._best(given, allowed, shape).mu)
+
+    def argmax_bound(self, scores: Scores, shape: Shape) -> tuple[Labels, float]:
+        """Labels rounded from the best point, and what no output scores above, recomputed from the dual."""
+        found = self.relaxation(scores, shape)
+        return found.labels, found.value
+
+    def argmax_relaxed(self, scores: Scores, shape: Shape) -> Floats:
+        """The best point of the local polytope; among several the same one each time."""
+        checked_scores(scores, shape)
+        given, allowed = allowed_parts(scores)
+        return self._best(given, allowed, shape).mu
+
+    def argmax_relaxed_constrained(self, scores: Scores, shape: Shape, A: npt.ArrayLike, b: npt.ArrayLike) -> Floats | None:
+        """The best point of the local polytope with A mu <= b, to the solver's accuracy; None if there is none."""
+        graph = checked_scores(scores, shape)
+        given, allowed = allowed_parts(scores)
+        rows = checked_rows(A, b, graph.n_parts)
+        found = None if rows is None else self._optimum(given, allowed, *rows, shape)
+        return None if found is None else found.mu
+
+    def relaxation(self, scores: Scores, shape: Shape) -> Relaxation:
+        """The best point, the relaxation's value as a bound on all outputs, and labels with what they may lack."""
+        graph = checked_scores(scores, shape)
+        given, allowed = allowed_parts(scores)
+        best = self._best(given, allowed, shape)
+        labels = rounded(graph, given, allowed, best.mu)
+        value = message_bound(graph, given, allowed, best.messages)
+        score = float(scores[graph.parts(labels)].sum())
+        nodes = best.mu[: graph.n * graph.n_states]
+        integral = bool(np.minimum(nodes, 1.0 - nodes).max() <= 1e-6)
+        return Relaxation(best.mu, value, integral, labels, max(0.0, value - score))
+
+    def polytope(self, shape: Shape) -> tuple[Any, Floats, Floats]:
+        """Sparse rows: sums of nodes, sums of tables over rows and columns, and every part >= 0."""
+        from scipy import sparse
+
+        equations, right = marginal_rows(shape)
+        n_parts = graph_of(shape).n_parts
+        rows = sparse.vstack((equations, sparse.eye_array(n_parts, format="csr")), format="csr")
+        lower = np.concatenate((right, np.zeros(n_parts)))
+        return rows, lower, np.concatenate((right, np.full(n_parts, np.inf)))
+
+    def _best(self, scores: Floats, allowed: Mask, shape: Shape) -> _Optimum:
+        found = self._optimum(scores, allowed, np.zeros((0, len(scores))), np.zeros(0), shape)
+        if found is None:
+            refuse(NOTHING_LEFT, shape)
+        return found
+
+    def _optimum(self, scores: Floats, allowed: Mask, A: Floats, b: Floats, shape: Shape) -> _Optimum | None:
+        graph, who = graph_of(shape), type(self).__name__
+        if graph.n_states == 1:
+            mu = np.ones(len(scores))
+            fits = bool(allowed.all() and (A @ mu <= b).all())
+            return _Optimum(mu, np.zeros((len(graph.edges), 2, 1)), np.zeros(len(b))) if fits else None
+        if graph.n_parts >= self.pdlp_from:
+            near = solve_pdlp(scores, allowed, A, b, shape, self.tol, who)
+            if near is None:
+                return None
+            mu = np.where(allowed, near[0], 0.0) if len(b) else repaired(graph, allowed, near[0])
+            return _Optimum(mu, *near[1:])
+        found = solve_glop(scores, allowed, A, b, shape, who)
+        if found is None:
+            return None
+        used = scores - found.multipliers @ A
+        return _Optimum(found.mu, _messages(graph, used + found.slack), found.multipliers)
+
+
+def _messages(graph: Graph, prices: Floats) -> Floats:
+    """The messages (E, 2, K) whose sums are the tables' prices (scores with what they lack added)."""
+    k = graph.n_states
+    tables = prices[graph.n * k :].reshape(-1, k, k)
+    return np.stack((tables[:, :, -1] - tables[:, -1:, -1], tables[:, -1, :]), axis=1)
