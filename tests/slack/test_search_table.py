@@ -1,0 +1,126 @@
+"""The table of small sets: every search on every one of them, values, bounds, and the counts of queries that are fixed."""
+
+import numpy as np
+import pytest
+from point_sets import AFTER_ONE, ALL, TABLE, Points, hyperbola
+
+from structpred.slack.search import METHODS, search
+
+LAMBDA_ONLY = ("hull", "bisecting", "binary")
+
+
+@pytest.mark.parametrize("name", TABLE)
+@pytest.mark.parametrize("compare", ["product", "slope"])
+@pytest.mark.parametrize("method", ["angular", "hybrid"])
+def test_exact_searches_find_the_maximum(name: str, compare: str, method: str) -> None:
+    """Value and output are those of the table, proven, within 2 M + 1 constrained queries."""
+    h, g, phi, best = TABLE[name]
+    problem = Points(h, g, compare=compare)
+    result = search(problem, method)
+    assert result.phi == pytest.approx(phi, rel=1e-12)
+    assert result.label in best
+    assert (result.h, result.g) == (h[result.label], g[result.label])
+    assert (result.exact, result.status, result.method) == (True, "proven", method)
+    assert phi * (1 - 1e-12) <= result.upper_bound <= phi * (1 + 1e-9) + 1e-12
+    assert result.n_constrained <= 2 * problem.n_positive + 1
+
+
+@pytest.mark.parametrize(("name", "queries", "found"), [
+    ("D same ray", 1, [3]), ("E h < 0 wins plain", 1, [2]), ("F truth only", 1, [None]), ("G all h <= 0", 1, [None]),
+    ("C tie on line", 2, [1, 3]),
+])  # fmt: skip
+def test_fixed_numbers_of_queries(name: str, queries: int, found: list[int | None]) -> None:
+    """Where ties and rounding have no say, angular search asks exactly so often and finds exactly these."""
+    problem = Points(*TABLE[name][:2])
+    assert search(problem, "angular").n_constrained == queries
+    assert problem.asked == found
+
+
+@pytest.mark.parametrize("name", TABLE)
+def test_after_one_query(name: str) -> None:
+    """Cut short after one query at lam = 1: best Phi and upper bound are those of the table."""
+    result = search(Points(*TABLE[name][:2]), "angular", max_queries=1)
+    assert (result.phi, result.upper_bound) == pytest.approx(AFTER_ONE[name[0]], rel=1e-12)
+    assert result.n_constrained == 1
+    assert result.status == ("proven" if result.phi == result.upper_bound else "max_queries")
+    assert result.exact == (result.phi == result.upper_bound)
+
+
+@pytest.mark.parametrize("m", [2, 3, 5, 10, 50])
+def test_the_worst_case_takes_exactly_2m_plus_1(m: int) -> None:
+    """m outputs on one hyperbola: Theorem 2 is tight."""
+    result = search(Points(*hyperbola(m)), "angular", lam0=1.3)
+    assert result.n_constrained == 2 * m + 1
+    assert result.phi == pytest.approx(1.0, rel=1e-12)
+    assert result.exact
+
+
+@pytest.mark.parametrize(("m", "queries"), [(10, 15), (50, 33)])
+def test_a_tolerance_saves_queries(m: int, queries: int) -> None:
+    """With rel = 0.01 the worst case ends early, says so, and keeps the promise."""
+    result = search(Points(*hyperbola(m)), "angular", rel=0.01, lam0=1.3)
+    assert (result.n_constrained, result.status) == (queries, "tolerance")
+    assert 1.0 <= result.upper_bound <= 1.01 * result.phi
+
+
+@pytest.mark.parametrize("name", TABLE)
+@pytest.mark.parametrize("method", LAMBDA_ONLY)
+def test_plain_searches_never_claim_too_much(name: str, method: str) -> None:
+    """By plain queries alone: Phi is of an output, the bound holds, and `exact` is said only of the maximum."""
+    h, g, phi, best = TABLE[name]
+    problem = Points(h, g)
+    result = search(problem, method)
+    assert result.phi == problem.phi[result.label]
+    assert result.phi <= phi * (1 + 1e-12)
+    assert result.upper_bound >= phi * (1 - 1e-12)
+    assert result.n_constrained == 0
+    assert not result.exact or result.label in best
+    assert (result.status == "proven") == result.exact
+
+
+@pytest.mark.parametrize("method", LAMBDA_ONLY)
+def test_plain_searches_miss_what_theorem_1_says(method: str) -> None:
+    """On set B no plain query can find the best output: Phi is 0.004, the bound about 4, and it is not called exact."""
+    result = search(Points(*TABLE["B theorem 1"][:2]), method)
+    assert result.phi == pytest.approx(0.004)
+    assert result.upper_bound == pytest.approx(4.002, abs=2e-3)
+    assert (result.exact, result.status) == (False, "exhausted")
+
+
+def test_theorem_1_at_any_scale() -> None:
+    """H = G = 4, eps = 1e-3, the third output at (H / 2, G / 2): the hull search sees 1e-3 of 4, angular search all of it."""
+    h, g = [1, 4, 1e-3, 2], [0, 1e-3, 4, 2]
+    assert search(Points(h, g), "hull").phi == pytest.approx(4e-3)
+    assert search(Points(h, g), "hull").upper_bound == pytest.approx(4.002, abs=1e-3)
+    result = search(Points(h, g), "angular")
+    assert (result.phi, result.n_constrained) == (4.0, 4)
+
+
+@pytest.mark.parametrize("name", TABLE)
+@pytest.mark.parametrize("offers", [("slack_argmax",), ("levels",)])
+def test_direct_maximisation(name: str, offers: tuple[str, ...]) -> None:
+    """One call gives the maximum, by the product itself or by the best h for every loss; "auto" takes it."""
+    h, g, phi, best = TABLE[name]
+    for method in ("direct", "auto"):
+        result = search(Points(h, g, offers), method)
+        assert result.phi == pytest.approx(phi)
+        assert result.label in best or phi == 0.0
+        assert (result.exact, result.n_plain, result.n_constrained, result.method) == (True, 0, 1, "direct")
+
+
+@pytest.mark.parametrize("name", TABLE)
+def test_sarawagi_decides_by_the_bound(name: str) -> None:
+    """With threshold xi: whatever it finds is an output, the bound holds, and "below_threshold" is said only where it is so."""
+    h, g, phi, _ = TABLE[name]
+    for xi in (0.5, 3.0, 8.0):
+        result = search(Points(h, g), "sarawagi", threshold=xi)
+        assert result.upper_bound >= phi * (1 - 1e-12)
+        assert result.status != "below_threshold" or phi <= xi
+    if phi > 0 and "B" not in name:
+        assert search(Points(h, g), "sarawagi", threshold=0.5 * phi).phi > 0.5 * phi
+
+
+def test_every_method_is_in_the_table_of_methods() -> None:
+    """The tests above reach every search there is."""
+    assert set(METHODS) == {"angular", "hybrid", "direct", "sarawagi", *LAMBDA_ONLY}
+    assert np.all([search(Points(*TABLE["I Hamming levels"][:2], ALL), m, threshold=0.1).phi > 0 for m in METHODS])
