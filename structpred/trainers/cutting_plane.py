@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.sparse import SparseVector
+from structpred.core.task import Step
 from structpred.core.weights import Vector
 from structpred.errors import ParameterError
 from structpred.trainers.arena import Arena
@@ -23,7 +24,8 @@ Floats = npt.NDArray[np.float64]
 class CuttingPlaneState(NamedTuple):
     """master: the planes, and w = its solution in the task's type. best, values: the best weights so far, and float64 [their
     objective (inf: none), the largest dual value, the sum of p_i H_i of the present sweep, samples in it]. found, found_offsets:
-    the planes of the present sweep (n-slack: one block a sample; NaN: none). mean: the sum over samples so far (1-slack).
+    the planes of the present sweep (n-slack: one block a sample; NaN: none). mean: the sum over samples so far (1-slack). slacks:
+    what the planes so far say of p_i H_i at w (n-slack).
     """
 
     master: Master
@@ -33,6 +35,7 @@ class CuttingPlaneState(NamedTuple):
     found: Arena
     found_offsets: Floats
     mean: Floats
+    slacks: Floats
 
 
 class _CuttingPlane:
@@ -57,7 +60,7 @@ class _CuttingPlane:
         blocks = 0 if self.one_block else n
         return CuttingPlaneState(
             Master.empty(1 if self.one_block else n), w, w.copy(), np.array([np.inf, -np.inf, 0.0, 0.0]), Arena.empty(blocks),
-            np.full(blocks, np.nan), np.zeros(dim + 1 if self.one_block else 0),
+            np.full(blocks, np.nan), np.zeros(dim + 1 if self.one_block else 0), np.zeros(blocks),
         )  # fmt: skip
 
     def order(self, problem: Problem, state: CuttingPlaneState, rng: np.random.Generator, n_pass: int) -> npt.NDArray[np.int64]:
@@ -68,8 +71,8 @@ class _CuttingPlane:
         """The plane of one sample at the present weights; or, after the last one, new weights."""
         if item < 0:
             return self._solve(problem, state)
-        step = problem.surrogate.term(problem.task, state.w, item)
-        share, psi = float(problem.p[item]), step.difference
+        step, share = self._step(problem, state, item), float(problem.p[item])
+        psi = step.difference
         state.values[2] += share * max(step.bound, 0.0)
         state.values[3] += 1.0
         if not step.violation > 0.0:
@@ -82,6 +85,15 @@ class _CuttingPlane:
         state.found_offsets[item] = offset
         found = state.found.store(item, psi.indices.copy(), share * psi.values)
         return state if found is state.found else state._replace(found=found), False
+
+    def _step(self, problem: Problem, state: CuttingPlaneState, item: int) -> Step:
+        """A plane of the sample; a surrogate that can search above a threshold need not look at what would cut nothing off."""
+        search = getattr(problem.surrogate, "term_above", None)
+        share = float(problem.p[item])
+        if self.one_block or search is None or share == 0.0:
+            return problem.surrogate.term(problem.task, state.w, item)
+        found: Step = search(problem.task, state.w, item, float(state.slacks[item]) / share + self.precision)
+        return found
 
     def _new_planes(self, problem: Problem, state: CuttingPlaneState) -> list[tuple[int, SparseVector, float]]:
         """Those that cut off the present weights by more than the precision."""
@@ -114,6 +126,7 @@ class _CuttingPlane:
         fresh = state._replace(
             master=master.pruned(self.max_idle), w=w, best=best, values=values, found=Arena.empty(blocks),
             found_offsets=np.full(blocks, np.nan), mean=np.zeros_like(state.mean),
+            slacks=state.slacks if self.one_block else master.slacks(problem.lam),
         )  # fmt: skip
         return fresh, bool(planes)
 
