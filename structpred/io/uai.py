@@ -91,9 +91,9 @@ class UaiModel:
     def paired(self) -> "UaiModel":
         """A model with the same scores whose tables are over one or two variables.
 
-        Each larger factor becomes one more variable, after those that are there: its states are the entries that are not zero, and
-        0/1 tables tie it to the factor's variables. For each assignment of the old variables with a product > 0 exactly one of the
-        new ones is possible, so the best score and log Z stay. Its number of states is the number of such entries.
+        Each larger factor becomes one more variable, after those that are there: its states are the entries that are not zero,
+        and 0/1 tables tie it to the factor's variables. For each assignment of the old variables with a product > 0 exactly one
+        of the new ones is possible, so the best score and log Z stay.
         """
         n_states, scopes, tables = list(self.n_states), [], []
         for scope, table in zip(self.scopes, self.tables, strict=True):
@@ -124,7 +124,10 @@ class UaiModel:
         n, k = len(self.n_states), max(self.n_states, default=0)
         if not n:
             raise DataError("expected a model with at least one variable, got none")
-        edges = {scope: e for e, scope in enumerate(dict.fromkeys(scope for scope, _ in reduced if len(scope) == 2))}
+        edges: dict[tuple[int, ...], int] = {}
+        for scope, _ in reduced:
+            if len(scope) == 2:
+                edges.setdefault(scope, len(edges))
         size = n * k + len(edges) * k * k
         if size > MAX_PARTS:
             raise DataError(

@@ -16,9 +16,9 @@ from structpred.io.uai import PairwiseProblem, UaiModel, read_uai, read_uai_evid
 class UaiInstance:
     """One instance. problem: as the oracles take it, its constant is to be added to scores and to log Z.
 
-    exact_max, exact_log_z: natural logarithms, None where nobody proved them. best_known: the score of the repository's assignment,
-    a lower bound of the best score, no more. best_labels: an assignment of the model's variables with score exact_max (or
-    best_known). paired: larger factors were made variables of their own, which come after those of the model.
+    exact_max, exact_log_z: natural logarithms, None where nobody proved them. best_known: the score of the repository's
+    assignment, a lower bound of the best score, no more. best_labels: an assignment of the model's variables with score exact_max
+    (or best_known). paired: larger factors were made variables of their own, which come after those of the model.
     """
 
     name: str
@@ -37,7 +37,7 @@ class UaiInstance:
 def uai_instances(
     data_dir: Path, *, exact: bool = True, paired: bool = False, names: Sequence[str] | None = None
 ) -> list[UaiInstance]:
-    """The instances, by name. exact: only those with exact answers. paired: those with factors over three and more variables, too.
+    """The instances, in the order of their names. exact: only those with exact answers. paired: also those with larger factors.
 
     12 of the 20 with exact answers are pairwise as they are: DBN_11, three Grids, six Segmentations, two ObjectDetections.
     """
