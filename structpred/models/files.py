@@ -70,7 +70,7 @@ def load_estimator(path: str | os.PathLike[str], *expected: str, oracle: Any = N
             return read_parser(DependencyParser(**plain_settings(bundle.header)), bundle.header, bundle.arrays)
         if name == "StructuredPredictor":
             return _read_structured(StructuredPredictor(oracle, **plain_settings(bundle.header)), bundle, path)
-    except (KeyError, TypeError, ValueError, IndexError, FileFormatError) as error:
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, FileFormatError) as error:
         if isinstance(error, ModelFileError | ParameterError):
             raise
         raise ModelFileError(f"{os.fspath(path)}: the contents do not fit together: {error!r}") from error

@@ -164,7 +164,7 @@ class DependencyParser(StructuredEstimator):
             raise ParameterError(f"none of the templates can be used: the treebank has only {featurizer.present}")
         data, heads = featurizer.transform(treebank), treebank.heads
         bits = observed_bits(data, templates, heads, max_bits=self.max_bits)
-        pruner, candidates, kept = self._pruned(treebank, data, heads, projective, importance)
+        pruner, candidates, kept = self._pruned(featurizer, treebank, data, projective, importance)
         features = ArcFeatures(data, templates, bits, candidates=candidates)
         oracle = tree_oracle(projective, self.single_root)
         task = tree_task(features, heads, oracle, loss, sample_weight=importance, n_jobs=jobs)
@@ -204,11 +204,13 @@ class DependencyParser(StructuredEstimator):
         return found
 
     def _pruned(
-        self, treebank: Treebank, data: AttributedSentences, heads: npt.NDArray[np.int64], projective: bool, sample_weight: Floats
+        self, featurizer: ArcFeaturizer, treebank: Treebank, data: AttributedSentences, projective: bool, sample_weight: Floats
     ) -> tuple["DependencyParser | None", ArcCandidates | None, float | None]:
         """The cheap first model, the arcs that it keeps, and the share of true arcs among them."""
         if self.prune is None:
             return None, None, None
+        if not featurizer.usable(pruning_templates()):
+            raise ParameterError(f"prune needs tags or lemmas, and the treebank has only {featurizer.present}; leave it out")
         first = DependencyParser(
             self.trainer, self.C, 3, projective=projective, single_root=self.single_root, labelled=False,
             templates=pruning_templates(), surrogate=self.surrogate, random_state=self.random_state,
@@ -217,7 +219,7 @@ class DependencyParser(StructuredEstimator):
             first.fit(treebank, sample_weight=sample_weight)
         except KeyboardInterrupt:
             raise KeyboardInterrupt("training was interrupted while the model for pruning was trained; nothing is kept") from None
-        candidates, kept = candidate_heads(first._features(data), first.coef_, self.prune, heads)
+        candidates, kept = candidate_heads(first._features(data), first.coef_, self.prune, treebank.heads)
         return first, candidates, kept
 
     def _fit_relations(
@@ -238,6 +240,7 @@ class DependencyParser(StructuredEstimator):
         except KeyboardInterrupt:
             if not hasattr(labeler, "coef_"):  # a second signal, in the midst of a step
                 raise
+        labeler.callbacks = self.callbacks  # the user's own, which pickle may know
         return labeler, features
 
     def _features(self, data: AttributedSentences, **options: Any) -> ArcFeatures:

@@ -47,6 +47,7 @@ def _parts(model: "DependencyParser") -> tuple[dict[str, Any], Arrays]:
     if model.relations_ is not None and model.relation_features_ is not None:
         labeler, (features, slots) = model.relations_, model.relation_features_.to_bundle()
         head["relations"] = {**common_header(labeler), "features": features, "classes": labeler.classes_.tolist()}
+        head["relations"]["settings"]["n_jobs"] = head["settings"]["n_jobs"]  # prediction sets it; the file must not tell
         arrays |= {f"relations.{name}": array for name, array in (pack_weights(labeler.coef_) | slots).items()}
     return head, arrays
 
