@@ -140,7 +140,7 @@ class EnumeratedOracle(Oracle):
         self, scores: Scores, shape: Shape, A: npt.ArrayLike, b: npt.ArrayLike
     ) -> tuple[Labels | None, float]:
         """argmax_constrained, and its score as the bound (-inf where there is no such output): nothing is cut short here."""
-        found = self.argmax_constrained(scores, shape, A, b)
+        found = EnumeratedOracle.argmax_constrained(self, scores, shape, A, b)
         if found is None:
             return None, -np.inf
         return found, float(scores[np.asarray(self.parts(found, shape), dtype=np.int64)].sum())

@@ -67,6 +67,8 @@ class TaskProblem:
         # forbidden parts count as nothing in rows and mixtures: the scores alone keep them out
         self.allowed = np.where(self.theta <= 0.5 * FORBIDDEN, 0.0, self.theta)
         self.whole = bool(np.array_equal(self.ell, np.rint(self.ell)))
+        #: losses are multiples of this number, if they are whole numbers
+        self.unit = max(int(np.gcd.reduce(self.ell.astype(np.int64))), 1) if self.whole and len(self.ell) else 1
         self.offers = self._offers()
         label = np.bincount(parts, minlength=len(self.theta)).astype(np.float64) if relaxed else task.labels[i]
         self.truth = Candidate(1.0, 0.0, label)
@@ -157,10 +159,13 @@ class TaskProblem:
         upper, above = self._ray(alpha)
         lower, below = self._ray(beta)
         limits = np.array([above, -below])
-        if not self.closed:
-            limits[0] = np.nextafter(above, -np.inf)
-            if not beta_inclusive:
-                limits[1] = np.nextafter(-below, -np.inf)
+        if self.closed:
+            return np.vstack((upper, -lower)), limits
+        limits[0] = np.nextafter(above, -np.inf)
+        if not beta_inclusive:
+            limits[1] = np.nextafter(-below, -np.inf)
+        if self.whole and beta == 0.0:
+            limits[1] = -below - 0.5 * self.unit  # g > 0 says g >= unit: a margin that solvers can see
         return np.vstack((upper, -lower)), limits
 
     def _ray(self, slope: float) -> tuple[Floats, float]:
@@ -173,10 +178,9 @@ class TaskProblem:
     def levels(self) -> Levels:
         """The best output of each loss, once an instance. Costs with a common divisor are divided by it first."""
         if self._levels is None:
-            whole = self.ell.astype(np.int64)
-            unit = max(int(np.gcd.reduce(whole)), 1) if len(whole) else 1
-            values, best, labels = self.oracle.argmax_per_loss(self.theta, (whole // unit).astype(np.float64), self.shape)
-            self._levels = Levels(self.c + unit * np.asarray(values, np.float64), self.h0 + np.asarray(best, np.float64), labels)
+            values, best, labels = self.oracle.argmax_per_loss(self.theta, np.rint(self.ell / self.unit), self.shape)
+            g = self.c + self.unit * np.asarray(values, np.float64)
+            self._levels = Levels(g, self.h0 + np.asarray(best, np.float64), labels)
         return self._levels
 
     def _among_levels(self, lam: float, alpha: float, beta: float, beta_inclusive: bool) -> Candidate | None:
