@@ -103,6 +103,24 @@ def test_the_tutorial_runs(tmp_path: Path) -> None:
     assert {"tagger.spz", "run.ckpt", "matching.spz"} <= {path.name for path in tmp_path.iterdir()}
 
 
+def test_the_parsing_page_runs(tmp_path: Path) -> None:
+    """Every block runs, and what the page says of it is so: trees, a certificate, constraints, marginals, files."""
+    lines = run_page("docs/howto/parsing.md", tmp_path)
+    assert lines[0] == "[2, 3, 0, 3] ['det', 'nsubj', 'root', 'obj']"
+    assert all(line.startswith("primal ") and "gap" in line for line in lines[1:3])
+    assert lines[3] == "True 0"
+    assert lines[4].startswith("Universal Dependencies 1.0 1.0")
+    fixed, forbidden, several = (ast.literal_eval(line) for line in lines[8:11])
+    assert fixed[3] == 2
+    assert forbidden[1] != 3
+    assert forbidden[2] != 0
+    assert several[:2] == [0, 0]
+    assert lines[11] == "(4, 5) True"
+    scores = [float(line.split()[0]) for line in lines[12:15]]
+    assert scores == sorted(scores, reverse=True)
+    assert {"parser.spz", "report.html", "tree.svg"} <= {path.name for path in tmp_path.iterdir()}
+
+
 @pytest.mark.parametrize("page", ["docs/howto/train_on_more_than_fits.md", "docs/compat.md"])
 def test_other_pages_run(page: str, tmp_path: Path) -> None:
     """Every Python block of these pages runs as it stands."""

@@ -47,7 +47,7 @@ class Commands(click.Group):
 @click.command("structpred", cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.version_option(package_name="structpred", message="structpred %(version)s")
 def program() -> None:
-    """Structured prediction: train, apply and judge models of sequences.
+    """Structured prediction: train, apply and judge models of sequences and of dependency trees.
 
     Data files may be gzip-compressed; - is standard input or output. Results go to standard output, everything else to standard
     error. Exit codes: 0 done, 1 bad data or files, 2 wrong usage, 3 not converged (--strict), 130 interrupted.
