@@ -312,12 +312,15 @@ class Task:
         return np.array([self.step(w, i, loss_weight).bound for i in range(len(self))])
 
     def fingerprint(self) -> str:
-        """A digest of the data, the labels, the loss and the oracle's class."""
+        """A digest of the data, the labels, the loss, the oracle's class and its plain settings."""
         digest = hashlib.sha256(type(self.oracle).__qualname__.encode())
+        plain = {name: x for name, x in getattr(self.oracle, "__dict__", {}).items() if isinstance(x, bool | int | float | str)}
+        digest.update(repr(sorted(plain.items())).encode())
         digest.update(repr((self.shapes, self.dim, np.dtype(self.dtype).str)).encode())
         for array in (*self.features.arrays(), self.sample_weight, *self.labels, *(self.token_weights or ())):
             digest.update(np.ascontiguousarray(array).data)
-        if callable(grid := getattr(self.oracle, "label_grid", None)) and self.shapes:
+        grid = getattr(self.oracle, "label_grid", None)
+        if callable(grid) and self.shapes and hasattr(self.loss, "label_costs"):
             digest.update(np.ascontiguousarray(self.loss.label_costs(grid(self.shapes[0])[1])).data)
         else:
             for i in range(len(self)):
