@@ -1,9 +1,12 @@
 """Readers and writers of data files, and feature templates; it knows nothing of learning."""
 
+from structpred.io.clus import read_clus
 from structpred.io.columns import ColumnCorpus, format_columns, read_columns
 from structpred.io.crfsuite import AttributeCorpus, format_crfsuite, read_crfsuite
 from structpred.io.featurizer import TemplateFeaturizer
 from structpred.io.hashed_templates import HashedTemplateFeaturizer
+from structpred.io.mulan import read_label_xml, read_mulan
+from structpred.io.multilabel import MultiLabelData, read_libsvm_multilabel, read_npz_multilabel, write_npz_multilabel
 from structpred.io.ocr import OcrWords, read_ocr
 from structpred.io.templates import Atom, Template, built_in_templates, load_templates, read_template
 from structpred.io.text import open_output, read_text, source_name
@@ -20,6 +23,7 @@ __all__ = [
     "AttributeCorpus",
     "ColumnCorpus",
     "HashedTemplateFeaturizer",
+    "MultiLabelData",
     "OcrWords",
     "Problem",
     "Sentence",
@@ -33,8 +37,13 @@ __all__ = [
     "format_crfsuite",
     "load_templates",
     "open_output",
+    "read_clus",
     "read_columns",
     "read_crfsuite",
+    "read_label_xml",
+    "read_libsvm_multilabel",
+    "read_mulan",
+    "read_npz_multilabel",
     "read_ocr",
     "read_template",
     "read_text",
@@ -42,5 +51,6 @@ __all__ = [
     "source_name",
     "stream_treebank",
     "validate_treebank",
+    "write_npz_multilabel",
     "write_treebank",
 ]

@@ -1,0 +1,282 @@
+"""ARFF files (Weka's attribute-relation format): dense and sparse rows, quoted names, numbers, nominal values, text.
+
+Nominal values become their place in the declaration, so that what a sparse row leaves out is zero, as the format says: the first
+nominal value.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
+import numpy.typing as npt
+
+from structpred.errors import DataError
+from structpred.io.text import PathLike, quoted, read_text, source_name, split_lines
+
+_NAME = re.compile(r"""\s*(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|([^\s{,%'"]\S*))\s*""")
+_VALUE = re.compile(r"""\s*(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|([^,'"]*))\s*(,|$)""")
+_NUMBERS = ("numeric", "real", "integer")
+
+
+class Attribute(NamedTuple):
+    """One column. kind: "numeric", "nominal", "string", or another word of the declaration in lower case.
+
+    values: the nominal values. rest: what follows the kind. line: where it is declared.
+    """
+
+    name: str
+    kind: str
+    values: tuple[str, ...]
+    rest: str
+    line: int
+
+
+@dataclass
+class ArffTable:
+    """A file as it stands. codes: CSR (n, n_attributes): numbers, and places of nominal values; text columns are zero there.
+
+    texts: for each text column (by number) its text in each row, None where a sparse row leaves it out. lines: of the rows.
+    """
+
+    name: str
+    relation: str
+    attributes: list[Attribute]
+    codes: Any
+    texts: dict[int, list[str | None]]
+    lines: npt.NDArray[np.int64]
+
+    def where(self, row: int) -> str:
+        """file:line of a row, for messages."""
+        return f"{self.name}:{self.lines[row]}"
+
+    def column(self, k: int) -> npt.NDArray[np.float64]:
+        """One column of codes, dense."""
+        return np.asarray(self.codes[:, [k]].toarray().ravel(), dtype=np.float64)
+
+
+def read_arff(path: PathLike, *, text_kinds: tuple[str, ...] = ()) -> ArffTable:
+    """Read an ARFF file, plain or gzip; ``-`` is standard input.
+
+    text_kinds: further kinds of attributes whose values are text. Raises DataError with file and line: no @data, attributes
+    declared twice or of an unknown kind, rows with a wrong number of values, missing values (`?`), numbers that are none or not
+    finite, undeclared nominal values, indices out of range or out of order, no rows.
+    """
+    name = source_name(path)
+    lines = enumerate(split_lines(read_text(path)), 1)
+    relation, attributes = _header(lines, name, text_kinds)
+    rows = _Rows(name, attributes)
+    for number, line in lines:
+        text = line.strip()
+        if text and not text.startswith("%"):
+            rows.add(number, text)
+    if not rows.lines:
+        raise DataError(f"{name}: expected at least one row after @data, got none")
+    return ArffTable(name, relation, attributes, rows.matrix(), rows.texts, np.array(rows.lines, np.int64))
+
+
+def _header(lines: Iterator[tuple[int, str]], name: str, text_kinds: tuple[str, ...]) -> tuple[str, list[Attribute]]:
+    relation, attributes, seen, number = "", list[Attribute](), dict[str, int](), 0
+    for number, line in lines:
+        text = line.strip()
+        word = text[:10].split(None, 1)[0].lower() if text else ""
+        if not text or text.startswith("%"):
+            continue
+        if word == "@relation":
+            relation = unquoted(text[len("@relation") :].strip())
+        elif text[:10].lower() == "@attribute":
+            one = _attribute(text[10:], f"{name}:{number}", number, text_kinds)
+            if one.name in seen:
+                raise DataError(
+                    f"{name}:{number}: the attribute {quoted(one.name)} is declared twice, first in line {seen[one.name]}"
+                )
+            seen[one.name] = number
+            attributes.append(one)
+        elif word == "@data":
+            if not attributes:
+                raise DataError(f"{name}:{number}: expected attributes before @data, got none")
+            return relation, attributes
+        else:
+            raise DataError(f"{name}:{number}: expected @relation, @attribute, @data or a comment (%), got {quoted(text)}")
+    raise DataError(f"{name}:{max(number, 1)}: expected @data, but the file ends; is it cut short, or no ARFF file?")
+
+
+def _attribute(text: str, where: str, line: int, text_kinds: tuple[str, ...]) -> Attribute:
+    match = _NAME.match(text)
+    if match is None or not text[:1].isspace():
+        raise DataError(f"{where}: expected '@attribute NAME TYPE', got {quoted('@attribute' + text)}")
+    name, rest = _group(match), text[match.end() :].strip()
+    if rest.startswith("{"):
+        if not rest.endswith("}"):
+            raise DataError(f"{where}: expected nominal values within braces, got {quoted(rest)}")
+        values = tuple(split_values(rest[1:-1], where))
+        if len(set(values)) < len(values) or not values or "" in values:
+            raise DataError(f"{where}: expected different nominal values, none of them empty, got {quoted(rest)}")
+        return Attribute(name, "nominal", values, "", line)
+    kind, _, tail = rest.replace("\t", " ").partition(" ")
+    kind = kind.lower()
+    if kind in _NUMBERS:
+        return Attribute(name, "numeric", (), tail, line)
+    if kind == "string" or kind in text_kinds:
+        return Attribute(name, kind, (), tail.strip(), line)
+    known = ", ".join((*_NUMBERS, "string", "{nominal,values}", *text_kinds))
+    raise DataError(f"{where}: attribute {quoted(name)}: expected one of the types {known}, got {quoted(rest)}")
+
+
+def _group(match: re.Match[str]) -> str:
+    """What a name or value says, without its quotes and escapes."""
+    single, double, plain = match.group(1), match.group(2), match.group(3)
+    if plain is not None:
+        return plain.strip()
+    return re.sub(r"\\(.)", r"\1", single if single is not None else double)
+
+
+def unquoted(text: str) -> str:
+    """A name without its quotes.
+
+    >>> unquoted("'a b'"), unquoted("plain")
+    ('a b', 'plain')
+    """
+    match = _VALUE.fullmatch(text)
+    return text if match is None else _group(match)
+
+
+def split_values(text: str, where: str) -> list[str]:
+    """Values parted by commas, quoted ones without their quotes. Raises DataError for quotes that do not close.
+
+    >>> split_values("a, 'b,c',0", "file:1")
+    ['a', 'b,c', '0']
+    """
+    if "'" not in text and '"' not in text:
+        return [value.strip() for value in text.split(",")]
+    values, at = [], 0
+    while True:
+        match = _VALUE.match(text, at)
+        if match is None:
+            raise DataError(f"{where}: expected values parted by commas, quotes that close, got {quoted(text[at:])}")
+        values.append(_group(match))
+        at = match.end()
+        if match.group(4) == "":
+            return values
+
+
+@dataclass
+class _Rows:
+    """Collects rows, and says what is wrong with one."""
+
+    name: str
+    attributes: list[Attribute]
+    lines: list[int] = field(default_factory=list)
+    texts: dict[int, list[str | None]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.indptr, self.indices, self.values = [0], list[int](), list[float]()
+        self.readers: list[Callable[[str], float]] = []
+        for k, one in enumerate(self.attributes):
+            if one.kind == "numeric":
+                self.readers.append(float)
+            elif one.kind == "nominal":
+                self.readers.append({value: float(place) for place, value in enumerate(one.values)}.__getitem__)
+            else:
+                self.texts[k] = []
+                self.readers.append(lambda _: 0.0)
+
+    def add(self, number: int, text: str) -> None:
+        """Take in one row."""
+        pairs = self._sparse(number, text) if text.startswith("{") else self._dense(number, text)
+        row = len(self.lines)
+        for column in self.texts.values():
+            column.append(None)
+        self.lines.append(number)
+        for k, value in pairs:
+            if k in self.texts:
+                self.texts[k][row] = value
+        found = self._converted(number, pairs)
+        for (k, _), x in zip(pairs, found, strict=True):
+            if x != 0.0:
+                self.indices.append(k)
+                self.values.append(x)
+        self.indptr.append(len(self.indices))
+
+    def _dense(self, number: int, text: str) -> list[tuple[int, str]]:
+        values = split_values(text, f"{self.name}:{number}")
+        if len(values) != len(self.attributes):
+            self._refuse(number, f"expected {len(self.attributes)} values, one an attribute, got {len(values)}: {quoted(text)}")
+        return list(enumerate(values))
+
+    def _sparse(self, number: int, text: str) -> list[tuple[int, str]]:
+        if not text.endswith("}"):
+            self._refuse(number, f"expected a sparse row to end with '}}', got {quoted(text[-60:])}; is the file cut short?")
+        pairs: list[tuple[int, str]] = []
+        before, body = -1, text[1:-1].strip()
+        for item in _sparse_items(body, f"{self.name}:{number}") if body else []:
+            index, _, value = item.partition(" ")
+            k = int(index) if index.isascii() and index.isdigit() and len(index) < 10 else -1
+            if not (0 <= k < len(self.attributes)) or not value:
+                last = len(self.attributes) - 1
+                self._refuse(number, f"expected 'index value' with an index from 0 to {last}, got {quoted(item)}")
+            if k <= before:
+                self._refuse(number, f"expected ascending indices, got {k} after {before}")
+            pairs.append((k, unquoted(value.strip())))
+            before = k
+        return pairs
+
+    def _converted(self, number: int, pairs: list[tuple[int, str]]) -> list[float]:
+        readers = self.readers
+        try:
+            found = [readers[k](value) for k, value in pairs]
+            if np.isfinite(found).all() and not any("_" in value for k, value in pairs if readers[k] is float):
+                return found
+        except (ValueError, KeyError):
+            pass
+        for k, value in pairs:
+            self._explain(number, self.attributes[k], value)
+        raise AssertionError("a row that cannot be read has a value that cannot be read")
+
+    def _explain(self, number: int, one: Attribute, value: str) -> None:
+        """Raise DataError if this is the bad value of the row."""
+        label = f"attribute {quoted(one.name)}"
+        if value == "?" and one.kind in ("numeric", "nominal"):
+            self._refuse(number, f"{label}: a missing value (?); fill missing values in first")
+        if one.kind == "nominal" and value not in one.values:
+            listed = ", ".join(one.values[:10]) + (", ..." if len(one.values) > 10 else "")
+            self._refuse(number, f"{label}: expected one of {listed}, got {quoted(value)}")
+        if one.kind == "numeric":
+            try:
+                x = float(value)
+            except ValueError:
+                x = np.nan
+            if not np.isfinite(x) or "_" in value:
+                self._refuse(number, f"{label}: expected a finite number, got {quoted(value)}")
+
+    def _refuse(self, number: int, problem: str) -> NoReturn:
+        raise DataError(f"{self.name}:{number}: {problem}")
+
+    def matrix(self) -> Any:
+        """All rows as CSR."""
+        from scipy import sparse
+
+        parts = (np.array(self.values, np.float64), np.array(self.indices, np.int64), np.array(self.indptr, np.int64))
+        return sparse.csr_array(parts, shape=(len(self.lines), len(self.attributes)))
+
+
+def _sparse_items(body: str, where: str) -> list[str]:
+    """The 'index value' items of a sparse row, single-spaced; quoted values keep their quotes."""
+    body = body.replace("\t", " ")
+    if "'" not in body and '"' not in body:
+        return [item.strip() for item in body.split(",")]
+    items, start, quote, escaped = [], 0, "", False
+    for at, c in enumerate(body):
+        if escaped or (quote and c == "\\"):
+            escaped = not escaped
+        elif quote:
+            quote = "" if c == quote else quote
+        elif c in "'\"":
+            quote = c
+        elif c == ",":
+            items.append(body[start:at].strip())
+            start = at + 1
+    if quote:
+        raise DataError(f"{where}: expected quotes that close, got {quoted(body)}")
+    return [*items, body[start:].strip()]
