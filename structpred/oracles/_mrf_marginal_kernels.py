@@ -43,6 +43,13 @@ def across(table, plan, node, state, first, last, mu):
 
 
 @njit(cache=True, nogil=True)
+def share_out(table, total):
+    """Divide by the total."""
+    for y in range(table.shape[0]):
+        table[y] /= total
+
+
+@njit(cache=True, nogil=True)
 def part_marginals(values, top, plan, mu):
     """mu (zeros at first) = the expected part counts; values: all scores, top: the largest of them. Returns log Z."""
     n_high, n_middle, n_low = sizes(plan)
@@ -54,7 +61,8 @@ def part_marginals(values, top, plan, mu):
     sums = np.empty(n_middle + n_low)
     digits = np.zeros(plan[2], np.int64)
     for y in range(n_high):
-        sums[:] = 0.0
+        for j in range(sums.shape[0]):
+            sums[j] = 0.0
         for m in range(n_middle):
             for c in range(n_low):
                 share = math.exp(values[y * rest + m * n_low + c] - top)
@@ -64,12 +72,16 @@ def part_marginals(values, top, plan, mu):
         for m in range(n_middle):
             high[y] += sums[m]
         for i in range(plan[2]):
-            cross[i * k + digits[i]] += sums
+            row = cross[i * k + digits[i]]
+            for j in range(sums.shape[0]):
+                row[j] += sums[j]
         step(digits, k)
-    total = high.sum()
-    high /= total
-    low /= total
-    cross /= total
+    total = 0.0
+    for y in range(n_high):
+        total += high[y]
+    share_out(high, total)
+    share_out(low, total)
+    share_out(cross.reshape(-1), total)
     within(high, plan, 0, plan[2], mu)
     within(low, plan, plan[2], plan[0], mu)
     middle = plan[2] + plan[3]

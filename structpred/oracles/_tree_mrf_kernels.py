@@ -111,7 +111,9 @@ def part_marginals(scores, plan, k, n_parts, mu):
     for t in range(n - 1):
         node, parent, table, own_step, parent_step = plan[t]
         if table < 0:
-            logs[parent] += softmax(logs[node], mu[node * k : node * k + k])
+            alone = softmax(logs[node], mu[node * k : node * k + k])
+            for b in range(k):
+                logs[parent, b] += alone
             continue
         for b in range(k):
             for a in range(k):
