@@ -3,7 +3,10 @@
 log h + log g is concave, so the largest product over a convex set has no local maxima: keep the points found, take the best
 point r on the segments between them, ask at lam = h_r / g_r, where the hyperbola of r has that slope, and stop when the line
 found touches the hyperbola: K^2 / (4 lam) <= Phi(r). On a relaxation r is itself a point of the polytope, so this is the
-exact maximum. For whole outputs it is the smallest bound, and finds the best output, that plain queries can give.
+exact maximum. For whole outputs it finds the best output that plain queries can give.
+
+Where losses are multiples of a unit, the hull matters at these levels only, and between the truth (1, 0) and the next level there
+is nothing: then the search goes on until the hull is known at the level that allows most.
 """
 
 import numpy as np
@@ -33,10 +36,18 @@ def best_mix(a: Candidate, b: Candidate) -> tuple[float, float, float, float]:
 
 def hull_search(ledger: Ledger) -> float:
     """Ask until the hull is settled; returns the upper bound of Phi that the lines give."""
+    points = _settle(ledger)
+    if ledger.problem.loss_unit > 0.0:
+        _settle_levels(ledger, points)
+    return ledger.ceiling
+
+
+def _settle(ledger: Ledger) -> list[Candidate]:
+    """Ask until the best point of the hull is known; the points found."""
     points = [ledger.problem.truth] + ([ledger.incumbent] if ledger.incumbent is not None else [])
     best, lam, factor, aimed = _best_of(points), ledger.lam0, 4.0, False
     for _ in range(MAX_STEPS):
-        if not ledger.open() or ledger.ceiling <= best.phi * (1.0 + SETTLED):
+        if not ledger.open() or ledger.smooth <= best.phi * (1.0 + SETTLED):
             break
         known = max(p.value(lam) for p in points)
         z = ledger.plain(lam)
@@ -52,7 +63,39 @@ def hull_search(ledger: Ledger) -> float:
             break  # no output has a loss and a positive h: the bound is next to nothing
         else:
             lam, factor = min(lam * factor, LAM_MAX), factor * factor
-    return ledger.ceiling
+    return points
+
+
+def _settle_levels(ledger: Ledger, points: list[Candidate]) -> None:
+    """Ask at the slope of the hull at the level that allows most, until its bound cannot fall."""
+    asked = {lam for lam, _ in ledger.lines}
+    for _ in range(MAX_STEPS):
+        if not ledger.open() or ledger.ceiling <= ledger.best.phi * (1.0 + SETTLED):
+            return
+        lam = slope_at(points, ledger.top_level()[0])
+        if lam is None:
+            lam = 4.0 * max(asked)
+        if not 1.0 / LAM_MAX <= lam <= LAM_MAX or lam in asked:
+            return
+        asked.add(lam)
+        points.append(ledger.plain(lam))
+
+
+def slope_at(points: list[Candidate], g: float) -> float | None:
+    """-dh / dg of the upper hull of the points where it has the loss g; 0 at a point of its own, None beyond the largest loss.
+
+    >>> slope_at([Candidate(1.0, 0.0, None), Candidate(-1.0, 1.0, None), Candidate(-2.0, 4.0, None)], 2.0)
+    0.75
+    """
+    left, right = [p for p in points if p.g <= g], [p for p in points if p.g > g]
+    if not right or not left:
+        return None
+    top, slope = max((p.h, 0.0) if p.g == g else (-np.inf, 0.0) for p in left)
+    for a in left:
+        for b in right:
+            rate = (a.h - b.h) / (b.g - a.g)
+            top, slope = max((top, slope), (a.h - rate * (g - a.g), rate))
+    return slope
 
 
 def _best_of(points: list[Candidate]) -> Candidate:

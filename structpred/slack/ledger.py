@@ -9,6 +9,8 @@ from structpred.slack.problem import Candidate, SlackProblem
 
 #: plain queries keep to lam in [1 / LAM_MAX, LAM_MAX]: beyond, h is lost in the rounding of h + lam g
 LAM_MAX = float(2**40)
+#: levels of the loss that are looked at one by one; where there are more, they are taken for a continuum
+MAX_LEVELS = 4096
 
 
 @dataclass(frozen=True)
@@ -41,15 +43,17 @@ class Goal:
 class Ledger:
     """Makes the queries of a search and keeps the best output, the lines (lam, K) of plain queries and the bound they give.
 
-    ceiling: the smallest K^2 / (4 lam) so far. Every output with h, g > 0 has K >= h + lam g >= 2 sqrt(lam h g), so none has a
-    larger Phi (Lemma 5), whichever lam was asked. cut: whether the budget ran out.
+    smooth: the smallest K^2 / (4 lam) so far. Every output with h, g > 0 has K >= h + lam g >= 2 sqrt(lam h g), so none has a
+    larger Phi (Lemma 5), whichever lam was asked. Where g takes multiples of a unit only, the lines are read at these, which
+    is sharper: no output with the loss g has h > min (K - lam g). ceiling: the better of the two. cut: the budget ran out.
     """
 
     def __init__(self, problem: SlackProblem, goal: Goal, incumbent: Candidate | None = None, lam0: float | None = None) -> None:
         self.problem, self.goal = problem, goal
         self.best = problem.truth
         self.n_plain = self.n_constrained = 0
-        self.ceiling, self.cut = np.inf, False
+        self.ceiling = self.smooth = np.inf
+        self.cut = False
         self.lines: list[tuple[float, float]] = []
         self.incumbent = incumbent
         if incumbent is not None:
@@ -85,8 +89,24 @@ class Ledger:
         found = self.problem.plain(lam)
         self.offer(found)
         self.lines.append((lam, found.bound))
-        self.ceiling = min(self.ceiling, found.bound**2 / (4.0 * lam))
+        self.smooth = min(self.smooth, found.bound**2 / (4.0 * lam))
+        self.ceiling = min(self.ceiling, self.smooth, self.top_level()[1])
         return found
+
+    def top_level(self) -> tuple[float, float]:
+        """(g, bound of Phi) for the level of the loss that the lines allow most; (0, inf) where there are no levels."""
+        unit, lines = self.problem.loss_unit, np.array([line for line in self.lines if line[1] < np.inf])
+        if not unit > 0.0 or not len(lines):
+            return 0.0, np.inf
+        lam, K = lines[:, :1], lines[:, 1:]
+        last = float((K / lam).min()) / unit  # beyond this loss some line says h < 0
+        if last > MAX_LEVELS:
+            return 0.0, np.inf
+        g = unit * np.arange(1.0, last + 2.0)
+        rounding = 4.0 * np.finfo(np.float64).eps * (np.abs(K) + lam * g)  # h is what is left of two large numbers
+        bounds = np.maximum((K - lam * g + rounding).min(axis=0), 0.0) * g
+        k = int(bounds.argmax())
+        return float(g[k]), float(bounds[k])
 
     def constrained(self, lam: float, alpha: float, beta: float, beta_inclusive: bool) -> Candidate | None:
         """One constrained query."""

@@ -50,11 +50,12 @@ class SlackProblem(Protocol):
 
     offers: which of "constrained", "levels", "slack_argmax" can be called; `plain` always can. relaxed: outputs are points of
     a polytope, mixtures allowed. closed: the constrained oracle cannot leave out the ends of an angle (relaxations).
-    truth: the point (1, 0) with the true output.
+    loss_unit: every g is a multiple of it; 0 if no such number is known. truth: the point (1, 0) with the true output.
     """
 
     relaxed: bool
     closed: bool
+    loss_unit: float
     offers: frozenset[str]
     truth: Candidate
 

@@ -22,6 +22,7 @@ class StepProblem:
     """Instance i at the weights scale * w, by `task.step`: the loss need not split over parts, and nothing can be constrained."""
 
     relaxed = closed = False
+    loss_unit = 0.0
     offers: frozenset[str] = frozenset()
 
     def __init__(self, task: TaskLike, w: Vector, i: int, scale: float = 1.0) -> None:

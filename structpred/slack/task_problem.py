@@ -69,6 +69,7 @@ class TaskProblem:
         self.whole = bool(np.array_equal(self.ell, np.rint(self.ell)))
         #: losses are multiples of this number, if they are whole numbers
         self.unit = max(int(np.gcd.reduce(self.ell.astype(np.int64))), 1) if self.whole and len(self.ell) else 1
+        self.loss_unit = float(self.unit) if self.whole and not relaxed else 0.0
         self.offers = self._offers()
         label = np.bincount(parts, minlength=len(self.theta)).astype(np.float64) if relaxed else task.labels[i]
         self.truth = Candidate(1.0, 0.0, label)

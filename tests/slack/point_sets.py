@@ -18,7 +18,8 @@ class Points:
 
     relaxed = closed = False
 
-    def __init__(self, h: Any, g: Any, offers: Any = ("constrained",), compare: str = "product") -> None:
+    def __init__(self, h: Any, g: Any, offers: Any = ("constrained",), compare: str = "product", loss_unit: float = 0.0) -> None:
+        self.loss_unit = loss_unit
         self.h, self.g = np.array(h, dtype=np.float64), np.array(g, dtype=np.float64)
         self.offers, self.compare = frozenset(offers), compare
         self.truth = Candidate(float(self.h[0]), float(self.g[0]), 0)
@@ -124,6 +125,23 @@ TABLE: dict[str, tuple[list[float], list[float], float, tuple[int, ...]]] = {
 AFTER_ONE = {"A": (4, 6.25), "B": (0.004, 4.00200025), "C": (4, 6.25), "D": (9, 9), "E": (4, 4), "F": (0, 0), "G": (0, 0)}
 AFTER_ONE |= {"H": (6, 6.25), "I": (4.8, 6.76), "J": (4, 6.25), "K": (6, 7.5625), "L": (8.25, 12.25), "M": (2.5, 7.5625)}
 AFTER_ONE |= {"N": (9, 10.5625), "P": (2.5, 7.5625)}
+
+
+def unit_of(g: Any) -> float:
+    """The unit of a set of losses that are few multiples of one number, else 0.
+
+    >>> unit_of([0.0, 200.0, 300.0])
+    100.0
+    """
+    values = np.unique(np.asarray(g, dtype=np.float64))
+    values = values[values > 0]
+    if not len(values):
+        return 1.0
+    scale = 10.0 ** np.floor(np.log10(values[0]))
+    ratios = values / scale
+    if not np.allclose(ratios, np.rint(ratios), rtol=0, atol=1e-9) or ratios.max() > 1000:
+        return 0.0
+    return float(scale)
 
 
 def hyperbola(m: int) -> tuple[np.ndarray, np.ndarray]:

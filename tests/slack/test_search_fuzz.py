@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from point_sets import Points, Sloppy, random_points
+from point_sets import Points, Sloppy, random_points, unit_of
 
 from structpred.slack.problem import Candidate
 from structpred.slack.search import METHODS, SearchResult, search
@@ -25,7 +25,7 @@ def check_bound(problem: Points, result: SearchResult, context: Any) -> None:
 def exact_run(rng: np.random.Generator, seed: int) -> None:
     """One random set: angular and hybrid = enumeration, from a cold start or from an output known already."""
     h, g = random_points(rng)
-    problem = Points(h, g, compare=("product", "slope")[seed % 2])
+    problem = Points(h, g, compare=("product", "slope")[seed % 2], loss_unit=unit_of(g) if seed % 3 else 0.0)
     top, m = float(problem.phi.max()), problem.n_positive
     start: Candidate | None = None
     if rng.random() < 0.5:  # a warm start puts lam0 exactly on an output
@@ -50,9 +50,10 @@ def stopped_run(rng: np.random.Generator, seed: int) -> None:
         options["rel"], options["abs"] = float(rng.choice([0.0, 0.1])), float(rng.choice([0.0, 0.01]))
     if rng.random() < 0.5:
         options["incumbent"] = Points(h, g).rescore(int(rng.integers(len(h))))
+    unit = unit_of(g) if rng.random() < 0.5 else 0.0
     for method in ("angular", "hybrid", *PLAIN, "sarawagi"):
         limit = threshold if method != "sarawagi" or (threshold or 0.0) > 0.0 else 1.0
-        for problem in (Points(h, g), Sloppy(h, g, rng=rng)):
+        for problem in (Points(h, g, loss_unit=unit), Sloppy(h, g, rng=rng, loss_unit=unit)):
             result = search(problem, method, threshold=limit, **options)
             check_bound(problem, result, (seed, method, options, limit))
             asked = result.n_plain + result.n_constrained
@@ -152,6 +153,36 @@ def test_hull_is_as_good_as_any_plain_search() -> None:
             assert results["hull"].upper_bound <= result.upper_bound * (1 + 1e-9), seed
             assert results["hull"].phi >= result.phi * (1 - 1e-9), (seed, method)
     assert 2 * queries["hull"] < min(queries["bisecting"], queries["binary"])
+
+
+def test_levels_of_the_loss_sharpen_the_bound() -> None:
+    """With whole losses the bound of plain queries is the best of g times the upper hull at the levels g, to 1e-9."""
+    rng, sharper = np.random.default_rng(8), 0
+    for seed in range(300):
+        m = int(rng.integers(1, 20))
+        h, g = np.append(1.0, 3 * rng.normal(size=m) - 1), np.append(0.0, rng.integers(0, 9, m).astype(float))
+        result = search(Points(h, g, loss_unit=1.0), "hull")
+        best = 0.0
+        for level in range(1, int(g.max()) + 1):  # the upper hull at a level: the best mixture of a point on either side
+            left, right = np.flatnonzero(g <= level), np.flatnonzero(g >= level)
+            for a in left:
+                t = (level - g[a]) / np.where(g[right] > g[a], g[right] - g[a], 1.0)
+                best = max(best, level * float(((1 - t) * h[a] + t * h[right])[(g[right] > g[a]) | (g[right] == level)].max()))
+            best = max(best, level * float(h[g == level].max(initial=-1.0)))
+        assert result.upper_bound == pytest.approx(best, rel=1e-9, abs=1e-9), seed
+        plain = search(Points(h, g), "hull")
+        assert result.upper_bound <= plain.upper_bound * (1 + 1e-9) + 1e-12
+        assert result.phi >= plain.phi
+        sharper += result.exact and not plain.exact
+    assert sharper > 10
+
+
+def test_a_margin_that_holds_is_proven_by_plain_queries() -> None:
+    """Where every wrong output has h <= 0, whole losses let plain queries prove that there is no violator."""
+    h, g = [1.0, -0.5, -2.0, -4.0], [0.0, 1.0, 2.0, 3.0]
+    assert search(Points(h, g, loss_unit=1.0), "hull").status == "proven"
+    assert search(Points(h, g, loss_unit=1.0), "hull").upper_bound == 0.0
+    assert search(Points(h, g), "hull").upper_bound > 0.1
 
 
 def test_fuzz_reaches_every_search() -> None:

@@ -204,12 +204,13 @@ def test_losses_with_a_common_divisor_are_counted_in_it() -> None:
     assert set(asked) == {1.0}
 
 
-def test_trees_give_a_valid_certificate_and_rarely_more() -> None:
+@pytest.mark.parametrize("size", [0.2, 0.4, 1.0])
+def test_trees_give_a_valid_certificate(size: float) -> None:
     """Dependency trees by plain queries: the bound always holds, "exact" is said of maxima only, and both cases occur."""
     exact, found_all, n = 0, 0, 0
-    for seed in range(12):
-        task = parts_task(seed, ArborescenceOracle(), (4,), n=5)
-        w = weights(task, seed)
+    for seed in range(20):
+        task = parts_task(seed, ArborescenceOracle(), (4,), n=6)
+        w = weights(task, seed, size)
         for i, top in enumerate(hinges(task, w)):
             result = search(TaskProblem(task, w, i))
             assert result.method == "hull"
@@ -217,8 +218,9 @@ def test_trees_give_a_valid_certificate_and_rarely_more() -> None:
             assert not result.exact or result.phi == pytest.approx(top, rel=1e-9)
             assert result.status == ("proven" if result.exact else "exhausted")
             exact, found_all, n = exact + result.exact, found_all + (result.phi >= top * (1 - 1e-9)), n + 1
-    assert 0 < exact < n
-    assert found_all > 0.8 * n
+    assert 0.5 * n < exact
+    assert exact < n or size == 0.2
+    assert found_all > 0.9 * n
 
 
 def test_an_inexact_oracle_without_bounds_claims_nothing() -> None:
