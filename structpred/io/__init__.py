@@ -16,6 +16,7 @@ from structpred.io.treebank_formats import TREEBANK_FORMATS, TreebankFormat
 from structpred.io.treebank_reader import read_treebank, stream_treebank
 from structpred.io.treebank_rules import Problem
 from structpred.io.treebank_writer import write_treebank
+from structpred.io.uai import PairwiseProblem, UaiModel, format_uai, read_uai, read_uai_evidence
 
 __all__ = [
     "TREEBANK_FORMATS",
@@ -25,6 +26,7 @@ __all__ = [
     "HashedTemplateFeaturizer",
     "MultiLabelData",
     "OcrWords",
+    "PairwiseProblem",
     "Problem",
     "Sentence",
     "Template",
@@ -32,9 +34,11 @@ __all__ = [
     "Tree",
     "Treebank",
     "TreebankFormat",
+    "UaiModel",
     "built_in_templates",
     "format_columns",
     "format_crfsuite",
+    "format_uai",
     "load_templates",
     "open_output",
     "read_clus",
@@ -48,6 +52,8 @@ __all__ = [
     "read_template",
     "read_text",
     "read_treebank",
+    "read_uai",
+    "read_uai_evidence",
     "source_name",
     "stream_treebank",
     "validate_treebank",
