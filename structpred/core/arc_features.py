@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from structpred.core.arc_templates import ArcTemplate, compile_templates
 from structpred.core.fixed_scores import FORBIDDEN
-from structpred.core.memory import check_fits
+from structpred.core.memory import SMALL, check_fits
 from structpred.core.sentences import AttributedSentences
 from structpred.core.sparse import SparseVector, coalesced
 from structpred.core.weights import Vector
@@ -109,8 +109,11 @@ class ArcFeatures:
         return n * (n + 1)
 
     def new_scratch(self, longest: int) -> ArcScratch:
-        """Working memory for sentences of up to `longest` words; MemoryError of ours where their scores cannot fit."""
-        check_fits(8 * longest * (longest + 1), f"the arc scores of a sentence of {longest:,} words")
+        """Working memory for sentences of up to `longest` words; DataError, naming the sample, where their scores cannot fit."""
+        size = 8 * longest * (longest + 1)
+        if size >= SMALL:
+            which = int(np.argmax(self.data.lengths == longest))
+            check_fits(size, f"sample {which}: the arc scores of a sentence of {longest:,} words")
         return ArcScratch(longest, len(self.templates), self.data.n_tags)
 
     @cached_property

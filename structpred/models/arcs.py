@@ -114,7 +114,7 @@ def fixed_arcs(
         if not arcs and not barred:
             found.append(None)
             continue
-        check_fits(8 * n * (n + 1), f"the constraints on a sentence of {n:,} words")
+        check_fits(8 * n * (n + 1), f"sample {i}: the constraints on a sentence of {n:,} words")
         scores = np.zeros((n, n + 1))
         for h, m in arcs:
             scores[m - 1] = FORBIDDEN

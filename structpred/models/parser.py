@@ -251,7 +251,9 @@ class DependencyParser(StructuredEstimator):
         treebank: Treebank,
     ) -> Callable[[Vector], float]:  # fmt: skip
         data, jobs = featurizer.transform(treebank), checked_jobs(self.n_jobs)
-        features = ArcFeatures(data, trained.templates, trained.bits, candidates=self._candidates(pruner, data, None))
+        with about_dev():
+            features = ArcFeatures(data, trained.templates, trained.bits, candidates=self._candidates(pruner, data, None))
+            features.new_scratch(int(data.lengths.max()))  # what cannot be parsed is refused before training
         return lambda w: float((best_trees(features, oracle, w, jobs) == treebank.heads).mean())
 
     def _candidates(

@@ -88,7 +88,8 @@ def check_one_root(treebank: Treebank) -> None:
     sentences = np.searchsorted(treebank.offsets, roots, side="right")
     if (again := np.flatnonzero(np.diff(sentences) == 0)).size:
         raise DataError(
-            f"{treebank.where(int(roots[again[0] + 1]))}: a second word of the sentence has head 0; single_root=False (--multi-root) allows that"
+            f"{treebank.where(int(roots[again[0] + 1]))}: a second word of the sentence has head 0; "
+            "single_root=False (--multi-root) allows that"
         )
 
 
