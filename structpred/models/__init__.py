@@ -2,7 +2,18 @@
 
 from structpred.models.chain import ChainLabeler
 from structpred.models.files import load
+from structpred.models.graph import GraphLabeler
+from structpred.models.hierarchical import HierarchicalMultiLabel
+from structpred.models.multilabel import MultiLabelMRF
 from structpred.models.parser import DependencyParser
 from structpred.models.structured import StructuredPredictor
 
-__all__ = ["ChainLabeler", "DependencyParser", "StructuredPredictor", "load"]
+__all__ = [
+    "ChainLabeler",
+    "DependencyParser",
+    "GraphLabeler",
+    "HierarchicalMultiLabel",
+    "MultiLabelMRF",
+    "StructuredPredictor",
+    "load",
+]

@@ -70,6 +70,10 @@ def load_estimator(path: str | os.PathLike[str], *expected: str, oracle: Any = N
             return read_parser(DependencyParser(**plain_settings(bundle.header)), bundle.header, bundle.arrays)
         if name == "StructuredPredictor":
             return _read_structured(StructuredPredictor(oracle, **plain_settings(bundle.header)), bundle, path)
+        if name in ("MultiLabelMRF", "HierarchicalMultiLabel", "GraphLabeler"):
+            from structpred.models.field_files import read_field_model
+
+            return read_field_model(name, bundle, oracle, path)
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, FileFormatError) as error:
         if isinstance(error, ModelFileError | ParameterError):
             raise

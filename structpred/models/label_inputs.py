@@ -1,0 +1,84 @@
+"""Rows of features and rows of labels, as multi-label estimators take them; errors name the sample."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from structpred.core.feature_rows import stack_rows
+from structpred.errors import DataError
+from structpred.io.multilabel import MultiLabelData
+
+Labels = npt.NDArray[np.int64]
+
+
+def as_rows(X: Any, n_features: int | None = None) -> Any:
+    """The features as a CSR array (n, d) of float64: an array, a sparse matrix, a data frame or MultiLabelData.
+
+    n_features: how many columns are expected, None for any number. Raises DataError, naming the sample, for what is not finite.
+    """
+    from scipy import sparse
+
+    given = X.X if isinstance(X, MultiLabelData) else X
+    if not sparse.issparse(given):
+        try:
+            given = np.asarray(given, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise DataError(f"X: expected a 2-d array of numbers (n_samples, n_features) or a sparse matrix: {error}") from None
+        if given.ndim != 2:
+            raise DataError(f"X: expected a 2-d array (n_samples, n_features), got {given.ndim}-d of shape {given.shape}")
+    rows = stack_rows(given)
+    n = len(rows.counts)
+    if n_features is not None and rows.n_columns != n_features:
+        raise DataError(f"X has {rows.n_columns} features, but the model was fitted with {n_features}")
+    if not rows.n_columns:
+        raise DataError("X: expected at least one feature column, got none")
+    return sparse.csr_array((rows.values, rows.indices, rows.indptr), shape=(n, rows.n_columns))
+
+
+def as_indicator(y: Any, n: int, n_labels: int | None = None) -> Labels:
+    """The labels as int64 (n, n_labels), 0 and 1. Raises DataError, naming the sample, for other shapes and values."""
+    from scipy import sparse
+
+    if y is None:
+        raise DataError("y: expected rows of 0 and 1, one column a label, got None")
+    dense: Any = y
+    try:
+        given = np.asarray(dense.toarray() if sparse.issparse(y) else y)
+    except ValueError as error:
+        raise DataError(f"y: expected rows of 0 and 1, one column a label: {error}") from None
+    if given.ndim != 2 or given.dtype.kind not in "biuf":
+        raise DataError(
+            f"y: expected rows of 0 and 1, one column a label, got {given.ndim}-d {given.dtype}; sets of labels become such rows "
+            "with sklearn.preprocessing.MultiLabelBinarizer"
+        )
+    if len(given) != n:
+        raise DataError(f"X has {n} samples but y has {len(given)}")
+    if not given.shape[1] or (n_labels is not None and given.shape[1] != n_labels):
+        raise DataError(f"y: expected {n_labels or 'at least one'} label columns, got {given.shape[1]}")
+    bad = (given != 0) & (given != 1)
+    if bad.any():
+        i, k = np.argwhere(bad)[0].tolist()
+        raise DataError(f"sample {i}: y must be 0 or 1, got {given[i, k]} for label {k}")
+    return given.astype(np.int64)
+
+
+def labelled_rows(X: Any, y: Any) -> tuple[Any, Labels, list[str] | None]:
+    """(features, labels, names of the labels or None) of arguments X, y, or of MultiLabelData as X with y left out."""
+    rows = as_rows(X)
+    if not rows.shape[0]:
+        raise DataError("X: expected at least one sample, got none")
+    if isinstance(X, MultiLabelData) and y is None:
+        return rows, X.Y.astype(np.int64), list(X.label_names)
+    return rows, as_indicator(y, rows.shape[0]), None
+
+
+def example_accuracy(gold: npt.NDArray[Any], predicted: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    """For each row |gold and predicted| / |gold or predicted| (Jaccard); 1 where both are empty.
+
+    >>> example_accuracy(np.array([[1, 1, 0], [0, 0, 0]]), np.array([[1, 0, 0], [0, 0, 0]])).tolist()
+    [0.5, 1.0]
+    """
+    both = ((gold != 0) & (predicted != 0)).sum(axis=1)
+    either = ((gold != 0) | (predicted != 0)).sum(axis=1)
+    return np.where(either == 0, 1.0, both / np.maximum(either, 1))
