@@ -11,6 +11,13 @@ from structpred.evaluation.bootstrap import (
 from structpred.evaluation.chunks import ChunkCounts, chunk_counts
 from structpred.evaluation.curves import LearningCurve, learning_curve
 from structpred.evaluation.model_selection import cross_val_predict
+from structpred.evaluation.multilabel import (
+    HierarchyScores,
+    LabelScore,
+    MultiLabelScores,
+    evaluate_hierarchy,
+    evaluate_multilabel,
+)
 from structpred.evaluation.parsing import evaluate_treebanks, evaluate_trees
 from structpred.evaluation.parsing_rules import CONLL07, CONLL07_WITHOUT_PUNCTUATION, CONLLX, UD, ParsingRules
 from structpred.evaluation.parsing_scores import ParsingScores
@@ -30,8 +37,11 @@ __all__ = [
     "Comparison",
     "Evaluation",
     "Finding",
+    "HierarchyScores",
     "Interval",
+    "LabelScore",
     "LearningCurve",
+    "MultiLabelScores",
     "ParsingRules",
     "ParsingScores",
     "TreebankValidation",
@@ -42,6 +52,8 @@ __all__ = [
     "compare_systems",
     "confusion_matrix",
     "cross_val_predict",
+    "evaluate_hierarchy",
+    "evaluate_multilabel",
     "evaluate_sequences",
     "evaluate_treebanks",
     "evaluate_trees",
