@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from point_sets import Points, Sloppy, random_points, unit_of
 
+from structpred.slack.ledger import Goal, Ledger
 from structpred.slack.problem import Candidate
 from structpred.slack.search import METHODS, SearchResult, search
 
@@ -188,3 +189,13 @@ def test_a_margin_that_holds_is_proven_by_plain_queries() -> None:
 def test_fuzz_reaches_every_search() -> None:
     """The lists above hold every search but the direct one."""
     assert set(METHODS) == {"angular", "hybrid", "sarawagi", "direct", *PLAIN}
+
+
+def test_levels_allow_for_rounding() -> None:
+    """At a large lam h is what is left of two large numbers: the bound read at the level is still not below the output there."""
+    rng = np.random.default_rng(9)
+    for _ in range(300):
+        h = float(rng.random())
+        ledger = Ledger(Points([1.0, h], [0.0, 1.0], loss_unit=1.0), Goal())
+        ledger.plain(float(2.0**39 * (1 + rng.random())))
+        assert h <= ledger.top_level()[1] <= h + 1e-2

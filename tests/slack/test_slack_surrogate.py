@@ -107,6 +107,20 @@ def test_without_a_violator_the_corner_is_the_truth() -> None:
     assert seen
 
 
+def test_an_empty_step_keeps_its_bound() -> None:
+    """Where a plain search finds nothing but cannot prove it, the step is empty and its bound stays above zero."""
+    task, seen = TASKS["multiclass"](0), 0  # label costs that are no whole numbers
+    for i in range(len(task)):
+        towards = sum(task.difference(i, y).dense(task.dim) for y in all_points(task, np.zeros(task.dim), i)[0])
+        if hinges(task, 30.0 * towards)[i] == 0.0:
+            without_search = SlackRescaling("hull", max_queries=2)
+            step = without_search.term(task, 30.0 * towards, i)
+            assert len(step.difference.indices) == 0
+            assert step.bound == without_search.search(task, 30.0 * towards, i).upper_bound > 0.0
+            seen += 1
+    assert seen
+
+
 def test_bcfw_still_steps_towards_the_truth() -> None:
     """An empty step moves the block's weights and offset towards zero; it is not skipped."""
     task = TASKS["enumerated"](0)

@@ -105,6 +105,20 @@ def test_rows_of_one_ray_exclude_each_other() -> None:
             assert (upper_rows[0] @ mu <= upper[0]) != (lower_rows[1] @ mu <= lower[1])
 
 
+def test_lower_ends_are_kept_or_left_out_as_asked() -> None:
+    """At zero weights h is 1 and slopes are losses: what lies on the lower end is found if it is included, and only then."""
+    for name in ("enumerated, constrained", "enumerated, bounded", "chains"):
+        task = TASKS[name](0)
+        i = max(range(len(task)), key=lambda k: task.shapes[k][0])  # the longest
+        problem = TaskProblem(task, np.zeros(task.dim), i)
+        top = float(all_points(task, np.zeros(task.dim), i)[2].max())
+        assert problem.constrained(1.0, top + 0.5, top, False) is None
+        found = problem.constrained(1.0, top + 0.5, top, True)
+        assert found is not None
+        assert found.g == top
+        assert problem.constrained(1.0, top, top - 0.5, True) is None or name == "chains"
+
+
 def test_open_angles_keep_out_what_has_no_product() -> None:
     """alpha = inf rules out h <= 0, beta = 0 rules out g = 0, whatever their value is."""
     task = TASKS["enumerated"](2)
