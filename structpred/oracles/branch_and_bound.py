@@ -1,0 +1,152 @@
+"""Pairwise MRFs exactly, by branch and bound: dense graphs with some tens of nodes, larger ones where the LP is nearly tight."""
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from structpred.core.memory import check_fits
+from structpred.core.oracle import Labels, Scores, Shape
+from structpred.errors import ConvergenceError, DataError, ParameterError
+from structpred.oracles._pairwise_links import given, links_of
+from structpred.oracles.mrf import NOT_FINITE, NOTHING_LEFT, OK, PairwiseOracle, graph_of, refuse
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+#: sweeps of message passing that may prove an output best before any branching, on graphs with few edges
+SWEEPS = 100
+#: a bound that is nearer to a score than this, relative to its size, proves it
+PROVEN = 1e-11
+
+
+@lru_cache(maxsize=1024)
+def _order(shape: Shape) -> Integers | None:
+    """Each node's place in the order of branching, neighbours near each other; None for dense graphs: the scores decide."""
+    graph = graph_of(shape)
+    if 4 * len(graph.edges) >= graph.n * (graph.n - 1):
+        return None
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import reverse_cuthill_mckee
+
+    i, j = graph.edges.T
+    links = coo_array((np.ones(len(i)), (i, j)), shape=(graph.n, graph.n)).tocsr()
+    place = np.empty(graph.n, np.int64)
+    place[reverse_cuthill_mckee(links + links.T, symmetric_mode=True)] = np.arange(graph.n)
+    return place
+
+
+class BranchAndBoundMRF(PairwiseOracle):
+    """Pairwise MRFs exactly, by depth-first branch and bound with exact bounds of ever larger subgraphs (Russian doll search).
+
+    On complete graphs of two states with normal scores: some microseconds for 14 nodes, under a millisecond for 30, 10 for 40.
+    On graphs with few edges TRW-S is tried first: where its bound meets its labels' score (to 1e-11 of it) they are the answer.
+
+    max_nodes: the most partial outputs that one call looks at. Where they do not suffice, ConvergenceError is raised: an answer
+    that comes is the best. Raises DataError for scores that are not finite, InfeasibleError where the forbidden parts leave no
+    output.
+    Verfaillie, Lemaitre & Schiex, Russian doll search for solving constraint optimization problems, AAAI 1996.
+
+    >>> import numpy as np
+    >>> from structpred.oracles.mrf import graph_shape
+    >>> triangle = graph_shape(3, 2, [(0, 1), (1, 2), (0, 2)])
+    >>> scores = np.concatenate((np.zeros(6), np.tile([0.0, 1.0, 1.0, 0.0], 3)))  # three that want to differ: only two can
+    >>> scores[[1, 5]] = 0.1  # the first and the last would rather have state 1
+    >>> BranchAndBoundMRF().argmax(scores, triangle).tolist()
+    [1, 0, 1]
+    """
+
+    def __init__(self, max_nodes: int = 50_000_000) -> None:
+        if max_nodes < 1:
+            raise ParameterError(f"max_nodes must be at least 1, got {max_nodes}")
+        self.max_nodes = max_nodes
+
+    def argmax(self, scores: Scores, shape: Shape) -> Labels:
+        """The best output."""
+        from structpred.oracles._branch_kernels import best_output
+
+        flat, graph, links = given(scores, shape), graph_of(shape), links_of(shape)
+        labels, place = np.full(graph.n, -1, np.int64), _place(shape)
+        if place[0] >= 0 and _settled(flat, shape, labels):
+            return labels
+        self._finish(best_output(flat, graph.n_states, links.edges, place, self.max_nodes, labels), shape)
+        return labels
+
+    def argmax_product(self, scores: Scores, costs: Floats, offsets: Sequence[float] | Floats, shape: Shape) -> Labels:
+        """The output with the largest max(0, offsets[0] + scores . mu) * (offsets[1] + costs . mu)."""
+        from structpred.oracles._branch_product_kernels import best_product
+
+        graph, links, labels = graph_of(shape), links_of(shape), np.zeros(shape[0], np.int64)
+        ends = np.array(offsets, dtype=np.float64)
+        tables = given(scores, shape), given(costs, shape)
+        status = best_product(*tables, ends, graph.n_states, *links[:4], _place(shape), self.max_nodes, labels)
+        self._finish(status, shape)
+        return labels
+
+    def argmax_constrained(self, scores: Scores, shape: Shape, A: npt.ArrayLike, b: npt.ArrayLike) -> Labels | None:
+        """The best output with A mu <= b, None if there is none; A is (rows, n_parts)."""
+        status, labels, _ = self._within(scores, shape, A, b)
+        if status == NOTHING_LEFT:
+            return None
+        self._finish(status, shape)
+        return labels
+
+    def argmax_constrained_bound(
+        self, scores: Scores, shape: Shape, A: npt.ArrayLike, b: npt.ArrayLike
+    ) -> tuple[Labels | None, float]:
+        """(the best output found with A mu <= b or None, a bound on all of them: -inf where there is none).
+
+        The search may be cut short by max_nodes; the bound is that of all outputs then, +inf where not even that was finished.
+        """
+        status, labels, bound = self._within(scores, shape, A, b)
+        if status == NOTHING_LEFT:
+            return None, -np.inf
+        return (labels if labels[0] >= 0 else None), bound
+
+    def _within(self, scores: Scores, shape: Shape, A: npt.ArrayLike, b: npt.ArrayLike) -> tuple[int, Labels, float]:
+        from structpred.oracles._branch_within_kernels import best_within
+
+        flat, graph = given(scores, shape), graph_of(shape)
+        rows, limits = np.array(A, dtype=np.float64, ndmin=2, order="C"), np.array(b, dtype=np.float64, ndmin=1)
+        if rows.shape != (limits.size, len(flat)):
+            raise ParameterError(f"A must have shape ({limits.size}, {len(flat)}) to fit b and the parts, got {rows.shape}")
+        if np.isnan(limits).any() or not np.isfinite(rows).all():
+            raise DataError("the rows A must be finite and the limits b numbers")
+        check_fits(8 * len(rows) * 2 * len(flat), f"bounds of {len(rows)} rows")
+        labels = np.full(graph.n, -1, np.int64)
+        status, bound = best_within(
+            flat, rows, limits, graph.n_states, links_of(shape).edges, _place(shape), self.max_nodes, labels
+        )
+        if status == NOT_FINITE:
+            refuse(status, shape)
+        return status, labels, bound
+
+    def _finish(self, status: int, shape: Shape) -> None:
+        from structpred.oracles._branch_kernels import CUT_SHORT
+
+        if status == CUT_SHORT:
+            raise ConvergenceError(
+                f"{shape[0]} nodes with {shape[1]} states: not finished after {self.max_nodes:,} partial outputs; raise "
+                "max_nodes, or use CpSatMRF (exact) or DualMRF (a bound)"
+            )
+        if status != OK:
+            refuse(status, shape)
+
+
+def _place(shape: Shape) -> Integers:
+    place = _order(shape)
+    return np.full(shape[0], -1, np.int64) if place is None else place.copy()
+
+
+def _settled(flat: Floats, shape: Shape, labels: Labels) -> bool:
+    """Message passing: whether its bound proves its labels best. They are left in `labels` if they are allowed."""
+    from structpred.oracles._pairwise_kernels import score_of
+    from structpred.oracles._trws_kernels import trws
+
+    k, links = shape[1], links_of(shape)
+    status, bound, _ = trws(flat, k, *links, SWEEPS, PROVEN, labels)
+    if status != OK:
+        labels[:] = -1
+        return False
+    return bool(bound - score_of(flat, len(labels), k, links.edges, labels) <= PROVEN * abs(bound))
