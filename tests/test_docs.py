@@ -127,6 +127,14 @@ def test_other_pages_run(page: str, tmp_path: Path) -> None:
     run_page(page, tmp_path)
 
 
+def test_slack_rescaling_runs_on_ones_own_oracle(tmp_path: Path) -> None:
+    """Every block of the page runs, and prints what its comments say."""
+    lines = run_page("docs/howto/slack_rescaling.md", tmp_path)
+    assert lines[0] == "True True"
+    assert lines[1].startswith("hull: phi ")
+    assert lines[2:] == ["hull True True", "True", "True True", "True"]
+
+
 PACKAGES = ("models", "compat", "testing", "evaluation", "io", "report", "errors")
 
 
