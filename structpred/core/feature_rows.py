@@ -1,0 +1,109 @@
+"""Feature rows of many instances in one CSR matrix, checked."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from structpred.errors import DataError
+
+Integers = npt.NDArray[np.int64]
+
+
+class FeatureRows(NamedTuple):
+    """Rows as CSR: row r has the features indices[indptr[r]:indptr[r + 1]], sorted and unique, none of them zero.
+
+    offsets: instance i has the rows offsets[i]:offsets[i + 1]. n_columns: the number of features.
+    """
+
+    indptr: Integers
+    indices: Integers
+    values: npt.NDArray[np.float64]
+    offsets: Integers
+    n_columns: int
+
+    @property
+    def counts(self) -> Integers:
+        """The number of rows of each instance."""
+        return np.diff(self.offsets)
+
+
+def stack_rows(given: Any, what: str = "features") -> FeatureRows:
+    """One matrix with a row an instance, or a sequence of matrices with as many rows an instance as each likes, as FeatureRows.
+
+    Matrices are 2-d numeric arrays or SciPy sparse ones. Raises DataError, naming the sample, for other dimensions, other numbers
+    of columns, and values that are not finite.
+
+    >>> import numpy as np
+    >>> stack_rows([np.eye(2), np.ones((1, 2))]).counts.tolist()
+    [2, 1]
+    """
+    from scipy import sparse
+
+    one = sparse.issparse(given) or (isinstance(given, np.ndarray) and given.ndim == 2)
+    if one:
+        stacked = _as_csr(given, None, what)
+        counts: Any = np.ones(stacked.shape[0], np.int64)
+    else:
+        parts = [_as_csr(matrix, i, what) for i, matrix in enumerate(given)]
+        if not parts:
+            raise DataError(f"{what}: expected at least one sample, got none")
+        for i, part in enumerate(parts):
+            if part.shape[1] != parts[0].shape[1]:
+                raise DataError(f"sample {i}: expected {parts[0].shape[1]} columns of {what}, got {part.shape[1]}")
+        counts = [part.shape[0] for part in parts]
+        stacked = sparse.vstack(parts, format="csr")
+    stacked.sum_duplicates()
+    stacked.eliminate_zeros()
+    offsets = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
+    values = np.ascontiguousarray(stacked.data, dtype=np.float64)
+    if not np.isfinite(values).all():
+        at = int(np.flatnonzero(~np.isfinite(values))[0])
+        row = int(np.searchsorted(stacked.indptr, at, side="right") - 1)
+        i = int(np.searchsorted(offsets, row, side="right") - 1)
+        raise DataError(f"sample {i}: {what} must be finite, got {values[at]} in column {int(stacked.indices[at])}")
+    return FeatureRows(stacked.indptr.astype(np.int64), stacked.indices.astype(np.int64), values, offsets, int(stacked.shape[1]))
+
+
+def _as_csr(given: Any, i: int | None, what: str) -> Any:
+    """A CSR copy of float64; DataError for what is no 2-d matrix of numbers."""
+    from scipy import sparse
+
+    matrix: Any = given
+    if not sparse.issparse(given):
+        matrix = np.asarray(matrix)
+        if matrix.ndim != 2 or matrix.dtype.kind not in "fiub":
+            raise DataError(
+                f"{_sample(i)}expected {what} as a 2-d array of numbers (rows, columns) or a sparse matrix, got {matrix.ndim}-d "
+                f"{matrix.dtype}"
+            )
+    elif matrix.ndim != 2 or matrix.dtype.kind not in "fiub":
+        raise DataError(f"{_sample(i)}expected {what} as a 2-d matrix of real numbers, got {matrix.ndim}-d {matrix.dtype}")
+    return sparse.csr_array(matrix, dtype=np.float64, copy=True)
+
+
+def _sample(i: int | None) -> str:
+    return "" if i is None else f"sample {i}: "
+
+
+def checked_places(values: Any, length: int, below: int, i: int, what: str) -> Integers:
+    """`length` whole numbers in [0, below), else DataError naming sample i; `what` says what they are.
+
+    >>> checked_places([0, 2], 2, 3, 0, "row_of").tolist()
+    [0, 2]
+    """
+    array = np.asarray(values)
+    if array.shape != (length,) or (array.dtype.kind not in "iu" and length):
+        raise DataError(f"sample {i}: {what}: expected {length} whole numbers, got {array.dtype} of shape {array.shape}")
+    if length and not (array.min() >= 0 and array.max() < below):
+        raise DataError(f"sample {i}: {what}: expected numbers in [0, {below}), got {array.min()}..{array.max()}")
+    return array.astype(np.int64)
+
+
+def one_each(given: Sequence[Any] | None, n: int, what: str) -> list[Any]:
+    """The entries as a list of length n; n times None for None; DataError for another length."""
+    listed: list[Any] = [None] * n if given is None else list(given)
+    if len(listed) != n:
+        raise DataError(f"{what}: expected one entry a sample, {n}, got {len(listed)}")
+    return listed
