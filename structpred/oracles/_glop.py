@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from structpred.core.dependencies import check_solver_versions, require_installed
 from structpred.core.oracle import Shape
 from structpred.errors import ConvergenceError
 from structpred.oracles._local_polytope import Compact, Floats, Mask, compact_form
+from structpred.oracles._solvers import check_ortools
 from structpred.oracles.mrf import graph_of
 
 #: models that a thread keeps: together they have at most so many parts (some hundred bytes each)
@@ -145,8 +145,7 @@ def solve_glop(scores: Floats, allowed: Mask, A: Floats, b: Floats, shape: Shape
         except ConvergenceError:
             model = None
     if not sure:
-        require_installed("ortools", extra="solvers", needed_by=needed_by)
-        check_solver_versions()
+        check_ortools(needed_by)
         model = GlopModel(shape, len(b))
         solution, _ = model.solve(scores, allowed, A, b)
     assert model is not None

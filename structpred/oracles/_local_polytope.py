@@ -12,7 +12,6 @@ import numpy.typing as npt
 
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.oracle import Labels, Scores, Shape
-from structpred.errors import DataError, ParameterError
 from structpred.oracles.mrf import NOT_FINITE, WRONG_LENGTH, Graph, graph_of, refuse
 
 Floats = npt.NDArray[np.float64]
@@ -43,24 +42,6 @@ def checked_scores(scores: Scores, shape: Shape) -> Graph:
     if not np.isfinite(scores).all():
         refuse(NOT_FINITE, shape)
     return graph
-
-
-def checked_rows(A: npt.ArrayLike, b: npt.ArrayLike, n_parts: int) -> tuple[Floats, Floats] | None:
-    """A as (rows, n_parts) and b as (rows,) without the rows that hold anyway; None where a limit of -inf rules out everything.
-
-    Raises ParameterError for sizes that do not fit, DataError for NaN and for infinite coefficients.
-    """
-    rows, limits = np.atleast_2d(np.asarray(A, dtype=np.float64)), np.atleast_1d(np.asarray(b, dtype=np.float64))
-    if rows.size == limits.size == 0:
-        return np.zeros((0, n_parts)), np.zeros(0)
-    if limits.ndim != 1 or rows.shape != (len(limits), n_parts):
-        raise ParameterError(f"A must have shape ({limits.size}, {n_parts}) to fit b and the parts, got {rows.shape}")
-    if not np.isfinite(rows).all() or np.isnan(limits).any():
-        raise DataError("the coefficients A must be finite and the limits b no NaN: check the constraints' rows")
-    if (limits == -np.inf).any():
-        return None
-    used = limits < np.inf
-    return rows[used], limits[used]
 
 
 def allowed_parts(scores: Scores) -> tuple[Floats, Mask]:

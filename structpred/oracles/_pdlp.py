@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from structpred.core.dependencies import check_solver_versions, require_installed
 from structpred.core.oracle import Shape
 from structpred.errors import ConvergenceError
 from structpred.oracles._local_polytope import Floats, Mask, marginal_rows
+from structpred.oracles._solvers import check_ortools
 from structpred.oracles.mrf import graph_of
 
 #: products with the matrix of the programme, at most
@@ -20,8 +20,7 @@ def solve_pdlp(
     tol: how far the objective and the equations may be off, relative to the size of the numbers. Deterministic: one thread.
     Raises ConvergenceError.
     """
-    require_installed("ortools", extra="solvers", needed_by=needed_by)
-    check_solver_versions()
+    check_ortools(needed_by)
     from ortools.pdlp import solve_log_pb2, solvers_pb2
     from ortools.pdlp.python import pdlp
     from scipy import sparse

@@ -15,7 +15,8 @@ from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.memory import check_fits
 from structpred.core.oracle import Labels, Oracle, Scores, Shape
 from structpred.core.task import Fused, PartLoss
-from structpred.errors import DataError
+from structpred.errors import ConvergenceError, DataError, ParameterError
+from structpred.oracles._constrained_trees import best_tree_within
 from structpred.oracles._matrix_tree import matrix_tree
 from structpred.oracles._tree_labels import all_trees, arcs_of, check_sizes, tree_parts
 from structpred.oracles._tree_scratch import KEPT, tree_room, tree_scratch
@@ -72,7 +73,7 @@ class ArborescenceOracle(Oracle):
 
     Labels: the head of each token. Parts: (m - 1) * (n + 1) + h is on when token m has head h. single_root: exactly one token has
     head 0. Scores of -1e30 forbid an arc: where no tree is left, argmax gives one with as few such arcs as can be, and its score
-    tells. Ties always go to the same tree.
+    tells. Ties always go to the same tree. max_cells: how many sets of trees a search under constraints looks at.
 
     >>> import numpy as np
     >>> scores = np.array([[9.0, 0.0, 6.0], [9.0, 1.0, 0.0]])  # a row for each of two tokens; heads 0 (the root), 1, 2
@@ -82,8 +83,10 @@ class ArborescenceOracle(Oracle):
     [0, 0]
     """
 
-    def __init__(self, single_root: bool = True) -> None:
-        self.single_root = bool(single_root)
+    def __init__(self, single_root: bool = True, *, max_cells: int = 2000) -> None:
+        if not max_cells >= 1:
+            raise ParameterError(f"expected max_cells >= 1, got {max_cells}")
+        self.single_root, self.max_cells = bool(single_root), int(max_cells)
         self._single = int(self.single_root)  # numba takes longer to tell the type of a bool
 
     def n_parts(self, shape: Shape) -> int:
@@ -170,6 +173,31 @@ class ArborescenceOracle(Oracle):
             enqueue(cell._replace(fixed=fixed))
             enqueue(_Cell(heads, cell.fixed, np.append(cell.banned, arc)))
         return found
+
+    def argmax_constrained(self, scores: Scores, shape: Shape, A: npt.ArrayLike, b: npt.ArrayLike) -> Labels | None:
+        """The best tree with A mu <= b and without forbidden arcs, None if there is none.
+
+        Branch and bound over Lagrangian bounds; where `max_cells` sets of trees do not prove the maximum, OR-Tools' CP-SAT goes on
+        (the extra `solvers`; scores that differ by less than 2^-49 times the size of the sums are equal to it). Raises
+        ConvergenceError where that does not either, DataError for NaN, ParameterError for rows of another size.
+        """
+        found = best_tree_within(scores, shape[0], self.single_root, A, b, self.max_cells, type(self).__name__)
+        if not found.proven:
+            raise ConvergenceError(
+                f"the best tree of {shape[0]} tokens under these {np.size(b)} constraints was not proven: none scores above "
+                f"{found.bound:.9g}; raise max_cells={self.max_cells}, or use argmax_constrained_bound"
+            )
+        return found.heads
+
+    def argmax_constrained_bound(
+        self, scores: Scores, shape: Shape, A: npt.ArrayLike, b: npt.ArrayLike
+    ) -> tuple[Labels | None, float]:
+        """The best tree with A mu <= b that `max_cells` sets of trees show, and what none scores above.
+
+        (None, -inf): there is none. The limit counts, so that the answer is the same on each machine. Needs no solver.
+        """
+        found = best_tree_within(scores, shape[0], self.single_root, A, b, self.max_cells, None)
+        return found.heads, found.bound
 
     def project(self, point: npt.NDArray[np.float64], shape: Shape) -> npt.NDArray[np.float64]:
         """The nearest point of the convex hull of all trees, by the active set method; as many calls of argmax as it needs."""

@@ -8,12 +8,12 @@ import numpy.typing as npt
 
 from structpred.core.oracle import Labels, Scores, Shape
 from structpred.errors import ParameterError
+from structpred.oracles._constraint_rows import checked_rows
 from structpred.oracles._glop import solve_glop
 from structpred.oracles._local_polytope import (
     Floats,
     Mask,
     allowed_parts,
-    checked_rows,
     checked_scores,
     marginal_rows,
     message_bound,

@@ -12,6 +12,7 @@ from structpred.core.oracle import Shape
 from structpred.errors import ConvergenceError, DataError, DependencyError, InfeasibleError, ParameterError
 from structpred.oracles import _glop
 from structpred.oracles._local_polytope import compact_form, marginal_rows, message_bound
+from structpred.oracles._solvers import check_ortools
 from structpred.oracles.enumerated import EnumeratedOracle
 from structpred.oracles.mrf import PairwiseOracle, graph_of, graph_shape
 from structpred.oracles.mrf_lp import RelaxedMRF
@@ -287,6 +288,7 @@ def test_a_missing_solver_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without OR-Tools the error says who needs it and how to install it."""
     monkeypatch.setattr("structpred.core.dependencies.installed_version", lambda name: None)
     _glop._kept.models.clear()
+    check_ortools.cache_clear()
     for oracle in SOLVERS.values():
         with pytest.raises(DependencyError, match=r"RelaxedMRF needs ortools.*structpred\[solvers\]"):
             oracle.argmax(np.zeros(graph_of(CYCLE).n_parts), CYCLE)
