@@ -34,6 +34,13 @@ def without(oracle: Oracle, *missing: str) -> EnumeratedOracle:
     return made
 
 
+class PlainTrees(ArborescenceOracle):
+    """Dependency trees with plain queries alone."""
+
+    argmax_constrained = None  # type: ignore[assignment]
+    argmax_constrained_bound = None  # type: ignore[assignment]
+
+
 DIRECT = ("argmax_product", "argmax_per_loss")
 CONSTRAINED = ("argmax_constrained", "argmax_constrained_bound")
 
@@ -95,7 +102,8 @@ TASKS = {
     "chains, plain": lambda seed: chains(seed, compiled=False),
     "chains, costs": lambda seed: chains(seed, loss=costs(3)),
     "matchings": lambda seed: parts_task(seed, AssignmentOracle(), (4,)),
-    "trees": lambda seed: parts_task(seed, ArborescenceOracle(), (3,)),
+    "trees": lambda seed: parts_task(seed, PlainTrees(), (3,)),
+    "trees, constrained": lambda seed: parts_task(seed, ArborescenceOracle(), (3,)),
     "multiclass": lambda seed: parts_task(seed, MulticlassOracle(), (5,), loss=costs(5)),
     "enumerated": lambda seed: parts_task(seed, EnumeratedOracle.of(AssignmentOracle()), (4,)),
     "enumerated, constrained": lambda seed: parts_task(seed, without(AssignmentOracle(), *DIRECT), (4,)),

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from slack_cases import CONSTRAINED, DIRECT, TASKS, all_points, chains, costs, hinges, parts_task, sloppy, without
+from slack_cases import CONSTRAINED, DIRECT, TASKS, PlainTrees, all_points, chains, costs, hinges, parts_task, sloppy, without
 
 from structpred.core.callback_task import CallbackTask
 from structpred.core.fixed_scores import FORBIDDEN
@@ -25,6 +25,7 @@ OFFERS = {
     "chains, costs": set(),
     "matchings": set(),
     "trees": set(),
+    "trees, constrained": {"constrained"},
     "enumerated": {"levels", "constrained", "slack_argmax"},
     "enumerated, constrained": {"constrained"},
     "enumerated, bounded": {"constrained"},
@@ -223,7 +224,7 @@ def test_trees_give_a_valid_certificate(size: float) -> None:
     """Dependency trees by plain queries: the bound always holds, "exact" is said of maxima only, and both cases occur."""
     exact, found_all, n = 0, 0, 0
     for seed in range(20):
-        task = parts_task(seed, ArborescenceOracle(), (4,), n=6)
+        task = parts_task(seed, PlainTrees(), (4,), n=6)
         w = weights(task, seed, size)
         for i, top in enumerate(hinges(task, w)):
             result = search(TaskProblem(task, w, i))
@@ -235,6 +236,18 @@ def test_trees_give_a_valid_certificate(size: float) -> None:
     assert 0.5 * n < exact
     assert exact < n or size == 0.2
     assert found_all > 0.9 * n
+
+
+def test_trees_with_constrained_queries_are_exact() -> None:
+    """Dependency trees under two rows: angular and hybrid search equal enumeration, and say that it is proven."""
+    for seed in range(10):
+        task = parts_task(seed, ArborescenceOracle(), (4,), n=4)
+        w = weights(task, seed, 1.0)
+        for i, top in enumerate(hinges(task, w)):
+            for method in ("auto", "angular"):
+                result = search(TaskProblem(task, w, i), method)
+                assert result.phi == pytest.approx(top, rel=1e-9, abs=1e-12)
+                assert (result.exact, result.method) == (True, "hybrid" if method == "auto" else "angular")
 
 
 def test_an_inexact_oracle_without_bounds_claims_nothing() -> None:
