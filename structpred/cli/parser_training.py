@@ -29,7 +29,11 @@ from structpred.models.settings import resolve_trainer
 log = logging.getLogger("structpred.cli")
 
 #: what each surrogate can be minimised by
-TRAINERS_OF = {"margin": ("bcfw", "sgd", "mira", "perceptron", "pa", "arow"), "log": ("sgd", "oeg", "lbfgs", "owlqn")}
+TRAINERS_OF = {
+    "margin": ("bcfw", "sgd", "mira", "n_slack", "one_slack", "perceptron", "pa", "arow"),
+    "slack": ("bcfw", "sgd", "mira", "n_slack", "one_slack"),
+    "log": ("sgd", "oeg", "lbfgs", "owlqn"),
+}
 
 
 @dataclass(frozen=True)

@@ -31,13 +31,14 @@ train.add_command(parser)
     default="bcfw",
     show_default=True,
     metavar="NAME",
-    help="Max-margin: bcfw (certified), sgd (quick), mira. Conditional random fields: oeg (certified), lbfgs. "
-    "Mistake-driven, without -C: perceptron, pa, arow.",
+    help="Max-margin: bcfw, n_slack, one_slack (certified), sgd (quick), mira. Conditional random fields: oeg "
+    "(certified), lbfgs. Mistake-driven, without -C: perceptron, pa, arow.",
 )
 @click.option(
     "--surrogate",
-    type=click.Choice(("margin", "log")),
-    help="What is minimised: margin, or log (a conditional random field). Default: the trainer's own; sgd takes both.",
+    type=click.Choice(("margin", "slack", "log")),
+    help="What is minimised: margin or slack (rescaling), or log (a conditional random field). Default: the "
+    "trainer's own; sgd takes all.",
 )
 @click.option(
     "--constraints",

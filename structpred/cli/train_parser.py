@@ -17,13 +17,14 @@ from structpred.cli.session import Session
     default="mira",
     show_default=True,
     metavar="NAME",
-    help="Max-margin: mira, bcfw (certified), sgd. Conditional random fields: oeg (certified), lbfgs. "
+    help="Max-margin: mira, sgd, bcfw, n_slack, one_slack (certified). Conditional random fields: oeg (certified), lbfgs. "
     "Mistake-driven, without -C: perceptron, pa, arow.",
 )
 @click.option(
     "--surrogate",
-    type=click.Choice(("margin", "log")),
-    help="What is minimised: margin, or log (a conditional random field). Default: the trainer's own; sgd takes both.",
+    type=click.Choice(("margin", "slack", "log")),
+    help="What is minimised: margin or slack (rescaling), or log (a conditional random field). Default: the "
+    "trainer's own; sgd takes all.",
 )
 @click.option(
     "--C",

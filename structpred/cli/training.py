@@ -23,7 +23,11 @@ log = logging.getLogger("structpred.cli")
 COLUMN_FORMATS = ("conll2000", "columns")
 NO_CERTIFICATE = ("perceptron", "mira", "pa", "arow")
 #: what each surrogate can be minimised by
-TRAINERS_OF = {"margin": ("bcfw", "sgd", "mira", "perceptron"), "log": ("sgd", "oeg", "lbfgs", "owlqn")}
+TRAINERS_OF = {
+    "margin": ("bcfw", "sgd", "mira", "n_slack", "one_slack", "perceptron"),
+    "slack": ("bcfw", "sgd", "mira", "n_slack", "one_slack"),
+    "log": ("sgd", "oeg", "lbfgs", "owlqn"),
+}
 
 
 @dataclass(frozen=True)

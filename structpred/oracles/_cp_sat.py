@@ -16,7 +16,10 @@ _LARGEST = 2.0**50
 
 
 class Outcome(NamedTuple):
-    """values: of all variables, None if no solution was found. bound: no solution is above. proven: nothing is left to search."""
+    """values: of all variables, None if no solution was found. bound: no solution is above, None where that is not known.
+
+    proven: nothing is left to search; without values there is then no solution.
+    """
 
     values: Integers | None
     bound: int | None
@@ -52,6 +55,8 @@ def solve(cp_model: Any, model: Any, n_variables: int, limit: float) -> Outcome:
     solver.parameters.num_workers = 1
     solver.parameters.random_seed = 0
     solver.parameters.linearization_level = 2
+    # probing in presolve loses solutions of some models with large coefficients (OR-Tools 9.15): "optimal" is then not
+    solver.parameters.cp_model_probing_level = 0
     solver.parameters.max_deterministic_time = limit
     status = solver.solve(model)
     if status == cp_model.INFEASIBLE:
@@ -60,4 +65,7 @@ def solve(cp_model: Any, model: Any, n_variables: int, limit: float) -> Outcome:
         raise OracleError(f"CP-SAT refused the model ({solver.status_name(status)}): {model.validate() or 'no reason given'}")
     found = status != cp_model.UNKNOWN
     values = np.fromiter(solver.response_proto.solution, np.int64, n_variables) if found else None
-    return Outcome(values, int(np.ceil(solver.best_objective_bound - 1e-6)), status == cp_model.OPTIMAL)
+    bound = solver.best_objective_bound
+    # 0 is also what stands there before anything is known
+    known = status == cp_model.OPTIMAL or bound != 0.0
+    return Outcome(values, int(np.ceil(bound - 1e-6)) if known else None, status == cp_model.OPTIMAL)

@@ -128,7 +128,7 @@ class _CuttingPlane:
             found_offsets=np.full(blocks, np.nan), mean=np.zeros_like(state.mean),
             slacks=state.slacks if self.one_block else master.slacks(problem.lam),
         )  # fmt: skip
-        return fresh, bool(planes)
+        return fresh, not np.array_equal(w, state.w)
 
     def weights(self, problem: Problem, state: CuttingPlaneState) -> Vector:
         """The best weights whose objective is known; before the first sweep ends, zero."""

@@ -111,6 +111,6 @@ def test_the_report_is_data_and_text() -> None:
     text = str(report)
     assert text.startswith("MulticlassOracle keeps its contract on 2 shapes: [(2,), (3,)]")
     assert f"held      kbest ({report.checked['kbest']} checks)" in text
-    assert "unchecked project: the oracle does not have it" in text
+    assert "unchecked argmax_relaxed: the oracle does not have it" in text
     again = check_oracle(MulticlassOracle(), shapes=[(2,), (3,)], n_random=5, seed=1)
     assert dataclasses.replace(again, argmax_seconds=report.argmax_seconds) == report

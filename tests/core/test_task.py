@@ -92,8 +92,8 @@ def test_an_inexact_oracle_without_bound_is_not_certified() -> None:
 
 def test_missing_capabilities_are_named() -> None:
     """The task asks its oracle."""
-    with pytest.raises(MissingCapabilityError, match="X needs project, which ChainOracle does not have"):
-        chain_task().require(("argmax", "project"), "X")
+    with pytest.raises(MissingCapabilityError, match="X needs argmax_relaxed, which ChainOracle does not have"):
+        chain_task().require(("argmax", "argmax_relaxed"), "X")
 
 
 BAD = [
