@@ -231,6 +231,21 @@ def test_both_stages_have_a_certificate() -> None:
         assert certificate.proven
 
 
+@pytest.mark.parametrize("trainer", TRAINERS)
+@pytest.mark.parametrize("C", [1e-12, 1e12])
+def test_numbers_stay_finite_at_any_C(trainer: str, C: float) -> None:
+    """Weights, histories, marginals and scores are finite, marginals sum to one, and trees are trees, however large C is."""
+    model = DependencyParser(trainer, C, 3, label_C=C, check_every=1).fit(X[:20], Y[:20])
+    assert np.isfinite(model.coef_).all()
+    assert np.isfinite(model.relations_.coef_).all()  # type: ignore[union-attr]
+    for row in model.history_ + model.label_history_:
+        assert all(value is None or np.isfinite(value) for value in row.values())
+    assert all(is_tree(heads) for heads in heads_of(model.predict(X_TEST)))
+    for mu, best in zip(model.predict_marginals(X_TEST), model.predict_kbest(X_TEST, 2), strict=True):
+        np.testing.assert_allclose(mu.sum(axis=1), 1.0, atol=1e-6)
+        assert all(np.isfinite(score) for _, score in best)
+
+
 def test_the_same_data_give_the_same_model() -> None:
     """Twice the same bits; another seed is another order; callbacks see the rows of both stages."""
     rows: list[Any] = []
