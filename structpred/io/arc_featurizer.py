@@ -1,6 +1,7 @@
 """From a treebank to what arc templates look at: codes of attributes, coarse tags, and the classes of words that are counted."""
 
 import unicodedata
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -15,6 +16,8 @@ from structpred.io.treebank import Treebank
 #: the attributes that templates may name
 ATTRIBUTES = ("form", "lemma", "upos", "xpos", "feats", "case", "suffix")
 _MAX_REMEMBERED = 1 << 19
+#: coarse tags beyond these, the most frequent ones, count as unknown: weights of tags between grow with the cube of their number
+_MOST_TAGS = 60
 _VERBS, _PUNCTUATION, _CONJUNCTIONS = 1, 2, 4
 
 
@@ -31,7 +34,8 @@ class ArcFeaturizer:
     def fit(self, treebank: Treebank) -> "ArcFeaturizer":
         """Learn the tags."""
         self.fine = all(tag == "_" for tag in treebank.upos)
-        self.tags = sorted(set(treebank.xpos if self.fine else treebank.upos))
+        counts = Counter(treebank.xpos if self.fine else treebank.upos)
+        self.tags = sorted(tag for tag, _ in counts.most_common(_MOST_TAGS))
         self.present = tuple(name for name in ATTRIBUTES if _present(name, treebank))
         return self
 

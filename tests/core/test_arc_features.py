@@ -197,3 +197,13 @@ def test_templates_of_missing_attributes_are_left_out() -> None:
     kept = featurizer.usable(default_templates())
     assert kept
     assert all(template.attributes <= {"form", "upos", "suffix"} for template in kept)
+
+
+def test_only_the_most_frequent_tags_are_told_apart_between_words() -> None:
+    """The weights of tags between words grow with the cube of the number of tags, so there is an end to it."""
+    tags = [f"T{k}" for k in range(200)] + ["T7"] * 5
+    treebank = Treebank.of([Sentence(tags, ["_"] * 205, tags, ["_"] * 205, ["_"] * 205)])
+    featurizer = ArcFeaturizer().fit(treebank)
+    assert featurizer.n_tags == 62
+    assert "T7" in featurizer.tags
+    assert set(featurizer.transform(treebank).tags.tolist()) == set(range(1, 62))
