@@ -90,8 +90,9 @@ def bound_cell(theta, A, b, allowed, single_root, cutoff, lowest, penalty, pool,
     """Bound the trees without arcs that are not allowed: (bound, number of trees in the pool).
 
     Stops once the bound is at most `cutoff`. A bound below `lowest`, which every tree's score exceeds, says that none keeps to
-    the limits; -inf: every tree has an arc that is not allowed. penalty: the score of doing without any tree. arcs: filled with the shares of the arcs in the best mixture.
-    Trees that are found go into the pool (a ring) with their values.
+    the limits; -inf: every tree has an arc that is not allowed. penalty: the score of doing without any tree, below `lowest`.
+    arcs: filled with the shares of the arcs in the best mixture. Trees that are found go into the pool (a ring), their values
+    beside it.
     """
     n, n_rows, size = pool.shape[1], len(b), len(b) + 1
     inverse = np.zeros((size, size))

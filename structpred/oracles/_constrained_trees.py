@@ -14,7 +14,7 @@ import numpy.typing as npt
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.oracle import Labels, Scores
 from structpred.errors import DataError
-from structpred.oracles._constraint_rows import checked_rows
+from structpred.oracles._constraint_rows import checked_rows, keeps
 from structpred.oracles._cp_sat import load_cp_model, power_of_two, solve, whole_rows
 from structpred.oracles._tree_labels import arcs_of, check_sizes
 from structpred.oracles._tree_scratch import tree_room
@@ -102,9 +102,7 @@ class _Search:
 
     def keeps(self, arcs: npt.NDArray[np.int64]) -> bool:
         """Whether a tree keeps to the constraints as float64 computes them."""
-        mu = np.zeros(len(self.scores))
-        mu[arcs] = 1.0
-        return bool((self.A @ mu <= self.b).all())
+        return keeps(self.A, self.b, arcs)
 
     def offer(self, heads: Labels) -> None:
         """Take a tree for the answer if it keeps to the constraints and scores more than the present one."""

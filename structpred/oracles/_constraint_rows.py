@@ -28,3 +28,11 @@ def checked_rows(A: npt.ArrayLike, b: npt.ArrayLike, n_parts: int) -> tuple[Floa
         return None
     used = limits < np.inf
     return rows[used], limits[used]
+
+
+def keeps(A: Floats, b: Floats, parts: npt.NDArray[np.int64]) -> bool:
+    """Whether an output with these parts (ascending) has A mu <= b, as float64 adds the coefficients of its parts in turn.
+
+    Each row is added in the same way, so that a row and its negative have sums that are negatives to the last bit.
+    """
+    return bool((np.take(A, parts, axis=1).sum(axis=1) <= b).all())

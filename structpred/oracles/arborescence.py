@@ -177,8 +177,8 @@ class ArborescenceOracle(Oracle):
     def argmax_constrained(self, scores: Scores, shape: Shape, A: npt.ArrayLike, b: npt.ArrayLike) -> Labels | None:
         """The best tree with A mu <= b and without forbidden arcs, None if there is none.
 
-        Branch and bound over Lagrangian bounds; where `max_cells` sets of trees do not prove the maximum, OR-Tools' CP-SAT goes on
-        (the extra `solvers`; scores that differ by less than 2^-49 times the size of the sums are equal to it). Raises
+        Branch and bound over Lagrangian bounds; where `max_cells` sets of trees do not prove the maximum, OR-Tools' CP-SAT goes
+        on (the extra `solvers`; sums of scores that differ by less than n 2^-49 of their size are equal to it). Raises
         ConvergenceError where that does not either, DataError for NaN, ParameterError for rows of another size.
         """
         found = best_tree_within(scores, shape[0], self.single_root, A, b, self.max_cells, type(self).__name__)

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from structpred.core.oracle import Labels, Scores, Shape
 from structpred.errors import ConvergenceError, ParameterError
-from structpred.oracles._constraint_rows import checked_rows
+from structpred.oracles._constraint_rows import checked_rows, keeps
 from structpred.oracles._cp_sat import load_cp_model, power_of_two, solve, whole_rows
 from structpred.oracles._local_polytope import (
     Compact,
@@ -143,7 +143,7 @@ def _search(scores: Scores, shape: Shape, A: npt.ArrayLike, b: npt.ArrayLike, li
     if rows is None:
         return _Answer(None, -np.inf, True)
     if graph.n_states == 1:  # nothing to choose
-        fits = bool(allowed.all() and (rows[0] @ np.ones(graph.n_parts) <= rows[1]).all())
+        fits = bool(allowed.all() and keeps(*rows, np.arange(graph.n_parts)))
         return _Answer(np.zeros(graph.n, np.int64), float(given.sum()), True) if fits else _Answer(None, -np.inf, True)
     return _Programme(given, allowed, shape, *rows, who).search(limit)
 
@@ -157,12 +157,13 @@ class _Programme:
         self._form: Compact = compact_form(shape)
         self._given = (scores, allowed, A, b)
         self._model: Any = self._cp.CpModel()
-        self._z = [self._model.new_bool_var("") for _ in self._form.kept]
+        self._z = [self._model.new_int_var(0, int(may), "") for may in allowed[self._form.kept]]
         # whole numbers from here on: every part's score is rounded once, sums of them are exact
         self._matrix = self._form.matrix.astype(np.int64)
         self._start = self._form.start.astype(np.int64)
         self._n_on = self._graph.n + len(self._graph.edges)
-        self._scale = power_of_two(_largest_sum(self._graph, scores))
+        self._most = _largest_sum(self._graph, scores)
+        self._scale = power_of_two(self._most)
         self._scores = np.rint(scores * self._scale).astype(np.int64)
         self._structure(allowed)
         rows, limits = whole_rows(A, b, self._n_on)
@@ -176,9 +177,6 @@ class _Programme:
 
     def _structure(self, allowed: Mask) -> None:
         form = self._form
-        for z, part in zip(self._z, form.kept.tolist(), strict=True):
-            if not allowed[part]:
-                self._model.add(z == 0)
         matrix = self._matrix[form.dropped]
         for r, part in enumerate(form.dropped.tolist()):
             entries = slice(matrix.indptr[r], matrix.indptr[r + 1])
@@ -189,30 +187,35 @@ class _Programme:
 
     def search(self, limit: float) -> _Answer:
         """Solve; labels that break a row as float64 computes it are ruled out one by one and the rest is searched."""
-        scores, allowed, A, b = self._given
-        if not len(b):
-            hint = self._graph.parts(rounded(self._graph, scores, allowed, np.zeros(len(scores))))
-            on = np.zeros(len(scores), np.int64)
-            on[hint] = 1
-            for z, value in zip(self._z, on[self._form.kept].tolist(), strict=True):
-                self._model.add_hint(z, value)
+        A, b = self._given[2:]
+        first = None if len(b) else self._hint()
         while True:
             found = solve(self._cp, self._model, len(self._z), limit)
-            bound = self._bound(found.bound)
+            bound = -np.inf if found.proven and found.values is None else self._bound(found.bound)
             if found.values is None:
-                return _Answer(None, bound, found.proven)
-            mu = self._start + self._matrix @ found.values
+                return _Answer(None if found.proven else first, bound, found.proven)
             n, k = self._graph.n, self._graph.n_states
+            mu = self._start + self._matrix @ found.values
             labels = mu[: n * k].reshape(n, k).argmax(axis=1).astype(np.int64)
-            if (A @ mu.astype(np.float64) <= b).all():
+            if keeps(A, b, self._graph.parts(labels)):
                 return _Answer(labels, bound, found.proven)
             chosen = np.arange(n) * k + labels
             most = n - 1 - int(self._start[chosen].sum())
             self._model.add(self._sum(np.asarray(self._matrix[chosen].sum(axis=0)).ravel()) <= most)
 
+    def _hint(self) -> Labels | None:
+        """Labels to begin with, where they are easily found."""
+        scores, allowed = self._given[:2]
+        labels = rounded(self._graph, scores, allowed, np.zeros(len(scores)))
+        on = np.zeros(len(scores), np.int64)
+        on[self._graph.parts(labels)] = 1
+        for z, value in zip(self._z, on[self._form.kept].tolist(), strict=True):
+            self._model.add_hint(z, value)
+        return labels if allowed[self._graph.parts(labels)].all() else None
+
     def _bound(self, whole: int | None) -> float:
         if whole is None:
-            return -np.inf
+            return self._most
         return (whole + int(self._scores @ self._start) + 0.5 * self._n_on) / self._scale
 
 

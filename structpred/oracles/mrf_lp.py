@@ -30,7 +30,7 @@ class Relaxation:
 
     mu: (n_parts,), fractions. value: no output scores above it, whatever the solver's accuracy; it is recomputed from the dual.
     integral: mu is an output, and then a best one. labels: mu rounded. rounding_loss: value less the score of the labels, >= 0;
-    what the labels lack at most.
+    what the labels lack at most. It is 1e30 or more where rounding came to no labels without a forbidden part: there may be some.
     """
 
     mu: Floats
