@@ -1,0 +1,269 @@
+"""An oracle from a description of the polytope of outputs: cvxpy solves what is asked over it."""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from structpred.core.dependencies import check_solver_versions, require_installed
+from structpred.core.fixed_scores import FORBIDDEN
+from structpred.core.oracle import Labels, Oracle, Scores, Shape
+from structpred.errors import ConvergenceError, DataError, InfeasibleError, OracleError
+from structpred.oracles._constraint_rows import checked_rows
+
+Floats = npt.NDArray[np.float64]
+#: shape -> (a cvxpy Variable with one number a part, the constraints that it keeps to)
+Description = Callable[[Shape], tuple[Any, Sequence[Any]]]
+
+#: programmes that a thread keeps compiled
+KEPT = 32
+#: what the interior point method is asked for in projections onto polytopes; round sets get its own 1e-8
+_ACCURACY = {"tol_gap_abs": 1e-12, "tol_gap_rel": 1e-12, "tol_feas": 1e-11}
+
+
+class _Programme(NamedTuple):
+    """A compiled problem: its variable and the parameters that are set for each question (None: it has none such)."""
+
+    problem: Any
+    mu: Any
+    scores: Any
+    weight: Any
+    rows: Any
+    limits: Any
+    closed: Any
+
+
+class ConvexOracle(Oracle):
+    """The structure whose outputs lie in the convex set of `describe(shape)`: relaxed, constrained and projected by cvxpy.
+
+    describe: returns (mu, constraints): mu a cvxpy Variable with one number a part, 1-d; other variables may help. Linear
+    questions go to HiGHS (the answer is a vertex), projections and round sets to Clarabel. A description is asked for once a
+    shape and kind of question, and compiled once (DPP).
+
+    Outputs: labels are the parts with mu >= 1/2, ascending, unless `rounding(mu, shape) -> labels` and `parts(labels, shape)` say
+    otherwise. argmax rounds, so that it is exact only where the set is the convex hull of all outputs: exact=True says so.
+    enumerate: lists all outputs of small shapes, for check_oracle. label_grid: (n_positions, n_labels) if the parts begin with
+    such a grid.
+
+    How to: matchings of n rows with n columns, of which some may stay alone.
+
+    >>> import numpy as np
+    >>> def matchings(shape):
+    ...     import cvxpy as cp
+    ...     n = shape[0]
+    ...     mu = cp.Variable(n * n)
+    ...     table = cp.reshape(mu, (n, n), order="C")
+    ...     return mu, [mu >= 0, cp.sum(table, axis=0) <= 1, cp.sum(table, axis=1) <= 1]
+    >>> oracle = ConvexOracle(matchings, example_shapes=[(1,), (2,)], exact=True)
+    >>> scores = np.array([3.0, 4.0, 2.0, 5.0])
+    >>> oracle.argmax(scores, (2,)).tolist()
+    [0, 3]
+    >>> few = oracle.argmax_relaxed_constrained(scores, (2,), np.ones((1, 4)), np.array([1.5]))  # at most one pair and a half
+    >>> (few.round(6) + 0.0).tolist()
+    [0.5, 0.0, 0.0, 1.0]
+    >>> (oracle.project(np.array([0.75, 0.75, -1.0, 0.0]), (2,)).round(6) + 0.0).tolist()
+    [0.5, 0.5, 0.0, 0.0]
+
+    Needs cvxpy (the extra `solvers`). Raises DependencyError where it is missing, OracleError for a description that is none
+    (not convex, unbounded), InfeasibleError where the set is empty, DataError for scores that are not finite, ConvergenceError
+    where a solver gives up.
+    """
+
+    enumerate: Callable[[Shape], Iterable[Labels]]
+    label_grid: Callable[[Shape], tuple[int, int]]
+
+    def __init__(
+        self,
+        describe: Description,
+        *,
+        example_shapes: Iterable[Shape],
+        rounding: Callable[[Floats, Shape], Labels] | None = None,
+        parts: Callable[[Labels, Shape], npt.NDArray[np.int64]] | None = None,
+        enumerate: Callable[[Shape], Iterable[Labels]] | None = None,
+        label_grid: Callable[[Shape], tuple[int, int]] | None = None,
+        exact: bool = False,
+    ) -> None:
+        self._describe, self._rounding, self._parts = describe, rounding, parts
+        self._example_shapes = list(example_shapes)
+        self.exact = bool(exact)
+        self._sizes: dict[Shape, int] = {}
+        self._kept = threading.local()
+        if enumerate is not None:
+            self.enumerate = enumerate
+        if label_grid is not None:
+            self.label_grid = label_grid
+
+    def n_parts(self, shape: Shape) -> int:
+        """The size of mu."""
+        if shape not in self._sizes:
+            self._sizes[shape] = int(self._described(shape)[0].size)
+        return self._sizes[shape]
+
+    def example_shapes(self) -> list[Shape]:  # type: ignore[override]  # each instance has its own
+        """Those given."""
+        return list(self._example_shapes)
+
+    def parts(self, labels: Labels, shape: Shape) -> npt.NDArray[np.int64]:
+        """As the function says; else the labels are the parts."""
+        if self._parts is not None:
+            return self._parts(labels, shape)
+        if labels.ndim != 1 or (len(labels) and not (labels.min() >= 0 and labels.max() < self.n_parts(shape))):
+            raise ValueError(f"expected parts in [0, {self.n_parts(shape)}) as labels, got {labels.tolist()}")
+        return labels
+
+    def argmax(self, scores: Scores, shape: Shape) -> Labels:
+        """The best point, rounded. Raises OracleError where that leaves the set and no `rounding` was given."""
+        mu = self.argmax_relaxed(scores, shape)
+        if self._rounding is not None:
+            return self._rounding(mu, shape)
+        labels = np.flatnonzero(mu >= 0.5).astype(np.int64)
+        if np.abs(mu - np.rint(mu)).max(initial=0.0) > 1e-6 and not self._contains(np.rint(mu), shape):
+            raise OracleError(
+                f"shape {shape}: the best point is fractional, and the parts with mu >= 1/2 are no output: give "
+                "rounding=(mu, shape) -> labels"
+            )
+        return labels
+
+    def argmax_relaxed(self, scores: Scores, shape: Shape) -> Floats:
+        """The best point of the set."""
+        found = self._best(self._checked(scores, shape), shape, np.zeros((0, len(scores))), np.zeros(0))
+        if found is None:
+            raise InfeasibleError(f"shape {shape}: no point keeps to the constraints of the description, or all are forbidden")
+        return found
+
+    def argmax_relaxed_constrained(self, scores: Scores, shape: Shape, A: npt.ArrayLike, b: npt.ArrayLike) -> Floats | None:
+        """The best point of the set with A mu <= b, None if there is none."""
+        given = self._checked(scores, shape)
+        rows = checked_rows(A, b, len(given))
+        return None if rows is None else self._best(given, shape, *rows)
+
+    def project(self, point: Floats, shape: Shape) -> Floats:
+        """The nearest point of the set (Euclidean), to about 1e-9, or 1e-4 where the set is round."""
+        programme = self._programme(shape, "project", 0, False)
+        # |mu|^2 - 2 point . mu, the point scaled down to numbers that a solver's tolerances are made for
+        size = max(1.0, float(np.abs(self._checked(point, shape)).max(initial=0.0)))
+        programme.scores.value, programme.weight.value = 2.0 * point / size, 1.0 / size
+        status = self._solve(programme, shape, _ACCURACY if programme.problem.is_qp() else {})
+        if status == "infeasible":
+            raise InfeasibleError(f"shape {shape}: no point keeps to the constraints of the description")
+        return np.asarray(programme.mu.value, dtype=np.float64)
+
+    def _checked(self, scores: Scores, shape: Shape) -> Scores:
+        if np.shape(scores) != (self.n_parts(shape),):
+            raise DataError(f"shape {shape} has {self.n_parts(shape)} parts, got scores of shape {np.shape(scores)}")
+        if not np.isfinite(scores).all():
+            raise DataError("scores must be finite numbers (-1e30 forbids a part), got NaN or infinity")
+        return scores
+
+    def _best(self, scores: Scores, shape: Shape, A: Floats, b: Floats) -> Floats | None:
+        forbidden = scores <= 0.5 * FORBIDDEN
+        programme = self._programme(shape, "argmax", len(b), bool(forbidden.any()))
+        given = np.where(forbidden, 0.0, scores)
+        # solvers have absolute tolerances
+        programme.scores.value = given / max(float(np.abs(given).max(initial=0.0)), 1e-300)
+        if len(b):
+            sizes = np.maximum(np.abs(A).max(axis=1), 1e-300)
+            programme.rows.value, programme.limits.value = A / sizes[:, None], b / sizes
+        if programme.closed is not None:
+            programme.closed.value = forbidden.astype(np.float64)
+        if self._solve(programme, shape, {}) == "infeasible":
+            return None
+        mu = np.asarray(programme.mu.value, dtype=np.float64)
+        return np.where(forbidden, 0.0, mu)
+
+    def _contains(self, mu: Floats, shape: Shape) -> bool:
+        """Whether a point keeps to the description: other variables may be chosen freely."""
+        return bool(np.abs(self.project(mu, shape) - mu).max(initial=0.0) <= 1e-6)
+
+    def _solve(self, programme: _Programme, shape: Shape, accuracy: dict[str, float]) -> str:
+        """Solve; "optimal" or "infeasible"."""
+        import cvxpy as cp
+
+        solver = cp.HIGHS if programme.problem.is_lp() and "HIGHS" in cp.installed_solvers() else cp.CLARABEL
+        try:
+            programme.problem.solve(solver=solver, warm_start=False, **accuracy)
+        except cp.error.SolverError as error:
+            raise ConvergenceError(f"shape {shape}: {solver} gave up: {error}") from error
+        status = str(programme.problem.status)
+        if status == "infeasible_or_unbounded" or (status.startswith("infeasible") and solver == cp.CLARABEL):
+            status = self._which(programme)
+        if status.startswith("unbounded"):
+            raise OracleError(
+                f"shape {shape}: the description has no bounds in the direction of the scores: add 0 <= mu, mu <= 1"
+            )
+        if status.startswith("infeasible"):
+            return "infeasible"
+        if status != "optimal":
+            raise ConvergenceError(f"shape {shape}: {solver} ended with the status {status!r}")
+        return status
+
+    def _which(self, programme: _Programme) -> str:
+        """Whether the set is really empty: solvers mistake unbounded and badly scaled objectives for that."""
+        import cvxpy as cp
+
+        programme.scores.value = np.zeros(programme.scores.shape)
+        programme.problem.solve(solver=cp.CLARABEL, warm_start=False)
+        if str(programme.problem.status).startswith("infeasible"):
+            return "infeasible"
+        return "badly scaled" if programme.weight is not None else "unbounded"
+
+    def _described(self, shape: Shape) -> tuple[Any, list[Any]]:
+        """What the user's function gives for a shape, looked at before anything is solved."""
+        require_installed("cvxpy", extra="solvers", needed_by=type(self).__name__)
+        check_solver_versions()
+        import cvxpy as cp
+
+        found = self._describe(shape)
+        expected = f"shape {shape}: describe must return (mu, constraints), a 1-d cvxpy Variable and a list of constraints"
+        if not (isinstance(found, tuple) and len(found) == 2):
+            raise OracleError(f"{expected}; got {type(found).__name__}")
+        mu, constraints = found[0], list(found[1])
+        if not isinstance(mu, cp.Variable) or mu.ndim != 1 or mu.attributes["integer"] or mu.attributes["boolean"]:
+            raise OracleError(f"{expected}; got mu = {mu!r} (it must be continuous, and the variable itself, no expression)")
+        for constraint in constraints:
+            if not isinstance(constraint, cp.constraints.constraint.Constraint):
+                raise OracleError(f"{expected}; got the constraint {constraint!r}")
+            if not constraint.is_dcp():
+                raise OracleError(f"shape {shape}: cvxpy cannot tell that this constraint is convex: {constraint}")
+        return mu, constraints
+
+    def _programme(self, shape: Shape, question: str, n_rows: int, forbids: bool) -> _Programme:
+        """The compiled problem for a kind of question; each thread has its own, as parameters are set on it."""
+        kept: OrderedDict[Any, _Programme] | None = getattr(self._kept, "programmes", None)
+        if kept is None:
+            kept = self._kept.programmes = OrderedDict()
+        key = (shape, question, n_rows, forbids)
+        if key not in kept:
+            kept[key] = self._compiled(shape, question, n_rows, forbids)
+            if len(kept) > KEPT:
+                kept.popitem(last=False)
+        kept.move_to_end(key)
+        return kept[key]
+
+    def _compiled(self, shape: Shape, question: str, n_rows: int, forbids: bool) -> _Programme:
+        import cvxpy
+
+        cp: Any = cvxpy  # its functions are not all known to type checkers
+
+        mu, constraints = self._described(shape)
+        scores = cp.Parameter(mu.size)
+        rows = cp.Parameter((n_rows, mu.size)) if n_rows else None
+        limits = cp.Parameter(n_rows) if n_rows else None
+        closed = cp.Parameter(mu.size, nonneg=True) if forbids else None
+        if n_rows:
+            constraints.append(rows @ mu <= limits)
+        if closed is not None:
+            constraints.append(cp.multiply(closed, mu) == 0.0)
+        weight = cp.Parameter(nonneg=True) if question == "project" else None
+        aim = scores @ mu if weight is None else scores @ mu - weight * cp.sum_squares(mu)
+        return _Programme(cp.Problem(cp.Maximize(aim), constraints), mu, scores, weight, rows, limits, closed)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what is compiled, which other processes cannot use."""
+        return {**self.__dict__, "_kept": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _kept=threading.local())
