@@ -36,7 +36,7 @@ $(STAMP): pyproject.toml
 	@touch $(STAMP)
 
 test: $(STAMP)  ## the fast tests
-	$(PYTEST) -m "not slow" $(ARGS)
+	$(PYTEST) -m "not slow" -n 2 --dist loadfile $(ARGS)
 
 test-slow: $(STAMP)  ## the slow tests
 	$(PYTEST) -m slow -n 2 --dist loadfile $(ARGS)
