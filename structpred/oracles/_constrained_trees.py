@@ -23,7 +23,7 @@ Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 
 #: CP-SAT's deterministic time, about seconds
-CP_SAT_LIMIT = 30.0
+CP_SAT_LIMIT = 10.0
 #: trees that are kept for later cells
 _POOL = 64
 #: bounds and scores are compared with this tolerance, relative to the size of the sums
