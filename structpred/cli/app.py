@@ -23,6 +23,7 @@ COMMANDS = {
     "report": ("structpred.cli.report", "report"),
     "validate": ("structpred.cli.validate", "validate"),
     "curve": ("structpred.cli.curve", "curve"),
+    "bench": ("structpred.cli.bench", "bench"),
     "check-oracle": ("structpred.cli.tools", "check_oracle"),
     "doctor": ("structpred.cli.tools", "doctor"),
 }
@@ -47,7 +48,7 @@ class Commands(click.Group):
 @click.command("structpred", cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.version_option(package_name="structpred", message="structpred %(version)s")
 def program() -> None:
-    """Structured prediction: train, apply and judge models of sequences and of dependency trees.
+    """Structured prediction: train, apply and judge models of sequences, of dependency trees and of sets of labels.
 
     Data files may be gzip-compressed; - is standard input or output. Results go to standard output, everything else to standard
     error. Exit codes: 0 done, 1 bad data or files, 2 wrong usage, 3 not converged (--strict), 130 interrupted.

@@ -37,7 +37,7 @@ class Shown(NamedTuple):
 @click.option("--pred", metavar="FILE", help="Instead of MODEL and DATA: a column file ending in gold and predicted label.")
 @click.option("--json", "as_json", is_flag=True, help="All figures as one JSON object.")
 @click.option("--confusion", metavar="FILE", help="Draw which label is taken for which: a .png or .svg.")
-@click.option("--per-type", is_flag=True, help="A line for each phrase type or relation, too.")
+@click.option("--per-type", is_flag=True, help="A line for each phrase type, relation or label of a set, too.")
 @click.option("--gold", metavar="GOLD", help="Instead of MODEL and DATA: this treebank, and one with predictions (or a model).")
 @click.option(
     "--rules",
@@ -80,7 +80,8 @@ def evaluate(
 
     Phrases (B-X I-X) are counted as conlleval does; F1 under strict IOB2 or IOBES is shown beside it. A label in DATA that
     the model has never seen counts as wrong. Trees: UAS and LAS, each with and without punctuation, roots, whole sentences and
-    non-projective arcs, under the rules of Universal Dependencies or of a CoNLL shared task.
+    non-projective arcs, under the rules of Universal Dependencies or of a CoNLL shared task. Sets of labels: accuracy, label
+    loss, whole sets, micro and macro F1, and with a hierarchy the same along it.
 
     \b
     structpred evaluate chunk.spz test.txt
@@ -114,12 +115,18 @@ def _judge_model(ctx: click.Context, model: str, data: str, reading: Any, scheme
     """What is shown of a model depends on its kind. reading: format, label column and folds."""
     from structpred.cli.treebanks import load_model
     from structpred.errors import DataError
-    from structpred.models import DependencyParser
+    from structpred.models import ChainLabeler, DependencyParser
 
     loaded = load_model(model)
     if isinstance(loaded, DependencyParser):
         refuse(ctx, _CHAIN_ONLY, "is not for parsers")
         _judge_trees(loaded, data, shown)
+        return
+    if not isinstance(loaded, ChainLabeler):
+        from structpred.cli.label_results import judge, show
+
+        refuse(ctx, (*_CHAIN_ONLY, *_PARSER_ONLY, "confusion"), "is not for multi-label models")
+        click.echo(show(*judge(loaded, data, shown.format), as_json=shown.as_json, long=shown.per_type))
         return
     refuse(ctx, _PARSER_ONLY, "is for parsers only")
     read = read_for(loaded, model, data, *reading)

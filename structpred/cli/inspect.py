@@ -33,11 +33,12 @@ def inspect(ctx: click.Context, /, model: str, top: int, label: str | None, pict
     """Show settings, certificate, history and weights of the model in the file MODEL.
 
     For every label the strongest features for (+) and against (-) it, and the transitions that are favoured and avoided. For a
-    parser, how large the weights of each template are: which templates matter; and the certificates of both stages.
+    parser, how large the weights of each template are: which templates matter; and the certificates of both stages. For a
+    multi-label model the strongest features of each label, and the pairs that go together or exclude each other.
     """
     from structpred.cli.corpora import check_output
     from structpred.cli.treebanks import load_model
-    from structpred.models import DependencyParser
+    from structpred.models import ChainLabeler, DependencyParser
     from structpred.models.inspection import inspect_weights
     from structpred.report import figures, transitions
 
@@ -50,6 +51,12 @@ def inspect(ctx: click.Context, /, model: str, top: int, label: str | None, pict
 
         refuse(ctx, ("label", "picture"), "is not for parsers")
         click.echo((parser_json if as_json else parser_text)(labeler, model, top))
+        return
+    if not isinstance(labeler, ChainLabeler):
+        from structpred.cli.label_inspect import label_json, label_text
+
+        refuse(ctx, ("picture",), "is not for multi-label models")
+        click.echo((label_json if as_json else label_text)(labeler, model, top, label))
         return
     facts = model_facts(model)
     weights = inspect_weights(labeler, top, label)

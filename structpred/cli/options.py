@@ -13,6 +13,7 @@ from structpred.cli.session import Session
 
 FORMATS = ("conll2000", "columns", "crfsuite", "ocr")
 TREEBANK_FORMATS = ("conllu", "conllx", "conll2008", "conll2009")  # of structpred.io, which takes long to load
+LABEL_FORMATS = ("arff", "libsvm", "npz", "clus", "clus-dag")
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
@@ -57,8 +58,8 @@ def reading_options(command: Command) -> Command:
     """--format, --label-column and --folds for commands that take what the model says, unless told otherwise."""
     kind = click.option(
         "--format",
-        type=click.Choice(FORMATS + TREEBANK_FORMATS),
-        help="Format of DATA; default: that of the training data, or for treebanks what the lines show.",
+        type=click.Choice(FORMATS + TREEBANK_FORMATS + LABEL_FORMATS),
+        help="Format of DATA; default: that of the training data, or for treebanks and multi-label data what the file shows.",
     )
     column = click.option(
         "--label-column",

@@ -55,18 +55,25 @@ def predict(
 
     Column files come back with one more column, the predicted label; CRFsuite text gives one label a line; OCR data give
     the id and the letter. DATA may have its true labels or, in column files where they stand last, not; they are not used.
-    Treebanks come back with new heads and relations, every other byte as it was, whether they have heads or _.
+    Treebanks come back with new heads and relations, every other byte as it was, whether they have heads or _. Multi-label data
+    give one line an example, its labels parted by tabs.
     """
     from structpred.cli import corpora, treebanks
     from structpred.cli.evaluate import predict_labels, read_for
     from structpred.core.threads import checked_jobs
-    from structpred.models import DependencyParser
+    from structpred.models import ChainLabeler, DependencyParser
 
     if (kbest is not None or marginals) and not as_json:
         raise click.UsageError("--kbest and --marginals need --json")
     checked_jobs(n_jobs)
     corpora.check_output(output, "-o", inputs=(model, data))
     labeler = treebanks.load_model(model)
+    if not isinstance(labeler, ChainLabeler | DependencyParser):
+        from structpred.cli.label_results import predict_sets
+
+        refuse(ctx, ("label_column", "folds", "projective", "multi_root", "kbest", "n_jobs"), "is not for multi-label models")
+        predict_sets(labeler, data, output, format, as_json=as_json, marginals=marginals)
+        return
     labeler.n_jobs = labeler.n_jobs if n_jobs is None else n_jobs
     if isinstance(labeler, DependencyParser):
         refuse(ctx, ("label_column", "folds"), "is not for parsers")

@@ -66,7 +66,7 @@ def report(
     from structpred.cli.evaluate import read_for
     from structpred.cli.treebanks import load_model
     from structpred.errors import DataError
-    from structpred.models import DependencyParser
+    from structpred.models import ChainLabeler, DependencyParser
     from structpred.report.page import write_page
 
     if output == "-":
@@ -80,6 +80,14 @@ def report(
         _report_trees(labeler, model, data, output, format=format, rules=rules, title=title, examples=examples)
         return
     refuse(ctx, ("rules",), "is for parsers only")
+    if not isinstance(labeler, ChainLabeler):
+        from structpred.cli.label_inspect import label_page
+        from structpred.core.atomic import write_atomic
+
+        refuse(ctx, ("label_column", "folds", "examples"), "is not for multi-label models")
+        write_atomic(output, label_page(labeler, model, data, format, title, top).encode())
+        log.info("wrote %s", output)
+        return
     if data is None:
         if folds is not None or format is not None or label_column is not None:
             raise click.UsageError("--format, --label-column and --folds are about DATA, which is missing")

@@ -6,15 +6,17 @@ import click
 
 from structpred.cli.options import FORMATS, Folds, general_options
 from structpred.cli.session import Session
+from structpred.cli.train_multilabel import multilabel
 from structpred.cli.train_parser import parser
 
 
 @click.group(short_help="Train a model.")
 def train() -> None:
-    """Train a model: chain labels sequences, parser finds dependency trees."""
+    """Train a model: chain labels sequences, parser finds dependency trees, multilabel gives sets of labels."""
 
 
 train.add_command(parser)
+train.add_command(multilabel)
 
 
 @train.command(short_help="Train a sequence labeller.")

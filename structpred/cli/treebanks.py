@@ -14,7 +14,9 @@ from structpred.io.treebank_reader import stream_treebank
 from structpred.io.treebank_writer import write_treebank
 
 if TYPE_CHECKING:
-    from structpred.models import ChainLabeler, DependencyParser
+    from structpred.models import ChainLabeler, DependencyParser, HierarchicalMultiLabel, MultiLabelMRF
+
+    Model = ChainLabeler | DependencyParser | HierarchicalMultiLabel | MultiLabelMRF
 
 Produce = Callable[[BinaryIO], None]
 #: sentences that are in memory at once while parsing
@@ -28,11 +30,12 @@ class Wanted(NamedTuple):
     single_root: bool | None = None
 
 
-def load_model(path: str) -> "ChainLabeler | DependencyParser":
+def load_model(path: str) -> "Model":
     """The model of a file. Raises ModelFileError for what is none, and for models that have no command."""
     from structpred.models.files import load_estimator
 
-    model: ChainLabeler | DependencyParser = load_estimator(path, "ChainLabeler", "DependencyParser")
+    kinds = ("ChainLabeler", "DependencyParser", "MultiLabelMRF", "HierarchicalMultiLabel")
+    model: Model = load_estimator(path, *kinds)
     return model
 
 

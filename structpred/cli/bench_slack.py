@@ -1,0 +1,238 @@
+"""The tables of `structpred bench slack`: which data and how much of them, and how the figures are shown."""
+
+import json
+import logging
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from structpred.cli.slack_tables import (
+    PAPER_HIERARCHY,
+    PAPER_SCORES,
+    PAPER_SEARCHES,
+    ScoreRow,
+    SearchRow,
+    compare_searches,
+    most_frequent_labels,
+    multilabel_task,
+    score_surrogate,
+)
+from structpred.errors import DataError
+from structpred.io.clus import read_clus
+from structpred.io.mulan import read_mulan
+from structpred.io.multilabel import MultiLabelData
+from structpred.models.hierarchical import HierarchicalMultiLabel
+from structpred.models.multilabel import MultiLabelMRF
+from structpred.oracles.mrf_enumeration import EnumerationMRF
+from structpred.oracles.mrf_lp import RelaxedMRF
+from structpred.oracles.qpbo import QPBO
+
+log = logging.getLogger("structpred.cli")
+
+METHODS = ("angular", "bisecting", "sarawagi", "hull", "binary")
+#: the data of the searches -> those of the paper that they stand beside
+SEARCHED = {"yeast": "yeast", "enron": "RCV1"}
+N_LABELS = 14
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How much is run. samples, rounds: of the searches; the relaxed ones are dear. lam: their regulariser. most: examples of
+    each data set; None for all. passes: of each training, up to a gap of tol. grid: values of C; folds: of the cross-validation.
+    """
+
+    samples: int
+    rounds: int
+    relaxed_samples: int
+    relaxed_rounds: int
+    most: int | None
+    passes: int
+    folds: int
+    grid: tuple[float, ...]
+    hierarchy_grid: tuple[float, ...]
+    lam: float = 5.0
+    tol: float = 0.01
+
+    @classmethod
+    def full(cls) -> "Plan":
+        """As in the documentation."""
+        return cls(160, 30, 40, 30, None, 20, 3, (0.003, 0.01, 0.03, 0.1, 0.3, 1.0), (0.003, 0.01, 0.03, 0.1, 0.3))
+
+    @classmethod
+    def quick(cls) -> "Plan":
+        """Some seconds."""
+        return cls(20, 8, 6, 4, 120, 4, 2, (0.01, 0.1), (0.01, 0.1))
+
+
+@dataclass(frozen=True)
+class SearchTable:
+    """One comparison of searches. beside: the paper's data set."""
+
+    data: str
+    relaxed: bool
+    samples: int
+    rounds: int
+    C: float
+    beside: str
+    rows: Sequence[SearchRow]
+
+
+@dataclass(frozen=True)
+class ScoreTable:
+    """Margin and slack rescaling on one data set; n_train, n_test: examples. beside: the paper's data set."""
+
+    data: str
+    n_train: int
+    n_test: int
+    beside: str
+    rows: Sequence[ScoreRow]
+
+
+@dataclass(frozen=True)
+class Tables:
+    """All that was run; cpu_seconds: of this process."""
+
+    searches: Sequence[SearchTable]
+    scores: ScoreTable | None
+    hierarchy: ScoreTable | None
+    cpu_seconds: float
+
+
+def run(folder: Path, plan: Plan, *, relaxed: bool = False, only: str | None = None) -> Tables:
+    """Run the tables; only: "searches", "scores" or "hierarchy". Raises DataError for data sets that are missing."""
+    start = time.process_time()
+    wanted = {only} if only else {"searches", "scores", "hierarchy"}
+    searches: list[SearchTable] = []
+    if "searches" in wanted:
+        read = {name: most_frequent_labels(_mulan(folder, name, "train"), N_LABELS) for name in SEARCHED}
+        kinds = (False, True) if relaxed else (False,)
+        searches = [_searches(name, data, plan, kind) for kind in kinds for name, data in read.items()]
+    return Tables(
+        searches,
+        _scores(folder, plan) if "scores" in wanted else None,
+        _hierarchy(folder, plan) if "hierarchy" in wanted else None,
+        time.process_time() - start,
+    )
+
+
+def _searches(name: str, data: MultiLabelData, plan: Plan, relaxed: bool) -> SearchTable:
+    n, rounds = (plan.relaxed_samples, plan.relaxed_rounds) if relaxed else (plan.samples, plan.rounds)
+    some = data.take(range(min(n, len(data))))
+    log.info("searches on %s, %s: %d samples, %d rounds", name, "relaxed" if relaxed else "whole labels", len(some), rounds)
+    task = multilabel_task(some, QPBO() if relaxed else EnumerationMRF())
+    tasks = dict.fromkeys(METHODS, task)
+    if relaxed:  # what angular search asks is a linear programme; plain queries are a cut in a graph
+        tasks["angular"] = multilabel_task(some, RelaxedMRF())
+    rows = compare_searches(tasks, plan.lam, rounds=rounds, relaxed=relaxed)
+    return SearchTable(name, relaxed, len(some), rounds, 1.0 / (plan.lam * len(some)), SEARCHED[name], rows)
+
+
+def _scores(folder: Path, plan: Plan) -> ScoreTable:
+    train, test = (_part(_mulan(folder, "yeast", part), plan.most) for part in ("train", "test"))
+
+    def model(surrogate: str) -> MultiLabelMRF:
+        return MultiLabelMRF("bcfw", 1.0, plan.passes, plan.tol, surrogate=surrogate, random_state=0)
+
+    rows = _both("yeast", model, train, test, plan.grid, plan.folds)
+    return ScoreTable("yeast", len(train), len(test), "yeast", rows)
+
+
+def _hierarchy(folder: Path, plan: Plan) -> ScoreTable:
+    where = folder / "hierarchical_enron_corr"
+    train, test = (_part(read_clus(_file(where, f"Enron_corr_{part}.arff")), plan.most) for part in ("trainvalid", "test"))
+
+    def model(surrogate: str) -> HierarchicalMultiLabel:
+        return HierarchicalMultiLabel(
+            "bcfw", 1.0, plan.passes, plan.tol, hierarchy=train.hierarchy, surrogate=surrogate, random_state=0
+        )
+
+    rows = _both("Enron-corr", model, train, test, plan.hierarchy_grid, plan.folds)
+    return ScoreTable("Enron-corr", len(train), len(test), "SWIKI-2011", rows)
+
+
+def _both(
+    name: str,
+    model: Callable[[str], Any],
+    train: MultiLabelData,
+    test: MultiLabelData,
+    grid: Sequence[float],
+    folds: int,
+) -> list[ScoreRow]:
+    rows = []
+    for surrogate in ("slack", "margin"):
+        log.info("%s, %s rescaling: %d values of C, %d folds", name, surrogate, len(grid), folds)
+        rows.append(score_surrogate(model(surrogate), train, test, grid, folds))
+    return rows
+
+
+def _part(data: MultiLabelData, most: int | None) -> MultiLabelData:
+    return data if most is None else data.take(range(min(most, len(data))))
+
+
+def _mulan(folder: Path, name: str, part: str) -> MultiLabelData:
+    where = folder / f"multilabel_{name}"
+    return read_mulan(_file(where, f"{name}-{part}.arff"), _file(where, f"{name}.xml"))
+
+
+def _file(folder: Path, name: str) -> Path:
+    """The file, packed or not."""
+    for path in (folder / f"{name}.gz", folder / name):
+        if path.is_file():
+            return path
+    raise DataError(f"{folder / name}.gz: there is no such file, nor one that is not packed; the data sets are incomplete")
+
+
+def to_json(tables: Tables) -> str:
+    """All figures, and the paper's, as one JSON object."""
+    paper = {"searches": PAPER_SEARCHES, "scores": PAPER_SCORES, "hierarchy": PAPER_HIERARCHY}
+    return json.dumps({**asdict(tables), "paper": paper})
+
+
+def as_text(tables: Tables) -> str:
+    """The tables for people, the paper's figures on the right."""
+    parts = ["\n".join(_search_lines(table)) for table in tables.searches]
+    if tables.scores is not None:
+        parts.append("\n".join(_score_lines("Multi-label classification", tables.scores, PAPER_SCORES)))
+    if tables.hierarchy is not None:
+        parts.append("\n".join(_score_lines("Classification along a tree of labels", tables.hierarchy, PAPER_HIERARCHY)))
+    parts.append(f"{tables.cpu_seconds:.0f} CPU seconds")
+    return "\n\n".join(parts)
+
+
+def _search_lines(table: SearchTable) -> list[str]:
+    kind = "the linear programming relaxation" if table.relaxed else "whole labels"
+    beside = f"the paper, {table.beside}:"
+    amount = f"{table.samples} samples, up to {table.rounds} rounds, C {table.C:.3g}"
+    lines = [
+        f"Searches over {kind}: {table.data}, {N_LABELS} labels, {amount}",
+        f"{'':<10} {'success':>9} {'queries':>8} {'ms':>8}   {beside} {'success':>8} {'queries':>8} {'ms':>6}",
+    ]
+    paper = PAPER_SEARCHES[table.beside]
+    for row in table.rows:
+        own = f"{row.method:<10} {100 * row.success:>7.1f} % {row.queries:>8.1f} {row.milliseconds:>8.2f}"
+        if row.method in paper:
+            success, queries, ms = paper[row.method]
+            own += f"   {'':<{len(beside)}} {success:>6.1f} % {queries:>8.1f} {ms:>6.1f}"
+        lines.append(own)
+    return lines
+
+
+def _score_lines(title: str, table: ScoreTable, paper: dict[str, tuple[float, float, float, float]]) -> list[str]:
+    tree = any(row.h_loss is not None for row in table.rows)
+    names = ["C", "accuracy", "label loss", "micro F1", "macro F1", "example F1", *(["H-loss"] if tree else []), "gap"]
+    lines = [
+        f"{title}: {table.data}, {table.n_train} examples, {table.n_test} to test on; C by cross-validation on the former",
+        f"{'':<18}" + "".join(f"{name:>12}" for name in names),
+    ]
+    for row in table.rows:
+        figures = [row.accuracy, row.label_loss, row.micro_f1, row.macro_f1, row.example_f1, *([row.h_loss] if tree else [])]
+        gap = "" if row.gap is None else f"{100 * row.gap:.2g} %"
+        lines.append(f"{row.surrogate:<18}{row.C:>12.3g}" + "".join(f"{value or 0.0:>12.4f}" for value in figures) + f"{gap:>12}")
+    for surrogate, figures_of_paper in paper.items():
+        cells = "".join(f"{value:>12.4f}" for value in figures_of_paper)
+        lines.append(f"{surrogate + ', the paper':<18}{'':>12}{cells}")
+    if table.data != table.beside:
+        lines.append(f"The paper's figures are of {table.beside}.")
+    return lines

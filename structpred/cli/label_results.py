@@ -1,0 +1,77 @@
+"""What `structpred predict` and `structpred evaluate` do for multi-label models."""
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from structpred.cli.corpora import write_output
+from structpred.cli.label_data import Reading, read_examples, read_rows
+from structpred.errors import ParameterError
+from structpred.evaluation.multilabel import HierarchyScores, MultiLabelScores, evaluate_hierarchy, evaluate_multilabel
+from structpred.objectives.log_loss import LogLoss
+
+if TYPE_CHECKING:
+    from structpred.models import HierarchicalMultiLabel, MultiLabelMRF
+
+    Model = MultiLabelMRF | HierarchicalMultiLabel
+
+
+def predict_sets(model: "Model", data: str, output: str, format: str | None, *, as_json: bool, marginals: bool) -> None:
+    """Write a line an example: its labels parted by tabs, nothing for none; as JSON an object with labels and scores."""
+    if marginals and not isinstance(model._trainer_and_surrogate()[1], LogLoss):
+        raise ParameterError("--marginals: this model was trained for a margin and has no probabilities; train with the log loss")
+    rows = read_rows(Reading.of_model(model), data, format)
+    names = model.label_names_
+    found = [[names[k] for k, on in enumerate(row) if on] for row in model.predict(rows).tolist()]
+    if not as_json:
+        write_output(output, "".join("\t".join(labels) + "\n" for labels in found))
+        return
+    entries: list[dict[str, Any]] = [{"labels": labels} for labels in found]
+    tables = {"scores": model.predict_scores(rows)} | ({"marginals": model.predict_marginals(rows)} if marginals else {})
+    for key, table in tables.items():
+        for entry, row in zip(entries, table.tolist(), strict=True):
+            entry[key] = dict(zip(names, row, strict=True))
+    write_output(output, "".join(f"{json.dumps(entry)}\n" for entry in entries))
+
+
+def judge(model: "Model", data: str, format: str | None) -> tuple[MultiLabelScores, HierarchyScores | None]:
+    """The scores of a model on labelled data, along its hierarchy too if it has one."""
+    reading = Reading.of_model(model)
+    examples = read_examples(reading, data, format)
+    predicted = model.predict(examples.X)
+    along = None if reading.hierarchy is None else evaluate_hierarchy(examples, predicted)
+    return evaluate_multilabel(examples, predicted), along
+
+
+def show(scores: MultiLabelScores, along: HierarchyScores | None, *, as_json: bool, long: bool) -> str:
+    """All figures as text, or as one JSON object. long: a line for each label, too."""
+    if as_json:
+        hierarchy = None if along is None else vars(along)
+        return json.dumps({**scores.to_dict(), "hierarchy": hierarchy})
+    lines = [f"{scores.n} examples, {len(scores.labels)} labels"]
+    lines += [f"{name:<22} {100 * value:6.2f}" for name, value in figures(scores)]
+    if along is not None:
+        lines += ["", "along the hierarchy, ancestors counted"]
+        lines += [f"{name:<22} {100 * value:6.2f}" for name, value in (("F1", along.f1), ("precision", along.precision))]
+        lines += [f"{'recall':<22} {100 * along.recall:6.2f}", f"{'H-loss of an example':<22} {along.h_loss:7.3f}"]
+        lines += [f"{f'F1 at depth {depth}':<22} {100 * value:6.2f}" for depth, value in enumerate(along.by_depth)]
+    if long:
+        width = max(5, *(len(one.name) for one in scores.labels))
+        lines += ["", f"{'label':<{width}} precision  recall     F1  support  predicted"]
+        for one in scores.labels:
+            shares = f"{100 * one.precision:9.2f} {100 * one.recall:7.2f} {100 * one.f1:6.2f}"
+            lines.append(f"{one.name:<{width}} {shares} {one.support:>8} {one.predicted:>10}")
+    return "\n".join(lines)
+
+
+def figures(scores: MultiLabelScores) -> list[tuple[str, float]]:
+    """The figures of all labels together, shares in [0, 1], by the names that people use."""
+    return [
+        ("accuracy (Jaccard)", scores.accuracy),
+        ("label loss (Hamming)", scores.label_loss),
+        ("whole sets right", scores.subset_accuracy),
+        ("micro F1", scores.micro_f1),
+        ("micro precision", scores.micro_precision),
+        ("micro recall", scores.micro_recall),
+        ("macro F1", scores.macro_f1),
+        ("F1 of examples", scores.example_f1),
+    ]
