@@ -107,7 +107,7 @@ class EliminationMRF(PairwiseOracle):
         plan = plan_of(shape, tuple(counts.tolist()), self.max_table)
         pool = np.empty(plan.size)
         _kernels().fill_tables(flat, k, edges, kept, counts, plan.tables, pool)
-        most, n_factors, low, n_axes, _ = plan.scratch
+        most, n_factors, low, n_axes, _ = plan.scratch.tolist()
         places = np.empty((n_factors, low), np.int64), *np.empty((2, n_factors), np.int64), np.empty(n_axes, np.int64)
         return _Tables(plan, pool, kept, counts, edges, np.empty(most), np.empty(most), places)
 
