@@ -45,7 +45,7 @@ class TaskProblem:
     | query | oracle method |
     |---|---|
     | plain(lam) | argmax(theta + lam ell), or argmax_bound; relaxed: argmax_relaxed |
-    | constrained | argmax_constrained with two rows, or argmax_constrained_bound; relaxed: argmax_relaxed_constrained |
+    | constrained | argmax_constrained_bound with two rows, or argmax_constrained; relaxed: argmax_relaxed_constrained |
     | levels | argmax_per_loss, where all costs are whole numbers |
     | slack_argmax | argmax_product |
 
@@ -135,7 +135,7 @@ class TaskProblem:
             mu = self.oracle.argmax_relaxed_constrained(scores, self.shape, rows, limits)
             found = None if mu is None else self._relaxed_candidate(self._mu(mu, "argmax_relaxed_constrained"))
             return found if found is None else found._replace(bound=found.value(lam))
-        if "argmax_constrained" in self.has:
+        if "argmax_constrained_bound" not in self.has:
             labels = self.oracle.argmax_constrained(scores, self.shape, rows, limits)
             if labels is None:
                 return None
@@ -143,7 +143,7 @@ class TaskProblem:
             # what is best but forbidden says that nothing else is left
             return found._replace(bound=found.value(lam)) if found.h > 0.5 * FORBIDDEN else None
         labels, bound = self.oracle.argmax_constrained_bound(scores, self.shape, rows, limits)
-        if labels is None and bound <= 0.5 * FORBIDDEN:
+        if bound <= 0.5 * FORBIDDEN:
             return None
         bound = self.h0 + lam * self.c + float(bound)
         if labels is None:

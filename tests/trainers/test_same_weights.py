@@ -28,7 +28,9 @@ def test_plain_and_compiled_agree_to_the_last_bit(trainer, dtype, weighted, loss
         chain_task(1, oracle=PlainChain(), **options),
         chain_task(1, compiled=False, **options),
     ]
-    results = [train(problem(task, 0.07), TRAINERS[trainer](), RunSettings(max_iter=6, check_every=2, seed=3)) for task in tasks]
+    passes = 25 if trainer == "one-slack" else 6  # its first planes overshoot: zero is the best known for a while
+    settings = RunSettings(max_iter=passes, check_every=2, seed=3)
+    results = [train(problem(task, 0.07), TRAINERS[trainer](), settings) for task in tasks]
     assert results[0].weights.dtype == dtype
     assert np.abs(results[0].weights).sum() > 0
     for other in results[1:]:
