@@ -47,14 +47,14 @@ class EliminationMRF(PairwiseOracle):
     """Pairwise MRFs on graphs of small width, exactly, whatever the scores: trees, cycles, narrow grids, sparse networks.
 
     Nodes are taken away one after the other; each leaves a table over its neighbours (bucket elimination). Time and memory go
-    with the largest table: a 10 x 10 grid of two states takes about a millisecond, a 20 x 20 grid (2^21 entries) seconds and
-    600 MB. States and pairs that are forbidden are dropped before, where they leave a state without an output: the states
+    with the largest table: a 10 x 10 grid of two states takes 0.2 ms, a 20 x 20 grid (2^21 entries, 600 MB in all) 0.3 s and
+    two seconds for log Z. States that a forbidden part leaves without an output at a neighbour are dropped first: the states
     that a node lacks cost nothing. Of two orders (least weighted fill; across the graph) the cheaper is taken; the plan is kept
     for each graph and numbers of usable states.
 
-    max_table: the most entries that one step looks at (2^24: 128 MB). Raises DataError where the graph is too wide for it,
-    with the width and the size needed, before anything is allocated, and for scores that are not finite; InfeasibleError where
-    every output is forbidden. Ties always go to the same output.
+    max_table: the most entries that one step looks at. Raises DataError where both orders need more, with the size and the
+    width, before anything is allocated, and for scores that are not finite; InfeasibleError where every output is forbidden.
+    Ties always go to the same output.
     Dechter, Bucket elimination: a unifying framework for reasoning, Artificial Intelligence 113, 1999.
 
     >>> import numpy as np
@@ -64,8 +64,8 @@ class EliminationMRF(PairwiseOracle):
     >>> scores[1] = 0.5
     >>> EliminationMRF().argmax(scores, square).tolist()
     [1, 0, 1, 0]
-    >>> round(EliminationMRF().log_partition(np.zeros(24), square) / np.log(2), 6)
-    4.0
+    >>> round(EliminationMRF().log_partition(np.zeros(24), square), 6)  # log(2 ** 4)
+    2.772589
     """
 
     def __init__(self, max_table: int = 1 << 24) -> None:
@@ -86,7 +86,7 @@ class EliminationMRF(PairwiseOracle):
         return _eliminated(self._tables(scores, shape), shape, summed=True)
 
     def marginals(self, scores: Scores, shape: Shape) -> tuple[float, Floats]:
-        """(log of the sum of exp(score), expected part counts), stable for scores of any size; about three times `argmax`."""
+        """(log of the sum of exp(score), expected part counts), stable for scores of any size; about twice `log_partition`."""
         tables = self._tables(scores, shape)
         log_z = _eliminated(tables, shape, summed=True)
         work = tables.base, tables.row, *tables.scratch, np.empty_like(tables.row), np.empty(tables.plan.scratch[4])
