@@ -37,7 +37,9 @@ ROWS: dict[str, dict[str, Any]] = {
 #: name, training CPU s, UAS with punctuation, UAS without, tokens/s of parsing: EWT, gold tags, five epochs, unlabelled
 PEERS = [("TurboParser basic, svm_mira", 303.0, 0.8321, 0.8428, 10_566)]
 #: on another treebank MSTParser stood half a point above TurboParser, at 3.5 times its training time and a 55th of its speed
-MST_NOTE = "MSTParser 0.2.1 (order 1): not finished on EWT; elsewhere 3.5 times TurboParser's training time, 165 tokens/s, 874 MB."
+MST_NOTE = (
+    "MSTParser 0.2.1 (order 1): not finished on EWT; elsewhere 3.5 times TurboParser's training time, 165 tokens/s, 874 MB."
+)
 
 
 def train_and_score(

@@ -57,7 +57,7 @@ class Hamming:
     number wherever every output has equally many parts (matchings, trees). Token weights then raise ParameterError.
     """
 
-    #: what a wrong label costs, whichever it is: compiled steps ask for it where the number of labels differs from sample to sample
+    #: what a wrong label costs, whichever it is: compiled steps ask for it where the number of labels is no constant
     uniform_cost = 1.0
 
     def label_costs(self, n_labels: int) -> Floats:
