@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from cli_helpers import PROGRAM, Run, Shell, column_text, crfsuite_text, ocr_text
+from label_helpers import write_all
 from treebank_helpers import treebank_text
 
 from structpred.cli.app import run
@@ -51,6 +52,16 @@ def treebanks(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (folder / f"{name}.conllu").write_text(treebank_text(size, seed))
     (folder / "crossing.conllu").write_text(treebank_text(60, 3, crossing=True))
     command = [*PROGRAM, "train", "parser", "train.conllu", "-o", "p.spz", "--max-iter", "4"]
+    subprocess.run(command, cwd=folder, check=True, timeout=300, capture_output=True)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def labelled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with multi-label data of every format, and a model trained from the shell with slack rescaling."""
+    folder = tmp_path_factory.mktemp("labelled")
+    write_all(folder)
+    command = [*PROGRAM, "train", "multilabel", "weather-train.arff", "-o", "m.spz", "--surrogate", "slack"]
     subprocess.run(command, cwd=folder, check=True, timeout=300, capture_output=True)
     return folder
 

@@ -1,0 +1,142 @@
+"""Promises of `bench slack`: the tables, their orderings, the paper's figures beside, and errors where the data are missing."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from label_helpers import LABELS, N_FEATURES, examples
+
+from structpred.cli.bench import data_folder
+from structpred.cli.slack_tables import compare_searches, most_frequent_labels, multilabel_task, score_surrogate
+from structpred.core.hierarchy import LabelHierarchy
+from structpred.errors import DataError
+from structpred.io.multilabel import MultiLabelData
+from structpred.models import HierarchicalMultiLabel, MultiLabelMRF
+from structpred.oracles.mrf_enumeration import EnumerationMRF
+from structpred.oracles.mrf_lp import RelaxedMRF
+from structpred.oracles.qpbo import QPBO
+
+Here = Callable[..., tuple[int, str, str]]
+METHODS = ("angular", "bisecting", "sarawagi", "hull", "binary")
+
+
+def weather(n: int, seed: int) -> MultiLabelData:
+    """A small data set in memory."""
+    from scipy import sparse
+
+    X, Y = examples(n, seed)
+    return MultiLabelData(sparse.csr_array(X), Y.astype(np.uint8), list(LABELS), [f"f{k}" for k in range(N_FEATURES)])
+
+
+def test_quick_prints_all_tables(here: Here, data_dir: Path, tmp_path: Path) -> None:
+    """With --quick the searches, the scores and the hierarchy are shown with the paper's figures beside."""
+    code, out, err = here("bench", "slack", "--quick", "--data", str(data_dir), cwd=tmp_path)
+    assert code == 0, err
+    for said in ("Searches over whole labels: yeast, 14 labels", "the paper, RCV1:", "43.2", "Multi-label classification: yeast"):
+        assert said in out
+    for said in (
+        "slack, the paper",
+        "0.6610",
+        "tree of labels: Enron-corr",
+        "H-loss",
+        "figures are of SWIKI-2011",
+        "CPU seconds",
+    ):
+        assert said in out
+
+
+def test_searches_as_json_and_over_the_relaxation(here: Here, data_dir: Path, tmp_path: Path) -> None:
+    """--json holds every method on both data sets, whole and relaxed; exact methods find at least what the others do."""
+    command = ("bench", "slack", "--quick", "--relaxed", "--only", "searches", "--json", "--data", str(data_dir))
+    code, out, err = here(*command, cwd=tmp_path)
+    assert code == 0, err
+    data = json.loads(out)
+    assert [(t["data"], t["relaxed"]) for t in data["searches"]] == [
+        ("yeast", False), ("enron", False), ("yeast", True), ("enron", True),
+    ]  # fmt: skip
+    assert data["scores"] is None
+    assert data["paper"]["searches"]["yeast"]["angular"] == [22.4, 3.8, 4.7]
+    for t in data["searches"]:
+        rows = {row["method"]: row for row in t["rows"]}
+        assert tuple(rows) == METHODS
+        assert all(row["queries"] > 0 and row["milliseconds"] > 0 for row in rows.values())
+        assert all(rows["angular"]["success"] >= rows[name]["success"] for name in METHODS if t["relaxed"] is False)
+        assert rows["hull"]["success"] >= rows["bisecting"]["success"]
+
+
+def test_the_folder_of_data(monkeypatch: pytest.MonkeyPatch, here: Here, tmp_path: Path) -> None:
+    """The option wins over STRUCTPRED_DATA; a folder that is missing or incomplete is an error that names it."""
+    (tmp_path / "a").mkdir()
+    monkeypatch.setenv("STRUCTPRED_DATA", str(tmp_path / "none"))
+    assert data_folder(str(tmp_path / "a")) == tmp_path / "a"
+    with pytest.raises(DataError, match=r"STRUCTPRED_DATA .*none: there is no such folder"):
+        data_folder(None)
+    code, out, err = here("bench", "slack", "--quick", cwd=tmp_path)
+    assert (code, out) == (1, "")
+    assert "none: there is no such folder" in err
+    code, _, err = here("bench", "slack", "--quick", "--data", "a", cwd=tmp_path)
+    assert code == 1
+    assert "yeast-train.arff.gz: there is no such file" in err
+    assert "Traceback" not in err
+
+
+def test_the_most_frequent_labels_keep_their_order() -> None:
+    """The labels that are on most often stay, in the order of the file, with their columns."""
+    data = weather(60, 0)
+    counts = data.Y.sum(axis=0)
+    kept = sorted(np.argsort(-counts, kind="stable")[:2].tolist())
+    small = most_frequent_labels(data, 2)
+    assert small.label_names == [LABELS[k] for k in kept]
+    np.testing.assert_array_equal(small.Y, data.Y[:, kept])
+    assert most_frequent_labels(data, 4) is data
+
+
+@pytest.mark.parametrize("relaxed", [False, True])
+def test_angular_search_finds_what_others_do(relaxed: bool) -> None:
+    """At every call angular search succeeds where another one does; over the relaxation hull search equals it, within 0.1 %."""
+    data = weather(12, 2)
+    task = multilabel_task(data, QPBO() if relaxed else EnumerationMRF())
+    tasks = dict.fromkeys(METHODS, task)
+    if relaxed:
+        tasks["angular"] = multilabel_task(data, RelaxedMRF())
+    rows = {row.method: row for row in compare_searches(tasks, 0.5, rounds=15, relaxed=relaxed)}
+    assert {row.n_calls for row in rows.values()} == {rows["angular"].n_calls}
+    assert 0 < rows["angular"].success < 1
+    slip = 2 / rows["angular"].n_calls if relaxed else 0.0
+    assert all(rows["angular"].success >= row.success - slip for row in rows.values())
+    assert rows["hull"].queries < rows["sarawagi"].queries
+
+
+def test_training_ends_when_nothing_is_violated() -> None:
+    """With many rounds the comparison stops by itself: in its last round no call of the first method succeeds."""
+    task = multilabel_task(weather(8, 4), EnumerationMRF())
+    one = compare_searches({"angular": task}, 2.0, rounds=200)[0]
+    assert one.n_calls < 200 * 8
+    assert compare_searches({"angular": task}, 2.0, rounds=500)[0].n_calls == one.n_calls
+
+
+@pytest.mark.parametrize("surrogate", ["slack", "margin"])
+def test_scores_are_of_the_test_set_and_C_is_not(surrogate: str) -> None:
+    """Another test set changes the scores and never C; the scores are those of a model with that C."""
+    train, test = weather(60, 0), weather(40, 1)
+    model = MultiLabelMRF("bcfw", 1.0, 10, 0.0, surrogate=surrogate, random_state=0)
+    row = score_surrogate(model, train, test, (0.001, 0.1), 2)
+    other = score_surrogate(model, train, weather(40, 7), (0.001, 0.1), 2)
+    assert (row.C, row.surrogate, row.h_loss) == (other.C, surrogate, None)
+    assert row.accuracy != other.accuracy
+    again = MultiLabelMRF("bcfw", row.C, 10, 0.0, surrogate=surrogate, random_state=0).fit(train.X, train.Y)
+    assert row.accuracy == pytest.approx(again.score(test.X, test.Y), abs=1e-12)
+    assert row.C == 0.1
+
+
+def test_scores_along_a_hierarchy() -> None:
+    """With a hierarchy in the test set the loss along it is told."""
+    train, test = weather(60, 0), weather(40, 1)
+    hierarchy = LabelHierarchy(4, [(1, 3)], LABELS)
+    closed = MultiLabelData(test.X, test.Y, test.label_names, test.feature_names, hierarchy)
+    model = HierarchicalMultiLabel("bcfw", 1.0, 5, hierarchy=hierarchy, surrogate="slack")
+    row = score_surrogate(model, train, closed, (0.1,), 2)
+    assert row.h_loss is not None
+    assert 0 < row.h_loss < 4
