@@ -95,10 +95,12 @@ def forked(case: str, folder: Path, resume: bool) -> int:
         os._exit(code)
 
 
-def killed_after(child: int, seconds: float) -> int | None:
-    """Kill the child after a while; the exit status if it was done before, None if it was killed."""
-    end = time.perf_counter() + seconds
-    while time.perf_counter() < end:
+def killed_after(child: int, seconds: float, awaited: Path | None = None) -> int | None:
+    """Kill the child after a while, or so long after a file has come; the exit status if it was done before, None if killed."""
+    end = time.perf_counter() + seconds if awaited is None else None
+    while end is None or time.perf_counter() < end:
+        if end is None and awaited is not None and awaited.exists():
+            end = time.perf_counter() + seconds
         done, status = os.waitpid(child, os.WNOHANG)
         if done:
             return os.waitstatus_to_exitcode(status)
@@ -138,7 +140,10 @@ def kill(case: str, folder: Path, enough: int, seed: int) -> dict[str, Any]:
         code, rounds = None, rounds + 1
         while code is None:
             resume = any((here / name).exists() for name in (FILE, f"{FILE}.previous"))
-            code = killed_after(forked(case, here, resume), rng.uniform(0.0, seconds) if seen["kills"] < enough else 120.0)
+            wait = rng.uniform(0.0, seconds) if seen["kills"] < enough else 120.0
+            second = here / f"{FILE}.relations"  # each fourth kill is in the second stage, however long the first one takes
+            late = seen["kills"] % 4 == 3 and not second.exists()
+            code = killed_after(forked(case, here, resume), 0.2 * wait if late else wait, second if late else None)
             if code is None:
                 seen["kills"] += 1
                 seen["in_relations"] += (here / f"{FILE}.relations").exists()
