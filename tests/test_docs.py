@@ -135,6 +135,17 @@ def test_slack_rescaling_runs_on_ones_own_oracle(tmp_path: Path) -> None:
     assert lines[2:] == ["hull True True", "True", "True True", "True"]
 
 
+def test_the_multilabel_page_runs(tmp_path: Path) -> None:
+    """Every block runs, and what the page says of it is so: certificates, scores, marginals, closed sets, files."""
+    lines = run_page("docs/howto/multilabel.md", tmp_path)
+    assert lines[0].startswith("primal ")
+    assert lines[1] == "True True"
+    assert lines[2].startswith("300 examples, 4 labels")
+    assert lines[-5:-1] == ["True", "True", "True", "True"]
+    assert lines[-1].startswith("the hierarchy of labels has a cycle: ")
+    assert {"labels.spz", "data.npz"} <= {path.name for path in tmp_path.iterdir()}
+
+
 PACKAGES = ("models", "compat", "testing", "evaluation", "io", "report", "errors")
 
 

@@ -276,3 +276,28 @@ def test_an_interrupted_run_ends_as_the_unbroken_one(shell: Shell, labelled: Pat
     assert shell(*command, "-o", "whole.spz", "-q").returncode == 0
     broken, whole = (MultiLabelMRF.load(tmp_path / f"{name}.spz") for name in ("broken", "whole"))
     assert broken.coef_.tobytes() == whole.coef_.tobytes()
+
+
+def test_yeast_from_the_shell(here: Here, data_dir: Path, tmp_path: Path) -> None:
+    """On yeast, packed files and all, a few passes of slack rescaling give the accuracy that linear models are known for."""
+    train, test = (str(data_dir / "multilabel_yeast" / f"yeast-{part}.arff.gz") for part in ("train", "test"))
+    options = ("--surrogate", "slack", "-C", "0.01", "--max-iter", "5", "--tol", "0")
+    assert here("train", "multilabel", train, *options, "-o", "y.spz", "-q", cwd=tmp_path)[0] == 0
+    found = figures(here, "y.spz", test, cwd=tmp_path)
+    assert found["n"] == 917
+    assert 0.50 < float(str(found["accuracy"])) < 0.56
+    assert 0.18 < float(str(found["label_loss"])) < 0.22
+
+
+def test_enron_corr_from_the_shell(here: Here, data_dir: Path, tmp_path: Path) -> None:
+    """On the tree of Enron-corr every predicted set is closed: as many examples as lines, parents with their children."""
+    folder = data_dir / "hierarchical_enron_corr"
+    train, test = (str(folder / f"Enron_corr_{part}.arff.gz") for part in ("trainvalid", "test"))
+    assert here("train", "multilabel", train, "--max-iter", "3", "-o", "e.spz", "-q", cwd=tmp_path)[0] == 0
+    found = figures(here, "e.spz", test, cwd=tmp_path)
+    assert float(str(found["micro_f1"])) > 0.5
+    _, out, _ = here("predict", "e.spz", test, cwd=tmp_path)
+    sets = [set(line.split("\t")) - {""} for line in out.split("\n")[:-1]]
+    assert len(sets) == 660
+    assert any("/" in label for labels in sets for label in labels)
+    assert all(label.rpartition("/")[0] in labels for labels in sets for label in labels if "/" in label)
