@@ -95,8 +95,8 @@ class _CuttingPlane:
         found: Step = search(problem.task, state.w, item, float(state.slacks[item]) / share + self.precision)
         return found
 
-    def _new_planes(self, problem: Problem, state: CuttingPlaneState) -> list[tuple[int, SparseVector, float]]:
-        """Those that cut off the present weights by more than the precision."""
+    def _new_planes(self, problem: Problem, state: CuttingPlaneState) -> tuple[list[tuple[int, SparseVector, float]], float]:
+        """Those that cut off the present weights by more than the precision, and by how much the deepest one does."""
         w = state.w.astype(np.float64)
         if self.one_block:
             at = np.flatnonzero(state.mean[:-1])
@@ -106,18 +106,20 @@ class _CuttingPlane:
             candidates = [(i, copied(*state.found.block(i)), float(state.found_offsets[i])) for i in listed]
         slacks = state.master.slacks(problem.lam)
         share = 1.0 if self.one_block else 1.0 / len(problem.task)
-        return [
-            (j, a, b) for j, a, b in candidates if b - float(w[a.indices] @ a.values) > slacks[j] + self.precision * share
-        ]  # fmt: skip
+        cuts = [b - float(w[a.indices] @ a.values) - slacks[j] for j, a, b in candidates]
+        planes = [plane for plane, cut in zip(candidates, cuts, strict=True) if cut > self.precision * share]
+        return planes, max(cuts, default=0.0)
 
     def _solve(self, problem: Problem, state: CuttingPlaneState) -> tuple[CuttingPlaneState, bool]:
         primal = 0.5 * problem.lam * squared_norm(state.w) + float(state.values[2])
         whole = state.values[3] == len(problem.task)
         better = whole and primal < state.values[0]
         best = state.w.copy() if better else state.best
-        planes = self._new_planes(problem, state)
+        planes, deepest = self._new_planes(problem, state)
         share = 1.0 if self.one_block else 1.0 / len(problem.task)
-        master = state.master.add(planes, problem.task.dim).solve(problem.lam, 0.1 * self.precision * share)
+        # early on a rough solution does: any feasible alpha is a bound, and the next planes change the problem anyway
+        tolerance = max(0.1 * self.precision * share, 0.02 * deepest)
+        master = state.master.add(planes, problem.task.dim).solve(problem.lam, tolerance)
         values = np.array(
             [primal if better else state.values[0], max(float(state.values[1]), master.dual(problem.lam)), 0.0, 0.0]
         )
