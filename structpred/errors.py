@@ -20,6 +20,10 @@ class OracleError(StructpredError):
     """An oracle broke its contract: a wrong dtype, an infeasible output, changed input, a wrong maximum."""
 
 
+class LossError(StructpredError, ValueError):
+    """A loss broke its rules: the truth costs something, an output costs less than the truth, or the costs do not fit."""
+
+
 class MissingCapabilityError(StructpredError, TypeError):
     """A trainer or a search needs a method that the oracle does not have."""
 

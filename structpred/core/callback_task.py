@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.sparse import SparseVector, coalesced, sparse_dot
-from structpred.core.task import Step, checked_weights
+from structpred.core.steps import Step
+from structpred.core.task import checked_weights
 from structpred.core.weights import Vector
 from structpred.errors import DataError, MissingCapabilityError, OracleError, ParameterError
 
@@ -137,6 +138,10 @@ class CallbackTask:
     def violations(self, w: Vector, loss_weight: float) -> Floats:
         """The violation of each sample."""
         return np.array([self.step(w, i, loss_weight).bound for i in range(len(self))])
+
+    def sample_with_priors(self) -> None:
+        """There are no fixed scores."""
+        return None
 
     def fingerprint(self) -> str:
         """A digest of the true outputs' features and of what the functions give for the first samples at zero weights."""

@@ -37,8 +37,8 @@ OPTIONAL: dict[str, str] = {
     "polytope": "(shape) -> (A, lower, upper): rows lower <= A mu <= upper that hold for all mu(y), the ones of argmax_relaxed",
     "enumerate": "(shape) -> iterable of labels: every output, each once; for small shapes",
     "label_grid": "(shape) -> (n_positions, n_labels): parts t * n_labels + l, in front, say that labels[t] is l",
-    "fuse": "(features, labels, loss, token_weights) -> compiled steps | None: scoring, inference and difference in one call; "
-    "None where the features or the loss are not of the right kind",
+    "fuse": "(features, labels, costs, token_weights) -> compiled steps | None: scoring, inference and difference in one call; "
+    "costs are the GridCosts of all instances; None where the features or the costs are not of the right kind",
 }
 
 

@@ -41,13 +41,13 @@ def checked_labels(labels: object, oracle: Oracle) -> Labels:
     raise OracleError(f"{type(oracle).__name__}.argmax must return a 1-d int64 array of labels, got a {came}")
 
 
-def check_finite(scores: Scores, offsets: npt.NDArray[np.int64]) -> None:
-    """Raise DataError, naming the instance, if a score is NaN or infinite."""
+def check_finite(scores: Scores, offsets: npt.NDArray[np.int64], first: int = 0) -> None:
+    """Raise DataError, naming the instance (numbered from `first`), if a score is NaN or infinite."""
     if np.isfinite(scores).all():
         return
     at = int(np.flatnonzero(~np.isfinite(scores))[0])
     i = int(np.searchsorted(offsets, at, side="right") - 1)
     raise DataError(
-        f"sample {i}: part {at - int(offsets[i])} has the score {scores[at]}; scores must be finite "
+        f"sample {first + i}: part {at - int(offsets[i])} has the score {scores[at]}; scores must be finite "
         "(features or weights are too large, or not numbers)"
     )

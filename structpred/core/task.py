@@ -5,127 +5,28 @@ argmax(theta + loss_weight * ell). (Margin rescaling: loss_weight = 1. Perceptro
 """
 
 import hashlib
+import logging
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol
+from itertools import islice
+from math import isfinite
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.costs import PartLoss, TaskCosts
 from structpred.core.features import FeatureMap
+from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.oracle import Labels, Oracle, Scores, Shape, capabilities
 from structpred.core.packing import check_finite, checked_labels
 from structpred.core.sparse import SparseVector, coalesced, sparse_dot
+from structpred.core.steps import Fused, Step
 from structpred.core.weights import Vector
-from structpred.errors import DataError, OracleError, ParameterError
+from structpred.errors import DataError, InfeasibleError, OracleError, ParameterError, StructpredError
 
-
-class Step(NamedTuple):
-    """What one instance says at the present weights, for the output y that inference found.
-
-    difference: phi(x_i, y_i) - phi(x_i, y). loss: loss(y_i, y). violation: loss_weight * loss - <w, difference>, by
-    how much y (with its weighted loss) scores above the truth. bound: no output's violation exceeds it (equal to
-    `violation` for an exact oracle; meaningless if the task is not `certified`).
-    """
-
-    difference: SparseVector
-    loss: float
-    violation: float
-    bound: float
-
-
-class PartLoss(Protocol):
-    """A loss that decomposes over parts: loss(y_i, y) = constant + costs . mu(y)."""
-
-    def part_costs(
-        self, labels: Labels, shape: Shape, oracle: Oracle, token_weights: npt.NDArray[np.float64] | None
-    ) -> tuple[float, npt.NDArray[np.float64]]:
-        """(constant, costs) for the true output `labels`; costs has one entry a part."""
-        ...
-
-    def label_costs(self, n_labels: int) -> npt.NDArray[np.float64]:
-        """The cost of each label (column) where the truth is another (row), for oracles with a label grid; diagonal zero."""
-        ...
-
-
-class Fused(Protocol):
-    """Compiled scoring, inference and difference in one call, as `Oracle.fuse` returns it.
-
-    n_jobs threads work on sweeps; the results do not depend on their number.
-    """
-
-    n_jobs: int
-
-    def buffer_size(self) -> int:
-        """The largest number of pairs that step_into writes."""
-        ...
-
-    def step_into(
-        self, w: Vector, scale: float, i: int, loss_weight: float, idx: npt.NDArray[np.int64], val: npt.NDArray[np.float64]
-    ) -> tuple[int, float, float]:
-        """Write the difference of instance i, sorted and unique; returns (number of pairs, loss, <w, difference> unscaled)."""
-        ...
-
-    def sweep(
-        self, w: Vector, scale: float, start: int, stop: int, loss_weight: float
-    ) -> tuple[Labels, npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-        """(flat labels, losses, violations) of instances start..stop-1."""
-        ...
-
-
-class TaskLike(Protocol):
-    """What trainers and surrogates use: kept by Task and by CallbackTask."""
-
-    dim: int
-    dtype: np.dtype[Any]
-    certified: bool
-    sample_weight: npt.NDArray[np.float64]
-
-    def __len__(self) -> int:
-        """The number of instances."""
-        ...
-
-    def require(self, needs: Sequence[str | tuple[str, ...]], who: str) -> None:
-        """Raise MissingCapabilityError unless the task can do all of `needs`."""
-        ...
-
-    def step(self, w: Vector, i: int, loss_weight: float, scale: float = 1.0) -> Step:
-        """Loss-augmented inference for instance i at the weights scale * w. The arrays are only good until the next call."""
-        ...
-
-    def violations(self, w: Vector, loss_weight: float) -> npt.NDArray[np.float64]:
-        """The bound on the violation of each instance."""
-        ...
-
-    def fingerprint(self) -> str:
-        """A digest of data, loss and structure: two tasks with the same one train alike."""
-        ...
-
-
-class SoftTask(TaskLike, Protocol):
-    """A task whose oracle has `marginals`: what trainers of conditional random fields use."""
-
-    features: FeatureMap
-    parts: list[npt.NDArray[np.int64]]
-
-    def costs(self, i: int) -> tuple[float, npt.NDArray[np.float64]]:
-        """(constant, part costs) of the loss of instance i."""
-        ...
-
-    def soft_step(self, w: Vector, i: int, scale: float = 1.0) -> Step:
-        """phi(x_i, y_i) - E[phi(x_i, y)], and -log p(y_i | x_i), at the weights scale * w."""
-        ...
-
-    def scores(self, w: Vector, i: int, scale: float = 1.0) -> Scores:
-        """Part scores of instance i."""
-        ...
-
-    def marginals(self, scores: Scores, i: int) -> tuple[float, npt.NDArray[np.float64]]:
-        """(log partition function, expected part counts) at given part scores."""
-        ...
-
-    def log_losses(self, w: Vector, shares: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-        """-log p(y_i | x_i) of every instance, and the dense gradient of their sum weighed by `shares`."""
-        ...
+log = logging.getLogger("structpred.core")
+#: outputs listed in all, to see whether true labels are outputs: few enough to cost nothing beside a pass
+LISTED_OUTPUTS = 20_000
 
 
 class Task:
@@ -160,6 +61,9 @@ class Task:
         self.token_weights = None if token_weights is None else self._checked_token_weights(token_weights)
         self.labels = [np.ascontiguousarray(y, dtype=np.int64) for y in labels]
         self.parts = [self._checked_parts(i) for i in range(n)]
+        self._check_outputs()
+        sizes = [features.n_parts(i) for i in range(n)]
+        self._costs = TaskCosts(loss, oracle, self.labels, self.shapes, self.parts, sizes, self.token_weights)
         self._fused = self._fuse() if compiled else None
         size = self._fused.buffer_size() if self._fused else 0
         self._idx, self._val = np.empty(size, np.int64), np.empty(size)
@@ -190,15 +94,53 @@ class Task:
             parts = np.asarray(self.oracle.parts(self.labels[i], self.shapes[i]))
         except (IndexError, ValueError, TypeError) as error:
             raise DataError(f"sample {i}: the true labels do not fit the shape {self.shapes[i]}: {error}") from error
+        except Exception as error:
+            raise blamed(error, i, self.oracle, "parts") from error
         if parts.size and not (parts.min() >= 0 and parts.max() < n_parts):
             raise DataError(f"sample {i}: the true labels have parts outside [0, {n_parts}); is a label out of range?")
         return parts.astype(np.int64)
+
+    def _check_outputs(self) -> None:
+        """Where the outputs of a shape can be listed, the true labels must be among them: `parts` may accept anything.
+
+        Shapes count as small where they have no more parts than the largest of the oracle's own example shapes.
+        """
+        if not callable(getattr(self.oracle, "enumerate", None)):
+            return
+        small = max((self.oracle.n_parts(shape) for shape in self.oracle.example_shapes()), default=0)
+        known: dict[Shape, set[bytes] | None] = {}
+        left = LISTED_OUTPUTS
+        for i, shape in enumerate(self.shapes):
+            if shape not in known:
+                known[shape] = self._listed(i, left) if self.features.n_parts(i) <= small else None
+                left -= len(known[shape] or ())
+            if (outputs := known[shape]) is not None and _key(self.parts[i]) not in outputs:
+                raise DataError(
+                    f"sample {i}: the true labels {np.array2string(self.labels[i], threshold=8)} are none of the "
+                    f"{len(outputs)} outputs that {type(self.oracle).__name__}.enumerate lists for the shape {shape}"
+                )
+
+    def _listed(self, i: int, most: int) -> set[bytes] | None:
+        """The parts of every output of the shape of instance i; None where there are more than `most`."""
+        shape, oracle = self.shapes[i], self.oracle
+        try:
+            listed = list(islice(oracle.enumerate(shape), most + 1))  # type: ignore[attr-defined]
+            return None if len(listed) > most else {_key(oracle.parts(y, shape)) for y in listed}
+        except Exception as error:
+            raise blamed(error, i, oracle, "enumerate") from error
 
     def _fuse(self) -> Fused | None:
         fuse = getattr(self.oracle, "fuse", None)
         if fuse is None or not self.shapes:
             return None
-        fused: Fused | None = fuse(self.features, self.labels, self.loss, self.token_weights)
+        name = type(self.oracle).__name__
+        if (changed := _redefined(self.oracle)) is not None:
+            log.info("%s.%s is not what its compiled steps were written for: plain steps are taken", name, changed)
+            return None
+        if (grid := self._costs.shared_grid) is None:
+            log.info("%s is no one grid of label costs: plain steps are taken", type(self.loss).__name__)
+            return None
+        fused: Fused | None = fuse(self.features, self.labels, grid, self.token_weights)
         if fused is not None:
             fused.n_jobs = self.n_jobs
         return fused
@@ -210,30 +152,47 @@ class Task:
         require(needs, self.oracle, who)
 
     def costs(self, i: int) -> tuple[float, npt.NDArray[np.float64]]:
-        """(constant, part costs) of the loss of instance i."""
-        weights = None if self.token_weights is None else self.token_weights[i]
-        return self.loss.part_costs(self.labels[i], self.shapes[i], self.oracle, weights)
+        """(constant, part costs) of the loss of instance i, token weights included; the array is not to be changed."""
+        return self._costs.of(i)
+
+    def cost_unit(self, i: int) -> int:
+        """The largest whole number of which all part costs of instance i are multiples; 0 if they are not whole numbers."""
+        return self._costs.unit(i)
 
     def scores(self, w: Vector, i: int, scale: float = 1.0) -> Scores:
         """Part scores of instance i at the weights scale * w; raises DataError if one is not finite."""
-        theta = self.features.scores(w, i)
+        try:
+            theta = self.features.scores(w, i)
+            fixed = self.features.fixed_scores(i)
+        except Exception as error:
+            raise blamed(error, i, self.features, "scores") from error
         if scale != 1.0:
             theta = scale * theta
-        if (fixed := self.features.fixed_scores(i)) is not None:
+        if fixed is not None:
             theta += fixed
+        if theta.shape != self._costs.shape(i):
+            raise OracleError(
+                f"sample {i}: {type(self.features).__name__}.scores must give one number a part, "
+                f"{self.features.n_parts(i)} in all, got an array of shape {theta.shape}"
+            )
         if not np.isfinite(theta).all():
-            check_finite(theta, np.array([0, len(theta)]))
+            check_finite(theta, np.array([0, len(theta)]), first=i)
         return theta
 
     def argmax(self, w: Vector, i: int, loss_weight: float = 0.0, scale: float = 1.0) -> Labels:
         """The output of instance i with the largest score plus loss_weight times loss."""
-        return self._infer(self.scores(w, i, scale) + loss_weight * self.costs(i)[1], i)[0]
+        return self.infer(self.scores(w, i, scale) + loss_weight * self.costs(i)[1], i)[0]
 
-    def _infer(self, scores: Scores, i: int) -> tuple[Labels, float | None]:
-        if callable(bounded := getattr(self.oracle, "argmax_bound", None)):
-            labels, bound = bounded(scores, self.shapes[i])
-            return checked_labels(labels, self.oracle), float(bound)
-        return checked_labels(self.oracle.argmax(scores, self.shapes[i]), self.oracle), None
+    def infer(self, scores: Scores, i: int) -> tuple[Labels, float | None]:
+        """The oracle's best output of instance i at given part scores; and its bound, where the oracle gives bounds."""
+        bounded = getattr(self.oracle, "argmax_bound", None)
+        try:
+            if callable(bounded):
+                labels, bound = bounded(scores, self.shapes[i])
+                return checked_labels(labels, self.oracle), float(bound)
+            return checked_labels(self.oracle.argmax(scores, self.shapes[i]), self.oracle), None
+        except Exception as error:
+            raise blamed(error, i, self.oracle, "argmax" if bounded is None else "argmax_bound") from error
 
     def parts_found(self, i: int, labels: Labels) -> npt.NDArray[np.int64]:
         """The parts of an output that the oracle itself returned: what is wrong with them is the oracle's fault."""
@@ -244,6 +203,8 @@ class Task:
                 f"sample {i}: {type(self.oracle).__name__}.argmax returned an output that its own parts() refuses: {error}; "
                 "run check_oracle on it"
             ) from error
+        except Exception as error:
+            raise blamed(error, i, self.oracle, "parts") from error
         if parts.size and not (parts.min() >= 0 and parts.max() < self.features.n_parts(i)):
             raise OracleError(
                 f"sample {i}: {type(self.oracle).__name__}.parts gave a part outside [0, {self.features.n_parts(i)}) for what "
@@ -253,45 +214,113 @@ class Task:
 
     def difference(self, i: int, labels: Labels) -> SparseVector:
         """phi(x_i, y_i) - phi(x_i, labels), sorted and unique."""
-        other = self.parts_found(i, labels)
+        return self._difference(i, self.parts_found(i, labels))
+
+    def _difference(self, i: int, other: npt.NDArray[np.int64]) -> SparseVector:
         truth = self.parts[i]
         signs = np.concatenate((np.ones(len(truth)), -np.ones(len(other))))
         delta = coalesced(np.concatenate((truth, other)), signs)
-        return self.features.adjoint(i, delta.indices, delta.values)
+        return self.adjoint(i, delta.indices, delta.values)
+
+    def adjoint(self, i: int, parts: npt.NDArray[np.int64], counts: npt.NDArray[np.float64]) -> SparseVector:
+        """Psi_i^T mu for the sparse mu that has `counts` at `parts`."""
+        try:
+            return self.features.adjoint(i, parts, counts)
+        except Exception as error:
+            raise blamed(error, i, self.features, "adjoint") from error
 
     def step(self, w: Vector, i: int, loss_weight: float, scale: float = 1.0) -> Step:
-        """Loss-augmented inference for instance i at the weights scale * w."""
+        """Loss-augmented inference for instance i at the weights scale * w.
+
+        Raises OracleError, naming the sample, where an exact oracle's answer scores below the true output.
+        """
         if self._fused is not None:
             idx, val = self._idx, self._val
             n, loss, product = self._fused.step_into(w, scale, i, loss_weight, idx, val)
             violation = loss_weight * loss - scale * product
+            if violation < _doubtful(loss_weight * loss):
+                self._confirm(w, i, loss_weight, scale)
             return Step(SparseVector(idx[:n], val[:n]), loss, violation, violation)
         constant, ell = self.costs(i)
         augmented = self.scores(w, i, scale) + loss_weight * ell
-        labels, bound = self._infer(augmented, i)
-        loss = constant + running_sum(ell[self.parts_found(i, labels)])
-        difference = self.difference(i, labels)
+        labels, bound = self.infer(augmented, i)
+        found = self.parts_found(i, labels)
+        loss = constant + running_sum(ell[found])
+        if loss < 0.0:
+            self.refuse_negative(i, loss, found)
+        difference = self._difference(i, found)
         # from the difference, not from the scores: so compiled and plain steps agree to the last bit
         violation = loss_weight * loss - scale * sparse_dot(w, difference)
+        if not isfinite(violation):
+            raise DataError(f"sample {i}: the features of the output found, or the weights, are not finite numbers")
+        if violation < _doubtful(loss_weight * loss):
+            self.refuse_contradiction(i, augmented, found, bound)
         if bound is None:
             return Step(difference, loss, violation, violation)
         truth = float(augmented[self.parts[i]].sum())  # its loss is zero: costs . mu(truth) = -constant, which cancels
         return Step(difference, loss, violation, max(violation, bound - truth))
 
+    def refuse_contradiction(self, i: int, scores: Scores, found: npt.NDArray[np.int64], bound: float | None = None) -> None:
+        """OracleError where the parts `found`, or `bound`, are said to be best at `scores`, but the true output is better.
+
+        An inexact argmax without a bound says nothing of the kind.
+        """
+        own, truth = scores[found], scores[self.parts[i]]
+        best, least = float(own.sum()), float(truth.sum())
+        size = float(np.abs(own).sum() + np.abs(truth).sum())
+        name, claim = type(self.oracle).__name__, None
+        if bound is not None:
+            claim = (f"{name}.argmax_bound gave the bound", bound, "no output may score above it")
+        elif self.oracle.exact:
+            claim = (
+                f"{name}.argmax gave an output with the score", best,
+                "does it minimise (scores taken for costs)? If it is a heuristic, set exact = False",
+            )  # fmt: skip
+        if claim is not None and least - claim[1] > _TOLERANCE * (1.0 + size):
+            raise OracleError(
+                f"sample {i}: {claim[0]} {claim[1]:.9g}, but the true output has {least:.9g} at the same scores: {claim[2]}; "
+                "run check_oracle on it"
+            )
+
+    def refuse_negative(self, i: int, loss: float, found: npt.NDArray[np.int64]) -> None:
+        """LossError where an output with the parts `found` costs less than the truth, which costs nothing."""
+        constant, ell = self.costs(i)
+        self._costs.refuse_negative(i, loss, constant, ell[found])
+
+    def _confirm(self, w: Vector, i: int, loss_weight: float, scale: float = 1.0) -> None:
+        """Look at one instance by plain calls, where a compiled step seems to contradict itself: it may be rounding."""
+        augmented = self.scores(w, i, scale) + loss_weight * self.costs(i)[1]
+        labels, bound = self.infer(augmented, i)
+        self.refuse_contradiction(i, augmented, self.parts_found(i, labels), bound)
+
     def soft_step(self, w: Vector, i: int, scale: float = 1.0) -> Step:
         """phi(x_i, y_i) - E[phi(x_i, y)], and -log p(y_i | x_i), at the weights scale * w (needs `marginals`)."""
         theta = self.scores(w, i, scale)
         log_z, mu = self.marginals(theta, i)
-        value = max(log_z - running_sum(theta[self.parts[i]]), 0.0)
+        truth = running_sum(theta[self.parts[i]])
+        if not log_z - truth > -_TOLERANCE * (1.0 + abs(log_z) + float(np.abs(theta[self.parts[i]]).sum())):
+            self._refuse_marginals(i, log_z, truth)
+        value = max(log_z - truth, 0.0)
         error = -mu
         np.add.at(error, self.parts[i], 1.0)
         at = np.flatnonzero(error)
-        return Step(self.features.adjoint(i, at, error[at]), 0.0, value, value)
+        return Step(self.adjoint(i, at, error[at]), 0.0, value, value)
+
+    def _refuse_marginals(self, i: int, log_z: float, truth: float) -> None:
+        if truth <= 0.5 * FORBIDDEN:
+            raise InfeasibleError(f"sample {i}: the true output is forbidden by the fixed scores")
+        raise OracleError(
+            f"sample {i}: {type(self.oracle).__name__}.marginals gave log_z = {log_z:.9g}, but the true output alone scores "
+            f"{truth:.9g}; run check_oracle on it"
+        )
 
     def marginals(self, scores: Scores, i: int) -> tuple[float, npt.NDArray[np.float64]]:
         """(log partition function, expected part counts) of instance i at given part scores."""
-        log_z, mu = self.oracle.marginals(scores, self.shapes[i])  # type: ignore[attr-defined]
-        return float(log_z), mu
+        try:
+            log_z, mu = self.oracle.marginals(scores, self.shapes[i])  # type: ignore[attr-defined]
+            return float(log_z), mu
+        except Exception as error:
+            raise blamed(error, i, self.oracle, "marginals") from error
 
     def log_losses(self, w: Vector, shares: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
         """-log p(y_i | x_i) of every instance, and the dense gradient of their sum weighed by `shares`."""
@@ -308,8 +337,20 @@ class Task:
     def violations(self, w: Vector, loss_weight: float) -> npt.NDArray[np.float64]:
         """The bound on the violation of each instance."""
         if self._fused is not None:
-            return self._fused.sweep(w, 1.0, 0, len(self), loss_weight)[2]
+            _, losses, values = self._fused.sweep(w, 1.0, 0, len(self), loss_weight)
+            excess = values - _doubtful(loss_weight * losses)
+            if len(excess) and excess.min() < 0.0:
+                self._confirm(w, int(excess.argmin()), loss_weight)
+            return values
         return np.array([self.step(w, i, loss_weight).bound for i in range(len(self))])
+
+    def sample_with_priors(self) -> int | None:
+        """The first instance with fixed scores that do more than forbid; None where there is none."""
+        for i in range(len(self)):
+            fixed = self.features.fixed_scores(i)
+            if fixed is not None and ((fixed != 0.0) & (fixed > 0.5 * FORBIDDEN)).any():
+                return i
+        return None
 
     def fingerprint(self) -> str:
         """A digest of the data, the labels, the loss, the oracle's class and its plain settings."""
@@ -319,13 +360,38 @@ class Task:
         digest.update(repr((self.shapes, self.dim, np.dtype(self.dtype).str)).encode())
         for array in (*self.features.arrays(), self.sample_weight, *self.labels, *(self.token_weights or ())):
             digest.update(np.ascontiguousarray(array).data)
-        grid = getattr(self.oracle, "label_grid", None)
-        if callable(grid) and self.shapes and hasattr(self.loss, "label_costs"):
-            digest.update(np.ascontiguousarray(self.loss.label_costs(grid(self.shapes[0])[1])).data)
-        else:
-            for i in range(len(self)):
-                digest.update(self.costs(i)[1].data)
+        digest.update(self._costs.digest())
         return digest.hexdigest()
+
+
+def _key(parts: npt.NDArray[Any]) -> bytes:
+    """Equal for equal multisets of parts."""
+    return np.sort(parts).astype(np.int64).tobytes()
+
+
+#: by how much, relative to the sizes of the terms, a score may be wrong by rounding (solvers work to about 1e-8)
+_TOLERANCE = 1e-7
+
+
+def _doubtful(margin: Any) -> Any:
+    """A violation below this looks like a contradiction; rounding may still explain it."""
+    return -_TOLERANCE * (1.0 + margin)
+
+
+def _redefined(oracle: Oracle) -> str | None:
+    """The method that a subclass changed without a `fuse` of its own; None if compiled steps do what the oracle says."""
+    lineage = type(oracle).__mro__
+    written = next((k for k, kind in enumerate(lineage) if "fuse" in vars(kind)), 0)
+    names = ("argmax", "argmax_batch", "parts", "n_parts", "marginals", "label_grid")
+    changed = (name for kind in lineage[:written] for name in names if name in vars(kind))
+    return next((name for name in names if name in vars(oracle)), None) or next(changed, None)
+
+
+def blamed(error: Exception, i: int, thing: object, method: str) -> Exception:
+    """What to raise where a method of a user's object raised `error` at sample i: it says where; errors of ours stay."""
+    if isinstance(error, StructpredError | MemoryError):
+        return error
+    return OracleError(f"sample {i}: {type(thing).__name__}.{method} raised {type(error).__name__}: {error}")
 
 
 def checked_weights(sample_weight: npt.ArrayLike | None, n: int) -> npt.NDArray[np.float64]:

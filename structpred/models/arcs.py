@@ -7,12 +7,12 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.arc_features import ArcCandidates, ArcFeatures, FixedArcs
+from structpred.core.costs import GridCosts, PartLoss
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.memory import check_fits
-from structpred.core.task import PartLoss, Task
+from structpred.core.task import Task
 from structpred.core.weights import Vector
 from structpred.errors import DataError, InfeasibleError
-from structpred.objectives.part_losses import Hamming
 from structpred.oracles.arborescence import ArborescenceOracle
 from structpred.oracles.projective import ProjectiveOracle
 
@@ -58,7 +58,7 @@ def best_trees(features: ArcFeatures, oracle: TreeOracle, w: Vector, n_jobs: int
     """The heads of the best trees, flat; the same for any number of threads. InfeasibleError names the sample that has none."""
     if not features.data.n_words:
         return np.empty(0, np.int64)
-    steps = oracle.fuse(features, [np.zeros(features.data.n_words, np.int64)], Hamming(), None)
+    steps = oracle.fuse(features, [np.zeros(features.data.n_words, np.int64)], GridCosts(1.0), None)
     assert steps is not None
     steps.n_jobs = n_jobs
     return steps.sweep(w, 1.0, 0, len(features), 0.0)[0]

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.costs import PartLoss
 from structpred.core.fixed_scores import FixedScores
 from structpred.core.sequences import PackedSequences
-from structpred.core.task import PartLoss
 from structpred.core.threads import checked_jobs
 from structpred.core.weights import Vector
 from structpred.errors import DataError, ParameterError

@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.costs import GridCosts
 from structpred.core.features import SequenceFeatures
 from structpred.core.fixed_scores import FORBIDDEN, FixedScores
 from structpred.core.oracle import Shape
 from structpred.core.sequences import PackedSequences
 from structpred.core.weights import Vector
 from structpred.errors import DataError, InfeasibleError
-from structpred.objectives.part_losses import Hamming
 from structpred.oracles.chain import ChainOracle
 
 Floats = npt.NDArray[np.float64]
@@ -32,7 +32,7 @@ def decode_chains(
         return np.empty(0, np.int64)
     check_not_empty(data)
     features = SequenceFeatures(data, n_labels, dtype=w.dtype, fixed=fixed)
-    steps = ChainOracle().fuse(features, [np.zeros(data.n_tokens, np.int64)], Hamming(), None)
+    steps = ChainOracle().fuse(features, [np.zeros(data.n_tokens, np.int64)], GridCosts(1.0), None)
     assert steps is not None
     steps.n_jobs = n_jobs
     return steps.sweep(w, 1.0, 0, len(data), 0.0)[0]

@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.costs import PartLoss
 from structpred.core.graph_features import GraphFeatures
 from structpred.core.oracle import Oracle, Shape
 from structpred.core.packing import argmax_batch
 from structpred.core.requirements import require
-from structpred.core.task import PartLoss, Task
+from structpred.core.task import Task
 from structpred.core.weights import Vector
 from structpred.errors import DataError, ParameterError
 from structpred.models.base import StructuredEstimator, about_dev, checked_sample_weight, dev_parts

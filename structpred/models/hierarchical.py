@@ -8,10 +8,11 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils import Tags
 
+from structpred.core.costs import PartLoss
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.hierarchy import LabelHierarchy
 from structpred.core.oracle import Oracle
-from structpred.core.task import PartLoss, Task
+from structpred.core.task import Task
 from structpred.errors import DataError, ParameterError
 from structpred.io.multilabel import MultiLabelData
 from structpred.models.base import StructuredEstimator, about_dev, as_floats, checked_sample_weight

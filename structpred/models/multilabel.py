@@ -8,8 +8,9 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils import Tags
 
+from structpred.core.costs import PartLoss
 from structpred.core.oracle import Oracle
-from structpred.core.task import PartLoss, Task
+from structpred.core.task import Task
 from structpred.core.weights import Vector
 from structpred.errors import DataError, ParameterError
 from structpred.models.base import StructuredEstimator, about_dev, checked_sample_weight, dev_parts

@@ -11,9 +11,9 @@ import numpy.typing as npt
 
 from structpred.core.arc_features import ArcCandidates, ArcFeatures, FixedArcs, observed_bits
 from structpred.core.arc_templates import ArcTemplate
+from structpred.core.costs import PartLoss
 from structpred.core.result import Certificate, Record
 from structpred.core.sentences import AttributedSentences
-from structpred.core.task import PartLoss
 from structpred.core.threads import checked_jobs
 from structpred.core.weights import Vector
 from structpred.errors import DataError, ParameterError

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from structpred.core.task import PartLoss
+from structpred.core.costs import PartLoss, missing_method
 from structpred.errors import ParameterError
 from structpred.objectives.log_loss import LogLoss
 from structpred.objectives.margin import MarginRescaling
@@ -74,13 +74,13 @@ def make_trainer(name: str, settings: Mapping[str, Any]) -> Trainer:
 
 
 def resolve_loss(loss: str | PartLoss) -> PartLoss:
-    """The loss object for a name, or the object itself if it has `part_costs`."""
+    """The loss object for a name, or the object itself if it has `costs`."""
     if isinstance(loss, str):
         if loss not in LOSSES:
-            raise ParameterError(f"loss: expected one of {', '.join(LOSSES)} or an object with part_costs, got {loss!r}")
+            raise ParameterError(f"loss: expected one of {', '.join(LOSSES)} or an object with a method costs, got {loss!r}")
         return LOSSES[loss]()
-    if not callable(getattr(loss, "part_costs", None)):
-        raise ParameterError(f"loss: expected a name or an object with part_costs(labels, shape, oracle, weights), got {loss!r}")
+    if (reason := missing_method(loss)) is not None:
+        raise ParameterError(f"loss: {reason}")
     return loss
 
 

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.costs import PartLoss
 from structpred.core.features import PartFeatures
 from structpred.core.oracle import Labels, Oracle, Shape
 from structpred.core.packing import argmax_batch
-from structpred.core.task import PartLoss, Task
+from structpred.core.task import Task
 from structpred.core.weights import Vector
 from structpred.errors import DataError, ParameterError
 from structpred.models.base import StructuredEstimator, about_dev, checked_sample_weight, dev_parts

@@ -5,7 +5,7 @@ from typing import cast
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.task import SoftTask, Step, TaskLike
+from structpred.core.steps import SoftTask, Step, TaskLike
 from structpred.core.weights import Vector
 
 

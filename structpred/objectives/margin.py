@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.task import Step, TaskLike
+from structpred.core.steps import Step, TaskLike
 from structpred.core.weights import Vector
 from structpred.errors import ParameterError
 

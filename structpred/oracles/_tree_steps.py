@@ -7,11 +7,12 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.arc_features import ArcFeatures, ArcScratch
+from structpred.core.costs import GridCosts
 from structpred.core.features import FeatureMap
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.memory import check_fits
 from structpred.core.oracle import Labels, Oracle
-from structpred.core.task import Fused, PartLoss
+from structpred.core.steps import Fused
 from structpred.core.threads import run_ranges, split_evenly
 from structpred.core.weights import Vector
 from structpred.errors import DataError, InfeasibleError
@@ -23,13 +24,12 @@ BLOCK_ARCS = 1 << 15
 
 
 def fuse_trees(
-    features: FeatureMap, oracle: Oracle, labels: Sequence[Labels], loss: PartLoss, token_weights: Sequence[Floats] | None
+    features: FeatureMap, oracle: Oracle, labels: Sequence[Labels], costs: GridCosts, token_weights: Sequence[Floats] | None
 ) -> Fused | None:
     """Steps for arc features and a loss that costs the same for each wrong head; None for anything else."""
-    cost = getattr(loss, "uniform_cost", None)
-    if not isinstance(features, ArcFeatures) or cost is None:
+    if not isinstance(features, ArcFeatures) or np.ndim(costs.cost) > 0:
         return None
-    return TreeSteps(features, oracle, labels, float(cost), token_weights)
+    return TreeSteps(features, oracle, labels, float(costs.cost), token_weights)
 
 
 class TreeSteps:

@@ -10,11 +10,12 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.costs import GridCosts
 from structpred.core.features import FeatureMap
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.memory import check_fits
 from structpred.core.oracle import Labels, Oracle, Scores, Shape
-from structpred.core.task import Fused, PartLoss
+from structpred.core.steps import Fused
 from structpred.errors import ConvergenceError, DataError, ParameterError
 from structpred.oracles._constrained_trees import best_tree_within
 from structpred.oracles._matrix_tree import matrix_tree
@@ -218,11 +219,11 @@ class ArborescenceOracle(Oracle):
         self,
         features: FeatureMap,
         labels: Sequence[Labels],
-        loss: PartLoss,
+        costs: GridCosts,
         token_weights: Sequence[npt.NDArray[np.float64]] | None,
     ) -> Fused | None:
         """Compiled steps over arc features, for losses that cost the same for each wrong head; None for anything else."""
-        return fuse_trees(features, self, labels, loss, token_weights)
+        return fuse_trees(features, self, labels, costs, token_weights)
 
     @staticmethod
     def example_shapes() -> list[Shape]:

@@ -6,11 +6,12 @@ from itertools import product
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.costs import GridCosts
 from structpred.core.features import FeatureMap, SequenceFeatures
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.memory import check_fits
 from structpred.core.oracle import Labels, Oracle, Scores, Shape
-from structpred.core.task import Fused, PartLoss
+from structpred.core.steps import Fused
 from structpred.errors import DataError, InfeasibleError
 from structpred.oracles._chain_steps import ChainSteps, Scratch, sum_scratch
 from structpred.projections.active_set import project_onto_hull
@@ -145,13 +146,13 @@ class ChainOracle(Oracle):
         self,
         features: FeatureMap,
         labels: Sequence[Labels],
-        loss: PartLoss,
+        costs: GridCosts,
         token_weights: Sequence[npt.NDArray[np.float64]] | None,
     ) -> Fused | None:
         """Compiled steps over sequence features with transitions; None for any other feature map."""
         if not isinstance(features, SequenceFeatures) or not features.transitions:
             return None
-        return ChainSteps(features, labels, loss.label_costs(features.n_labels), token_weights)
+        return ChainSteps(features, labels, costs.table(features.n_labels), token_weights)
 
     @staticmethod
     def example_shapes() -> list[Shape]:

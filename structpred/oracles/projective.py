@@ -9,11 +9,12 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.costs import GridCosts
 from structpred.core.features import FeatureMap
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.memory import check_fits
 from structpred.core.oracle import Labels, Oracle, Scores, Shape
-from structpred.core.task import Fused, PartLoss
+from structpred.core.steps import Fused
 from structpred.errors import DataError, InfeasibleError
 from structpred.oracles._tree_labels import arcs_of, check_sizes, tree_parts
 from structpred.oracles._tree_scratch import projective_scratch
@@ -207,11 +208,11 @@ class ProjectiveOracle(Oracle):
         self,
         features: FeatureMap,
         labels: Sequence[Labels],
-        loss: PartLoss,
+        costs: GridCosts,
         token_weights: Sequence[npt.NDArray[np.float64]] | None,
     ) -> Fused | None:
         """Compiled steps over arc features, for losses that cost the same for each wrong head; None for anything else."""
-        return fuse_trees(features, self, labels, loss, token_weights)
+        return fuse_trees(features, self, labels, costs, token_weights)
 
     @staticmethod
     def example_shapes() -> list[Shape]:

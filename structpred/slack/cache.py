@@ -3,7 +3,7 @@
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from structpred.core.task import TaskLike
+from structpred.core.steps import TaskLike
 from structpred.errors import ParameterError
 from structpred.slack.problem import Candidate, SlackProblem
 

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from structpred.core.sparse import SparseVector, sparse_dot
-from structpred.core.task import TaskLike
+from structpred.core.steps import TaskLike
 from structpred.core.weights import Vector
 from structpred.errors import MissingCapabilityError
 from structpred.slack.problem import NEEDS, Candidate, Levels

@@ -4,7 +4,8 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.sparse import SparseVector, sparse_dot
-from structpred.core.task import Step, Task, TaskLike
+from structpred.core.steps import Step, TaskLike
+from structpred.core.task import Task
 from structpred.core.weights import Vector
 from structpred.errors import MissingCapabilityError, ParameterError
 from structpred.slack.cache import LabelCache

@@ -66,9 +66,10 @@ class TaskProblem:
         self.h0 = 1.0 - running_sum(self.theta[parts])
         # forbidden parts count as nothing in rows and mixtures: the scores alone keep them out
         self.allowed = np.where(self.theta <= 0.5 * FORBIDDEN, 0.0, self.theta)
-        self.whole = bool(np.array_equal(self.ell, np.rint(self.ell)))
+        unit = task.cost_unit(i)
+        self.whole = unit > 0
         #: losses are multiples of this number, if they are whole numbers
-        self.unit = max(int(np.gcd.reduce(self.ell.astype(np.int64))), 1) if self.whole and len(self.ell) else 1
+        self.unit = max(unit, 1)
         self.loss_unit = float(self.unit) if self.whole and not relaxed else 0.0
         self.offers = self._offers()
         label = np.bincount(parts, minlength=len(self.theta)).astype(np.float64) if relaxed else task.labels[i]
@@ -99,7 +100,10 @@ class TaskProblem:
 
     def _candidate(self, labels: Labels, bound: float = np.inf) -> Candidate:
         parts = self.task.parts_found(self.i, labels)
-        return Candidate(self.h0 + running_sum(self.theta[parts]), self.c + running_sum(self.ell[parts]), labels, bound)
+        loss = self.c + running_sum(self.ell[parts])
+        if loss < 0.0:
+            self.task.refuse_negative(self.i, loss, parts)
+        return Candidate(self.h0 + running_sum(self.theta[parts]), loss, labels, bound)
 
     def _relaxed_candidate(self, mu: Floats, bound: float = np.inf) -> Candidate:
         return Candidate(self.h0 + float(self.allowed @ mu), self.c + float(self.ell @ mu), mu, bound)
@@ -111,10 +115,16 @@ class TaskProblem:
             found = self._relaxed_candidate(self._mu(self.oracle.argmax_relaxed(scores, self.shape), "argmax_relaxed"))
             return found._replace(bound=found.value(lam))
         if "argmax_bound" in self.has:
-            labels, bound = self.oracle.argmax_bound(scores, self.shape)
-            found = self._candidate(checked_labels(labels, self.oracle))
-            return found._replace(bound=max(self.h0 + lam * self.c + float(bound), found.value(lam)))
-        found = self._candidate(checked_labels(self.oracle.argmax(scores, self.shape), self.oracle))
+            labels, bound = self.task.infer(scores, self.i)
+            found = self._candidate(labels)
+            assert bound is not None
+            bound = max(self.h0 + lam * self.c + bound, found.value(lam))
+            if bound < self.truth.value(lam):
+                self.task.refuse_contradiction(self.i, scores, self.task.parts_found(self.i, labels), bound)
+            return found._replace(bound=bound)
+        found = self._candidate(self.task.infer(scores, self.i)[0])
+        if found.value(lam) < self.truth.value(lam):
+            self.task.refuse_contradiction(self.i, scores, self.task.parts_found(self.i, found.label))
         return found._replace(bound=found.value(lam) if self.oracle.exact else np.inf)
 
     def _mu(self, found: Any, method: str) -> Floats:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.task import Step
+from structpred.core.steps import Step
 from structpred.core.weights import Vector, Weights
 from structpred.errors import ParameterError
 from structpred.trainers.arena import Arena

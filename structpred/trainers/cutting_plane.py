@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.sparse import SparseVector
-from structpred.core.task import Step
+from structpred.core.steps import Step
 from structpred.core.weights import Vector
 from structpred.errors import ParameterError
 from structpred.trainers.arena import Arena

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.fixed_scores import FORBIDDEN
-from structpred.core.task import SoftTask
+from structpred.core.steps import SoftTask
 from structpred.core.weights import Vector, Weights
 from structpred.errors import ParameterError
 from structpred.objectives.log_loss import LogLoss

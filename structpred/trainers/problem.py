@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.task import Step, TaskLike
+from structpred.core.steps import Step, TaskLike
 from structpred.core.weights import Vector
 from structpred.errors import ParameterError
 
@@ -45,10 +45,10 @@ class Problem:
     def __post_init__(self) -> None:
         if not (np.isfinite(self.lam) and self.lam > 0):
             raise ParameterError(f"lam must be positive and finite, got {self.lam} (lam = 1 / (C * n))")
-        fixed = getattr(getattr(self.task, "features", None), "fixed", None)
-        if self.surrogate.piecewise_linear and fixed is not None and not fixed.only_forbids:
+        if self.surrogate.piecewise_linear and (i := self.task.sample_with_priors()) is not None:
             raise ParameterError(
-                "fixed scores that are neither zero nor forbidding are for the log loss only: a margin leaves them out"
+                f"sample {i}: fixed scores that are neither zero nor forbidding (-1e30) are for the log loss only: a margin "
+                "leaves them out"
             )
 
     @cached_property

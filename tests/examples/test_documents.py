@@ -43,12 +43,12 @@ y = [linear_sum_assignment((x @ [1.0, -2.0]).reshape(n, n), maximize=True)[1] fo
 
 def test_the_loss_how_to_keeps_the_rules_of_losses(tmp_path: Path) -> None:
     """The how-to's own loss costs nothing for the truth, else the sum of the distances, for every matching; and it trains."""
-    code = python_of("howto/add_a_loss.md", "A loss of one's own")
+    code = python_of("howto/add_a_loss.md", "A loss of your own")
     scope: dict[str, object] = {}
     exec(compile(code, "add_a_loss.md", "exec"), scope)
     loss, oracle = scope["Distance"](), scope["AssignmentOracle"]()  # type: ignore[operator]
     truth = np.array([2, 0, 3, 1])
-    constant, costs = loss.part_costs(truth, (4,), oracle, None)
+    constant, costs = loss.costs(truth, (4,), oracle)
     for labels in oracle.enumerate((4,)):
         assert constant + costs[oracle.parts(labels, (4,))].sum() == np.abs(labels - truth).sum()
     rng = np.random.default_rng(0)

@@ -90,7 +90,7 @@ BAD_SETTINGS: dict[str, tuple[dict[str, Any], str]] = {
     "trainer": ({"trainer": "adam"}, "trainer: expected one of .*bcfw.*, got 'adam'"),
     "trainer class": ({"trainer": int}, "trainer: expected a name or an instance"),
     "loss": ({"loss": "f1"}, "loss: expected one of .*hamming.*, got 'f1'"),
-    "loss object": ({"loss": 3}, "loss: .*part_costs.*got 3"),
+    "loss object": ({"loss": 3}, r"loss: .*costs\(.*got 3"),
     "loss of another size": ({"loss": LabelCosts(np.zeros((2, 2)))}, r"\(2, 2\), but there are 4 labels"),
     **{
         f"C={C!r}": ({"C": C}, f"C must be a positive number, got {C!r}")

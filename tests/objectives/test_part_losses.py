@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from structpred.core.costs import TaskCosts
 from structpred.errors import ParameterError
 from structpred.objectives.part_losses import Hamming, LabelCosts
 from structpred.oracles.assignment import AssignmentOracle
@@ -13,9 +14,15 @@ from structpred.oracles.multiclass import MulticlassOracle
 CASES = [(ChainOracle(), (4, 3)), (ChainOracle(), (1, 1)), (AssignmentOracle(), (4,)), (MulticlassOracle(), (5,))]
 
 
+def costs_of(loss, oracle, shape, truth, weights=None):
+    """(constant, costs) as a task of one instance keeps them."""
+    parts, token_weights = [oracle.parts(truth, shape)], None if weights is None else [weights]
+    return TaskCosts(loss, oracle, [truth], [shape], parts, [oracle.n_parts(shape)], token_weights).of(0)
+
+
 def losses(loss, oracle, shape, truth, weights=None):
     """Each output with its loss as the parts have it."""
-    constant, costs = loss.part_costs(truth, shape, oracle, weights)
+    constant, costs = costs_of(loss, oracle, shape, truth, weights)
     assert costs.shape == (oracle.n_parts(shape),)
     return [(y, constant + costs[oracle.parts(y, shape)].sum()) for y in oracle.enumerate(shape)]
 
@@ -55,9 +62,9 @@ def test_without_a_grid_hamming_counts_missed_parts(oracle, shape) -> None:
         for y, loss in losses(Hamming(), bare, shape, truth):
             assert loss == len(true_parts - set(oracle.parts(y, shape).tolist()))
     with pytest.raises(ParameterError, match="token weights need positions"):
-        Hamming().part_costs(truth, shape, bare, np.ones(4))
+        costs_of(Hamming(), bare, shape, truth, np.ones(4))
     with pytest.raises(ParameterError, match="has no label_grid"):
-        LabelCosts([[0.0]]).part_costs(truth, shape, bare, None)
+        costs_of(LabelCosts([[0.0]]), bare, shape, truth)
 
 
 @pytest.mark.parametrize(
@@ -79,4 +86,4 @@ def test_bad_costs_are_refused(costs, message) -> None:
 def test_costs_of_another_size_are_refused() -> None:
     """As many labels as the oracle has."""
     with pytest.raises(ParameterError, match=r"\(2, 2\), but there are 3 labels"):
-        LabelCosts([[0.0, 1.0], [1.0, 0.0]]).label_costs(3)
+        costs_of(LabelCosts([[0.0, 1.0], [1.0, 0.0]]), MulticlassOracle(), (3,), np.array([0]))

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from structpred.core.arc_features import ArcCandidates, ArcFeatures, FixedArcs
+from structpred.core.costs import GridCosts
 from structpred.core.features import PartFeatures
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.task import Task
@@ -53,25 +54,18 @@ every_kind = pytest.mark.parametrize("kind", TREES)
 
 
 class Costly:
-    """Every wrong head costs 2.5, and compiled steps are told so."""
+    """Every wrong head costs 2.5."""
 
-    uniform_cost = 2.5
-
-    def label_costs(self, n_labels: int) -> np.ndarray:
-        return 2.5 * (1.0 - np.eye(n_labels))
-
-    def part_costs(self, labels: Any, shape: Any, oracle: Any, token_weights: Any) -> tuple[float, np.ndarray]:
-        grid = self.label_costs(shape[0] + 1)[labels] * (1.0 if token_weights is None else token_weights[:, None])
-        return 0.0, grid.ravel()
+    def costs(self, labels: Any, shape: Any, oracle: Any) -> GridCosts:
+        return GridCosts(2.5)
 
 
-class FarCosts(Hamming):
+class FarCosts:
     """A wrong head costs as much as it is far from the right one: no cost is the same for all."""
 
-    uniform_cost = None  # type: ignore[assignment]
-
-    def label_costs(self, n_labels: int) -> np.ndarray:
-        return np.abs(np.subtract.outer(np.arange(n_labels), np.arange(n_labels))).astype(float)
+    def costs(self, labels: Any, shape: Any, oracle: Any) -> GridCosts:
+        heads = np.arange(shape[0] + 1)
+        return GridCosts(np.abs(np.subtract.outer(heads, heads)).astype(float))
 
 
 def words(seed: int, lengths: tuple[int, ...]) -> Any:
@@ -290,6 +284,6 @@ def test_heads_that_are_too_few_are_refused() -> None:
     """As many heads and token weights as words."""
     task = tree_task(ArborescenceOracle())
     with pytest.raises(DataError, match="65 words but 64 heads"):
-        ArborescenceOracle().fuse(task.features, [np.zeros(64, np.int64)], Hamming(), None)
+        ArborescenceOracle().fuse(task.features, [np.zeros(64, np.int64)], GridCosts(1.0), None)
     with pytest.raises(DataError, match="3 token weights"):
         ArborescenceOracle().fuse(task.features, [np.zeros(65, np.int64)], Hamming(), [np.ones(3)])

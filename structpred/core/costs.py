@@ -1,0 +1,262 @@
+"""What a part loss answers, and the answers of a whole training set: asked once an instance, checked, and kept.
+
+A loss splits over parts: loss(y_i, y) = constant + costs . mu(y). It has one method, `costs`, and one of two answers.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from structpred.core.oracle import Labels, Oracle, Shape
+from structpred.errors import LossError, ParameterError, StructpredError
+
+Floats = npt.NDArray[np.float64]
+
+#: dense part costs of all instances are kept if they take at most so many bytes, else they are written anew at each call
+KEPT_BYTES = 1 << 28
+#: names that earlier losses had; a loss that still has one would be misunderstood
+_RETIRED = ("part_costs", "label_costs", "uniform_cost")
+
+
+class GridCosts(NamedTuple):
+    """Costs on the oracle's label grid: cost[k, l] at each position whose true label is k and whose label is l.
+
+    cost is a number (what every wrong label costs) or an (n_labels, n_labels) array, finite, >= 0, with a zero diagonal. The
+    task weighs each position by its token weight.
+    """
+
+    cost: float | Floats
+
+    def table(self, n_labels: int) -> Floats:
+        """The costs as a matrix: row k for the true label k."""
+        if np.ndim(self.cost) == 0:
+            return float(self.cost) * (1.0 - np.eye(n_labels))
+        return np.asarray(self.cost, dtype=np.float64)
+
+
+class PartCosts(NamedTuple):
+    """loss = constant + costs . mu(y); costs has one number a part, n_parts(shape) in all."""
+
+    constant: float
+    costs: Floats
+
+
+class PartLoss(Protocol):
+    """A loss that splits over parts. Two rules: the truth costs nothing, and no output costs less."""
+
+    def costs(self, labels: Labels, shape: Shape, oracle: Oracle) -> GridCosts | PartCosts:
+        """What each output costs where `labels` are the truth; asked once for each instance of a training set."""
+        ...
+
+
+def missing_method(loss: object) -> str | None:
+    """Why an object cannot serve as a part loss; None if it can."""
+    if isinstance(loss, type) or not callable(getattr(loss, "costs", None)):
+        return f"expected an object with costs(labels, shape, oracle) -> GridCosts | PartCosts, got {loss!r}"
+    for name in _RETIRED:
+        if hasattr(loss, name):
+            return f"{type(loss).__name__} has {name}, which no one asks: what it says belongs in costs(labels, shape, oracle)"
+    return None
+
+
+class TaskCosts:
+    """The losses of all instances. Raises LossError, naming the sample, for an answer that breaks the rules of losses.
+
+    parts[i] are the parts of the true output of instance i, n_parts[i] is the number of all its parts.
+    """
+
+    def __init__(
+        self,
+        loss: PartLoss,
+        oracle: Oracle,
+        labels: Sequence[Labels],
+        shapes: Sequence[Shape],
+        parts: Sequence[npt.NDArray[np.int64]],
+        n_parts: Sequence[int],
+        token_weights: Sequence[Floats] | None,
+    ) -> None:
+        if (reason := missing_method(loss)) is not None:
+            raise LossError(f"loss: {reason}")
+        self._oracle, self._labels, self._shapes, self._token_weights = oracle, labels, shapes, token_weights
+        self._name = type(loss).__name__
+        self._offsets = np.concatenate(([0], np.cumsum(n_parts, dtype=np.int64)))
+        self._answers: list[GridCosts | _Sparse] = []
+        self._known: dict[Any, GridCosts] = {}
+        self._units = np.zeros(len(labels), dtype=np.int64)
+        self._dense: Floats | None = None
+        for i in range(len(labels)):
+            self._answers.append(self._checked(i, self._ask(loss, i), parts[i]))
+
+    def _ask(self, loss: PartLoss, i: int) -> object:
+        try:
+            return loss.costs(self._labels[i], self._shapes[i], self._oracle)
+        except (StructpredError, MemoryError):
+            raise
+        except Exception as error:
+            raise LossError(f"sample {i}: {self._name}.costs raised {type(error).__name__}: {error}") from error
+
+    def _checked(self, i: int, answer: object, truth: npt.NDArray[np.int64]) -> "GridCosts | _Sparse":
+        if isinstance(answer, GridCosts):
+            return self._checked_grid(i, answer)
+        if isinstance(answer, PartCosts):
+            return self._checked_parts(i, answer, truth)
+        raise LossError(f"sample {i}: {self._name}.costs must return GridCosts or PartCosts, got {type(answer).__name__}")
+
+    def _checked_grid(self, i: int, answer: GridCosts) -> GridCosts:
+        grid = getattr(self._oracle, "label_grid", None)
+        if grid is None:
+            raise ParameterError(
+                f"{self._name}: a grid of label costs needs positions and labels, and {type(self._oracle).__name__} has no "
+                "label_grid(shape); add it, or give a loss whose costs(...) returns PartCosts"
+            )
+        n_labels = int(grid(self._shapes[i])[1])
+        key = float(answer.cost) if np.ndim(answer.cost) == 0 else np.shape(answer.cost)
+        known = self._known.get(key)
+        fits = np.ndim(answer.cost) == 0 or np.shape(answer.cost) == (n_labels, n_labels)
+        if known is not None and fits and (known.cost is answer.cost or np.array_equal(known.cost, answer.cost)):
+            return known
+        try:
+            # a copy, unless no one can change it: then the next instance's answer is known without comparing numbers
+            constant = isinstance(answer.cost, np.ndarray) and not answer.cost.flags.writeable
+            cost = np.asarray(answer.cost, dtype=np.float64) if constant else np.array(answer.cost, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise LossError(f"sample {i}: {self._name}: label costs must be numbers, got {answer.cost!r}") from error
+        if cost.ndim and cost.shape != (n_labels, n_labels):
+            raise LossError(f"sample {i}: {self._name}: label costs are {cost.shape}, but there are {n_labels} labels")
+        if not np.isfinite(cost).all() or (cost < 0).any():
+            raise LossError(f"sample {i}: {self._name}: label costs must be finite and >= 0; is it a score (larger is better)?")
+        if cost.ndim and np.diag(cost).any():
+            raise LossError(f"sample {i}: {self._name}: label costs must be zero on the diagonal: the truth costs nothing")
+        kept = GridCosts(float(cost)) if cost.ndim == 0 else GridCosts(cost)
+        self._known[key] = kept
+        return kept
+
+    def _checked_parts(self, i: int, answer: PartCosts, truth: npt.NDArray[np.int64]) -> "_Sparse":
+        if self._token_weights is not None:
+            raise ParameterError(
+                f"token weights need positions, and {self._name} gives costs of parts for {type(self._oracle).__name__} "
+                "instead of a grid of label costs"
+            )
+        size = int(self._offsets[i + 1] - self._offsets[i])
+        try:
+            constant, costs = float(answer.constant), np.asarray(answer.costs, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise LossError(f"sample {i}: {self._name}: constant and costs must be numbers: {error}") from error
+        if costs.shape != (size,):
+            raise LossError(
+                f"sample {i}: {self._name}: expected {size} part costs, one a part of shape {self._shapes[i]}, got an array of "
+                f"shape {costs.shape}"
+            )
+        if not (np.isfinite(constant) and np.isfinite(costs).all()):
+            raise LossError(f"sample {i}: {self._name}: part costs must be finite, found NaN or infinity")
+        own = costs[truth]
+        at_truth = constant + float(own.sum())
+        if abs(at_truth) > _rounding(constant, own):
+            raise LossError(
+                f"sample {i}: {self._name}: the true output costs {at_truth:.6g}, but must cost 0 (constant + costs . mu(y_i) = "
+                f"{constant:.6g} + {own.sum():.6g}); is it a similarity (larger is better)?"
+            )
+        self._refuse_negative(i, constant, costs)
+        at = np.flatnonzero(costs)
+        return _Sparse(constant, at, costs[at])
+
+    def _refuse_negative(self, i: int, constant: float, costs: Floats) -> None:
+        """Ask for the output that costs least: LossError if it costs less than the truth."""
+        if constant >= 0.0 and not (costs < 0.0).any():
+            return
+        found = self._oracle.argmax(-costs, self._shapes[i])
+        own = costs[self._oracle.parts(found, self._shapes[i])]
+        self.refuse_negative(i, constant + float(own.sum()), constant, own)
+
+    def refuse_negative(self, i: int, loss: float, constant: float, found: Floats) -> None:
+        """LossError if an output with the part costs `found` costs less than nothing."""
+        if loss < -_rounding(constant, found):
+            raise LossError(
+                f"sample {i}: {self._name}: an output costs {loss:.6g}, less than the true one, which costs 0; "
+                "is it a similarity (larger is better), or are costs counted for parts that come twice?"
+            )
+
+    @property
+    def shared_grid(self) -> GridCosts | None:
+        """The grid of label costs that all instances share; None where there is no such grid. Compiled steps ask for it."""
+        first = self._answers[0] if self._answers else None
+        if not isinstance(first, GridCosts) or any(answer is not first for answer in self._answers):
+            return None
+        return first
+
+    def of(self, i: int) -> tuple[float, Floats]:
+        """(constant, one cost a part) of instance i, token weights included; not to be changed."""
+        if self._dense is None and 8 * int(self._offsets[-1]) <= KEPT_BYTES:
+            dense = np.zeros(int(self._offsets[-1]))
+            for k in range(len(self._answers)):
+                self._write(k, dense[self._offsets[k] : self._offsets[k + 1]])
+            dense.flags.writeable = False
+            self._dense = dense
+        answer = self._answers[i]
+        constant = answer.constant if isinstance(answer, _Sparse) else 0.0
+        if self._dense is not None:
+            return constant, self._dense[self._offsets[i] : self._offsets[i + 1]]
+        costs = np.zeros(int(self._offsets[i + 1] - self._offsets[i]))
+        self._write(i, costs)
+        return constant, costs
+
+    def _write(self, i: int, out: Floats) -> None:
+        """Write the costs of instance i over zeros."""
+        answer = self._answers[i]
+        if isinstance(answer, _Sparse):
+            out[answer.at] = answer.costs
+            return
+        n_positions, n_labels = self._oracle.label_grid(self._shapes[i])  # type: ignore[attr-defined]
+        on_grid, labels = out[: n_positions * n_labels].reshape(n_positions, n_labels), self._labels[i]
+        if np.ndim(answer.cost) == 0:
+            on_grid[:] = answer.cost
+            on_grid[np.arange(n_positions), labels] = 0.0
+        else:
+            on_grid[:] = np.asarray(answer.cost)[labels]
+        if self._token_weights is not None:
+            on_grid *= self._token_weights[i][:, None]
+
+    def shape(self, i: int) -> tuple[int]:
+        """The shape of the scores and costs of instance i."""
+        return (int(self._offsets[i + 1] - self._offsets[i]),)
+
+    def unit(self, i: int) -> int:
+        """The largest whole number of which all part costs of instance i are multiples; 0 if they are not whole numbers."""
+        if self._units[i] == 0:
+            costs = self.of(i)[1]
+            whole = np.array_equal(costs, np.rint(costs))
+            self._units[i] = max(int(np.gcd.reduce(costs.astype(np.int64))), 1) if whole and len(costs) else 1 if whole else -1
+        return max(int(self._units[i]), 0)
+
+    def digest(self) -> bytes:
+        """Of all that the losses say: equal digests mean equal costs."""
+        digest, seen = hashlib.sha256(), 0
+        for i, answer in enumerate(self._answers):
+            if isinstance(answer, _Sparse):
+                digest.update(repr((i, answer.constant, len(answer.at))).encode())
+                digest.update(answer.at.tobytes() + answer.costs.tobytes())
+            elif answer is not self._answers[seen] or i == 0:
+                digest.update(repr((i, np.shape(answer.cost))).encode())
+                digest.update(np.asarray(answer.cost, dtype=np.float64).tobytes())
+                seen = i
+        return digest.digest()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what can be written again."""
+        return {**self.__dict__, "_dense": None}
+
+
+class _Sparse(NamedTuple):
+    """Checked part costs, without their zeros."""
+
+    constant: float
+    at: npt.NDArray[np.int64]
+    costs: Floats
+
+
+def _rounding(constant: float, costs: Floats) -> float:
+    """How far constant + sum(costs) may be from its exact value."""
+    return 1e-9 * (1.0 + abs(constant) + float(np.abs(costs).sum()))

@@ -1,0 +1,111 @@
+"""What trainers and surrogates see of a training set: steps, and the protocols of tasks."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from structpred.core.features import FeatureMap
+from structpred.core.oracle import Labels, Scores
+from structpred.core.sparse import SparseVector
+from structpred.core.weights import Vector
+
+
+class Step(NamedTuple):
+    """What one instance says at the present weights, for the output y that inference found.
+
+    difference: phi(x_i, y_i) - phi(x_i, y). loss: loss(y_i, y). violation: loss_weight * loss - <w, difference>, by
+    how much y (with its weighted loss) scores above the truth. bound: no output's violation exceeds it (equal to
+    `violation` for an exact oracle; meaningless if the task is not `certified`).
+    """
+
+    difference: SparseVector
+    loss: float
+    violation: float
+    bound: float
+
+
+class Fused(Protocol):
+    """Compiled scoring, inference and difference in one call, as `Oracle.fuse` returns it.
+
+    n_jobs threads work on sweeps; the results do not depend on their number.
+    """
+
+    n_jobs: int
+
+    def buffer_size(self) -> int:
+        """The largest number of pairs that step_into writes."""
+        ...
+
+    def step_into(
+        self, w: Vector, scale: float, i: int, loss_weight: float, idx: npt.NDArray[np.int64], val: npt.NDArray[np.float64]
+    ) -> tuple[int, float, float]:
+        """Write the difference of instance i, sorted and unique; returns (number of pairs, loss, <w, difference> unscaled)."""
+        ...
+
+    def sweep(
+        self, w: Vector, scale: float, start: int, stop: int, loss_weight: float
+    ) -> tuple[Labels, npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """(flat labels, losses, violations) of instances start..stop-1."""
+        ...
+
+
+class TaskLike(Protocol):
+    """What trainers and surrogates use: kept by Task and by CallbackTask."""
+
+    dim: int
+    dtype: np.dtype[Any]
+    certified: bool
+    sample_weight: npt.NDArray[np.float64]
+
+    def __len__(self) -> int:
+        """The number of instances."""
+        ...
+
+    def require(self, needs: Sequence[str | tuple[str, ...]], who: str) -> None:
+        """Raise MissingCapabilityError unless the task can do all of `needs`."""
+        ...
+
+    def step(self, w: Vector, i: int, loss_weight: float, scale: float = 1.0) -> Step:
+        """Loss-augmented inference for instance i at the weights scale * w. The arrays are only good until the next call."""
+        ...
+
+    def violations(self, w: Vector, loss_weight: float) -> npt.NDArray[np.float64]:
+        """The bound on the violation of each instance."""
+        ...
+
+    def sample_with_priors(self) -> int | None:
+        """The first instance with fixed scores that do more than forbid; None where there is none."""
+        ...
+
+    def fingerprint(self) -> str:
+        """A digest of data, loss and structure: tasks with equal digests give identical runs."""
+        ...
+
+
+class SoftTask(TaskLike, Protocol):
+    """A task whose oracle has `marginals`: what trainers of conditional random fields use."""
+
+    features: FeatureMap
+    parts: list[npt.NDArray[np.int64]]
+
+    def costs(self, i: int) -> tuple[float, npt.NDArray[np.float64]]:
+        """(constant, part costs) of the loss of instance i."""
+        ...
+
+    def soft_step(self, w: Vector, i: int, scale: float = 1.0) -> Step:
+        """phi(x_i, y_i) - E[phi(x_i, y)], and -log p(y_i | x_i), at the weights scale * w."""
+        ...
+
+    def scores(self, w: Vector, i: int, scale: float = 1.0) -> Scores:
+        """Part scores of instance i."""
+        ...
+
+    def marginals(self, scores: Scores, i: int) -> tuple[float, npt.NDArray[np.float64]]:
+        """(log partition function, expected part counts) at given part scores."""
+        ...
+
+    def log_losses(self, w: Vector, shares: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """-log p(y_i | x_i) of every instance, and the dense gradient of their sum weighed by `shares`."""
+        ...
