@@ -59,11 +59,6 @@ class FixedArcs:
         """Those of sentence i."""
         return None if self.scores is None else self.scores[i]
 
-    @property
-    def only_forbids(self) -> bool:
-        """Whether every score is zero or forbids: then they are constraints, and no objective changes by them."""
-        return all(f is None or bool(((f == 0.0) | (f <= 0.5 * FORBIDDEN)).all()) for f in self.scores or ())
-
 
 class ArcFeatures:
     """Parts: the arc from head h to word m of a sentence of n words is part (m - 1) * (n + 1) + h; its features are one weight

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from structpred.core.sparse import SparseVector, coalesced, sparse_dot
 from structpred.core.steps import Step
-from structpred.core.task import checked_weights
+from structpred.core.task_checks import checked_weights
 from structpred.core.weights import Vector
 from structpred.errors import DataError, MissingCapabilityError, OracleError, ParameterError
 

@@ -159,17 +159,13 @@ class TaskCosts:
                 f"sample {i}: {self._name}: the true output costs {at_truth:.6g}, but must cost 0 (constant + costs . mu(y_i) = "
                 f"{constant:.6g} + {own.sum():.6g}); is it a similarity (larger is better)?"
             )
-        self._refuse_negative(i, constant, costs)
         at = np.flatnonzero(costs)
         return _Sparse(constant, at, costs[at])
 
-    def _refuse_negative(self, i: int, constant: float, costs: Floats) -> None:
-        """Ask for the output that costs least: LossError if it costs less than the truth."""
-        if constant >= 0.0 and not (costs < 0.0).any():
-            return
-        found = self._oracle.argmax(-costs, self._shapes[i])
-        own = costs[self._oracle.parts(found, self._shapes[i])]
-        self.refuse_negative(i, constant + float(own.sum()), constant, own)
+    def may_be_negative(self, i: int) -> bool:
+        """Whether only the outputs of instance i can tell that none costs less than the truth."""
+        answer = self._answers[i]
+        return isinstance(answer, _Sparse) and (answer.constant < 0.0 or bool((answer.costs < 0.0).any()))
 
     def refuse_negative(self, i: int, loss: float, constant: float, found: Floats) -> None:
         """LossError if an output with the part costs `found` costs less than nothing."""

@@ -25,8 +25,3 @@ class FixedScores:
     def none(n_tokens: int, n_labels: int) -> "FixedScores":
         """Nothing added: one row of zeros for all."""
         return FixedScores(np.zeros((1, n_labels)), np.zeros(n_tokens, np.int32), np.zeros((n_labels, n_labels)))
-
-    @property
-    def only_forbids(self) -> bool:
-        """Whether every score is zero or forbids: then they are constraints, and no objective changes by them."""
-        return all(bool(((a == 0.0) | (a <= 0.5 * FORBIDDEN)).all()) for a in (self.rows, self.edges))

@@ -8,7 +8,6 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.feature_rows import FeatureRows, checked_places, one_each, stack_rows
-from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.memory import check_fits
 from structpred.core.oracle import Shape
 from structpred.core.sparse import SparseVector, coalesced
@@ -24,12 +23,6 @@ class FixedParts:
     """Scores added to the parts of each instance, whatever the weights are: -1e30 forbids a state or a pair. None: nothing."""
 
     rows: Sequence[Floats | None]
-
-    @property
-    def only_forbids(self) -> bool:
-        """Whether every score is zero or forbids: then they are constraints, and no objective changes by them."""
-        distinct = {id(row): row for row in self.rows if row is not None}.values()
-        return all(bool(((row == 0.0) | (row <= 0.5 * FORBIDDEN)).all()) for row in distinct)
 
 
 class GraphFeatures:

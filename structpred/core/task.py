@@ -7,9 +7,7 @@ argmax(theta + loss_weight * ell). (Margin rescaling: loss_weight = 1. Perceptro
 import hashlib
 import logging
 from collections.abc import Sequence
-from itertools import islice
 from math import isfinite
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,12 +19,22 @@ from structpred.core.oracle import Labels, Oracle, Scores, Shape, capabilities
 from structpred.core.packing import check_finite, checked_labels
 from structpred.core.sparse import SparseVector, coalesced, sparse_dot
 from structpred.core.steps import Fused, Step
+from structpred.core.task_checks import (
+    blamed,
+    check_outputs,
+    checked_token_weights,
+    checked_weights,
+    doubtful,
+    redefined,
+    refuse_contradiction,
+    refuse_marginals,
+)
 from structpred.core.weights import Vector
-from structpred.errors import DataError, InfeasibleError, OracleError, ParameterError, StructpredError
+from structpred.errors import DataError, OracleError
 
 log = logging.getLogger("structpred.core")
-#: outputs listed in all, to see whether true labels are outputs: few enough to cost nothing beside a pass
-LISTED_OUTPUTS = 20_000
+#: instances for which the output that costs least is asked for before training, whatever the loss is
+PROBED = 10
 
 
 class Task:
@@ -58,31 +66,23 @@ class Task:
         self.dim, self.dtype = features.dim, features.dtype
         self.certified = oracle.exact or "argmax_bound" in capabilities(oracle)
         self.sample_weight, self.n_jobs = checked_weights(sample_weight, n), n_jobs
-        self.token_weights = None if token_weights is None else self._checked_token_weights(token_weights)
+        self.token_weights = None if token_weights is None else checked_token_weights(token_weights, oracle, self.shapes)
         self.labels = [np.ascontiguousarray(y, dtype=np.int64) for y in labels]
         self.parts = [self._checked_parts(i) for i in range(n)]
-        self._check_outputs()
+        check_outputs(oracle, self.labels, self.shapes, self.parts)
         sizes = [features.n_parts(i) for i in range(n)]
         self._costs = TaskCosts(loss, oracle, self.labels, self.shapes, self.parts, sizes, self.token_weights)
         self._fused = self._fuse() if compiled else None
         size = self._fused.buffer_size() if self._fused else 0
         self._idx, self._val = np.empty(size, np.int64), np.empty(size)
+        if self._fused is None:
+            for i in range(n):
+                if i < PROBED or self._costs.may_be_negative(i):
+                    self._probe(i)
 
     def __len__(self) -> int:
         """The number of instances."""
         return len(self.labels)
-
-    def _checked_token_weights(self, given: Sequence[npt.ArrayLike]) -> list[npt.NDArray[np.float64]]:
-        weights, grid = [np.asarray(t, dtype=np.float64) for t in given], getattr(self.oracle, "label_grid", None)
-        if len(weights) != len(self.shapes):
-            raise DataError(f"{len(self.shapes)} samples but token weights for {len(weights)}")
-        for i, t in enumerate(weights):
-            n = t.size if grid is None else grid(self.shapes[i])[0]
-            if t.shape != (n,):
-                raise DataError(f"sample {i}: expected {n} token weights, one a position, got an array of shape {t.shape}")
-            if not np.isfinite(t).all() or (t < 0).any():
-                raise DataError(f"sample {i}: token weights must be finite and >= 0")
-        return weights
 
     def _checked_parts(self, i: int) -> npt.NDArray[np.int64]:
         n_parts = self.oracle.n_parts(self.shapes[i])
@@ -100,41 +100,24 @@ class Task:
             raise DataError(f"sample {i}: the true labels have parts outside [0, {n_parts}); is a label out of range?")
         return parts.astype(np.int64)
 
-    def _check_outputs(self) -> None:
-        """Where the outputs of a shape can be listed, the true labels must be among them: `parts` may accept anything.
+    def _probe(self, i: int) -> None:
+        """Ask for the output that costs least. None costs less than the truth, which costs nothing, or the loss is wrong.
 
-        Shapes count as small where they have no more parts than the largest of the oracle's own example shapes.
+        An oracle that minimises answers with the output that costs most. It has to be asked: in training it would find the truth,
+        which then looks like the optimum.
         """
-        if not callable(getattr(self.oracle, "enumerate", None)):
-            return
-        small = max((self.oracle.n_parts(shape) for shape in self.oracle.example_shapes()), default=0)
-        known: dict[Shape, set[bytes] | None] = {}
-        left = LISTED_OUTPUTS
-        for i, shape in enumerate(self.shapes):
-            if shape not in known:
-                known[shape] = self._listed(i, left) if self.features.n_parts(i) <= small else None
-                left -= len(known[shape] or ())
-            if (outputs := known[shape]) is not None and _key(self.parts[i]) not in outputs:
-                raise DataError(
-                    f"sample {i}: the true labels {np.array2string(self.labels[i], threshold=8)} are none of the "
-                    f"{len(outputs)} outputs that {type(self.oracle).__name__}.enumerate lists for the shape {shape}"
-                )
-
-    def _listed(self, i: int, most: int) -> set[bytes] | None:
-        """The parts of every output of the shape of instance i; None where there are more than `most`."""
-        shape, oracle = self.shapes[i], self.oracle
-        try:
-            listed = list(islice(oracle.enumerate(shape), most + 1))  # type: ignore[attr-defined]
-            return None if len(listed) > most else {_key(oracle.parts(y, shape)) for y in listed}
-        except Exception as error:
-            raise blamed(error, i, oracle, "enumerate") from error
+        constant, ell = self.costs(i)
+        labels, bound = self.infer(-ell, i)
+        found = self.parts_found(i, labels)
+        self._costs.refuse_negative(i, constant + running_sum(ell[found]), constant, ell[found])
+        self.refuse_contradiction(i, -ell, found, bound)
 
     def _fuse(self) -> Fused | None:
         fuse = getattr(self.oracle, "fuse", None)
         if fuse is None or not self.shapes:
             return None
         name = type(self.oracle).__name__
-        if (changed := _redefined(self.oracle)) is not None:
+        if (changed := redefined(self.oracle)) is not None:
             log.info("%s.%s is not what its compiled steps were written for: plain steps are taken", name, changed)
             return None
         if (grid := self._costs.shared_grid) is None:
@@ -238,7 +221,7 @@ class Task:
             idx, val = self._idx, self._val
             n, loss, product = self._fused.step_into(w, scale, i, loss_weight, idx, val)
             violation = loss_weight * loss - scale * product
-            if violation < _doubtful(loss_weight * loss):
+            if violation < doubtful(loss_weight * loss):
                 self._confirm(w, i, loss_weight, scale)
             return Step(SparseVector(idx[:n], val[:n]), loss, violation, violation)
         constant, ell = self.costs(i)
@@ -253,7 +236,7 @@ class Task:
         violation = loss_weight * loss - scale * sparse_dot(w, difference)
         if not isfinite(violation):
             raise DataError(f"sample {i}: the features of the output found, or the weights, are not finite numbers")
-        if violation < _doubtful(loss_weight * loss):
+        if violation < doubtful(loss_weight * loss):
             self.refuse_contradiction(i, augmented, found, bound)
         if bound is None:
             return Step(difference, loss, violation, violation)
@@ -261,26 +244,8 @@ class Task:
         return Step(difference, loss, violation, max(violation, bound - truth))
 
     def refuse_contradiction(self, i: int, scores: Scores, found: npt.NDArray[np.int64], bound: float | None = None) -> None:
-        """OracleError where the parts `found`, or `bound`, are said to be best at `scores`, but the true output is better.
-
-        An inexact argmax without a bound says nothing of the kind.
-        """
-        own, truth = scores[found], scores[self.parts[i]]
-        best, least = float(own.sum()), float(truth.sum())
-        size = float(np.abs(own).sum() + np.abs(truth).sum())
-        name, claim = type(self.oracle).__name__, None
-        if bound is not None:
-            claim = (f"{name}.argmax_bound gave the bound", bound, "no output may score above it")
-        elif self.oracle.exact:
-            claim = (
-                f"{name}.argmax gave an output with the score", best,
-                "does it minimise (scores taken for costs)? If it is a heuristic, set exact = False",
-            )  # fmt: skip
-        if claim is not None and least - claim[1] > _TOLERANCE * (1.0 + size):
-            raise OracleError(
-                f"sample {i}: {claim[0]} {claim[1]:.9g}, but the true output has {least:.9g} at the same scores: {claim[2]}; "
-                "run check_oracle on it"
-            )
+        """OracleError where the parts `found`, or `bound`, are said to be best at `scores`, but the true output is better."""
+        refuse_contradiction(self.oracle, i, scores, self.parts[i], found, bound)
 
     def refuse_negative(self, i: int, loss: float, found: npt.NDArray[np.int64]) -> None:
         """LossError where an output with the parts `found` costs less than the truth, which costs nothing."""
@@ -298,21 +263,12 @@ class Task:
         theta = self.scores(w, i, scale)
         log_z, mu = self.marginals(theta, i)
         truth = running_sum(theta[self.parts[i]])
-        if not log_z - truth > -_TOLERANCE * (1.0 + abs(log_z) + float(np.abs(theta[self.parts[i]]).sum())):
-            self._refuse_marginals(i, log_z, truth)
+        refuse_marginals(self.oracle, i, log_z, theta[self.parts[i]])
         value = max(log_z - truth, 0.0)
         error = -mu
         np.add.at(error, self.parts[i], 1.0)
         at = np.flatnonzero(error)
         return Step(self.adjoint(i, at, error[at]), 0.0, value, value)
-
-    def _refuse_marginals(self, i: int, log_z: float, truth: float) -> None:
-        if truth <= 0.5 * FORBIDDEN:
-            raise InfeasibleError(f"sample {i}: the true output is forbidden by the fixed scores")
-        raise OracleError(
-            f"sample {i}: {type(self.oracle).__name__}.marginals gave log_z = {log_z:.9g}, but the true output alone scores "
-            f"{truth:.9g}; run check_oracle on it"
-        )
 
     def marginals(self, scores: Scores, i: int) -> tuple[float, npt.NDArray[np.float64]]:
         """(log partition function, expected part counts) of instance i at given part scores."""
@@ -338,7 +294,7 @@ class Task:
         """The bound on the violation of each instance."""
         if self._fused is not None:
             _, losses, values = self._fused.sweep(w, 1.0, 0, len(self), loss_weight)
-            excess = values - _doubtful(loss_weight * losses)
+            excess = values - doubtful(loss_weight * losses)
             if len(excess) and excess.min() < 0.0:
                 self._confirm(w, int(excess.argmin()), loss_weight)
             return values
@@ -362,48 +318,6 @@ class Task:
             digest.update(np.ascontiguousarray(array).data)
         digest.update(self._costs.digest())
         return digest.hexdigest()
-
-
-def _key(parts: npt.NDArray[Any]) -> bytes:
-    """Equal for equal multisets of parts."""
-    return np.sort(parts).astype(np.int64).tobytes()
-
-
-#: by how much, relative to the sizes of the terms, a score may be wrong by rounding (solvers work to about 1e-8)
-_TOLERANCE = 1e-7
-
-
-def _doubtful(margin: Any) -> Any:
-    """A violation below this looks like a contradiction; rounding may still explain it."""
-    return -_TOLERANCE * (1.0 + margin)
-
-
-def _redefined(oracle: Oracle) -> str | None:
-    """The method that a subclass changed without a `fuse` of its own; None if compiled steps do what the oracle says."""
-    lineage = type(oracle).__mro__
-    written = next((k for k, kind in enumerate(lineage) if "fuse" in vars(kind)), 0)
-    names = ("argmax", "argmax_batch", "parts", "n_parts", "marginals", "label_grid")
-    changed = (name for kind in lineage[:written] for name in names if name in vars(kind))
-    return next((name for name in names if name in vars(oracle)), None) or next(changed, None)
-
-
-def blamed(error: Exception, i: int, thing: object, method: str) -> Exception:
-    """What to raise where a method of a user's object raised `error` at sample i: it says where; errors of ours stay."""
-    if isinstance(error, StructpredError | MemoryError):
-        return error
-    return OracleError(f"sample {i}: {type(thing).__name__}.{method} raised {type(error).__name__}: {error}")
-
-
-def checked_weights(sample_weight: npt.ArrayLike | None, n: int) -> npt.NDArray[np.float64]:
-    """n finite weights >= 0 with a positive sum (ones if there are none given), else ParameterError."""
-    if sample_weight is None:
-        return np.ones(n)
-    weights = np.asarray(sample_weight, dtype=np.float64)
-    if weights.shape != (n,):
-        raise ParameterError(f"sample_weight must have one number a sample, shape ({n},), got shape {weights.shape}")
-    if not np.isfinite(weights).all() or (weights < 0).any() or not weights.sum() > 0:
-        raise ParameterError("sample_weight must be finite and >= 0 with a positive sum")
-    return weights
 
 
 def running_sum(values: npt.NDArray[np.float64]) -> float:

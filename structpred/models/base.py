@@ -13,7 +13,7 @@ from sklearn.utils import Tags, check_random_state
 
 from structpred.core.result import Certificate, Record, Result
 from structpred.core.steps import TaskLike
-from structpred.core.task import checked_weights
+from structpred.core.task_checks import checked_weights
 from structpred.core.weights import Vector
 from structpred.errors import DataError, ParameterError, StructpredError
 from structpred.models.settings import resolve_surrogate, resolve_trainer

@@ -129,7 +129,7 @@ def test_arcs_that_are_no_candidates_are_forbidden_and_the_others_unchanged() ->
 
 
 def test_fixed_scores_add_to_what_candidates_forbid() -> None:
-    """Constraints and pruning hold together, and say whether they only forbid."""
+    """Constraints and pruning hold together."""
     n = LENGTHS[1]
     given = [None, np.full(n * (n + 1), 0.0), None, None, None]
     assert given[1] is not None
@@ -137,8 +137,6 @@ def test_fixed_scores_add_to_what_candidates_forbid() -> None:
     f = features(fixed=FixedArcs(given))
     assert f.fixed_scores(0) is None
     np.testing.assert_array_equal(f.fixed_scores(1), given[1])  # type: ignore[arg-type]
-    assert f.fixed.only_forbids
-    assert not FixedArcs([np.array([1.0])]).only_forbids
 
 
 def test_sizes_of_blocks_follow_what_is_observed() -> None:

@@ -9,7 +9,10 @@ from scipy import sparse
 from structpred.core.contracts import check_feature_map
 from structpred.core.feature_rows import stack_rows
 from structpred.core.graph_features import GraphFeatures
+from structpred.core.task import Task
 from structpred.errors import DataError, ParameterError
+from structpred.objectives.part_losses import Hamming
+from structpred.oracles.multiclass import MulticlassOracle
 
 FORBIDDEN = -1e30
 
@@ -160,17 +163,16 @@ def test_many_nodes_that_share_a_table() -> None:
 
 
 def test_fixed_scores_are_added_by_the_task_and_said_to_forbid() -> None:
-    """fixed is kept an instance at a time; only_forbids tells constraints from priors."""
+    """fixed is kept an instance at a time, and a task tells constraints from priors."""
     ban, prior = np.array([0.0, FORBIDDEN, 0.0, 0.0]), np.array([0.0, 0.3, 0.0, 0.0])
     rows = np.ones((3, 1, 1))
     features = GraphFeatures([(1, 4)] * 3, rows, n_states=4, fixed=[None, ban, ban])
     assert features.fixed_scores(0) is None
     assert features.fixed_scores(1) is features.fixed_scores(2)
-    assert features.fixed is not None
-    assert features.fixed.only_forbids
-    mixed = GraphFeatures([(1, 4)] * 3, rows, n_states=4, fixed=[None, ban, prior]).fixed
-    assert mixed is not None
-    assert not mixed.only_forbids
+    mixed = GraphFeatures([(1, 4)] * 3, rows, n_states=4, fixed=[None, ban, prior])
+    for given, first in ((features, None), (mixed, 2)):
+        task = Task(given, MulticlassOracle(), [[0]] * 3, [(4,)] * 3, Hamming())
+        assert task.sample_with_priors() == first
 
 
 def test_stored_zeros_and_repeated_entries_do_no_harm() -> None:

@@ -155,9 +155,8 @@ def test_labels_of_a_wrong_type_are_found() -> None:
         def argmax(self, scores, shape):
             return np.array([0.0])
 
-    task = Task(PartFeatures([np.eye(2)]), Floats(), [[0]], [(2,)], Hamming())
     with pytest.raises(OracleError, match=r"Floats\.argmax must return a 1-d int64 array of labels, got a 1-d array of float64"):
-        task.step(np.zeros(2), 0, 1.0)
+        Task(PartFeatures([np.eye(2)]), Floats(), [[0]], [(2,)], Hamming())
 
 
 def test_fingerprints_tell_tasks_apart() -> None:

@@ -286,4 +286,4 @@ def test_heads_that_are_too_few_are_refused() -> None:
     with pytest.raises(DataError, match="65 words but 64 heads"):
         ArborescenceOracle().fuse(task.features, [np.zeros(64, np.int64)], GridCosts(1.0), None)
     with pytest.raises(DataError, match="3 token weights"):
-        ArborescenceOracle().fuse(task.features, [np.zeros(65, np.int64)], Hamming(), [np.ones(3)])
+        ArborescenceOracle().fuse(task.features, [np.zeros(65, np.int64)], GridCosts(1.0), [np.ones(3)])

@@ -1,0 +1,144 @@
+"""What a task checks: its weights, whether labels are outputs, and whether an oracle contradicts itself in plain sight."""
+
+from collections.abc import Sequence
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from structpred.core.fixed_scores import FORBIDDEN
+from structpred.core.oracle import Labels, Oracle, Scores, Shape
+from structpred.errors import DataError, InfeasibleError, OracleError, ParameterError, StructpredError
+
+#: outputs listed in all, to see whether true labels are outputs: few enough to cost nothing beside a pass
+LISTED_OUTPUTS = 20_000
+#: by how much, relative to the sizes of the terms, a score may be wrong by rounding (solvers work to about 1e-8)
+TOLERANCE = 1e-7
+
+
+def check_outputs(
+    oracle: Oracle, labels: Sequence[Labels], shapes: Sequence[Shape], parts: Sequence[npt.NDArray[np.int64]]
+) -> None:
+    """Where the outputs of a shape can be listed, the true labels must be among them: `parts` may accept anything.
+
+    Shapes count as small where they have no more parts than the largest of the oracle's own example shapes.
+    """
+    if not callable(getattr(oracle, "enumerate", None)):
+        return
+    small = max((oracle.n_parts(shape) for shape in oracle.example_shapes()), default=0)
+    known: dict[Shape, set[bytes] | None] = {}
+    left = LISTED_OUTPUTS
+    for i, shape in enumerate(shapes):
+        if shape not in known:
+            known[shape] = _listed(oracle, i, shape, left) if oracle.n_parts(shape) <= small else None
+            left -= len(known[shape] or ())
+        if (outputs := known[shape]) is not None and _key(parts[i]) not in outputs:
+            raise DataError(
+                f"sample {i}: the true labels {np.array2string(labels[i], threshold=8)} are none of the "
+                f"{len(outputs)} outputs that {type(oracle).__name__}.enumerate lists for the shape {shape}"
+            )
+
+
+def _listed(oracle: Any, i: int, shape: Shape, most: int) -> set[bytes] | None:
+    """The parts of every output of a shape; None where there are more than `most`."""
+    try:
+        listed = list(islice(oracle.enumerate(shape), most + 1))
+        return None if len(listed) > most else {_key(oracle.parts(y, shape)) for y in listed}
+    except Exception as error:
+        raise blamed(error, i, oracle, "enumerate") from error
+
+
+def _key(parts: npt.NDArray[Any]) -> bytes:
+    """Equal for equal multisets of parts."""
+    return np.sort(parts).astype(np.int64).tobytes()
+
+
+def doubtful(margin: Any) -> Any:
+    """A violation below this looks like a contradiction; rounding may still explain it."""
+    return -TOLERANCE * (1.0 + margin)
+
+
+def refuse_contradiction(
+    oracle: Oracle,
+    i: int,
+    scores: Scores,
+    truth: npt.NDArray[np.int64],
+    found: npt.NDArray[np.int64],
+    bound: float | None = None,
+) -> None:
+    """OracleError where the parts `found`, or `bound`, are said to be best at `scores`, but the parts `truth` score more.
+
+    An inexact argmax without a bound says nothing of the kind.
+    """
+    if bound is None and not oracle.exact:
+        return
+    name, least = type(oracle).__name__, float(scores[truth].sum())
+    if bound is not None:
+        claimed, claim, cause = bound, f"{name}.argmax_bound gave the bound", "no output may score above it"
+    else:
+        claimed, claim = float(scores[found].sum()), f"{name}.argmax gave an output with the score"
+        cause = "does it minimise (scores taken for costs)? If it is a heuristic, set exact = False"
+    size = float(np.abs(scores[found]).sum() + np.abs(scores[truth]).sum())
+    if least - claimed > TOLERANCE * (1.0 + size):
+        raise OracleError(
+            f"sample {i}: {claim} {claimed:.9g}, but the true output has {least:.9g} at the same scores: {cause}; "
+            "run check_oracle on it"
+        )
+
+
+def refuse_marginals(oracle: Oracle, i: int, log_z: float, truth: Scores) -> None:
+    """OracleError where log_z is below the score of the true output, whose parts have the scores `truth`."""
+    score = float(truth.sum())
+    if log_z - score > -TOLERANCE * (1.0 + abs(log_z) + float(np.abs(truth).sum())):
+        return
+    if score <= 0.5 * FORBIDDEN:
+        raise InfeasibleError(f"sample {i}: the true output is forbidden by the fixed scores")
+    raise OracleError(
+        f"sample {i}: {type(oracle).__name__}.marginals gave log_z = {log_z:.9g}, but the true output alone scores "
+        f"{score:.9g}; run check_oracle on it"
+    )
+
+
+def redefined(oracle: Oracle) -> str | None:
+    """The method that a subclass changed without a `fuse` of its own; None if compiled steps do what the oracle says."""
+    lineage = type(oracle).__mro__
+    written = next((k for k, kind in enumerate(lineage) if "fuse" in vars(kind)), 0)
+    names = ("argmax", "argmax_batch", "parts", "n_parts", "marginals", "label_grid")
+    changed = (name for kind in lineage[:written] for name in names if name in vars(kind))
+    return next((name for name in names if name in vars(oracle)), None) or next(changed, None)
+
+
+def blamed(error: Exception, i: int, thing: object, method: str) -> Exception:
+    """What to raise where a method of a user's object raised `error` at sample i: it says where; errors of ours stay."""
+    if isinstance(error, StructpredError | MemoryError):
+        return error
+    return OracleError(f"sample {i}: {type(thing).__name__}.{method} raised {type(error).__name__}: {error}")
+
+
+def checked_weights(sample_weight: npt.ArrayLike | None, n: int) -> npt.NDArray[np.float64]:
+    """n finite weights >= 0 with a positive sum (ones if there are none given), else ParameterError."""
+    if sample_weight is None:
+        return np.ones(n)
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    if weights.shape != (n,):
+        raise ParameterError(f"sample_weight must have one number a sample, shape ({n},), got shape {weights.shape}")
+    if not np.isfinite(weights).all() or (weights < 0).any() or not weights.sum() > 0:
+        raise ParameterError("sample_weight must be finite and >= 0 with a positive sum")
+    return weights
+
+
+def checked_token_weights(
+    given: Sequence[npt.ArrayLike], oracle: Oracle, shapes: Sequence[Shape]
+) -> list[npt.NDArray[np.float64]]:
+    """One finite weight >= 0 for each position of each instance, else DataError, naming the sample."""
+    weights, grid = [np.asarray(t, dtype=np.float64) for t in given], getattr(oracle, "label_grid", None)
+    if len(weights) != len(shapes):
+        raise DataError(f"{len(shapes)} samples but token weights for {len(weights)}")
+    for i, t in enumerate(weights):
+        n = t.size if grid is None else grid(shapes[i])[0]
+        if t.shape != (n,):
+            raise DataError(f"sample {i}: expected {n} token weights, one a position, got an array of shape {t.shape}")
+        if not np.isfinite(t).all() or (t < 0).any():
+            raise DataError(f"sample {i}: token weights must be finite and >= 0")
+    return weights

@@ -1,0 +1,220 @@
+"""What contradicts itself in plain sight stops training, with the sample; labels that are no output do not train."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from loss_cases import chains
+
+from structpred.core.costs import GridCosts
+from structpred.core.features import PartFeatures
+from structpred.core.oracle import Oracle
+from structpred.core.task import Task
+from structpred.errors import DataError, OracleError, ParameterError
+from structpred.models import StructuredPredictor
+from structpred.objectives.margin import MarginRescaling
+from structpred.objectives.part_losses import Hamming
+from structpred.oracles.assignment import AssignmentOracle
+from structpred.oracles.chain import ChainOracle
+from structpred.oracles.multiclass import MulticlassOracle
+from structpred.slack.surrogate import SlackRescaling
+from structpred.trainers.problem import Problem
+
+TRAINERS = ["perceptron", "pa", "arow", "mira", "sgd", "bcfw", "n_slack", "one_slack"]
+
+
+class TopK(Oracle):
+    """Two of n."""
+
+    def n_parts(self, shape: Any) -> int:
+        return int(shape[0])
+
+    def argmax(self, scores: Any, shape: Any) -> Any:
+        return np.sort(np.argsort(-scores, kind="stable")[:2]).astype(np.int64)
+
+    def parts(self, labels: Any, shape: Any) -> Any:
+        return labels
+
+    @staticmethod
+    def example_shapes() -> Any:
+        return [(3,), (5,)]
+
+
+class Min(TopK):
+    """Scores taken for costs."""
+
+    def argmax(self, scores: Any, shape: Any) -> Any:
+        return super().argmax(-scores, shape)
+
+
+class Greedy(AssignmentOracle):
+    """Row after row takes the best column left, and calls itself exact."""
+
+    argmax_batch = None
+
+    def argmax(self, scores: Any, shape: Any) -> Any:
+        table, out = scores.reshape(shape[0], -1).copy(), np.empty(shape[0], np.int64)
+        for row in range(shape[0]):
+            out[row] = table[row].argmax()
+            table[:, out[row]] = -np.inf
+        return out
+
+
+def data(n: int, oracle: Oracle, shape: Any, truth: Oracle) -> tuple[list[Any], list[Any], list[Any]]:
+    """Random features; the truth is what `truth` finds at planted weights."""
+    rng = np.random.default_rng(0)
+    X = [rng.normal(size=(oracle.n_parts(shape), 3)) for _ in range(n)]
+    return X, [truth.argmax(x @ np.array([1.0, -2.0, 0.5]), shape) for x in X], [shape] * n
+
+
+@pytest.mark.parametrize("surrogate", ["margin", "slack"])
+@pytest.mark.parametrize("trainer", TRAINERS)
+def test_an_oracle_that_minimises_stops_training(trainer: str, surrogate: str) -> None:
+    """No trainer gives a certificate where the truth beats the answer: the error names sample and oracle and both scores."""
+    if surrogate == "slack" and trainer in ("perceptron", "pa", "arow"):
+        surrogate = "margin"
+    model = StructuredPredictor(Min(), trainer=trainer, surrogate=None if surrogate == "margin" else surrogate, max_iter=5)
+    with pytest.raises(
+        OracleError, match=r"sample \d+: Min\.argmax gave an output with the score .*the true output has .*minimise"
+    ):
+        model.fit(*data(10, Min(), (5,), TopK()))
+
+
+@pytest.mark.parametrize("trainer", ["bcfw", "n_slack", "mira"])
+def test_a_greedy_search_that_calls_itself_exact_stops_training(trainer: str) -> None:
+    """And trains where it says exact = False, without a proof."""
+    given = data(30, Greedy(), (4,), AssignmentOracle())
+    with pytest.raises(OracleError, match=r"Greedy\.argmax .*exact = False"):
+        StructuredPredictor(Greedy(), trainer=trainer, max_iter=30, tol=0.0).fit(*given)
+
+    class Honest(Greedy):
+        exact = False
+
+    assert not StructuredPredictor(Honest(), trainer=trainer, max_iter=3).fit(*given).certificate_.proven
+
+
+def test_a_bound_below_the_truth_stops_training() -> None:
+    """A bound that the truth exceeds is no bound."""
+
+    class Low(TopK):
+        exact = False
+
+        def argmax_bound(self, scores: Any, shape: Any) -> Any:
+            return self.argmax(-scores, shape), float(np.sort(scores)[:2].sum())
+
+    for surrogate in ("margin", "slack"):
+        with pytest.raises(OracleError, match=r"Low\.argmax_bound gave the bound"):
+            StructuredPredictor(Low(), surrogate=surrogate).fit(*data(10, Low(), (5,), TopK()))
+
+
+def test_marginals_below_the_truth_stop_training() -> None:
+    """log Z is at least the score of the truth."""
+
+    class Short(MulticlassOracle):
+        def marginals(self, scores: Any, shape: Any) -> Any:
+            log_z, mu = super().marginals(scores, shape)
+            return log_z - 5.0, mu
+
+    given = data(4, Short(), (3,), MulticlassOracle())
+    with pytest.raises(OracleError, match=r"Short\.marginals gave log_z = .*true output alone scores"):
+        StructuredPredictor(Short(), trainer="lbfgs").fit(*given)
+
+
+def test_rounding_is_no_contradiction() -> None:
+    """Scores of 1e12 and ties everywhere train without an error."""
+    X, y, shapes = data(6, TopK(), (5,), TopK())
+    StructuredPredictor(TopK(), trainer="perceptron", max_iter=3).fit([1e12 * x for x in X], y, shapes)
+    StructuredPredictor(TopK(), trainer="mira", max_iter=3).fit([np.round(x) for x in X], y, shapes)
+
+
+def test_compiled_steps_serve_only_what_they_were_written_for() -> None:
+    """A chain whose subclass decodes otherwise is trained by its own argmax, and found out."""
+
+    class Worst(ChainOracle):
+        def argmax(self, scores: Any, shape: Any) -> Any:
+            return ChainOracle().argmax(-scores, shape)
+
+    good = chains(Hamming())
+    assert good._fused is not None
+    with pytest.raises(OracleError, match=r"sample 0: Worst\.argmax gave"):
+        Task(good.features, Worst(), good.labels, good.shapes, Hamming())
+
+    class Same(ChainOracle):
+        def argmax(self, scores: Any, shape: Any) -> Any:
+            return ChainOracle().argmax(scores, shape)
+
+    assert Task(good.features, Same(), good.labels, good.shapes, Hamming())._fused is None
+
+
+class Careless(AssignmentOracle):
+    """Its parts accept anything."""
+
+    def parts(self, labels: Any, shape: Any) -> Any:
+        return np.arange(shape[0]) * shape[0] + labels
+
+
+@pytest.mark.parametrize("labels", [[0, 0, 0], [2, 2, 1]])
+def test_labels_that_are_no_output_are_refused(labels: list[int]) -> None:
+    """Where parts() does not refuse them, fit looks them up among all outputs of small shapes."""
+    X = [np.eye(9)] * 2
+    with pytest.raises(DataError, match=r"sample 1: the true labels .* are none of the 6 outputs that Careless\.enumerate"):
+        StructuredPredictor(Careless()).fit(X, [[0, 1, 2], labels], [(3,)] * 2)
+
+
+def failing(base: type[Any], method: str, at: int) -> Any:
+    """An object of a subclass whose method raises when it is called for the at-th time."""
+    calls = []
+
+    def fail(self: Any, *args: Any) -> Any:
+        calls.append(args)
+        if len(calls) > at:
+            raise KeyError("lost")
+        return getattr(super(kind, self), method)(*args)
+
+    kind = type("Failing", (base,), {method: fail})
+    return kind
+
+
+@pytest.mark.parametrize("method", ["argmax", "parts", "enumerate"])
+def test_an_exception_of_an_oracle_names_the_sample(method: str) -> None:
+    """Whatever a user's oracle raises comes with the sample and the method."""
+    oracle = failing(AssignmentOracle, method, 1)()
+    X, y, _ = data(3, AssignmentOracle(), (3,), AssignmentOracle())
+    shapes = [(3,)] * 3
+    if method == "enumerate":  # asked once a shape
+        oracle = failing(AssignmentOracle, method, 0)()
+    with pytest.raises(OracleError, match=rf"sample \d: Failing\.{method} raised KeyError: 'lost'"):
+        StructuredPredictor(oracle, max_iter=2).fit(X, y, shapes)
+
+
+@pytest.mark.parametrize("method", ["scores", "adjoint"])
+def test_an_exception_of_a_feature_map_names_the_sample(method: str) -> None:
+    """Likewise of a user's feature map; scores of another length, or not finite, are told by sample too."""
+    features = failing(PartFeatures, method, 0)([np.eye(3)] * 2)
+    task = Task(features, MulticlassOracle(), [[0], [1]], [(3,)] * 2, Hamming())
+    with pytest.raises(OracleError, match=rf"sample 1: Failing\.{method} raised KeyError"):
+        task.step(np.zeros(3), 1, 1.0)
+
+
+@pytest.mark.parametrize(("found", "message"), [(np.zeros(2), "3 in all"), (np.array([0, np.nan, 0]), "sample 1: part 1 has")])
+def test_bad_scores_of_a_feature_map_name_the_sample(found: Any, message: str) -> None:
+    """A wrong number of scores, or NaN in the middle of training, is an error with the sample."""
+    kind = type("Mine", (PartFeatures,), {"scores": lambda self, w, i: found.copy()})
+    task = Task(kind([np.eye(3)] * 2), MulticlassOracle(), [[0], [1]], [(3,)] * 2, Hamming())
+    with pytest.raises((OracleError, DataError), match=message):
+        task.step(np.zeros(3), 1, 1.0)
+
+
+def test_priors_of_any_feature_map_are_refused_under_a_margin() -> None:
+    """The guard asks fixed_scores, whatever attributes the map has: a margin would leave the priors out."""
+    kind = type("Prior", (PartFeatures,), {"fixed_scores": lambda self, i: np.array([0.0, 1.0, -1e30]) if i else None})
+    task = Task(kind([np.eye(3)] * 2), MulticlassOracle(), [[0], [1]], [(3,)] * 2, Hamming())
+    for surrogate in (MarginRescaling(), SlackRescaling()):
+        with pytest.raises(ParameterError, match="sample 1: fixed scores"):
+            Problem(task, surrogate, 1.0)
+
+
+def test_compiled_and_plain_know_the_same_grid() -> None:
+    """The grid that all instances share is what compiled steps get; none is shared where answers differ."""
+    task = chains(Hamming())
+    assert task._costs.shared_grid == GridCosts(1.0)
