@@ -82,11 +82,12 @@ class TaskCosts:
             raise LossError(f"loss: {reason}")
         self._oracle, self._labels, self._shapes, self._token_weights = oracle, labels, shapes, token_weights
         self._name = type(loss).__name__
-        self._offsets = np.concatenate(([0], np.cumsum(n_parts, dtype=np.int64)))
+        self._sizes = list(n_parts)
+        self._offsets = np.concatenate(([0], np.cumsum(self._sizes, dtype=np.int64)))
         self._answers: list[GridCosts | _Sparse] = []
         self._known: dict[Any, GridCosts] = {}
         self._units = np.zeros(len(labels), dtype=np.int64)
-        self._dense: Floats | None = None
+        self._dense: list[Floats] | None = None
         for i in range(len(labels)):
             self._answers.append(self._checked(i, self._ask(loss, i), parts[i]))
 
@@ -140,7 +141,7 @@ class TaskCosts:
                 f"token weights need positions, and {self._name} gives costs of parts for {type(self._oracle).__name__} "
                 "instead of a grid of label costs"
             )
-        size = int(self._offsets[i + 1] - self._offsets[i])
+        size = self._sizes[i]
         try:
             constant, costs = float(answer.constant), np.asarray(answer.costs, dtype=np.float64)
         except (TypeError, ValueError) as error:
@@ -185,19 +186,23 @@ class TaskCosts:
 
     def of(self, i: int) -> tuple[float, Floats]:
         """(constant, one cost a part) of instance i, token weights included; not to be changed."""
-        if self._dense is None and 8 * int(self._offsets[-1]) <= KEPT_BYTES:
-            dense = np.zeros(int(self._offsets[-1]))
-            for k in range(len(self._answers)):
-                self._write(k, dense[self._offsets[k] : self._offsets[k + 1]])
-            dense.flags.writeable = False
-            self._dense = dense
         answer = self._answers[i]
         constant = answer.constant if isinstance(answer, _Sparse) else 0.0
+        if self._dense is None and 8 * int(self._offsets[-1]) <= KEPT_BYTES:
+            self._dense = self._written()
         if self._dense is not None:
-            return constant, self._dense[self._offsets[i] : self._offsets[i + 1]]
-        costs = np.zeros(int(self._offsets[i + 1] - self._offsets[i]))
+            return constant, self._dense[i]
+        costs = np.zeros(self._sizes[i])
         self._write(i, costs)
         return constant, costs
+
+    def _written(self) -> list[Floats]:
+        """The dense costs of all instances, read-only views of one buffer."""
+        buffer = np.zeros(int(self._offsets[-1]))
+        for i in range(len(self._answers)):
+            self._write(i, buffer[self._offsets[i] : self._offsets[i + 1]])
+        buffer.flags.writeable = False
+        return np.split(buffer, self._offsets[1:-1])
 
     def _write(self, i: int, out: Floats) -> None:
         """Write the costs of instance i over zeros."""
@@ -215,9 +220,9 @@ class TaskCosts:
         if self._token_weights is not None:
             on_grid *= self._token_weights[i][:, None]
 
-    def shape(self, i: int) -> tuple[int]:
-        """The shape of the scores and costs of instance i."""
-        return (int(self._offsets[i + 1] - self._offsets[i]),)
+    def n_parts(self, i: int) -> int:
+        """The number of part costs, and of part scores, of instance i."""
+        return self._sizes[i]
 
     def unit(self, i: int) -> int:
         """The largest whole number of which all part costs of instance i are multiples; 0 if they are not whole numbers."""

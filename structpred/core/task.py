@@ -153,10 +153,10 @@ class Task:
             theta = scale * theta
         if fixed is not None:
             theta += fixed
-        if theta.shape != self._costs.shape(i):
+        if theta.shape != (self._costs.n_parts(i),):
             raise OracleError(
                 f"sample {i}: {type(self.features).__name__}.scores must give one number a part, "
-                f"{self.features.n_parts(i)} in all, got an array of shape {theta.shape}"
+                f"{self._costs.n_parts(i)} in all, got an array of shape {theta.shape}"
             )
         if not np.isfinite(theta).all():
             check_finite(theta, np.array([0, len(theta)]), first=i)
@@ -188,9 +188,9 @@ class Task:
             ) from error
         except Exception as error:
             raise blamed(error, i, self.oracle, "parts") from error
-        if parts.size and not (parts.min() >= 0 and parts.max() < self.features.n_parts(i)):
+        if parts.size and not (parts.min() >= 0 and parts.max() < self._costs.n_parts(i)):
             raise OracleError(
-                f"sample {i}: {type(self.oracle).__name__}.parts gave a part outside [0, {self.features.n_parts(i)}) for what "
+                f"sample {i}: {type(self.oracle).__name__}.parts gave a part outside [0, {self._costs.n_parts(i)}) for what "
                 "its argmax returned; run check_oracle on it"
             )
         return parts
