@@ -90,7 +90,7 @@ class ArborescenceOracle(Oracle):
         self.single_root, self.max_cells = bool(single_root), int(max_cells)
         self._single = int(self.single_root)  # numba takes longer to tell the type of a bool
 
-    def n_parts(self, shape: Shape) -> int:
+    def n_parts(self, shape: tuple[int, ...]) -> int:
         """n * (n + 1), the parts of tokens that head themselves included; those are never on."""
         return shape[0] * (shape[0] + 1)
 

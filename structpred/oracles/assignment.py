@@ -13,7 +13,7 @@ from structpred.projections.active_set import project_onto_hull
 class AssignmentOracle(Oracle):
     """shape = (n,); part i * n + j is on when row i is matched to column j; labels[i] = j."""
 
-    def n_parts(self, shape: Shape) -> int:
+    def n_parts(self, shape: tuple[int, ...]) -> int:
         """n * n."""
         return shape[0] ** 2
 
@@ -24,7 +24,7 @@ class AssignmentOracle(Oracle):
         _, columns = linear_sum_assignment(scores.reshape(shape[0], shape[0]), maximize=True)
         return columns.astype(np.int64)
 
-    def parts(self, labels: Labels, shape: Shape) -> npt.NDArray[np.int64]:
+    def parts(self, labels: Labels, shape: tuple[int, ...]) -> npt.NDArray[np.int64]:
         """One part a row."""
         n = shape[0]
         if labels.shape != (n,) or not np.array_equal(np.sort(labels), np.arange(n)):

@@ -29,7 +29,7 @@ class ChainOracle(Oracle):
     [0, 0]
     """
 
-    def n_parts(self, shape: Shape) -> int:
+    def n_parts(self, shape: tuple[int, ...]) -> int:
         """T * L + L^2."""
         length, n_labels = shape
         return length * n_labels + n_labels**2

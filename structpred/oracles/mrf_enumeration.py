@@ -155,7 +155,7 @@ def _all_scores(scores: Scores, shape: Shape) -> Floats:
     return out
 
 
-def _states(codes: Integers, shape: Shape) -> Integers:
+def _states(codes: Integers, shape: tuple[int, ...]) -> Integers:
     """The states (len(codes), n) of the outputs with these places in the list."""
     n, k = shape[:2]
     if k == 1:

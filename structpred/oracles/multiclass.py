@@ -12,7 +12,7 @@ from structpred.projections.simplex import project_onto_simplex
 class MulticlassOracle(Oracle):
     """shape = (n_labels,); part l is on when the label is l. Ties go to the first label."""
 
-    def n_parts(self, shape: Shape) -> int:
+    def n_parts(self, shape: tuple[int, ...]) -> int:
         """n_labels."""
         return shape[0]
 

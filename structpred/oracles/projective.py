@@ -79,7 +79,7 @@ class ProjectiveOracle(Oracle):
     def __init__(self, single_root: bool = True) -> None:
         self.single_root = bool(single_root)
 
-    def n_parts(self, shape: Shape) -> int:
+    def n_parts(self, shape: tuple[int, ...]) -> int:
         """n * (n + 1), the parts of tokens that head themselves included; those are never on."""
         return shape[0] * (shape[0] + 1)
 

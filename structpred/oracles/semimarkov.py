@@ -30,7 +30,7 @@ class SemiMarkovOracle(Oracle):
     ([3, 2, 1], [[0, 2, 1], [2, 1, 0]])
     """
 
-    def n_parts(self, shape: Shape) -> int:
+    def n_parts(self, shape: tuple[int, ...]) -> int:
         """T * M * L + L^2."""
         length, n_labels, longest = shape
         return length * longest * n_labels + n_labels**2
