@@ -5,8 +5,8 @@ from contextlib import suppress
 
 import numpy as np
 
-from structpred.core.contract_engine import Examiner, Floats, Space, brief, tolerance
-from structpred.core.contract_rules import Answer, ShapeCase
+from structpred.core.contract_engine import Examiner, Floats, Space, brief, place, tolerance
+from structpred.core.contract_scores import RANDOM, Answer, ShapeCase
 from structpred.core.oracle import Labels, Scores
 from structpred.errors import OracleError
 
@@ -46,7 +46,7 @@ def _some(answers: list[Answer]) -> list[Answer]:
 
 
 def _where(space: Space, answer: Answer) -> str:
-    return f"shape {space.shape}, {answer.kind}"
+    return f"{place(space.shape)}, {answer.kind}"
 
 
 def _valid(examiner: Examiner, space: Space, found: object, where: str, method: str) -> tuple[Labels, Floats]:
@@ -267,7 +267,7 @@ def _marginals(examiner: Examiner, space: Space, answer: Answer) -> None:
         examiner.expect(
             rule, np.abs(sums - 1.0).max(initial=0.0) <= 1e-9, where, "marginals of a position to add up to 1", sums, cause
         )
-    if answer.kind == "random scores":
+    if answer.kind == RANDOM:
         _gradient(examiner, space, answer.theta, mu, where)
 
 
@@ -323,7 +323,7 @@ def _project(examiner: Examiner, space: Space, answer: Answer) -> None:
 
 
 def _polytope(examiner: Examiner, space: Space, answer: Answer) -> None:
-    where, rule = f"shape {space.shape}", "polytope"
+    where, rule = place(space.shape), "polytope"
     rows, lower, upper = examiner.call(rule, where, space.shape)
     values = rows @ space.counts.T
     ok = (values >= np.asarray(lower)[:, None] - 1e-9).all() and (values <= np.asarray(upper)[:, None] + 1e-9).all()
