@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from structpred.core.contract_engine import Examiner, Floats, Space, brief, place
+from structpred.core.contract_scores import ShapeCase
 from structpred.core.oracle import Labels
 
 RULE = "invalid labels"
@@ -14,8 +15,10 @@ N_BENT = 12
 ENOUGH = 10
 
 
-def examine_labels(examiner: Examiner, space: Space) -> None:
+def examine_labels(examiner: Examiner, case: ShapeCase) -> None:
     """Give `parts` labels that are no output: out of range, of another length, repeated, with entries changed or exchanged."""
+    space = case.space
+    outputs = {*space.index, *(answer.labels.tobytes() for answer in case.answers)}
     if not space.complete:
         examiner.skip(
             "some invalid labels",
@@ -24,7 +27,7 @@ def examine_labels(examiner: Examiner, space: Space) -> None:
         )
     sorted_outputs = {(np.sort(y).tobytes(), mu.tobytes()) for y, mu in zip(space.labels, space.counts, strict=True)}
     for why, labels in (_bent if space.complete else _impossible)(examiner.rng, space):
-        if labels.tobytes() in space.index:
+        if labels.tobytes() in outputs:
             continue
         mu = _accepted(examiner, space, labels)
         if mu is None:

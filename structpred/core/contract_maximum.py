@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.contract_engine import Examiner, Floats, Space, brief, place, tolerance
+from structpred.core.contract_engine import Examiner, Space, brief, place, tolerance
 from structpred.core.contract_scores import Answer, ShapeCase
 from structpred.core.oracle import Labels, Scores
 from structpred.errors import OracleError
@@ -70,7 +70,7 @@ def _verdicts(examiner: Examiner, case: ShapeCase) -> Iterator[Verdict]:
 
 def _cause(examiner: Examiner, verdicts: list[Verdict]) -> str:
     """The first explanation that fits all answers."""
-    for explain in (_few_digits, _renumbered, _blind, _never_found, _one_sign):
+    for explain in (_constant, _few_digits, _renumbered, _unknown_parts, _never_found, _left_out, _one_sign):
         with suppress(OracleError):
             if text := explain(examiner, verdicts):
                 return text
@@ -109,36 +109,46 @@ def _orders(n: int, grid: int | None) -> Iterator[tuple[str, npt.NDArray[np.int6
     if grid and grid < n:
         blocks += [(0, grid, " in the label grid"), (grid, n, " behind the label grid")]
     for start, stop, where in blocks:
-        size = stop - start
-        inner = np.arange(size)
-        shapes = [(a, size // a) for a in range(2, size // 2 + 1) if size % a == 0]
-        changes = [(f"transposed, as if they were {b} x {a} and not {a} x {b}", inner.reshape(b, a).T.ravel()) for a, b in shapes]
-        changes += [("in reverse order", inner[::-1])]
-        changes += [(f"shifted by {abs(k)}", np.roll(inner, k)) for k in (1, -1)]
+        size, inner = stop - start, np.arange(stop - start)
+        changes = [
+            (f"transposed ({size // a} x {a} for {a} x {size // a})", inner.reshape(-1, a).T.ravel())
+            for a in range(2, size // 2 + 1)
+            if size % a == 0
+        ]
+        changes += [
+            ("in reverse order", inner[::-1]),
+            ("shifted by one", np.roll(inner, 1)),
+            ("shifted by one", np.roll(inner, -1)),
+        ]
         for how, change in changes:
             order = np.arange(n)
             order[start:stop] = start + change
             yield how + where, order
 
 
-def _blind(examiner: Examiner, verdicts: list[Verdict]) -> str | None:
-    """Whether there are parts whose scores change nothing, or that count though no output has them."""
-    case = _smallest(verdicts)
-    space = case[0].space
-    used, fixed = space.counts.max(axis=0) > 0, np.ptp(space.counts, axis=0) == 0
-    ignored, foreign = [], []
-    for j in range(min(space.n_parts, _MOST)):
-        thetas = [0.01 * examiner.rng.normal(size=space.n_parts) for _ in range(4)]
-        answers = [
-            _asked(examiner, space, theta + 100.0 * sign * _unit(space.n_parts, j)) for theta in thetas for sign in (1, -1)
-        ]
-        moved = any(a.labels.tobytes() != b.labels.tobytes() for a, b in zip(answers[::2], answers[1::2], strict=True))
-        if used[j] and not fixed[j] and not moved:
-            ignored.append(j)
-        if not used[j] and moved:
-            foreign.append(j)
-    if foreign and space.complete:
+def _constant(examiner: Examiner, verdicts: list[Verdict]) -> str | None:
+    """Whether all answers for a shape are the same."""
+    if len({v.answer.labels.tobytes() for v in _widest(verdicts)}) > 1:
+        return None
+    return "the same answer whatever the scores: they are not used, or answers are kept in a cache whose key leaves them out"
+
+
+def _unknown_parts(examiner: Examiner, verdicts: list[Verdict]) -> str | None:
+    """Whether there are parts whose scores count though no output has them."""
+    space = _widest(verdicts)[0].space
+    unused = np.flatnonzero(space.counts.max(axis=0) == 0)[:_MOST]
+    foreign = [j for j in unused.tolist() if space.complete and all(_moved(examiner, space, j) for _ in range(4))]
+    if foreign:
         return f"argmax uses the scores of the parts {brief(foreign)}, which parts() gives for no output"
+    return None
+
+
+def _left_out(examiner: Examiner, verdicts: list[Verdict]) -> str | None:
+    """Whether there are parts whose scores change nothing, which explains the answers."""
+    case = _widest(verdicts)
+    space = case[0].space
+    varied = np.flatnonzero(np.ptp(space.counts, axis=0))[:_MOST]
+    ignored = [j for j in varied.tolist() if not any(_moved(examiner, space, j) for _ in range(4))]
     if ignored and _explained(case, lambda theta: np.where(np.isin(np.arange(len(theta)), ignored), 0.0, theta)):
         return f"argmax leaves out the scores of the parts {brief(ignored)}: a loop that ends too early, or a block forgotten"
     return None
@@ -161,23 +171,32 @@ def _never_found(examiner: Examiner, verdicts: list[Verdict]) -> str | None:
         if asked and all(_asked(examiner, space, theta).counts.tobytes() != mu.tobytes() for theta in asked):
             never.append(space.labels[k].tolist())
     if never:
-        return f"a search that misses outputs: {brief(never)} never come out, even where they are by far the best"
+        return f"a search that misses outputs: {brief(never)} are never returned, even where they are by far the best"
     return None
 
 
 def _one_sign(examiner: Examiner, verdicts: list[Verdict]) -> str | None:
     """Whether all answers are right for scores of one sign."""
-    if all(not v.missed for v in verdicts if v.answer.theta.max() <= 0):
+    if _right_where(examiner, verdicts, -1.0):
         return (
-            "the sign of scores: it is right for scores <= 0 and wrong where some are > 0; a search that needs costs >= 0, such as "
-            "Dijkstra's (use one that takes costs of both signs)"
+            "the sign of scores: it is right for scores <= 0 and wrong where some are > 0; a search that needs costs >= 0, "
+            "such as Dijkstra's (use one that takes costs of both signs)"
         )
-    if all(not v.missed for v in verdicts if v.answer.theta.min() >= 0):
+    if _right_where(examiner, verdicts, 1.0):
         return (
             "the sign of scores: it is right for scores >= 0 and wrong where some are < 0; a best score that starts at 0 instead "
             "of -inf, or outputs that are left out once they cost something"
         )
     return None
+
+
+def _right_where(examiner: Examiner, verdicts: list[Verdict], sign: float) -> bool:
+    """Whether no answer to scores of that sign is wrong, nor any of some more."""
+    if any(v.missed for v in verdicts if (sign * v.answer.theta).min() >= 0):
+        return False
+    space = _widest(verdicts)[0].space
+    more = [_asked(examiner, space, sign * examiner.rng.exponential(size=space.n_parts)) for _ in range(40)]
+    return not any(v.missed for v in _verdicts(examiner, ShapeCase(space, more)))
 
 
 def _explained(verdicts: list[Verdict], change: Callable[[Scores], Scores]) -> bool:

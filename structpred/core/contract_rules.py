@@ -29,7 +29,7 @@ def examine_shape(examiner: Examiner, shape: Shape, n_random: int) -> ShapeCase 
                 answers.append(answer)
         case = ShapeCase(space or pooled(shape, n_parts, [(a.labels, a.counts) for a in answers]), answers)
         _feasible(examiner, case)
-        examine_labels(examiner, case.space)
+        examine_labels(examiner, case)
         _read_only(examiner, case)
         _label_grid(examiner, case)
         return case
@@ -56,7 +56,7 @@ def _answer(examiner: Examiner, kind: str, theta: Scores, shape: Shape) -> Answe
         cause = "random tie-breaking, the order of a set, or state (a buffer, a cache) kept between calls"
         same = np.array_equal(labels, again)
         examiner.expect("nondeterminism", same, where, f"twice the same answer: {brief(labels)}", again, cause)
-        return Answer(kind, theta, labels, examiner.parts(labels, shape, len(theta)))
+        return Answer(kind, theta, labels, examiner.parts(labels, shape, len(theta), given_by="argmax"))
     return None
 
 
