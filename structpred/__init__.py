@@ -11,16 +11,22 @@ from typing import TYPE_CHECKING, Any
 from structpred import errors
 
 if TYPE_CHECKING:
+    from structpred.core.contract_losses import check_loss
     from structpred.core.contracts import check_oracle
     from structpred.core.oracle import Oracle
     from structpred.core.task import Task
 
 __version__ = "0.1.0"
-__all__ = ["Oracle", "Task", "__version__", "check_oracle", "errors"]
+__all__ = ["Oracle", "Task", "__version__", "check_loss", "check_oracle", "errors"]
 
 logging.getLogger("structpred").addHandler(logging.NullHandler())
 
-_PUBLIC = {"Oracle": "structpred.core.oracle", "Task": "structpred.core.task", "check_oracle": "structpred.core.contracts"}
+_PUBLIC = {
+    "Oracle": "structpred.core.oracle",
+    "Task": "structpred.core.task",
+    "check_loss": "structpred.core.contract_losses",
+    "check_oracle": "structpred.core.contracts",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass
 
 import numpy as np
 
 from structpred.core.contract_capabilities import examine_capabilities
 from structpred.core.contract_engine import Examiner, brief, place
 from structpred.core.contract_maximum import examine_maximum
+from structpred.core.contract_report import OracleReport, Report, raise_if_broken
 from structpred.core.contract_rules import examine_batch, examine_memory, examine_shape
 from structpred.core.contract_scores import ShapeCase
 from structpred.core.features import FeatureMap
@@ -18,27 +18,6 @@ from structpred.errors import OracleError
 
 #: after so many calls of the oracle the shapes that are left are tried with few scores
 MAX_CALLS = 200_000
-
-
-@dataclass(frozen=True)
-class OracleReport:
-    """What was checked and held. checked: rule -> number of checks. skipped: rule -> the reason why it was not checked.
-
-    argmax_seconds is the median CPU time of one argmax on these (small) shapes, for information: nothing depends on it.
-    """
-
-    name: str
-    shapes: tuple[Shape, ...]
-    checked: dict[str, int]
-    skipped: dict[str, str]
-    argmax_seconds: float
-
-    def __str__(self) -> str:
-        """One line a rule."""
-        lines = [f"{self.name} keeps its contract on {len(self.shapes)} shapes: {brief(list(self.shapes))}"]
-        lines += [f"  held      {rule} ({n} checks)" for rule, n in sorted(self.checked.items())]
-        lines += [f"  unchecked {rule}: {reason}" for rule, reason in sorted(self.skipped.items())]
-        return "\n".join([*lines, f"  argmax takes {1e6 * self.argmax_seconds:.0f} CPU microseconds on these shapes (median)"])
 
 
 def check_oracle(oracle: Oracle, *, shapes: Iterable[Shape] | None = None, n_random: int = 20, seed: int = 0) -> OracleReport:
@@ -71,7 +50,7 @@ def check_oracle(oracle: Oracle, *, shapes: Iterable[Shape] | None = None, n_ran
     examine_memory(examiner, cases)
     examine_batch(examiner, cases)
     examine_capabilities(examiner, cases)
-    _raise_if_broken(examiner)
+    raise_if_broken(examiner, OracleError)
     seconds = float(np.median(examiner.cpu_seconds)) if examiner.cpu_seconds else 0.0
     return OracleReport(examiner.name, tuple(tried), dict(examiner.checked), examiner.skipped, seconds)
 
@@ -95,17 +74,7 @@ def _hashable(shape: Shape) -> bool:
     return True
 
 
-def _raise_if_broken(examiner: Examiner) -> None:
-    if not examiner.broken:
-        return
-    lines = [f"{examiner.name} breaks {len(examiner.broken)} of the rules of its contract:"]
-    for rule, case in examiner.broken.items():
-        often = f" ({case.times} times in all)" if case.times > 1 else ""
-        lines.append(f"- {rule}, at {case.where}{often}: expected {case.expected}; got {case.came}. Likely cause: {case.cause}.")
-    raise OracleError("\n".join(lines))
-
-
-def check_feature_map(features: FeatureMap, *, n_random: int = 20, seed: int = 0) -> OracleReport:
+def check_feature_map(features: FeatureMap, *, n_random: int = 20, seed: int = 0) -> Report:
     """Try a feature map against its contract: above all <mu, scores(w, i)> = <w, adjoint(i, mu)>, to 1e-9.
 
     n_random samples are tried, with random weights of the map's dtype and random sparse counts. Raises OracleError, listing every
@@ -120,8 +89,8 @@ def check_feature_map(features: FeatureMap, *, n_random: int = 20, seed: int = 0
     for i in rng.permutation(len(features))[:n_random].tolist():
         with suppress(OracleError):
             _check_sample(examiner, features, i)
-    _raise_if_broken(examiner)
-    return OracleReport(examiner.name, (), dict(examiner.checked), {}, 0.0)
+    raise_if_broken(examiner, OracleError)
+    return Report(examiner.name, (), dict(examiner.checked), {})
 
 
 def _check_sample(examiner: Examiner, features: FeatureMap, i: int) -> None:

@@ -15,7 +15,7 @@ from structpred.oracles.multiclass import MulticlassOracle
 
 
 @pytest.mark.parametrize(("make", "rule"), ZOO, ids=[make.__name__ for make, _ in ZOO])
-@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_each_broken_oracle_is_found_and_its_rule_named(make: Callable[[], Oracle], rule: str, seed: int) -> None:
     """The error names the oracle, the rule, the place, what was expected, what came and the likely cause."""
     with pytest.raises(OracleError) as caught:
