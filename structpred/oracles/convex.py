@@ -11,7 +11,8 @@ import numpy.typing as npt
 from structpred.core.dependencies import check_solver_versions, require_installed
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.oracle import Labels, Oracle, Scores, Shape
-from structpred.errors import ConvergenceError, DataError, InfeasibleError, OracleError
+from structpred.core.scores import checked_scores
+from structpred.errors import ConvergenceError, InfeasibleError, OracleError
 from structpred.oracles._constraint_rows import checked_rows
 
 Floats = npt.NDArray[np.float64]
@@ -129,7 +130,8 @@ class ConvexOracle(Oracle):
 
     def argmax_relaxed(self, scores: Scores, shape: Shape) -> Floats:
         """The best point of the set."""
-        found = self._best(self._checked(scores, shape), shape, np.zeros((0, len(scores))), np.zeros(0))
+        given = self._checked(scores, shape)
+        found = self._best(given, shape, np.zeros((0, len(given))), np.zeros(0))
         if found is None:
             raise InfeasibleError(f"shape {shape}: no point keeps to the constraints of the description, or all are forbidden")
         return found
@@ -142,9 +144,10 @@ class ConvexOracle(Oracle):
 
     def project(self, point: Floats, shape: Shape) -> Floats:
         """The nearest point of the set (Euclidean), to about 1e-9, or 1e-4 where the set is round."""
+        point = self._checked(point, shape)
         programme = self._programme(shape, "project", 0, False)
         # |mu|^2 - 2 point . mu, the point scaled down to numbers that a solver's tolerances are made for
-        size = max(1.0, float(np.abs(self._checked(point, shape)).max(initial=0.0)))
+        size = max(1.0, float(np.abs(point).max(initial=0.0)))
         programme.scores.value, programme.weight.value = 2.0 * point / size, 1.0 / size
         status = self._solve(programme, shape, _ACCURACY if programme.problem.is_qp() else {})
         if status == "infeasible":
@@ -152,11 +155,7 @@ class ConvexOracle(Oracle):
         return np.asarray(programme.mu.value, dtype=np.float64)
 
     def _checked(self, scores: Scores, shape: Shape) -> Scores:
-        if np.shape(scores) != (self.n_parts(shape),):
-            raise DataError(f"shape {shape} has {self.n_parts(shape)} parts, got scores of shape {np.shape(scores)}")
-        if not np.isfinite(scores).all():
-            raise DataError("scores must be finite numbers (-1e30 forbids a part), got NaN or infinity")
-        return scores
+        return checked_scores(scores, self.n_parts(shape), shape)
 
     def _best(self, scores: Scores, shape: Shape, A: Floats, b: Floats) -> Floats | None:
         forbidden = scores <= 0.5 * FORBIDDEN
