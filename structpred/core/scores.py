@@ -99,7 +99,7 @@ def checked_batch(
         raise DataError(f"the offsets of the scores go from {ends[0]} to {ends[-1]}, and there are {len(flat)} scores")
     if not _all_finite(flat):
         at = int(np.isfinite(flat).argmin())
-        raise DataError(f"sample {int(np.searchsorted(ends, at, side='right')) - 1}: scores must be finite, got {flat[at]}")
+        raise DataError(f"sample {int(np.searchsorted(ends, at, side='right')) - 1}: scores must be finite numbers, got {flat[at]}")
     return flat, ends
 
 

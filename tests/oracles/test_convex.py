@@ -215,7 +215,7 @@ def test_an_empty_set_has_no_nearest_point() -> None:
 def test_bad_questions_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """Scores and rows of the wrong size, NaN, and a missing cvxpy."""
     oracle = matching_oracle()
-    for scores, message in ((np.ones(3), "has 4 parts"), (np.full(4, np.nan), "finite numbers")):
+    for scores, message in ((np.ones(3), "expected 4 scores"), (np.full(4, np.nan), "finite numbers")):
         for method in (oracle.argmax, oracle.argmax_relaxed, oracle.project):
             with pytest.raises(DataError, match=message):
                 method(scores, (2,))
