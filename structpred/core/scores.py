@@ -8,6 +8,7 @@ from math import isfinite
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.memory import check_fits
 from structpred.core.oracle import Scores, Shape
 from structpred.errors import DataError
 
@@ -99,7 +100,8 @@ def checked_batch(
         raise DataError(f"the offsets of the scores go from {ends[0]} to {ends[-1]}, and there are {len(flat)} scores")
     if not _all_finite(flat):
         at = int(np.isfinite(flat).argmin())
-        raise DataError(f"sample {int(np.searchsorted(ends, at, side='right')) - 1}: scores must be finite numbers, got {flat[at]}")
+        i = int(np.searchsorted(ends, at, side="right")) - 1
+        raise DataError(f"sample {i}: scores must be finite numbers, got {flat[at]}")
     return flat, ends
 
 
@@ -135,4 +137,5 @@ def _flat(scores: npt.ArrayLike) -> Scores:
         raise DataError("scores must be a flat array of numbers, got a nested list") from None
     if array.dtype.kind not in "fiu":
         raise DataError(f"scores must be real numbers (float64), got an array of {array.dtype}")
+    check_fits(8 * array.size, f"a copy of {array.size:,} scores")  # a view of few numbers may have any size
     return np.require(array, _FLOAT, ["C", "A"])

@@ -223,7 +223,7 @@ def test_where_no_tree_is_left(single_root) -> None:
 def test_a_million_tokens_are_refused_before_allocation() -> None:
     """With the size it would need; the scores are a view of a single number here."""
     n = 1_000_000
-    with pytest.raises(DataError, match=r"1,000,000 tokens would need 149.*GiB.*available"):
+    with pytest.raises(DataError, match=r"1,000,001,000,000 scores would need 7450.*GiB.*available"):
         ArborescenceOracle().argmax(np.broadcast_to(0.0, (n * (n + 1),)), (n,))
 
 
