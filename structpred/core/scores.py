@@ -82,7 +82,7 @@ def checked_scores(scores: npt.ArrayLike, n_parts: int, shape: Shape) -> Scores:
 
 
 def checked_batch(
-    scores: npt.ArrayLike, offsets: npt.ArrayLike, n_parts: npt.NDArray[np.int64]
+    scores: npt.ArrayLike, offsets: npt.ArrayLike, n_parts: Sequence[int] | npt.NDArray[np.int64]
 ) -> tuple[Scores, npt.NDArray[np.int64]]:
     """The same for a batch: instance i has the n_parts[i] scores from offsets[i] on. DataError names the sample."""
     flat, ends = _flat(scores), np.ascontiguousarray(offsets)
@@ -92,7 +92,7 @@ def checked_batch(
             f"got arrays of shape {flat.shape} and {ends.shape} ({ends.dtype})"
         )
     ends = ends.astype(np.int64, copy=False)
-    wrong = np.diff(ends) != n_parts
+    wrong = np.diff(ends) != np.asarray(n_parts)  # whole numbers of any size
     if wrong.any():
         i = int(wrong.argmax())
         raise DataError(f"sample {i}: expected {n_parts[i]} scores, got {int(ends[i + 1]) - int(ends[i])}")

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.fixed_scores import FORBIDDEN
+from structpred.core.memory import check_fits
 from structpred.core.oracle import Labels, Scores, Shape
 from structpred.oracles.mrf import Graph, graph_of, pairwise_scores
 
@@ -81,6 +82,7 @@ def marginal_rows(shape: Shape) -> tuple[Any, Floats]:
 
     graph = graph_of(shape)
     n, k, n_edges = graph.n, graph.n_states, len(graph.edges)
+    check_fits(64 * graph.n_parts, f"the rows of the local polytope of {n:,} nodes")
     states, e = np.arange(k), np.arange(n_edges)[:, None]
     tables = n * k + np.arange(n_edges * k * k).reshape(n_edges, k, k)
     by_row = np.broadcast_to((n + 2 * k * e + states)[:, :, None], tables.shape)

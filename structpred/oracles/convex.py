@@ -12,7 +12,7 @@ from structpred.core.dependencies import check_solver_versions, require_installe
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.oracle import Labels, Oracle, Scores, Shape
 from structpred.core.scores import checked_scores
-from structpred.errors import ConvergenceError, InfeasibleError, OracleError
+from structpred.errors import ConvergenceError, InfeasibleError, OracleError, ParameterError
 from structpred.oracles._constraint_rows import checked_rows
 
 Floats = npt.NDArray[np.float64]
@@ -21,6 +21,8 @@ Description = Callable[[Shape], tuple[Any, Sequence[Any]]]
 
 #: programmes that a thread keeps compiled
 KEPT = 32
+#: the interior point method converges in far fewer steps, or never
+_CLARABEL_STEPS = 200
 #: what the interior point method is asked for in projections onto polytopes; round sets get its own 1e-8
 _ACCURACY = {"tol_gap_abs": 1e-12, "tol_gap_rel": 1e-12, "tol_feas": 1e-11}
 
@@ -47,7 +49,7 @@ class ConvexOracle(Oracle):
     Outputs: labels are the parts with mu >= 1/2, ascending, unless `rounding(mu, shape) -> labels` and `parts(labels, shape)` say
     otherwise. argmax rounds, so that it is exact only where the set is the convex hull of all outputs: exact=True says so.
     enumerate: lists all outputs of small shapes, for check_oracle. label_grid: (n_positions, n_labels) if the parts begin with
-    such a grid.
+    such a grid. max_iterations: the most steps of a solver (HiGHS: pivots; Clarabel stops after 200 steps in any case).
 
     How to: matchings of n rows with n columns, of which some may stay alone.
 
@@ -86,7 +88,11 @@ class ConvexOracle(Oracle):
         enumerate: Callable[[Shape], Iterable[Labels]] | None = None,
         label_grid: Callable[[Shape], tuple[int, int]] | None = None,
         exact: bool = False,
+        max_iterations: int = 100_000,
     ) -> None:
+        if max_iterations < 1:
+            raise ParameterError(f"expected max_iterations >= 1, got {max_iterations}")
+        self.max_iterations = int(max_iterations)
         self._describe, self._rounding, self._parts = describe, rounding, parts
         self._example_shapes = list(example_shapes)
         self.exact = bool(exact)
@@ -181,9 +187,11 @@ class ConvexOracle(Oracle):
         """Solve; "optimal" or "infeasible"."""
         import cvxpy as cp
 
-        solver = cp.HIGHS if programme.problem.is_lp() and "HIGHS" in cp.installed_solvers() else cp.CLARABEL
+        solver, limit = cp.CLARABEL, {"max_iter": min(self.max_iterations, _CLARABEL_STEPS)}
+        if programme.problem.is_lp() and "HIGHS" in cp.installed_solvers():
+            solver, limit = cp.HIGHS, {"simplex_iteration_limit": self.max_iterations}
         try:
-            programme.problem.solve(solver=solver, warm_start=False, **accuracy)
+            programme.problem.solve(solver=solver, warm_start=False, **accuracy, **limit)
         except cp.error.SolverError as error:
             raise ConvergenceError(f"shape {shape}: {solver} gave up: {error}") from error
         status = str(programme.problem.status)
@@ -196,7 +204,8 @@ class ConvexOracle(Oracle):
         if status.startswith("infeasible"):
             return "infeasible"
         if status != "optimal":
-            raise ConvergenceError(f"shape {shape}: {solver} ended with the status {status!r}")
+            reached = f" (max_iterations={self.max_iterations:,})" if status == "user_limit" else ""
+            raise ConvergenceError(f"shape {shape}: {solver} ended with the status {status!r}{reached}")
         return status
 
     def _which(self, programme: _Programme) -> str:

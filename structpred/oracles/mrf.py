@@ -135,7 +135,7 @@ def pairwise_scores(scores: npt.ArrayLike, shape: Shape) -> Scores:
 
 def pairwise_batch(scores: npt.ArrayLike, offsets: npt.ArrayLike, shapes: Sequence[Shape]) -> tuple[Scores, Integers]:
     """The same for a batch, scores and offsets. Raises DataError naming the sample."""
-    return checked_batch(scores, offsets, np.array([graph_of(shape).n_parts for shape in shapes], dtype=np.int64))
+    return checked_batch(scores, offsets, [graph_of(shape).n_parts for shape in shapes])
 
 
 class PairwiseOracle(Oracle):

@@ -50,7 +50,7 @@ class SemiMarkovOracle(Oracle):
         from structpred.oracles._semimarkov_kernels import decode_segments
 
         sizes = checked_table(shapes, *_NAMES)
-        scores, offsets = checked_batch(scores, offsets, np.array([self.n_parts(shape) for shape in shapes], dtype=np.int64))
+        scores, offsets = checked_batch(scores, offsets, [self.n_parts(shape) for shape in shapes])
         rows, columns = int(sizes[:, 0].max(initial=0)) + 1, int(sizes[:, 1].max(initial=1))
         check_fits(32 * rows * columns, f"segments of {rows - 1:,} positions with {columns} labels")
         best, into = np.empty((2, rows, columns))

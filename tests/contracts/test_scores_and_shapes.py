@@ -150,6 +150,8 @@ def test_a_batch_names_its_sample(oracle: Any) -> None:
         oracle.argmax_batch(np.append(np.zeros(2 * p - 1), np.nan), offsets, [shape, shape])
     with pytest.raises(DataError, match=r"sample 1|graph"):
         oracle.argmax_batch(scores, offsets, [shape, (0, *shape[1:])])
+    with pytest.raises(DataError, match=r"sample 1|edge"):
+        oracle.argmax_batch(scores, offsets, [shape, (2**31 - 2,) * len(shape)])
     for wrong in (np.array([0, p]), np.array([-p, 0, p]), np.array([p, 2 * p, 3 * p]), offsets + 0.0):
         with pytest.raises(DataError, match="offsets"):
             oracle.argmax_batch(scores, wrong, [shape, shape])
