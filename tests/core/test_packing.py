@@ -57,7 +57,7 @@ def test_only_int64_vectors_are_labels(labels) -> None:
 
 def test_chains_refuse_sequences_of_no_length() -> None:
     """A chain needs at least one position."""
-    with pytest.raises(DataError, match="sample 1: a chain needs at least one position"):
+    with pytest.raises(DataError, match="sample 1: the number of positions must be"):
         argmax_batch(ChainOracle(), np.zeros(6 + 4), np.array([0, 6, 10]), [(1, 2), (0, 2)])
 
 
