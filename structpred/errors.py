@@ -69,4 +69,4 @@ class NoUpdateWarning(StructpredWarning):
 
 
 class CheckpointWarning(StructpredWarning):
-    """The newest checkpoint was unreadable; the one before it was used."""
+    """A checkpoint could not be written, and training goes on; or the newest was unreadable, and the one before it is used."""
