@@ -32,9 +32,7 @@ def step(name: str) -> None:
     """Do nothing: fault-injection tests replace this function to stop, fail or kill the writer at one of STEPS."""
 
 
-def write_atomic(
-    path: str | os.PathLike[str], data: bytes | Callable[[BinaryIO], None], *, previous: Path | None = None
-) -> None:
+def write_atomic(path: str | os.PathLike[str], data: bytes | Callable[[BinaryIO], None], *, previous: Path | None = None) -> None:
     """Replace the file at `path` by `data` in one step that a crash cannot split.
 
     data: the bytes, or a function that writes them to the open binary file it gets. The bytes go to a temporary file in

@@ -205,7 +205,8 @@ class Run:
             score = self.history.pop()["dev_score"]
         found = self.trainer.objective(self.problem, self.state) if check else (None, None)
         primal, dual = (None if value is None else float(value) for value in found)
-        check_finite(np.array([bound for bound in (primal, dual) if bound is not None]), self.trainer, self.problem.lam, self.passes)
+        known = np.array([bound for bound in (primal, dual) if bound is not None])
+        check_finite(known, self.trainer, self.problem.lam, self.passes)
         self.seconds, self.cpu_seconds = time.perf_counter() - self.clock, time.process_time() - self.cpu_clock
         row: Record = {
             "passes": self.passes,
@@ -297,7 +298,6 @@ class Run:
         for name, value in vars(saved).items():
             if name not in ("arrays", "rng"):
                 setattr(self, name, list(value) if name == "history" else value)
-
 
     def _check_order(self, saved: Progress) -> None:
         """Items that this pass still has to visit are such as the trainer visits."""

@@ -1,7 +1,7 @@
 """States as named arrays, and back: what comes from a file is compared with a new state before any step sees it.
 
-A state is a NamedTuple of arrays, nested ones allowed. An array of a saved state must have the type and the shape that it has in a
-new state, and be finite; an annotation beside the field says where it may be otherwise (`Values`, `FIXED`). What must hold
+A state is a NamedTuple of arrays, nested ones allowed. An array of a saved state must have the type and the shape that it has
+in a new state, and be finite; an annotation beside the field says where it may be otherwise (`Values`, `FIXED`). What must hold
 between the arrays of one NamedTuple is in its method `fault(dim)`, if it has one, which names the first thing that does not.
 """
 
@@ -30,13 +30,13 @@ class Values:
         """What is wrong with an array, compared with that of a new state; None where nothing is."""
         if array.dtype != new.dtype:
             return f"expected {new.dtype}, got {array.dtype}"
-        if array.ndim != new.ndim or not self.grows and array.shape != new.shape:
+        if array.ndim != new.ndim or (not self.grows and array.shape != new.shape):
             return f"expected the shape {new.shape}, got {array.shape}"
         if not array.size:
             return None
         smallest, largest = (np.fmin, np.fmax) if self.nan else (np.minimum, np.maximum)
-        low, high = smallest.reduce(array, axis=None), largest.reduce(array, axis=None)
-        if self.low <= low and high <= self.high or self.nan and np.isnan(low):
+        low, high = smallest.reduce(array, axis=None).item(), largest.reduce(array, axis=None).item()
+        if (self.low <= low and high <= self.high) or (self.nan and np.isnan(low)):
             return None
         return f"expected values from {self.low:.4g} to {self.high:.4g}, got {low} to {high}"
 
