@@ -149,7 +149,9 @@ class Run:
         self.position += 1
 
     def _check_weights(self) -> None:
-        check_finite(self.trainer.weights(self.problem, self.state), self.trainer, self.problem.lam, self.passes)
+        with np.errstate(over="ignore", invalid="ignore"):  # that is what is looked for
+            weights = self.trainer.weights(self.problem, self.state)
+        check_finite(weights, self.trainer, self.problem.lam, self.passes)
 
     def _part(self) -> float:
         """How much of the present pass is done."""
@@ -314,7 +316,7 @@ def check_finite(values: npt.NDArray[Any], trainer: Trainer, lam: float, passes:
     """Raise ConvergenceError where weights, or bounds of the objective, are no longer finite numbers."""
     if not np.isfinite(values).all():
         raise ConvergenceError(
-            f"weights are no longer finite numbers after {passes} passes of {type(trainer).__name__}: C is probably too large "
+            f"the weights of {type(trainer).__name__} are no longer finite (passes done: {passes}): C is probably too large "
             f"(lam = 1 / (C * n) = {lam:.3g}), or the features are; take a smaller C, or scale the features. A checkpoint, if "
             "there is one, is from before"
         )

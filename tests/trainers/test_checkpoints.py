@@ -18,7 +18,7 @@ from interrupted_run import write_result
 from training_cases import TRAINERS, chain_task, problem
 
 from structpred.core import atomic
-from structpred.core.storage import read_bundle
+from structpred.core.storage import Bundle, read_bundle, write_bundle
 from structpred.errors import CheckpointError, CheckpointWarning, ConvergenceError, DataError, StorageError
 from structpred.trainers import loop
 from structpred.trainers.checkpoints import load_checkpoint, previous, save_checkpoint
@@ -135,8 +135,6 @@ def test_other_settings_are_refused(tmp_path: Path) -> None:
 
 def test_a_model_file_is_no_checkpoint(tmp_path: Path) -> None:
     """A file of another kind is a CheckpointError that says what it is."""
-    from structpred.core.storage import Bundle, write_bundle
-
     write_bundle(tmp_path / "m.spz", Bundle({}), kind="model")
     with pytest.raises(CheckpointError, match="'model' file, expected a 'checkpoint' file"):
         run_to(tmp_path / "m.spz", 3, resume=True)
@@ -257,6 +255,28 @@ def test_weights_that_are_no_longer_finite_stop_training(trainer: str, lam: floa
         train(made, TRAINERS[trainer](), settings)
     for path in (file, previous(file)):
         assert not path.exists() or np.isfinite(read_bundle(path, kind="checkpoint").arrays["state.weights.v"]).all()
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *(("position", value) for value in (10**9, -1, "x", None, 0.5, True)),
+        *(("passes", value) for value in (-5, "x", 2**1000)),
+        *(("changed", 1), ("oracle_calls", None), ("seconds", "x"), ("best_dev", 1.0), ("stale", -1)),
+        *(("history", value) for value in ("x", [1], [{}], [{"passes": 1}])),
+        *(("rng", value) for value in (None, {}, {"kind": "MT19937", "state": {}}, {"kind": "PCG64", "state": "x"})),
+    ],
+)
+def test_numbers_that_no_run_wrote_are_refused(name: str, value: Any, tmp_path: Path) -> None:
+    """A number of the header that no run can have written, with right checksums, is a CheckpointError that names it."""
+    file = tmp_path / "run.ckpt"
+    run_to(file, 2)
+    bundle = read_bundle(file, kind="checkpoint")
+    for header in ({**bundle.header, name: value}, {key: item for key, item in bundle.header.items() if key != name}):
+        write_bundle(file, Bundle(header, bundle.arrays), kind="checkpoint")
+        what = "best weights" if name == "best_dev" and name in header else name
+        with pytest.raises(CheckpointError, match=rf"run\.ckpt: cannot resume: .*{what}"):
+            run_to(file, 4, resume=True)
 
 
 def test_random_numbers_of_others_have_no_part(tmp_path: Path) -> None:
