@@ -30,6 +30,7 @@ from structpred.errors import CheckpointError, StructpredError
 from structpred.models import DependencyParser, GraphLabeler, MultiLabelMRF
 from structpred.objectives.log_loss import LogLoss
 from structpred.objectives.margin import MarginRescaling
+from structpred.oracles.mrf_enumeration import EnumerationMRF
 from structpred.trainers import loop, stream
 from structpred.trainers.loop import RunSettings, train
 from structpred.trainers.owlqn import OWLQN
@@ -111,7 +112,7 @@ CASES: dict[str, Callable[[], Callable[[Settings], Any]]] = {
     "labels slack": lambda: labels(trainer="bcfw", surrogate="slack"),
     "labels n_slack": lambda: labels(trainer="n_slack"),
     "graph bcfw": lambda: graph(trainer="bcfw"),
-    "graph lbfgs": lambda: graph(trainer="lbfgs", oracle="enumeration"),
+    "graph lbfgs": lambda: graph(trainer="lbfgs", oracle=EnumerationMRF()),
 }
 
 
