@@ -223,7 +223,9 @@ def at_random(bundle: Bundle, rng: np.random.Generator) -> tuple[str, Bundle]:
                 if flat.dtype.kind == "f":
                     flat[k] = rng.choice([0.0, -1.0, rng.normal(), rng.normal() * 10.0 ** rng.integers(-30, 30), np.nan, -np.inf])
                 else:
-                    flat[k] = rng.choice([rng.integers(-3, 80), flat[k] + rng.integers(-2, 3), 2 ** rng.integers(0, 62)])
+                    flat[k] = np.int64(
+                        rng.choice([rng.integers(-3, 80), flat[k] + rng.integers(-2, 3), 2 ** rng.integers(0, 62)])
+                    ).astype(flat.dtype)
         if changed is not None:
             arrays[name] = np.atleast_1d(changed)
             said.append(name)
