@@ -268,7 +268,7 @@ def killed_rounds(
             strike = functools.partial(hazard.strike, folder, there, resume)
             child = forked(case, folder, there, resume, hazard.limited())
             code = killed_after(child, patience, strike, rng.uniform(0.0, min(patience, seconds / 5)))
-            if code == NO_FOLDER:
+            if code in (TOLD, NO_FOLDER):  # the other one was first, or nothing was there to begin with: once more
                 code = None
             elif code is None:
                 seen["kills"] += 1
