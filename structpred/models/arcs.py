@@ -58,8 +58,8 @@ def best_trees(features: ArcFeatures, oracle: TreeOracle, w: Vector, n_jobs: int
     """The heads of the best trees, flat; the same for any number of threads. InfeasibleError names the sample that has none."""
     if not features.data.n_words:
         return np.empty(0, np.int64)
-from structpred.core.task import Task
-from structpred.core.weights import Vector, check_length
+    check_length(w, features.dim)
+    steps = oracle.fuse(features, [np.zeros(features.data.n_words, np.int64)], GridCosts(1.0), None)
     assert steps is not None
     steps.n_jobs = n_jobs
     return steps.sweep(w, 1.0, 0, len(features), 0.0)[0]
