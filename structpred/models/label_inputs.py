@@ -42,8 +42,9 @@ def as_indicator(y: Any, n: int, n_labels: int | None = None) -> Labels:
 
     if y is None:
         raise DataError("y: expected rows of 0 and 1, one column a label, got None")
+    dense = csr_of(y, None, "y").toarray() if sparse.issparse(y) else y
     try:
-        given = np.asarray(csr_of(y, None, "y").toarray() if sparse.issparse(y) else y)
+        given = np.asarray(dense)
     except ValueError as error:
         raise DataError(f"y: expected rows of 0 and 1, one column a label: {error}") from None
     if given.ndim != 2 or given.dtype.kind not in "biuf":

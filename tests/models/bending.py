@@ -204,7 +204,7 @@ def judge(path: Path, bundle: Bundle, example: Example) -> Verdict:
     """Store the bundle, load it and predict with it."""
     try:
         write_bundle(path, bundle, kind="model")
-    except (DataError, ValueError):
+    except (DataError, ValueError, TypeError):
         return Verdict("unstorable", 0.0, 0)
     before, start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
     outcome, reason, model = "works", "", None
