@@ -12,15 +12,23 @@ from structpred import errors
 
 if TYPE_CHECKING:
     from structpred.core.contracts import check_oracle
+    from structpred.core.instances import Instance
+    from structpred.core.label_rows import LabelRows
     from structpred.core.oracle import Oracle
     from structpred.core.task import Task
 
 __version__ = "0.1.0"
-__all__ = ["Oracle", "Task", "__version__", "check_oracle", "errors"]
+__all__ = ["Instance", "LabelRows", "Oracle", "Task", "__version__", "check_oracle", "errors"]
 
 logging.getLogger("structpred").addHandler(logging.NullHandler())
 
-_PUBLIC = {"Oracle": "structpred.core.oracle", "Task": "structpred.core.task", "check_oracle": "structpred.core.contracts"}
+_PUBLIC = {
+    "Instance": "structpred.core.instances",
+    "LabelRows": "structpred.core.label_rows",
+    "Oracle": "structpred.core.oracle",
+    "Task": "structpred.core.task",
+    "check_oracle": "structpred.core.contracts",
+}
 
 
 def __getattr__(name: str) -> Any:

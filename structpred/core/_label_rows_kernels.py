@@ -1,5 +1,5 @@
 # mypy: ignore-errors
-"""Compiled steps of the map with one row an instance and one column of weights a label; weights are a table (features, labels)."""
+"""Compiled steps of LabelRows: outer products of a sparse row and label counts; weights are a table (features, labels)."""
 
 from structpred.core.jit import njit
 

@@ -232,13 +232,25 @@ class PartFeatures:
             rows.append(csr)
         if not rows:
             raise DataError("no samples: expected at least one feature matrix")
-        counts = np.array([m.shape[0] for m in rows])
         stacked = sparse.vstack(rows, format="csr")
-        self.indptr = stacked.indptr.astype(np.int64)
-        self.indices = stacked.indices.astype(np.int64)
-        self.values = np.ascontiguousarray(stacked.data, dtype=np.float64)
-        self.offsets = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
-        self.dim = int(stacked.shape[1])
+        counts = np.cumsum([0, *(m.shape[0] for m in rows)])
+        self._keep(stacked.indptr, stacked.indices, stacked.data, counts, int(stacked.shape[1]), dtype)
+
+    @classmethod
+    def of_rows(
+        cls, indptr: npt.ArrayLike, indices: npt.ArrayLike, values: npt.ArrayLike, offsets: npt.ArrayLike, n_columns: int
+    ) -> "PartFeatures":
+        """From rows that are packed already: row r has indices[indptr[r]:indptr[r+1]], sample i the rows from offsets[i] on."""
+        self = cls.__new__(cls)
+        self._keep(indptr, indices, values, offsets, n_columns, np.float64)
+        return self
+
+    def _keep(self, indptr: Any, indices: Any, values: Any, offsets: Any, n_columns: int, dtype: npt.DTypeLike) -> None:
+        self.indptr = np.ascontiguousarray(indptr, dtype=np.int64)
+        self.indices = np.ascontiguousarray(indices, dtype=np.int64)
+        self.values = np.ascontiguousarray(values, dtype=np.float64)
+        self.offsets = np.ascontiguousarray(offsets, dtype=np.int64)
+        self.dim = n_columns
         self.dtype: np.dtype[Any] = np.dtype(dtype)
         self.groups = np.array([0, self.dim], dtype=np.int64)
 

@@ -40,8 +40,16 @@ def save_chain(model: "ChainLabeler", path: str | os.PathLike[str]) -> None:
 
 def save_structured(model: "StructuredPredictor", path: str | os.PathLike[str]) -> None:
     """Write a fitted StructuredPredictor; the oracle is named in it, never stored."""
-    head = {**common_header(model), "oracle": type(model.oracle).__qualname__}
-    write_bundle(path, Bundle(head, pack_weights(model.coef_)), kind="model", format_version=FORMAT_VERSION)
+    head = {**common_header(model), "oracle": type(model.oracle).__qualname__, "scoring": _name_of(model.scoring)}
+    texts = {} if model.feature_names_ is None else {"feature_names": model.feature_names_}
+    write_bundle(path, Bundle(head, pack_weights(model.coef_), texts), kind="model", format_version=FORMAT_VERSION)
+
+
+def _name_of(scoring: Any) -> str | None:
+    """A name as it is; a function as a text that no setting accepts."""
+    if scoring is None or isinstance(scoring, str):
+        return scoring
+    return f"{getattr(scoring, '__name__', type(scoring).__name__)} (a function that model files do not hold; give it again)"
 
 
 def load(path: str | os.PathLike[str], *, oracle: Any = None) -> Any:
@@ -148,13 +156,21 @@ def _read_chain(model: "ChainLabeler", bundle: Bundle) -> "ChainLabeler":
 
 
 def _read_structured(model: "StructuredPredictor", bundle: Bundle, path: Any) -> "StructuredPredictor":
+    from structpred.models.part_inputs import PartInput
+
     named = bundle.header["oracle"]
     if type(model.oracle).__qualname__ != named:
         raise ParameterError(
             f"{os.fspath(path)}: this model was trained with the oracle {named}; give load(path, oracle={named}())"
         )
     restore_run(model, bundle.header, bundle.arrays)
-    model.n_features_in_ = len(model.coef_)
+    model.probabilistic_ = bool(bundle.header.get("probabilistic", False))
+    if (scoring := bundle.header.get("scoring")) is not None:
+        model.scoring = str(scoring)
+    names = bundle.texts.get("feature_names")
+    if names is not None and len(names) != len(model.coef_):
+        raise ValueError(f"{len(model.coef_)} weights do not fit {len(names)} feature names")
+    model._keep_input(PartInput(names, len(model.coef_)))
     return model
 
 
