@@ -22,9 +22,12 @@ def check_shapes(features: FeatureMap, oracle: Oracle, shapes: Sequence[Any]) ->
     if len(features) != len(shapes):
         raise DataError(f"X has {len(features)} samples but there are {len(shapes)} shapes")
     for i, shape in enumerate(shapes):
-        n_parts = called(i, oracle, "n_parts", shape)
+        try:
+            n_parts = oracle.n_parts(shape)
+        except Exception as error:
+            raise DataError(f"sample {i}: {type(oracle).__name__}.n_parts does not take the shape {shape!r}: {error!r}") from error
         if n_parts != features.n_parts(i):
-            raise DataError(f"sample {i}: shape {shape} has {n_parts} parts, but x has {features.n_parts(i)} rows")
+            raise DataError(f"sample {i}: shape {shape} has {n_parts} parts, but the features have {features.n_parts(i)} rows")
 
 
 def best_outputs(features: FeatureMap, oracle: Oracle, shapes: Sequence[Any], w: Vector) -> list[Labels]:

@@ -31,8 +31,8 @@ class PartInput:
         if isinstance(features, FeatureMap):
             found: FeatureMap = features
         elif _is_named(features):
-            self._dictionary = FeatureDictionary().fit(features)
-            found = _named(self._dictionary, features)
+            self._dictionary = FeatureDictionary().fit(_as_rows(features))
+            found = _packed(self._dictionary, features)
         else:
             found = PartFeatures(features)
         self.n_columns = found.dim
@@ -51,7 +51,7 @@ class PartInput:
             had, got = ("dicts", "numbers") if named is False else ("numbers", "dicts")
             raise DataError(f"X: the model was trained with rows of {had}, got rows of {got}")
         if self._dictionary is not None:
-            return _named(self._dictionary, features)
+            return _packed(self._dictionary, _as_rows(features))
         return PartFeatures(features, n_columns=self.n_columns)
 
 
@@ -70,10 +70,14 @@ def _is_named(samples: list[Any]) -> bool:
     return False
 
 
-def _named(dictionary: FeatureDictionary, samples: list[Any]) -> PartFeatures:
+def _as_rows(samples: list[Any]) -> list[Any]:
     for i, x in enumerate(samples):
         if not isinstance(x, list | tuple):
             raise DataError(f"sample {i}: expected a list with a dict a part, as the samples before, got {type(x).__name__}")
+    return samples
+
+
+def _packed(dictionary: FeatureDictionary, samples: list[Any]) -> PartFeatures:
     packed = dictionary.transform(samples)
     return PartFeatures.of_rows(packed.indptr, packed.indices, packed.values, packed.offsets, packed.n_features)
 

@@ -117,6 +117,7 @@ class StructuredPredictor(StructuredEstimator):
         given, listed = split_instances(X, shapes)
         input_ = PartInput()
         features = input_.fit(given)
+        check_shapes(features, self.oracle, listed)
         weights = checked_sample_weight(sample_weight, len(features))
         tokens = None if token_weight is None else _as_token_weights(token_weight)
         task = Task(features, self.oracle, as_labels(y), listed, loss, token_weights=tokens, sample_weight=weights)
