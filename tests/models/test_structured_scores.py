@@ -15,7 +15,9 @@ from structpred.oracles.assignment import AssignmentOracle
 from structpred.oracles.chain import ChainOracle
 
 
-def score(oracle: Any, scoring: Any, truth: list[list[int]], found: list[list[int]], shapes: list[Any], loss: Any = None) -> float:
+def score(
+    oracle: Any, scoring: Any, truth: list[list[int]], found: list[list[int]], shapes: list[Any], loss: Any = None
+) -> float:
     """The score of one list of outputs."""
     labels = [np.array(t, dtype=np.int64) for t in truth]
     return OutputScores(oracle, loss or Hamming(), scoring, labels, shapes)([np.array(f, dtype=np.int64) for f in found])
