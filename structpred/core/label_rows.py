@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.feature_rows import stack_rows
+from structpred.core.features import FeatureMap
 from structpred.core.memory import check_fits
 from structpred.core.oracle import Shape
 from structpred.core.sparse import SparseVector, coalesced
@@ -17,7 +18,7 @@ Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 
-class LabelRows:
+class LabelRows(FeatureMap):
     """The score of label l is <x_i, W[:, l]>: what a linear classifier of many classes has, for MulticlassOracle.
 
     Parameters
@@ -76,10 +77,6 @@ class LabelRows:
         out = np.zeros(self.n_labels)
         score_row(self.table(w), *self._row(i), out)
         return out
-
-    def fixed_scores(self, i: int) -> None:
-        """Nothing is added."""
-        return None
 
     def adjoint(self, i: int, parts: Integers, counts: Floats) -> SparseVector:
         """The outer product of x_i and the counts, as sparse entries of the table."""

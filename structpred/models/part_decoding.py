@@ -25,7 +25,7 @@ def check_shapes(features: FeatureMap, oracle: Oracle, shapes: Sequence[Any]) ->
         try:
             n_parts = oracle.n_parts(shape)
         except Exception as error:
-            raise DataError(f"sample {i}: {type(oracle).__name__}.n_parts does not take the shape {shape!r}: {error!r}") from error
+            raise DataError(f"sample {i}: {type(oracle).__name__}.n_parts refuses the shape {shape!r}: {error!r}") from error
         if n_parts != features.n_parts(i):
             raise DataError(f"sample {i}: shape {shape} has {n_parts} parts, but the features have {features.n_parts(i)} rows")
 

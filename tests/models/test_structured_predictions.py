@@ -79,7 +79,7 @@ def test_a_loaded_model_takes_its_own_loss(tmp_path: Path) -> None:
     with pytest.raises(ParameterError, match="model files do not hold"):
         loaded.fit(X, y)
     whole = StructuredPredictor.load(tmp_path / "m.spz", AssignmentOracle(), loss=Distance())
-    with pytest.raises(ParameterError, match="scoring: .*model files do not hold"):
+    with pytest.raises(ParameterError, match=r"scoring: .*model files do not hold"):
         whole.score(X, y)
     assert whole.set_params(scoring=None).fit(X, y).coef_.tobytes() == model.coef_.tobytes()
     with pytest.raises(ParameterError, match="loss: expected"):
@@ -153,7 +153,7 @@ def test_what_a_feature_map_raises_in_prediction_names_the_sample() -> None:
     """An exception of the user's own map says at which sample."""
     X, y = planted(4)
     model = StructuredPredictor(Subsets(), max_iter=2).fit(X, y)
-    with pytest.raises(OracleError, match="sample 2: FailingMap.scores raised ZeroDivisionError: by hand"):
+    with pytest.raises(OracleError, match=r"sample 2: FailingMap.scores raised ZeroDivisionError: by hand"):
         model.predict(FailingMap([x.features for x in X]), [x.shape for x in X])
 
 
