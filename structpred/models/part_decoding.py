@@ -9,7 +9,7 @@ import numpy.typing as npt
 from structpred.core.features import FeatureMap
 from structpred.core.oracle import Labels, Oracle, Scores
 from structpred.core.packing import argmax_batch, check_finite
-from structpred.core.task import blamed
+from structpred.core.task_checks import blamed
 from structpred.core.weights import Vector
 from structpred.errors import DataError, InfeasibleError, OracleError, StructpredError
 
