@@ -45,8 +45,7 @@ OPTIONAL: dict[str, str] = {
 class Oracle(ABC):
     """The parent of every oracle: three methods make a structure trainable.
 
-    `shape` is what an oracle must know of an instance besides scores, in its own terms: a tuple of ints (a chain: number of
-    positions, number of labels) or any other hashable value, such as a frozen dataclass that holds capacities.
+    `shape` is a tuple of ints that an oracle gives its own meaning (a chain: number of positions, number of labels).
     Set ``exact = False`` where argmax may miss the maximum: no certificate is then printed as a proof, unless
     the oracle also has `argmax_bound`.
 

@@ -89,7 +89,7 @@ def _named(i: int, thing: object, method: str, call: Callable[..., Any], *argume
     try:
         return call(*arguments)
     except (OracleError, InfeasibleError) as error:
-        raise type(error)(f"sample {i}: {error}") from error
+        raise type(error)(f"sample {i}: {str(error).removeprefix('sample 0: ')}") from error  # a batch of one counts from 0
     except StructpredError:
         raise
     except Exception as error:

@@ -29,6 +29,9 @@ from structpred.trainers.problem import Surrogate, Trainer
 class StructuredPredictor(StructuredEstimator):
     """Outputs of any structure that an oracle describes, scored part by part: theta_p = <w, features of part p>.
 
+    Minimises  1/2 |w|^2 + C sum_i s_i H_i(w), H_i the surrogate (the margin-rescaled hinge, the log loss) of instance i, s_i its
+    sample weight. Certificates are of this divided by C sum_i s_i: lam/2 |w|^2 + the mean of the H_i, lam = 1 / (C n).
+
     Parameters
     ----------
     oracle: an Oracle; check yours once with check_oracle.

@@ -15,7 +15,9 @@ from typing import NamedTuple, cast
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.memory import check_fits
 from structpred.core.task import Task
+from structpred.core.task_checks import blamed
 from structpred.core.weights import Vector
 from structpred.errors import ParameterError
 from structpred.objectives.margin import MarginRescaling
@@ -52,6 +54,7 @@ class ProjectedAscent:
             )
         task = cast(Task, problem.task)
         offsets = np.cumsum([0, *(task.features.n_parts(i) for i in range(len(task)))]).astype(np.int64)
+        check_fits(8 * int(offsets[-1]), f"{offsets[-1]:,} part counts, one for each part of each sample,")
         mu, scratch, curvature = np.zeros(offsets[-1]), task.features.scratch(), np.empty(len(task))
         w = np.zeros(task.dim, task.dtype)
         for i, parts in enumerate(task.parts):
@@ -78,7 +81,10 @@ class ProjectedAscent:
         mu = state.mu[state.offsets[item] : state.offsets[item + 1]]
         scores = task.scores(state.w, item) + surrogate.loss_weight * task.costs(item)[1]
         point = mu + scores / state.curvature[item]
-        direction = task.oracle.project(point, task.shapes[item]) - mu  # type: ignore[attr-defined]
+        try:
+            direction = task.oracle.project(point, task.shapes[item]) - mu  # type: ignore[attr-defined]
+        except Exception as error:
+            raise blamed(error, item, task.oracle, "project") from error
         slope = float(scores @ direction)
         square = task.features.spread(item, direction, state.scratch)
         bend = float(problem.p[item]) / problem.lam * square

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn import config_context
 from sklearn.model_selection import GridSearchCV, cross_val_score, train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
@@ -14,7 +15,7 @@ from subset_cases import Budget, Subsets, planted
 
 from structpred import Instance, LabelRows
 from structpred.core.features import PartFeatures
-from structpred.errors import DataError
+from structpred.errors import CheckpointError, DataError
 from structpred.models import StructuredPredictor
 from structpred.oracles.assignment import AssignmentOracle
 from structpred.oracles.multiclass import MulticlassOracle
@@ -64,6 +65,37 @@ def test_model_selection_without_instances_says_what_to_do() -> None:
     search = GridSearchCV(StructuredPredictor(Subsets(), max_iter=1), {"C": [1.0]}, cv=3, error_score="raise")
     with pytest.raises(DataError, match=r"GridSearchCV.*must be Instances"):
         search.fit(rows, y, shapes=shapes)
+
+
+def test_a_failed_search_quotes_the_remedy() -> None:
+    """scikit-learn turns errors of scores into NaN with a warning; the warning quotes ours."""
+    X, y = planted(6)
+    model = StructuredPredictor(Subsets(), max_iter=1)
+    with pytest.warns(UserWarning, match="there it must be Instances"):
+        GridSearchCV(model, {"C": [1.0]}, cv=2).fit([x.features for x in X], y, shapes=[x.shape for x in X])
+
+
+def test_metadata_routing_carries_shapes() -> None:
+    """Where scikit-learn routes metadata, shapes= beside plain features reach fit and score."""
+    X, y = planted(9)
+    with config_context(enable_metadata_routing=True):
+        model = StructuredPredictor(Subsets(), max_iter=2).set_fit_request(shapes=True).set_score_request(shapes=True)
+        search = GridSearchCV(model, {"C": [1.0, 10.0]}, cv=3)
+        search.fit([x.features for x in X], y, shapes=[x.shape for x in X])
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+
+
+def test_training_on_instances_resumes(tmp_path: Path) -> None:
+    """A checkpoint knows its instances by what their shapes say; other data in a shape are other data."""
+    X, y = planted(8)
+    file = tmp_path / "run.ckpt"
+    whole = StructuredPredictor(Subsets(), max_iter=4, tol=0).fit(X, y)
+    StructuredPredictor(Subsets(), max_iter=2, tol=0, checkpoint=file).fit(X, y)
+    again = StructuredPredictor(Subsets(), max_iter=4, tol=0, checkpoint=file, resume=True)
+    assert again.fit(*planted(8)).coef_.tobytes() == whole.coef_.tobytes()
+    other = [Instance(x.features, Budget(x.shape.prices, x.shape.limit + 1e-13)) for x in X]
+    with pytest.raises(CheckpointError):
+        again.fit(other, y)
 
 
 def test_any_hashable_value_is_a_shape() -> None:

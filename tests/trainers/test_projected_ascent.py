@@ -9,7 +9,7 @@ from training_cases import PlainChain, assignment_task, chain_task, log_problem,
 
 from structpred.core.label_rows import LabelRows
 from structpred.core.task import Task
-from structpred.errors import MissingCapabilityError, ParameterError
+from structpred.errors import MissingCapabilityError, OracleError, ParameterError
 from structpred.objectives.part_losses import LabelCosts
 from structpred.oracles.multiclass import MulticlassOracle
 from structpred.trainers.loop import RunSettings, train
@@ -81,6 +81,21 @@ def test_it_refuses_what_it_cannot_minimise() -> None:
         train(problem(chain_task(oracle=PlainChain())), ProjectedAscent())
     with pytest.raises(ParameterError, match="the margin-rescaled hinge only, not LogLoss"):
         train(log_problem(rows_task()), ProjectedAscent())
+
+
+class Failing(MulticlassOracle):
+    """Cannot project."""
+
+    def project(self, point, shape):
+        raise ZeroDivisionError("by hand")
+
+
+def test_what_a_projection_raises_names_the_sample() -> None:
+    """An exception of the oracle's own `project` says at which sample."""
+    task = rows_task(n=1)
+    task.oracle = Failing()
+    with pytest.raises(OracleError, match=r"sample 0: Failing.project raised ZeroDivisionError: by hand"):
+        train(problem(task), ProjectedAscent())
 
 
 def test_instances_without_features_do_no_harm() -> None:
