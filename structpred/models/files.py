@@ -168,8 +168,8 @@ def _read_structured(model: "StructuredPredictor", bundle: Bundle, path: Any) ->
     if (scoring := bundle.header.get("scoring")) is not None:
         model.scoring = str(scoring)
     names = bundle.texts.get("feature_names")
-    if names is not None and len(names) != len(model.coef_):
-        raise ValueError(f"{len(model.coef_)} weights do not fit {len(names)} feature names")
+    if names is not None and not len(set(names)) == len(names) == len(model.coef_):
+        raise ValueError(f"{len(model.coef_)} weights do not fit {len(names)} feature names, {len(set(names))} of them different")
     model._keep_input(PartInput(names, len(model.coef_)))
     return model
 
