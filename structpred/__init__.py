@@ -11,19 +11,31 @@ from typing import TYPE_CHECKING, Any
 from structpred import errors
 
 if TYPE_CHECKING:
+    from structpred.core.callback_task import CallbackTask
     from structpred.core.contract_losses import check_loss
-    from structpred.core.contracts import check_oracle
+    from structpred.core.contracts import check_feature_map, check_oracle
+    from structpred.core.features import FeatureMap
+    from structpred.core.instances import Instance
+    from structpred.core.label_rows import LabelRows
     from structpred.core.oracle import Oracle
     from structpred.core.task import Task
 
 __version__ = "0.1.0"
-__all__ = ["Oracle", "Task", "__version__", "check_loss", "check_oracle", "errors"]
+__all__ = [
+    "CallbackTask", "FeatureMap", "Instance", "LabelRows", "Oracle", "Task", "__version__", "check_feature_map", "check_loss",
+    "check_oracle", "errors",
+]  # fmt: skip
 
 logging.getLogger("structpred").addHandler(logging.NullHandler())
 
 _PUBLIC = {
+    "CallbackTask": "structpred.core.callback_task",
+    "FeatureMap": "structpred.core.features",
+    "Instance": "structpred.core.instances",
+    "LabelRows": "structpred.core.label_rows",
     "Oracle": "structpred.core.oracle",
     "Task": "structpred.core.task",
+    "check_feature_map": "structpred.core.contracts",
     "check_loss": "structpred.core.contract_losses",
     "check_oracle": "structpred.core.contracts",
 }

@@ -20,6 +20,8 @@ class FeatureMap(Protocol):
     """What a task needs of features. The two calls must be adjoint: <mu, scores(w, i)> = <w, adjoint(i, mu)>.
 
     `groups` splits the flat weights: group k is groups[k]:groups[k+1] (each its own kernel in multiple kernel learning).
+    A map of your own may be a subclass: it then sets dim, dtype and groups, writes __len__, n_parts, scores, adjoint and arrays,
+    and inherits the rest, which it may replace by what is faster. With a list `shapes`, none need be given beside it.
     """
 
     dim: int
@@ -44,25 +46,36 @@ class FeatureMap(Protocol):
 
     def fixed_scores(self, i: int) -> npt.NDArray[np.float64] | None:
         """Scores added to theta of instance i whatever the weights are (constraints, priors); None for none."""
-        ...
+        return None
 
     def scratch(self) -> npt.NDArray[np.float64]:
         """Zeros in which `spread` can work."""
-        ...
+        return np.zeros(self.dim)
 
     def spread(self, i: int, mu: npt.NDArray[np.float64], scratch: npt.NDArray[np.float64]) -> float:
         """scratch = Psi_i^T mu for dense mu, where scratch was zero; returns its squared norm."""
-        ...
+        at = np.flatnonzero(mu)
+        delta = self.adjoint(i, at, mu[at])
+        scratch[delta.indices] = delta.values
+        return float(delta.values @ delta.values)
 
     def flush(self, i: int, scratch: npt.NDArray[np.float64], coef: float, w: Vector) -> None:
         """w += coef * scratch; scratch, which `spread` filled for instance i, becomes zero again."""
-        ...
+        at = np.flatnonzero(scratch)
+        w[at] += (coef * scratch[at]).astype(w.dtype)
+        scratch[at] = 0.0
 
     def total(
         self, mu: npt.NDArray[np.float64], places: npt.NDArray[np.int64], coefs: npt.NDArray[np.float64]
     ) -> npt.NDArray[np.float64]:
         """sum_i coefs[i] Psi_i^T mu_i, float64, for the dense mu_i = mu[places[i]:places[i+1]] of all instances."""
-        ...
+        out = np.zeros(self.dim)
+        for i in range(len(self)):
+            own = mu[places[i] : places[i + 1]]
+            at = np.flatnonzero(own)
+            delta = self.adjoint(i, at, own[at])
+            out[delta.indices] += coefs[i] * delta.values
+        return out
 
     def arrays(self) -> Sequence[npt.NDArray[Any]]:
         """The data, for a fingerprint of the training set."""
@@ -201,7 +214,7 @@ class SequenceFeatures:
         return (d.indptr, d.indices, d.values, d.offsets, fixed.rows, fixed.row_of, fixed.edges)
 
 
-class PartFeatures:
+class PartFeatures(FeatureMap):
     """One feature row a part: instance i has a matrix (p_i, d), its scores are that matrix times w.
 
     `matrices` are 2-d arrays or SciPy sparse matrices, all with d columns. They are packed into one CSR matrix. Raises
@@ -234,13 +247,25 @@ class PartFeatures:
             rows.append(csr)
         if not rows:
             raise DataError("no samples: expected at least one feature matrix")
-        counts = np.array([m.shape[0] for m in rows])
         stacked = sparse.vstack(rows, format="csr")
-        self.indptr = stacked.indptr.astype(np.int64)
-        self.indices = stacked.indices.astype(np.int64)
-        self.values = np.ascontiguousarray(stacked.data, dtype=np.float64)
-        self.offsets = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
-        self.dim = int(stacked.shape[1])
+        counts = np.cumsum([0, *(m.shape[0] for m in rows)])
+        self._keep(stacked.indptr, stacked.indices, stacked.data, counts, int(stacked.shape[1]), dtype)
+
+    @classmethod
+    def of_rows(
+        cls, indptr: npt.ArrayLike, indices: npt.ArrayLike, values: npt.ArrayLike, offsets: npt.ArrayLike, n_columns: int
+    ) -> "PartFeatures":
+        """From rows that are packed already: row r has indices[indptr[r]:indptr[r+1]], sample i the rows from offsets[i] on."""
+        self = cls.__new__(cls)
+        self._keep(indptr, indices, values, offsets, n_columns, np.float64)
+        return self
+
+    def _keep(self, indptr: Any, indices: Any, values: Any, offsets: Any, n_columns: int, dtype: npt.DTypeLike) -> None:
+        self.indptr = np.ascontiguousarray(indptr, dtype=np.int64)
+        self.indices = np.ascontiguousarray(indices, dtype=np.int64)
+        self.values = np.ascontiguousarray(values, dtype=np.float64)
+        self.offsets = np.ascontiguousarray(offsets, dtype=np.int64)
+        self.dim = n_columns
         self.dtype: np.dtype[Any] = np.dtype(dtype)
         self.groups = np.array([0, self.dim], dtype=np.int64)
 
@@ -270,20 +295,6 @@ class PartFeatures:
         idx, val = np.empty(size, np.int64), np.empty(size)
         n = combine_parts(parts, counts, self.indices, self.values, self.indptr, first, idx, val)
         return coalesced(idx[:n], val[:n])
-
-    def fixed_scores(self, i: int) -> None:
-        """Nothing is added."""
-        return None
-
-    def scratch(self) -> npt.NDArray[np.float64]:
-        """Zeros for `spread`, of length dim."""
-        return np.zeros(self.dim)
-
-    def spread(self, i: int, mu: npt.NDArray[np.float64], scratch: npt.NDArray[np.float64]) -> float:
-        """scratch = X_i^T mu for dense mu, where scratch was zero; returns its squared norm."""
-        delta = self.adjoint(i, np.flatnonzero(mu), mu[mu != 0.0])
-        scratch[delta.indices] = delta.values
-        return float(delta.values @ delta.values)
 
     def flush(self, i: int, scratch: npt.NDArray[np.float64], coef: float, w: Vector) -> None:
         """w += coef * scratch; scratch, which `spread` filled for instance i, becomes zero again."""

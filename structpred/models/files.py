@@ -88,7 +88,7 @@ _RULES = Record(
 )
 _INPUT = Record({"kind": OneOf(("numeric", "tokens", "rows")), "header": Raw()})
 CHAIN = Record({**COMMON, "input": _INPUT, "classes": CLASSES, "constraints": Optional(maybe(_RULES))})
-STRUCTURED = Record({**COMMON, "oracle": Text(), "n_weights": Optional(Whole(0, 2**40))})
+STRUCTURED = Record({**COMMON, "oracle": Text(), "n_weights": Optional(Whole(0, 2**40)), "scoring": Optional(maybe(Text()))})
 
 _VALUES = Array(FLOATS, ("n_weights",))
 _SOME_VALUES = Array(FLOATS, (None,))
@@ -127,8 +127,21 @@ def save_chain(model: "ChainLabeler", path: str | os.PathLike[str]) -> None:
 
 def save_structured(model: "StructuredPredictor", path: str | os.PathLike[str]) -> None:
     """Write a fitted StructuredPredictor; the oracle is named in it, never stored."""
-    head = {**common_header(model), "oracle": type(model.oracle).__qualname__, "n_weights": len(model.coef_)}
-    write_model(path, STRUCTURED, Bundle(head, pack_weights(model.coef_)))
+    head = {
+        **common_header(model),
+        "oracle": type(model.oracle).__qualname__,
+        "n_weights": len(model.coef_),
+        "scoring": _name_of(model.scoring),
+    }
+    texts = {} if model.feature_names_ is None else {"feature_names": model.feature_names_}
+    write_model(path, STRUCTURED, Bundle(head, pack_weights(model.coef_), texts))
+
+
+def _name_of(scoring: Any) -> str | None:
+    """A name as it is; a function as a text that no setting accepts."""
+    if scoring is None or isinstance(scoring, str):
+        return scoring
+    return f"{getattr(scoring, '__name__', type(scoring).__name__)} (a function that model files do not hold; give it again)"
 
 
 def load(path: str | os.PathLike[str], *, oracle: Any = None) -> Any:
@@ -261,11 +274,16 @@ def _read_chain(head: dict[str, Any], bundle: Bundle, oracle: Any) -> "ChainLabe
 
 
 def _read_structured(head: dict[str, Any], bundle: Bundle, oracle: Any) -> "StructuredPredictor":
+    from structpred.models.part_inputs import PartInput
     from structpred.models.structured import StructuredPredictor
 
-    model = StructuredPredictor(oracle, **plain_settings(head, StructuredPredictor))
+    model = StructuredPredictor(oracle, **plain_settings(head, StructuredPredictor), scoring=head["scoring"])
     restore_run(model, head, bundle.arrays, head["n_weights"])
-    model.n_features_in_ = len(model.coef_)
+    model.probabilistic_ = head["probabilistic"]
+    names = bundle.texts.get("feature_names")
+    if names is not None and not len(set(names)) == len(names) == len(model.coef_):
+        raise ValueError(f"{len(model.coef_)} weights do not fit {len(names)} feature names, {len(set(names))} of them different")
+    model._keep_input(PartInput(names, len(model.coef_)))
     return model
 
 

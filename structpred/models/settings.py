@@ -18,6 +18,7 @@ from structpred.trainers.owlqn import OWLQN
 from structpred.trainers.passive_aggressive import AROW, PassiveAggressive
 from structpred.trainers.perceptron import AveragedPerceptron
 from structpred.trainers.problem import Surrogate, Trainer
+from structpred.trainers.projected_ascent import ProjectedAscent
 from structpred.trainers.sgd import SGD
 
 #: name -> (trainer, the surrogate it is used with)
@@ -32,6 +33,7 @@ TRAINERS: dict[str, tuple[Callable[..., Trainer], Callable[[], Surrogate]]] = {
     "lbfgs": (LBFGS, LogLoss),
     "owlqn": (OWLQN, LogLoss),
     "pa": (PassiveAggressive, lambda: MarginRescaling(loss_weight=0.0)),
+    "projected_ascent": (ProjectedAscent, MarginRescaling),
     "arow": (AROW, lambda: MarginRescaling(loss_weight=0.0)),
 }
 
@@ -86,7 +88,7 @@ def resolve_loss(loss: str | PartLoss) -> PartLoss:
 
 _RESTORABLE: tuple[Callable[..., Any], ...] = (
     BCFW, SGD, AveragedPerceptron, MIRA, NSlackCuttingPlane, OneSlackCuttingPlane, OnlineEG, LBFGS, OWLQN, PassiveAggressive,
-    AROW, LogLoss, MarginRescaling, SlackRescaling,
+    AROW, ProjectedAscent, LogLoss, MarginRescaling, SlackRescaling,
 )  # fmt: skip
 
 
@@ -108,5 +110,5 @@ def settings_of(thing: Any) -> dict[str, Any] | str:
     """A name as it is; an object as its class name and its plain settings, for the header of a model file."""
     if isinstance(thing, str):
         return thing
-    plain = {key: value for key, value in vars(thing).items() if isinstance(value, bool | int | float | str)}
+    plain = {key: value for key, value in getattr(thing, "__dict__", {}).items() if isinstance(value, bool | int | float | str)}
     return {"class": type(thing).__name__, "settings": plain}

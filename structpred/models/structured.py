@@ -1,22 +1,27 @@
-"""The generic estimator: any oracle, one feature row a part, any trainer."""
+"""The generic estimator: any oracle, any feature map, any trainer."""
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from structpred.core.costs import PartLoss
-from structpred.core.features import PartFeatures
-from structpred.core.oracle import Labels, Oracle, Shape
-from structpred.core.packing import argmax_batch
+from structpred.core.features import FeatureMap
+from structpred.core.oracle import Labels, Oracle
+from structpred.core.requirements import require
 from structpred.core.task import Task
 from structpred.core.weights import Vector
-from structpred.errors import DataError, ParameterError
-from structpred.models.base import StructuredEstimator, about_dev, checked_sample_weight, dev_parts
+from structpred.errors import ParameterError
+from structpred.models.base import StructuredEstimator, about_dev, as_floats, checked_sample_weight, dev_parts
+from structpred.models.decoding import checked_k
 from structpred.models.files import load_estimator, save_structured
+from structpred.models.output_scores import OutputScores, Scoring, checked_scoring
+from structpred.models.part_decoding import best_outputs, check_shapes, kbest, marginals
+from structpred.models.part_inputs import PartInput, as_labels, as_list, split_instances
 from structpred.models.settings import resolve_loss
+from structpred.objectives.log_loss import LogLoss
 from structpred.trainers.loop import Callback
 from structpred.trainers.problem import Surrogate, Trainer
 
@@ -24,21 +29,40 @@ from structpred.trainers.problem import Surrogate, Trainer
 class StructuredPredictor(StructuredEstimator):
     """Outputs of any structure that an oracle describes, scored part by part: theta_p = <w, features of part p>.
 
+    Minimises  1/2 |w|^2 + C sum_i s_i H_i(w), H_i the surrogate (the margin-rescaled hinge, the log loss) of instance i, s_i its
+    sample weight. Certificates are of this divided by C sum_i s_i: lam/2 |w|^2 + the mean of the H_i, lam = 1 / (C n).
+
     Parameters
     ----------
-    oracle: an Oracle; check yours once with check_oracle. loss: "hamming" or a part loss of your own.
-    trainer, C, max_iter, tol, check_every, patience, surrogate, callbacks, checkpoint, resume, random_state: as for
+    oracle: an Oracle; check yours once with check_oracle.
+    loss: "hamming" or a part loss of your own.
+    trainer, C, max_iter, tol, check_every, patience, surrogate, callbacks, checkpoint, resume, warm_start, random_state: as for
     ChainLabeler; with the log loss the oracle needs `marginals`.
+    scoring: what score() and held-out data are measured by, larger is better. None: 1 - (sum of the losses) / (sum of the sizes
+    of the true outputs), which with the Hamming loss is the share of labels (or, without a label grid, of true parts) that are
+    right. "labels": the share of labels that are right. "parts": F1 of predicted parts. "exact": the share of outputs that are
+    wholly right. "loss": minus the mean loss. Or a function of the true and the predicted labels (two lists).
 
-    X[i] is an array or sparse matrix (n_parts, d), one feature row a part. y[i] are the labels as the oracle returns
-    them. shapes[i] is the shape of instance i, a tuple of ints.
+    X is a list of Instance(features, shape); or a list of features with shapes= beside it, which model selection cannot split.
+    The features of an instance are an array or sparse matrix (n_parts, d), one row a part, or a list with a dict a part
+    ({"word": "cat", "length": 3.0}; names not seen in training are left out). X may also be a FeatureMap, such as LabelRows;
+    its attribute `shapes`, if it has one, gives the shapes.
+    y[i] are the labels as the oracle returns them, 1-d whole numbers. shapes[i] is any hashable value that the oracle knows.
 
+    After fit: coef_, certificate_, history_, n_iter_, stop_reason_, converged_, n_features_in_; feature_names_ (None where
+    features have no names).
+
+    >>> from structpred import Instance
     >>> from structpred.oracles.multiclass import MulticlassOracle
-    >>> X = [np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([[0.0, 1.0], [1.0, 0.0]])]
-    >>> model = StructuredPredictor(MulticlassOracle()).fit(X, [[0], [1]], [(2,), (2,)])
-    >>> [labels.tolist() for labels in model.predict(X, [(2,), (2,)])]
-    [[0], [1]]
+    >>> X = [Instance([[1.0, 0.0], [0.0, 1.0]], (2,)), Instance([[0.0, 1.0], [1.0, 0.0]], (2,))]
+    >>> model = StructuredPredictor(MulticlassOracle()).fit(X, [[0], [1]])
+    >>> [labels.tolist() for labels in model.predict(X)], model.score(X, [[0], [1]])
+    ([[0], [1]], 1.0)
     """
+
+    n_features_in_: int
+    probabilistic_: bool
+    feature_names_: list[str] | None
 
     def __init__(
         self,
@@ -51,10 +75,12 @@ class StructuredPredictor(StructuredEstimator):
         tol: float = 0.001,
         check_every: int = 10,
         patience: int | None = None,
+        scoring: Scoring = None,
         surrogate: str | Surrogate | None = None,
         callbacks: Callback | Sequence[Callback] | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
         resume: bool = False,
+        warm_start: bool = False,
         random_state: Any = None,
     ) -> None:
         self.oracle = oracle
@@ -65,73 +91,97 @@ class StructuredPredictor(StructuredEstimator):
         self.tol = tol
         self.check_every = check_every
         self.patience = patience
+        self.scoring = scoring
         self.surrogate = surrogate
         self.callbacks = callbacks
         self.checkpoint = checkpoint
         self.resume = resume
+        self.warm_start = warm_start
         self.random_state = random_state
-
-    n_features_in_: int
 
     def fit(
         self,
-        X: Sequence[Any],
+        X: Any,
         y: Sequence[npt.ArrayLike],
-        shapes: Sequence[Shape],
+        shapes: Sequence[Any] | None = None,
         *,
         sample_weight: npt.ArrayLike | None = None,
-        dev: tuple[Sequence[Any], Sequence[npt.ArrayLike], Sequence[Shape]] | None = None,
+        token_weight: Sequence[npt.ArrayLike] | None = None,
+        dev: tuple[Any, ...] | None = None,
     ) -> "StructuredPredictor":
-        """Train. dev: held-out (X, y, shapes); the weights that do best on it are kept.
+        """Train. dev: held-out (X, y) or (X, y, shapes); the weights that do best on it are kept. token_weight: one array a
+        sample, by what the loss of each position is multiplied; the oracle must have a label grid.
 
         Raises DataError, naming the sample, before training starts; OracleError where the oracle returns what it may not.
         """
         if not isinstance(self.oracle, Oracle):
             raise ParameterError(f"oracle: expected an instance of a subclass of structpred.Oracle, got {self.oracle!r}")
-        loss = resolve_loss(self.loss)
-        features = PartFeatures(_as_list(X, "X"))
+        loss, scoring = resolve_loss(self.loss), checked_scoring(self.scoring)
+        given, listed = split_instances(X, shapes)
+        input_ = PartInput()
+        features = input_.fit(given)
+        check_shapes(features, self.oracle, listed)
         weights = checked_sample_weight(sample_weight, len(features))
-        task = Task(features, self.oracle, _as_labels(y), _as_shapes(shapes), loss, sample_weight=weights)
-        scorer = None if dev is None else self._dev_scorer(features.dim, *dev_parts(dev, "X, y, shapes"))
-        result = self._train(task, scorer)
-        self.n_features_in_ = features.dim
+        tokens = None if token_weight is None else _as_token_weights(token_weight)
+        task = Task(features, self.oracle, as_labels(y), listed, loss, token_weights=tokens, sample_weight=weights)
+        result = self._train(task, None if dev is None else self._dev_scorer(input_, loss, scoring, dev))
+        self.probabilistic_ = isinstance(self._trainer_and_surrogate()[1], LogLoss)
+        self._keep_input(input_)
         self._keep(result)
         self._stop_if_interrupted()
         return self
 
-    def predict(self, X: Sequence[Any], shapes: Sequence[Shape]) -> list[Labels]:
+    def _keep_input(self, input_: PartInput) -> None:
+        """Set how X is read: after training, and when a model file has been read."""
+        self._input, self.feature_names_ = input_, input_.names
+        self.n_features_in_ = int(input_.n_columns or 0)
+
+    def predict(self, X: Any, shapes: Sequence[Any] | None = None) -> list[Labels]:
         """The best labels of each instance."""
+        return best_outputs(*self._read(X, shapes), self.coef_)
+
+    def predict_marginals(self, X: Any, shapes: Sequence[Any] | None = None) -> list[npt.NDArray[np.float64]]:
+        """One array (n_parts,) an instance: the expected count of each part, its probability where it counts at most once.
+
+        Only for models trained with the log loss (trainer "oeg", "lbfgs" or "owlqn", or surrogate "log"): scores learnt with a
+        margin are no log-probabilities, and ParameterError says so. MissingCapabilityError where the oracle has no `marginals`.
+        """
         self._check_fitted()
-        listed = _as_list(X, "X")
-        if not listed:
-            return []
-        return self._decode(PartFeatures(listed, n_columns=self.n_features_in_), _as_shapes(shapes), self.coef_)
+        require(("marginals",), self.oracle, "predict_marginals")
+        if not self.probabilistic_:
+            raise ParameterError(
+                f"this model was trained with trainer={self.trainer!r} and a margin, so its scores are no log-probabilities; "
+                "train with trainer='oeg', trainer='lbfgs' or surrogate='log'"
+            )
+        return marginals(*self._read(X, shapes), self.coef_)
 
-    def score(self, X: Sequence[Any], y: Sequence[npt.ArrayLike], shapes: Sequence[Shape]) -> float:
-        """The share of labels that are right, over all instances."""
-        return _label_accuracy(y, self.predict(X, shapes))
+    def predict_kbest(self, X: Any, k: int, shapes: Sequence[Any] | None = None) -> list[list[tuple[Labels, float]]]:
+        """For each instance its k best (labels, score), best first; fewer where there are fewer.
 
-    def _decode(self, features: PartFeatures, shapes: list[Shape], w: Vector) -> list[Labels]:
-        if len(features) != len(shapes):
-            raise DataError(f"X has {len(features)} samples but there are {len(shapes)} shapes")
-        for i, shape in enumerate(shapes):
-            if self.oracle.n_parts(shape) != features.n_parts(i):
-                raise DataError(
-                    f"sample {i}: shape {shape} has {self.oracle.n_parts(shape)} parts, but x has {features.n_parts(i)} rows"
-                )
-        scores = np.concatenate([features.scores(w, i) for i in range(len(features))])
-        labels, offsets = argmax_batch(self.oracle, scores, features.offsets, shapes)
-        return np.split(labels, offsets[1:-1])
+        MissingCapabilityError where the oracle has no `kbest`.
+        """
+        self._check_fitted()
+        require(("kbest",), self.oracle, "predict_kbest")
+        return kbest(*self._read(X, shapes), self.coef_, checked_k(k))
 
-    def _dev_scorer(
-        self, dim: int, X: Sequence[Any], y: Sequence[npt.ArrayLike], shapes: Sequence[Shape]
-    ) -> Callable[[Vector], float]:
+    def _read(self, X: Any, shapes: Sequence[Any] | None) -> tuple[FeatureMap, Oracle, list[Any]]:
+        """The instances as a feature map, the oracle, and the shapes, checked against each other."""
+        self._check_fitted()
+        return _read(self._input, self.oracle, X, shapes)
+
+    def score(self, X: Any, y: Sequence[npt.ArrayLike], shapes: Sequence[Any] | None = None) -> float:
+        """How well predictions agree with y, by `scoring`; larger is better."""
+        features, oracle, listed = self._read(X, shapes)
+        scores = OutputScores(oracle, resolve_loss(self.loss), self.scoring, as_labels(y), listed)
+        return scores(best_outputs(features, oracle, listed, self.coef_))
+
+    def _dev_scorer(self, input_: PartInput, loss: PartLoss, scoring: Scoring, dev: Any) -> Callable[[Vector], float]:
+        names = "X, y, shapes" if isinstance(dev, tuple | list) and len(dev) == 3 else "X, y"
+        X, y, *shapes = dev_parts(dev, names)
         with about_dev():
-            features = PartFeatures(_as_list(X, "X"), n_columns=dim)
-            gold, listed = _as_labels(y), _as_shapes(shapes)
-            if len(gold) != len(features):
-                raise DataError(f"X has {len(features)} samples but y has {len(gold)}")
-        return lambda w: _label_accuracy(gold, self._decode(features, listed, w))
+            features, oracle, listed = _read(input_, self.oracle, X, shapes[0] if shapes else None)
+            scores = OutputScores(oracle, loss, scoring, as_labels(y), listed)
+        return lambda w: scores(best_outputs(features, oracle, listed, w))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model as one file, atomically, without pickle; it names its oracle but does not hold it."""
@@ -139,50 +189,24 @@ class StructuredPredictor(StructuredEstimator):
         save_structured(self, path)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], oracle: Oracle) -> "StructuredPredictor":
-        """Read a model file; `oracle` must be of the class that the model was trained with."""
+    def load(cls, path: str | os.PathLike[str], oracle: Oracle, *, loss: str | PartLoss | None = None) -> "StructuredPredictor":
+        """Read a model file; `oracle` must be of the class that the model was trained with.
+
+        loss: the loss, where it is one of your own: a file names it but does not hold it, and score() and fit() need it.
+        """
         model = load_estimator(path, cls.__name__, oracle=oracle)
         assert isinstance(model, cls)
+        if loss is not None:
+            model.loss = loss if isinstance(loss, str) else resolve_loss(loss)
         return model
 
 
-def _as_list(values: Any, name: str) -> list[Any]:
-    """The samples as a list; DataError for what is no list of samples, such as one sparse matrix."""
-    if isinstance(values, str | bytes | Mapping) or hasattr(values, "tocsr") or not isinstance(values, Iterable):
-        raise DataError(
-            f"{name}: expected a list with one entry a sample, got {type(values).__name__}; "
-            "did you pass one sample instead of a list of samples?"
-        )
-    return list(values)
+def _read(input_: PartInput, oracle: Oracle, X: Any, shapes: Any) -> tuple[FeatureMap, Oracle, list[Any]]:
+    given, listed = split_instances(X, shapes)
+    features = input_.transform(given)
+    check_shapes(features, oracle, listed)
+    return features, oracle, listed
 
 
-def _as_labels(y: Any) -> list[npt.NDArray[np.int64]]:
-    listed = []
-    for i, labels in enumerate(_as_list(y, "y")):
-        array = np.asarray(labels)
-        if array.ndim != 1 or (array.dtype.kind not in "iu" and array.size):
-            raise DataError(f"sample {i}: expected labels as a 1-d array of whole numbers, got {array.ndim}-d {array.dtype}")
-        listed.append(array.astype(np.int64))
-    return listed
-
-
-def _as_shapes(shapes: Any) -> list[Shape]:
-    listed = []
-    for i, shape in enumerate(_as_list(shapes, "shapes")):
-        if not isinstance(shape, tuple | list) or not all(isinstance(k, int | np.integer) for k in shape):
-            raise DataError(f"shapes, sample {i}: expected a tuple of ints, got {shape!r}")
-        listed.append(tuple(int(k) for k in shape))
-    return listed
-
-
-def _label_accuracy(y: Sequence[npt.ArrayLike], predicted: Sequence[Labels]) -> float:
-    truths = _as_labels(y)
-    if len(truths) != len(predicted):
-        raise DataError(f"X has {len(predicted)} samples but y has {len(truths)}")
-    right = total = 0
-    for i, (truth, labels) in enumerate(zip(truths, predicted, strict=True)):
-        if truth.shape != labels.shape:
-            raise DataError(f"sample {i}: y has {truth.size} labels, but the oracle gives {labels.size}")
-        right += int((truth == labels).sum())
-        total += len(labels)
-    return right / max(total, 1)
+def _as_token_weights(token_weight: Any) -> list[npt.NDArray[np.float64]]:
+    return [as_floats(w, f"token_weight, sample {i}") for i, w in enumerate(as_list(token_weight, "token_weight"))]

@@ -43,8 +43,9 @@ class RunSettings:
     the order of visits. dev: a score of weights on held-out data, larger is better, called after every pass; the best
     weights are returned. patience: stop after so many passes without a better score. callbacks: called with each
     row of the history; True stops. checkpoint: a file to write every `checkpoint_seconds`, at the end, and when
-    interrupted; one that cannot be written is a CheckpointWarning, one that another run writes a CheckpointError. resume: go on from that file; CheckpointError if it is not there. keep: put the run's progress into the
-    result. start: such a progress to go on from, unless `resume` does; ParameterError if it is of other data or settings.
+    interrupted; one that cannot be written is a CheckpointWarning, one that another run writes a CheckpointError. resume: go
+    on from that file; CheckpointError if it is not there. keep: put the run's progress into the result. start: such a progress
+    to go on from, unless `resume` does; ParameterError if it is of other data or settings.
     """
 
     max_iter: int = 10

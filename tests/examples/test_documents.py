@@ -55,3 +55,22 @@ def test_the_loss_how_to_keeps_the_rules_of_losses(tmp_path: Path) -> None:
     X = [rng.normal(size=(16, 3)) for _ in range(6)]
     model = scope["model"].fit(X, [truth] * 6, [(4,)] * 6)  # type: ignore[attr-defined]
     assert model.certificate_.gap >= 0
+
+
+def test_the_feature_map_how_to_runs(tmp_path: Path) -> None:
+    """Every block runs: the map keeps its contract, learns held-out matchings, goes through a grid search; many classes, too."""
+    lines = run(python_of("howto/add_a_feature_map.md").split("class FeatureMap(")[0], tmp_path).splitlines()
+    assert float(lines[0]) > 0.8
+    assert float(lines[1]) > 0.8
+    assert float(lines[2].split()[0]) > 0.9
+    assert "gap" in lines[2]
+
+
+def test_the_three_functions_how_to_runs(tmp_path: Path) -> None:
+    """Every block runs: the certificate reaches its tolerance, and held-out summaries are nearly right."""
+    lines = run(python_of("howto/use_three_functions.md"), tmp_path).splitlines()
+    assert lines[0].startswith("primal ")
+    assert lines[0].endswith(" tol")
+    assert float(lines[1]) > 0.9
+    assert float(lines[2]) >= float(lines[1]) - 0.05
+    assert (tmp_path / "weights.npy").exists()

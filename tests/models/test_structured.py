@@ -168,13 +168,16 @@ BAD: dict[str, tuple[Any, Any, Any, str]] = {
     "no samples": ([], [], [], "at least one"),
     "X nothing": (None, Y0, S0, "X: .*got NoneType"),
     "y nothing": (X0, None, S0, "y: .*got NoneType"),
-    "shapes nothing": (X0, Y0, None, "shapes: .*got NoneType"),
+    "shapes nothing": (X0, Y0, None, r"X: the shapes are missing. .*structpred.Instance\(features, shape\)"),
     "fewer labellings": (X0, Y0[:2], S0, "3 samples with features but 2 labellings"),
     "fewer shapes": (X0, Y0, S0[:2], "3 samples .* 2 shapes"),
-    "no tuple": (X0, Y0, [3, 2, 4], "shapes, sample 0: expected a tuple of ints, got 3"),
+    "no shape": (X0, Y0, swapped(S0, 1, None), "sample 1: expected a shape, got None"),
+    "unhashable shape": (X0, Y0, swapped(S0, 1, {2: 1}), "sample 1: a shape must be hashable"),
+    "nameless shape": (X0, Y0, swapped(S0, 1, object()), "sample 1: the shape .* shows as a place in memory"),
+    "a shape the oracle refuses": (X0, Y0, swapped(S0, 2, 4), "sample 2: AssignmentOracle.n_parts refuses the shape 4"),
     "infeasible truth": (X0, swapped(Y0, 1, [0, 0]), S0, "sample 1: the true labels do not fit"),
     "short truth": (X0, swapped(Y0, 0, [0, 1]), S0, "sample 0: the true labels do not fit"),
-    "fractions": (X0, swapped(Y0, 1, [0.5, 1.0]), S0, "sample 1: expected labels as a 1-d array of whole numbers, got 1-d float"),
+    "fractions": (X0, swapped(Y0, 1, [0.5, 1.0]), S0, "sample 1: expected labels as a 1-d .*, got 1-d float"),
     "text": (X0, swapped(Y0, 1, ["a", "b"]), S0, "sample 1: expected labels as a 1-d array of whole numbers"),
 }
 
@@ -191,11 +194,13 @@ def test_bad_data_are_named_and_change_nothing(name: str) -> None:
 
 
 def test_bad_settings_are_named() -> None:
-    """A class in place of an oracle, a dev tuple without shapes, weights that do not fit: ParameterError says which."""
+    """A class in place of an oracle, a dev tuple of four, weights that do not fit: ParameterError says which."""
     with pytest.raises(ParameterError, match="oracle: expected an instance"):
         StructuredPredictor(AssignmentOracle).fit(X0, Y0, S0)  # type: ignore[arg-type]
-    with pytest.raises(ParameterError, match=r"dev: expected a tuple \(X, y, shapes\), got 2"):
-        StructuredPredictor(AssignmentOracle()).fit(X0, Y0, S0, dev=(X0, Y0))  # type: ignore[arg-type]
+    with pytest.raises(ParameterError, match=r"dev: expected a tuple \(X, y\), got 4"):
+        StructuredPredictor(AssignmentOracle()).fit(X0, Y0, S0, dev=(X0, Y0, S0, S0))
+    with pytest.raises(DataError, match="dev: X: the shapes are missing"):
+        StructuredPredictor(AssignmentOracle()).fit(X0, Y0, S0, dev=(X0, Y0))
     with pytest.raises(DataError, match="dev: sample 0"):
         StructuredPredictor(AssignmentOracle()).fit(X0, Y0, S0, dev=(swapped(X0, 0, X0[0] * np.inf), Y0, S0))
     with pytest.raises(ParameterError, match="sample_weight"):
@@ -207,7 +212,7 @@ def test_bad_input_to_predict_is_named() -> None:
     model = StructuredPredictor(AssignmentOracle()).fit(X0, Y0, S0)
     for X, shapes, message in (
         (X0, S0[:2], "X has 3 samples but there are 2 shapes"),
-        (X0, swapped(S0, 1, (3,)), r"sample 1: shape \(3,\) has 9 parts, but x has 4 rows"),
+        (X0, swapped(S0, 1, (3,)), r"sample 1: shape \(3,\) has 9 parts, but the features have 4 rows"),
         ([x[:, :2] for x in X0], S0, "sample 0: expected 3 feature columns, got 2"),
         (X0[0], S0, "one sample instead of a list"),
     ):
@@ -216,5 +221,5 @@ def test_bad_input_to_predict_is_named() -> None:
     assert model.predict([], []) == []
     with pytest.raises(DataError, match="X has 3 samples but y has 2"):
         model.score(X0, Y0[:2], S0)
-    with pytest.raises(DataError, match="sample 1: y has 1 labels, but the oracle gives 2"):
+    with pytest.raises(DataError, match="sample 1: the true labels do not fit the shape"):
         model.score(X0, swapped(Y0, 1, [0]), S0)

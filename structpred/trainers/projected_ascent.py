@@ -1,0 +1,117 @@
+"""Block-coordinate ascent on the dual of max-margin Markov networks in part counts, by projections.
+
+The dual of  min_w lam/2 |w|^2 + sum_i p_i H_i(w),  H_i the margin-rescaled hinge (Taskar et al. 2003, eq. 9), is
+
+    max  sum_i p_i (c_i + ell_i . mu_i) - lam/2 |w|^2,   w = sum_i p_i/lam Psi_i^T (mu_i(truth) - mu_i),
+
+with mu_i in the convex hull of the part counts of all outputs of instance i. A step moves one block to the projection of
+mu_i + s_i / q_i onto that hull, s_i = Psi_i w + ell_i, with exact line search; q_i is the curvature along the last direction.
+Where Psi_i Psi_i^T is a multiple of the identity, as for LabelRows, that is the exact optimum of the block, over all outputs at
+once (the sequential dual method of Keerthi et al. 2008).
+"""
+
+from typing import NamedTuple, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from structpred.core.memory import check_fits
+from structpred.core.task import Task
+from structpred.core.task_checks import blamed
+from structpred.core.weights import Vector
+from structpred.errors import ParameterError
+from structpred.objectives.margin import MarginRescaling
+from structpred.trainers.problem import Problem, squared_norm
+
+Floats = npt.NDArray[np.float64]
+
+
+class AscentState(NamedTuple):
+    """w: the weights. mu: the points of all blocks, flat; block i is offsets[i]:offsets[i+1]. curvature: q_i of each block, in
+    units of p_i. scratch: zeros, between steps.
+    """
+
+    w: Vector
+    mu: Floats
+    offsets: npt.NDArray[np.int64]
+    curvature: Floats
+    scratch: Floats
+
+
+class ProjectedAscent:
+    """Few passes to a certified optimum where the oracle has `project` and outputs share their features.
+
+    It keeps a dense point of the hull for each instance: n times the number of parts.
+    """
+
+    requires: tuple[str | tuple[str, ...], ...] = ("project",)
+
+    def init_state(self, problem: Problem) -> AscentState:
+        """Every block at the truth: w = 0."""
+        if not isinstance(problem.surrogate, MarginRescaling):
+            raise ParameterError(
+                f"ProjectedAscent minimises the margin-rescaled hinge only, not {type(problem.surrogate).__name__}"
+            )
+        task = cast(Task, problem.task)
+        offsets = np.cumsum([0, *(task.features.n_parts(i) for i in range(len(task)))]).astype(np.int64)
+        check_fits(8 * int(offsets[-1]), f"{offsets[-1]:,} part counts, one for each part of each sample,")
+        mu, scratch, curvature = np.zeros(offsets[-1]), task.features.scratch(), np.empty(len(task))
+        w = np.zeros(task.dim, task.dtype)
+        for i, parts in enumerate(task.parts):
+            block = mu[offsets[i] : offsets[i + 1]]
+            np.add.at(block, parts, 1.0)
+            curvature[i] = self._curvature(problem, i, task.features.spread(i, block, scratch), block)
+            task.features.flush(i, scratch, 0.0, w)
+        return AscentState(w, mu, offsets, curvature, scratch)
+
+    @staticmethod
+    def _curvature(problem: Problem, i: int, square: float, direction: Floats) -> float:
+        """p_i/lam |Psi^T d|^2 / |d|^2; 1 where it says nothing."""
+        length = float(direction @ direction)
+        found = float(problem.p[i]) / problem.lam * square / length if length > 0.0 else 0.0
+        return found if found > 0.0 else 1.0
+
+    def order(self, problem: Problem, state: AscentState, rng: np.random.Generator, n_pass: int) -> npt.NDArray[np.int64]:
+        """A new permutation every pass."""
+        return rng.permutation(len(problem.task))
+
+    def update(self, problem: Problem, state: AscentState, item: int) -> tuple[AscentState, bool]:
+        """One block towards its projection, as far as the dual rises."""
+        task, surrogate = cast(Task, problem.task), cast(MarginRescaling, problem.surrogate)
+        mu = state.mu[state.offsets[item] : state.offsets[item + 1]]
+        scores = task.scores(state.w, item) + surrogate.loss_weight * task.costs(item)[1]
+        point = mu + scores / state.curvature[item]
+        try:
+            direction = task.oracle.project(point, task.shapes[item]) - mu  # type: ignore[attr-defined]
+        except Exception as error:
+            raise blamed(error, item, task.oracle, "project") from error
+        slope = float(scores @ direction)
+        square = task.features.spread(item, direction, state.scratch)
+        bend = float(problem.p[item]) / problem.lam * square
+        step = min(1.0, slope / bend) if bend > 0.0 else 1.0
+        rises = slope > 0.0
+        if rises:
+            mu += step * direction
+            state.curvature[item] = self._curvature(problem, item, square, direction)
+        task.features.flush(item, state.scratch, -float(problem.p[item]) / problem.lam * step if rises else 0.0, state.w)
+        return state, rises
+
+    def weights(self, problem: Problem, state: AscentState) -> Vector:
+        """The present weights."""
+        return state.w.copy()
+
+    def objective(self, problem: Problem, state: AscentState) -> tuple[float, float]:
+        """Primal at the weights, and the dual value, with the sum over the blocks taken anew in float64."""
+        task, surrogate, loss = cast(Task, problem.task), cast(MarginRescaling, problem.surrogate), 0.0
+        errors = -state.mu
+        for i, parts in enumerate(task.parts):
+            block = slice(state.offsets[i], state.offsets[i + 1])
+            constant, costs = task.costs(i)
+            loss += float(problem.p[i]) * (constant + float(costs @ state.mu[block]))
+            np.add.at(errors[block], parts, 1.0)
+        total = task.features.total(errors, state.offsets, problem.p / problem.lam)
+        return problem.primal(state.w), surrogate.loss_weight * loss - 0.5 * problem.lam * squared_norm(total)
+
+    def gap_estimate(self, problem: Problem, state: AscentState) -> None:
+        """None."""
+        return None
