@@ -12,7 +12,7 @@ log = logging.getLogger("structpred.cli")
 
 
 class Numbers(click.ParamType[tuple[float, ...]]):
-    """Numbers parted by commas."""
+    """Numbers separated by commas."""
 
     name = "numbers"
 
@@ -23,7 +23,7 @@ class Numbers(click.ParamType[tuple[float, ...]]):
         try:
             return tuple(float(piece) for piece in str(value).split(","))
         except ValueError:
-            self.fail(f"expected numbers parted by commas, such as 0.1,0.5,1, got {value!r}", param, ctx)
+            self.fail(f"expected numbers separated by commas, such as 0.1,0.5,1, got {value!r}", param, ctx)
 
 
 @click.command(short_help="Scores against the amount of training data.")

@@ -122,7 +122,7 @@ def with_hierarchy(data: MultiLabelData, path: str) -> MultiLabelData:
             continue
         pair = line.split("\t") if "\t" in line else line.split()
         if len(pair) != 2:
-            raise DataError(f"{name}:{number}: expected a parent and a child, parted by a tab, got {quoted(line)}")
+            raise DataError(f"{name}:{number}: expected a parent and a child, separated by a tab, got {quoted(line)}")
         for label in pair:
             if label.strip() not in place:
                 raise DataError(f"{name}:{number}: {data.name} has no label {quoted(label.strip())}")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def predict_sets(model: "Model", data: str, output: str, format: str | None, *, as_json: bool, marginals: bool) -> None:
-    """Write a line an example: its labels parted by tabs, nothing for none; as JSON an object with labels and scores."""
+    """Write a line an example: its labels separated by tabs, nothing for none; as JSON an object with labels and scores."""
     if marginals and not isinstance(model._trainer_and_surrogate()[1], LogLoss):
         raise ParameterError("--marginals: this model was trained for a margin and has no probabilities; train with the log loss")
     rows = read_rows(Reading.of_model(model), data, format)

@@ -56,7 +56,7 @@ def predict(
     Column files come back with one more column, the predicted label; CRFsuite text gives one label a line; OCR data give
     the id and the letter. DATA may have its true labels or, in column files where they stand last, not; they are not used.
     Treebanks come back with new heads and relations, every other byte as it was, whether they have heads or _. Multi-label data
-    give one line an example, its labels parted by tabs.
+    give one line an example, its labels separated by tabs.
     """
     from structpred.cli import corpora, treebanks
     from structpred.cli.evaluate import predict_labels, read_for

@@ -102,7 +102,7 @@ def _usual_width(lines: list[str]) -> int:
 
 
 def _blocks(lines: list[str], *, blank_is_white: bool) -> Iterator[list[int]]:
-    """The line numbers of each sentence, parted by blank lines."""
+    """The line numbers of each sentence, separated by blank lines."""
     block: list[int] = []
     for number, line in enumerate(lines, 1):
         if line.strip(" \t") if blank_is_white else line:

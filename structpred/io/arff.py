@@ -5,8 +5,10 @@ nominal value.
 """
 
 import re
+from array import array
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -37,7 +39,8 @@ class Attribute(NamedTuple):
 class ArffTable:
     """A file as it stands. codes: CSR (n, n_attributes): numbers, and places of nominal values; text columns are zero there.
 
-    texts: for each text column (by number) its text in each row, None where a sparse row leaves it out. lines: of the rows.
+    texts: for each text column (by number) its text in each row, None where a sparse row leaves it out. lines: of the rows. size: of the
+    text, in characters.
     """
 
     name: str
@@ -46,6 +49,7 @@ class ArffTable:
     codes: Any
     texts: dict[int, list[str | None]]
     lines: npt.NDArray[np.int64]
+    size: int
 
     def where(self, row: int) -> str:
         """file:line of a row, for messages."""
@@ -53,10 +57,18 @@ class ArffTable:
 
     def column(self, k: int) -> npt.NDArray[np.float64]:
         """One column of codes, dense."""
-        return np.asarray(self.codes[:, [k]].toarray().ravel(), dtype=np.float64)
+        column, by_column = np.zeros(len(self.lines)), self.by_column
+        start, stop = by_column.indptr[k : k + 2]
+        column[by_column.indices[start:stop]] = by_column.data[start:stop]
+        return column
+
+    @cached_property
+    def by_column(self) -> Any:
+        """The codes by column: a row-wise matrix is gone through as a whole for each column."""
+        return self.codes.tocsc()
 
 
-def read_arff(path: PathLike, *, text_kinds: tuple[str, ...] = ()) -> ArffTable:
+def read_arff(path: PathLike, *, text_kinds: tuple[str, ...] = (), encoding: str = "utf-8") -> ArffTable:
     """Read an ARFF file, plain or gzip; ``-`` is standard input.
 
     text_kinds: further kinds of attributes whose values are text. Raises DataError with file and line: no @data, attributes
@@ -64,7 +76,8 @@ def read_arff(path: PathLike, *, text_kinds: tuple[str, ...] = ()) -> ArffTable:
     finite, undeclared nominal values, indices out of range or out of order, no rows.
     """
     name = source_name(path)
-    lines = enumerate(split_lines(read_text(path)), 1)
+    whole = read_text(path, encoding)
+    lines = enumerate(split_lines(whole), 1)
     relation, attributes = _header(lines, name, text_kinds)
     rows = _Rows(name, attributes)
     for number, line in lines:
@@ -73,7 +86,7 @@ def read_arff(path: PathLike, *, text_kinds: tuple[str, ...] = ()) -> ArffTable:
             rows.add(number, text)
     if not rows.lines:
         raise DataError(f"{name}: expected at least one row after @data, got none")
-    return ArffTable(name, relation, attributes, rows.matrix(), rows.texts, np.array(rows.lines, np.int64))
+    return ArffTable(name, relation, attributes, rows.matrix(), rows.texts, np.array(rows.lines, np.int64), len(whole))
 
 
 def _header(lines: Iterator[tuple[int, str]], name: str, text_kinds: tuple[str, ...]) -> tuple[str, list[Attribute]]:
@@ -143,7 +156,7 @@ def unquoted(text: str) -> str:
 
 
 def split_values(text: str, where: str) -> list[str]:
-    """Values parted by commas, quoted ones without their quotes. Raises DataError for quotes that do not close.
+    """Values separated by commas, quoted ones without their quotes. Raises DataError for quotes that do not close.
 
     >>> split_values("a, 'b,c',0", "file:1")
     ['a', 'b,c', '0']
@@ -154,7 +167,7 @@ def split_values(text: str, where: str) -> list[str]:
     while True:
         match = _VALUE.match(text, at)
         if match is None:
-            raise DataError(f"{where}: expected values parted by commas, quotes that close, got {quoted(text[at:])}")
+            raise DataError(f"{where}: expected values separated by commas, quotes that close, got {quoted(text[at:])}")
         values.append(_group(match))
         at = match.end()
         if match.group(4) == "":
@@ -171,7 +184,7 @@ class _Rows:
     texts: dict[int, list[str | None]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.indptr, self.indices, self.values = [0], list[int](), list[float]()
+        self.indptr, self.indices, self.values = array("q", [0]), array("q"), array("d")
         self.readers: list[Callable[[str], float]] = []
         for k, one in enumerate(self.attributes):
             if one.kind == "numeric":
