@@ -190,7 +190,10 @@ def _rows(scan: Scan, collect: Collector) -> None:
         )
     if scan.format == "crfsuite" and scan.sentences and not any(any(s.content) for s in scan.sentences):
         collect.add(
-            ERROR, "no-attributes", "files without attributes", f"{scan.name}: no line has one; tabs separate label and attributes"
+            ERROR,
+            "no-attributes",
+            "files without attributes",
+            f"{scan.name}: no line has one; tabs separate label and attributes",
         )
 
 

@@ -39,8 +39,8 @@ class Attribute(NamedTuple):
 class ArffTable:
     """A file as it stands. codes: CSR (n, n_attributes): numbers, and places of nominal values; text columns are zero there.
 
-    texts: for each text column (by number) its text in each row, None where a sparse row leaves it out. lines: of the rows. size: of the
-    text, in characters.
+    texts: for each text column (by number) its text in each row, None where a sparse row leaves it out. lines: of the rows.
+    size: of the file's text, in characters.
     """
 
     name: str

@@ -27,8 +27,8 @@ def check_table(n_rows: int, n_columns: int, size: int, name: str, kind: str = "
     """Raise DataError for a table out of all proportion to its file, of `size` bytes or characters."""
     if n_rows * n_columns > max(_SMALL_TABLE, _TABLE_RATIO * size):
         raise DataError(
-            f"{name}: {n_rows:,} examples with {n_columns:,} {kind} would make a table of {n_rows * n_columns:,} entries, more than "
-            f"{_TABLE_RATIO} times the file; are these {kind}, or numbers of the examples?"
+            f"{name}: {n_rows:,} examples with {n_columns:,} {kind} would make a table of {n_rows * n_columns:,} entries, more "
+            f"than {_TABLE_RATIO} times the file; are these {kind}, or numbers of the examples?"
         )
 
 

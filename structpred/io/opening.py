@@ -8,7 +8,7 @@ import sys
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
 from structpred.errors import DataError, ParameterError
 
@@ -24,7 +24,7 @@ LIMIT_VARIABLE = "STRUCTPRED_MAX_UNPACKED"
 
 
 @contextmanager
-def open_bytes(source: Source, name: str, encoding: str = "utf-8") -> Iterator[io.BufferedReader]:
+def open_bytes(source: Source, name: str, encoding: str = "utf-8") -> Iterator[BinaryIO]:
     """A buffered stream of plain bytes, of UTF-8 text if `encoding` is another one; an open file stays open.
 
     name: for messages; ``<stdin>`` is standard input. Raises DataError, naming the source: missing, unreadable, a folder,
@@ -32,10 +32,11 @@ def open_bytes(source: Source, name: str, encoding: str = "utf-8") -> Iterator[i
     """
     codec = checked_encoding(encoding)
     with _raw(source, name) as raw:
-        stream = io.BufferedReader(raw, _BUFFER)
-        head = stream.peek(2)[:2]
+        plain = io.BufferedReader(raw, _BUFFER)
+        stream: BinaryIO = plain
+        head = plain.peek(2)[:2]
         if head == _GZIP_MAGIC:
-            stream = io.BufferedReader(_Unpacked(stream, name), _BUFFER)
+            stream = io.BufferedReader(_Unpacked(plain, name), _BUFFER)
         elif isinstance(source, str | os.PathLike) and name.endswith(".gz") and head:
             raise DataError(f"{name}: expected gzip data because of the name, got something else; was it unpacked already?")
         if codec.name != "utf-8":
@@ -53,7 +54,9 @@ def checked_encoding(encoding: str) -> codecs.CodecInfo:
         "".encode(encoding)  # refuses those that are not of text, such as base64
         return codecs.lookup(encoding)
     except (LookupError, TypeError, ValueError):
-        raise ParameterError(f"encoding: expected the name of a text encoding such as utf-8 or latin-1, got {encoding!r}") from None
+        raise ParameterError(
+            f"encoding: expected the name of a text encoding such as utf-8 or latin-1, got {encoding!r}"
+        ) from None
 
 
 def limit_of_unpacking() -> int | None:
@@ -136,7 +139,7 @@ class _Unpacked(io.RawIOBase):
 
     def __init__(self, packed: BinaryIO, name: str) -> None:
         self._packed, self._name, self._done, self._limit = _Counted(packed), name, 0, limit_of_unpacking()
-        self._gzip = gzip.GzipFile(fileobj=self._packed, mode="rb")  # type: ignore[call-overload]
+        self._gzip = gzip.GzipFile(fileobj=cast(BinaryIO, self._packed), mode="rb")
 
     def readable(self) -> bool:
         return True
@@ -171,7 +174,9 @@ class _InUtf8(io.RawIOBase):
                 self._held = text.encode("utf-8")
             except UnicodeError as error:
                 reason = getattr(error, "reason", str(error))
-                raise DataError(f"{self._name}: in line {self._line} or soon after: expected {self._codec.name} text: {reason}") from None
+                raise DataError(
+                    f"{self._name}: in line {self._line} or soon after: expected {self._codec.name} text: {reason}"
+                ) from None
             self._line += text.count("\n")
             if not block:
                 break

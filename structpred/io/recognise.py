@@ -21,7 +21,9 @@ def looks_like(lines: Iterable[str]) -> str:
     if not filled:
         return ""
     if any(_WORD_LINE.match(line) or _COMMENT.match(line) for line in filled):
-        return "; this looks like a treebank (CoNLL-U or CoNLL-X): train a parser on it, or give --format conllu (io.read_treebank)"
+        return (
+            "; this looks like a treebank (CoNLL-U or CoNLL-X): train a parser on it, or give --format conllu (io.read_treebank)"
+        )
     for sign, name in ((",", "commas"), (";", "semicolons")):
         counts = {line.count(sign) for line in filled}
         if len(counts) == 1 and counts != {0} and not any("\t" in line for line in filled):

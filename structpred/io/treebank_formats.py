@@ -140,7 +140,9 @@ def treebank_format_of(lines: Sequence[str], path: str) -> TreebankFormat:
     'conllx'
     """
     # the columns that are looked at; the last of them holds the rest, however many columns that is
-    numbered = [(number, line.split("\t", CONLL_2009.n_columns)) for number, line in enumerate(lines[:LINES_THAT_TELL], 1) if line]
+    numbered = [
+        (number, line.split("\t", CONLL_2009.n_columns)) for number, line in enumerate(lines[:LINES_THAT_TELL], 1) if line
+    ]
     rows = [row for _, row in numbered if not row[0].startswith("#")]
     if not rows:
         return CONLL_U

@@ -123,7 +123,9 @@ def _check_columns(text: str, fields: list[str], width: int, index: int, format:
             hint = "; are they separated by spaces?"
         elif format.open_ended and len(fields) >= format.n_columns:
             hint = f" (the first line of the sentence has {width})"
-        found.error(index, "columns", f"expected {width} columns separated by single tabs, got {len(fields)}{hint}: {quoted(text)}")
+        found.error(
+            index, "columns", f"expected {width} columns separated by single tabs, got {len(fields)}{hint}: {quoted(text)}"
+        )
         return
     if "" in fields:
         column = fields.index("")

@@ -1,6 +1,7 @@
 """Model files of the estimators over Markov fields. An oracle that was chosen for the user is chosen again; others are named."""
 
 import os
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from structpred.core.hierarchy import LabelHierarchy
 from structpred.core.oracle import Oracle
 from structpred.core.storage import Bundle, write_bundle
 from structpred.errors import ParameterError
+from structpred.models.feature_scale import FeatureScale
 from structpred.models.files import FORMAT_VERSION, common_header, pack_weights, plain_settings, restore_run
 from structpred.models.hierarchical import HierarchicalMultiLabel, hierarchy_field
 from structpred.models.label_graphs import LabelField, label_oracle
@@ -45,8 +47,13 @@ def _label_header(model: Any) -> dict[str, Any]:
         "n_features": model.n_features_in_,
         "n_labels": model.n_labels_,
         "bias": float(model.bias),
+        "scale": model.scale,
         "label_names": list(model.label_names_),
     }
+
+
+def _scale_arrays(model: Any) -> dict[str, npt.NDArray[Any]]:
+    return {} if model._field.scale is None else model._field.scale.arrays()
 
 
 def save_multilabel(model: MultiLabelMRF, path: Path) -> None:
@@ -54,7 +61,10 @@ def save_multilabel(model: MultiLabelMRF, path: Path) -> None:
     plain = model.edges if isinstance(model.edges, str | int) else None
     head = {**_label_header(model), "edges": plain}
     write_bundle(
-        path, Bundle(head, {"edges": model.edges_, **pack_weights(model.coef_)}), kind="model", format_version=FORMAT_VERSION
+        path,
+        Bundle(head, {"edges": model.edges_, **_scale_arrays(model), **pack_weights(model.coef_)}),
+        kind="model",
+        format_version=FORMAT_VERSION,
     )
 
 
@@ -62,7 +72,12 @@ def save_hierarchical(model: HierarchicalMultiLabel, path: Path) -> None:
     """Write a fitted HierarchicalMultiLabel."""
     plain = model.label_weights if isinstance(model.label_weights, str) else None
     head = {**_label_header(model), "label_weights": plain}
-    arrays = {"hierarchy": model.hierarchy_.edges, "label_weights": model.label_weights_, **pack_weights(model.coef_)}
+    arrays = {
+        "hierarchy": model.hierarchy_.edges,
+        "label_weights": model.label_weights_,
+        **_scale_arrays(model),
+        **pack_weights(model.coef_),
+    }
     write_bundle(path, Bundle(head, arrays), kind="model", format_version=FORMAT_VERSION)
 
 
@@ -102,6 +117,8 @@ def _read_hierarchical(bundle: Bundle, oracle: Oracle | None) -> HierarchicalMul
 
 def _restore(model: Any, bundle: Bundle, field: LabelField) -> None:
     head = bundle.header
+    model.scale = head.get("scale")
+    field = replace(field, scale=FeatureScale.from_arrays(model.scale, bundle.arrays, int(head["n_features"])))
     model.n_features_in_, model.n_labels_ = int(head["n_features"]), field.n_labels
     model.edges_, model.oracle_, model._field = field.edges, field.oracle, field
     model.label_names_ = [str(label) for label in head["label_names"]]

@@ -35,7 +35,9 @@ CASES = {
     "byte order mark": Case(b"\xef\xbb\xbf" + GOOD.encode(), [("warning", 1, "byte order mark")], 1),
     "CR LF": Case(GOOD.replace("\n", "\r\n").encode(), [], 1),
     "9 columns": bad(word(1, 2), word(2, 0)[:-2], found=[("error", 6, "expected 10 columns separated by single tabs, got 9")]),
-    "11 columns": bad(word(1, 2) + "\t_", word(2, 0), found=[("error", 5, "expected 10 columns separated by single tabs, got 11")]),
+    "11 columns": bad(
+        word(1, 2) + "\t_", word(2, 0), found=[("error", 5, "expected 10 columns separated by single tabs, got 11")]
+    ),
     "spaces": bad(word(1, 2, upos="NO UN"), word(2, 0), found=[("error", 5, "no spaces in column 4 (UPOS), got 'NO UN'")]),
     "head out of range": bad(word(1, 3), word(2, 0), found=[("error", 5, "expected a head from 0 to 2")]),
     "head negative": bad(word(1, 2), word(2, 0), word(3, -1), found=[("error", 7, "whole number from 0 or _ as HEAD, got '-1'")]),
