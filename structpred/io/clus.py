@@ -78,7 +78,9 @@ def _graph(entries: Sequence[str]) -> tuple[list[str], list[tuple[int, int]]]:
 def _targets(table: ArffTable, column: int, one: Attribute, names: Sequence[str]) -> npt.NDArray[np.uint8]:
     place = {name: k for k, name in enumerate(names)}
     Y = np.zeros((len(table.lines), len(names)), np.uint8)
-    for i, text in enumerate(table.texts[column]):
+    texts = table.texts[column]
+    for i in range(len(table.lines)):
+        text = texts.get(i)
         if not text or text == "?":
             raise DataError(
                 f"{table.where(i)}: attribute {quoted(one.name)}: expected labels joined by '@', got {text or 'none'}"

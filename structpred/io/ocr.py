@@ -80,10 +80,12 @@ def parse_ocr(text: str, name: str) -> OcrWords:
     """As `read_ocr`, for text that was read already; name: for messages."""
     body = text.replace("\r\n", "\n").removesuffix("\r") if "\r" in text else text
     rows = body.split("\n")
-    lines = np.array([i for i, row in enumerate(rows, 1) if row], np.int64)
+    lines = np.flatnonzero(np.fromiter(map(bool, rows), np.bool_, len(rows))) + 1
     if not len(lines):
         raise DataError(f"{name}: expected at least one letter, got {'only blank lines' if text else 'an empty file'}")
     kept = [row.removesuffix("\t") for row in rows if row]
+    if min(map(len, kept)) < _TAIL + 2 * len(_COLUMNS) - 1:  # before each line is taken apart
+        raise _first_error(kept, lines, name)
     heads = [row[:-_TAIL].split("\t") for row in kept]
     tails = [row[-_TAIL:] for row in kept]
     if not all(len(head) == len(_COLUMNS) for head in heads) or not all(len(tail) == _TAIL for tail in tails):

@@ -93,7 +93,7 @@ def _raw(source: Source, name: str) -> Iterator[io.RawIOBase]:
 
 def _opened(path: PathLike, name: str) -> BinaryIO:
     try:
-        return open(path, "rb", buffering=0)  # type: ignore[return-value]
+        return open(path, "rb", buffering=0)
     except IsADirectoryError:
         raise DataError(f"{name}: expected a file, got a folder") from None
     except FileNotFoundError:

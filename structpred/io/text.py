@@ -17,6 +17,8 @@ __all__ = ["PathLike", "check_lines", "open_output", "quoted", "read_bytes", "re
 #: a longer line is no line of any format that is read here, and would take much memory to be taken apart
 LONGEST_LINE = 16 << 20
 _PIECE = 1 << 20
+#: what to do about bytes that are not UTF-8
+ENCODING_HINT = "name the encoding if it is another one: --encoding latin-1, or encoding='latin-1' in Python"
 
 
 def source_name(path: PathLike) -> str:
@@ -55,23 +57,13 @@ def read_text(path: PathLike, encoding: str = "utf-8") -> str:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         byte = f"got the byte 0x{data[error.start]:02x} ({error.reason})"
-        raise DataError(f"{name}:{line}: expected UTF-8 text, {byte}; {encoding_hint(data)}") from None
+        hint = "it looks like UTF-16" if data[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else ENCODING_HINT
+        raise DataError(f"{name}:{line}: expected UTF-8 text, {byte}; {hint}") from None
     nul = text.find("\0")
     if nul >= 0:
         line = text.count("\n", 0, nul) + 1
         raise DataError(f"{name}:{line}: expected text, got a NUL byte; the file is binary, damaged, or UTF-16")
     return text
-
-
-def encoding_hint(data: bytes) -> str:
-    """What to do about bytes that are not UTF-8.
-
-    >>> encoding_hint(b"caf\\xe9")
-    "text in another encoding needs its name: --encoding latin-1 in the shell, encoding='latin-1' in Python"
-    """
-    name = "utf-16" if data[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else "latin-1"
-    seen = "it looks like UTF-16; " if name == "utf-16" else ""
-    return f"{seen}text in another encoding needs its name: --encoding {name} in the shell, encoding={name!r} in Python"
 
 
 def read_bytes(path: Source, encoding: str = "utf-8") -> bytes:

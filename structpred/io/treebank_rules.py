@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 from unicodedata import name
 
-from structpred.io.text import quoted
+from structpred.io.text import ENCODING_HINT, quoted
 from structpred.io.treebank_formats import TreebankFormat
 
 ERROR, WARNING = "error", "warning"
@@ -104,7 +104,7 @@ def _check_text(text: str, index: int, found: _Found) -> None:
     if text.replace("\t", " ").isprintable():
         return
     if (bad := _NOT_UTF8.search(text)) is not None:
-        found.error(index, "encoding", f"expected UTF-8 text, got the byte 0x{ord(bad.group()) - 0xDC00:02x}")
+        found.error(index, "encoding", f"expected UTF-8 text, got the byte 0x{ord(bad.group()) - 0xDC00:02x}; {ENCODING_HINT}")
     if "\0" in text:
         found.error(index, "encoding", "expected text, got a NUL byte; the file is binary, damaged, or UTF-16")
     if "\r" in text:
