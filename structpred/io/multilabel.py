@@ -203,12 +203,16 @@ def read_npz_multilabel(path: str | os.PathLike[str]) -> MultiLabelData:
         raise DataError(f"{name}: X has values that are not finite")
     labels = [str(label) for label in arrays.get("label_names", np.arange(Y.shape[1])).ravel()]
     features = NumberedNames(0, X.shape[1]) if "feature_names" not in arrays else list(map(str, arrays["feature_names"].ravel()))
-    hierarchy = LabelHierarchy(Y.shape[1], arrays["hierarchy"], labels) if "hierarchy" in arrays else None
+    try:
+        hierarchy = LabelHierarchy(Y.shape[1], arrays["hierarchy"], labels) if "hierarchy" in arrays else None
+    except DataError as error:
+        raise DataError(f"{name}: {error}") from None
     Y = Y.astype(np.uint8) if hierarchy is None else hierarchy.closed(Y)
     return MultiLabelData(X, Y, labels, features, hierarchy, name)
 
 
 def _load_arrays(path: str | os.PathLike[str], name: str) -> dict[str, npt.NDArray[Any]]:
+    import tokenize
     import zipfile
     import zlib
 
@@ -227,7 +231,7 @@ def _load_arrays(path: str | os.PathLike[str], name: str) -> dict[str, npt.NDArr
     except FileNotFoundError:
         raise DataError(f"{name}: there is no such file") from None
     except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile, zlib.error, MemoryError, NotImplementedError,
-            RuntimeError, SyntaxError, TypeError) as error:  # fmt: skip
+            RuntimeError, SyntaxError, TypeError, tokenize.TokenError) as error:  # fmt: skip
         raise DataError(f"{name}: expected an npz file without pickled objects: {error}") from None
 
 
