@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import os
 import random
 import re
 import zipfile
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from treebank_samples import SAMPLES
 
 from structpred.cli.label_data import label_format, with_hierarchy
@@ -34,6 +36,9 @@ from structpred.io import (
     read_uai_evidence,
     validate_treebank,
 )
+
+#: inputs a reader in the slow tests; CONTRIBUTING.md tells how to run more
+FUZZ = int(os.environ.get("STRUCTPRED_FUZZ", "1000"))
 
 ARFF = b"@relation r\n@attribute 'a b' numeric\n@attribute c {x,'y z'}\n@attribute l1 {0,1}\n@attribute l2 {1,0}\n@data\n" \
     b"1.5,'y z',1,0\n% c\n{0 2,1 x, 2 1}\n-1e3,x,0,1\n"  # fmt: skip
@@ -94,13 +99,19 @@ READERS: dict[str, tuple[list[bytes], Callable[[Path], Any]]] = {
     "which format": ([ARFF, CLUS, LIBSVM], _sniffed),
 }
 
-_NUMBERS = [b"0", b"1", b"-1", b"2147483648", b"99999999999999999999", b"1e999", b"1e-400", b"nan", b"inf", b"1_0", b"0x1", b"-0.0",
-            b"9" * 400, b"+1", b"01", "\u0661".encode()]  # fmt: skip
-_SIGNS = [b"\n", b"\r", b"\r\n", b"\n\n", b" ", b"\t", b",", b":", b";", b"|", b"/", b"\\", b"'", b'"', b"{", b"}", b"[", b"]", b"<", b">",
-          b"&x;", b"#", b"%", b"@", b"?", b"_", b"-", b".", b"\0", b"\xff", b"\xc3\xa9", b"\xef\xbb\xbf", b"\xe2\x80\xa8", b"\xc2\x85",
-          b"\x1c", b"\x0b", b"\xf0\x9f\x98\x80", b"\x1f\x8b", b"PK\x03\x04"]  # fmt: skip
-_WORDS = [b"@data", b"@attribute ", b"numeric", b"hierarchical ", b"root/", b"<label name='l1'>", b"</label>", b"<!DOCTYPE a>", b"U", b"B",
-          b"%x[0,0]", b"%x[-99999,1]", b"1-2", b"2.1", b"MARKOV", b"h.upos", b"x" * 300]  # fmt: skip
+_NUMBERS = [
+    b"0", b"1", b"-1", b"2147483648", b"99999999999999999999", b"1e999", b"1e-400", b"nan", b"inf", b"1_0", b"0x1", b"-0.0",
+    b"9" * 400, b"+1", b"01", "\u0661".encode(),
+]  # fmt: skip
+_SIGNS = [
+    b"\n", b"\r", b"\r\n", b"\n\n", b" ", b"\t", b",", b":", b";", b"|", b"/", b"\\", b"'", b'"', b"{", b"}", b"[", b"]", b"<",
+    b">", b"&x;", b"#", b"%", b"@", b"?", b"_", b"-", b".", b"\0", b"\xff", b"\xc3\xa9", b"\xef\xbb\xbf", b"\xe2\x80\xa8",
+    b"\xc2\x85", b"\x1c", b"\x0b", b"\xf0\x9f\x98\x80", b"\x1f\x8b", b"PK\x03\x04",
+]  # fmt: skip
+_WORDS = [
+    b"@data", b"@attribute ", b"numeric", b"hierarchical ", b"root/", b"<label name='l1'>", b"</label>", b"<!DOCTYPE a>", b"U",
+    b"B", b"%x[0,0]", b"%x[-99999,1]", b"1-2", b"2.1", b"MARKOV", b"h.upos", b"x" * 300,
+]  # fmt: skip
 _PIECES = [*_NUMBERS, *_SIGNS, *_WORDS, b""]
 _FIELD = re.compile(rb"[^ \t\n,:|/@]+")
 _NUMBER = re.compile(rb"[0-9]+")
@@ -189,10 +200,14 @@ def check(found: Any) -> None:
     elif isinstance(found, Treebank):
         assert len(found.forms) == len(found.heads) == len(found.labels) == int(found.offsets[-1])
         assert found.bounds[-1] == len(found.raw)
+    elif isinstance(found, dict) and found and isinstance(next(iter(found)), str):  # of a label XML
+        assert all(name and line > 0 and (parent is None or parent in found) for name, (parent, line) in found.items())
     elif isinstance(found, MultiLabelData):
         assert found.X.shape == (len(found), len(found.feature_names))
         assert found.Y.shape == (len(found), len(found.label_names))
         assert set(np.unique(found.Y).tolist()) <= {0, 1}
-        assert not hasattr(found.X, "data") or np.isfinite(found.X.data).all()
+        if sparse.issparse(found.X):
+            assert np.isfinite(found.X.data).all()
+            found.X.check_format(full_check=True)
         assert found.hierarchy is None or isinstance(found.hierarchy, LabelHierarchy)
         assert found.hierarchy is None or found.hierarchy.broken(found.Y) is None

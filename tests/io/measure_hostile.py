@@ -90,11 +90,13 @@ def mutations(n: int) -> None:
                     read += 1
                 except (DataError, ParameterError):
                     pass
+                except Exception as error:  # what must not be: told, and the run goes on
+                    print(f"{name:<20} {type(error).__name__}: {error}: {data!r:.300}", flush=True)
                 slowest = max(slowest, (time.process_time() - start, data))
                 grown = max(grown, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
             total = time.process_time() - begun
-            print(f"{name:<20} {n} inputs, {read} read, {total:6.0f} s; slowest {slowest[0]:.3f} s, most memory {grown / 1024:.0f} MB",
-                  flush=True)  # fmt: skip
+            worst = f"slowest {slowest[0]:.3f} s, most memory {grown / 1024:.0f} MB"
+            print(f"{name:<20} {n} inputs, {read} read, {total:6.0f} s; {worst}", flush=True)
 
 
 def large(megabytes: int) -> None:

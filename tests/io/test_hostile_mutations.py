@@ -1,16 +1,12 @@
 """Mutations of sound files, given to every reader: data that hold together, or DataError; never another error."""
 
-import os
 import random
 from pathlib import Path
 
 import pytest
-from hostile_readers import READERS, check, mutated
+from hostile_readers import FUZZ, READERS, check, mutated
 
 from structpred.errors import DataError, ParameterError
-
-#: inputs a reader in the slow tests; CONTRIBUTING.md tells how to run more
-FUZZ = int(os.environ.get("STRUCTPRED_FUZZ", "1000"))
 
 
 def run(tmp_path: Path, name: str, times: int, seed: int) -> None:

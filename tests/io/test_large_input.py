@@ -94,7 +94,7 @@ def test_a_long_circle_of_labels() -> None:
     """A hierarchy that is one circle of many labels is refused with its first few."""
     n = 200_000
     edges = [(k, (k + 1) % n) for k in range(n)]
-    with pytest.raises(DataError, match="cycle: .{,300}$"):
+    with pytest.raises(DataError, match=r"cycle: .{,300}$"):
         LabelHierarchy(n, edges)
 
 
