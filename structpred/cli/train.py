@@ -4,13 +4,14 @@ from typing import Any
 
 import click
 
-from structpred.cli.options import FORMATS, Folds, general_options
+from structpred.cli.options import FORMATS, Folds, encoding_option, general_options, on_error_option
 from structpred.cli.session import Session
+from structpred.cli.suggestions import SuggestingGroup
 from structpred.cli.train_multilabel import multilabel
 from structpred.cli.train_parser import parser
 
 
-@click.group(short_help="Train a model.")
+@click.group(cls=SuggestingGroup, short_help="Train a model.")
 def train() -> None:
     """Train a model: chain labels sequences, parser finds dependency trees, multilabel gives sets of labels."""
 
@@ -92,6 +93,8 @@ train.add_command(multilabel)
 @click.option("--resume", is_flag=True, help="Go on from the checkpoint of an interrupted run.")
 @click.option("--strict", is_flag=True, help="Exit code 3 if the gap is not proven to be within --tol.")
 @click.option("--json", "as_json", is_flag=True, help="Events of training as JSON lines on standard output.")
+@on_error_option
+@encoding_option
 @general_options
 @click.pass_obj
 def chain(session: Session, /, **values: Any) -> None:

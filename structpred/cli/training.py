@@ -14,7 +14,10 @@ from structpred.cli.session import EXIT_NOT_CONVERGED, Session, Stop
 from structpred.core.threads import checked_jobs
 from structpred.errors import DataError, ParameterError
 from structpred.evaluation import evaluate_sequences
+from structpred.io.columns import ColumnCorpus
+from structpred.io.recognise import looks_like
 from structpred.io.templates import Template, load_templates
+from structpred.io.text import split_lines
 from structpred.models import ChainLabeler
 from structpred.models.settings import resolve_trainer
 from structpred.trainers.checkpoints import remove_checkpoint
@@ -60,6 +63,8 @@ class TrainOptions:
     resume: bool
     strict: bool
     as_json: bool
+    encoding: str
+    on_error: str
 
     @property
     def checkpoint_path(self) -> Path:
@@ -73,10 +78,11 @@ def train_chain(options: TrainOptions, session: Session) -> None:
     check_files(options)
     events = Events(options.as_json)
     templates = load_templates(options.template) if options.template is not None else None
-    data, reader = _read(options.data, Reader(options.format, options.label_column, template=options.template), options.folds)
+    reader = Reader(options.format, options.label_column, template=options.template)
+    data, reader = _read(options.data, reader, options.folds, options)
     if templates is not None:
         _check_templates(templates, reader)
-    dev = None if options.dev is None else _read(options.dev, reader, options.dev_folds)[0]
+    dev = None if options.dev is None else _read(options.dev, reader, options.dev_folds, options)[0]
     if dev is not None and dev.labels is None:
         raise DataError(f"{options.dev}: expected {reader.n_columns} columns with labels in the last, as in {options.data}")
     hashed = options.n_bits is not None
@@ -131,10 +137,13 @@ def check_files(options: TrainOptions) -> None:
     check_run_files(options.data, options.dev, others, options.output, options.checkpoint_path, options.resume)
 
 
-def _read(path: str, reader: Reader, folds: Sequence[int] | None) -> tuple[Data, Reader]:
+def _read(path: str, reader: Reader, folds: Sequence[int] | None, options: TrainOptions) -> tuple[Data, Reader]:
     """The data, and the reader with the numbers of columns filled in."""
     start = time.perf_counter()
-    data = read_data(path, reader, folds)
+    data = read_data(path, reader, folds, encoding=options.encoding, on_error=options.on_error)
+    if isinstance(data.corpus, ColumnCorpus) and data.corpus.n_columns == 1:
+        hint = looks_like(split_lines((data.corpus.text or "")[: 1 << 16]))
+        raise DataError(f"{data.corpus.where(0)}: expected at least 2 columns, one of them the labels, got 1{hint}")
     if reader.format in COLUMN_FORMATS and reader.n_columns is None:
         width = data.corpus.n_columns  # type: ignore[union-attr]
         reader = replace(reader, n_columns=width, label_column=(reader.label_column or 0) % width)
