@@ -35,8 +35,8 @@ MISPLACED = {
     "text for a chain model": ((*PREDICT, "text.txt"), "this looks like running text"),
     "three words for a chain model": (
         (*PREDICT, "three.txt"),
-        "three.txt:1: expected one token a line, in 3 columns with a label of the model or 2 without, as in the training data; got "
-        "'sat' as a label",
+        "three.txt:1: expected one token a line, in 3 columns with a label of the model or 2 without, as in the training data; "
+        "got 'sat' as a label",
     ),
     "lines of three words": ((*PREDICT, "alike.txt"), "is this running text?"),
     "an edge twice": (
@@ -91,7 +91,7 @@ def test_labels_that_stand_in_for_none(here: Here, corpus: Path, tmp_path: Path)
 
 
 def test_other_encodings_in_the_shell(here: Here, corpus: Path, tmp_path: Path) -> None:
-    """--encoding reads what UTF-8 cannot in each command that reads data; what is written is UTF-8; the error names the option."""
+    """--encoding reads what UTF-8 cannot wherever data are read; what is written is UTF-8; the error names the option."""
     model = str(corpus / "chunk.spz")
     (tmp_path / "a.txt").write_bytes("café NN B-NP\n".encode("latin-1"))
     code, _, err = here("predict", model, "a.txt", cwd=tmp_path)
