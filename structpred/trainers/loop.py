@@ -213,15 +213,17 @@ class Run:
             primal = None if primal is None else self._primal(weights)
         certificate = Certificate(primal, dual, proven=self.problem.certified and primal is not None)
         progress = self._snapshot() if self.settings.keep else None
-        gap = certificate.gap or 0.0
-        if reason == "max_iter" and gap > 0.0 and self._left_by_searches(weights) > 0.5 * gap:
+        if reason == "max_iter" and self._ends_at_searches(weights, certificate.gap or 0.0):
             reason = "search_bound"
         return Result(weights, certificate, self.history, reason, self.passes, progress)
 
-    def _left_by_searches(self, weights: Vector) -> float:
-        """How much of the objective at `weights` the surrogate's searches bound but did not find; 0 where they are exact."""
+    def _ends_at_searches(self, weights: Vector, gap: float) -> bool:
+        """Whether the surrogate's searches, not training, keep the gap open: what they bound but did not find at `weights` is more
+        than half of it, or is some of it where the last pass changed nothing."""
         unsettled = getattr(self.problem.surrogate, "unsettled", None)
-        return float(self.problem.p @ unsettled(self.problem.task, weights)) if callable(unsettled) else 0.0
+        if not gap > 0.0 or not callable(unsettled):
+            return False
+        return float(self.problem.p @ unsettled(self.problem.task, weights)) > (0.5 * gap if self.changed else 0.0)
 
     def _primal(self, weights: Vector) -> float:
         """The objective at other weights than the present ones; trainers that add terms of their own have a `primal`."""

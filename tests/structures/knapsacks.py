@@ -21,8 +21,8 @@ class Knapsacks(structpred.Oracle):
         model = cp_model.CpModel()
         packed = [model.new_bool_var("") for _ in scores]
         model.add(sum(w * x for w, x in zip(shape[1:], packed, strict=True)) <= shape[0])
-        usable = np.where(scores > 0.0, scores, 0.0)  # leaving an item out costs nothing
-        whole = np.rint(usable * (2.0**45 / max(float(usable.sum()), 1e-300))).astype(np.int64)
+        usable = np.maximum(scores, 0.0)  # leaving an item out costs nothing
+        whole = np.rint(2.0**45 * usable / (usable.sum() or 1.0)).astype(np.int64)
         model.maximize(sum(int(s) * x for s, x in zip(whole, packed, strict=True)))
         solver = cp_model.CpSolver()
         solver.parameters.num_workers, solver.parameters.cp_model_presolve = 1, False
