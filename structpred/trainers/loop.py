@@ -218,8 +218,9 @@ class Run:
         return Result(weights, certificate, self.history, reason, self.passes, progress)
 
     def _ends_at_searches(self, weights: Vector, gap: float) -> bool:
-        """Whether the surrogate's searches, not training, keep the gap open: what they bound but did not find at `weights` is more
-        than half of it, or is some of it where the last pass changed nothing."""
+        """Whether the surrogate's searches, not training, keep the gap open: what they bound but did not find at `weights` is
+        more than half of it, or is some of it where the last pass changed nothing.
+        """
         unsettled = getattr(self.problem.surrogate, "unsettled", None)
         if not gap > 0.0 or not callable(unsettled):
             return False

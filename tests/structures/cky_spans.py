@@ -9,7 +9,7 @@ import structpred
 
 
 class Bracketings(structpred.Oracle):
-    """shape = (n,). A part is a span (i, j), 0 <= i < j <= n; labels are the numbers of the 2 n - 1 spans of a tree, ascending."""
+    """shape = (n,). A part is a span (i, j), 0 <= i < j <= n; labels are the numbers of a tree's 2 n - 1 spans, ascending."""
 
     def n_parts(self, shape: Any) -> int:
         return shape[0] * (shape[0] + 1) // 2
@@ -38,7 +38,11 @@ class Bracketings(structpred.Oracle):
 
     def parts(self, labels: Any, shape: Any) -> Any:
         n = shape[0]
-        if labels.size != 2 * n - 1 or (np.diff(labels) <= 0).any() or not 0 <= labels.min() <= labels.max() < self.n_parts(shape):
+        if (
+            labels.size != 2 * n - 1
+            or (np.diff(labels) <= 0).any()
+            or not 0 <= labels.min() <= labels.max() < self.n_parts(shape)
+        ):
             raise ValueError(f"a tree over {n} words has {2 * n - 1} different spans")
         chosen = [self.spans(n)[p] for p in labels]
         if (0, n) not in chosen or any(a < c < b < d for a, b in chosen for c, d in chosen):

@@ -1,4 +1,4 @@
-"""Skip chains: a sequence whose equal words are linked too. Exact by variable elimination; sparse features shared by all places."""
+"""Skip chains: a sequence whose equal words are linked too. Exact by elimination; sparse features shared by all places."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Eight structures with a small training set each, as a user would set them up; the ninth, by callbacks, is in three_classes.py."""
+"""Eight structures with a small training set each, as a user would write it; the ninth, by callbacks, is in three_classes.py."""
 
 from collections.abc import Callable
 from functools import cache
@@ -41,7 +41,9 @@ def learnable(oracle: Any, loss: Any, X: list[Any], seed: int) -> Case:
     rng = np.random.default_rng(seed)
     w = rng.normal(size=X[0].features.shape[1])
     scores = [one.features @ w for one in X]
-    return Case(oracle, loss, X, [oracle.argmax(s + 0.3 * rng.normal(size=len(s)), x.shape) for s, x in zip(scores, X, strict=True)])
+    return Case(
+        oracle, loss, X, [oracle.argmax(s + 0.3 * rng.normal(size=len(s)), x.shape) for s, x in zip(scores, X, strict=True)]
+    )
 
 
 def dense(oracle: Any, loss: Any, shapes: list[Any], seed: int) -> Case:
