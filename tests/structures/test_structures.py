@@ -89,7 +89,7 @@ def test_the_gap_closes_by_margin_and_by_slack(name: str) -> None:
 
 
 def test_lists_of_the_best_close_the_gap_too() -> None:
-    """Grid paths without `enumerate`: with kbest training reaches the optimum; without it, it ends at the bound of its searches."""
+    """Grid paths without `enumerate`: with kbest training reaches the optimum, else it ends at the bound of its searches."""
     made = case("grid")
 
     class Listless(GridPaths):
