@@ -58,6 +58,13 @@ def test_oracles_keep_the_contract(name: str) -> None:
     assert report.checked["wrong argmax"] > 0
 
 
+@pytest.mark.parametrize("name", MAKERS)
+def test_losses_keep_the_contract(name: str) -> None:
+    """check_loss finds nothing wrong, and has compared the loss of true outputs with that of all others."""
+    report = structpred.check_loss(case(name).loss, case(name).oracle)
+    assert report.checked["no output costs less than 0"] > 10
+
+
 @pytest.mark.parametrize(("name", "margin", "slack"), [
     (name, MARGIN_TRAINERS[k % 8], MARGIN_TRAINERS[(k + 4) % 8]) for k, name in enumerate(MAKERS)
 ])  # fmt: skip
@@ -157,6 +164,17 @@ def test_three_classes_by_callbacks(trainer: str, tmp_path: Path) -> None:
         train(problem, resolve_trainer(trainer)[0], RunSettings(max_iter=3, checkpoint=file))
         resumed = train(problem, resolve_trainer(trainer)[0], RunSettings(max_iter=6, checkpoint=file, resume=True))
         assert resumed.weights.tobytes() == whole.weights.tobytes()
+
+
+def test_callbacks_end_at_the_bound_of_their_searches() -> None:
+    """Three callbacks have plain queries alone: the certified primal stays above the true one, which `stop_reason` says."""
+    task = classes_task()
+    every = of_callbacks(phi, loss, task.inputs, task.outputs, N_CLASSES)
+    settings = RunSettings(max_iter=30, tol=1e-3, check_every=5)
+    result = train(Problem(task, resolve_surrogate("slack"), LAM), resolve_trainer("one_slack")[0], settings)
+    assert result.stop_reason == "search_bound"
+    assert result.certificate.primal > 1.05 * every.primal("slack", result.weights, LAM)
+    assert result.certificate.dual <= every.optimum("slack", LAM) * (1 + 1e-6)
 
 
 @pytest.mark.slow
