@@ -44,6 +44,10 @@ class ModelFileError(FileFormatError):
     """A model file cannot be read: truncated, altered, of a newer version, or not a model at all."""
 
 
+class MissingModelError(ModelFileError, FileNotFoundError):
+    """There is no model file at this place."""
+
+
 class CheckpointError(FileFormatError):
     """A checkpoint cannot be read, or belongs to other data or settings."""
 

@@ -12,7 +12,7 @@ from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.memory import SMALL, check_fits
 from structpred.core.sentences import AttributedSentences
 from structpred.core.sparse import SparseVector, coalesced
-from structpred.core.weights import Vector
+from structpred.core.weights import Vector, check_length
 from structpred.errors import DataError, ParameterError
 
 Floats = npt.NDArray[np.float64]
@@ -136,6 +136,7 @@ class ArcFeatures:
         """theta of sentence i; arcs that are no candidates have the score 0 here and are forbidden by `fixed_scores`."""
         from structpred.core._arc_kernels import score_sentence
 
+        check_length(w, self.dim)
         n, s = self._prepare(i)
         out = np.empty(n * (n + 1))
         score_sentence(w, n, *self.listed(i), *self.scoring(s), out)

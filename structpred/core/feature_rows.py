@@ -80,7 +80,45 @@ def _as_csr(given: Any, i: int | None, what: str) -> Any:
             )
     elif matrix.ndim != 2 or matrix.dtype.kind not in "fiub":
         raise DataError(f"{_sample(i)}expected {what} as a 2-d matrix of real numbers, got {matrix.ndim}-d {matrix.dtype}")
-    return sparse.csr_array(matrix, dtype=np.float64, copy=True)
+    return csr_of(matrix, i, what, copy=True)
+
+
+def csr_of(matrix: Any, i: int | None, what: str, *, copy: bool = False) -> Any:
+    """A numeric matrix as CSR of float64; DataError, naming the sample, for a sparse one whose index arrays are damaged.
+
+    SciPy checks index arrays when a matrix is made, but not those that were changed or put together without its checks.
+    """
+    from scipy import sparse
+
+    try:
+        if sparse.issparse(matrix):
+            _check_indices(matrix)
+        return sparse.csr_array(matrix, dtype=np.float64, copy=copy)
+    except (ValueError, IndexError, TypeError) as error:
+        sample = _damaged_row(matrix) if i is None else i
+        raise DataError(f"{_sample(sample)}{what}: the index arrays of this sparse matrix are damaged: {error}") from None
+
+
+def _check_indices(matrix: Any) -> None:
+    """Raise ValueError where an index of a sparse matrix lies outside of it, or its arrays have other lengths than they must."""
+    if hasattr(matrix, "check_format"):  # CSR, CSC, BSR
+        matrix.check_format(full_check=True)
+    elif matrix.format == "coo":
+        for axis, (places, size) in enumerate(zip(matrix.coords, matrix.shape, strict=True)):
+            if len(places) != len(matrix.data) or (len(places) and not (places.min() >= 0 and places.max() < size)):
+                raise ValueError(f"expected {len(matrix.data)} indices in 0..{size - 1} along axis {axis}")
+
+
+def _damaged_row(matrix: Any) -> int | None:
+    """The first row of a CSR matrix with a wrong index or end; None where it cannot be told."""
+    if matrix.format != "csr" or len(matrix.indptr) != matrix.shape[0] + 1:
+        return None
+    starts = matrix.indptr[:-1]
+    ends_badly = (matrix.indptr[1:] < starts) | (matrix.indptr[1:] > len(matrix.indices)) | (starts < 0)
+    if ends_badly.any():
+        return int(np.argmax(ends_badly))
+    outside = (matrix.indices < 0) | (matrix.indices >= matrix.shape[1])
+    return int(np.searchsorted(matrix.indptr, np.argmax(outside), side="right")) - 1 if outside.any() else None
 
 
 def _sample(i: int | None) -> str:

@@ -7,10 +7,11 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.feature_rows import csr_of
 from structpred.core.fixed_scores import FixedScores
 from structpred.core.sequences import PackedSequences
 from structpred.core.sparse import SparseVector, coalesced
-from structpred.core.weights import Vector
+from structpred.core.weights import Vector, check_length
 from structpred.errors import DataError, ParameterError
 
 
@@ -125,7 +126,8 @@ class SequenceFeatures:
         return n + (self.n_labels**2 if self.transitions else 0)
 
     def table(self, w: Vector) -> npt.NDArray[Any]:
-        """The flat weights as their table (n_rows, width), a view."""
+        """The flat weights as their table (n_rows, width), a view; DataError for another number of weights."""
+        check_length(w, self.dim)
         return w.reshape(self.n_rows, self.width)
 
     def scores(self, w: Vector, i: int) -> npt.NDArray[np.float64]:
@@ -236,7 +238,7 @@ class PartFeatures(FeatureMap):
                         f"sample {i}: expected a 2-d numeric array (n_parts, n_features) or a sparse matrix, got "
                         f"{matrix.ndim}-d {matrix.dtype}; did you pass one sample instead of a list of samples?"
                     )
-            csr = sparse.csr_array(matrix, dtype=np.float64)
+            csr = csr_of(matrix, i, "features")
             n_columns = csr.shape[1] if n_columns is None else n_columns
             if csr.shape[1] != n_columns:
                 raise DataError(f"sample {i}: expected {n_columns} feature columns, got {csr.shape[1]}")
@@ -279,6 +281,7 @@ class PartFeatures(FeatureMap):
         """X_i w."""
         from structpred.core._feature_kernels import score_parts
 
+        check_length(w, self.dim)
         out = np.empty(self.n_parts(i))
         score_parts(w, self.indices, self.values, self.indptr, self.offsets[i], self.offsets[i + 1], out)
         return out

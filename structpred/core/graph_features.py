@@ -11,7 +11,7 @@ from structpred.core.feature_rows import FeatureRows, checked_places, one_each, 
 from structpred.core.memory import check_fits
 from structpred.core.oracle import Shape
 from structpred.core.sparse import SparseVector, coalesced
-from structpred.core.weights import Vector
+from structpred.core.weights import Vector, check_length
 from structpred.errors import DataError, ParameterError
 
 Integers = npt.NDArray[np.int64]
@@ -151,6 +151,7 @@ class GraphFeatures:
 
     def tables(self, w: Vector) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
         """The flat weights as node tables (n_node_types, d, K) and edge tables (n_edge_types, d_e, P), views."""
+        check_length(w, self.dim)
         nodes, edges = w[: self.start], w[self.start :]
         return nodes.reshape(self.n_node_types, -1, self.n_states), edges.reshape(self.n_edge_types, -1, self.width)
 
@@ -173,6 +174,7 @@ class GraphFeatures:
         """Scores of the states of nodes (n * K), then of the pairs of edges (E * K^2), flat."""
         from structpred.core._graph_kernels import score_graph
 
+        check_length(w, self.dim)
         out = np.empty(self.n_parts(i))
         score_graph(w, *self._arguments(i), out)
         return out

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy.typing as npt
 
+from structpred.core.schema import Record, Whole, as_file_error
 from structpred.core.sequences import PackedSequences
 from structpred.core.tokens import Block, FeatureIndex, pack, read_blocks
-from structpred.errors import FileFormatError, ParameterError
+from structpred.errors import ParameterError
 
 # Strings met in one call are remembered, up to this many: most features come again, and a look-up costs less.
 _MAX_REMEMBERED = 1 << 19
@@ -26,6 +27,8 @@ class FeatureHasher:
     >>> packed.n_features, packed.indptr.tolist(), packed.indices.tolist() == [hasher.id(n) for n in ("w=the", "first", "w:cat")]
     (1024, [0, 2, 3], True)
     """
+
+    HEADER = Record({"n_bits": Whole(1, 30)})
 
     def __init__(self, n_bits: int = 18) -> None:
         if not 1 <= n_bits <= 30:
@@ -64,10 +67,8 @@ class FeatureHasher:
         cls, header: dict[str, Any], arrays: dict[str, npt.NDArray[Any]], texts: dict[str, list[str]]
     ) -> "FeatureHasher":
         """A hasher from what `to_bundle` gave. Raises FileFormatError where it does not fit."""
-        try:
-            return cls(int(header["n_bits"]))
-        except (KeyError, TypeError, ValueError) as error:
-            raise FileFormatError(f"the feature hashing of this file cannot be used: {error}") from None
+        with as_file_error("the feature hashing of this file cannot be used"):
+            return cls(cls.HEADER.read(header, "input.header")["n_bits"])
 
     def _blocks(self, sequences: Iterable[Iterable[Any]]) -> Iterator[Block]:
         index = FeatureIndex(self._remember)

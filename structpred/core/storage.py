@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from structpred.core import archive, strict_json, tensors
 from structpred.core.atomic import remove_leftovers, write_atomic
-from structpred.errors import CheckpointError, DataError, FileFormatError, ModelFileError
+from structpred.errors import CheckpointError, DataError, FileFormatError, MissingModelError, ModelFileError
 
 __all__ = ["Bundle", "read_bundle", "remove_leftovers", "write_atomic", "write_bundle"]
 
@@ -95,6 +95,8 @@ def read_bundle(path: str | os.PathLike[str], *, kind: str, format_version: int 
     except FileFormatError:
         raise
     except OSError as error:
+        if isinstance(error, FileNotFoundError) and failure is ModelFileError:
+            failure = MissingModelError
         raise failure(f"{name}: cannot be read: {error.strerror or error}") from error
     except MemoryError as error:
         raise failure(f"{name}: not enough memory to read this {kind}") from error

@@ -9,6 +9,9 @@ import numpy.typing as npt
 
 from structpred.errors import ParameterError
 
+#: more threads than any machine has use for
+MOST_JOBS = 1024
+
 
 def split_evenly(sizes: npt.NDArray[np.int64], pieces: int) -> list[tuple[int, int]]:
     """Up to `pieces` ranges of consecutive instances with about the same total size each; none empty.
@@ -47,6 +50,8 @@ def checked_jobs(n_jobs: int | None) -> int:
         return 1
     if isinstance(n_jobs, bool) or not isinstance(n_jobs, int | np.integer) or n_jobs == 0 or n_jobs < -1:
         raise ParameterError(f"n_jobs must be a number >= 1, or -1 for all processors, got {n_jobs!r}")
+    if n_jobs > MOST_JOBS:
+        raise ParameterError(f"n_jobs must be at most {MOST_JOBS}, got {n_jobs}")
     if n_jobs > 0:
         return int(n_jobs)
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

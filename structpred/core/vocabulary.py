@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.schema import Record, Whole, as_file_error
 from structpred.core.sequences import PackedSequences
 from structpred.core.tokens import Block, FeatureIndex, pack, read_blocks
-from structpred.errors import DataError, FileFormatError, ParameterError
+from structpred.errors import DataError, ParameterError
 
 
 def _add(index: FeatureIndex, name: str) -> int:
@@ -29,6 +30,8 @@ class FeatureDictionary:
     >>> dictionary.names, packed.indptr.tolist(), packed.values.tolist()
     (['w:the', 'length', 'w:cat', 'end'], [0, 2, 3, 5], [1.0, 3.0, 1.0, 1.0, 1.0])
     """
+
+    HEADER = Record({"min_count": Whole(1)})
 
     def __init__(self, min_count: int = 1) -> None:
         if min_count < 1:
@@ -99,10 +102,8 @@ class FeatureDictionary:
         cls, header: dict[str, Any], arrays: dict[str, npt.NDArray[Any]], texts: dict[str, list[str]]
     ) -> "FeatureDictionary":
         """A fitted dictionary from what `to_bundle` gave. Raises FileFormatError where the parts do not fit."""
-        try:
-            return cls.from_names(texts["names"], int(header["min_count"]))
-        except (KeyError, TypeError, ValueError) as error:
-            raise FileFormatError(f"the feature dictionary of this file cannot be used: {error}") from None
+        with as_file_error("the feature dictionary of this file cannot be used"):
+            return cls.from_names(texts["names"], cls.HEADER.read(header, "input.header")["min_count"])
 
     def _fitted(self) -> FeatureIndex:
         if self._index is None:

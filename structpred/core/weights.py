@@ -13,8 +13,18 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.sparse import SparseVector
+from structpred.errors import DataError
 
 Vector = npt.NDArray[np.float64] | npt.NDArray[np.float32]
+
+
+def check_length(w: Vector, dim: int) -> None:
+    """Raise DataError unless w is a flat array of `dim` floats: compiled code reads it without looking at its length."""
+    if not isinstance(w, np.ndarray) or w.shape != (dim,) or w.dtype.kind != "f":
+        came = f"{w.dtype} of shape {w.shape}" if isinstance(w, np.ndarray) else type(w).__name__
+        raise DataError(
+            f"the weights: expected {dim} floats in a flat array, as the features have, got {came}; was coef_ replaced?"
+        )
 
 
 class Weights(NamedTuple):

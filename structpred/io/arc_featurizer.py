@@ -9,8 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.arc_templates import ArcTemplate
+from structpred.core.schema import Flag, ListOf, OneOf, Record, Text, as_file_error
 from structpred.core.sentences import AttributedSentences, attribute_code
-from structpred.errors import DataError, FileFormatError
+from structpred.errors import DataError
 from structpred.io.treebank import Treebank
 
 #: the attributes that templates may name
@@ -26,6 +27,8 @@ class ArcFeaturizer:
 
     The coarse tag is UPOS (CPOSTAG), or XPOS where the treebank has no other. A tag that was not seen is one of its own.
     """
+
+    HEADER = Record({"tags": ListOf(Text(), most=_MOST_TAGS), "present": ListOf(OneOf(ATTRIBUTES)), "fine": Flag()})
 
     def __init__(self, tags: Sequence[str] = (), present: Iterable[str] = ATTRIBUTES, *, fine: bool = False) -> None:
         self.tags, self.present, self.fine = list(tags), tuple(a for a in ATTRIBUTES if a in set(present)), fine
@@ -82,13 +85,11 @@ class ArcFeaturizer:
     @classmethod
     def from_bundle(cls, header: dict[str, Any]) -> "ArcFeaturizer":
         """A featurizer from what `to_bundle` gave; FileFormatError where it does not fit."""
-        try:
-            tags, present = [str(tag) for tag in header["tags"]], [str(name) for name in header["present"]]
-            if not set(present) <= set(ATTRIBUTES):
-                raise ValueError(f"unknown attributes {sorted(set(present) - set(ATTRIBUTES))}")
-            return cls(tags, present, fine=bool(header["fine"]))
-        except (KeyError, TypeError, ValueError) as error:
-            raise FileFormatError(f"the word attributes of this file cannot be used: {error}") from None
+        with as_file_error("the word attributes of this file cannot be used"):
+            head = cls.HEADER.read(header, "featurizer")
+            if len(set(head["tags"])) < len(head["tags"]):
+                raise ValueError("a tag comes twice")
+            return cls(head["tags"], head["present"], fine=head["fine"])
 
 
 def case_of(feats: str) -> str:

@@ -12,15 +12,31 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.schema import AnyOf, Array, Flag, ListOf, Record, Text, Whole, array_of, as_file_error, maybe
 from structpred.core.sequences import PackedSequences
 from structpred.core.tokens import coalesced
-from structpred.errors import DataError, FileFormatError, ParameterError
+from structpred.errors import DataError, ParameterError
 from structpred.io.columns import ColumnCorpus
 from structpred.io.templates import Template
 from structpred.io.transforms import transform
 
 Ints = npt.NDArray[np.int64]
 _KEY_LIMIT = 2**62
+
+#: templates as files hold them; Template checks the rest
+TEMPLATES = ListOf(
+    Record(
+        {
+            "name": Text(),
+            "atoms": ListOf(ListOf(AnyOf((Text(), Whole(-9999, 2**31 - 1))), 2, 3)),
+            "at": Text(),
+            "pad": Flag(),
+            "literals": maybe(ListOf(Text())),
+        }
+    ),
+    1,
+)
+_KEYS = Array(("int64",), (None,), below=_KEY_LIMIT, ascending=True)
 
 
 @dataclass
@@ -94,6 +110,8 @@ class TemplateFeaturizer:
     (['w[0]=the', 'w[0]=cat', 'w[-1]=the'], [0, 1, 3], [0, 1, 2])
     """
 
+    HEADER = Record({"templates": TEMPLATES, "min_count": Whole(1)})
+
     def __init__(self, templates: Sequence[Template], min_count: int = 1) -> None:
         self.templates = list(templates)
         self.min_count = min_count
@@ -154,18 +172,17 @@ class TemplateFeaturizer:
         cls, header: dict[str, Any], arrays: dict[str, npt.NDArray[Any]], texts: dict[str, list[str]]
     ) -> "TemplateFeaturizer":
         """A fitted featurizer from what `to_bundle` gave. Raises FileFormatError where the parts do not fit."""
-        try:
-            self = cls([Template.from_dict(entry) for entry in header["templates"]], int(header["min_count"]))
-            self._indexes = {key: _index(texts[f"column.{key[0]}.{key[1]}"]) for key in _columns(self.templates)}
+        with as_file_error("the feature templates of this file cannot be used"):
+            head = cls.HEADER.read(header, "input.header")
+            self = cls([Template.from_dict(entry) for entry in head["templates"]], head["min_count"])
+            self._indexes = {key: _known(texts, f"column.{key[0]}.{key[1]}") for key in _columns(self.templates)}
             self._blocks = self._empty_blocks()
             for k, block in enumerate(self._blocks):
-                block.keys = _sorted_keys(arrays[f"keys.{k}"])
+                block.keys = array_of(arrays, f"keys.{k}", _KEYS)
                 for j in range(len(block.sizes)):
                     if f"fold.{k}.{j}" in arrays:
-                        block.folds[j] = _sorted_keys(arrays[f"fold.{k}.{j}"])
+                        block.folds[j] = array_of(arrays, f"fold.{k}.{j}", _KEYS)
                 self._check_radix(block)
-        except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
-            raise FileFormatError(f"the feature templates of this file cannot be used: {error}") from None
         return self
 
     def _fit(self, corpus: ColumnCorpus) -> CorpusReading:
@@ -210,7 +227,9 @@ class TemplateFeaturizer:
                     raise ValueError("feature keys and vocabularies do not belong together")
                 size = len(block.folds[j])
             size *= atom_size
-        if block.keys.max(initial=-1) >= size or size > _KEY_LIMIT:
+            if size > _KEY_LIMIT:  # the keys so far would not fit into 64 bits
+                raise ValueError("feature keys and vocabularies do not belong together")
+        if block.keys.max(initial=-1) >= size:
             raise ValueError("feature keys and vocabularies do not belong together")
 
     def _block_keys(self, block: _Block, reading: CorpusReading, *, learn: bool) -> list[Ints]:
@@ -310,6 +329,14 @@ def _index(entries: Iterable[str]) -> dict[str, int]:
     return {entry: code for code, entry in enumerate(entries)}
 
 
+def _known(texts: dict[str, list[str]], name: str) -> dict[str, int]:
+    """The strings of a column from a file, each with its code."""
+    index = _index(texts[name])
+    if len(index) < len(texts[name]):
+        raise ValueError(f"texts {name!r}: a string comes twice")
+    return index
+
+
 def _used(corpus: ColumnCorpus, column: int) -> list[int]:
     """The entries of a vocabulary that occur (a part of a corpus keeps the whole vocabulary)."""
     return np.flatnonzero(np.bincount(corpus.codes[:, column])).tolist()
@@ -325,9 +352,3 @@ def _rank(keys: Ints, table: Ints, size: int) -> Ints:
         return places[keys]
     ranks = np.minimum(np.searchsorted(table, keys), len(table) - 1)
     return np.where(table[ranks] == keys, ranks, -1)
-
-
-def _sorted_keys(array: npt.NDArray[Any]) -> Ints:
-    if array.dtype != np.int64 or array.ndim != 1 or (len(array) and array[0] < 0) or (np.diff(array) <= 0).any():
-        raise ValueError("feature keys must be int64 in ascending order")
-    return array

@@ -14,10 +14,11 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.hashing import FeatureHasher
+from structpred.core.schema import Record, as_file_error
 from structpred.core.sequences import PackedSequences
-from structpred.errors import FileFormatError, ParameterError
+from structpred.errors import ParameterError
 from structpred.io.columns import ColumnCorpus
-from structpred.io.featurizer import CorpusReading, checked_corpus, derived_indexes, largest_padding
+from structpred.io.featurizer import TEMPLATES, CorpusReading, checked_corpus, derived_indexes, largest_padding
 from structpred.io.templates import Template
 
 Codes = npt.NDArray[np.uint32]
@@ -35,6 +36,8 @@ class HashedTemplateFeaturizer:
     >>> packed.n_features, packed.indices.tolist() == [FeatureHasher(10).id(name) for name in ("w[0]=the", "w[0]=cat")]
     (1024, True)
     """
+
+    HEADER = Record({"templates": TEMPLATES, **FeatureHasher.HEADER.fields})
 
     def __init__(self, templates: Sequence[Template], n_bits: int = 18) -> None:
         self.templates = list(templates)
@@ -72,10 +75,9 @@ class HashedTemplateFeaturizer:
     @classmethod
     def from_bundle(cls, header: dict[str, Any], arrays: Any, texts: Any) -> "HashedTemplateFeaturizer":
         """A featurizer from what `to_bundle` gave. Raises FileFormatError where it does not fit."""
-        try:
-            return cls([Template.from_dict(entry) for entry in header["templates"]], int(header["n_bits"]))
-        except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
-            raise FileFormatError(f"the feature templates of this file cannot be used: {error}") from None
+        with as_file_error("the feature templates of this file cannot be used"):
+            head = cls.HEADER.read(header, "input.header")
+            return cls([Template.from_dict(entry) for entry in head["templates"]], head["n_bits"])
 
     def _block(self, corpus: ColumnCorpus) -> tuple[Ints, npt.NDArray[np.int32], npt.NDArray[np.float32]]:
         """(features of each token, their ids, their values)."""

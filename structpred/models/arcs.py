@@ -11,7 +11,7 @@ from structpred.core.costs import GridCosts, PartLoss
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.memory import check_fits
 from structpred.core.task import Task
-from structpred.core.weights import Vector
+from structpred.core.weights import Vector, check_length
 from structpred.errors import DataError, InfeasibleError
 from structpred.oracles.arborescence import ArborescenceOracle
 from structpred.oracles.projective import ProjectiveOracle
@@ -58,6 +58,7 @@ def best_trees(features: ArcFeatures, oracle: TreeOracle, w: Vector, n_jobs: int
     """The heads of the best trees, flat; the same for any number of threads. InfeasibleError names the sample that has none."""
     if not features.data.n_words:
         return np.empty(0, np.int64)
+    check_length(w, features.dim)
     steps = oracle.fuse(features, [np.zeros(features.data.n_words, np.int64)], GridCosts(1.0), None)
     assert steps is not None
     steps.n_jobs = n_jobs

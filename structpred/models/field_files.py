@@ -1,41 +1,39 @@
 """Model files of the estimators over Markov fields. An oracle that was chosen for the user is chosen again; others are named."""
 
 import os
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
-import numpy.typing as npt
+from typing import Any
 
 from structpred.core.hierarchy import LabelHierarchy
 from structpred.core.oracle import Oracle
-from structpred.core.storage import Bundle, write_bundle
-from structpred.errors import ParameterError
-from structpred.models.files import FORMAT_VERSION, common_header, pack_weights, plain_settings, restore_run
-from structpred.models.hierarchical import HierarchicalMultiLabel, hierarchy_field
+from structpred.core.schema import LARGEST, AnyOf, Array, Flag, ListOf, Number, Record, Spec, Text, Whole, array_of, maybe
+from structpred.core.storage import Bundle
+from structpred.models.files import COMMON, ModelKind, common_header, pack_weights, plain_settings, restore_run, write_model
+from structpred.models.hierarchical import HierarchicalMultiLabel, hierarchy_field, label_costs
 from structpred.models.label_graphs import LabelField, label_oracle
 from structpred.models.multilabel import MultiLabelMRF
 
-if TYPE_CHECKING:
-    pass
-
 Path = str | os.PathLike[str]
+
+#: the class of the oracle, and whether the user gave it
+ORACLE = Record({"class": Text(), "given": Flag()})
+BIAS = Number(0.0, LARGEST)
+_FIELD: dict[str, Spec] = {
+    **COMMON,
+    "oracle": ORACLE,
+    "n_features": Whole(1),
+    "n_labels": Whole(1),
+    "bias": BIAS,
+    "label_names": ListOf(Text(), 1),
+}
+MULTILABEL = Record({**_FIELD, "edges": maybe(AnyOf((Text(), Whole())))})
+HIERARCHICAL = Record({**_FIELD, "label_weights": maybe(Text())})
+_PAIRS = Array(("int64",), (None, 2), below="n_labels")
+_COSTS = Array(("float64",), ("n_labels",))
 
 
 def oracle_header(model: Any) -> dict[str, Any]:
     """The class of the oracle, and whether the user gave it."""
     return {"class": type(model.oracle_).__qualname__, "given": model.oracle is not None}
-
-
-def oracle_restored(saved: dict[str, Any], given: Oracle | None, path: Path) -> Oracle | None:
-    """The oracle to use: None to choose one again; raises ParameterError where one is needed and not the right one is given."""
-    if given is None and not saved["given"]:
-        return None
-    if type(given).__qualname__ != saved["class"]:
-        raise ParameterError(
-            f"{os.fspath(path)}: this model was trained with the oracle {saved['class']}; "
-            f"give load(path, oracle={saved['class']}())"
-        )
-    return given
 
 
 def _label_header(model: Any) -> dict[str, Any]:
@@ -53,9 +51,7 @@ def save_multilabel(model: MultiLabelMRF, path: Path) -> None:
     """Write a fitted MultiLabelMRF."""
     plain = model.edges if isinstance(model.edges, str | int) else None
     head = {**_label_header(model), "edges": plain}
-    write_bundle(
-        path, Bundle(head, {"edges": model.edges_, **pack_weights(model.coef_)}), kind="model", format_version=FORMAT_VERSION
-    )
+    write_model(path, MULTILABEL, Bundle(head, {"edges": model.edges_, **pack_weights(model.coef_)}))
 
 
 def save_hierarchical(model: HierarchicalMultiLabel, path: Path) -> None:
@@ -63,55 +59,51 @@ def save_hierarchical(model: HierarchicalMultiLabel, path: Path) -> None:
     plain = model.label_weights if isinstance(model.label_weights, str) else None
     head = {**_label_header(model), "label_weights": plain}
     arrays = {"hierarchy": model.hierarchy_.edges, "label_weights": model.label_weights_, **pack_weights(model.coef_)}
-    write_bundle(path, Bundle(head, arrays), kind="model", format_version=FORMAT_VERSION)
+    write_model(path, HIERARCHICAL, Bundle(head, arrays))
 
 
-def read_field_model(name: str, bundle: Bundle, given: Oracle | None, path: Path) -> Any:
-    """The estimator of that name. Raises KeyError, TypeError or ValueError where the contents do not fit together."""
-    oracle = oracle_restored(bundle.header["oracle"], given, path)
-    if name == "GraphLabeler":
-        from structpred.models.graph_files import read_graph_labeler
-
-        return read_graph_labeler(bundle, oracle)
-    return (_read_multilabel if name == "MultiLabelMRF" else _read_hierarchical)(bundle, oracle)
-
-
-def _read_multilabel(bundle: Bundle, oracle: Oracle | None) -> MultiLabelMRF:
-    head, edges = bundle.header, _pairs(bundle.arrays["edges"])
+def _read_multilabel(head: dict[str, Any], bundle: Bundle, oracle: Oracle | None) -> MultiLabelMRF:
+    n_labels = _n_labels(head)
+    edges = array_of(bundle.arrays, "edges", _PAIRS, n_labels=n_labels).copy()
     setting = edges if head["edges"] is None else head["edges"]
-    model = MultiLabelMRF(**plain_settings(head), bias=float(head["bias"]), edges=setting, oracle=oracle)
-    n_labels = int(head["n_labels"])
+    settings = plain_settings(head, MultiLabelMRF)
+    model = MultiLabelMRF(**settings, bias=float(head["bias"]), edges=setting, oracle=oracle)
     chosen = label_oracle(n_labels, edges) if oracle is None else oracle
-    _restore(model, bundle, LabelField(n_labels, edges, float(head["bias"]), chosen))
+    _restore(model, head, bundle, LabelField(n_labels, edges, float(head["bias"]), chosen))
     return model
 
 
-def _read_hierarchical(bundle: Bundle, oracle: Oracle | None) -> HierarchicalMultiLabel:
-    head = bundle.header
-    names = [str(label) for label in head["label_names"]]
-    hierarchy = LabelHierarchy(int(head["n_labels"]), _pairs(bundle.arrays["hierarchy"]), names)
-    costs = np.array(bundle.arrays["label_weights"], dtype=np.float64)
+def _read_hierarchical(head: dict[str, Any], bundle: Bundle, oracle: Oracle | None) -> HierarchicalMultiLabel:
+    n_labels = _n_labels(head)
+    pairs = array_of(bundle.arrays, "hierarchy", _PAIRS, n_labels=n_labels).copy()
+    hierarchy = LabelHierarchy(n_labels, pairs, head["label_names"])
+    costs = label_costs(array_of(bundle.arrays, "label_weights", _COSTS, n_labels=n_labels).copy(), hierarchy)
     setting = costs if head["label_weights"] is None else head["label_weights"]
+    settings = plain_settings(head, HierarchicalMultiLabel)
     model = HierarchicalMultiLabel(
-        **plain_settings(head), bias=float(head["bias"]), hierarchy=hierarchy, label_weights=setting, oracle=oracle
+        **settings, bias=float(head["bias"]), hierarchy=hierarchy, label_weights=setting, oracle=oracle
     )
     model.hierarchy_, model.label_weights_ = hierarchy, costs
-    _restore(model, bundle, hierarchy_field(hierarchy, float(head["bias"]), oracle))
+    _restore(model, head, bundle, hierarchy_field(hierarchy, float(head["bias"]), oracle))
     return model
 
 
-def _restore(model: Any, bundle: Bundle, field: LabelField) -> None:
-    head = bundle.header
-    model.n_features_in_, model.n_labels_ = int(head["n_features"]), field.n_labels
+def _n_labels(head: dict[str, Any]) -> int:
+    """The number of labels, which must be that of their names: nothing is made before."""
+    if head["n_labels"] != len(head["label_names"]):
+        raise ValueError(f"{head['n_labels']} labels, but {len(head['label_names'])} names")
+    return int(head["n_labels"])
+
+
+def _restore(model: Any, head: dict[str, Any], bundle: Bundle, field: LabelField) -> None:
+    model.n_features_in_, model.n_labels_ = head["n_features"], field.n_labels
     model.edges_, model.oracle_, model._field = field.edges, field.oracle, field
-    model.label_names_ = [str(label) for label in head["label_names"]]
+    model.label_names_ = head["label_names"]
     _ = field.shape  # checks the edges
-    restore_run(model, head, bundle.arrays)
-    if len(model.coef_) != field.n_weights(model.n_features_in_) or len(model.label_names_) != field.n_labels:
-        raise ValueError(f"{len(model.coef_)} weights do not fit {model.n_features_in_} features and {field.n_labels} labels")
+    restore_run(model, head, bundle.arrays, field.n_weights(model.n_features_in_))
 
 
-def _pairs(array: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-    if array.ndim != 2 or array.shape[1] != 2 or array.dtype != np.int64:
-        raise ValueError(f"edges must be an int64 array (E, 2), got {array.dtype} {array.shape}")
-    return array.copy()
+KINDS = {
+    "MultiLabelMRF": ModelKind(MULTILABEL, _read_multilabel),
+    "HierarchicalMultiLabel": ModelKind(HIERARCHICAL, _read_hierarchical),
+}

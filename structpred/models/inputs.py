@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.feature_rows import csr_of
 from structpred.core.hashing import FeatureHasher
+from structpred.core.schema import Flag, Optional, Record, Whole, as_file_error
 from structpred.core.sequences import PackedSequences
 from structpred.core.vocabulary import FeatureDictionary
-from structpred.errors import DataError, FileFormatError, ParameterError
+from structpred.errors import DataError, ParameterError
 from structpred.io.columns import ColumnCorpus
 from structpred.io.crfsuite import AttributeCorpus
 from structpred.io.featurizer import TemplateFeaturizer
@@ -19,11 +21,15 @@ from structpred.io.hashed_templates import HashedTemplateFeaturizer
 from structpred.io.ocr import OcrWords
 from structpred.io.templates import Template, load_templates
 
+#: whether feature strings are hashed
+_HASHED = Record({"hashed": Optional(Flag(), False)})
+
 
 class NumericInput:
     """2-d arrays or sparse matrices, one row a token; also packed sequences and OCR words, whose features are numbered."""
 
     kind = "numeric"
+    HEADER = Record({"n_features": Whole()})
 
     def __init__(self, n_features: int | None = None) -> None:
         self.n_features = n_features
@@ -55,9 +61,8 @@ class NumericInput:
     @classmethod
     def from_bundle(cls, header: dict[str, Any], arrays: Any, texts: Any) -> "NumericInput":
         """The inverse of to_bundle."""
-        if not isinstance(header.get("n_features"), int):
-            raise FileFormatError("the number of feature columns is missing")
-        return cls(header["n_features"])
+        with as_file_error("the input of this file cannot be used"):
+            return cls(cls.HEADER.read(header, "input.header")["n_features"])
 
 
 class TokenInput:
@@ -108,7 +113,7 @@ class TokenInput:
     @classmethod
     def from_bundle(cls, header: dict[str, Any], arrays: Any, texts: Any) -> "TokenInput":
         """The inverse of to_bundle."""
-        maker = FeatureHasher if header.get("hashed") else FeatureDictionary
+        maker = FeatureHasher if _HASHED.read(header, "input.header")["hashed"] else FeatureDictionary
         return cls(maker.from_bundle(header, arrays, texts))
 
 
@@ -145,7 +150,7 @@ class RowInput:
     @classmethod
     def from_bundle(cls, header: dict[str, Any], arrays: Any, texts: Any) -> "RowInput":
         """The inverse of to_bundle."""
-        maker = HashedTemplateFeaturizer if header.get("hashed") else TemplateFeaturizer
+        maker = HashedTemplateFeaturizer if _HASHED.read(header, "input.header")["hashed"] else TemplateFeaturizer
         return cls(maker.from_bundle(header, arrays, texts))
 
 
@@ -229,7 +234,7 @@ def _pack_matrices(sequences: Any, n_columns: int | None) -> PackedSequences:
         n_columns = matrix.shape[1] if n_columns is None else n_columns
         if matrix.shape[1] != n_columns:
             raise DataError(f"sample {i}: expected {n_columns} feature columns, got {matrix.shape[1]}")
-        block = sparse.csr_array(matrix, dtype=np.float64)
+        block = csr_of(matrix, i, "features")
         if len(block.data) and not np.abs(block.data).max() <= np.finfo(np.float32).max:
             raise DataError(f"sample {i}: features must be finite and fit into 32 bits, found {_worst(block.data)}")
         blocks.append(block)

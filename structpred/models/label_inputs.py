@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.feature_rows import stack_rows
+from structpred.core.feature_rows import csr_of, stack_rows
 from structpred.errors import DataError
 from structpred.io.multilabel import MultiLabelData
 
@@ -42,9 +42,9 @@ def as_indicator(y: Any, n: int, n_labels: int | None = None) -> Labels:
 
     if y is None:
         raise DataError("y: expected rows of 0 and 1, one column a label, got None")
-    dense: Any = y
+    dense = csr_of(y, None, "y").toarray() if sparse.issparse(y) else y
     try:
-        given = np.asarray(dense.toarray() if sparse.issparse(y) else y)
+        given = np.asarray(dense)
     except ValueError as error:
         raise DataError(f"y: expected rows of 0 and 1, one column a label: {error}") from None
     if given.ndim != 2 or given.dtype.kind not in "biuf":

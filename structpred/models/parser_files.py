@@ -6,11 +6,20 @@ from typing import TYPE_CHECKING, Any
 import numpy.typing as npt
 
 from structpred.core.arc_templates import ArcTemplate
-from structpred.core.storage import Bundle, write_bundle
-from structpred.errors import FileFormatError, ParameterError
+from structpred.core.schema import Flag, ListOf, Number, OneOf, Record, Spec, Text, Whole, maybe
+from structpred.core.storage import Bundle
 from structpred.io.arc_featurizer import ArcFeaturizer
 from structpred.models.chain import ChainLabeler
-from structpred.models.files import FORMAT_VERSION, common_header, pack_weights, plain_settings, restore_run
+from structpred.models.files import (
+    COMMON,
+    ModelKind,
+    chain_size,
+    common_header,
+    pack_weights,
+    plain_settings,
+    restore_run,
+    write_model,
+)
 from structpred.models.inputs import NumericInput
 from structpred.models.relations import RelationFeatures
 from structpred.models.targets import LabelEncoder
@@ -20,11 +29,26 @@ if TYPE_CHECKING:
 
 Arrays = dict[str, npt.NDArray[Any]]
 
+_OWN: dict[str, Spec] = {
+    **COMMON,
+    "featurizer": ArcFeaturizer.HEADER,
+    "templates": ListOf(Text(), 1),
+    "bits": ListOf(Whole(1, 28), 1),
+    "single_root": Flag(),
+    "projective": Flag(),
+    "left_out": Whole(),
+    "kept": maybe(Number(0.0, 1.0)),
+}
+_NOTHING = OneOf((None,))
+_PRUNER = Record({**_OWN, "pruner": _NOTHING, "relations": _NOTHING})
+_RELATIONS = Record({**COMMON, "features": RelationFeatures.HEADER, "classes": ListOf(Text(), 1)})
+PARSER = Record({**_OWN, "pruner": maybe(_PRUNER), "relations": maybe(_RELATIONS)})
+
 
 def save_parser(model: "DependencyParser", path: str | os.PathLike[str]) -> None:
     """Write a fitted DependencyParser."""
     head, arrays = _parts(model)
-    write_bundle(path, Bundle(head, arrays), kind="model", format_version=FORMAT_VERSION)
+    write_model(path, PARSER, Bundle(head, arrays))
 
 
 def _parts(model: "DependencyParser") -> tuple[dict[str, Any], Arrays]:
@@ -52,38 +76,41 @@ def _parts(model: "DependencyParser") -> tuple[dict[str, Any], Arrays]:
     return head, arrays
 
 
-def read_parser(model: "DependencyParser", head: dict[str, Any], arrays: Arrays) -> "DependencyParser":
-    """Fill in a parser that has the settings of `head`. Raises KeyError, TypeError or ValueError where they do not fit."""
+def _read(head: dict[str, Any], bundle: Bundle, oracle: Any) -> "DependencyParser":
+    model = _read_own(head, _under(bundle.arrays, ""))
+    if head["pruner"] is not None:
+        if model.prune is None:
+            raise ValueError("a model for pruning, but prune is None")
+        model.pruner_ = _read_own(head["pruner"], _under(bundle.arrays, "pruner."))
+        # the model for pruning reads the sentences that the parser's featurizer has coded
+        if (theirs := model.pruner_.featurizer_.to_bundle()) != (own := model.featurizer_.to_bundle()):
+            raise ValueError(f"the model for pruning has the word attributes {theirs}, the parser has {own}")
+    if head["relations"] is not None:
+        model.relations_, model.relation_features_ = _read_relations(head["relations"], _under(bundle.arrays, "relations."))
+        _templates([str(template) for template in model.relation_features_.templates], model.featurizer_)
+    return model
+
+
+def _read_own(head: dict[str, Any], arrays: Arrays) -> "DependencyParser":
+    """A parser without what its pruning model and its relations add."""
+    from structpred.models.parser import DependencyParser
+
+    model = DependencyParser(**plain_settings(head, DependencyParser))
     model.featurizer_ = ArcFeaturizer.from_bundle(head["featurizer"])
     model.templates_ = _templates(head["templates"], model.featurizer_)
-    model.templates = list(model.templates_)
-    model.bits_ = [int(b) for b in head["bits"]]
-    model.single_root, model.projective_ = bool(head["single_root"]), bool(head["projective"])
-    model.projective, model.left_out_ = model.projective_, int(head["left_out"])
-    model.kept_ = None if head["kept"] is None else float(head["kept"])
-    model.probabilistic_ = bool(head["probabilistic"])
-    restore_run(model, head, _under(arrays, ""))
-    expected = sum(1 << b for b in model.bits_) + 2 * model.featurizer_.n_tags**3
-    if len(model.bits_) != len(model.templates_) or len(model.coef_) != expected:
-        raise ValueError(f"{len(model.coef_)} weights do not fit {len(model.templates_)} templates with bits {model.bits_}")
+    model.templates, model.bits_ = list(model.templates_), head["bits"]
+    model.single_root, model.projective_, model.projective = head["single_root"], head["projective"], head["projective"]
+    model.left_out_, model.kept_, model.probabilistic_ = head["left_out"], head["kept"], head["probabilistic"]
+    if len(model.bits_) != len(model.templates_):
+        raise ValueError(f"{len(model.templates_)} templates, but bits for {len(model.bits_)}")
+    restore_run(model, head, arrays, sum(1 << b for b in model.bits_) + 2 * model.featurizer_.n_tags**3)
     model.pruner_, model.relations_, model.relation_features_ = None, None, None
-    if head["pruner"] is not None:
-        own = head["pruner"]
-        if not isinstance(model.prune, int):
-            raise ValueError(f"a model for pruning, but prune={model.prune!r}")
-        model.pruner_ = read_parser(type(model)(**plain_settings(own)), own, _under(arrays, "pruner."))
-    if head["relations"] is not None:
-        model.relations_, model.relation_features_ = _read_relations(head["relations"], _under(arrays, "relations."))
-        _templates([str(template) for template in model.relation_features_.templates], model.featurizer_)
     return model
 
 
 def _templates(texts: list[str], featurizer: ArcFeaturizer) -> list[ArcTemplate]:
     """The templates of a file; ValueError for one that its own word attributes do not serve."""
-    try:
-        found = [ArcTemplate.parse(str(text)) for text in texts]
-    except ParameterError as error:  # no setting of the user's is at fault
-        raise FileFormatError(str(error)) from None
+    found = [ArcTemplate.parse(text) for text in texts]
     if len(featurizer.usable(found)) != len(found):
         raise ValueError(f"the templates look at more than the word attributes {featurizer.present}")
     return found
@@ -91,21 +118,19 @@ def _templates(texts: list[str], featurizer: ArcFeaturizer) -> list[ArcTemplate]
 
 def _read_relations(head: dict[str, Any], arrays: Arrays) -> tuple[ChainLabeler, RelationFeatures]:
     features = RelationFeatures.from_bundle(head["features"], arrays)
-    labeler = ChainLabeler(**plain_settings(head))
+    labeler = ChainLabeler(**plain_settings(head, ChainLabeler))
     labeler.n_features_in_ = max(len(features.slots), 1)
     labeler.input_ = NumericInput(labeler.n_features_in_)
-    if not all(isinstance(label, str) for label in head["classes"]):
-        raise TypeError("the names of relations must be strings")
     labeler._encoder = LabelEncoder(head["classes"])
     labeler.classes_ = labeler._encoder.classes
-    labeler.probabilistic_ = bool(head["probabilistic"])
-    restore_run(labeler, head, arrays)
-    n_labels = len(labeler.classes_)
-    if len(labeler.coef_) != (labeler.n_features_in_ + 2 + n_labels) * (-(-n_labels // 8) * 8):
-        raise ValueError(f"{len(labeler.coef_)} weights do not fit {labeler.n_features_in_} features and {n_labels} relations")
+    labeler.probabilistic_ = head["probabilistic"]
+    restore_run(labeler, head, arrays, chain_size(labeler.n_features_in_, len(labeler.classes_)))
     return labeler, features
 
 
 def _under(arrays: Arrays, prefix: str) -> Arrays:
     """The arrays whose names begin with `prefix`, without it."""
     return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
+
+
+KIND = ModelKind(PARSER, _read)

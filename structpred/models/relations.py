@@ -10,10 +10,10 @@ import numpy.typing as npt
 
 from structpred.core.arc_features import ArcScratch
 from structpred.core.arc_templates import ArcTemplate, compile_templates
+from structpred.core.schema import Array, ListOf, Record, Text, Whole, array_of, as_file_error
 from structpred.core.sentences import AttributedSentences
 from structpred.core.sequences import PackedSequences
 from structpred.core.threads import run_ranges, split_evenly
-from structpred.errors import FileFormatError
 from structpred.models.base import as_callbacks
 from structpred.trainers.checkpoints import previous
 from structpred.trainers.loop import Callback
@@ -58,11 +58,12 @@ class RelationFeatures:
     slots: the hashes (22 bits) that have one, ascending; features that share a slot share the row.
     """
 
+    HEADER = Record({"templates": ListOf(Text(), 1), "min_count": Whole(1)})
+    SLOTS = Array(("int32",), (None,), below=1 << _SLOT_BITS, ascending=True)
+
     def __init__(self, templates: Sequence[ArcTemplate], slots: npt.NDArray[np.int32] | None = None, min_count: int = 2) -> None:
         self.templates, self.min_count = list(templates), min_count
         self.slots = np.empty(0, np.int32) if slots is None else slots
-        if len(self.slots) and not (self.slots[0] >= 0 and self.slots[-1] < 1 << _SLOT_BITS and (np.diff(self.slots) > 0).all()):
-            raise FileFormatError("the features of relations of this file cannot be used: their numbers are not ascending")
         self._rows: npt.NDArray[np.int32] | None = None
 
     def fit(self, data: AttributedSentences, heads: npt.NDArray[np.int64]) -> "RelationFeatures":
@@ -106,8 +107,7 @@ class RelationFeatures:
     @classmethod
     def from_bundle(cls, header: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> "RelationFeatures":
         """The inverse of to_bundle; FileFormatError where it does not fit."""
-        try:
-            templates = [ArcTemplate.parse(text) for text in header["templates"]]
-            return cls(templates, arrays["slots"].astype(np.int32), int(header["min_count"]))
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise FileFormatError(f"the features of relations of this file cannot be used: {error}") from None
+        with as_file_error("the features of relations of this file cannot be used"):
+            head = cls.HEADER.read(header, "relations.features")
+            slots = array_of(arrays, "slots", cls.SLOTS)
+            return cls([ArcTemplate.parse(text) for text in head["templates"]], slots, head["min_count"])

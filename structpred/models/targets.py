@@ -13,11 +13,24 @@ Ints = npt.NDArray[np.int64]
 
 
 class LabelEncoder:
-    """The distinct labels, sorted: all strings or all whole numbers."""
+    """The distinct labels, sorted: all strings or all whole numbers.
+
+    Raises DataError for labels that an array would change: too large together, or strings that end with a NUL; and for doubles.
+    """
 
     def __init__(self, classes: Sequence[Any]) -> None:
-        self.classes = np.array(sorted(classes))
-        self._code = {label: k for k, label in enumerate(self.classes.tolist())}
+        ordered = sorted(classes)
+        self.classes = np.array(ordered)
+        kept = self.classes.tolist()
+        for label, stored in zip(ordered, kept, strict=True):
+            if type(label) is not type(stored) or label != stored:
+                cause = (
+                    "strings must not end with a NUL character" if isinstance(label, str) else "expected whole numbers of 64 bits"
+                )
+                raise DataError(f"the label {label!r} would come back as {stored!r}; {cause}")
+        self._code = {label: k for k, label in enumerate(kept)}
+        if len(self._code) < len(kept):
+            raise DataError("the labels of a model must all be different")
 
     @classmethod
     def fit(cls, y: Sequence[Sequence[Any]]) -> "LabelEncoder":

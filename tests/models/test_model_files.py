@@ -164,8 +164,9 @@ def test_places_that_cannot_be_written_are_named(tmp_path: Path) -> None:
         model.save(tmp_path / "none" / "m.spz")
     with pytest.raises(ValueError, match="it is a folder"):
         model.save(tmp_path)
-    with pytest.raises(ModelFileError, match="No such file"):
-        load(tmp_path / "none.spz")
+    for error in (ModelFileError, FileNotFoundError):
+        with pytest.raises(error, match=r"none\.spz: cannot be read: No such file"):
+            load(tmp_path / "none.spz")
 
 
 def test_contents_that_do_not_fit_are_refused(file: Path) -> None:
