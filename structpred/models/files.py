@@ -279,8 +279,8 @@ def _read_structured(head: dict[str, Any], bundle: Bundle, oracle: Any) -> "Stru
     restore_run(model, head, bundle.arrays, head["n_weights"])
     model.probabilistic_ = head["probabilistic"]
     names = bundle.texts.get("feature_names")
-    if names is not None and len(names) != len(model.coef_):
-        raise ValueError(f"{len(model.coef_)} weights do not fit {len(names)} feature names")
+    if names is not None and not len(set(names)) == len(names) == len(model.coef_):
+        raise ValueError(f"{len(model.coef_)} weights do not fit {len(names)} feature names, {len(set(names))} of them different")
     model._keep_input(PartInput(names, len(model.coef_)))
     return model
 

@@ -15,7 +15,7 @@ from subset_cases import Budget, Subsets, planted
 
 from structpred import Instance, LabelRows
 from structpred.core.features import PartFeatures
-from structpred.errors import CheckpointError, DataError
+from structpred.errors import CheckpointError, DataError, ModelFileError
 from structpred.models import StructuredPredictor
 from structpred.oracles.assignment import AssignmentOracle
 from structpred.oracles.multiclass import MulticlassOracle
@@ -176,6 +176,16 @@ def test_named_features_align_by_name(tmp_path: Path) -> None:
         loaded.predict(X)
     with pytest.raises(DataError, match="trained with rows of numbers, got rows of dicts"):
         plain.predict(named(X, "abc"))
+
+
+@pytest.mark.parametrize("names", [["a"], ["a", "b", "c", "d"], ["a", "b", "b"]])
+def test_names_in_a_file_must_fit_the_weights(names: list[str], tmp_path: Path) -> None:
+    """A model file with other than one name a weight, or one name twice, is refused."""
+    model = StructuredPredictor(Subsets(), max_iter=2).fit(named(planted(4)[0], "abc"), planted(4)[1])
+    model.feature_names_ = names
+    model.save(tmp_path / "m.spz")
+    with pytest.raises(ModelFileError, match=r"weights do not fit \d feature names"):
+        StructuredPredictor.load(tmp_path / "m.spz", Subsets())
 
 
 def test_a_feature_map_is_taken_as_it_is() -> None:
