@@ -12,6 +12,7 @@ from structpred import errors
 
 if TYPE_CHECKING:
     from structpred.core.callback_task import CallbackTask
+    from structpred.core.contract_losses import check_loss
     from structpred.core.contracts import check_feature_map, check_oracle
     from structpred.core.features import FeatureMap
     from structpred.core.instances import Instance
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
-    "CallbackTask", "FeatureMap", "Instance", "LabelRows", "Oracle", "Task", "__version__", "check_feature_map", "check_oracle",
-    "errors",
+    "CallbackTask", "FeatureMap", "Instance", "LabelRows", "Oracle", "Task", "__version__", "check_feature_map", "check_loss",
+    "check_oracle", "errors",
 ]  # fmt: skip
 
 logging.getLogger("structpred").addHandler(logging.NullHandler())
@@ -35,6 +36,7 @@ _PUBLIC = {
     "Oracle": "structpred.core.oracle",
     "Task": "structpred.core.task",
     "check_feature_map": "structpred.core.contracts",
+    "check_loss": "structpred.core.contract_losses",
     "check_oracle": "structpred.core.contracts",
 }
 

@@ -33,7 +33,7 @@ class InfeasibleError(StructpredError, ValueError):
 
 
 class ConvergenceError(StructpredError, ArithmeticError):
-    """An iterative method did not reach the accuracy asked for; the message says what it reached."""
+    """An iterative method did not reach the accuracy asked for, or left the finite numbers; the message says what it reached."""
 
 
 class FileFormatError(DataError):
@@ -49,7 +49,7 @@ class MissingModelError(ModelFileError, FileNotFoundError):
 
 
 class CheckpointError(FileFormatError):
-    """A checkpoint cannot be read, or belongs to other data or settings."""
+    """A checkpoint cannot be read, belongs to other data or settings, or is being written by another run."""
 
 
 class StorageError(StructpredError, OSError):
@@ -73,4 +73,4 @@ class NoUpdateWarning(StructpredWarning):
 
 
 class CheckpointWarning(StructpredWarning):
-    """The newest checkpoint was unreadable; the one before it was used."""
+    """A checkpoint could not be written, and training goes on; or the newest was unreadable, and the one before it is used."""

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from structpred.cli.label_data import Reading, Source, read_examples, read_training, size_of
-from structpred.cli.runs import REASONS, Events, Reporter, check_run_files, interrupted, remove_checkpoint, stamp
+from structpred.cli.runs import REASONS, Events, Reporter, check_run_files, interrupted, stamp
 from structpred.cli.session import EXIT_NOT_CONVERGED, Session, Stop
 from structpred.cli.training import NO_CERTIFICATE, TRAINERS_OF
 from structpred.errors import ParameterError
@@ -16,6 +16,7 @@ from structpred.models.hierarchical import HierarchicalMultiLabel
 from structpred.models.label_graphs import ENUMERATED
 from structpred.models.multilabel import MultiLabelMRF
 from structpred.models.settings import resolve_trainer
+from structpred.trainers.checkpoints import remove_checkpoint
 
 log = logging.getLogger("structpred.cli")
 

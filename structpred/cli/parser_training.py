@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from structpred.cli.runs import REASONS, Events, Reporter, check_run_files, interrupted, remove_checkpoint, stamp
+from structpred.cli.runs import REASONS, Events, Reporter, check_run_files, interrupted, stamp
 from structpred.cli.session import Session
 from structpred.core.arc_templates import ArcTemplate
 from structpred.core.result import Certificate, Record
@@ -25,6 +25,7 @@ from structpred.io.treebank_reader import OnError, read_treebank
 from structpred.models.parser import DependencyParser
 from structpred.models.relations import relations_checkpoint
 from structpred.models.settings import resolve_trainer
+from structpred.trainers.checkpoints import remove_checkpoint
 
 log = logging.getLogger("structpred.cli")
 

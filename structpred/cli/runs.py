@@ -11,9 +11,9 @@ from typing import Any
 
 from structpred.cli.corpora import check_input, check_output
 from structpred.cli.session import EXIT_INTERRUPTED, Session, Stop
-from structpred.core.atomic import remove_leftovers
 from structpred.core.result import Record
 from structpred.errors import CheckpointError
+from structpred.trainers.checkpoints import claimed, previous
 
 log = logging.getLogger("structpred.cli")
 
@@ -94,7 +94,8 @@ def check_run_files(data: str, dev: str | None, others: Sequence[str], output: s
         check_input(dev, "--dev")
     check_output(output, "-o", inputs)
     check_output(str(checkpoint), "--checkpoint", [*inputs, output])
-    there = checkpoint.exists() or previous(checkpoint).exists()
+    with claimed(checkpoint):  # another run that writes it is an error now, not after all is read
+        there = checkpoint.exists() or previous(checkpoint).exists()
     if resume and not there:
         raise CheckpointError(f"{checkpoint}: there is no checkpoint to resume from; leave --resume out to start anew")
     if there and not resume:
@@ -114,11 +115,6 @@ def interrupted(checkpoint: Path, resume: bool, session: Session, events: Events
     return Stop(EXIT_INTERRUPTED, f"interrupted: the run is kept in {checkpoint}, no model was written. To go on:\n  {command}")
 
 
-def previous(path: Path) -> Path:
-    """Where the checkpoint before the newest one lies."""
-    return path.with_name(path.name + ".previous")
-
-
 def stamp(path: Path) -> Stamp:
     """What tells one writing of a file from another; None where there is no file."""
     try:
@@ -126,11 +122,3 @@ def stamp(path: Path) -> Stamp:
     except FileNotFoundError:
         return None
     return status.st_ino, status.st_mtime_ns
-
-
-def remove_checkpoint(path: Path) -> None:
-    """Remove a checkpoint, the one before it, and what killed writers left of it."""
-    staged = path.with_name(path.name + ".next")
-    remove_leftovers(staged)  # of runs that were killed while they wrote
-    for file in (path, previous(path), staged):
-        file.unlink(missing_ok=True)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from structpred.cli.corpora import Data, Reader, features_of, read_data
-from structpred.cli.runs import REASONS, Events, Reporter, check_run_files, interrupted, remove_checkpoint, stamp
+from structpred.cli.runs import REASONS, Events, Reporter, check_run_files, interrupted, stamp
 from structpred.cli.session import EXIT_NOT_CONVERGED, Session, Stop
 from structpred.core.threads import checked_jobs
 from structpred.errors import DataError, ParameterError
@@ -17,6 +17,7 @@ from structpred.evaluation import evaluate_sequences
 from structpred.io.templates import Template, load_templates
 from structpred.models import ChainLabeler
 from structpred.models.settings import resolve_trainer
+from structpred.trainers.checkpoints import remove_checkpoint
 
 log = logging.getLogger("structpred.cli")
 

@@ -32,13 +32,16 @@ def step(name: str) -> None:
     """Do nothing: fault-injection tests replace this function to stop, fail or kill the writer at one of STEPS."""
 
 
-def write_atomic(path: str | os.PathLike[str], data: bytes | Callable[[BinaryIO], None]) -> None:
+def write_atomic(path: str | os.PathLike[str], data: bytes | Callable[[BinaryIO], None], *, previous: Path | None = None) -> None:
     """Replace the file at `path` by `data` in one step that a crash cannot split.
 
     data: the bytes, or a function that writes them to the open binary file it gets. The bytes go to a temporary file in
     the same folder, which is flushed, synced, and renamed over `path`; then the folder is synced. A symbolic link is
     followed, and the mode of an old file is kept. Only one process at a time should write one path; if several do, the
     last rename wins and the file is whole all the same.
+
+    previous: a name in the same folder that the old file is moved to, just before the new one takes its place. A crash between
+    the two leaves the old file there, and none at `path`.
 
     Raises StorageError, chained from the OSError, if the disk is full or the folder is not writable: the old file is
     then unchanged and the temporary one is gone. Whatever `data` raises passes through, with the same promise. Raises
@@ -51,11 +54,13 @@ def write_atomic(path: str | os.PathLike[str], data: bytes | Callable[[BinaryIO]
     b'hello'
     """
     target = Path(os.path.realpath(path))
-    mode = _mode_of_old(target, path)
+    mode = check_target(path)
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}{_SUFFIX}")
     renamed = False
     try:
         _write_temporary(temporary, data, mode)
+        if previous is not None and mode is not None:
+            os.replace(target, previous)
         os.replace(temporary, target)
         renamed = True
         step("renamed")
@@ -65,7 +70,7 @@ def write_atomic(path: str | os.PathLike[str], data: bytes | Callable[[BinaryIO]
         with contextlib.suppress(OSError):
             temporary.unlink()
         if isinstance(error, OSError):
-            raise StorageError(_message(path, error, target, renamed)) from error
+            raise StorageError(_message(path, error, target, previous, renamed)) from error
         raise
 
 
@@ -77,17 +82,18 @@ def remove_leftovers(path: str | os.PathLike[str]) -> int:
     target = Path(os.path.realpath(path))
     if not target.parent.is_dir():
         return 0
-    pattern = re.compile(re.escape(f".{target.name}.") + "[0-9a-f]{8}" + re.escape(_SUFFIX))
+    # "next": earlier versions wrote checkpoints in two steps
+    pattern = re.compile(re.escape(f".{target.name}.") + r"(next\.)?[0-9a-f]{8}" + re.escape(_SUFFIX))
     found = [file for file in target.parent.iterdir() if pattern.fullmatch(file.name)]
     for leftover in found:
         leftover.unlink(missing_ok=True)
     return len(found)
 
 
-def _mode_of_old(target: Path, path: str | os.PathLike[str]) -> int | None:
-    """The permission bits of the file that is there already; None if there is none."""
+def check_target(path: str | os.PathLike[str]) -> int | None:
+    """The permission bits of the file that is there already; None if there is none. DataError for anything but a file."""
     try:
-        status = target.stat()
+        status = os.stat(path)
     except OSError:
         return None
     if not stat.S_ISREG(status.st_mode):
@@ -113,6 +119,15 @@ def _write_temporary(temporary: Path, data: bytes | Callable[[BinaryIO], None], 
         step("synced")
 
 
+def storage_error(path: str | os.PathLike[str], error: OSError) -> StorageError:
+    """What to raise where nothing can be written beside `path`, and nothing has been."""
+    return StorageError(f"{os.fspath(path)}: cannot be written: {_cause(error)}")
+
+
+def _cause(error: OSError) -> str:
+    return _CAUSES.get(error.errno or 0, error.strerror or str(error))
+
+
 def _sync_folder(folder: Path) -> None:
     """Make the rename itself durable: without this, a power cut may bring the old name back."""
     if os.name != "posix":
@@ -128,9 +143,11 @@ def _sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
-def _message(path: str | os.PathLike[str], error: OSError, target: Path, renamed: bool) -> str:
-    cause = _CAUSES.get(error.errno or 0, error.strerror or str(error))
+def _message(path: str | os.PathLike[str], error: OSError, target: Path, previous: Path | None, renamed: bool) -> str:
+    cause = _cause(error)
     if renamed:
         return f"{os.fspath(path)}: written, but the folder could not be synced ({cause}): a power cut may undo it"
-    kept = "the old file is kept as it was" if target.exists() else "nothing was left behind"
+    kept = "the old file is kept as it was" if os.path.exists(target) else "nothing was left behind"
+    if previous is not None and not os.path.exists(target) and os.path.exists(previous):
+        kept = f"the old file is kept as {previous.name}"
     return f"{os.fspath(path)}: could not be written: {cause}; {kept}"

@@ -16,6 +16,8 @@ import threading
 from pathlib import Path
 from typing import NamedTuple
 
+from structpred.core.bounds import FOLDER, checks_bounds
+
 logger = logging.getLogger("structpred.core.compiled")
 
 VARIABLE = "NUMBA_CACHE_DIR"
@@ -46,7 +48,7 @@ def prepare() -> CacheLocation:
     global _prepared
     with _lock:
         if _prepared is None:
-            location = find_cache()
+            location = _apart(find_cache()) if checks_bounds() else find_cache()
             if location.folder != PACKAGE:
                 os.environ[VARIABLE] = str(location.folder)
             _watch_compilation(location)
@@ -68,6 +70,14 @@ def find_cache() -> CacheLocation:
         return CacheLocation(personal, "the package's folders cannot be written", True)
     folder, lasting = _temporary_cache()
     return CacheLocation(folder, "neither the package's folders nor the user's cache folder can be written", lasting)
+
+
+def _apart(location: CacheLocation) -> CacheLocation:
+    """A folder of its own for kernels with bounds checks: numba's cache does not tell them from the others."""
+    if location.folder.name == FOLDER:  # set by the process that started this one
+        return location
+    parent = PACKAGE / "__pycache__" if location.folder == PACKAGE else location.folder
+    return location._replace(folder=parent / FOLDER)
 
 
 def writable(folder: Path) -> bool:

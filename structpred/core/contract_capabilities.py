@@ -5,12 +5,13 @@ from contextlib import suppress
 
 import numpy as np
 
-from structpred.core.contract_engine import Examiner, Floats, Space, brief, tolerance
-from structpred.core.contract_rules import Answer, ShapeCase
+from structpred.core.contract_engine import Examiner, Floats, Space, brief, place, tolerance
+from structpred.core.contract_marginals import examine_marginals
+from structpred.core.contract_scores import Answer, ShapeCase
 from structpred.core.oracle import Labels, Scores
 from structpred.errors import OracleError
 
-_LOOSE = 1e-6  # for scores of size 1e6 (float64 leaves 1e-10 of a difference) and for solvers
+_LOOSE = 1e-6  # for solvers
 
 
 def examine_capabilities(examiner: Examiner, cases: list[ShapeCase]) -> None:
@@ -46,7 +47,7 @@ def _some(answers: list[Answer]) -> list[Answer]:
 
 
 def _where(space: Space, answer: Answer) -> str:
-    return f"shape {space.shape}, {answer.kind}"
+    return f"{place(space.shape)}, {answer.kind}"
 
 
 def _valid(examiner: Examiner, space: Space, found: object, where: str, method: str) -> tuple[Labels, Floats]:
@@ -56,7 +57,7 @@ def _valid(examiner: Examiner, space: Space, found: object, where: str, method: 
         known = labels.tobytes() in space.index
         cause = "a constraint that the search forgets"
         examiner.insist("infeasible output", known, where, f"{method} to give an output that enumerate lists", labels, cause)
-    return labels, examiner.parts(labels, space.shape, space.n_parts)
+    return labels, examiner.parts(labels, space.shape, space.n_parts, given_by=method)
 
 
 def _bound(examiner: Examiner, space: Space, answer: Answer) -> None:
@@ -240,48 +241,7 @@ def _product(examiner: Examiner, space: Space, answer: Answer) -> None:
 
 
 def _marginals(examiner: Examiner, space: Space, answer: Answer) -> None:
-    where, rule = _where(space, answer), "marginals"
-    found = examiner.call(rule, where, answer.theta, space.shape)
-    pair = isinstance(found, tuple) and len(found) == 2
-    examiner.insist(rule, pair, where, "marginals to give (log_z, mu)", found, "see the signature")
-    log_z = float(found[0])
-    examiner.finite(log_z, where, rule)
-    mu = examiner.numbers(found[1], space.n_parts, where, rule)
-    exact = 1e-9 if np.abs(answer.theta).max(initial=0.0) < 1e3 else _LOOSE
-    scores = space.scores(answer.theta)
-    best = float(scores.max())
-    cause = "a sum that overflows or cancels: take the largest score out first (log-sum-exp)"
-    examiner.expect(rule, log_z >= best - tolerance(best), where, f"log_z of at least the best score {best:.9g}", log_z, cause)
-    if space.complete:
-        shares = np.exp(scores - best)
-        true_log_z, true_mu = best + float(np.log(shares.sum())), space.counts.T @ (shares / shares.sum())
-        examiner.expect(rule, abs(log_z - true_log_z) <= tolerance(true_log_z), where, f"log_z = {true_log_z:.12g}", log_z, cause)
-        error = float(np.abs(mu - true_mu).max(initial=0.0))
-        examiner.expect(rule, error <= exact, where, "the expected part counts over all outputs", f"off by {error:.3g}", cause)
-        top = space.counts.max(axis=0, initial=0.0)
-        bad = ((mu < -1e-9) | (mu > top + 1e-9)).any()
-        examiner.expect(rule, not bad, where, "expected counts between 0 and the largest count", mu, cause)
-    if "label_grid" in examiner.has:
-        n_positions, n_labels = examiner.call("label_grid", where, space.shape)
-        sums = mu[: n_positions * n_labels].reshape(n_positions, n_labels).sum(axis=1)
-        examiner.expect(
-            rule, np.abs(sums - 1.0).max(initial=0.0) <= 1e-9, where, "marginals of a position to add up to 1", sums, cause
-        )
-    if answer.kind == "random scores":
-        _gradient(examiner, space, answer.theta, mu, where)
-
-
-def _gradient(examiner: Examiner, space: Space, theta: Scores, mu: Floats, where: str) -> None:
-    """mu is the gradient of log_z: central differences at a few parts."""
-    for j in examiner.rng.permutation(space.n_parts)[:4]:
-        step = np.zeros(space.n_parts)
-        step[j] = 1e-5
-        up = examiner.call("marginals", where, theta + step, space.shape)[0]
-        down = examiner.call("marginals", where, theta - step, space.shape)[0]
-        slope = float(up - down) / 2e-5
-        cause = "log_z and mu belong to different distributions"
-        ok = abs(slope - mu[j]) <= 1e-5 * max(1.0, abs(slope))
-        examiner.expect("marginals", ok, where, f"mu[{j}] = d log_z / d theta[{j}] = {slope:.6g}", mu[j], cause)
+    examine_marginals(examiner, space, answer, _where(space, answer))
 
 
 def _kbest(examiner: Examiner, space: Space, answer: Answer) -> None:
@@ -323,7 +283,7 @@ def _project(examiner: Examiner, space: Space, answer: Answer) -> None:
 
 
 def _polytope(examiner: Examiner, space: Space, answer: Answer) -> None:
-    where, rule = f"shape {space.shape}", "polytope"
+    where, rule = place(space.shape), "polytope"
     rows, lower, upper = examiner.call(rule, where, space.shape)
     values = rows @ space.counts.T
     ok = (values >= np.asarray(lower)[:, None] - 1e-9).all() and (values <= np.asarray(upper)[:, None] + 1e-9).all()

@@ -13,10 +13,15 @@ import numpy.typing as npt
 from structpred.core.oracle import Labels, Oracle, Scores, Shape, capabilities
 from structpred.errors import OracleError
 
+Array = npt.NDArray[Any]
 Floats = npt.NDArray[np.float64]
 
 #: enumerations longer than this are not walked to the end: the shape then counts as one without `enumerate`
 MAX_OUTPUTS = 20_000
+
+
+#: arrays of an answer that are compared after the next call
+N_HELD = 3
 
 
 @dataclass
@@ -65,7 +70,8 @@ class Examiner:
         self.broken: dict[str, Broken] = {}
         self.checked: Counter[str] = Counter()
         self.skipped: dict[str, str] = {}
-        self.seconds: list[float] = []
+        self.cpu_seconds: list[float] = []  # of each argmax, for the report alone: nothing is decided by it
+        self._held: dict[str, list[Array]] = {}
 
     def expect(self, rule: str, ok: object, where: object, expected: str, came: object, cause: str) -> bool:
         """Count one check of a rule; note it as broken unless `ok`. Returns whether it held."""
@@ -83,26 +89,46 @@ class Examiner:
         if not self.expect(rule, ok, where, expected, came, cause):
             raise OracleError(rule)
 
-    def call(self, method: str, where: object, *args: Any) -> Any:
-        """Call a method with copies of the arrays among `args`; they must come back unchanged."""
+    def call(self, method: str, where: object, *args: Any, given_by: str | None = None) -> Any:
+        """Call a method with copies of the arrays among `args`; they, and earlier answers, must come back unchanged.
+
+        given_by: the method whose answer is among the arguments: it is at fault where they are refused.
+        """
         given = [a.copy() if isinstance(a, np.ndarray) else a for a in args]
-        start = time.perf_counter()
+        earlier = [(name, a, a.copy()) for name, held in self._held.items() for a in held]
+        start = time.process_time()
         try:
             result = getattr(self.oracle, method)(*given)
         except Exception as error:
             came = f"{type(error).__name__}: {error}"
-            cause = "a bug in the method, or a shape that it was not written for"
-            self.expect("no exceptions", False, where, f"an answer from {method}", came, cause)
+            if given_by is None:
+                cause = "a bug in the method, or a shape that it was not written for"
+                self.expect("no exceptions", False, where, f"an answer from {method}", came, cause)
+            else:
+                cause = f"a constraint that {given_by} forgets, or a {method}() that is too strict"
+                self.expect("infeasible output", False, where, f"{given_by} to give an output that {method}() takes", came, cause)
             raise OracleError(method) from error
         if method == "argmax":
-            self.seconds.append(time.perf_counter() - start)
+            self.cpu_seconds.append(time.process_time() - start)
         self.checked["no exceptions"] += 1
+        for name, held, copy in earlier:
+            self.left_alone(held, copy, where, name, method)
+        self._held[method] = list(islice(_arrays(result), N_HELD))
         for before, after in zip(args, given, strict=True):
             if isinstance(before, np.ndarray):
                 same = np.array_equal(before, after)
                 cause = "an operation in place (+=, sort, out=...): work on a copy"
                 self.expect("mutated input", same, where, f"{method} to leave its arguments as they are", "changed ones", cause)
         return result
+
+    def left_alone(self, held: Array, copy: Array, where: object, name: str, method: str) -> None:
+        """An earlier answer of the method `name` is as it was before a call of `method`."""
+        if held.tobytes() == copy.tobytes():
+            self.checked["shared buffer"] += 1
+            return
+        cause = "one array is filled again in every call: return a copy of it"
+        expected = f"the answer of {name}, {brief(copy)}, to stay as it is when {method} is called next"
+        self.expect("shared buffer", False, where, expected, held, cause)
 
     def labels(self, found: object, where: object, method: str) -> Labels:
         """`found` if it is a 1-d int64 array, else the case ends."""
@@ -136,21 +162,21 @@ class Examiner:
         cause = "exp or log without taking the largest score out first, or inf - inf"
         self.insist("NaN", np.isfinite(found).all(), where, f"{method} to give finite numbers", found, cause)
 
-    def parts(self, labels: Labels, shape: Shape, n_parts: int, *, twice: bool = True) -> Floats:
+    def parts(self, labels: Labels, shape: Shape, n_parts: int, *, twice: bool = True, given_by: str | None = None) -> Floats:
         """mu(labels), after checking what `parts` returns."""
-        found = self.call("parts", shape, labels, shape)
+        where = place(shape)
+        found = self.call("parts", where, labels, shape, given_by=given_by)
         ok = isinstance(found, np.ndarray) and found.dtype == np.int64 and found.ndim == 1
         cause = "float arithmetic in an index (use //), or a list: np.array(..., dtype=np.int64)"
-        self.insist("parts dtype", ok, shape, "parts to give a 1-d int64 array", kind_of(found), cause)
+        self.insist("parts dtype", ok, where, "parts to give a 1-d int64 array", kind_of(found), cause)
         inside = not found.size or (found.min() >= 0 and found.max() < n_parts)
         cause = "n_parts and parts number the parts differently, or these labels are no output"
-        self.insist("parts range", inside, shape, f"parts in [0, {n_parts}) for labels {brief(labels)}", found, cause)
+        self.insist("parts range", inside, where, f"parts in [0, {n_parts}) for labels {brief(labels)}", found, cause)
         if twice:
-            again = self.call("parts", shape, labels, shape)
+            again = self.call("parts", where, labels, shape)
             cause = "state kept between calls, a random number, or the order of a set"
-            self.insist(
-                "parts change", np.array_equal(found, again), shape, f"twice the same parts: {brief(found)}", again, cause
-            )
+            same = np.array_equal(found, again)
+            self.insist("parts change", same, where, f"twice the same parts: {brief(found)}", again, cause)
         return np.bincount(found, minlength=n_parts).astype(np.float64)
 
     def skip(self, rule: str, reason: str) -> None:
@@ -162,32 +188,36 @@ def enumerated(examiner: Examiner, shape: Shape, n_parts: int) -> Space | None:
     """All outputs of a shape by the oracle's own `enumerate`; None if it has none or there are too many."""
     if "enumerate" not in examiner.has:
         return None
-    found = examiner.call("enumerate", shape, shape)
-    labels: list[Labels] = []
-    for y in islice(_walk(examiner, found, shape), MAX_OUTPUTS + 1):
-        labels.append(examiner.labels(y, shape, "enumerate").copy())
+    where = place(shape)
+    found = examiner.call("enumerate", where, shape)
+    labels = list(islice(_walk(examiner, found, where), MAX_OUTPUTS + 1))
     if len(labels) > MAX_OUTPUTS:
-        examiner.skip(f"shape {shape} against all outputs", f"more than {MAX_OUTPUTS} outputs: give smaller shapes")
+        examiner.skip(f"{where} against all outputs", f"more than {MAX_OUTPUTS} outputs: give smaller shapes")
         return None
     cause = "the same output reached in two ways: keep a set, or enumerate in a canonical order"
     n_unique = len({y.tobytes() for y in labels})
-    examiner.insist("duplicates", n_unique == len(labels), shape, f"{len(labels)} different outputs", f"{n_unique}", cause)
-    examiner.insist(
-        "duplicates", labels, shape, "enumerate to give at least one output", "none", "an empty loop or a spent iterator"
-    )
+    examiner.insist("duplicates", n_unique == len(labels), where, f"{len(labels)} different outputs", f"{n_unique}", cause)
+    cause = "an empty loop or a spent iterator"
+    examiner.insist("duplicates", labels, where, "enumerate to give at least one output", "none", cause)
     counts = [examiner.parts(y, shape, n_parts, twice=k < 100) for k, y in enumerate(labels)]
     return Space(shape, n_parts, labels, np.array(counts).reshape(len(labels), n_parts), True)
 
 
-def _walk(examiner: Examiner, found: Any, shape: Shape) -> Iterator[Any]:
+def _walk(examiner: Examiner, found: Any, where: str) -> Iterator[Labels]:
+    """Copies of the outputs, each of which must still be what it was when the next one comes."""
+    held = copy = np.empty(0, np.int64)
     try:
-        yield from found
+        for y in found:
+            examiner.left_alone(held, copy, where, "enumerate", "the next step of enumerate")
+            held = examiner.labels(y, where, "enumerate")
+            copy = held.copy()
+            yield copy
     except OracleError:
         raise
     except Exception as error:
         came = f"{type(error).__name__}: {error}"
         cause = "a bug in the method, or not an iterable of labels"
-        examiner.insist("no exceptions", False, shape, "outputs from enumerate", came, cause)
+        examiner.insist("no exceptions", False, where, "outputs from enumerate", came, cause)
 
 
 def pooled(shape: Shape, n_parts: int, found: Sequence[tuple[Labels, Floats]]) -> Space:
@@ -197,9 +227,23 @@ def pooled(shape: Shape, n_parts: int, found: Sequence[tuple[Labels, Floats]]) -
     return Space(shape, n_parts, labels, np.array(counts).reshape(len(labels), n_parts), False)
 
 
-def tolerance(values: npt.ArrayLike) -> float:
+def tolerance(values: npt.ArrayLike, relative: float = 1e-9) -> float:
     """1e-9, relative to the largest value: what two correct ways of adding may differ by."""
-    return 1e-9 * max(1.0, float(np.abs(values).max(initial=0.0)))
+    return relative * max(1.0, float(np.abs(values).max(initial=0.0)))
+
+
+def place(shape: Shape) -> str:
+    """A shape as the place where a rule was tried."""
+    return f"shape {brief(shape) if not isinstance(shape, str) else repr(shape)}"
+
+
+def _arrays(found: object) -> Iterator[Array]:
+    """The arrays in an answer, also those in its tuples and lists."""
+    if isinstance(found, np.ndarray):
+        yield found
+    elif isinstance(found, tuple | list):
+        for one in found:
+            yield from _arrays(one)
 
 
 def kind_of(found: object) -> str:

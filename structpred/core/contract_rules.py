@@ -1,40 +1,16 @@
-"""The rules that every oracle must keep: shapes, outputs, parts, the maximum, ties, batches, the label grid."""
+"""The rules that every oracle must keep: shapes, outputs, parts, ties, batches, the label grid. The maximum has its own file."""
 
 from contextlib import suppress
-from dataclasses import dataclass
 
 import numpy as np
 
-from structpred.core.contract_engine import Examiner, Floats, Space, brief, enumerated, pooled, tolerance
-from structpred.core.oracle import Labels, Scores, Shape
+from structpred.core.contract_engine import Examiner, brief, enumerated, place, pooled
+from structpred.core.contract_labels import examine_labels
+from structpred.core.contract_scores import HUGE, TIES, ZERO, Answer, ShapeCase, directed_scores, plain_scores
+from structpred.core.oracle import Scores, Shape
 from structpred.errors import OracleError
 
-#: weights of the loss in loss-augmented inference: none, tiny to huge
-LAMBDAS = (0.0, *np.logspace(-3, 6, 19).tolist())
-_ASKED_AGAIN = ("scores with ties", "scores of size 1e6", "zero scores")
-
-
-@dataclass
-class Answer:
-    """What argmax gave for one score vector; `kind` says in words what sort of scores they were."""
-
-    kind: str
-    theta: Scores
-    labels: Labels
-    counts: Floats
-
-    @property
-    def score(self) -> float:
-        """theta . mu."""
-        return float(self.counts @ self.theta)
-
-
-@dataclass
-class ShapeCase:
-    """All that was learned about one shape."""
-
-    space: Space
-    answers: list[Answer]
+_ASKED_AGAIN = (TIES, HUGE, ZERO)
 
 
 def examine_shape(examiner: Examiner, shape: Shape, n_random: int) -> ShapeCase | None:
@@ -53,6 +29,7 @@ def examine_shape(examiner: Examiner, shape: Shape, n_random: int) -> ShapeCase 
                 answers.append(answer)
         case = ShapeCase(space or pooled(shape, n_parts, [(a.labels, a.counts) for a in answers]), answers)
         _feasible(examiner, case)
+        examine_labels(examiner, case)
         _read_only(examiner, case)
         _label_grid(examiner, case)
         return case
@@ -60,48 +37,26 @@ def examine_shape(examiner: Examiner, shape: Shape, n_random: int) -> ShapeCase 
 
 
 def _n_parts(examiner: Examiner, shape: Shape) -> int:
-    found = examiner.call("n_parts", shape, shape)
+    where = place(shape)
+    found = examiner.call("n_parts", where, shape)
     whole = isinstance(found, int | np.integer) and not isinstance(found, bool)
     cause = "a division with / (use //), or a missing return"
-    examiner.insist("n_parts", whole and found >= 0, shape, "n_parts to give a whole number >= 0", f"{found!r}", cause)
-    again = examiner.call("n_parts", shape, shape)
-    examiner.insist("n_parts", again == found, shape, f"twice the same n_parts: {found}", again, "state kept between calls")
+    examiner.insist("n_parts", whole and found >= 0, where, "n_parts to give a whole number >= 0", f"{found!r}", cause)
+    again = examiner.call("n_parts", where, shape)
+    examiner.insist("n_parts", again == found, where, f"twice the same n_parts: {found}", again, "state kept between calls")
     return int(found)
-
-
-def plain_scores(rng: np.random.Generator, n_parts: int, n_random: int) -> list[tuple[str, Scores]]:
-    """Random scores, scores with many ties, zeros, huge ones."""
-    scores = [("random scores", rng.normal(size=n_parts)) for _ in range(n_random)]
-    few = max(3, n_random // 4)
-    scores += [("scores with ties", rng.integers(-1, 2, n_parts).astype(np.float64)) for _ in range(few)]
-    scores += [("scores of size 1e6", 1e6 * rng.normal(size=n_parts)) for _ in range(3)]
-    return [*scores, ("zero scores", np.zeros(n_parts))]
-
-
-def directed_scores(rng: np.random.Generator, space: Space, n_random: int) -> list[tuple[str, Scores]]:
-    """Scores that favour one output, and loss-augmented scores (the loss is zero at one output) for each of LAMBDAS."""
-    out = []
-    for _ in range(n_random):
-        mu = space.counts[rng.integers(len(space.labels))]
-        out.append(("scores that favour one output", 2.0 * mu - 1.0 + 0.1 * rng.normal(size=space.n_parts)))
-    for lam in LAMBDAS:
-        mu = space.counts[rng.integers(len(space.labels))]
-        costs = rng.integers(0, 3, space.n_parts) * (mu == 0)
-        theta = rng.normal(size=space.n_parts)
-        out.append((f"loss-augmented scores, lam = {lam:.3g}", theta + lam * costs))
-    return out
 
 
 def _answer(examiner: Examiner, kind: str, theta: Scores, shape: Shape) -> Answer | None:
     """argmax, twice, with its labels and parts checked; None if that broke off."""
-    where = f"shape {shape}, {kind}"
+    where = f"{place(shape)}, {kind}"
     with suppress(OracleError):
         labels = examiner.labels(examiner.call("argmax", where, theta, shape), where, "argmax").copy()
         again = examiner.call("argmax", where, theta, shape)
         cause = "random tie-breaking, the order of a set, or state (a buffer, a cache) kept between calls"
         same = np.array_equal(labels, again)
         examiner.expect("nondeterminism", same, where, f"twice the same answer: {brief(labels)}", again, cause)
-        return Answer(kind, theta, labels, examiner.parts(labels, shape, len(theta)))
+        return Answer(kind, theta, labels, examiner.parts(labels, shape, len(theta), given_by="argmax"))
     return None
 
 
@@ -117,7 +72,7 @@ def _feasible(examiner: Examiner, case: ShapeCase) -> None:
     for answer in case.answers:
         known = answer.labels.tobytes() in space.index
         cause = "a constraint that the search forgets, or an enumerate that misses outputs"
-        where = f"shape {space.shape}, {answer.kind}"
+        where = f"{place(space.shape)}, {answer.kind}"
         examiner.expect("infeasible output", known, where, "an output that enumerate lists", answer.labels, cause)
 
 
@@ -134,7 +89,7 @@ def _read_only(examiner: Examiner, case: ShapeCase) -> None:
     except Exception as error:
         found = f"{type(error).__name__}: {error}"
     same = isinstance(found, np.ndarray) and np.array_equal(found, answer.labels)
-    examiner.expect("read-only input", same, f"shape {shape}", f"the same answer, {brief(answer.labels)}", found, cause)
+    examiner.expect("read-only input", same, place(shape), f"the same answer, {brief(answer.labels)}", found, cause)
 
 
 def _label_grid(examiner: Examiner, case: ShapeCase) -> None:
@@ -144,11 +99,11 @@ def _label_grid(examiner: Examiner, case: ShapeCase) -> None:
             "label grid", "no label_grid(shape): Hamming counts missed parts; label costs and token weights are not offered"
         )
         return
-    found = examiner.call("label_grid", space.shape, space.shape)
+    found = examiner.call("label_grid", place(space.shape), space.shape)
     pair = isinstance(found, tuple) and len(found) == 2 and all(isinstance(k, int | np.integer) for k in found)
     fits = pair and found[0] * found[1] <= space.n_parts
     cause = "positions and labels swapped, or other parts stand in front of the grid"
-    examiner.insist("label grid", fits, space.shape, f"(positions, labels), at most {space.n_parts} in all", found, cause)
+    examiner.insist("label grid", fits, place(space.shape), f"(positions, labels), at most {space.n_parts} in all", found, cause)
     n_positions, n_labels = found
     for labels, mu in zip(space.labels[:500], space.counts, strict=False):
         wanted = np.zeros((n_positions, n_labels))
@@ -157,40 +112,7 @@ def _label_grid(examiner: Examiner, case: ShapeCase) -> None:
             wanted[np.arange(n_positions), labels] = 1.0
         ok = in_range and np.array_equal(mu[: n_positions * n_labels], wanted.ravel())
         expected = f"the first {n_positions * n_labels} parts to say which label each position has, for labels {brief(labels)}"
-        examiner.expect("label grid", ok, f"shape {space.shape}", expected, np.flatnonzero(mu), cause)
-
-
-def examine_maximum(examiner: Examiner, cases: list[ShapeCase]) -> None:
-    """Compare every answer with the best known output; tell an oracle that minimises from one that errs."""
-    if not examiner.oracle.exact:
-        examiner.skip("wrong argmax", "exact = False: argmax may miss the maximum")
-        return
-    wrong, worst, telling = [], 0, 0
-    for case in cases:
-        for answer in case.answers:
-            if case.space.complete and answer.labels.tobytes() not in case.space.index:
-                continue
-            values = case.space.scores(answer.theta)
-            low, high, tol = float(values.min()), float(values.max()), tolerance(values)
-            examiner.checked["wrong argmax"] += 1
-            if high - low <= tol:
-                continue
-            telling += 1
-            worst += answer.score <= low + tol
-            if answer.score < high - tol:
-                wrong.append((case.space.shape, answer, high, case.space.labels[int(values.argmax())]))
-    if not wrong:
-        return
-    shape, answer, high, better = min(wrong, key=lambda w: len(w[1].theta))
-    where, came = f"shape {shape}, {answer.kind}", f"{brief(answer.labels)} with {answer.score:.9g}"
-    expected = f"{brief(better)} with the score {high:.9g}"
-    if worst >= 0.9 * telling:
-        cause = "it minimises: scores are taken for costs (negate them before a solver that minimises)"
-        examiner.expect("negated scores", False, where, expected, came, cause)
-    else:
-        cause = "a search that misses outputs, parts that do not describe the labels, or a heuristic (then set exact = False)"
-        examiner.expect("wrong argmax", False, where, expected, came, cause)
-        examiner.broken["wrong argmax"].times = len(wrong)
+        examiner.expect("label grid", ok, place(space.shape), expected, np.flatnonzero(mu), cause)
 
 
 def examine_memory(examiner: Examiner, cases: list[ShapeCase]) -> None:
@@ -199,7 +121,7 @@ def examine_memory(examiner: Examiner, cases: list[ShapeCase]) -> None:
     for k in examiner.rng.permutation(len(asked)):
         shape, answer = asked[k]
         with suppress(OracleError):
-            where = f"shape {shape}, {answer.kind}, asked again after others"
+            where = f"{place(shape)}, {answer.kind}, asked again after others"
             again = examiner.call("argmax", where, answer.theta, shape)
             same = np.array_equal(again, answer.labels)
             cause = "state kept between calls: a cache with too short a key, a counter, a random number"
@@ -233,5 +155,5 @@ def _one_batch(examiner: Examiner, name: str, batch: list[tuple[Shape, Answer]])
     examiner.insist(rule, len(labels) == wanted[-1], where, f"{wanted[-1]} labels", len(labels), cause)
     for k, (shape, answer) in enumerate(batch):
         piece = labels[wanted[k] : wanted[k + 1]]
-        here = f"element {k} of {where}: shape {shape}, {answer.kind}"
+        here = f"element {k} of {where}: {place(shape)}, {answer.kind}"
         examiner.expect(rule, np.array_equal(piece, answer.labels), here, f"argmax's {brief(answer.labels)}", piece, cause)

@@ -6,11 +6,14 @@ y has part counts mu(y) (length p, whole numbers >= 0), so that score(y) = theta
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-Shape = tuple[int, ...]
+#: The shape of an instance: any hashable value, of one kind an oracle. Its sizes, and whatever else the oracle must know of the
+#: instance: (5, 3), a string, nested tuples, a frozen dataclass with capacities. (Typed as Any, so that an oracle may narrow it.)
+Shape = Any
 Labels = npt.NDArray[np.int64]
 Scores = npt.NDArray[np.float64]
 
@@ -45,7 +48,7 @@ OPTIONAL: dict[str, str] = {
 class Oracle(ABC):
     """The parent of every oracle: three methods make a structure trainable.
 
-    `shape` is a tuple of ints that an oracle gives its own meaning (a chain: number of positions, number of labels).
+    `shape` is any hashable value, to which an oracle gives its own meaning (a chain: number of positions, number of labels).
     Set ``exact = False`` where argmax may miss the maximum: no certificate is then printed as a proof, unless
     the oracle also has `argmax_bound`.
 
@@ -72,7 +75,10 @@ class Oracle(ABC):
 
     @abstractmethod
     def parts(self, labels: Labels, shape: Shape) -> npt.NDArray[np.int64]:
-        """The indices in [0, p) of the parts that are on in `labels`; an index that comes twice counts twice."""
+        """The indices in [0, p) of the parts that are on in `labels`; an index that comes twice counts twice.
+
+        Raises ValueError for labels that are not an output of this shape: nothing else keeps them from being trained as truth.
+        """
 
     @staticmethod
     @abstractmethod

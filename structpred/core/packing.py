@@ -6,17 +6,17 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.oracle import Labels, Oracle, Scores, Shape
-from structpred.errors import DataError, OracleError
+from structpred.errors import DataError, OracleError, StructpredError
 
 
 def argmax_batch(
     oracle: Oracle, scores: Scores, offsets: npt.NDArray[np.int64], shapes: Sequence[Shape]
 ) -> tuple[Labels, npt.NDArray[np.int64]]:
-    """The best output of each instance of a batch: (labels, label_offsets), both flat int64.
+    """The best output of each instance of a batch: (labels, label_offsets), both flat int64 arrays of the caller's own.
 
     Instance i has the scores ``scores[offsets[i]:offsets[i+1]]`` and the shape ``shapes[i]``. This is the only caller of
     an oracle's own `argmax_batch`; where there is none it loops. Raises DataError for scores that are not finite and
-    OracleError for labels that are not a 1-d int64 array.
+    OracleError for labels that are not a 1-d int64 array, and for an exception of the oracle's own, naming the sample.
     """
     scores = np.ascontiguousarray(scores, dtype=np.float64)
     offsets = np.ascontiguousarray(offsets, dtype=np.int64)
@@ -26,19 +26,54 @@ def argmax_batch(
         )
     check_finite(scores, offsets)
     if callable(batch := getattr(oracle, "argmax_batch", None)):
-        labels, label_offsets = batch(scores, offsets, shapes)
-        return labels, label_offsets
-    found = [checked_labels(oracle.argmax(scores[offsets[i] : offsets[i + 1]], s), oracle) for i, s in enumerate(shapes)]
+        try:
+            answer = batch(scores, offsets, shapes)
+        except StructpredError:
+            raise
+        except Exception as error:
+            raise raised_by(oracle, "argmax_batch", f"a batch of {len(shapes)} samples", error) from error
+        return _checked_batch(answer, oracle, len(shapes))
+    found = [_argmax(oracle, scores[offsets[i] : offsets[i + 1]], shape, i) for i, shape in enumerate(shapes)]
     lengths = np.array([0, *map(len, found)], dtype=np.int64)
     return np.concatenate([*found, np.empty(0, np.int64)]), np.cumsum(lengths)
 
 
-def checked_labels(labels: object, oracle: Oracle) -> Labels:
-    """The labels as they are if they are a 1-d int64 array, else an OracleError that says what came."""
+def _argmax(oracle: Oracle, scores: Scores, shape: Shape, i: int) -> Labels:
+    try:
+        labels = oracle.argmax(scores, shape)
+    except StructpredError:
+        raise
+    except Exception as error:
+        raise raised_by(oracle, "argmax", f"sample {i}", error) from error
+    # a copy: an oracle may return the same buffer again, filled with the next answer
+    return checked_labels(labels, oracle, f"sample {i}: ").copy()
+
+
+def raised_by(oracle: Oracle, method: str, where: str, error: Exception) -> OracleError:
+    """An exception of an oracle's own method, with the place where it was called."""
+    return OracleError(f"{where}: {type(oracle).__name__}.{method} raised {type(error).__name__}: {error}")
+
+
+def _checked_batch(found: object, oracle: Oracle, n: int) -> tuple[Labels, npt.NDArray[np.int64]]:
+    """(labels, label_offsets) with n + 1 ascending offsets from 0 to the number of labels, else OracleError."""
+    name = f"{type(oracle).__name__}.argmax_batch"
+    if not (isinstance(found, tuple) and len(found) == 2):
+        raise OracleError(f"{name} must return (labels, label_offsets), got {type(found).__name__}; run check_oracle on it")
+    labels, ends = (checked_labels(x, oracle, method="argmax_batch") for x in found)
+    if len(ends) != n + 1 or ends[0] != 0 or ends[-1] != len(labels) or (np.diff(ends) < 0).any():
+        raise OracleError(
+            f"{name} must return {n + 1} ascending label_offsets from 0 to {len(labels)}, the number of labels, got {len(ends)}: "
+            f"{ends[:3].tolist()}..{ends[-1:].tolist()}; run check_oracle on it"
+        )
+    return labels.copy(), ends.copy()
+
+
+def checked_labels(labels: object, oracle: Oracle, where: str = "", *, method: str = "argmax") -> Labels:
+    """The labels as they are if they are a 1-d int64 array, else an OracleError that says what came, and `where`."""
     if isinstance(labels, np.ndarray) and labels.dtype == np.int64 and labels.ndim == 1:
         return labels
     came = f"{labels.ndim}-d array of {labels.dtype}" if isinstance(labels, np.ndarray) else f"{type(labels).__name__}"
-    raise OracleError(f"{type(oracle).__name__}.argmax must return a 1-d int64 array of labels, got a {came}")
+    raise OracleError(f"{where}{type(oracle).__name__}.{method} must return a 1-d int64 array of labels, got a {came}")
 
 
 def check_finite(scores: Scores, offsets: npt.NDArray[np.int64], first: int = 0) -> None:

@@ -5,6 +5,7 @@ import re
 import stat
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -49,11 +50,14 @@ class Bundle:
         return plain and _keys(self.arrays) == _keys(other.arrays)
 
 
-def write_bundle(path: str | os.PathLike[str], bundle: Bundle, *, kind: str, format_version: int = 1) -> None:
+def write_bundle(
+    path: str | os.PathLike[str], bundle: Bundle, *, kind: str, format_version: int = 1, previous: Path | None = None
+) -> None:
     """Write a bundle as one file, atomically: the old file stays if anything fails.
 
     kind: what the file is, such as "model" or "checkpoint"; `read_bundle` insists on it. format_version: raise it when
-    the meaning of the contents changes. The same bundle always gives the same bytes. Arrays are stored in C order.
+    the meaning of the contents changes. previous: where the old file is moved to. The same bundle always gives the same bytes.
+    Arrays are stored in C order.
 
     Raises DataError for contents that cannot be stored (the message names the place), StructpredError for a full disk.
 
@@ -69,7 +73,7 @@ def write_bundle(path: str | os.PathLike[str], bundle: Bundle, *, kind: str, for
         contents.append([strict_json.dump_lists(bundle.texts)])
     except ValueError as error:
         raise DataError(f"{os.fspath(path)}: cannot store this {kind}: {error}") from error
-    write_atomic(path, lambda file: archive.write(file, contents))
+    write_atomic(path, lambda file: archive.write(file, contents), previous=previous)
 
 
 def read_bundle(path: str | os.PathLike[str], *, kind: str, format_version: int = 1, memory_limit: int | None = None) -> Bundle:

@@ -95,7 +95,8 @@ class StructuredEstimator(BaseEstimator):  # type: ignore[misc]
     def _stop_if_interrupted(self) -> None:
         """Called last in fit: the estimator is usable, and the program stops as it was asked to."""
         if self.stop_reason_ == "interrupted":
-            kept = f"; go on with resume=True from {self.checkpoint}" if self.checkpoint is not None else ""
+            there = self.checkpoint is not None and Path(self.checkpoint).exists()  # it may be that none could be written
+            kept = f"; go on with resume=True from {self.checkpoint}" if there else ""
             raise KeyboardInterrupt(
                 f"training was interrupted after {self.n_iter_} passes; the model holds what was learnt{kept}"
             )

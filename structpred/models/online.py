@@ -24,8 +24,9 @@ from structpred.models.tasks import chain_task
 from structpred.objectives.log_loss import LogLoss
 from structpred.trainers.checkpoints import Progress
 from structpred.trainers.loop import RunSettings
-from structpred.trainers.problem import Trainer, rebuild
+from structpred.trainers.problem import Trainer
 from structpred.trainers.sgd import SGD
+from structpred.trainers.states import rebuild
 from structpred.trainers.stream import StreamProblem, check_online, train_batch, train_stream
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ def partial_fit(
         before = _start(labeler, task, input_, encoder, n_total)
     problem = _problem(labeler, task, before.n_total)
     if isinstance(before.state, Progress):
-        before = replace(before, state=rebuild(before.trainer.init_state(problem), before.state.arrays))
+        before = replace(before, state=rebuild(before.trainer.init_state(problem), before.state.arrays, task.dim))
     state = train_batch(problem, before.trainer, before.state)
     after = replace(before, state=state, calls=before.calls + 1, sequences=before.sequences + len(task))
     row = {"passes": after.calls, "oracle_calls": after.sequences}

@@ -15,7 +15,7 @@ from structpred.core.sentences import AttributedSentences
 from structpred.core.sequences import PackedSequences
 from structpred.core.threads import run_ranges, split_evenly
 from structpred.models.base import as_callbacks
-from structpred.trainers.checkpoints import previous
+from structpred.trainers.checkpoints import claimed, previous, remove_checkpoint
 from structpred.trainers.loop import Callback
 
 _SLOT_BITS = 22
@@ -37,10 +37,10 @@ def second_stage(checkpoint: str | os.PathLike[str] | None, resume: bool) -> tup
 
 def forget_second_stage(checkpoint: str | os.PathLike[str] | None, resume: bool) -> None:
     """Remove the second stage's checkpoint of an earlier run, which a run that starts anew must not go on from later."""
-    path, _ = second_stage(checkpoint, resume)
-    if path is not None and not resume:
-        path.unlink(missing_ok=True)
-        previous(path).unlink(missing_ok=True)
+    if checkpoint is not None and not resume:
+        path = relations_checkpoint(checkpoint)
+        with claimed(Path(checkpoint)), claimed(path):  # of an earlier run, not of one that is still in either stage
+            remove_checkpoint(path)
 
 
 def second_callbacks(callbacks: Callback | Sequence[Callback] | None) -> list[Callback]:

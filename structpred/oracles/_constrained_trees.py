@@ -12,18 +12,15 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.fixed_scores import FORBIDDEN
-from structpred.core.oracle import Labels, Scores
-from structpred.errors import DataError
+from structpred.core.oracle import Labels, Scores, Shape
 from structpred.oracles._constraint_rows import checked_rows, keeps
 from structpred.oracles._cp_sat import load_cp_model, power_of_two, solve, whole_rows
-from structpred.oracles._tree_labels import arcs_of, check_sizes
+from structpred.oracles._tree_labels import arc_scores, arcs_of
 from structpred.oracles._tree_scratch import tree_room
 
 Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 
-#: CP-SAT's deterministic time, about seconds
-CP_SAT_LIMIT = 10.0
 #: trees that are kept for later cells
 _POOL = 64
 #: bounds and scores are compared with this tolerance, relative to the size of the sums
@@ -49,16 +46,22 @@ class _Cell(NamedTuple):
 
 
 def best_tree_within(
-    scores: Scores, n: int, single_root: bool, A: npt.ArrayLike, b: npt.ArrayLike, max_cells: int, solver_for: str | None
+    scores: Scores,
+    shape: Shape,
+    single_root: bool,
+    A: npt.ArrayLike,
+    b: npt.ArrayLike,
+    max_cells: int,
+    limit: float,
+    solver_for: str | None,
 ) -> Found:
     """The best tree of n tokens with A mu <= b and no forbidden arc.
 
-    Branch and bound looks at `max_cells` cells at most. What is open then goes to CP-SAT; solver_for: whose errors name it, None:
-    it stays open. Raises DataError and ParameterError for what is no question, DependencyError where OR-Tools is missing.
+    Branch and bound looks at `max_cells` cells at most. What is open then goes to CP-SAT, for `limit` of its deterministic time;
+    solver_for: whose errors name it, None: it stays open. Raises DataError and ParameterError for what is no question,
+    DependencyError where OR-Tools is missing.
     """
-    check_sizes(scores, n)
-    if not np.isfinite(scores).all():
-        raise DataError("arc scores must be finite numbers (-1e30 forbids an arc), got NaN or infinity")
+    scores, n = arc_scores(scores, shape)
     rows = checked_rows(A, b, len(scores))
     allowed = scores > 0.5 * FORBIDDEN
     allowed.reshape(n, n + 1)[np.arange(n), np.arange(1, n + 1)] = False
@@ -68,7 +71,7 @@ def best_tree_within(
     left = search.run(max_cells)
     proven = left == -np.inf
     if not proven and solver_for is not None:
-        proven, left = _finish(search, left, solver_for)
+        proven, left = _finish(search, left, limit, solver_for)
     if proven:
         return Found(search.best, search.score, True)
     rounding = 8.0 * float(np.finfo(np.float64).eps) * n * (1.0 + search.size)
@@ -165,7 +168,7 @@ class _Search:
         return slice(k // self.width * self.width, (k // self.width + 1) * self.width)
 
 
-def _finish(search: _Search, bound: float, needed_by: str) -> tuple[bool, float]:
+def _finish(search: _Search, bound: float, limit: float, needed_by: str) -> tuple[bool, float]:
     """CP-SAT for what is left: (whether that is proven, what none of it scores above)."""
     cp_model = load_cp_model(needed_by)
     model = cp_model.CpModel()
@@ -185,7 +188,8 @@ def _finish(search: _Search, bound: float, needed_by: str) -> tuple[bool, float]
         model.add(score >= int(np.floor(search.score * scale)) - search.n)
     model.maximize(score)
     while True:
-        found = solve(cp_model, model, len(arcs), CP_SAT_LIMIT)
+        found = solve(cp_model, model, len(arcs), limit)
+        limit -= found.spent
         if found.bound is not None:
             bound = min(bound, (found.bound + 0.5 * search.n) / scale)
         if found.values is None:

@@ -18,12 +18,13 @@ _LARGEST = 2.0**50
 class Outcome(NamedTuple):
     """values: of all variables, None if no solution was found. bound: no solution is above, None where that is not known.
 
-    proven: nothing is left to search; without values there is then no solution.
+    proven: nothing is left to search; without values there is then no solution. spent: the deterministic time that it took.
     """
 
     values: Integers | None
     bound: int | None
     proven: bool
+    spent: float
 
 
 def load_cp_model(needed_by: str) -> Any:
@@ -59,10 +60,11 @@ def solve(cp_model: Any, model: Any, n_variables: int, limit: float) -> Outcome:
     solver.parameters.cp_model_presolve = False
     # probing in presolve loses solutions of some models with large coefficients (OR-Tools 9.15): "optimal" is then not
     solver.parameters.cp_model_probing_level = 0
-    solver.parameters.max_deterministic_time = limit
+    solver.parameters.max_deterministic_time = max(limit, 0.0)
     status = solver.solve(model)
+    spent = float(solver.response_proto.deterministic_time)
     if status == cp_model.INFEASIBLE:
-        return Outcome(None, None, True)
+        return Outcome(None, None, True, spent)
     if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE, cp_model.UNKNOWN):
         raise OracleError(f"CP-SAT refused the model ({solver.status_name(status)}): {model.validate() or 'no reason given'}")
     found = status != cp_model.UNKNOWN
@@ -70,4 +72,4 @@ def solve(cp_model: Any, model: Any, n_variables: int, limit: float) -> Outcome:
     bound = solver.best_objective_bound
     # 0 is also what stands there before anything is known
     known = status == cp_model.OPTIMAL or bound != 0.0
-    return Outcome(values, int(np.ceil(bound - 1e-6)) if known else None, status == cp_model.OPTIMAL)
+    return Outcome(values, int(np.ceil(bound - 1e-6)) if known else None, status == cp_model.OPTIMAL, spent)

@@ -54,7 +54,7 @@ class GlopModel:
         self._parameters.SetDoubleParam(self._parameters.PRIMAL_TOLERANCE, _TOLERANCE)
         self._parameters.SetDoubleParam(self._parameters.DUAL_TOLERANCE, _TOLERANCE)
 
-    def solve(self, scores: Floats, allowed: Mask, A: Floats, b: Floats) -> tuple[Solution | None, bool]:
+    def solve(self, scores: Floats, allowed: Mask, A: Floats, b: Floats, max_iterations: int) -> tuple[Solution | None, bool]:
         """The best point, None where there is none; and whether that answer is the only one and beyond doubt."""
         self._forbid(allowed)
         row_sizes = _powers(A)
@@ -66,9 +66,12 @@ class GlopModel:
         objective = self._solver.Objective()
         _set(objective, self._z, (self._columns @ (scores / size)).tolist())
         objective.SetMaximization()
+        self._solver.SetSolverSpecificParametersAsString(f"max_number_of_iterations: {max_iterations}")
         status = self._solver.Solve(self._parameters)
         if status == self._lp.Solver.INFEASIBLE:
             return None, False
+        if status in (self._lp.Solver.FEASIBLE, self._lp.Solver.NOT_SOLVED):
+            raise ConvergenceError(f"GLOP did not come to an end within max_iterations={max_iterations:,}: raise it")
         if status != self._lp.Solver.OPTIMAL:
             raise ConvergenceError(
                 f"GLOP ended without an optimum (status {status}): are the scores or the rows extremely scaled?"
@@ -130,24 +133,27 @@ class _Kept(threading.local):
 _kept = _Kept()
 
 
-def solve_glop(scores: Floats, allowed: Mask, A: Floats, b: Floats, shape: Shape, needed_by: str) -> Solution | None:
+def solve_glop(
+    scores: Floats, allowed: Mask, A: Floats, b: Floats, shape: Shape, max_iterations: int, needed_by: str
+) -> Solution | None:
     """The best point of the local polytope with A mu <= b, None where there is none; raises ConvergenceError.
 
     A thread keeps its models and solves them again from the last basis. Where several points are as good, or none was found, a
-    new model decides: what is answered depends on the arguments alone, never on the calls before.
+    new model decides: what is answered depends on the arguments alone, never on the calls before (those may only spare it from
+    reaching the limit).
     """
     key = (shape, len(b))
     model = _kept.models.pop(key, None)
     solution, sure = None, False
     if model is not None:
         try:
-            solution, sure = model.solve(scores, allowed, A, b)
+            solution, sure = model.solve(scores, allowed, A, b, max_iterations)
         except ConvergenceError:
             model = None
     if not sure:
         check_ortools(needed_by)
         model = GlopModel(shape, len(b))
-        solution, _ = model.solve(scores, allowed, A, b)
+        solution, _ = model.solve(scores, allowed, A, b, max_iterations)
     assert model is not None
     _kept.models[key] = model
     while len(_kept.models) > 1 and sum(graph_of(s).n_parts for s, _ in _kept.models) > KEPT_PARTS:

@@ -11,8 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.fixed_scores import FORBIDDEN
+from structpred.core.memory import check_fits
 from structpred.core.oracle import Labels, Scores, Shape
-from structpred.oracles.mrf import NOT_FINITE, WRONG_LENGTH, Graph, graph_of, refuse
+from structpred.oracles.mrf import Graph, graph_of, pairwise_scores
 
 Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
@@ -34,18 +35,9 @@ class Compact(NamedTuple):
     matrix: Any
 
 
-def checked_scores(scores: Scores, shape: Shape) -> Graph:
-    """The graph, once the scores are known to be finite and as many as it has parts; else DataError."""
-    graph = graph_of(shape)
-    if np.shape(scores) != (graph.n_parts,):
-        refuse(WRONG_LENGTH, shape)
-    if not np.isfinite(scores).all():
-        refuse(NOT_FINITE, shape)
-    return graph
-
-
-def allowed_parts(scores: Scores) -> tuple[Floats, Mask]:
-    """The scores with zeros for those that forbid, and which parts are allowed."""
+def allowed_parts(scores: Scores, shape: Shape) -> tuple[Floats, Mask]:
+    """The scores with zeros for those that forbid, and which parts are allowed. Raises DataError as `pairwise_scores`."""
+    scores = pairwise_scores(scores, shape)
     allowed = scores > 0.5 * FORBIDDEN
     return np.where(allowed, scores, 0.0), allowed
 
@@ -90,6 +82,7 @@ def marginal_rows(shape: Shape) -> tuple[Any, Floats]:
 
     graph = graph_of(shape)
     n, k, n_edges = graph.n, graph.n_states, len(graph.edges)
+    check_fits(64 * graph.n_parts, f"the rows of the local polytope of {n:,} nodes")
     states, e = np.arange(k), np.arange(n_edges)[:, None]
     tables = n * k + np.arange(n_edges * k * k).reshape(n_edges, k, k)
     by_row = np.broadcast_to((n + 2 * k * e + states)[:, :, None], tables.shape)
@@ -130,7 +123,13 @@ def _shifted(graph: Graph, values: Floats, to_nodes: Floats, from_tables: Floats
 
 
 def rounded(graph: Graph, scores: Floats, allowed: Mask, mu: Floats) -> Labels:
-    """Each node's largest state, then better single states while there are any; what is forbidden is avoided first."""
+    """Each node's largest state, then improved; what is forbidden is avoided first, but may be left."""
+    nodes = mu[: graph.n * graph.n_states].reshape(graph.n, graph.n_states)
+    return improved(graph, scores, allowed, np.round(nodes, 6).argmax(axis=1).astype(np.int64))
+
+
+def improved(graph: Graph, scores: Floats, allowed: Mask, start: Labels) -> Labels:
+    """Labels with better single states than `start`, while there are any (a forbidden part is worth -1e30)."""
     k, split = graph.n_states, graph.n * graph.n_states
     costly = np.where(allowed, scores, FORBIDDEN)
     nodes, tables = costly[:split].reshape(graph.n, k), costly[split:].reshape(-1, k, k)
@@ -138,7 +137,7 @@ def rounded(graph: Graph, scores: Floats, allowed: Mask, mu: Floats) -> Labels:
     for e, (i, j) in enumerate(graph.edges.tolist()):
         near[i].append((j, tables[e].T))
         near[j].append((i, tables[e]))
-    labels: Labels = np.round(mu[:split].reshape(graph.n, k), 6).argmax(axis=1).astype(np.int64)
+    labels = start.copy()
     for _ in range(_SWEEPS):
         changed = False
         for i in range(graph.n):

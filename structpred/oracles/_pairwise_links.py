@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.oracle import Shape
-from structpred.oracles.mrf import WRONG_LENGTH, graph_of, refuse
+from structpred.oracles.mrf import graph_of, pairwise_scores
 
 Integers = npt.NDArray[np.int64]
 
@@ -43,8 +43,5 @@ def links_of(shape: Shape) -> Links:
 
 
 def given(scores: npt.ArrayLike, shape: Shape) -> npt.NDArray[np.float64]:
-    """A contiguous float64 copy of the scores of all parts. Raises DataError where their number is wrong."""
-    flat = np.array(scores, dtype=np.float64)
-    if flat.shape != (graph_of(shape).n_parts,):
-        refuse(WRONG_LENGTH, shape)
-    return flat
+    """A contiguous float64 copy of the scores of all parts. Raises DataError as `pairwise_scores`."""
+    return pairwise_scores(scores, shape).copy()

@@ -8,16 +8,14 @@ from structpred.oracles._local_polytope import Floats, Mask, marginal_rows
 from structpred.oracles._solvers import check_ortools
 from structpred.oracles.mrf import graph_of
 
-#: products with the matrix of the programme, at most
-_PRODUCTS = 200_000
-
 
 def solve_pdlp(
-    scores: Floats, allowed: Mask, A: Floats, b: Floats, shape: Shape, tol: float, needed_by: str
+    scores: Floats, allowed: Mask, A: Floats, b: Floats, shape: Shape, tol: float, max_products: int, needed_by: str
 ) -> tuple[Floats, Floats, Floats] | None:
     """A point near the best one, the messages (E, 2, K) of its dual, the multipliers of the rows A mu <= b; None: there is none.
 
-    tol: how far the objective and the equations may be off, relative to the size of the numbers. Deterministic: one thread.
+    tol: how far the objective and the equations may be off, relative to the size of the numbers. max_products: the most products
+    with the programme's matrix. Deterministic: one thread.
     Raises ConvergenceError.
     """
     check_ortools(needed_by)
@@ -36,7 +34,7 @@ def solve_pdlp(
     parameters = solvers_pb2.PrimalDualHybridGradientParams(num_threads=1)
     parameters.termination_criteria.simple_optimality_criteria.eps_optimal_relative = tol
     parameters.termination_criteria.simple_optimality_criteria.eps_optimal_absolute = tol
-    parameters.termination_criteria.kkt_matrix_pass_limit = _PRODUCTS
+    parameters.termination_criteria.kkt_matrix_pass_limit = max_products
     result = pdlp.primal_dual_hybrid_gradient(programme, parameters)
     reason = result.solve_log.termination_reason
     if reason == solve_log_pb2.TERMINATION_REASON_PRIMAL_INFEASIBLE:
@@ -44,7 +42,8 @@ def solve_pdlp(
     if reason != solve_log_pb2.TERMINATION_REASON_OPTIMAL:
         name = solve_log_pb2.TerminationReason.Name(reason).removeprefix("TERMINATION_REASON_").lower()
         raise ConvergenceError(
-            f"PDLP did not reach the relative accuracy {tol:g} on {len(scores):,} parts: {name}; set a larger tol"
+            f"PDLP did not reach the relative accuracy {tol:g} on {len(scores):,} parts: {name}; set a larger tol, or more "
+            f"iterations than max_iterations={max_products:,}"
         )
     graph, dual = graph_of(shape), -np.asarray(result.dual_solution)
     split = len(right)

@@ -1,23 +1,26 @@
 """Heads as outputs: which arrays are trees, their parts, and all of them for small sentences."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.oracle import Labels, Scores
-from structpred.errors import DataError
+from structpred.core.oracle import Labels, Scores, Shape
+from structpred.core.scores import check_listed, checked_batch, checked_scores, checked_sizes, checked_table
 
 
-def check_sizes(scores: Scores, n: int) -> None:
-    """Raise DataError unless there is a token, and n * (n + 1) scores in one row."""
-    if n < 1:
-        raise DataError(f"a tree needs at least one token, got a sentence of {n}")
-    if scores.shape != (n * (n + 1),):
-        raise DataError(
-            f"expected {n * (n + 1)} arc scores in one flat array for {n} tokens (a row of {n + 1} heads for each token, "
-            f"0 is the root), got shape {scores.shape}"
-        )
+def arc_scores(scores: Scores, shape: Shape) -> tuple[Scores, int]:
+    """The n * (n + 1) scores of the arcs, a row of n + 1 heads (0 is the root) for each token, and n. Raises DataError."""
+    (n,) = checked_sizes(shape, "tokens")
+    return checked_scores(scores, n * (n + 1), shape), n
+
+
+def arc_batch(
+    scores: Scores, offsets: npt.NDArray[np.int64], shapes: Sequence[Shape]
+) -> tuple[Scores, npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """The same for a batch: scores, offsets, and the number of tokens of each instance. Raises DataError naming the sample."""
+    sizes = checked_table(shapes, "tokens")[:, 0]
+    return *checked_batch(scores, offsets, sizes * (sizes + 1)), sizes
 
 
 def arcs_of(heads: Labels) -> npt.NDArray[np.int64]:
@@ -45,6 +48,7 @@ def tree_parts(heads: Labels, n: int, single_root: bool) -> npt.NDArray[np.int64
 
 def all_trees(n: int, single_root: bool) -> Iterator[Labels]:
     """Every tree of n tokens, in the order of their heads: (n + 1)^(n - 1) of them, n^(n - 1) with a single root."""
+    check_listed(n)
     heads = np.zeros(n + 1, np.int64)
 
     def fill(m: int, roots: int) -> Iterator[Labels]:

@@ -4,7 +4,6 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from heapq import heappop, heappush
 from itertools import count
-from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -15,11 +14,12 @@ from structpred.core.features import FeatureMap
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.memory import check_fits
 from structpred.core.oracle import Labels, Oracle, Scores, Shape
+from structpred.core.scores import checked_sizes
 from structpred.core.steps import Fused
-from structpred.errors import ConvergenceError, DataError, ParameterError
+from structpred.errors import ConvergenceError, ParameterError
 from structpred.oracles._constrained_trees import best_tree_within
 from structpred.oracles._matrix_tree import matrix_tree
-from structpred.oracles._tree_labels import all_trees, arcs_of, check_sizes, tree_parts
+from structpred.oracles._tree_labels import all_trees, arc_batch, arc_scores, arcs_of, tree_parts
 from structpred.oracles._tree_scratch import KEPT, tree_room, tree_scratch
 from structpred.oracles._tree_steps import fuse_trees
 from structpred.projections.active_set import project_onto_hull
@@ -75,6 +75,7 @@ class ArborescenceOracle(Oracle):
     Labels: the head of each token. Parts: (m - 1) * (n + 1) + h is on when token m has head h. single_root: exactly one token has
     head 0. Scores of -1e30 forbid an arc: where no tree is left, argmax gives one with as few such arcs as can be, and its score
     tells. Ties always go to the same tree. max_cells: how many sets of trees a search under constraints looks at.
+    limit: the deterministic time of CP-SAT after that (about seconds of work, the same on every machine).
 
     >>> import numpy as np
     >>> scores = np.array([[9.0, 0.0, 6.0], [9.0, 1.0, 0.0]])  # a row for each of two tokens; heads 0 (the root), 1, 2
@@ -84,21 +85,20 @@ class ArborescenceOracle(Oracle):
     [0, 0]
     """
 
-    def __init__(self, single_root: bool = True, *, max_cells: int = 2000) -> None:
-        if not max_cells >= 1:
-            raise ParameterError(f"expected max_cells >= 1, got {max_cells}")
-        self.single_root, self.max_cells = bool(single_root), int(max_cells)
+    def __init__(self, single_root: bool = True, *, max_cells: int = 2000, limit: float = 10.0) -> None:
+        if not (max_cells >= 1 and limit > 0.0):
+            raise ParameterError(f"expected max_cells >= 1 and a limit > 0, got {max_cells} and {limit}")
+        self.single_root, self.max_cells, self.limit = bool(single_root), int(max_cells), float(limit)
         self._single = int(self.single_root)  # numba takes longer to tell the type of a bool
 
-    def n_parts(self, shape: Shape) -> int:
+    def n_parts(self, shape: tuple[int, ...]) -> int:
         """n * (n + 1), the parts of tokens that head themselves included; those are never on."""
-        return shape[0] * (shape[0] + 1)
+        (n,) = checked_sizes(shape, "tokens")
+        return n * (n + 1)
 
     def argmax(self, scores: Scores, shape: Shape) -> Labels:
-        """The best tree. Raises DataError where the scores are not n * (n + 1), or would need more memory than there is."""
-        n = shape[0]
-        if n < 1 or len(scores) != n * (n + 1):
-            check_sizes(scores, n)
+        """The best tree. Raises DataError for other than n * (n + 1) finite scores, and before what cannot fit."""
+        scores, n = arc_scores(scores, shape)
         size, search, room = _kept.tools
         if n > size:
             _, search, room = _tools_for(n)
@@ -112,12 +112,7 @@ class ArborescenceOracle(Oracle):
         """The best tree of each instance, in one compiled call."""
         from structpred.oracles._arborescence_kernels import best_trees
 
-        sizes = np.fromiter(map(itemgetter(0), shapes), _INT, len(shapes))
-        wrong = np.flatnonzero((sizes < 1) | (np.diff(offsets) != sizes * (sizes + 1)))
-        if len(wrong):
-            i = int(wrong[0])
-            given = int(offsets[i + 1] - offsets[i])
-            raise DataError(f"sample {i}: expected n >= 1 tokens and n * (n + 1) arc scores, got {sizes[i]} and {given}")
+        scores, offsets, sizes = arc_batch(scores, offsets, shapes)
         ends = np.concatenate(([0], np.cumsum(sizes)))
         heads = np.empty(int(ends[-1]), _INT)
         if len(sizes):
@@ -134,8 +129,8 @@ class ArborescenceOracle(Oracle):
 
         Raises InfeasibleError where every tree uses a forbidden arc.
         """
-        check_sizes(scores, shape[0])
-        return matrix_tree(scores, shape[0], self.single_root)
+        scores, n = arc_scores(scores, shape)
+        return matrix_tree(scores, n, self.single_root)
 
     def kbest(self, scores: Scores, shape: Shape, k: int) -> list[Labels]:
         """The k best trees without forbidden arcs, best first (Camerini, Fratta & Maffioli 1980). O(k n^2).
@@ -145,7 +140,7 @@ class ArborescenceOracle(Oracle):
         """
         from structpred.oracles._arborescence_best_kernels import second_best
 
-        n = shape[0]
+        scores, n = arc_scores(scores, shape)
         best = self.argmax(scores, shape)
         if k < 1 or scores[arcs_of(best)].min() <= 0.5 * FORBIDDEN:
             return []
@@ -182,11 +177,11 @@ class ArborescenceOracle(Oracle):
         on (the extra `solvers`; sums of scores that differ by less than n 2^-49 of their size are equal to it). Raises
         ConvergenceError where that does not either, DataError for NaN, ParameterError for rows of another size.
         """
-        found = best_tree_within(scores, shape[0], self.single_root, A, b, self.max_cells, type(self).__name__)
+        found = best_tree_within(scores, shape, self.single_root, A, b, self.max_cells, self.limit, type(self).__name__)
         if not found.proven:
             raise ConvergenceError(
                 f"the best tree of {shape[0]} tokens under these {np.size(b)} constraints was not proven: none scores above "
-                f"{found.bound:.9g}; raise max_cells={self.max_cells}, or use argmax_constrained_bound"
+                f"{found.bound:.9g}; raise max_cells={self.max_cells} or limit={self.limit:g}, or use argmax_constrained_bound"
             )
         return found.heads
 
@@ -197,19 +192,19 @@ class ArborescenceOracle(Oracle):
 
         (None, -inf): there is none. The limit counts, so that the answer is the same on each machine. Needs no solver.
         """
-        found = best_tree_within(scores, shape[0], self.single_root, A, b, self.max_cells, None)
+        found = best_tree_within(scores, shape, self.single_root, A, b, self.max_cells, self.limit, None)
         return found.heads, found.bound
 
     def project(self, point: npt.NDArray[np.float64], shape: Shape) -> npt.NDArray[np.float64]:
         """The nearest point of the convex hull of all trees, by the active set method; as many calls of argmax as it needs."""
-        check_sizes(point, shape[0])
+        point, _ = arc_scores(point, shape)
         return project_onto_hull(
             point, lambda scores: self.argmax(scores, shape), lambda labels: self.parts(labels, shape), len(point)
         )
 
     def enumerate(self, shape: Shape) -> Iterator[Labels]:
         """All (n + 1)^(n - 1) trees, n^(n - 1) of them with a single root."""
-        return all_trees(shape[0], self.single_root)
+        return all_trees(checked_sizes(shape, "tokens")[0], self.single_root)
 
     def label_grid(self, shape: Shape) -> tuple[int, int]:
         """n tokens, each labelled with its head, 0..n."""

@@ -7,24 +7,26 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.oracle import Labels, Oracle, Scores, Shape
+from structpred.core.scores import check_listed, checked_scores, checked_sizes
 from structpred.projections.active_set import project_onto_hull
 
 
 class AssignmentOracle(Oracle):
     """shape = (n,); part i * n + j is on when row i is matched to column j; labels[i] = j."""
 
-    def n_parts(self, shape: Shape) -> int:
+    def n_parts(self, shape: tuple[int, ...]) -> int:
         """n * n."""
-        return shape[0] ** 2
+        return checked_sizes(shape, "rows")[0] ** 2
 
     def argmax(self, scores: Scores, shape: Shape) -> Labels:
         """The matching with the largest sum of scores, by SciPy's linear_sum_assignment, O(n^3)."""
         from scipy.optimize import linear_sum_assignment
 
-        _, columns = linear_sum_assignment(scores.reshape(shape[0], shape[0]), maximize=True)
+        given = checked_scores(scores, self.n_parts(shape), shape)
+        _, columns = linear_sum_assignment(given.reshape(shape[0], shape[0]), maximize=True)
         return columns.astype(np.int64)
 
-    def parts(self, labels: Labels, shape: Shape) -> npt.NDArray[np.int64]:
+    def parts(self, labels: Labels, shape: tuple[int, ...]) -> npt.NDArray[np.int64]:
         """One part a row."""
         n = shape[0]
         if labels.shape != (n,) or not np.array_equal(np.sort(labels), np.arange(n)):
@@ -33,11 +35,14 @@ class AssignmentOracle(Oracle):
 
     def project(self, point: Scores, shape: Shape) -> npt.NDArray[np.float64]:
         """The nearest doubly stochastic matrix (flat), by an active set of permutations."""
-        return project_onto_hull(point, lambda s: self.argmax(s, shape), lambda y: self.parts(y, shape), self.n_parts(shape))
+        point = checked_scores(point, self.n_parts(shape), shape)
+        return project_onto_hull(point, lambda s: self.argmax(s, shape), lambda y: self.parts(y, shape), len(point))
 
     def enumerate(self, shape: Shape) -> Iterator[Labels]:
         """All n! permutations."""
-        return (np.array(p, dtype=np.int64) for p in permutations(range(shape[0])))
+        n = checked_sizes(shape, "rows")[0]
+        check_listed(n)
+        return (np.array(p, dtype=np.int64) for p in permutations(range(n)))
 
     def label_grid(self, shape: Shape) -> tuple[int, int]:
         """n rows, each labelled with its column."""

@@ -77,9 +77,9 @@ class BranchAndBoundMRF(PairwiseOracle):
         """The output with the largest max(0, offsets[0] + scores . mu) * (offsets[1] + costs . mu)."""
         from structpred.oracles._branch_product_kernels import best_product
 
+        tables = given(scores, shape), given(costs, shape)
         graph, links, labels = graph_of(shape), links_of(shape), np.zeros(shape[0], np.int64)
         ends = np.array(offsets, dtype=np.float64)
-        tables = given(scores, shape), given(costs, shape)
         status = best_product(*tables, ends, graph.n_states, *links[:4], _place(shape), self.max_nodes, labels)
         self._finish(status, shape)
         return labels

@@ -11,17 +11,21 @@ from structpred.core.features import FeatureMap, SequenceFeatures
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.memory import check_fits
 from structpred.core.oracle import Labels, Oracle, Scores, Shape
+from structpred.core.scores import check_listed, checked_batch, checked_scores, checked_sizes, checked_table
 from structpred.core.steps import Fused
 from structpred.errors import DataError, InfeasibleError
 from structpred.oracles._chain_steps import ChainSteps, Scratch, sum_scratch
 from structpred.projections.active_set import project_onto_hull
+
+_NAMES = ("positions", "labels")
 
 
 class ChainOracle(Oracle):
     """shape = (T, L): T positions, L labels. O(T L^2).
 
     Parts: t * L + l is on when position t has label l; T * L + k * L + l counts how often label l follows label k.
-    Start and stop scores belong to the first and the last position's parts. Ties go to the first label.
+    Start and stop scores belong to the first and the last position's parts. Ties go to the first label. Scores of -1e30 forbid a
+    part. Raises DataError for shapes without a position or a label, and for scores that are not finite or of another number.
 
     >>> import numpy as np
     >>> scores = np.array([0.0, 1.0, 1.0, 0.0, 5.0, 0.0, 0.0, 0.0])  # two positions, two labels, then 2 x 2 transitions
@@ -29,33 +33,29 @@ class ChainOracle(Oracle):
     [0, 0]
     """
 
-    def n_parts(self, shape: Shape) -> int:
+    def n_parts(self, shape: tuple[int, ...]) -> int:
         """T * L + L^2."""
-        length, n_labels = shape
+        length, n_labels = checked_sizes(shape, *_NAMES)
         return length * n_labels + n_labels**2
 
     def argmax(self, scores: Scores, shape: Shape) -> Labels:
         """The best label sequence."""
-        return self.argmax_batch(scores, np.array([0, len(scores)]), [shape])[0]
+        length, n_labels = checked_sizes(shape, *_NAMES)
+        given = checked_scores(scores, length * n_labels + n_labels**2, shape)
+        return _decoded(given, np.array([0, len(given)]), np.array([length]), n_labels)
 
     def argmax_batch(
         self, scores: Scores, offsets: npt.NDArray[np.int64], shapes: Sequence[Shape]
     ) -> tuple[Labels, npt.NDArray[np.int64]]:
-        """The best label sequence of each instance; all must have the same number of labels."""
-        from structpred.oracles._chain_kernels import decode_flat
-
-        lengths = np.array([shape[0] for shape in shapes], dtype=np.int64)
-        label_counts = {shape[1] for shape in shapes}
-        if len(label_counts) > 1:  # mixed shapes: one compiled call for each number of labels would not keep the order
+        """The best label sequence of each instance, in one compiled call where all have the same number of labels."""
+        sizes = checked_table(shapes, *_NAMES)
+        lengths, label_counts = sizes.T
+        scores, offsets = checked_batch(scores, offsets, lengths * label_counts + label_counts**2)
+        ends = np.concatenate(([0], np.cumsum(lengths)))
+        if len(sizes) and (label_counts != label_counts[0]).any():  # one call for each number of labels would not keep the order
             parts = [self.argmax(scores[offsets[i] : offsets[i + 1]], s) for i, s in enumerate(shapes)]
-            return np.concatenate(parts), np.concatenate(([0], np.cumsum(lengths)))
-        n_labels = label_counts.pop() if label_counts else 1
-        if lengths.min(initial=1) < 1:
-            raise DataError(f"sample {int(lengths.argmin())}: a chain needs at least one position, got length 0")
-        scratch = Scratch(n_labels, int(lengths.max(initial=1)))
-        out = np.empty(int(lengths.sum()), np.int64)
-        decode_flat(scores, offsets, lengths, n_labels, scratch.trans, scratch.work, scratch.back, scratch.pointers, out)
-        return out, np.concatenate(([0], np.cumsum(lengths)))
+            return np.concatenate(parts), ends
+        return _decoded(scores, offsets, lengths, int(label_counts[0]) if len(sizes) else 1), ends
 
     def parts(self, labels: Labels, shape: Shape) -> npt.NDArray[np.int64]:
         """T position-label parts, then T - 1 label-label parts."""
@@ -73,7 +73,7 @@ class ChainOracle(Oracle):
         """
         from structpred.oracles._chain_sum_kernels import marginals_flat
 
-        length, n_labels = shape
+        scores, (length, n_labels) = self._given(scores, shape)
         s = sum_scratch(n_labels, length)
         mu = np.zeros(len(scores))
         rows = (s.trans, s.exp_trans, s.emissions, s.alpha, s.local, s.norm, s.marg, s.counts, s.work)
@@ -86,7 +86,7 @@ class ChainOracle(Oracle):
         """The k best label sequences, best first; O(T L^2 k)."""
         from structpred.oracles._chain_best_kernels import best_paths, read_paths
 
-        length, n_labels = shape
+        scores, (length, n_labels) = self._given(scores, shape)
         check_fits(24 * length * n_labels * k, f"the {k} best of {length:,} positions with {n_labels} labels")
         values, heads = np.empty((length, n_labels, k)), np.zeros(n_labels, np.int64)
         froms, ranks = np.zeros((2, length, n_labels, k), np.int64)
@@ -104,7 +104,8 @@ class ChainOracle(Oracle):
         """
         from structpred.oracles._chain_best_kernels import best_per_loss, read_per_loss
 
-        length, n_labels = shape
+        scores, (length, n_labels) = self._given(scores, shape)
+        costs = checked_scores(costs, len(scores), shape)
         whole = np.rint(costs).astype(np.int64)
         if not np.array_equal(whole, costs):
             raise DataError("argmax_per_loss needs part costs that are whole numbers")
@@ -124,18 +125,20 @@ class ChainOracle(Oracle):
         """(T, L): the score of the best sequence that has label l at position t."""
         from structpred.oracles._chain_best_kernels import max_marginals
 
-        length, n_labels = shape
+        scores, (length, n_labels) = self._given(scores, shape)
         out = np.empty((length, n_labels))
         max_marginals(scores, length, n_labels, np.empty((2, n_labels)), out)
         return out
 
     def project(self, point: Scores, shape: Shape) -> npt.NDArray[np.float64]:
         """The nearest mixture of label sequences, by an active set of them; a Viterbi pass a step."""
-        return project_onto_hull(point, lambda s: self.argmax(s, shape), lambda y: self.parts(y, shape), self.n_parts(shape))
+        point, _ = self._given(point, shape)
+        return project_onto_hull(point, lambda s: self.argmax(s, shape), lambda y: self.parts(y, shape), len(point))
 
     def enumerate(self, shape: Shape) -> Iterator[Labels]:
         """All L^T label sequences."""
-        length, n_labels = shape
+        length, n_labels = checked_sizes(shape, *_NAMES)
+        check_listed(length)
         return (np.array(y, dtype=np.int64) for y in product(range(n_labels), repeat=length))
 
     def label_grid(self, shape: Shape) -> tuple[int, int]:
@@ -158,3 +161,17 @@ class ChainOracle(Oracle):
     def example_shapes() -> list[Shape]:
         """Up to 729 label sequences; one label and one position among them."""
         return [(1, 1), (1, 3), (2, 2), (4, 1), (5, 2), (4, 4), (6, 3)]
+
+    def _given(self, scores: Scores, shape: Shape) -> tuple[Scores, tuple[int, ...]]:
+        return checked_scores(scores, self.n_parts(shape), shape), checked_sizes(shape, *_NAMES)
+
+
+def _decoded(
+    scores: Scores, offsets: npt.NDArray[np.int64], lengths: npt.NDArray[np.int64], n_labels: int
+) -> npt.NDArray[np.int64]:
+    from structpred.oracles._chain_kernels import decode_flat
+
+    scratch = Scratch(n_labels, int(lengths.max(initial=1)))
+    out = np.empty(int(lengths.sum()), np.int64)
+    decode_flat(scores, offsets, lengths, n_labels, scratch.trans, scratch.work, scratch.back, scratch.pointers, out)
+    return out

@@ -11,7 +11,8 @@ import numpy.typing as npt
 from structpred.core.dependencies import check_solver_versions, require_installed
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.oracle import Labels, Oracle, Scores, Shape
-from structpred.errors import ConvergenceError, DataError, InfeasibleError, OracleError
+from structpred.core.scores import checked_scores
+from structpred.errors import ConvergenceError, InfeasibleError, OracleError, ParameterError
 from structpred.oracles._constraint_rows import checked_rows
 
 Floats = npt.NDArray[np.float64]
@@ -20,6 +21,8 @@ Description = Callable[[Shape], tuple[Any, Sequence[Any]]]
 
 #: programmes that a thread keeps compiled
 KEPT = 32
+#: the interior point method converges in far fewer steps, or never
+_CLARABEL_STEPS = 200
 #: what the interior point method is asked for in projections onto polytopes; round sets get its own 1e-8
 _ACCURACY = {"tol_gap_abs": 1e-12, "tol_gap_rel": 1e-12, "tol_feas": 1e-11}
 
@@ -46,7 +49,7 @@ class ConvexOracle(Oracle):
     Outputs: labels are the parts with mu >= 1/2, ascending, unless `rounding(mu, shape) -> labels` and `parts(labels, shape)` say
     otherwise. argmax rounds, so that it is exact only where the set is the convex hull of all outputs: exact=True says so.
     enumerate: lists all outputs of small shapes, for check_oracle. label_grid: (n_positions, n_labels) if the parts begin with
-    such a grid.
+    such a grid. max_iterations: the most steps of a solver (HiGHS: pivots; Clarabel stops after 200 steps in any case).
 
     How to: matchings of n rows with n columns, of which some may stay alone.
 
@@ -85,7 +88,11 @@ class ConvexOracle(Oracle):
         enumerate: Callable[[Shape], Iterable[Labels]] | None = None,
         label_grid: Callable[[Shape], tuple[int, int]] | None = None,
         exact: bool = False,
+        max_iterations: int = 100_000,
     ) -> None:
+        if max_iterations < 1:
+            raise ParameterError(f"expected max_iterations >= 1, got {max_iterations}")
+        self.max_iterations = int(max_iterations)
         self._describe, self._rounding, self._parts = describe, rounding, parts
         self._example_shapes = list(example_shapes)
         self.exact = bool(exact)
@@ -129,7 +136,8 @@ class ConvexOracle(Oracle):
 
     def argmax_relaxed(self, scores: Scores, shape: Shape) -> Floats:
         """The best point of the set."""
-        found = self._best(self._checked(scores, shape), shape, np.zeros((0, len(scores))), np.zeros(0))
+        given = self._checked(scores, shape)
+        found = self._best(given, shape, np.zeros((0, len(given))), np.zeros(0))
         if found is None:
             raise InfeasibleError(f"shape {shape}: no point keeps to the constraints of the description, or all are forbidden")
         return found
@@ -142,9 +150,10 @@ class ConvexOracle(Oracle):
 
     def project(self, point: Floats, shape: Shape) -> Floats:
         """The nearest point of the set (Euclidean), to about 1e-9, or 1e-4 where the set is round."""
+        point = self._checked(point, shape)
         programme = self._programme(shape, "project", 0, False)
         # |mu|^2 - 2 point . mu, the point scaled down to numbers that a solver's tolerances are made for
-        size = max(1.0, float(np.abs(self._checked(point, shape)).max(initial=0.0)))
+        size = max(1.0, float(np.abs(point).max(initial=0.0)))
         programme.scores.value, programme.weight.value = 2.0 * point / size, 1.0 / size
         status = self._solve(programme, shape, _ACCURACY if programme.problem.is_qp() else {})
         if status == "infeasible":
@@ -152,11 +161,7 @@ class ConvexOracle(Oracle):
         return np.asarray(programme.mu.value, dtype=np.float64)
 
     def _checked(self, scores: Scores, shape: Shape) -> Scores:
-        if np.shape(scores) != (self.n_parts(shape),):
-            raise DataError(f"shape {shape} has {self.n_parts(shape)} parts, got scores of shape {np.shape(scores)}")
-        if not np.isfinite(scores).all():
-            raise DataError("scores must be finite numbers (-1e30 forbids a part), got NaN or infinity")
-        return scores
+        return checked_scores(scores, self.n_parts(shape), shape)
 
     def _best(self, scores: Scores, shape: Shape, A: Floats, b: Floats) -> Floats | None:
         forbidden = scores <= 0.5 * FORBIDDEN
@@ -182,9 +187,11 @@ class ConvexOracle(Oracle):
         """Solve; "optimal" or "infeasible"."""
         import cvxpy as cp
 
-        solver = cp.HIGHS if programme.problem.is_lp() and "HIGHS" in cp.installed_solvers() else cp.CLARABEL
+        solver, limit = cp.CLARABEL, {"max_iter": min(self.max_iterations, _CLARABEL_STEPS)}
+        if programme.problem.is_lp() and "HIGHS" in cp.installed_solvers():
+            solver, limit = cp.HIGHS, {"simplex_iteration_limit": self.max_iterations}
         try:
-            programme.problem.solve(solver=solver, warm_start=False, **accuracy)
+            programme.problem.solve(solver=solver, warm_start=False, **accuracy, **limit)
         except cp.error.SolverError as error:
             raise ConvergenceError(f"shape {shape}: {solver} gave up: {error}") from error
         status = str(programme.problem.status)
@@ -197,7 +204,8 @@ class ConvexOracle(Oracle):
         if status.startswith("infeasible"):
             return "infeasible"
         if status != "optimal":
-            raise ConvergenceError(f"shape {shape}: {solver} ended with the status {status!r}")
+            reached = f" (max_iterations={self.max_iterations:,})" if status == "user_limit" else ""
+            raise ConvergenceError(f"shape {shape}: {solver} ended with the status {status!r}{reached}")
         return status
 
     def _which(self, programme: _Programme) -> str:

@@ -14,7 +14,6 @@ from structpred.oracles._local_polytope import (
     Floats,
     Mask,
     allowed_parts,
-    checked_scores,
     compact_form,
     rounded,
 )
@@ -137,8 +136,8 @@ def _no_rows(scores: Scores) -> Floats:
 
 
 def _search(scores: Scores, shape: Shape, A: npt.ArrayLike, b: npt.ArrayLike, limit: float, who: str) -> _Answer:
-    graph = checked_scores(scores, shape)
-    given, allowed = allowed_parts(scores)
+    given, allowed = allowed_parts(scores, shape)
+    graph = graph_of(shape)
     rows = checked_rows(A, b, graph.n_parts)
     if rows is None:
         return _Answer(None, -np.inf, True)
@@ -186,11 +185,15 @@ class _Programme:
             self._model.add(row >= least if allowed[part] else row == least)
 
     def search(self, limit: float) -> _Answer:
-        """Solve; labels that break a row as float64 computes it are ruled out one by one and the rest is searched."""
+        """Solve; labels that break a row as float64 computes it are ruled out one by one and the rest is searched.
+
+        All searches together take no more than the limit.
+        """
         A, b = self._given[2:]
         first = None if len(b) else self._hint()
         while True:
             found = solve(self._cp, self._model, len(self._z), limit)
+            limit -= found.spent
             bound = -np.inf if found.proven and found.values is None else self._bound(found.bound)
             if found.values is None:
                 return _Answer(None if found.proven else first, bound, found.proven)

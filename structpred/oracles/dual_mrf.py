@@ -62,10 +62,11 @@ class DualMRF(PairwiseOracle):
 
         The labels are the best of all sweeps, improved node by node.
         """
+        flat = given(scores, shape)
         graph, links = graph_of(shape), links_of(shape)
         check_fits(8 * 2 * len(graph.edges) * graph.n_states, f"messages along {len(graph.edges):,} edges")
         labels = np.zeros(graph.n, np.int64)
-        status, bound, sweeps = _kernels().trws(given(scores, shape), graph.n_states, *links, self.n_iter, self.tol, labels)
+        status, bound, sweeps = _kernels().trws(flat, graph.n_states, *links, self.n_iter, self.tol, labels)
         if status == _kernels().STUCK:
             raise ConvergenceError(
                 f"no allowed output was found within the forbidden parts (none scores more than {bound:g}); use CpSatMRF, which "

@@ -11,7 +11,7 @@ from structpred.core.oracle import Labels, Scores, Shape
 from structpred.errors import ParameterError
 from structpred.oracles._elimination_plan import Plan, plan_of
 from structpred.oracles._pairwise_links import given, links_of
-from structpred.oracles.mrf import NOTHING_LEFT, PairwiseOracle, refuse
+from structpred.oracles.mrf import NOTHING_LEFT, PairwiseOracle, pairwise_scores, refuse
 from structpred.projections.active_set import project_onto_hull
 
 Floats = npt.NDArray[np.float64]
@@ -97,7 +97,8 @@ class EliminationMRF(PairwiseOracle):
 
     def project(self, point: Scores, shape: Shape) -> Floats:
         """The nearest mixture of outputs, by an active set of them; one `argmax` a step."""
-        return project_onto_hull(point, lambda s: self.argmax(s, shape), lambda y: self.parts(y, shape), self.n_parts(shape))
+        point = pairwise_scores(point, shape)
+        return project_onto_hull(point, lambda s: self.argmax(s, shape), lambda y: self.parts(y, shape), len(point))
 
     def _tables(self, scores: Scores, shape: Shape) -> _Tables:
         flat, edges, (n, k) = given(scores, shape), links_of(shape).edges, shape[:2]

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.oracle import Labels, Oracle, Scores, Shape
+from structpred.core.scores import checked_scores
 from structpred.errors import DataError, InfeasibleError, OracleError, ParameterError
 
 Floats = npt.NDArray[np.float64]
@@ -124,17 +125,17 @@ class EnumeratedOracle(Oracle):
 
     def argmax(self, scores: Scores, shape: Shape) -> Labels:
         """The best output."""
-        labels, counts = self.table(shape)
-        return labels[int((counts @ scores).argmax())].copy()
+        labels, counts, given = self._asked(scores, shape)
+        return labels[int((counts @ given).argmax())].copy()
 
     def argmax_constrained(self, scores: Scores, shape: Shape, A: npt.ArrayLike, b: npt.ArrayLike) -> Labels | None:
         """The best output with A mu <= b; None if there is none."""
-        labels, counts = self.table(shape)
+        labels, counts, given = self._asked(scores, shape)
         rows, limits = _checked_rows(A, b, counts.shape[1])
         allowed = np.flatnonzero((counts @ rows.T <= limits).all(axis=1))
         if not len(allowed):
             return None
-        return labels[int(allowed[(counts @ scores)[allowed].argmax()])].copy()
+        return labels[int(allowed[(counts @ given)[allowed].argmax()])].copy()
 
     def argmax_constrained_bound(
         self, scores: Scores, shape: Shape, A: npt.ArrayLike, b: npt.ArrayLike
@@ -143,21 +144,21 @@ class EnumeratedOracle(Oracle):
         found = EnumeratedOracle.argmax_constrained(self, scores, shape, A, b)
         if found is None:
             return None, -np.inf
-        return found, float(scores[np.asarray(self.parts(found, shape), dtype=np.int64)].sum())
+        return found, float(np.asarray(scores, dtype=np.float64)[np.asarray(self.parts(found, shape), dtype=np.int64)].sum())
 
     def argmax_relaxed(self, scores: Scores, shape: Shape) -> Floats:
         """The best point of the convex hull of all mu(y), the tightest relaxation there is: mu of the best output."""
-        counts = self.table(shape).counts
-        best: Floats = _rows(counts, [int((counts @ scores).argmax())])[0]
+        _, counts, given = self._asked(scores, shape)
+        best: Floats = _rows(counts, [int((counts @ given).argmax())])[0]
         return best
 
     def argmax_relaxed_constrained(self, scores: Scores, shape: Shape, A: npt.ArrayLike, b: npt.ArrayLike) -> Floats | None:
         """The best mixture of outputs with A mu <= b, a linear programme over their shares; None if there is none."""
         from scipy.optimize import linprog
 
-        counts = self.table(shape).counts
+        _, counts, given = self._asked(scores, shape)
         rows, limits = _checked_rows(A, b, counts.shape[1])
-        values, ones = counts @ scores, np.ones((1, counts.shape[0]))
+        values, ones = counts @ given, np.ones((1, counts.shape[0]))
         size = max(1.0, float(np.abs(values).max()))  # the solver's tolerances are absolute
         found = linprog(-values / size, (counts @ rows.T).T, limits, ones, [1.0], method="highs")
         if found.status == 2:
@@ -169,10 +170,11 @@ class EnumeratedOracle(Oracle):
 
     def argmax_per_loss(self, scores: Scores, costs: Floats, shape: Shape) -> tuple[npt.NDArray[np.int64], Floats, list[Labels]]:
         """For each value of costs . mu (costs are whole numbers): the best score and an output that has it."""
+        costs = checked_scores(costs, self.n_parts(shape), shape)
         if not np.array_equal(costs, np.rint(costs)):
             raise ParameterError("argmax_per_loss needs costs that are whole numbers: scale the loss")
-        labels, counts = self.table(shape)
-        losses, values = (counts @ costs).astype(np.int64), counts @ scores
+        labels, counts, given = self._asked(scores, shape)
+        losses, values = (counts @ costs).astype(np.int64), counts @ given
         order = np.lexsort((-values, losses))  # stable: ties to the first
         levels, first = np.unique(losses[order], return_index=True)
         winners = order[first]
@@ -180,15 +182,16 @@ class EnumeratedOracle(Oracle):
 
     def argmax_product(self, scores: Scores, costs: Floats, offsets: npt.ArrayLike, shape: Shape) -> Labels:
         """The output with the largest max(0, offsets[0] + scores . mu) * (offsets[1] + costs . mu)."""
-        labels, counts = self.table(shape)
+        labels, counts, given = self._asked(scores, shape)
+        costs = checked_scores(costs, len(given), shape)
         first, second = np.asarray(offsets, dtype=np.float64)
-        products = np.maximum(0.0, first + counts @ scores) * (second + counts @ costs)
+        products = np.maximum(0.0, first + counts @ given) * (second + counts @ costs)
         return labels[int(products.argmax())].copy()
 
     def marginals(self, scores: Scores, shape: Shape) -> tuple[float, Floats]:
         """(log of the sum of exp(score), expected part counts), stable for scores of any size."""
-        counts = self.table(shape).counts
-        values = counts @ scores
+        _, counts, given = self._asked(scores, shape)
+        values = counts @ given
         top = float(values.max())
         shares = np.exp(values - top)
         total = float(shares.sum())
@@ -196,14 +199,19 @@ class EnumeratedOracle(Oracle):
 
     def kbest(self, scores: Scores, shape: Shape, k: int) -> list[Labels]:
         """The k best outputs, best first."""
-        labels, counts = self.table(shape)
-        return [labels[j].copy() for j in np.argsort(-(counts @ scores), kind="stable")[:k]]
+        labels, counts, given = self._asked(scores, shape)
+        return [labels[j].copy() for j in np.argsort(-(counts @ given), kind="stable")[:k]]
 
     def project(self, point: Floats, shape: Shape) -> Floats:
         """The nearest point of the convex hull of all mu: Wolfe's minimum-norm-point algorithm (1976), exact up to rounding."""
-        counts = self.table(shape).counts
-        nearest, shift = _minimum_norm(counts, np.asarray(point, dtype=np.float64))
+        _, counts, given = self._asked(point, shape)
+        nearest, shift = _minimum_norm(counts, given)
         return shift + nearest
+
+    def _asked(self, scores: Scores, shape: Shape) -> tuple[list[Labels], Any, Scores]:
+        """All outputs of a shape, their counts, and the scores once they are known to be numbers for its parts."""
+        labels, counts = self.table(shape)
+        return labels, counts, checked_scores(scores, counts.shape[1], shape)
 
 
 def _checked_rows(A: npt.ArrayLike, b: npt.ArrayLike, n_parts: int) -> tuple[Floats, Floats]:

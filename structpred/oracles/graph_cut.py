@@ -39,8 +39,8 @@ class GraphCutMRF(PairwiseOracle):
             raise DataError(
                 f"graph cuts are for nodes with two states, got K = {graph.n_states}; use DualMRF or RelaxedMRF for more"
             )
-        labels = np.empty(graph.n, np.int64)
-        status, wrong = _kernels().cut(given(scores, shape), *links_of(shape), labels)
+        flat, labels = given(scores, shape), np.empty(graph.n, np.int64)
+        status, wrong = _kernels().cut(flat, *links_of(shape), labels)
         if status:
             refuse(status, shape)
         if wrong >= 0:

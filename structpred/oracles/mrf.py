@@ -1,15 +1,16 @@
 """Pairwise Markov random fields: the graph, the numbering of parts, and the parent of all oracles over them."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from functools import lru_cache
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from itertools import product
 from typing import NoReturn
 
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.oracle import Labels, Oracle, Shape
+from structpred.core.oracle import Labels, Oracle, Scores, Shape
+from structpred.core.scores import LARGEST, check_listed, checked_batch, checked_scores, short
 from structpred.errors import DataError, InfeasibleError
 
 Integers = npt.NDArray[np.int64]
@@ -28,13 +29,12 @@ class Graph:
     n: int
     n_states: int
     edges: Integers
-    _node_base: Integers = field(init=False, repr=False)
-    _edge_base: Integers = field(init=False, repr=False)
 
-    def __post_init__(self) -> None:
+    @cached_property
+    def _bases(self) -> tuple[Integers, Integers]:
+        """The first part of each node and of each edge; made when they are asked for, as a shape alone proves no size."""
         k = self.n_states
-        object.__setattr__(self, "_node_base", np.arange(self.n) * k)
-        object.__setattr__(self, "_edge_base", self.n * k + np.arange(len(self.edges)) * k * k)
+        return np.arange(self.n) * k, self.n * k + np.arange(len(self.edges)) * k * k
 
     @property
     def n_parts(self) -> int:
@@ -43,8 +43,9 @@ class Graph:
 
     def parts(self, labels: Labels) -> Integers:
         """The parts that are on, one a node and one an edge. Labels must be states; `PairwiseOracle.parts` checks them."""
-        pairs = self._edge_base + labels[self.edges[:, 0]] * self.n_states + labels[self.edges[:, 1]]
-        return np.concatenate((self._node_base + labels, pairs))
+        nodes, tables = self._bases
+        pairs = tables + labels[self.edges[:, 0]] * self.n_states + labels[self.edges[:, 1]]
+        return np.concatenate((nodes + labels, pairs))
 
 
 def graph_shape(n: int, n_states: int, edges: npt.ArrayLike | Sequence[tuple[int, int]]) -> Shape:
@@ -77,12 +78,15 @@ def graph_of(shape: Shape) -> Graph:
     [[0, 1], [1, 2]]
     """
     if len(shape) < 2 or len(shape) % 2:
-        raise DataError(f"a graph's shape is (n, K, i1, j1, i2, j2, ...), got {len(shape)} numbers: {_short(shape)}")
+        raise DataError(f"a graph's shape is (n, K, i1, j1, i2, j2, ...), got {len(shape)} numbers: {short(shape)}")
     n, n_states = shape[:2]
     if n < 1:
         raise DataError(f"a graph needs at least one node, got n = {n}")
     if n_states < 1:
         raise DataError(f"a node needs at least one state, got K = {n_states}")
+    if max(shape) > LARGEST or any(number != int(number) for number in shape):
+        raise DataError(f"a graph's shape has whole numbers up to {LARGEST}, got {short(shape)}")
+    n, n_states = int(n), int(n_states)
     edges = np.array(shape[2:], dtype=np.int64).reshape(-1, 2)
     _check_edges(n, edges)
     edges.flags.writeable = False
@@ -124,8 +128,14 @@ def refuse(status: int, shape: Shape, where: str = "") -> NoReturn:
     )
 
 
-def _short(shape: Shape) -> str:
-    return str(shape) if len(shape) <= 12 else f"({', '.join(map(str, shape[:12]))}, ...)"
+def pairwise_scores(scores: npt.ArrayLike, shape: Shape) -> Scores:
+    """The scores of all parts, contiguous float64. Raises DataError where they are not finite or of another number."""
+    return checked_scores(scores, graph_of(shape).n_parts, shape)
+
+
+def pairwise_batch(scores: npt.ArrayLike, offsets: npt.ArrayLike, shapes: Sequence[Shape]) -> tuple[Scores, Integers]:
+    """The same for a batch, scores and offsets. Raises DataError naming the sample."""
+    return checked_batch(scores, offsets, [graph_of(shape).n_parts for shape in shapes])
 
 
 class PairwiseOracle(Oracle):
@@ -154,6 +164,7 @@ class PairwiseOracle(Oracle):
     def enumerate(self, shape: Shape) -> Iterator[Labels]:
         """All K^n outputs, the last node's state changing fastest."""
         graph = graph_of(shape)
+        check_listed(graph.n)
         return (np.array(y, dtype=np.int64) for y in product(range(graph.n_states), repeat=graph.n))
 
     def label_grid(self, shape: Shape) -> tuple[int, int]:

@@ -11,7 +11,7 @@ from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.memory import check_fits
 from structpred.core.oracle import Labels, Scores, Shape
 from structpred.errors import DataError, ParameterError
-from structpred.oracles.mrf import NOTHING_LEFT, PairwiseOracle, graph_of, refuse
+from structpred.oracles.mrf import NOTHING_LEFT, PairwiseOracle, graph_of, pairwise_batch, pairwise_scores, refuse
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -64,13 +64,14 @@ class EnumerationMRF(PairwiseOracle):
 
     def argmax(self, scores: Scores, shape: Shape) -> Labels:
         """The best output."""
-        plan, labels = _plan(shape), np.zeros(shape[0], np.int64)
-        if status := _kernels().best_output(_given(scores, shape), plan, labels):
+        given, plan, labels = _given(scores, shape), _plan(shape), np.zeros(shape[0], np.int64)
+        if status := _kernels().best_output(given, plan, labels):
             refuse(status, shape)
         return labels
 
     def argmax_batch(self, scores: Scores, offsets: Integers, shapes: Sequence[Shape]) -> tuple[Labels, Integers]:
         """The best output of each instance; instances of one shape are done in one compiled call."""
+        scores, offsets = pairwise_batch(scores, offsets, shapes)
         ends = np.cumsum([0, *(shape[0] for shape in shapes)], dtype=np.int64)
         out = np.zeros(int(ends[-1]), np.int64)
         first = shapes[0] if shapes else (1, 1)
@@ -86,14 +87,15 @@ class EnumerationMRF(PairwiseOracle):
     def argmax_constrained(self, scores: Scores, shape: Shape, A: npt.ArrayLike, b: npt.ArrayLike) -> Labels | None:
         """The best output with A mu <= b, None if there is none; A is (rows, n_parts), finite."""
         rows, limits = np.atleast_2d(np.asarray(A, dtype=np.float64)), np.atleast_1d(np.asarray(b, dtype=np.float64))
+        given, n_parts = _given(scores, shape), self.n_parts(shape)
         plan, labels = _plan(shape), np.zeros(shape[0], np.int64)
-        if rows.shape[0] != len(limits) or limits.ndim > 1 or rows.shape[1] != len(scores):
-            raise ParameterError(f"A must have shape ({limits.size}, {len(scores)}) to fit b and the parts, got {rows.shape}")
+        if rows.shape[0] != len(limits) or limits.ndim > 1 or rows.shape[1] != n_parts:
+            raise ParameterError(f"A must have shape ({limits.size}, {n_parts}) to fit b and the parts, got {rows.shape}")
         if np.isnan(limits).any():
             raise DataError("the limits b must be numbers, got NaN")
         if shape[1] == 1:
             rows = rows.sum(axis=1, keepdims=True)
-        status = _kernels().best_within(_given(scores, shape), rows, limits, plan, labels)
+        status = _kernels().best_within(given, rows, limits, plan, labels)
         if status == NOTHING_LEFT:
             return None
         if status:
@@ -103,17 +105,18 @@ class EnumerationMRF(PairwiseOracle):
     def argmax_product(self, scores: Scores, costs: Floats, offsets: Sequence[float] | Floats, shape: Shape) -> Labels:
         """The output with the largest max(0, offsets[0] + scores . mu) * (offsets[1] + costs . mu)."""
         first, second = offsets
-        plan, labels = _plan(shape), np.zeros(shape[0], np.int64)
         given, costs = _given(scores, shape), _given(costs, shape)
+        plan, labels = _plan(shape), np.zeros(shape[0], np.int64)
         if status := _kernels().best_product(given, costs, float(first), float(second), plan, labels):
             refuse(status, shape)
         return labels
 
     def argmax_per_loss(self, scores: Scores, costs: Floats, shape: Shape) -> tuple[Floats, Floats, list[Labels]]:
         """For each value of costs . mu (costs are whole numbers): the best score and an output that has it."""
+        costs = pairwise_scores(costs, shape)
         if not np.array_equal(costs, np.rint(costs)):
             raise DataError("argmax_per_loss needs part costs that are whole numbers")
-        values, losses = _all_scores(scores, shape), _all_scores(np.asarray(costs, dtype=np.float64), shape)
+        values, losses = _all_scores(scores, shape), _all_scores(costs, shape)
         low, high = int(losses.min()), int(losses.max())
         check_fits(16 * (high - low + 1), f"losses from {low} to {high}")
         best, codes = np.empty(high - low + 1), np.zeros(high - low + 1, np.int64)
@@ -143,19 +146,20 @@ class EnumerationMRF(PairwiseOracle):
 
 
 def _given(scores: Scores, shape: Shape) -> Scores:
-    """What the kernels take: with one state a node all parts are on, and only their sum counts."""
-    return scores if shape[1] > 1 else scores.sum(keepdims=True)
+    """What the kernels take, checked: with one state a node all parts are on, and only their sum counts."""
+    flat = pairwise_scores(scores, shape)
+    return flat if shape[1] > 1 else flat.sum(keepdims=True)
 
 
 def _all_scores(scores: Scores, shape: Shape) -> Floats:
-    plan = _plan(shape)
+    given, plan = _given(scores, shape), _plan(shape)
     out = np.empty(shape[1] ** shape[0])
-    if status := _kernels().all_scores(_given(scores, shape), plan, out):
+    if status := _kernels().all_scores(given, plan, out):
         refuse(status, shape)
     return out
 
 
-def _states(codes: Integers, shape: Shape) -> Integers:
+def _states(codes: Integers, shape: tuple[int, ...]) -> Integers:
     """The states (len(codes), n) of the outputs with these places in the list."""
     n, k = shape[:2]
     if k == 1:

@@ -8,13 +8,14 @@ import numpy.typing as npt
 
 from structpred.core.oracle import Labels, Scores, Shape
 from structpred.errors import ParameterError
+from structpred.oracles._allowed_labels import allowed_labels
 from structpred.oracles._constraint_rows import checked_rows
 from structpred.oracles._glop import solve_glop
 from structpred.oracles._local_polytope import (
     Floats,
     Mask,
     allowed_parts,
-    checked_scores,
+    improved,
     marginal_rows,
     message_bound,
     repaired,
@@ -29,8 +30,8 @@ class Relaxation:
     """A best point of the relaxation and what it says of the outputs.
 
     mu: (n_parts,), fractions. value: no output scores above it, whatever the solver's accuracy; it is recomputed from the dual.
-    integral: mu is an output, and then a best one. labels: mu rounded. rounding_loss: value less the score of the labels, >= 0;
-    what the labels lack at most. It is 1e30 or more where rounding came to no labels without a forbidden part: there may be some.
+    integral: mu is an output, and then a best one. labels: mu rounded, without forbidden parts. rounding_loss: value less the
+    score of the labels, >= 0; what the labels lack at most.
     """
 
     mu: Floats
@@ -51,8 +52,13 @@ class RelaxedMRF(PairwiseOracle):
 
     pdlp_from: graphs with so many parts or more are solved by a first-order method (PDLP), to the relative accuracy `tol`; the
     others by a simplex method (GLOP), which gives vertices and solves similar programmes again from the last basis.
+    max_iterations: the most steps of either method (GLOP: pivots; PDLP: products with the programme's matrix).
     Needs OR-Tools (the extra `solvers`; DependencyError says so). Raises DataError for scores that are not finite,
-    InfeasibleError where every output is forbidden, ConvergenceError where a solver gives up.
+    InfeasibleError where every output is forbidden, ConvergenceError where a solver gives up or reaches its limit, and where
+    labels without forbidden parts are not found.
+
+    Labels never have a forbidden part: where rounding leaves one, states are searched for that go together, the rounded ones
+    first, and improved one by one.
 
     >>> import numpy as np
     >>> from structpred.oracles.mrf import graph_shape
@@ -65,16 +71,17 @@ class RelaxedMRF(PairwiseOracle):
 
     exact = False
 
-    def __init__(self, pdlp_from: int = 50_000, tol: float = 1e-7) -> None:
-        if not (pdlp_from >= 0 and 0.0 < tol < 1.0):
-            raise ParameterError(f"expected pdlp_from >= 0 and 0 < tol < 1, got {pdlp_from} and {tol}")
-        self.pdlp_from, self.tol = int(pdlp_from), float(tol)
+    def __init__(self, pdlp_from: int = 50_000, tol: float = 1e-7, max_iterations: int = 200_000) -> None:
+        if not (pdlp_from >= 0 and 0.0 < tol < 1.0 and max_iterations >= 1):
+            raise ParameterError(
+                f"expected pdlp_from >= 0, 0 < tol < 1 and max_iterations >= 1, got {pdlp_from}, {tol} and {max_iterations}"
+            )
+        self.pdlp_from, self.tol, self.max_iterations = int(pdlp_from), float(tol), int(max_iterations)
 
     def argmax(self, scores: Scores, shape: Shape) -> Labels:
         """Labels rounded from the best point: the best output where the relaxation is tight, else perhaps not."""
-        graph = checked_scores(scores, shape)
-        given, allowed = allowed_parts(scores)
-        return rounded(graph, given, allowed, self._best(given, allowed, shape).mu)
+        given, allowed = allowed_parts(scores, shape)
+        return _allowed(given, allowed, self._best(given, allowed, shape).mu, shape)
 
     def argmax_bound(self, scores: Scores, shape: Shape) -> tuple[Labels, float]:
         """Labels rounded from the best point, and what no output scores above, recomputed from the dual."""
@@ -83,26 +90,25 @@ class RelaxedMRF(PairwiseOracle):
 
     def argmax_relaxed(self, scores: Scores, shape: Shape) -> Floats:
         """The best point of the local polytope; among several the same one each time."""
-        checked_scores(scores, shape)
-        given, allowed = allowed_parts(scores)
+        given, allowed = allowed_parts(scores, shape)
         return self._best(given, allowed, shape).mu
 
     def argmax_relaxed_constrained(self, scores: Scores, shape: Shape, A: npt.ArrayLike, b: npt.ArrayLike) -> Floats | None:
         """The best point of the local polytope with A mu <= b, to the solver's accuracy; None if there is none."""
-        graph = checked_scores(scores, shape)
-        given, allowed = allowed_parts(scores)
+        given, allowed = allowed_parts(scores, shape)
+        graph = graph_of(shape)
         rows = checked_rows(A, b, graph.n_parts)
         found = None if rows is None else self._optimum(given, allowed, *rows, shape)
         return None if found is None else found.mu
 
     def relaxation(self, scores: Scores, shape: Shape) -> Relaxation:
         """The best point, the relaxation's value as a bound on all outputs, and labels with what they may lack."""
-        graph = checked_scores(scores, shape)
-        given, allowed = allowed_parts(scores)
+        given, allowed = allowed_parts(scores, shape)
+        graph = graph_of(shape)
         best = self._best(given, allowed, shape)
-        labels = rounded(graph, given, allowed, best.mu)
+        labels = _allowed(given, allowed, best.mu, shape)
         value = message_bound(graph, given, allowed, best.messages)
-        score = float(scores[graph.parts(labels)].sum())
+        score = float(given[graph.parts(labels)].sum())
         nodes = best.mu[: graph.n * graph.n_states]
         integral = bool(np.minimum(nodes, 1.0 - nodes).max() <= 1e-6)
         return Relaxation(best.mu, value, integral, labels, max(0.0, value - score))
@@ -130,16 +136,29 @@ class RelaxedMRF(PairwiseOracle):
             fits = bool(allowed.all() and (A @ mu <= b).all())
             return _Optimum(mu, np.zeros((len(graph.edges), 2, 1)), np.zeros(len(b))) if fits else None
         if graph.n_parts >= self.pdlp_from:
-            near = solve_pdlp(scores, allowed, A, b, shape, self.tol, who)
+            near = solve_pdlp(scores, allowed, A, b, shape, self.tol, self.max_iterations, who)
             if near is None:
                 return None
             mu = np.where(allowed, near[0], 0.0) if len(b) else repaired(graph, allowed, near[0])
             return _Optimum(mu, *near[1:])
-        found = solve_glop(scores, allowed, A, b, shape, who)
+        found = solve_glop(scores, allowed, A, b, shape, self.max_iterations, who)
         if found is None:
             return None
         used = scores - found.multipliers @ A
         return _Optimum(found.mu, _messages(graph, used + found.slack), found.multipliers)
+
+
+def _allowed(scores: Floats, allowed: Mask, mu: Floats, shape: Shape) -> Labels:
+    """mu rounded to labels without forbidden parts. Raises InfeasibleError where there are none."""
+    graph = graph_of(shape)
+    labels = rounded(graph, scores, allowed, mu)
+    if allowed[graph.parts(labels)].all():
+        return labels
+    found = allowed_labels(graph, allowed, labels)
+    if found is None:
+        refuse(NOTHING_LEFT, shape)
+    better = improved(graph, scores, allowed, found)
+    return better if allowed[graph.parts(better)].all() else found  # scores of 1e30 could outweigh what forbids
 
 
 def _messages(graph: Graph, prices: Floats) -> Floats:

@@ -6,24 +6,26 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.oracle import Labels, Oracle, Scores, Shape
+from structpred.core.scores import checked_batch, checked_scores, checked_sizes, checked_table
 from structpred.projections.simplex import project_onto_simplex
 
 
 class MulticlassOracle(Oracle):
     """shape = (n_labels,); part l is on when the label is l. Ties go to the first label."""
 
-    def n_parts(self, shape: Shape) -> int:
+    def n_parts(self, shape: tuple[int, ...]) -> int:
         """n_labels."""
-        return shape[0]
+        return checked_sizes(shape, "labels")[0]
 
     def argmax(self, scores: Scores, shape: Shape) -> Labels:
         """The label with the largest score."""
-        return np.array([scores.argmax()], dtype=np.int64)
+        return np.array([checked_scores(scores, self.n_parts(shape), shape).argmax()], dtype=np.int64)
 
     def argmax_batch(
         self, scores: Scores, offsets: npt.NDArray[np.int64], shapes: Sequence[Shape]
     ) -> tuple[Labels, npt.NDArray[np.int64]]:
         """The best label of each instance; all at once where all have the same number of labels."""
+        scores, offsets = checked_batch(scores, offsets, checked_table(shapes, "labels")[:, 0])
         label_offsets = np.arange(len(shapes) + 1, dtype=np.int64)
         if len(set(shapes)) == 1:
             return scores.reshape(len(shapes), -1).argmax(axis=1).astype(np.int64), label_offsets
@@ -38,6 +40,7 @@ class MulticlassOracle(Oracle):
 
     def marginals(self, scores: Scores, shape: Shape) -> tuple[float, npt.NDArray[np.float64]]:
         """(log sum exp scores, softmax of the scores), stable for scores of any size."""
+        scores = checked_scores(scores, self.n_parts(shape), shape)
         top = scores.max()
         weights = np.exp(scores - top)
         total = weights.sum()
@@ -45,15 +48,16 @@ class MulticlassOracle(Oracle):
 
     def kbest(self, scores: Scores, shape: Shape, k: int) -> list[Labels]:
         """The k labels with the largest scores, best first."""
+        scores = checked_scores(scores, self.n_parts(shape), shape)
         return [np.array([label], dtype=np.int64) for label in np.argsort(-scores, kind="stable")[:k]]
 
     def project(self, point: Scores, shape: Shape) -> npt.NDArray[np.float64]:
         """The nearest point of the probability simplex, by sorting."""
-        return project_onto_simplex(point)
+        return project_onto_simplex(checked_scores(point, self.n_parts(shape), shape))
 
     def enumerate(self, shape: Shape) -> Iterator[Labels]:
         """Every label."""
-        return (np.array([label], dtype=np.int64) for label in range(shape[0]))
+        return (np.array([label], dtype=np.int64) for label in range(self.n_parts(shape)))
 
     def label_grid(self, shape: Shape) -> tuple[int, int]:
         """One position, n_labels labels."""

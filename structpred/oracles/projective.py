@@ -14,9 +14,10 @@ from structpred.core.features import FeatureMap
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.memory import check_fits
 from structpred.core.oracle import Labels, Oracle, Scores, Shape
+from structpred.core.scores import check_listed, checked_sizes
 from structpred.core.steps import Fused
-from structpred.errors import DataError, InfeasibleError
-from structpred.oracles._tree_labels import arcs_of, check_sizes, tree_parts
+from structpred.errors import InfeasibleError
+from structpred.oracles._tree_labels import arc_batch, arc_scores, arcs_of, tree_parts
 from structpred.oracles._tree_scratch import projective_scratch
 from structpred.oracles._tree_steps import fuse_trees
 from structpred.projections.active_set import project_onto_hull
@@ -79,15 +80,14 @@ class ProjectiveOracle(Oracle):
     def __init__(self, single_root: bool = True) -> None:
         self.single_root = bool(single_root)
 
-    def n_parts(self, shape: Shape) -> int:
+    def n_parts(self, shape: tuple[int, ...]) -> int:
         """n * (n + 1), the parts of tokens that head themselves included; those are never on."""
-        return shape[0] * (shape[0] + 1)
+        (n,) = checked_sizes(shape, "tokens")
+        return n * (n + 1)
 
     def argmax(self, scores: Scores, shape: Shape) -> Labels:
-        """The best tree. Raises DataError where the scores are not n * (n + 1), or would need more memory than there is."""
-        n = shape[0]
-        if n < 1 or len(scores) != n * (n + 1):
-            check_sizes(scores, n)
+        """The best tree. Raises DataError for other than n * (n + 1) finite scores, and before what cannot fit."""
+        scores, n = arc_scores(scores, shape)
         size, search, tables, pointers = _kept.tools
         if n > size:
             _, search, tables, pointers = _tools_for(n)
@@ -101,17 +101,12 @@ class ProjectiveOracle(Oracle):
         """The best tree of each instance, in one compiled call."""
         from structpred.oracles._projective_kernels import decode_projective
 
-        sizes = np.array([shape[0] for shape in shapes], _INT)
-        wrong = np.flatnonzero((sizes < 1) | (np.diff(offsets) != sizes * (sizes + 1)))
-        if len(wrong):
-            i = int(wrong[0])
-            given = int(offsets[i + 1] - offsets[i])
-            raise DataError(f"sample {i}: expected n >= 1 tokens and n * (n + 1) arc scores, got {sizes[i]} and {given}")
+        scores, offsets, sizes = arc_batch(scores, offsets, shapes)
         ends = np.concatenate(([0], np.cumsum(sizes)))
         heads = np.empty(int(ends[-1]), _INT)
         if len(sizes):
             _, _, tables, pointers = _tools_for(int(sizes.max()))
-            decode_projective(scores, np.asarray(offsets, _INT), sizes, self.single_root, tables, pointers, heads)
+            decode_projective(scores, offsets, sizes, self.single_root, tables, pointers, heads)
         return heads, ends
 
     def parts(self, labels: Labels, shape: Shape) -> npt.NDArray[np.int64]:
@@ -133,8 +128,7 @@ class ProjectiveOracle(Oracle):
         """
         from structpred.oracles._projective_sum_kernels import projective_marginals
 
-        n = shape[0]
-        check_sizes(scores, n)
+        scores, n = arc_scores(scores, shape)
         check_fits(2 * 8 * 8 * (n + 1) ** 2, f"marginals of the projective trees of {n:,} tokens")
         x, e = np.empty((2, 8, n + 1, n + 1))
         mu = np.zeros(len(scores))
@@ -149,8 +143,7 @@ class ProjectiveOracle(Oracle):
         Each tree found splits the set whose best one it was: the rest shares the heads of its first q tokens and
         has another one for the next, for some q; the best of each of these is searched for.
         """
-        n = shape[0]
-        check_sizes(scores, n)
+        scores, n = arc_scores(scores, shape)
         check_fits(8 * max(k, 1) * n * (n + 16), f"the {k:,} best projective trees of {n:,} tokens")
         number = count()
         queue: list[tuple[float, int, Labels, int, list[int]]] = []
@@ -187,15 +180,17 @@ class ProjectiveOracle(Oracle):
 
     def project(self, point: npt.NDArray[np.float64], shape: Shape) -> npt.NDArray[np.float64]:
         """The nearest point of the convex hull of all trees, by the active set method; as many calls of argmax as it needs."""
-        check_sizes(point, shape[0])
+        point, _ = arc_scores(point, shape)
         return project_onto_hull(
             point, lambda scores: self.argmax(scores, shape), lambda labels: self.parts(labels, shape), len(point)
         )
 
     def enumerate(self, shape: Shape) -> Iterator[Labels]:
         """Every projective tree: binom(3 n + 1, n) / (3 n + 1) of them; with a single root binom(3 n - 2, n - 1) / n."""
-        for arcs in _families(0, 1, shape[0], self.single_root):
-            heads = np.empty(shape[0], _INT)
+        (n,) = checked_sizes(shape, "tokens")
+        check_listed(n)
+        for arcs in _families(0, 1, n, self.single_root):
+            heads = np.empty(n, _INT)
             for token, head in arcs:
                 heads[token - 1] = head
             yield heads

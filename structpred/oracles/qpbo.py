@@ -60,8 +60,9 @@ class QPBO(PairwiseOracle):
         Nodes that are 1/2 are rounded one after the other to the state that is best with those before, then improved one by one.
         """
         _two_states(shape)
+        flat = given(scores, shape)
         labels = np.empty(shape[0], np.int64)
-        status, value = _kernels().round_off(given(scores, shape), *links_of(shape), labels)
+        status, value = _kernels().round_off(flat, *links_of(shape), labels)
         if status:
             refuse(status, shape)
         return labels, value

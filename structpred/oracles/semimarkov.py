@@ -8,8 +8,11 @@ import numpy.typing as npt
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.memory import check_fits
 from structpred.core.oracle import Labels, Oracle, Scores, Shape
-from structpred.errors import DataError, InfeasibleError
+from structpred.core.scores import check_listed, checked_batch, checked_scores, checked_sizes, checked_table
+from structpred.errors import InfeasibleError
 from structpred.projections.active_set import project_onto_hull
+
+_NAMES = ("positions", "labels", "positions of the longest segment")
 
 
 class SemiMarkovOracle(Oracle):
@@ -30,14 +33,15 @@ class SemiMarkovOracle(Oracle):
     ([3, 2, 1], [[0, 2, 1], [2, 1, 0]])
     """
 
-    def n_parts(self, shape: Shape) -> int:
+    def n_parts(self, shape: tuple[int, ...]) -> int:
         """T * M * L + L^2."""
-        length, n_labels, longest = shape
+        length, n_labels, longest = checked_sizes(shape, *_NAMES)
         return length * longest * n_labels + n_labels**2
 
     def argmax(self, scores: Scores, shape: Shape) -> Labels:
         """The best segmentation."""
-        return self.argmax_batch(scores, np.array([0, len(scores)]), [shape])[0]
+        given, _ = self._given(scores, shape)
+        return self.argmax_batch(given, np.array([0, len(given)]), [shape])[0]
 
     def argmax_batch(
         self, scores: Scores, offsets: npt.NDArray[np.int64], shapes: Sequence[Shape]
@@ -45,16 +49,15 @@ class SemiMarkovOracle(Oracle):
         """The best segmentation of each instance, in one compiled call."""
         from structpred.oracles._semimarkov_kernels import decode_segments
 
-        sizes = np.array(shapes, dtype=np.int64).reshape(-1, 3)
-        for i, shape in enumerate(shapes):
-            _checked(shape, i)
+        sizes = checked_table(shapes, *_NAMES)
+        scores, offsets = checked_batch(scores, offsets, [self.n_parts(shape) for shape in shapes])
         rows, columns = int(sizes[:, 0].max(initial=0)) + 1, int(sizes[:, 1].max(initial=1))
         check_fits(32 * rows * columns, f"segments of {rows - 1:,} positions with {columns} labels")
         best, into = np.empty((2, rows, columns))
         before, lengths = np.zeros((2, rows, columns), np.int64)
         ends = np.concatenate(([0], np.cumsum(sizes[:, 0])))
         out = np.empty(int(ends[-1]), np.int64)
-        decode_segments(scores, np.asarray(offsets, np.int64), sizes, best, into, before, lengths, out)
+        decode_segments(scores, offsets, sizes, best, into, before, lengths, out)
         return out, ends
 
     def parts(self, labels: Labels, shape: Shape) -> npt.NDArray[np.int64]:
@@ -77,7 +80,7 @@ class SemiMarkovOracle(Oracle):
         """
         from structpred.oracles._semimarkov_kernels import sum_segments
 
-        length, n_labels, longest = _checked(shape)
+        scores, (length, n_labels, longest) = self._given(scores, shape)
         check_fits(24 * (length + 1) * n_labels + 8 * len(scores), f"marginals of segments of {length:,} positions")
         best, into, arrive = np.empty((3, length + 1, n_labels))
         mu = np.zeros(len(scores))
@@ -90,7 +93,7 @@ class SemiMarkovOracle(Oracle):
         """The k best segmentations, best first; O(T L (L + M) k)."""
         from structpred.oracles._semimarkov_kernels import best_segmentations, read_segmentations
 
-        length, n_labels, longest = _checked(shape)
+        scores, (length, n_labels, longest) = self._given(scores, shape)
         check_fits(48 * (length + 1) * n_labels * k, f"the {k} best segmentations of {length:,} positions with {n_labels} labels")
         best, into = np.empty((2, length + 1, n_labels, k))
         lengths, ranks, before, into_ranks = np.zeros((4, length + 1, n_labels, k), np.int64)
@@ -102,17 +105,22 @@ class SemiMarkovOracle(Oracle):
 
     def project(self, point: Scores, shape: Shape) -> npt.NDArray[np.float64]:
         """The nearest mixture of segmentations, by an active set of them."""
-        return project_onto_hull(point, lambda s: self.argmax(s, shape), lambda y: self.parts(y, shape), self.n_parts(shape))
+        point, _ = self._given(point, shape)
+        return project_onto_hull(point, lambda s: self.argmax(s, shape), lambda y: self.parts(y, shape), len(point))
 
     def enumerate(self, shape: Shape) -> Iterator[Labels]:
         """Every labelled segmentation."""
-        length, n_labels, longest = _checked(shape)
+        length, n_labels, longest = checked_sizes(shape, *_NAMES)
+        check_listed(length)
         return (from_segments(segments) for segments in _segmentations(0, length, n_labels, longest))
 
     @staticmethod
     def example_shapes() -> list[Shape]:
         """Up to 486 outputs; one position, one label, a longest segment of one position, and one longer than the whole."""
         return [(1, 1, 1), (1, 3, 2), (4, 1, 3), (4, 3, 1), (4, 2, 2), (5, 2, 3), (4, 3, 5), (6, 2, 6)]
+
+    def _given(self, scores: Scores, shape: Shape) -> tuple[Scores, tuple[int, ...]]:
+        return checked_scores(scores, self.n_parts(shape), shape), checked_sizes(shape, *_NAMES)
 
 
 def as_segments(labels: Labels) -> npt.NDArray[np.int64]:
@@ -154,11 +162,3 @@ def _segmentations(start: int, length: int, n_labels: int, longest: int) -> Iter
         for rest in _segmentations(start + size, length, n_labels, longest):
             for label in range(n_labels):
                 yield [(start, size, label), *rest]
-
-
-def _checked(shape: Shape, sample: int | None = None) -> tuple[int, int, int]:
-    length, n_labels, longest = shape
-    if min(shape) < 1:
-        where = "" if sample is None else f"sample {sample}: "
-        raise DataError(f"{where}segments need at least one position, one label and a length of one, got the shape {shape}")
-    return length, n_labels, longest

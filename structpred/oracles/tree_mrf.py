@@ -13,7 +13,7 @@ from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.memory import check_fits
 from structpred.core.oracle import Labels, Scores, Shape
 from structpred.errors import DataError
-from structpred.oracles.mrf import PairwiseOracle, graph_of, graph_shape, refuse
+from structpred.oracles.mrf import PairwiseOracle, graph_of, graph_shape, pairwise_batch, pairwise_scores, refuse
 from structpred.projections.active_set import project_onto_hull
 
 Floats = npt.NDArray[np.float64]
@@ -89,7 +89,7 @@ class TreeMRF(PairwiseOracle):
 
     def argmax(self, scores: Scores, shape: Shape) -> Labels:
         """The best output."""
-        n, k = shape[:2]
+        scores, (n, k) = pairwise_scores(scores, shape), shape[:2]
         plan, labels = _plan(shape), np.empty(n, np.int64)
         scratch = np.empty((n, k)), np.empty((n, k), np.int32)
         if status := _kernels().best_states(scores, plan, k, graph_of(shape).n_parts, *scratch, labels):
@@ -98,6 +98,7 @@ class TreeMRF(PairwiseOracle):
 
     def argmax_batch(self, scores: Scores, offsets: Integers, shapes: Sequence[Shape]) -> tuple[Labels, Integers]:
         """The best output of each instance; instances of one shape are done in one compiled call."""
+        scores, offsets = pairwise_batch(scores, offsets, shapes)
         ends = np.cumsum([0, *(shape[0] for shape in shapes)], dtype=np.int64)
         out = np.empty(int(ends[-1]), np.int64)
         if shapes and all(shape is shapes[0] or shape == shapes[0] for shape in shapes):
@@ -113,7 +114,8 @@ class TreeMRF(PairwiseOracle):
 
     def marginals(self, scores: Scores, shape: Shape) -> tuple[float, Floats]:
         """(log of the sum of exp(score), expected part counts), stable for scores of any size."""
-        n_parts = graph_of(shape).n_parts
+        scores = pairwise_scores(scores, shape)
+        n_parts = len(scores)
         mu = np.zeros(n_parts)
         status, log_z = _kernels().part_marginals(scores, _plan(shape), shape[1], n_parts, mu)
         if status:
@@ -124,7 +126,7 @@ class TreeMRF(PairwiseOracle):
         """The k best outputs, best first; O(n K k (K + k)) at most."""
         from structpred.oracles._tree_mrf_best_kernels import best_lists, read_lists
 
-        plan = _checked(scores, shape)
+        scores, plan = pairwise_scores(scores, shape), _plan(shape)
         n, n_states = shape[:2]
         check_fits(20 * n * n_states * k, f"the {k} best of {n:,} nodes with {n_states} states")
         values, roots = np.empty((n, n_states, k)), np.zeros((2, k), np.int32)
@@ -142,9 +144,10 @@ class TreeMRF(PairwiseOracle):
         """
         from structpred.oracles._tree_mrf_best_kernels import best_losses, read_loss
 
-        plan, k = _checked(scores, shape), shape[1]
-        if not (len(costs) == len(scores) and np.array_equal(costs, np.rint(costs))):
-            raise DataError("argmax_per_loss needs part costs that are whole numbers, as many as scores")
+        scores, costs = pairwise_scores(scores, shape), pairwise_scores(costs, shape)
+        plan, k = _plan(shape), shape[1]
+        if not np.array_equal(costs, np.rint(costs)):
+            raise DataError("argmax_per_loss needs part costs that are whole numbers")
         whole = costs.astype(np.int64)
         room = _room(whole, plan, k)
         best_losses(
@@ -164,7 +167,8 @@ class TreeMRF(PairwiseOracle):
 
     def project(self, point: Scores, shape: Shape) -> Floats:
         """The nearest mixture of outputs, by an active set of them; one `argmax` a step."""
-        return project_onto_hull(point, lambda s: self.argmax(s, shape), lambda y: self.parts(y, shape), self.n_parts(shape))
+        point = pairwise_scores(point, shape)
+        return project_onto_hull(point, lambda s: self.argmax(s, shape), lambda y: self.parts(y, shape), len(point))
 
     @staticmethod
     def example_shapes() -> list[Shape]:
@@ -210,11 +214,3 @@ def _room(whole: Integers, plan: Integers, k: int) -> _Room:
     check_fits(8 * int(value_starts[-1]) + 4 * int(ends[:, -1].sum()), what)
     values, states, losses = np.empty(value_starts[-1]), np.zeros(ends[0, -1], np.int32), np.zeros(ends[1, -1], np.int32)
     return _Room(base, node_lows, edge_lows, message_sizes, merged_sizes, starts, value_starts, values, states, losses)
-
-
-def _checked(scores: Scores, shape: Shape) -> Integers:
-    """The plan, once the scores are known to be as many as they should be, and finite."""
-    plan = _plan(shape)
-    if status := _kernels().faults(scores, graph_of(shape).n_parts):
-        refuse(status, shape)
-    return plan

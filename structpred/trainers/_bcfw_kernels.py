@@ -1,6 +1,8 @@
 # mypy: ignore-errors
 """The compiled inner step of block-coordinate Frank-Wolfe, over sparse vectors of any task."""
 
+import numpy as np
+
 from structpred.core.jit import njit
 
 
@@ -44,6 +46,8 @@ def frank_wolfe_step(v, u, u_coef, w_idx, w_val, psi_idx, psi_val, factor, l_i, 
     if gap <= 0.0:
         return gap, 0.0, n
     gamma = 1.0 if lam * square <= gap else gap / (lam * square)
+    if square == np.inf:
+        gamma = np.nan  # not a step of zero: the loop looks for weights that are no longer finite
     m = 0
     for k in range(n):
         j = out_idx[k]

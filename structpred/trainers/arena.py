@@ -1,9 +1,13 @@
 """An arena of sparse vectors: n blocks of sorted (index, value) pairs in two flat arrays that grow as blocks do."""
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+
+from structpred.trainers.states import COUNT, Values
+
+Indices = npt.NDArray[np.int64]
 
 
 class Arena(NamedTuple):
@@ -12,12 +16,32 @@ class Arena(NamedTuple):
     used: int64 [pairs taken, pairs to take before the holes that moved blocks leave are closed].
     """
 
-    idx: npt.NDArray[np.int64]
-    val: npt.NDArray[np.float64]
-    start: npt.NDArray[np.int64]
-    length: npt.NDArray[np.int64]
-    room: npt.NDArray[np.int64]
-    used: npt.NDArray[np.int64]
+    # beyond the blocks idx and val hold what happened to be there
+    idx: Annotated[Indices, Values(-np.inf, np.inf, grows=True)]
+    val: Annotated[npt.NDArray[np.float64], Values(-np.inf, np.inf, nan=True, grows=True)]
+    start: Annotated[Indices, COUNT]
+    length: Annotated[Indices, COUNT]
+    room: Annotated[Indices, COUNT]
+    used: Annotated[Indices, COUNT]
+
+    def fault(self, dim: int) -> str | None:
+        """What does not fit together in saved arrays, for vectors of length dim; None where all does."""
+        taken, limit = self.used.tolist()
+        in_order = np.flatnonzero(self.room)[np.argsort(self.start[self.room > 0], kind="stable")]
+        ends = self.start[in_order] + self.room[in_order]
+        nexts = np.append(self.start[in_order[1:]], taken) if len(in_order) else ends
+        if len(self.idx) != len(self.val) or not taken <= limit <= len(self.idx):
+            return f"used: {taken} pairs of {limit} are taken, but there are {len(self.idx)} indices and {len(self.val)} values"
+        if (self.length > self.room).any() or (ends > nexts).any():
+            return "start: the blocks overlap, or are longer than their room"
+        firsts = np.cumsum(self.length) - self.length
+        at = np.repeat(self.start - firsts, self.length) + np.arange(self.length.sum())
+        idx, rises = self.idx[at], np.ones(len(at), np.bool_)
+        rises[1:] = np.diff(idx) > 0
+        rises[firsts[self.length > 0]] = True
+        if not (rises.all() and idx.min(initial=0) >= 0 and idx.max(initial=-1) < dim):
+            return f"idx: expected ascending numbers in [0, {dim}) in every block"
+        return None if np.isfinite(self.val[at]).all() else "val: expected finite numbers"
 
     @staticmethod
     def empty(n: int) -> "Arena":

@@ -8,7 +8,7 @@ with alpha_i in the simplex of the outputs of instance i. One step moves one blo
 Blocks are kept as sparse float64 vectors (features), so that the same lines serve every task; w itself may be float32.
 """
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,7 @@ from structpred.core.weights import Vector, Weights
 from structpred.errors import ParameterError
 from structpred.trainers.arena import Arena
 from structpred.trainers.problem import Problem
+from structpred.trainers.states import COUNT, Values
 
 Floats = npt.NDArray[np.float64]
 
@@ -32,11 +33,16 @@ class BCFWState(NamedTuple):
     weights: Weights
     blocks: Arena
     offsets: Floats
-    gaps: Floats
-    steps: npt.NDArray[np.int64]
+    gaps: Annotated[Floats, Values(0, np.inf)]
+    steps: Annotated[npt.NDArray[np.int64], COUNT]
     cache: Arena
-    cache_offsets: Floats
-    cache_next: npt.NDArray[np.int64]
+    cache_offsets: Annotated[Floats, Values(nan=True)]
+    cache_next: Annotated[npt.NDArray[np.int64], COUNT]
+
+    def fault(self, dim: int) -> str | None:
+        """What does not fit together in saved arrays; None where all does."""
+        size = len(self.cache_offsets) // max(len(self.cache_next), 1)
+        return None if (self.cache_next < max(size, 1)).all() else f"cache_next: expected numbers below {size}"
 
 
 class BCFW:
@@ -80,7 +86,7 @@ class BCFW:
     def order(self, problem: Problem, state: BCFWState, rng: np.random.Generator, n_pass: int) -> npt.NDArray[np.int64]:
         """Line 3: a permutation, or n draws in proportion to the gaps; then cached passes, item -1 - i standing for block i."""
         n = len(problem.task)
-        known = bool(np.isfinite(state.gaps).all() and state.gaps.sum() > 0)
+        known = 0 < state.gaps.sum() < np.inf
         if self.gap_sampling and known and n_pass % 5:
             exact = rng.choice(n, size=n, p=state.gaps / state.gaps.sum())
         else:

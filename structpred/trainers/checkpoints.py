@@ -1,19 +1,24 @@
-"""Checkpoints: the state of a run as it is, written atomically; the one before is kept."""
+"""Checkpoints: the state of a run as it is, written atomically by one run at a time; the one before is kept."""
 
-import logging
+import contextlib
+import errno
 import os
+import re
+import sys
 import warnings
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from structpred.core.atomic import check_target, storage_error
+from structpred.core.locks import exclusive
 from structpred.core.result import Record
 from structpred.core.storage import Bundle, read_bundle, remove_leftovers, write_bundle
-from structpred.errors import CheckpointError, CheckpointWarning, StorageError
+from structpred.errors import CheckpointError, CheckpointWarning
 
-log = logging.getLogger("structpred.trainers")
 Array = Any  # an array of any type
 
 
@@ -40,25 +45,95 @@ class Progress:
     fingerprint: str
 
 
-_SCALARS = (
-    "passes",
-    "position",
-    "changed",
-    "oracle_calls",
-    "seconds",
-    "cpu_seconds",
-    "best_dev",
-    "stale",
-    "history",
-    "fingerprint",
-)
+def _whole(value: Any) -> bool:
+    return type(value) is int and 0 <= value < 2**53
+
+
+def _number(value: Any) -> bool:
+    return type(value) in (int, float) and abs(value) <= sys.float_info.max
+
+
+def _number_or_none(value: Any) -> bool:
+    return value is None or _number(value)
+
+
+#: what a row of the history holds, and what each value must be
+_ROW: dict[str, Callable[[Any], bool]] = {
+    "passes": _whole,
+    "seconds": _number,
+    "cpu_seconds": _number,
+    "oracle_calls": _whole,
+    "primal": _number_or_none,
+    "dual": _number_or_none,
+    "gap": _number_or_none,
+    "dev_score": _number_or_none,
+}
+
+
+def _history(value: Any) -> bool:
+    rows = type(value) is list and all(type(row) is dict and row.keys() == _ROW.keys() for row in value)
+    return rows and all(_ROW[name](row[name]) for row in value for name in _ROW)
+
+
+def _generator(value: Any) -> bool:
+    """The state of PCG64, its numbers as text."""
+    if type(value) is not dict or value.keys() != {"kind", "state"} or value["kind"] != "PCG64":
+        return False
+    state = value["state"]
+    if type(state) is not dict or state.keys() != {"bit_generator", "state", "has_uint32", "uinteger"}:
+        return False
+    inner = state["state"]
+    if state["bit_generator"] != "PCG64" or type(inner) is not dict or inner.keys() != {"state", "inc"}:
+        return False
+    limits = ((inner["state"], 2**128), (inner["inc"], 2**128), (state["has_uint32"], 2), (state["uinteger"], 2**32))
+    return all(type(text) is str and re.fullmatch("[0-9]{1,39}", text) and int(text) < limit for text, limit in limits)
+
+
+#: the numbers and texts of a checkpoint, and what each must be
+_SCALARS: dict[str, Callable[[Any], bool]] = {
+    "passes": _whole,
+    "position": _whole,
+    "changed": lambda value: type(value) is bool,
+    "oracle_calls": _whole,
+    "seconds": _number,
+    "cpu_seconds": _number,
+    "best_dev": _number_or_none,
+    "stale": _whole,
+    "history": _history,
+    "fingerprint": lambda value: type(value) is str,
+}
+
+
+@contextlib.contextmanager
+def claimed(path: Path | None) -> Iterator[None]:
+    """Nobody else writes the checkpoint `path` in here; what killed writers left of it is removed. None: there is none.
+
+    Raises CheckpointError where another run has claimed it, and StorageError or DataError where it could never be written.
+    Runs that took turns in overwriting one file would each destroy what the other could go on from; at its start the second
+    one has nothing to lose.
+    """
+    if path is None:
+        yield
+        return
+    target = Path(os.path.realpath(path))
+    check_target(path)
+    with contextlib.ExitStack() as stack:
+        try:
+            stack.enter_context(exclusive(target.with_name(f".{target.name}.lock")))
+            remove_leftovers(path)
+        except OSError as error:
+            if error.errno in (errno.EAGAIN, errno.EWOULDBLOCK):
+                raise CheckpointError(
+                    f"{path}: another run is writing this checkpoint; wait until it ends, or give each run a file of its own"
+                ) from error
+            raise storage_error(path, error) from error
+        yield
 
 
 def save_checkpoint(path: Path, progress: Progress) -> None:
     """Write the newest checkpoint; the present one becomes `path`.previous. A crash at any moment leaves one that is whole.
 
-    Raises StorageError where it cannot be written; one of the earlier ones is then still there. (The last two renames are not
-    synced: a power cut may undo them, which leaves the earlier checkpoints as they were.)
+    Raises StorageError where it cannot be written; one of the earlier ones is then still there.
     """
     header = {name: getattr(progress, name) for name in _SCALARS}
     header["rng"] = {"kind": progress.rng["bit_generator"], "state": _numbers_as_text(progress.rng)}
@@ -66,25 +141,15 @@ def save_checkpoint(path: Path, progress: Progress) -> None:
     arrays["order"] = progress.order
     if progress.best_weights is not None:
         arrays["best_weights"] = progress.best_weights
-    staged = _staged(path)
-    write_bundle(staged, Bundle(header, arrays), kind="checkpoint")
-    try:
-        if path.exists():
-            os.replace(path, previous(path))
-        os.replace(staged, path)
-    except OSError as error:
-        raise StorageError(
-            f"{path}: the new checkpoint could not be put into its place: {error.strerror or error}; the earlier one is kept"
-        ) from error
+    write_bundle(path, Bundle(header, arrays), kind="checkpoint", previous=previous(path))
 
 
 def load_checkpoint(path: Path, fingerprint: str) -> Progress:
     """Read the newest checkpoint that is whole.
 
     Raises CheckpointError where there is none, or where it belongs to other data or settings. Where the newest is damaged
-    or missing, the one before is used, with a CheckpointWarning.
+    or missing, the one before is used, with a CheckpointWarning. The arrays are those of the file: `states.rebuild` checks them.
     """
-    remove_leftovers(_staged(path))  # of a writer that was killed
     try:
         bundle = read_bundle(path, kind="checkpoint")
     except (CheckpointError, OSError) as error:
@@ -94,29 +159,37 @@ def load_checkpoint(path: Path, fingerprint: str) -> Progress:
         warnings.warn(
             f"{path} could not be read ({error}); going on from the checkpoint before it", CheckpointWarning, stacklevel=2
         )
-    header = bundle.header
+    header, arrays = bundle.header, bundle.arrays
     if header.get("fingerprint") != fingerprint:
         raise CheckpointError(
             f"{path} belongs to another run: the data, the settings or the version differ; "
             "resume with the same ones, or start anew without resuming"
         )
-    arrays = {name.removeprefix("state."): array for name, array in bundle.arrays.items() if name.startswith("state.")}
+    for name, fits in {**_SCALARS, "rng": _generator}.items():
+        if name not in header or not fits(header[name]):
+            raise CheckpointError(f"{path}: cannot resume: {name} is missing, or not what a run can have written")
+    if "order" not in arrays or ("best_weights" in arrays) != (header["best_dev"] is not None):
+        raise CheckpointError(f"{path}: cannot resume: the order of visits or the best weights are missing")
     return Progress(
-        arrays=arrays,
-        order=bundle.arrays["order"],
-        best_weights=bundle.arrays.get("best_weights"),
+        arrays={name.removeprefix("state."): array for name, array in arrays.items() if name.startswith("state.")},
+        order=arrays["order"],
+        best_weights=arrays.get("best_weights"),
         rng=_text_as_numbers(header["rng"]["state"]),
         **{name: header[name] for name in _SCALARS},
     )
 
 
-def _staged(path: Path) -> Path:
-    return path.with_name(path.name + ".next")
+def remove_checkpoint(path: Path) -> None:
+    """Remove a checkpoint, the one before it, and what killed writers left of it."""
+    remove_leftovers(path)
+    for file in (path, previous(path)):
+        file.unlink(missing_ok=True)
 
 
 def previous(path: Path) -> Path:
-    """Where the checkpoint before the newest one lies."""
-    return path.with_name(path.name + ".previous")
+    """Where the checkpoint before the newest one lies: beside the file itself, where `path` is a link."""
+    target = Path(os.path.realpath(path))
+    return target.with_name(target.name + ".previous")
 
 
 def _numbers_as_text(state: Any) -> Any:
@@ -129,4 +202,4 @@ def _numbers_as_text(state: Any) -> Any:
 def _text_as_numbers(state: Any) -> Any:
     if isinstance(state, dict):
         return {key: _text_as_numbers(value) for key, value in state.items()}
-    return int(state) if isinstance(state, str) and state.lstrip("-").isdigit() else state
+    return int(state) if state.isdigit() else state

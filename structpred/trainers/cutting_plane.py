@@ -5,7 +5,7 @@ One pass asks the oracle once for every sample, at fixed weights, and then solve
 objective at those weights; the best weights so far are returned, and the master's dual value is the lower bound.
 """
 
-from typing import NamedTuple, cast
+from typing import Annotated, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,7 @@ from structpred.errors import ParameterError
 from structpred.trainers.arena import Arena
 from structpred.trainers.master_qp import Master
 from structpred.trainers.problem import Problem, squared_norm
+from structpred.trainers.states import Values
 
 Floats = npt.NDArray[np.float64]
 
@@ -31,9 +32,9 @@ class CuttingPlaneState(NamedTuple):
     master: Master
     w: Vector
     best: Vector
-    values: Floats
+    values: Annotated[Floats, Values(-np.inf, np.inf)]
     found: Arena
-    found_offsets: Floats
+    found_offsets: Annotated[Floats, Values(nan=True)]
     mean: Floats
     slacks: Floats
 

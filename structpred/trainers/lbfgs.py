@@ -1,6 +1,6 @@
 """Limited-memory BFGS for smooth surrogates (Nocedal & Wright 2006, algorithms 7.4, 7.5 and 3.5)."""
 
-from typing import Any, NamedTuple, cast
+from typing import Annotated, Any, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -8,6 +8,7 @@ import numpy.typing as npt
 from structpred.core.weights import Vector
 from structpred.errors import ParameterError
 from structpred.trainers.problem import Problem
+from structpred.trainers.states import COUNT, Values
 
 Floats = npt.NDArray[np.float64]
 
@@ -23,8 +24,15 @@ class LBFGSState(NamedTuple):
     value: Floats
     s: npt.NDArray[np.float32]
     y: npt.NDArray[np.float32]
-    rho: Floats
-    counts: npt.NDArray[np.int64]
+    rho: Annotated[Floats, Values(0)]
+    counts: Annotated[npt.NDArray[np.int64], COUNT]
+
+    def fault(self, dim: int) -> str | None:
+        """What does not fit together in saved arrays; None where all does."""
+        pairs, following, _, stuck = self.counts.tolist()
+        if pairs > len(self.rho) or following >= len(self.rho) or stuck > 1:
+            return f"counts: expected at most {len(self.rho)} pairs, the next one among them, and stuck 0 or 1"
+        return None if (self.rho[:pairs] > 0).all() else "rho: expected positive numbers"
 
 
 class LBFGS:

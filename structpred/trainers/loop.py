@@ -10,14 +10,24 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from structpred.core.result import Certificate, Record, Result
 from structpred.core.weights import Vector
-from structpred.errors import NoUpdateWarning, ParameterError
-from structpred.trainers.checkpoints import Progress, load_checkpoint, save_checkpoint
+from structpred.errors import (
+    CheckpointError,
+    CheckpointWarning,
+    ConvergenceError,
+    DataError,
+    NoUpdateWarning,
+    ParameterError,
+    StorageError,
+)
+from structpred.trainers.checkpoints import Progress, claimed, load_checkpoint, save_checkpoint
 from structpred.trainers.interrupts import Interrupts
-from structpred.trainers.problem import Problem, Trainer, flatten, rebuild
+from structpred.trainers.problem import Problem, Trainer
 from structpred.trainers.progress import ProgressLine
+from structpred.trainers.states import Values, flatten, rebuild
 
 log = logging.getLogger("structpred.trainers")
 
@@ -33,7 +43,7 @@ class RunSettings:
     the order of visits. dev: a score of weights on held-out data, larger is better, called after every pass; the best
     weights are returned. patience: stop after so many passes without a better score. callbacks: called with each
     row of the history; True stops. checkpoint: a file to write every `checkpoint_seconds`, at the end, and when
-    interrupted. resume: go on from that file; CheckpointError if it is not there. keep: put the run's progress into the
+    interrupted; one that cannot be written is a CheckpointWarning, one that another run writes a CheckpointError. resume: go on from that file; CheckpointError if it is not there. keep: put the run's progress into the
     result. start: such a progress to go on from, unless `resume` does; ParameterError if it is of other data or settings.
     """
 
@@ -70,7 +80,7 @@ def train(problem: Problem, trainer: Trainer, settings: RunSettings | None = Non
     settings = settings or RunSettings()
     problem.task.require(trainer.requires, f"trainer {type(trainer).__name__}")
     problem.task.require(problem.surrogate.requires, f"surrogate {type(problem.surrogate).__name__}")
-    with Interrupts() as interrupts:
+    with claimed(settings.checkpoint), Interrupts() as interrupts:
         return Run(problem, trainer, settings, interrupts).go()
 
 
@@ -90,7 +100,11 @@ class Run:
         self.seconds = self.cpu_seconds = 0.0
         self.fingerprint = self._fingerprint() if settings.checkpoint or settings.keep or settings.start else ""
         if settings.resume and settings.checkpoint is not None:
-            self._restore(load_checkpoint(settings.checkpoint, self.fingerprint))
+            saved = load_checkpoint(settings.checkpoint, self.fingerprint)
+            try:
+                self._restore(saved)
+            except CheckpointError as error:
+                raise CheckpointError(f"{settings.checkpoint}: cannot resume: {error}") from error
         elif settings.start is not None:
             self._restore(self._checked_start(settings.start))
         self.clock, self.cpu_clock = time.perf_counter() - self.seconds, time.process_time() - self.cpu_seconds
@@ -107,8 +121,7 @@ class Run:
             log.warning("interrupted by %s after %d passes", getattr(self.interrupts.raised, "name", "?"), self.passes)
         elif not self.history or self.history[-1]["passes"] != self.passes or self.history[-1]["primal"] is None:
             self._record(check=True, replace=True)
-        if self.settings.checkpoint is not None:
-            save_checkpoint(self.settings.checkpoint, self._snapshot())
+        self._save()
         return self._result(reason)
 
     def _pass(self) -> str | None:
@@ -117,9 +130,7 @@ class Run:
             self.order = self.trainer.order(self.problem, self.state, self.rng, self.passes)
             self.changed = False
         for item in self.order[self.position :].tolist():
-            self.state, changed = self.trainer.update(self.problem, self.state, item)
-            self.changed |= changed
-            self.position += 1
+            self._step(self.problem, item)
             self.oracle_calls += item >= 0
             if self.interrupts.raised is not None:
                 return "interrupted"
@@ -128,6 +139,20 @@ class Run:
         self.passes, self.position = self.passes + 1, 0
         return self._after_pass()
 
+    def _step(self, problem: Problem, item: int) -> None:
+        try:
+            self.state, changed = self.trainer.update(problem, self.state, item)
+        except Exception:
+            self._check_weights()  # where they are not finite, that is the cause of whatever went wrong
+            raise
+        self.changed |= changed
+        self.position += 1
+
+    def _check_weights(self) -> None:
+        with np.errstate(over="ignore", invalid="ignore"):  # that is what is looked for
+            weights = self.trainer.weights(self.problem, self.state)
+        check_finite(weights, self.trainer, self.problem.lam, self.passes)
+
     def _part(self) -> float:
         """How much of the present pass is done."""
         return self.position / max(len(self.order), 1)
@@ -135,11 +160,22 @@ class Run:
     def _tick(self) -> None:
         now = time.perf_counter()
         self.line.update(self.passes, self._part(), self.history)
-        if self.settings.checkpoint is not None and now - self.saved >= self.settings.checkpoint_seconds:
+        if now - self.saved >= self.settings.checkpoint_seconds:
+            self._save()
+
+    def _save(self) -> None:
+        """Write a checkpoint, if one is wanted. Where it cannot be written, training goes on: the next one may succeed."""
+        if self.settings.checkpoint is None:
+            return
+        self._check_weights()
+        try:
             save_checkpoint(self.settings.checkpoint, self._snapshot())
-            self.saved = time.perf_counter()
+        except (StorageError, DataError) as error:
+            warnings.warn(f"no checkpoint after {self.passes} passes: {error}; training goes on", CheckpointWarning, stacklevel=2)
+        self.saved = time.perf_counter()
 
     def _after_pass(self) -> str | None:
+        self._check_weights()
         settings = self.settings
         if not self.changed and self.passes == 1:
             warnings.warn(_NO_UPDATE, NoUpdateWarning, stacklevel=5)
@@ -171,6 +207,8 @@ class Run:
             score = self.history.pop()["dev_score"]
         found = self.trainer.objective(self.problem, self.state) if check else (None, None)
         primal, dual = (None if value is None else float(value) for value in found)
+        known = np.array([bound for bound in (primal, dual) if bound is not None])
+        check_finite(known, self.trainer, self.problem.lam, self.passes)
         self.seconds, self.cpu_seconds = time.perf_counter() - self.clock, time.process_time() - self.cpu_clock
         row: Record = {
             "passes": self.passes,
@@ -252,11 +290,36 @@ class Run:
         return Progress(arrays=flatten(self.state), rng=dict(self.rng.bit_generator.state), **rest)
 
     def _restore(self, saved: Progress) -> None:
-        self.state = rebuild(self.state, saved.arrays)
+        self._check_order(saved)
+        if saved.best_weights is not None and (
+            fault := Values().fault(saved.best_weights, self.trainer.weights(self.problem, self.state))
+        ):
+            raise CheckpointError(f"best_weights: {fault}")
+        self.state = rebuild(self.state, saved.arrays, self.problem.task.dim)
         self.rng.bit_generator.state = saved.rng
         for name, value in vars(saved).items():
             if name not in ("arrays", "rng"):
                 setattr(self, name, list(value) if name == "history" else value)
+
+    def _check_order(self, saved: Progress) -> None:
+        """Items that this pass still has to visit are such as the trainer visits."""
+        new = self.trainer.order(self.problem, self.state, np.random.Generator(np.random.PCG64(0)), 0)
+        n, least = len(self.problem.task), int(new.min(initial=0))
+        rule = Values(-n if least < 0 else 0, max(n - 1, int(new.max(initial=0))), grows=True)
+        if fault := rule.fault(saved.order, new):
+            raise CheckpointError(f"order: {fault}")
+        if saved.position > len(saved.order):
+            raise CheckpointError(f"position: {saved.position} of {len(saved.order)} items are done")
+
+
+def check_finite(values: npt.NDArray[Any], trainer: Trainer, lam: float, passes: int) -> None:
+    """Raise ConvergenceError where weights, or bounds of the objective, are no longer finite numbers."""
+    if not np.isfinite(values).all():
+        raise ConvergenceError(
+            f"the weights of {type(trainer).__name__} are no longer finite (passes done: {passes}): C is probably too large "
+            f"(lam = 1 / (C * n) = {lam:.3g}), or the features are; take a smaller C, or scale the features. A checkpoint, if "
+            "there is one, is from before"
+        )
 
 
 _NO_UPDATE = (

@@ -10,13 +10,14 @@ since planes only leave something out: the certificate does not rest on how well
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from structpred.core.memory import check_fits
 from structpred.core.sparse import SparseVector
+from structpred.trainers.states import FIXED, Values
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -29,15 +30,26 @@ class Master(NamedTuple):
     gram: (P, P), inner products. n_blocks: int64 [number of blocks].
     """
 
-    idx: Ints
-    val: Floats
-    bounds: Ints
-    block: Ints
-    offset: Floats
-    alpha: Floats
-    idle: Ints
-    gram: Floats
-    n_blocks: Ints
+    idx: Annotated[Ints, Values(0, grows=True)]
+    val: Annotated[Floats, Values(grows=True)]
+    bounds: Annotated[Ints, Values(0, grows=True)]
+    block: Annotated[Ints, Values(0, grows=True)]
+    offset: Annotated[Floats, Values(grows=True)]
+    alpha: Annotated[Floats, Values(0, 1, grows=True)]
+    idle: Annotated[Ints, Values(0, 2**60, grows=True)]
+    gram: Annotated[Floats, Values(grows=True)]
+    n_blocks: Annotated[Ints, FIXED]
+
+    def fault(self, dim: int) -> str | None:
+        """What does not fit together in saved arrays, for planes of length dim; None where all does."""
+        n = len(self.offset)
+        if not (len(self.block) == len(self.alpha) == len(self.idle) == len(self.bounds) - 1 == n and self.gram.shape == (n, n)):
+            return f"gram: the arrays of the planes differ in length: {n} offsets, {len(self.alpha)} weights, and so on"
+        if self.bounds[0] != 0 or (np.diff(self.bounds) < 0).any() or not len(self.idx) == len(self.val) == self.bounds[-1]:
+            return "bounds: expected ascending numbers from 0 to the number of indices and of values"
+        if self.idx.max(initial=-1) >= dim or self.block.max(initial=-1) >= self.n_blocks[0]:
+            return f"idx: expected indices below {dim}, and blocks below {self.n_blocks[0]}"
+        return None
 
     @staticmethod
     def empty(n_blocks: int) -> "Master":

@@ -9,7 +9,7 @@ alpha_i(y) prop. to exp(theta_i . mu(y)); one step moves one block,  theta_i <- 
 The dual never falls: its change is computed exactly before a step is taken, and eta is cut until it is an increase.
 """
 
-from typing import NamedTuple, cast
+from typing import Annotated, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,7 @@ from structpred.core.weights import Vector, Weights
 from structpred.errors import ParameterError
 from structpred.objectives.log_loss import LogLoss
 from structpred.trainers.problem import Problem, squared_norm
+from structpred.trainers.states import FIXED, Values
 
 Floats = npt.NDArray[np.float64]
 
@@ -34,10 +35,10 @@ class OEGState(NamedTuple):
     weights: Weights
     theta: Floats
     mu: Floats
-    offsets: npt.NDArray[np.int64]
+    offsets: Annotated[npt.NDArray[np.int64], FIXED]
     entropy: Floats
-    eta: Floats
-    scratch: Floats
+    eta: Annotated[Floats, Values(0, 1)]
+    scratch: Annotated[Floats, FIXED]
 
 
 class OnlineEG:

@@ -4,7 +4,7 @@ Both look at the best output without a loss. Where it is wrong in d parts of the
 to make good is m + sqrt(d). Use them with the surrogate MarginRescaling(loss_weight=0).
 """
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -13,13 +13,14 @@ from structpred.core.sparse import SparseVector
 from structpred.core.weights import Vector, Weights
 from structpred.errors import ParameterError
 from structpred.trainers.problem import Problem
+from structpred.trainers.states import Values
 
 
 class OnlineState(NamedTuple):
     """The weights, their average if wanted, and (AROW) the variance of each weight."""
 
     weights: Weights
-    variance: npt.NDArray[np.float64]
+    variance: Annotated[npt.NDArray[np.float64], Values(0)]
 
 
 class _Online:

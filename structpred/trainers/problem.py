@@ -112,23 +112,6 @@ class Trainer(Protocol):
         ...
 
 
-def flatten(state: Any, prefix: str = "") -> dict[str, npt.NDArray[Any]]:
-    """A NamedTuple of arrays, nested ones included, as {"outer.inner": array}."""
-    out: dict[str, npt.NDArray[Any]] = {}
-    for name, value in state._asdict().items():
-        out |= flatten(value, f"{prefix}{name}.") if hasattr(value, "_asdict") else {prefix + name: value}
-    return out
-
-
-def rebuild(template: Any, arrays: dict[str, npt.NDArray[Any]], prefix: str = "") -> Any:
-    """The inverse of flatten; `template` is a state of the same kind. Arrays are copied, so that they can be changed."""
-    values = [
-        rebuild(value, arrays, f"{prefix}{name}.") if hasattr(value, "_asdict") else np.array(arrays[prefix + name])
-        for name, value in template._asdict().items()
-    ]
-    return type(template)(*values)
-
-
 def squared_norm(w: Vector) -> float:
     """|w|^2, the products and sums in float64, without a float64 copy of the whole vector."""
     total = 0.0

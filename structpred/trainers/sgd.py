@@ -22,6 +22,10 @@ class SGDState(NamedTuple):
     weights: Weights
     counts: npt.NDArray[np.float64]
 
+    def fault(self, dim: int) -> str | None:
+        """What does not fit together in saved arrays; None where all does."""
+        return None if self.counts[0] >= 0 else "counts: expected a number of steps >= 0"
+
 
 class SGD:
     """Pegasos without the projection step. Use `averaged=False` for the last iterate."""

@@ -5,7 +5,7 @@ Instances are visited in the order in which they come, so the result does not de
 
 import zlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -14,11 +14,12 @@ import numpy.typing as npt
 
 from structpred.core.result import Record, Result
 from structpred.core.task import Task
-from structpred.errors import DataError, ParameterError
-from structpred.trainers.checkpoints import Progress, save_checkpoint
+from structpred.errors import CheckpointError, DataError, ParameterError
+from structpred.trainers.checkpoints import Progress, claimed
 from structpred.trainers.interrupts import Interrupts
-from structpred.trainers.loop import Run, RunSettings
+from structpred.trainers.loop import Run, RunSettings, check_finite
 from structpred.trainers.problem import Problem, Trainer
+from structpred.trainers.states import COUNT
 
 #: (instances of this pass to skip, the checksum of their labels) -> the batches of the rest of the pass, in order
 Batches = Callable[[int, int], Iterator[Task]]
@@ -59,6 +60,7 @@ def train_batch(problem: StreamProblem, trainer: Trainer, state: Any) -> Any:
     with Interrupts() as interrupts:
         for item in range(len(problem.task)):
             state, _ = trainer.update(problem, state, item)
+    check_finite(trainer.weights(problem, state), trainer, problem.lam, 1)
     if interrupts.raised is not None:
         raise KeyboardInterrupt
     return state
@@ -71,7 +73,7 @@ def train_stream(problem: StreamProblem, trainer: Trainer, batches: Batches, set
     """
     check_online(trainer)
     problem.task.require(trainer.requires, f"trainer {type(trainer).__name__}")
-    with Interrupts() as interrupts:
+    with claimed(settings.checkpoint), Interrupts() as interrupts:
         run = StreamRun(problem, trainer, settings, interrupts, batches)
         return run.go(), run.state
 
@@ -93,9 +95,7 @@ class StreamRun(Run):
         while (task := self._next(stream)) is not None:
             problem = self.first.with_task(task)
             for item, labels in enumerate(task.labels):
-                self.state, changed = self.trainer.update(problem, self.state, item)
-                self.changed |= changed
-                self.position += 1
+                self._step(problem, item)
                 self.oracle_calls += 1
                 self.crc = zlib.crc32(labels.data, self.crc)
                 if self.interrupts.raised is not None:
@@ -116,8 +116,8 @@ class StreamRun(Run):
         try:
             return next(stream, None)
         except DataError:
-            if self.settings.checkpoint is not None and (self.position or self.passes):
-                save_checkpoint(self.settings.checkpoint, self._snapshot())
+            if self.position or self.passes:
+                self._save()
             raise
 
     def _part(self) -> float:
@@ -135,5 +135,13 @@ class StreamRun(Run):
         return progress
 
     def _restore(self, saved: Progress) -> None:
-        super()._restore(saved)
-        self.crc, self.total = saved.arrays["stream"].tolist()
+        arrays = dict(saved.arrays)
+        stream = arrays.pop("stream", np.empty(0))
+        if fault := COUNT.fault(stream, np.zeros(2, np.int64)):
+            raise CheckpointError(f"stream: {fault}")
+        super()._restore(replace(saved, arrays=arrays))
+        self.crc, self.total = stream.tolist()
+
+    def _check_order(self, saved: Progress) -> None:
+        if fault := COUNT.fault(saved.order, np.empty(0, np.int64)):
+            raise CheckpointError(f"order: {fault}")

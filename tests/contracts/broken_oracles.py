@@ -55,7 +55,10 @@ class Subsets(Oracle):
         return np.sort(best[scores[best] > 0]).astype(np.int64)
 
     def parts(self, labels, shape):
-        return labels
+        n = len(labels)
+        if n > 2 or (n and not 0 <= labels[0] <= labels[-1] < shape[0]) or (n == 2 and labels[0] == labels[1]):
+            raise ValueError(f"not at most two items in order: {labels}")
+        return labels.copy()
 
     def enumerate(self, shape):
         return (np.array(y, dtype=np.int64) for k in range(3) for y in itertools.combinations(range(shape[0]), k))
@@ -206,7 +209,7 @@ class PartsChange(Subsets):
 
     def parts(self, labels, shape):
         self.calls += 1
-        return labels if self.calls % 7 else np.empty(0, np.int64)
+        return super().parts(labels, shape) if self.calls % 7 else np.empty(0, np.int64)
 
 
 class HalfParts(Subsets):
@@ -239,6 +242,23 @@ class NeedsToWrite(Subsets):
         return super().argmax(scores, shape)
 
 
+class PartsBuffer(Subsets):
+    buffer = np.zeros(2, np.int64)
+
+    def parts(self, labels, shape):
+        self.buffer[: len(labels)] = super().parts(labels, shape)
+        return self.buffer[: len(labels)]
+
+
+class EnumerateBuffer(Subsets):
+    def enumerate(self, shape):
+        y = np.zeros(2, np.int64)
+        yield np.empty(0, np.int64)
+        for items in itertools.chain(*(itertools.combinations(range(shape[0]), k) for k in (1, 2))):
+            y[: len(items)] = items
+            yield y[: len(items)]
+
+
 class WrongGrid(ChainOracle):
     def label_grid(self, shape):
         return shape[1], shape[0]
@@ -247,7 +267,7 @@ class WrongGrid(ChainOracle):
 class BadShapes(Subsets):
     @staticmethod
     def example_shapes():
-        return [3, 4]
+        return [[3], [4]]
 
 
 ZOO: list[tuple[Callable[[], Oracle], str]] = [
@@ -276,6 +296,8 @@ ZOO: list[tuple[Callable[[], Oracle], str]] = [
     (Raises, "no exceptions"),
     (RaisesLater, "no exceptions"),
     (NeedsToWrite, "read-only input"),
+    (PartsBuffer, "shared buffer"),
+    (EnumerateBuffer, "shared buffer"),
     (WrongGrid, "label grid"),
     (BadShapes, "shapes"),
     (NanMarginals, "NaN"),

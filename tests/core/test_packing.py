@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
+from structpred.core.oracle import Oracle
 from structpred.core.packing import argmax_batch, check_finite, checked_labels
-from structpred.errors import DataError, OracleError
+from structpred.errors import DataError, InfeasibleError, OracleError
 from structpred.oracles.assignment import AssignmentOracle
 from structpred.oracles.chain import ChainOracle
 from structpred.oracles.multiclass import MulticlassOracle
@@ -56,5 +57,123 @@ def test_only_int64_vectors_are_labels(labels) -> None:
 
 def test_chains_refuse_sequences_of_no_length() -> None:
     """A chain needs at least one position."""
-    with pytest.raises(DataError, match="sample 1: a chain needs at least one position"):
+    with pytest.raises(DataError, match="sample 1: the number of positions must be"):
         argmax_batch(ChainOracle(), np.zeros(6 + 4), np.array([0, 6, 10]), [(1, 2), (0, 2)])
+
+
+class Choice(Oracle):
+    """The best of n labels; base of the oracles below."""
+
+    def n_parts(self, shape):
+        """One part a label."""
+        return shape[0]
+
+    def argmax(self, scores, shape):
+        """The best label."""
+        return np.array([int(scores.argmax())])
+
+    def parts(self, labels, shape):
+        """The label itself."""
+        return labels
+
+    @staticmethod
+    def example_shapes():
+        """Not used here."""
+        return [(2,)]
+
+
+def test_answers_in_a_shared_buffer_are_copied() -> None:
+    """An argmax that gives the same array every time still predicts each sample's own answer."""
+
+    class Shared(Choice):
+        buffer = np.zeros(1, np.int64)
+
+        def argmax(self, scores, shape):
+            self.buffer[0] = scores.argmax()
+            return self.buffer
+
+    labels, ends = argmax_batch(Shared(), np.eye(3).ravel(), np.array([0, 3, 6, 9]), [(3,)] * 3)
+    assert (labels.tolist(), ends.tolist()) == ([0, 1, 2], [0, 1, 2, 3])
+
+
+def test_a_batch_buffer_is_copied() -> None:
+    """What a batch method returns may be used again by its next call."""
+
+    class Shared(Choice):
+        buffer = np.zeros(1, np.int64)
+
+        def argmax_batch(self, scores, offsets, shapes):
+            self.buffer[0] = scores.argmax()
+            return self.buffer, np.array([0, 1])
+
+    first, _ = argmax_batch(Shared(), np.array([1.0, 0.0]), np.array([0, 2]), [(2,)])
+    argmax_batch(Shared(), np.array([0.0, 1.0]), np.array([0, 2]), [(2,)])
+    assert first.tolist() == [0]
+
+
+def test_an_exception_of_the_oracle_names_the_sample() -> None:
+    """The sample, the method and the exception are in an OracleError; errors of structpred pass as they are."""
+
+    class Raises(Choice):
+        error: Exception = KeyError("node 7")
+
+        def argmax(self, scores, shape):
+            if scores.argmax() == 1:
+                raise self.error
+            return super().argmax(scores, shape)
+
+    scores, offsets, shapes = np.array([1.0, 0.0, 0.0, 1.0]), np.array([0, 2, 4]), [(2,), (2,)]
+    with pytest.raises(OracleError, match=r"sample 1: Raises\.argmax raised KeyError: 'node 7'") as caught:
+        argmax_batch(Raises(), scores, offsets, shapes)
+    assert isinstance(caught.value.__cause__, KeyError)
+    oracle = Raises()
+    oracle.error = InfeasibleError("nothing is left")
+    with pytest.raises(InfeasibleError, match=r"^nothing is left$"):
+        argmax_batch(oracle, scores, offsets, shapes)
+
+
+def test_a_wrong_answer_names_the_sample() -> None:
+    """Labels of another type are refused with the number of the sample."""
+
+    class Floats(Choice):
+        def argmax(self, scores, shape):
+            labels = super().argmax(scores, shape)
+            return labels if scores.argmax() == 0 else labels.astype(float)
+
+    with pytest.raises(OracleError, match=r"sample 1: Floats\.argmax must return a 1-d int64 array of labels, got a 1-d array"):
+        argmax_batch(Floats(), np.array([1.0, 0.0, 0.0, 1.0]), np.array([0, 2, 4]), [(2,), (2,)])
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (np.array([0, 1]), r"must return \(labels, label_offsets\), got ndarray"),
+        ((np.array([0, 1]), [0, 1, 2]), "must return a 1-d int64 array of labels, got a list"),
+        ((np.array([0.0, 1.0]), np.array([0, 1, 2])), "must return a 1-d int64 array"),
+        ((np.array([0, 1]), np.array([0, 1])), "must return 3 ascending label_offsets"),
+        ((np.array([0, 1]), np.array([0, 1, 3])), "must return 3 ascending label_offsets"),
+        ((np.array([0, 1]), np.array([0, 3, 2])), "must return 3 ascending label_offsets"),
+        ((np.array([0, 1]), np.array([1, 1, 2])), "must return 3 ascending label_offsets"),
+        ((np.array([0, 1]), np.empty(0, np.int64)), "must return 3 ascending label_offsets"),
+    ],
+)
+def test_answers_of_a_batch_method_are_checked(answer, message) -> None:
+    """Type, number and order of the offsets: nothing else is handed on to be cut into samples."""
+
+    class Batch(Choice):
+        def argmax_batch(self, scores, offsets, shapes):
+            return answer
+
+    with pytest.raises(OracleError, match=rf"Batch\.argmax_batch {message}"):
+        argmax_batch(Batch(), np.zeros(4), np.array([0, 2, 4]), [(2,), (2,)])
+
+
+def test_an_exception_of_a_batch_method_is_told() -> None:
+    """Its name and the number of samples are in the error."""
+
+    class Batch(Choice):
+        def argmax_batch(self, scores, offsets, shapes):
+            raise ZeroDivisionError("division by zero")
+
+    with pytest.raises(OracleError, match=r"a batch of 1 samples: Batch\.argmax_batch raised ZeroDivisionError"):
+        argmax_batch(Batch(), np.zeros(2), np.array([0, 2]), [(2,)])

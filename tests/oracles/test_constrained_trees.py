@@ -104,13 +104,12 @@ def test_cut_short_bounds_hold() -> None:
     assert n_open > 10
 
 
-def test_not_proven_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_not_proven_is_told() -> None:
     """Where neither branch and bound nor CP-SAT proves the maximum, argmax_constrained raises with the bound."""
-    monkeypatch.setattr(_constrained_trees, "CP_SAT_LIMIT", 1e-9)
     rng, n = np.random.default_rng(0), 12
     scores, A = rng.normal(size=n * (n + 1)), rng.normal(size=(3, n * (n + 1)))
     with pytest.raises(ConvergenceError, match=r"12 tokens under these 3 constraints was not proven: none scores above \d"):
-        ArborescenceOracle(max_cells=1).argmax_constrained(scores, (n,), A, np.full(3, -6.0))
+        ArborescenceOracle(max_cells=1, limit=1e-9).argmax_constrained(scores, (n,), A, np.full(3, -6.0))
 
 
 def test_without_a_solver(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -181,7 +180,7 @@ BAD: dict[str, tuple[Callable[[ArborescenceOracle], object], type[Exception], st
     "NaN rows": (lambda o: _ask(o, np.full((1, 12), np.nan), [1.0]), DataError, "coefficients A must be finite"),
     "NaN limit": (lambda o: _ask(o, np.ones((1, 12)), [np.nan]), DataError, "limits b no NaN"),
     "NaN scores": (lambda o: _ask(o, np.ones((1, 12)), [1.0], np.full(12, np.nan)), DataError, "scores must be finite"),
-    "too few scores": (lambda o: _ask(o, np.ones((1, 12)), [1.0], np.zeros(11)), DataError, "expected 12 arc scores"),
+    "too few scores": (lambda o: _ask(o, np.ones((1, 12)), [1.0], np.zeros(11)), DataError, "expected 12 scores"),
 }
 
 
@@ -195,5 +194,5 @@ def test_bad_questions_are_told(name: str) -> None:
     call, error, message = BAD[name]
     with pytest.raises(error, match=message):
         call(ArborescenceOracle())
-    with pytest.raises(ParameterError, match="expected max_cells >= 1, got 0"):
+    with pytest.raises(ParameterError, match="expected max_cells >= 1 and a limit > 0, got 0"):
         ArborescenceOracle(max_cells=0)

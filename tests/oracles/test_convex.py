@@ -13,7 +13,7 @@ from scipy.optimize import linprog
 from structpred.core.contracts import check_oracle
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.oracle import Shape
-from structpred.errors import DataError, DependencyError, InfeasibleError, OracleError, ParameterError
+from structpred.errors import ConvergenceError, DataError, DependencyError, InfeasibleError, OracleError, ParameterError
 from structpred.oracles.assignment import AssignmentOracle
 from structpred.oracles.convex import KEPT, ConvexOracle
 
@@ -212,10 +212,22 @@ def test_an_empty_set_has_no_nearest_point() -> None:
         ConvexOracle(describe, example_shapes=[(3,)]).project(np.ones(3), (3,))
 
 
+@pytest.mark.filterwarnings("ignore:Solution may be inaccurate")
+def test_a_limit_of_iterations_is_told() -> None:
+    """Both solvers stop after max_iterations steps, and the error names them; the limit itself must be at least 1."""
+    scores = np.random.default_rng(0).random(64)
+    hasty = ConvexOracle(assignments, example_shapes=[(2,)], rounding=columns, max_iterations=1)
+    for ask in (hasty.argmax, hasty.project):
+        with pytest.raises(ConvergenceError, match=r"user_limit.*max_iterations=1\b"):
+            ask(scores, (8,))
+    with pytest.raises(ParameterError, match="max_iterations >= 1, got 0"):
+        ConvexOracle(assignments, example_shapes=[(2,)], max_iterations=0)
+
+
 def test_bad_questions_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """Scores and rows of the wrong size, NaN, and a missing cvxpy."""
     oracle = matching_oracle()
-    for scores, message in ((np.ones(3), "has 4 parts"), (np.full(4, np.nan), "finite numbers")):
+    for scores, message in ((np.ones(3), "expected 4 scores"), (np.full(4, np.nan), "finite numbers")):
         for method in (oracle.argmax, oracle.argmax_relaxed, oracle.project):
             with pytest.raises(DataError, match=message):
                 method(scores, (2,))

@@ -168,7 +168,7 @@ def test_a_batch_says_which_instance_is_wrong() -> None:
     shape, other = graph_shape(2, 2, [(0, 1)]), graph_shape(3, 3, [(0, 2)])
     scores, offsets = np.zeros(24), np.array([0, 8, 16, 24])
     scores[9] = np.nan
-    with pytest.raises(DataError, match="instance 1 of the batch"):
+    with pytest.raises(DataError, match="sample 1: scores must be finite numbers"):
         ORACLE.argmax_batch(scores, offsets, [shape] * 3)
     rng = np.random.default_rng(3)
     sizes = [8, 18, 8]

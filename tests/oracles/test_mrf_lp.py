@@ -4,6 +4,7 @@ import threading
 from collections.abc import Callable, Iterator
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from scipy.optimize import linprog
 
@@ -11,7 +12,8 @@ from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.oracle import Shape
 from structpred.errors import ConvergenceError, DataError, DependencyError, InfeasibleError, ParameterError
 from structpred.oracles import _glop
-from structpred.oracles._local_polytope import compact_form, marginal_rows, message_bound
+from structpred.oracles._allowed_labels import allowed_labels
+from structpred.oracles._local_polytope import allowed_parts, compact_form, marginal_rows, message_bound, rounded
 from structpred.oracles._solvers import check_ortools
 from structpred.oracles.enumerated import EnumeratedOracle
 from structpred.oracles.mrf import PairwiseOracle, graph_of, graph_shape
@@ -270,18 +272,70 @@ def test_limits_that_are_infinite() -> None:
 
 def test_settings_are_checked() -> None:
     """Sizes and accuracies out of range are refused."""
-    for settings in ({"pdlp_from": -1}, {"tol": 0.0}, {"tol": 2.0}):
-        with pytest.raises(ParameterError, match="expected pdlp_from >= 0 and 0 < tol < 1"):
+    for settings in ({"pdlp_from": -1}, {"tol": 0.0}, {"tol": 2.0}, {"max_iterations": 0}):
+        with pytest.raises(ParameterError, match="expected pdlp_from >= 0, 0 < tol < 1 and max_iterations >= 1"):
             RelaxedMRF(**settings)
 
 
-def test_giving_up_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A first-order run that is cut short raises, with the accuracy it was asked for; it never passes for an optimum."""
-    monkeypatch.setattr("structpred.oracles._pdlp._PRODUCTS", 10)
+@pytest.mark.parametrize(
+    ("pdlp_from", "message"), [(0, "PDLP did not reach the relative accuracy 1e-09"), (10**6, "GLOP did not")]
+)
+def test_giving_up_is_told(pdlp_from: int, message: str) -> None:
+    """A run that is cut short by its limit raises, and names the limit; it never passes for an optimum."""
     shape = grid(4, 4, 3)
     scores = np.random.default_rng(0).normal(size=graph_of(shape).n_parts)
-    with pytest.raises(ConvergenceError, match="PDLP did not reach the relative accuracy 1e-09"):
-        RelaxedMRF(pdlp_from=0, tol=1e-9).relaxation(scores, shape)
+    with pytest.raises(ConvergenceError, match=rf"{message}.*max_iterations=10\b"):
+        RelaxedMRF(pdlp_from=pdlp_from, tol=1e-9, max_iterations=10).relaxation(scores, shape)
+
+
+def colouring(rng: np.random.Generator, n: int, colours: npt.NDArray[np.int64]) -> tuple[Shape, npt.NDArray[np.float64]]:
+    """Normal scores, neighbours must differ: a graph of n nodes that has the given colours as an output."""
+    pairs = [(i, j) for i in range(n) for j in range(i + 1, n) if colours[i] != colours[j] and rng.random() < 0.7]
+    shape = graph_shape(n, 3, pairs)
+    scores = rng.normal(size=graph_of(shape).n_parts)
+    scores[3 * n :].reshape(-1, 3, 3)[:, range(3), range(3)] = FORBIDDEN
+    return shape, scores
+
+
+@pytest.mark.parametrize("oracle", SOLVERS.values(), ids=SOLVERS)
+def test_labels_never_have_a_forbidden_part(oracle: RelaxedMRF) -> None:
+    """Where rounding puts equal colours side by side, the labels of all methods are allowed ones, and the bound is above them."""
+    rng, rounded_wrongly = np.random.default_rng(1), 0
+    for _ in range(30):
+        shape, scores = colouring(rng, 9, rng.integers(0, 3, 9))
+        graph, found = graph_of(shape), oracle.relaxation(scores, shape)
+        for labels in (found.labels, oracle.argmax(scores, shape), oracle.argmax_bound(scores, shape)[0]):
+            assert (scores[graph.parts(labels)] > 0.5 * FORBIDDEN).all()
+        assert 0.0 <= found.rounding_loss < 100.0
+        given, allowed = allowed_parts(scores, shape)
+        rounded_wrongly += not allowed[graph.parts(rounded(graph, given, allowed, found.mu))].all()
+    assert rounded_wrongly >= 3
+
+
+@pytest.mark.parametrize("oracle", SOLVERS.values(), ids=SOLVERS)
+def test_no_labels_at_all_is_told(oracle: RelaxedMRF) -> None:
+    """A triangle with two colours: the relaxation has points, but no output is allowed, which is proven and said."""
+    shape = graph_shape(3, 2, [(0, 1), (0, 2), (1, 2)])
+    scores = np.array([0.0] * 6 + [FORBIDDEN, 0.0, 0.0, FORBIDDEN] * 3)
+    assert oracle.argmax_relaxed(scores, shape)[:6] == pytest.approx(0.5)
+    for ask in (oracle.argmax, oracle.argmax_bound, oracle.relaxation):
+        with pytest.raises(InfeasibleError, match="every output uses a forbidden part"):
+            ask(scores, shape)
+
+
+def test_the_search_for_allowed_labels_ends() -> None:
+    """Five nodes that must differ have no labels of four states, which is proven, or told to be open after a few choices."""
+    shape = graph_shape(5, 4, [(i, j) for i in range(5) for j in range(i + 1, 5)])
+    graph = graph_of(shape)
+    allowed = np.concatenate((np.ones(20, bool), np.tile(~np.eye(4, dtype=bool).ravel(), 10)))
+    assert allowed_labels(graph, allowed, np.zeros(5, np.int64)) is None
+    with pytest.raises(ConvergenceError, match="after 2 choices were undone; use CpSatMRF"):
+        allowed_labels(graph, allowed, np.zeros(5, np.int64), limit=2)
+    four = graph_of(graph_shape(4, 4, [(i, j) for i in range(4) for j in range(i + 1, 4)]))
+    allowed = np.concatenate((np.ones(16, bool), np.tile(~np.eye(4, dtype=bool).ravel(), 6)))
+    found = allowed_labels(four, allowed, np.zeros(4, np.int64))
+    assert found is not None
+    assert sorted(found.tolist()) == [0, 1, 2, 3]
 
 
 def test_a_missing_solver_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -50,7 +50,7 @@ def random_scores(rng, n, kind, forbidden=0.0):
         "whole and huge": lambda: 1e6 * rng.integers(-3, 4, size),
         "zero": lambda: np.zeros(size),
     }[kind]()
-    scores[rng.random(size) < forbidden] = rng.choice([FORBIDDEN, -np.inf])
+    scores[rng.random(size) < forbidden] = FORBIDDEN
     return scores
 
 
@@ -166,7 +166,7 @@ def test_sums_equal_enumeration(oracle, scale, forbidden) -> None:
     for k in range(60):
         n = k % 6 + 1
         scores = random_scores(rng, n, "normal") * scale
-        scores[rng.random(len(scores)) < forbidden] = rng.choice([FORBIDDEN, -np.inf])
+        scores[rng.random(len(scores)) < forbidden] = FORBIDDEN
         trees = TREES[n, oracle.single_root]
         values = values_of(scores, trees)
         if values.max() <= 0.5 * FORBIDDEN:
@@ -277,7 +277,7 @@ def test_wrong_sizes_are_refused() -> None:
     """No token at all, and scores that do not fit the length, one at a time and in a batch."""
     for scores, n in [(np.zeros(0), 0), (np.zeros(5), 2), (np.zeros(12), 2)]:
         for call in (ONE.argmax, ONE.marginals, ONE.project, lambda scores, shape: ONE.kbest(scores, shape, 2)):
-            with pytest.raises(DataError, match=r"at least one token|arc scores"):
+            with pytest.raises(DataError, match=r"number of tokens|expected \d+ scores"):
                 call(scores, (n,))
         with pytest.raises(DataError, match="sample 1"):
             ONE.argmax_batch(np.concatenate((np.zeros(2), scores)), np.array([0, 2, 2 + len(scores)]), [(1,), (n,)])

@@ -131,7 +131,7 @@ def test_labels_that_do_not_fit_the_shape_are_refused() -> None:
         with pytest.raises(ValueError, match=message):
             SEGMENTS.parts(np.array(labels), (3, 2, 2))
     for shape in [(0, 2, 2), (3, 0, 2), (3, 2, 0)]:
-        with pytest.raises(DataError, match="at least one position"):
+        with pytest.raises(DataError, match="must be a whole number from 1"):
             SEGMENTS.argmax(np.zeros(8), shape)
 
 

@@ -131,8 +131,8 @@ def test_scores_that_are_no_numbers_are_refused(bad: float) -> None:
             call(wrong)
         with pytest.raises(DataError, match="expected 10 scores"):
             call(zeros[:9])
-    for costs in (zeros + 0.5, zeros[:9]):
-        with pytest.raises(DataError, match="whole numbers"):
+    for costs, message in ((zeros + 0.5, "whole numbers"), (zeros[:9], "expected 10 scores")):
+        with pytest.raises(DataError, match=message):
             ORACLE.argmax_per_loss(zeros, costs, shape)
 
 

@@ -18,8 +18,8 @@ from interrupted_run import write_result
 from training_cases import TRAINERS, chain_task, problem
 
 from structpred.core import atomic
-from structpred.core.storage import read_bundle
-from structpred.errors import CheckpointError, CheckpointWarning, StorageError
+from structpred.core.storage import Bundle, read_bundle, write_bundle
+from structpred.errors import CheckpointError, CheckpointWarning, ConvergenceError, DataError, StorageError
 from structpred.trainers import loop
 from structpred.trainers.checkpoints import load_checkpoint, previous, save_checkpoint
 from structpred.trainers.loop import RunSettings, train
@@ -135,26 +135,25 @@ def test_other_settings_are_refused(tmp_path: Path) -> None:
 
 def test_a_model_file_is_no_checkpoint(tmp_path: Path) -> None:
     """A file of another kind is a CheckpointError that says what it is."""
-    from structpred.core.storage import Bundle, write_bundle
-
     write_bundle(tmp_path / "m.spz", Bundle({}), kind="model")
     with pytest.raises(CheckpointError, match="'model' file, expected a 'checkpoint' file"):
         run_to(tmp_path / "m.spz", 3, resume=True)
 
 
-def test_leftovers_of_killed_writers_are_removed(tmp_path: Path) -> None:
-    """Resuming clears away what a killed writer left beside the checkpoint, and nothing else."""
+@pytest.mark.parametrize("resume", [False, True])
+def test_leftovers_of_killed_writers_are_removed(resume: bool, tmp_path: Path) -> None:
+    """A start, with or without resume, clears away what killed writers left beside the checkpoint, and nothing else."""
     file = tmp_path / "run.ckpt"
     run_to(file, 2)
-    (tmp_path / ".run.ckpt.next.0123abcd.tmp").write_bytes(b"half")
-    (tmp_path / ".other.next.0123abcd.tmp").write_bytes(b"not ours")
-    run_to(file, 3, resume=True)
-    assert sorted(path.name for path in tmp_path.iterdir()) == [".other.next.0123abcd.tmp", "run.ckpt", "run.ckpt.previous"]
+    for name in (".run.ckpt.next.0123abcd.tmp", ".run.ckpt.0123abcd.tmp", ".run.ckpt.lock", ".other.0123abcd.tmp"):
+        (tmp_path / name).write_bytes(b"half")
+    run_to(file, 3, resume=resume)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".other.0123abcd.tmp", "run.ckpt", "run.ckpt.previous"]
 
 
 @pytest.mark.parametrize("where", atomic.STEPS[:3])
-def test_a_full_disk_keeps_the_last_checkpoint(where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """If a checkpoint cannot be written, StorageError says so, and the one before can still be resumed."""
+def test_a_full_disk_keeps_the_run_and_the_last_checkpoint(where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If no checkpoint can be written, a warning says so, the run ends as ever, and the one before can still be resumed."""
     import errno
 
     file = tmp_path / "run.ckpt"
@@ -167,9 +166,117 @@ def test_a_full_disk_keeps_the_last_checkpoint(where: str, tmp_path: Path, monke
 
     with monkeypatch.context() as patch:
         patch.setattr(atomic, "step", full)
-        with pytest.raises(StorageError, match="disk is full"):
-            run_to(file, 4, resume=True)
+        with pytest.warns(CheckpointWarning, match=r"run\.ckpt: could not be written: the disk is full.*training goes on"):
+            assert run_to(file, 6, resume=True).weights.tobytes() == straight.weights.tobytes()
     assert run_to(file, 6, resume=True).weights.tobytes() == straight.weights.tobytes()
+
+
+def test_a_folder_that_goes_away_does_not_end_the_run(tmp_path: Path) -> None:
+    """A folder removed in the middle of training is told of, at every checkpoint that is due, and the result is returned."""
+    folder = tmp_path / "runs"
+    folder.mkdir()
+    straight = run_to(tmp_path / "other.ckpt", 6)
+
+    def remove(row: Any) -> None:
+        if row["passes"] == 3:
+            shutil.rmtree(folder)
+
+    settings = RunSettings(max_iter=6, checkpoint=folder / "run.ckpt", checkpoint_seconds=0.0, callbacks=[remove])
+    with pytest.warns(CheckpointWarning, match="the folder does not exist") as said:
+        result = train(problem(chain_task()), TRAINERS["bcfw"](), settings)
+    assert result.weights.tobytes() == straight.weights.tobytes()
+    assert len([one for one in said if one.category is CheckpointWarning]) > 1
+
+
+def test_a_checkpoint_that_can_never_be_written_is_an_error_at_the_start(tmp_path: Path) -> None:
+    """A folder that is not there, or a folder in the place of the file, is an error before the first step."""
+    steps: list[Any] = []
+    (tmp_path / "folder.ckpt").mkdir()
+    for file, error, match in (
+        (tmp_path / "nowhere" / "run.ckpt", StorageError, r"nowhere.run\.ckpt: cannot be written: the folder does not exist"),
+        (tmp_path / "folder.ckpt", DataError, "it is a folder"),
+    ):
+        with pytest.raises(error, match=match):
+            train(problem(chain_task()), TRAINERS["bcfw"](), RunSettings(checkpoint=file, callbacks=[steps.append]))
+    assert steps == []
+
+
+def test_a_second_run_is_told_of_the_first(tmp_path: Path) -> None:
+    """While one run writes a checkpoint, another with the same file is a CheckpointError at its start; afterwards it is not."""
+    file, told = tmp_path / "run.ckpt", []
+    straight = run_to(tmp_path / "other.ckpt", 4)
+
+    def second(row: Any) -> None:
+        for resume in (False, True):
+            with pytest.raises(CheckpointError, match=r"run\.ckpt: another run is writing this checkpoint"):
+                run_to(file, 4, resume=resume)
+            told.append(row["passes"])
+
+    settings = RunSettings(max_iter=4, checkpoint=file, checkpoint_seconds=0.0, callbacks=[second])
+    first = train(problem(chain_task()), TRAINERS["bcfw"](), settings)
+    assert (told, first.weights.tobytes()) == ([1, 1, 2, 2, 3, 3, 4, 4], straight.weights.tobytes())
+    assert run_to(file, 4, resume=True).weights.tobytes() == straight.weights.tobytes()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["other.ckpt", "run.ckpt", "run.ckpt.previous"]
+
+
+def test_without_locks_two_runs_do_not_break_each_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On systems that have no locks, runs that write one checkpoint at the same time both end, and leave a whole file."""
+    monkeypatch.setitem(sys.modules, "fcntl", None)
+    file, inner = tmp_path / "run.ckpt", []
+    settings = {"max_iter": 4, "checkpoint": file, "checkpoint_seconds": 0.0}
+
+    def second(row: Any) -> None:
+        inner.append(train(problem(chain_task()), TRAINERS["bcfw"](), RunSettings(**settings)))
+
+    outer = train(problem(chain_task()), TRAINERS["bcfw"](), RunSettings(**settings, callbacks=[second]))
+    assert {result.weights.tobytes() for result in (*inner, outer)} == {run_to(file, 4, resume=True).weights.tobytes()}
+
+
+def test_a_link_stays_a_link(tmp_path: Path) -> None:
+    """A checkpoint that is a symbolic link is written where it points to, the one before beside that."""
+    (tmp_path / "there").mkdir()
+    link = tmp_path / "run.ckpt"
+    link.symlink_to(tmp_path / "there" / "real.ckpt")
+    run_to(link, 2)
+    run_to(link, 4, resume=True)
+    assert link.is_symlink()
+    assert sorted(path.name for path in (tmp_path / "there").iterdir()) == ["real.ckpt", "real.ckpt.previous"]
+
+
+@pytest.mark.parametrize(("trainer", "lam"), [("sgd", 1e-302), ("bcfw", 1e-302), ("perceptron", 0.1)])
+def test_weights_that_are_no_longer_finite_stop_training(trainer: str, lam: float, tmp_path: Path) -> None:
+    """A C, or features, so large that weights overflow are an error that names C; checkpoints that are left are finite."""
+    file = tmp_path / "run.ckpt"
+    made = problem(chain_task(dtype=np.float32), lam)
+    if trainer == "perceptron":
+        made.task.features.data.values[:] *= 1e38
+    settings = RunSettings(max_iter=4, checkpoint=file, checkpoint_seconds=0.0)
+    with np.errstate(all="ignore"), pytest.raises(ConvergenceError, match=r"no longer finite .*C is probably too large"):
+        train(made, TRAINERS[trainer](), settings)
+    for path in (file, previous(file)):
+        assert not path.exists() or np.isfinite(read_bundle(path, kind="checkpoint").arrays["state.weights.v"]).all()
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *(("position", value) for value in (10**9, -1, "x", None, 0.5, True)),
+        *(("passes", value) for value in (-5, "x", 2**1000)),
+        *(("changed", 1), ("oracle_calls", None), ("seconds", "x"), ("best_dev", 1.0), ("stale", -1)),
+        *(("history", value) for value in ("x", [1], [{}], [{"passes": 1}])),
+        *(("rng", value) for value in (None, {}, {"kind": "MT19937", "state": {}}, {"kind": "PCG64", "state": "x"})),
+    ],
+)
+def test_numbers_that_no_run_wrote_are_refused(name: str, value: Any, tmp_path: Path) -> None:
+    """A number of the header that no run can have written, with right checksums, is a CheckpointError that names it."""
+    file = tmp_path / "run.ckpt"
+    run_to(file, 2)
+    bundle = read_bundle(file, kind="checkpoint")
+    for header in ({**bundle.header, name: value}, {key: item for key, item in bundle.header.items() if key != name}):
+        write_bundle(file, Bundle(header, bundle.arrays), kind="checkpoint")
+        what = "best weights" if name == "best_dev" and name in header else name
+        with pytest.raises(CheckpointError, match=rf"run\.ckpt: cannot resume: .*{what}"):
+            run_to(file, 4, resume=True)
 
 
 def test_random_numbers_of_others_have_no_part(tmp_path: Path) -> None:

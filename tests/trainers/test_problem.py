@@ -7,7 +7,8 @@ import pytest
 from training_cases import TASKS, chain_task, problem
 
 from structpred.errors import ParameterError
-from structpred.trainers.problem import flatten, rebuild, squared_norm
+from structpred.trainers.problem import squared_norm
+from structpred.trainers.states import flatten, rebuild
 
 
 @pytest.mark.parametrize("structure", TASKS)
@@ -61,7 +62,7 @@ def test_states_survive_flattening() -> None:
     state = Outer(Inner(np.arange(3, dtype=np.float32), np.zeros(0)), np.array([7]))
     flat = flatten(state)
     assert sorted(flat) == ["c", "inner.a", "inner.b"]
-    again = rebuild(state, flat)
+    again = rebuild(state, flat, 3)
     again.inner.a[0] = 9.0
     assert (state.inner.a[0], again.inner.a.dtype, again.c.tolist()) == (0.0, np.float32, [7])
     assert isinstance(again, Outer)

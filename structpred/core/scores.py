@@ -1,0 +1,141 @@
+"""Scores and shapes as a caller gives them, checked once at the door of an oracle: compiled code trusts what comes after."""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from itertools import chain
+from math import isfinite
+
+import numpy as np
+import numpy.typing as npt
+
+from structpred.core.memory import check_fits
+from structpred.core.oracle import Scores, Shape
+from structpred.errors import DataError
+
+#: what a number of a shape may be at most: sums and products of two such numbers are whole numbers of 64 bits
+LARGEST = 2**31 - 1
+#: outputs of more positions are not listed
+_LISTED = 1_000_000
+#: for fewer numbers a dot product is not shared among threads
+_FEW = 8192
+_FLOAT = np.dtype(np.float64)
+_PLAIN = 0x101  # NumPy's flags of arrays that are C-contiguous and aligned
+
+
+def checked_sizes(shape: Shape, *names: str) -> tuple[int, ...]:
+    """The numbers of a shape, one for each of `names`: whole numbers from 1 to 2^31 - 1. Raises DataError for others.
+
+    >>> checked_sizes((4, 3), "positions", "labels")
+    (4, 3)
+    """
+    try:
+        return _sizes(tuple(shape), names)
+    except TypeError:
+        raise DataError(f"a shape is a tuple of whole numbers ({', '.join(names)}), got {shape!r}") from None
+
+
+@lru_cache(maxsize=4096)
+def _sizes(shape: Shape, names: tuple[str, ...]) -> tuple[int, ...]:
+    if len(shape) != len(names):
+        raise DataError(f"expected a shape of {len(names)} numbers ({', '.join(names)}), got {short(shape)}")
+    for size, name in zip(shape, names, strict=True):
+        if not (1 <= size <= LARGEST and size == int(size)):
+            raise DataError(f"the number of {name} must be a whole number from 1 to {LARGEST}, got the shape {shape}")
+    return tuple(map(int, shape))
+
+
+def checked_table(shapes: Sequence[Shape], *names: str) -> npt.NDArray[np.int64]:
+    """The sizes of a batch of shapes, a row each, (n, len(names)). Raises DataError as `checked_sizes`, naming the sample.
+
+    >>> checked_table([(4, 3), (1, 3)], "positions", "labels").tolist()
+    [[4, 3], [1, 3]]
+    """
+    try:
+        for shape in set(shapes):  # most batches have few
+            _sizes(shape, names)
+    except (TypeError, DataError):
+        for i, shape in enumerate(shapes):
+            try:
+                checked_sizes(shape, *names)
+            except DataError as error:
+                raise DataError(f"sample {i}: {error}") from None
+    return np.fromiter(chain.from_iterable(shapes), np.int64).reshape(-1, len(names))
+
+
+def checked_scores(scores: npt.ArrayLike, n_parts: int, shape: Shape) -> Scores:
+    """The scores as a C-contiguous float64 array, the same one where it is such; anything but n_parts finite numbers: DataError.
+
+    Numbers of other real types are converted; 2-d arrays, complex numbers, objects and truth values are refused.
+
+    >>> checked_scores(np.zeros(2, np.float32), 2, (2,))
+    array([0., 0.])
+    """
+    flat = _flat(scores)
+    if flat.shape != (n_parts,):
+        raise DataError(
+            f"expected {n_parts} scores in one flat array for the shape {short(shape)}, got an array of shape {flat.shape}"
+        )
+    if not _all_finite(flat):
+        part = int(np.isfinite(flat).argmin())
+        raise DataError(f"scores must be finite numbers (-1e30 forbids a part), got {flat[part]} for part {part}")
+    return flat
+
+
+def checked_batch(
+    scores: npt.ArrayLike, offsets: npt.ArrayLike, n_parts: Sequence[int] | npt.NDArray[np.int64]
+) -> tuple[Scores, npt.NDArray[np.int64]]:
+    """The same for a batch: instance i has the n_parts[i] scores from offsets[i] on. DataError names the sample."""
+    flat, ends = _flat(scores), np.ascontiguousarray(offsets)
+    if ends.shape != (len(n_parts) + 1,) or ends.dtype.kind not in "iu" or flat.ndim != 1:
+        raise DataError(
+            f"a batch of {len(n_parts)} shapes needs scores in one flat array and {len(n_parts) + 1} whole numbers as offsets, "
+            f"got arrays of shape {flat.shape} and {ends.shape} ({ends.dtype})"
+        )
+    ends = ends.astype(np.int64, copy=False)
+    wrong = np.diff(ends) != np.asarray(n_parts)  # whole numbers of any size
+    if wrong.any():
+        i = int(wrong.argmax())
+        raise DataError(f"sample {i}: expected {n_parts[i]} scores, got {int(ends[i + 1]) - int(ends[i])}")
+    if ends[0] != 0 or ends[-1] != len(flat):
+        raise DataError(f"the offsets of the scores go from {ends[0]} to {ends[-1]}, and there are {len(flat)} scores")
+    if not _all_finite(flat):
+        at = int(np.isfinite(flat).argmin())
+        i = int(np.searchsorted(ends, at, side="right")) - 1
+        raise DataError(f"sample {i}: scores must be finite numbers, got {flat[at]}")
+    return flat, ends
+
+
+def check_listed(n_positions: int) -> None:
+    """Raise DataError where outputs have too many positions to be listed one by one."""
+    if n_positions > _LISTED:
+        raise DataError(f"outputs of {n_positions:,} positions are too many to list; small shapes can be enumerated")
+
+
+def short(shape: Shape) -> str:
+    """A shape in words, cut after twelve numbers.
+
+    >>> short(tuple(range(20)))
+    '(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, ...)'
+    """
+    return str(shape) if len(shape) <= 12 else f"({', '.join(map(str, shape[:12]))}, ...)"
+
+
+def _all_finite(flat: Scores) -> bool:
+    """A sum of squares tells in the fewest steps; where it is too large itself, or the array so large that a library would start
+    threads for it, each number is looked at."""
+    if len(flat) < _FEW and isfinite(flat.dot(flat)):
+        return True
+    return bool(np.isfinite(flat).all())
+
+
+def _flat(scores: npt.ArrayLike) -> Scores:
+    if type(scores) is np.ndarray and scores.dtype == _FLOAT and scores.flags.num & _PLAIN == _PLAIN:
+        return scores
+    try:
+        array = np.asarray(scores)
+    except ValueError:
+        raise DataError("scores must be a flat array of numbers, got a nested list") from None
+    if array.dtype.kind not in "fiu":
+        raise DataError(f"scores must be real numbers (float64), got an array of {array.dtype}")
+    check_fits(8 * array.size, f"a copy of {array.size:,} scores")  # a view of few numbers may have any size
+    return np.require(array, _FLOAT, ["C", "A"])

@@ -1,0 +1,98 @@
+"""States as named arrays, and back: what comes from a file is compared with a new state before any step sees it.
+
+A state is a NamedTuple of arrays, nested ones allowed. An array of a saved state must have the type and the shape that it has
+in a new state, and be finite; an annotation beside the field says where it may be otherwise (`Values`, `FIXED`). What must hold
+between the arrays of one NamedTuple is in its method `fault(dim)`, if it has one, which names the first thing that does not.
+"""
+
+from dataclasses import dataclass
+from typing import Any, get_args, get_type_hints
+
+import numpy as np
+import numpy.typing as npt
+
+from structpred.errors import CheckpointError
+
+Arrays = dict[str, npt.NDArray[Any]]
+_LARGEST = float(np.finfo(np.float64).max)
+
+
+@dataclass(frozen=True)
+class Values:
+    """What a saved array may hold. low, high: the range. nan: NaN, too. grows: as long as it needs, in every dimension."""
+
+    low: float = -_LARGEST
+    high: float = _LARGEST
+    nan: bool = False
+    grows: bool = False
+
+    def fault(self, array: npt.NDArray[Any], new: npt.NDArray[Any]) -> str | None:
+        """What is wrong with an array, compared with that of a new state; None where nothing is."""
+        if array.dtype != new.dtype:
+            return f"expected {new.dtype}, got {array.dtype}"
+        if array.ndim != new.ndim or (not self.grows and array.shape != new.shape):
+            return f"expected the shape {new.shape}, got {array.shape}"
+        if not array.size:
+            return None
+        smallest, largest = (np.fmin, np.fmax) if self.nan else (np.minimum, np.maximum)
+        low, high = smallest.reduce(array, axis=None).item(), largest.reduce(array, axis=None).item()
+        if (self.low <= low and high <= self.high) or (self.nan and np.isnan(low)):
+            return None
+        return f"expected values from {self.low:.4g} to {self.high:.4g}, got {low} to {high}"
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """The data decide what a saved array holds: it must equal that of a new state."""
+
+    def fault(self, array: npt.NDArray[Any], new: npt.NDArray[Any]) -> str | None:
+        """As for Values."""
+        return Values().fault(array, new) or (None if np.array_equal(array, new) else "it does not fit the data")
+
+
+FIXED = Fixed()
+#: of a size or a place in arrays that grow: sums of two cannot overflow
+COUNT = Values(0, 2**60)
+_FINITE = Values()
+
+
+def flatten(state: Any, prefix: str = "") -> Arrays:
+    """A NamedTuple of arrays, nested ones included, as {"outer.inner": array}."""
+    out: Arrays = {}
+    for name, value in state._asdict().items():
+        out |= flatten(value, f"{prefix}{name}.") if hasattr(value, "_asdict") else {prefix + name: value}
+    return out
+
+
+def rebuild(new: Any, arrays: Arrays, dim: int) -> Any:
+    """The inverse of flatten. Arrays are copied, so that they can be changed.
+
+    new: a new state of the same kind, for problems with `dim` weights. Raises CheckpointError, naming the array, where anything
+    differs from what such a state can hold.
+    """
+    if extra := arrays.keys() - flatten(new).keys():
+        raise CheckpointError(f"{min(extra)}: the state has no such array")
+    return _rebuild(new, arrays, dim, "")
+
+
+def _rebuild(new: Any, arrays: Arrays, dim: int, prefix: str) -> Any:
+    values = []
+    for name, value in new._asdict().items():
+        if hasattr(value, "_asdict"):
+            values.append(_rebuild(value, arrays, dim, f"{prefix}{name}."))
+            continue
+        if prefix + name not in arrays:
+            raise CheckpointError(f"{prefix}{name}: the array is missing")
+        if fault := rule_of(new, name).fault(arrays[prefix + name], value):
+            raise CheckpointError(f"{prefix}{name}: {fault}")
+        values.append(np.array(arrays[prefix + name]))
+    state = type(new)(*values)
+    if (check := getattr(state, "fault", None)) is not None and (fault := check(dim)):
+        raise CheckpointError(f"{prefix}{fault}")
+    return state
+
+
+def rule_of(state: Any, name: str) -> Values | Fixed:
+    """The rule in the annotation of a field; finite values in the shape of a new state where there is none."""
+    declared = get_args(get_type_hints(type(state), include_extras=True).get(name))
+    return next((rule for rule in declared if isinstance(rule, Values | Fixed)), _FINITE)

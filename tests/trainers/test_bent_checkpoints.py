@@ -1,0 +1,42 @@
+"""Crafted checkpoints with right checksums: every array and every number bent in turn, over all trainers; no memory but ours."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from bent_checkpoints import CASES
+
+pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs limits on memory")
+FAST = "bcfw"
+
+
+def bent(folder: Path, *arguments: str) -> dict[str, Any]:
+    """What the process of its own saw."""
+    script = Path(__file__).with_name("bent_checkpoints.py")
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    done = subprocess.run([sys.executable, str(script), *arguments], env=environment, capture_output=True, text=True, check=False)
+    at = (folder / "at").read_text() if (folder / "at").exists() else "the start"
+    assert done.returncode == 0, f"ended with {done.returncode} at {at}: {done.stderr[-2000:]}"
+    seen: dict[str, Any] = json.loads(done.stdout)
+    print(*arguments, seen)
+    return seen
+
+
+@pytest.mark.parametrize("case", [FAST, *(pytest.param(case, marks=pytest.mark.slow) for case in CASES if case != FAST)])
+def test_every_field_bent_in_turn(case: str, tmp_path: Path) -> None:
+    """Each array and each number of a checkpoint bent in turn: CheckpointError, or a run that ends, in 200 MB."""
+    seen = bent(tmp_path, "each", case, str(tmp_path))
+    # weights of 1e300 are numbers, too: scores then overflow, which has errors of its own
+    assert set(seen) <= {"CheckpointError", "ConvergenceError", "InfeasibleError", "finished", "examples", "slowest"}, seen
+    assert seen["CheckpointError"] > seen["finished"] > 0
+
+
+@pytest.mark.slow
+def test_bent_at_random(tmp_path: Path) -> None:
+    """One to three bends at random places, over all trainers and tasks: errors of ours, or a run that ends, in 200 MB."""
+    seen = bent(tmp_path, "random", str(tmp_path), "3000", "0")
+    assert "foreign" not in seen, seen
