@@ -132,7 +132,7 @@ def test_slack_rescaling_runs_on_ones_own_oracle(tmp_path: Path) -> None:
     lines = run_page("docs/howto/slack_rescaling.md", tmp_path)
     assert lines[0] == "True True"
     assert lines[1].startswith("hull: phi ")
-    assert lines[2:] == ["hull True True", "True", "True True", "True"]
+    assert lines[2:] == ["hull True True", "search_bound False", "tol True", "True", "True True", "True"]
 
 
 def test_the_multilabel_page_runs(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from typing import NoReturn
 import click
 
 from structpred.cli.session import EXIT_DATA, EXIT_INTERRUPTED, EXIT_PIPE, EXIT_USAGE, Session, Stop, say
+from structpred.cli.suggestions import SuggestingGroup
 from structpred.errors import ParameterError, StructpredError
 
 #: command -> (module, its name there); a module is loaded when its command is asked for
@@ -29,7 +30,7 @@ COMMANDS = {
 }
 
 
-class Commands(click.Group):
+class Commands(SuggestingGroup):
     """A group whose commands are imported when they are used."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:

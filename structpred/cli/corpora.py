@@ -2,9 +2,10 @@
 
 import gzip
 import itertools
+import logging
 import os
+import re
 import sys
-import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -14,10 +15,16 @@ import numpy as np
 
 from structpred.core.atomic import write_atomic
 from structpred.errors import DataError, ParameterError, StorageError
-from structpred.io.columns import ColumnCorpus, format_columns, read_columns
-from structpred.io.crfsuite import AttributeCorpus, read_crfsuite
-from structpred.io.ocr import OcrWords, read_ocr
-from structpred.io.text import open_output, read_text, source_name, split_lines
+from structpred.evaluation.scan import scan_bytes
+from structpred.io.columns import ColumnCorpus, format_columns, parse_columns
+from structpred.io.crfsuite import AttributeCorpus, parse_crfsuite
+from structpred.io.ocr import OcrWords, parse_ocr
+from structpred.io.recognise import looks_like
+from structpred.io.text import open_output, read_bytes, read_text, source_name, split_lines
+
+log = logging.getLogger("structpred.cli")
+
+_WORD_OF_ATTRIBUTE = re.compile(r"(?:w|word|w\[0\])[=:](.*)", re.DOTALL)
 
 #: what a model was trained on, in its own words -> the formats that fit
 FORMATS_OF_INPUT = {"rows": ("columns", "conll2000"), "tokens": ("crfsuite",), "numeric": ("ocr",)}
@@ -68,23 +75,26 @@ class Data:
     ids: Sequence[str] = ()
 
 
-def read_data(path: str, reader: Reader, folds: Sequence[int] | None = None, *, ids: bool = False) -> Data:
-    """Read a file in the reader's format; with `ids`, those of OCR letters, too.
+def read_data(
+    path: str, reader: Reader, folds: Sequence[int] | None = None, *, encoding: str = "utf-8", on_error: str = "raise"
+) -> Data:
+    """Read a file in the reader's format. on_error: "skip" leaves out the sequences with an error, and warns how many they are.
 
     Raises DataError naming file and line, ParameterError for folds of other formats.
     """
-    if reader.format == "ocr":
-        return _read_ocr(path, folds, ids)
-    if folds is not None:
+    if folds is not None and reader.format != "ocr":
         raise ParameterError(f"--folds is for OCR data, not for --format {reader.format}")
+    name = source_name(path)
+    text = read_text(path, encoding) if on_error == "raise" else _sound_text(path, reader, encoding)
+    if reader.format == "ocr":
+        return _read_ocr(text, name, folds)
     if reader.format == "crfsuite":
-        items = read_crfsuite(path)
+        items = parse_crfsuite(text, name)
         if not items.attributes:
-            raise DataError(
-                f"{items.where(0)}: no line has an attribute: expected tabs between label and attributes; other format?"
-            )
+            hint = looks_like(split_lines(text[: 1 << 16])) or "; other format?"
+            raise DataError(f"{items.where(0)}: no line has an attribute: expected tabs between label and attributes{hint}")
         return Data(items, items.labels, len(items), items.n_tokens)
-    rows = read_columns(path, n_columns=3 if reader.format == "conll2000" and reader.n_columns is None else None)
+    rows = parse_columns(text, name, 3 if reader.format == "conll2000" and reader.n_columns is None else None)
     column = _label_column(rows, reader)
     labels = None if column is None else rows.labels(column)
     return Data(rows, labels, len(rows), rows.n_tokens)
@@ -103,36 +113,78 @@ def _label_column(rows: ColumnCorpus, reader: Reader) -> int | None:
     if last and rows.n_columns == reader.n_columns - 1:
         return None
     without = f", or {reader.n_columns - 1} without the labels," if last else ""
+    hint = looks_like(split_lines((rows.text or "")[: 1 << 16])) or "; one token a line is expected"
     raise DataError(
-        f"{rows.where(0)}: expected {reader.n_columns} columns{without} as in the training data, got {rows.n_columns}"
+        f"{rows.where(0)}: expected {reader.n_columns} columns{without} as in the training data, got {rows.n_columns}{hint}"
     )
 
 
-def _read_ocr(path: str, folds: Sequence[int] | None, ids: bool) -> Data:
-    if ids and (path == "-" or (os.path.exists(path) and not os.path.isfile(path))):
-        return _read_ocr_stream(path, folds)
-    words = read_ocr(path)
-    numbered = np.array([line.split("\t", 1)[0] for line in split_lines(read_text(path))]) if ids else np.empty(0, str)
+def refuse_running_text(data: Data, known: Sequence[str]) -> None:
+    """Raise DataError where the column of the labels holds words: running text, a sentence a line, taken for tokens.
+
+    known: the labels of the model. Labels are not used in prediction, so a placeholder may stand there: a single character or
+    sign, or the same string on several tokens.
+    """
+    found = {label for labels in data.labels or [] for label in labels}
+    words = [label for label in found if len(label) > 1 and any(map(str.isalnum, label))]
+    if not isinstance(data.corpus, ColumnCorpus) or len(words) < len(found) or not found.isdisjoint(known):
+        return
+    if len(found) > 1 or data.n_tokens == 1:
+        n = data.corpus.n_columns
+        raise DataError(
+            f"{data.corpus.where(0)}: expected one token a line, in {n} columns with a label of the model or {n - 1} without, as "
+            f"in the training data; got {sorted(found)[0]!r} as a label, which the model does not have: is this running text?"
+        )
+
+
+def _sound_text(path: str, reader: Reader, encoding: str) -> str:
+    """The text of a file with blank lines in place of sequences that have an error, so that line numbers stay."""
+    raw = read_bytes(path, encoding)
+    # the number of columns is that of most lines: the labels may be missing
+    format = "columns" if reader.format == "conll2000" and reader.n_columns is not None else reader.format
+    scan = scan_bytes(raw, source_name(path), format)
+    broken = scan.broken_lines
+    if not broken:
+        return raw.decode("utf-8", "replace")
+    first, left = scan.problems[0], sum(sentence.broken for sentence in scan.sentences)
+    place = f"{scan.name}:{first.line}: {first.text}"
+    if left == len(scan.sentences):
+        raise DataError(f"{scan.name}: expected at least one sequence without an error, got none; the first error: {place}")
+    log.warning("%s: %d of %d sequences with errors left out; first: %s", scan.name, left, len(scan.sentences), place)
+    lines = raw.decode("utf-8", "replace").split("\n")
+    return "\n".join("" if number in broken else line for number, line in enumerate(lines, 1))
+
+
+def _read_ocr(text: str, name: str, folds: Sequence[int] | None) -> Data:
+    words = parse_ocr(text, name)
+    ids = np.array([line.split("\t", 1)[0] for line in split_lines(text)])
     if folds is not None:
         chosen = np.isin(words.folds, folds)
         if not chosen.any():
             known = ", ".join(map(str, np.unique(words.folds).tolist()))
             raise DataError(f"{words.name}: no word is in the chosen folds {', '.join(map(str, folds))}; the file has {known}")
         words = words.select(chosen)
-    return Data(words, words.letters, len(words), words.n_letters, numbered[words.lines - 1].tolist() if ids else ())
+    return Data(words, words.letters, len(words), words.n_letters, ids[words.lines - 1].tolist())
 
 
-def _read_ocr_stream(path: str, folds: Sequence[int] | None) -> Data:
-    """What can be read only once (a pipe) goes through a temporary file, because letters and ids are read one after the other."""
-    raw = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
-    with tempfile.TemporaryDirectory(prefix="structpred-") as folder:
-        copy = Path(folder) / "stream"
-        copy.write_bytes(raw)
-        try:
-            data = _read_ocr(str(copy), folds, ids=True)
-        except DataError as error:
-            raise DataError(str(error).replace(str(copy), source_name(path))) from None
-    return data
+def tokens_of(data: Data) -> list[list[str]]:
+    """What to show of each token, by sequence: the first column, the attribute that names the word, the id of an OCR letter.
+
+    A token of which no attribute names a word is called by its number in the sequence, from 1: #1, #2 and so on.
+    """
+    corpus = data.corpus
+    if isinstance(corpus, ColumnCorpus):
+        return corpus.labels(0)
+    bounds = list(itertools.pairwise(corpus.offsets.tolist()))
+    if isinstance(corpus, OcrWords):
+        return [list(data.ids[start:stop]) for start, stop in bounds]
+    words = [match[1] if (match := _WORD_OF_ATTRIBUTE.fullmatch(name)) else None for name in corpus.attributes]
+    codes, places = corpus.codes.tolist(), corpus.indptr.tolist()
+
+    def named(token: int, number: int) -> str:
+        return next((word for k in codes[places[token] : places[token + 1]] if (word := words[k]) is not None), f"#{number}")
+
+    return [[named(token, token - start + 1) for token in range(start, stop)] for start, stop in bounds]
 
 
 def features_of(data: Data, *, hashed: bool) -> Any:

@@ -6,13 +6,13 @@ from typing import Any
 
 import click
 
-from structpred.cli.options import FORMATS, Folds, general_options
+from structpred.cli.options import FORMATS, Folds, encoding_option, general_options, on_error_option
 
 log = logging.getLogger("structpred.cli")
 
 
 class Numbers(click.ParamType[tuple[float, ...]]):
-    """Numbers parted by commas."""
+    """Numbers separated by commas."""
 
     name = "numbers"
 
@@ -23,7 +23,7 @@ class Numbers(click.ParamType[tuple[float, ...]]):
         try:
             return tuple(float(piece) for piece in str(value).split(","))
         except ValueError:
-            self.fail(f"expected numbers parted by commas, such as 0.1,0.5,1, got {value!r}", param, ctx)
+            self.fail(f"expected numbers separated by commas, such as 0.1,0.5,1, got {value!r}", param, ctx)
 
 
 @click.command(short_help="Scores against the amount of training data.")
@@ -44,6 +44,8 @@ class Numbers(click.ParamType[tuple[float, ...]]):
 @click.option("--seeds", default=3, show_default=True, type=click.IntRange(1), metavar="N", help="Runs a fraction, seeds 0..N-1.")
 @click.option("--picture", metavar="FILE", help="Draw the curve: a .png or .svg.")
 @click.option("--json", "as_json", is_flag=True, help="All runs as one JSON object.")
+@on_error_option
+@encoding_option
 @general_options
 def curve(
     train: str,
@@ -61,6 +63,8 @@ def curve(
     seeds: int,
     picture: str | None,
     as_json: bool,
+    encoding: str,
+    on_error: str,
 ) -> None:
     """Train on growing parts of TRAIN and score each model on --test; the mean over several seeds, with its range.
 
@@ -85,7 +89,8 @@ def curve(
         corpora.check_output(picture, "--picture", inputs=(train, test))
     model = ChainLabeler(trainer, C, max_iter, template=template, min_count=min_count, check_every=max_iter)
     reader = corpora.Reader(format, label_column)
-    data, held_out = corpora.read_data(train, reader, folds), corpora.read_data(test, reader, test_folds)
+    data = corpora.read_data(train, reader, folds, encoding=encoding, on_error=on_error)
+    held_out = corpora.read_data(test, reader, test_folds, encoding=encoding, on_error=on_error)
     if data.labels is None or held_out.labels is None:
         raise DataError("both files need labels")
     log.info("%d runs on %s, scored on %s", len(set(fractions)) * seeds, data.corpus.name, held_out.corpus.name)

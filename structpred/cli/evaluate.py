@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from structpred.cli.options import general_options, reading_options, refuse
+from structpred.cli.options import ReadingOptions, general_options, reading_options, refuse
 
 if TYPE_CHECKING:
     from structpred.cli.corpora import Data
@@ -28,7 +28,7 @@ class Shown(NamedTuple):
     rules: str
     intervals: bool
     against: str | None
-    format: str | None
+    reading: ReadingOptions
 
 
 @click.command(short_help="Judge a model on labelled data.")
@@ -72,9 +72,7 @@ def evaluate(
     intervals: bool,
     against: str | None,
     scheme: str,
-    format: str | None,
-    label_column: int | None,
-    folds: tuple[int, ...] | None,
+    **values: Any,
 ) -> None:
     """Compare the labels or trees that MODEL gives to DATA with those that stand there.
 
@@ -93,26 +91,31 @@ def evaluate(
         raise click.UsageError("only one of the files can be standard input")
     if confusion is not None:
         _check_picture(confusion, inputs)
-    shown = Shown(as_json, confusion, per_type, rules, intervals, against, format)
+    reading = ReadingOptions(**values)
+    shown = Shown(as_json, confusion, per_type, rules, intervals, against, reading)
     if gold is not None:
         refuse(ctx, _CHAIN_ONLY, "is not for treebanks (--gold)")
         if model is None or data is not None:
             raise click.UsageError("--gold GOLD takes one more file: the treebank with predictions, or a model")
+        refuse(ctx, ("on_error",), "is not for two treebanks: sentences left out of one would not be left out of the other")
         _judge_trees(model, gold, shown)
     elif pred is not None:
         refuse(ctx, _PARSER_ONLY, "is for parsers only")
-        others = {"MODEL": model, "--format": format, "--label-column": label_column, "--folds": folds}
+        refuse(ctx, ("on_error",), "is not for --pred")
+        others = {
+            "MODEL": model, "--format": reading.format, "--label-column": reading.label_column, "--folds": reading.folds,
+        }  # fmt: skip
         if given := [name for name, value in others.items() if value is not None]:
             raise click.UsageError(f"--pred FILE stands alone, without {' and '.join(given)}")
-        _judge_labels(*_two_last_columns(pred), scheme, shown)
+        _judge_labels(*_two_last_columns(pred, reading.encoding), scheme, shown)
     elif model is None or data is None:
         raise click.UsageError("expected MODEL and DATA, --pred FILE, or --gold GOLD and a file")
     else:
-        _judge_model(ctx, model, data, (format, label_column, folds), scheme, shown)
+        _judge_model(ctx, model, data, scheme, shown)
 
 
-def _judge_model(ctx: click.Context, model: str, data: str, reading: Any, scheme: str, shown: Shown) -> None:
-    """What is shown of a model depends on its kind. reading: format, label column and folds."""
+def _judge_model(ctx: click.Context, model: str, data: str, scheme: str, shown: Shown) -> None:
+    """What is shown of a model depends on its kind."""
     from structpred.cli.treebanks import load_model
     from structpred.errors import DataError
     from structpred.models import ChainLabeler, DependencyParser
@@ -125,11 +128,11 @@ def _judge_model(ctx: click.Context, model: str, data: str, reading: Any, scheme
     if not isinstance(loaded, ChainLabeler):
         from structpred.cli.label_results import judge, show
 
-        refuse(ctx, (*_CHAIN_ONLY, *_PARSER_ONLY, "confusion"), "is not for multi-label models")
-        click.echo(show(*judge(loaded, data, shown.format), as_json=shown.as_json, long=shown.per_type))
+        refuse(ctx, (*_CHAIN_ONLY, *_PARSER_ONLY, "confusion", "on_error"), "is not for multi-label models")
+        click.echo(show(*judge(loaded, data, shown.reading), as_json=shown.as_json, long=shown.per_type))
         return
     refuse(ctx, _PARSER_ONLY, "is for parsers only")
-    read = read_for(loaded, model, data, *reading)
+    read = read_for(loaded, model, data, shown.reading)
     if read.labels is None:
         raise DataError(f"{data}: expected labels in the last column, as in the training data, but this column is missing")
     predicted = [[str(label) for label in labels] for labels in predict_labels(loaded, read)]
@@ -150,12 +153,12 @@ def _judge_trees(system: "str | DependencyParser", data: str, shown: Shown) -> N
     from structpred.cli.parser_evaluate import RULES, judge, judge_model, read_gold, show
     from structpred.evaluation.parsing import relation_pairs
 
-    gold, rules = read_gold(data, shown.format), RULES[shown.rules]
+    gold, rules = read_gold(data, shown.reading), RULES[shown.rules]
     if isinstance(system, str):
-        scores, trees = judge(system, gold, shown.format, rules)
+        scores, trees = judge(system, gold, shown.reading, rules)
     else:
         scores, trees = judge_model(system, gold, rules)
-    other = None if shown.against is None else judge(shown.against, gold, shown.format, rules)[0]
+    other = None if shown.against is None else judge(shown.against, gold, shown.reading, rules)[0]
     if shown.confusion is not None:
         _draw(*relation_pairs(gold.trees(), trees, rules), shown.confusion)
     name = shown.against or ""
@@ -177,20 +180,12 @@ def _draw(gold: list[list[str]], predicted: list[list[str]], path: str) -> None:
     report.confusion(*confusion_matrix(gold, predicted), path)
 
 
-def read_for(
-    labeler: "ChainLabeler",
-    model: str,
-    data: str,
-    format: str | None,
-    label_column: int | None,
-    folds: tuple[int, ...] | None,
-    *,
-    ids: bool = False,
-) -> "Data":
-    """Data read as the training data of the labeller, from the file `model`, were; with `ids`, those of OCR letters, too."""
+def read_for(labeler: "ChainLabeler", model: str, data: str, reading: ReadingOptions) -> "Data":
+    """Data read as the training data of the labeller, from the file `model`, were."""
     from structpred.cli.corpora import Reader, read_data
 
-    return read_data(data, Reader.of_model(labeler, model, format, label_column), folds, ids=ids)
+    reader = Reader.of_model(labeler, model, reading.format, reading.label_column)
+    return read_data(data, reader, reading.folds, encoding=reading.encoding, on_error=reading.on_error)
 
 
 def predict_labels(labeler: "ChainLabeler", data: "Data") -> list[Any]:
@@ -203,11 +198,11 @@ def predict_labels(labeler: "ChainLabeler", data: "Data") -> list[Any]:
     return predicted
 
 
-def _two_last_columns(path: str) -> tuple[list[list[str]], list[list[str]]]:
+def _two_last_columns(path: str, encoding: str) -> tuple[list[list[str]], list[list[str]]]:
     from structpred.errors import DataError
     from structpred.io.columns import read_columns
 
-    rows = read_columns(path)
+    rows = read_columns(path, encoding=encoding)
     if rows.n_columns < 2:
         raise DataError(f"{rows.where(0)}: expected at least 2 columns, the last two gold and predicted label, got 1")
     return rows.labels(-2), rows.labels(-1)

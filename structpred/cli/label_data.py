@@ -18,13 +18,16 @@ from structpred.io.arff import read_arff
 from structpred.io.clus import read_clus
 from structpred.io.mulan import feature_columns, read_mulan
 from structpred.io.multilabel import MultiLabelData, read_libsvm_multilabel, read_npz_multilabel
+from structpred.io.numbered_names import NumberedNames
 from structpred.io.text import quoted, read_bytes, read_text, source_name, split_lines
 
 log = logging.getLogger("structpred.cli")
 
 _ARFF_NAMES = re.compile(r"\.arff(\.gz)?$", re.IGNORECASE)
-_HIERARCHICAL = re.compile(r"^\s*@attribute\s+.*\bhierarchical\b", re.IGNORECASE | re.MULTILINE)
-_RELATION = re.compile(r"^\s*@relation\b", re.IGNORECASE | re.MULTILINE)
+# blanks, not \s, which runs over line ends: from each of many blank lines to the end of all of them
+_HIERARCHICAL = re.compile(r"^[ \t]*+@attribute[ \t].*\bhierarchical\b", re.IGNORECASE | re.MULTILINE)
+_RELATION = re.compile(r"^[ \t]*+@relation\b", re.IGNORECASE | re.MULTILINE)
+_DATA = re.compile(r"^[ \t]*+@data\b", re.IGNORECASE | re.MULTILINE)
 
 
 class Source(NamedTuple):
@@ -34,6 +37,7 @@ class Source(NamedTuple):
     labels: str | None = None
     hierarchy: str | None = None
     zero_based: bool = False
+    encoding: str = "utf-8"
 
 
 def label_format(path: str, given: str | None) -> str:
@@ -50,7 +54,7 @@ def label_format(path: str, given: str | None) -> str:
     if raw.startswith(b"PK\x03\x04"):
         return "npz"
     head = raw.decode("utf-8", errors="replace")
-    head = head[: end.start()] if (end := re.search(r"^\s*@data\b", head, re.IGNORECASE | re.MULTILINE)) else head
+    head = head[: end.start()] if (end := _DATA.search(head)) else head
     if _ARFF_NAMES.search(path) or _RELATION.search(head):
         return "clus" if _HIERARCHICAL.search(head) else "arff"
     return "libsvm"
@@ -67,16 +71,17 @@ def read_training(path: str, source: Source) -> tuple[MultiLabelData, dict[str, 
     labels = None
     if format == "arff":
         labels = label_source(path) if source.labels is None else source.labels
-        data = read_mulan(path, int(labels) if _is_number(labels) else labels)
+        data = read_mulan(path, int(labels) if _is_number(labels) else labels, encoding=source.encoding)
     elif format == "libsvm":
-        data = read_libsvm_multilabel(path, zero_based=source.zero_based)
+        data = read_libsvm_multilabel(path, zero_based=source.zero_based, encoding=source.encoding)
     elif format == "npz":
         data = read_npz_multilabel(path)
     else:
-        data = read_clus(path, dag=format == "clus-dag")
+        data = read_clus(path, dag=format == "clus-dag", encoding=source.encoding)
     if source.hierarchy is not None:
-        data = with_hierarchy(data, source.hierarchy)
-    named = data.feature_names if any(not name.isdecimal() for name in data.feature_names) else None
+        data = with_hierarchy(data, source.hierarchy, source.encoding)
+    numbered = isinstance(data.feature_names, NumberedNames) or all(name.isdecimal() for name in data.feature_names)
+    named = None if numbered else list(data.feature_names)
     log.info(
         "read %s: %d examples, %d features, %d labels, %.2f of them on in an example%s, format %s (%.1f s)",
         data.name, len(data), data.X.shape[1], len(data.label_names), data.cardinality,
@@ -109,29 +114,29 @@ def label_source(path: str) -> str:
     )
 
 
-def with_hierarchy(data: MultiLabelData, path: str) -> MultiLabelData:
+def with_hierarchy(data: MultiLabelData, path: str, encoding: str = "utf-8") -> MultiLabelData:
     """The data with the hierarchy of a file, a line an edge: parent, tab (or space), child; # comments. Rows become closed.
 
     Raises DataError with file and line: other lines, labels that the data do not have, an edge twice; and for a cycle.
     """
     place = {name: k for k, name in enumerate(data.label_names)}
-    edges: list[tuple[int, int]] = []
+    edges: dict[tuple[int, int], int] = {}
     name = source_name(path)
-    for number, line in enumerate(split_lines(read_text(path)), 1):
+    for number, line in enumerate(split_lines(read_text(path, encoding)), 1):
         if not line.strip() or line.lstrip().startswith("#"):
             continue
         pair = line.split("\t") if "\t" in line else line.split()
         if len(pair) != 2:
-            raise DataError(f"{name}:{number}: expected a parent and a child, parted by a tab, got {quoted(line)}")
+            raise DataError(f"{name}:{number}: expected a parent and a child, separated by a tab, got {quoted(line)}")
         for label in pair:
             if label.strip() not in place:
                 raise DataError(f"{name}:{number}: {data.name} has no label {quoted(label.strip())}")
         edge = (place[pair[0].strip()], place[pair[1].strip()])
         if edge in edges:
-            raise DataError(f"{name}:{number}: this edge stands there already")
-        edges.append(edge)
+            raise DataError(f"{name}:{number}: duplicate edge, first given on line {edges[edge]}")
+        edges[edge] = number
     try:
-        hierarchy = LabelHierarchy(len(place), edges, data.label_names)
+        hierarchy = LabelHierarchy(len(place), list(edges), data.label_names)
     except DataError as error:
         raise DataError(f"{name}: {error}") from None
     return replace(data, Y=hierarchy.closed(data.Y), hierarchy=hierarchy)
@@ -152,12 +157,12 @@ class Reading(NamedTuple):
         return cls(list(model.label_names_), model.n_features_in_, hierarchy, dict(getattr(model, "reader_", None) or {}))
 
 
-def read_rows(reading: Reading, path: str, format: str | None) -> Any:
+def read_rows(reading: Reading, path: str, format: str | None, encoding: str = "utf-8") -> Any:
     """The features of a file (CSR), for prediction: labels may be there or not, and are not looked at in ARFF files."""
     kind = label_format(path, format)
     if kind not in ("arff", "clus", "clus-dag"):
-        return read_examples(reading, path, kind, labelled=False).X
-    table = read_arff(path, text_kinds=("hierarchical",))
+        return read_examples(reading, path, kind, labelled=False, encoding=encoding).X
+    table = read_arff(path, text_kinds=("hierarchical",), encoding=encoding)
     known = set(reading.label_names) if kind == "arff" else set()
     kept = [k for k, one in enumerate(table.attributes) if one.kind != "hierarchical" and one.name not in known]
     if not kept:
@@ -167,7 +172,9 @@ def read_rows(reading: Reading, path: str, format: str | None) -> Any:
     return X
 
 
-def read_examples(reading: Reading, path: str, format: str | None, *, labelled: bool = True) -> MultiLabelData:
+def read_examples(
+    reading: Reading, path: str, format: str | None, *, labelled: bool = True, encoding: str = "utf-8"
+) -> MultiLabelData:
     """Examples with the labels of the model, in its order. labelled: False leaves labels as they are.
 
     Raises DataError, naming the file: other features than in training, labels that the model does not know, or that are missing.
@@ -175,13 +182,15 @@ def read_examples(reading: Reading, path: str, format: str | None, *, labelled: 
     kind = label_format(path, format)
     names = reading.label_names
     if kind == "arff":
-        data = read_mulan(path, names)
+        data = read_mulan(path, names, encoding=encoding)
     elif kind == "libsvm":
         zero_based = bool(reading.facts.get("zero_based"))
         known = names if labelled else None
-        data = read_libsvm_multilabel(path, label_names=known, n_features=reading.n_features, zero_based=zero_based)
+        data = read_libsvm_multilabel(
+            path, label_names=known, n_features=reading.n_features, zero_based=zero_based, encoding=encoding
+        )
     else:
-        data = read_npz_multilabel(path) if kind == "npz" else read_clus(path, dag=kind == "clus-dag")
+        data = read_npz_multilabel(path) if kind == "npz" else read_clus(path, dag=kind == "clus-dag", encoding=encoding)
     _check_features(reading, data.feature_names, data.name)
     if not labelled:
         return data
@@ -193,8 +202,8 @@ def read_examples(reading: Reading, path: str, format: str | None, *, labelled: 
 
 def _columns(names: Sequence[str], data: MultiLabelData) -> list[int]:
     """Where the labels of the model are in the data."""
-    place = {name: k for k, name in enumerate(data.label_names)}
-    unknown = [name for name in data.label_names if name not in set(names)]
+    place, known = {name: k for k, name in enumerate(data.label_names)}, set(names)
+    unknown = [name for name in data.label_names if name not in known]
     missing = [name for name in names if name not in place]
     if unknown or missing:
         what = f"{quoted(unknown[0])} is not among them" if unknown else f"{quoted(missing[0])} is missing"
@@ -206,7 +215,7 @@ def _check_features(reading: Reading, names: Sequence[str], source: str) -> None
     known = reading.facts.get("feature_names")
     if len(names) != reading.n_features:
         raise DataError(f"{source}: expected the {reading.n_features} features of the training data, got {len(names)}")
-    if known is None or all(name.isdecimal() for name in names):
+    if known is None or isinstance(names, NumberedNames) or all(name.isdecimal() for name in names):
         return
     for k, (one, other) in enumerate(zip(known, names, strict=True)):
         if one != other:

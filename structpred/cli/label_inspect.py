@@ -8,6 +8,7 @@ import numpy as np
 
 from structpred.cli.inspect import columns, cut, facts_lines, held_out, model_facts, training_text
 from structpred.cli.label_results import figures, judge
+from structpred.cli.options import ReadingOptions
 from structpred.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -128,7 +129,7 @@ def label_text(model: "Model", path: str, top: int, label: str | None) -> str:
     return "\n".join(lines)
 
 
-def label_page(model: "Model", path: str, data: str | None, format: str | None, title: str | None, top: int) -> str:
+def label_page(model: "Model", path: str, data: str | None, reading: ReadingOptions, title: str | None, top: int) -> str:
     """A page: certificate, training, scores and a row a label with DATA, pairs and strongest features."""
     from structpred.report import sections
     from structpred.report.markup import Html, join, tag
@@ -142,7 +143,7 @@ def label_page(model: "Model", path: str, data: str | None, format: str | None, 
         ("Training", sections.training(model.history_)),
     ]
     if data is not None:
-        scores, along = judge(model, data, format)
+        scores, along = judge(model, data, reading)
         more = [] if along is None else [("F1 along the hierarchy", along.f1)]
         rows = [[name, _percent(value)] for name, value in (*figures(scores), *more)]
         parts.append(("Scores", join(tag("p", f"{data}: {scores.n} examples", class_="note"), _table(["", ""], rows))))

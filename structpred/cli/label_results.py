@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from structpred.cli.corpora import write_output
 from structpred.cli.label_data import Reading, read_examples, read_rows
+from structpred.cli.options import ReadingOptions
 from structpred.errors import ParameterError
 from structpred.evaluation.multilabel import HierarchyScores, MultiLabelScores, evaluate_hierarchy, evaluate_multilabel
 from structpred.objectives.log_loss import LogLoss
@@ -15,11 +16,11 @@ if TYPE_CHECKING:
     Model = MultiLabelMRF | HierarchicalMultiLabel
 
 
-def predict_sets(model: "Model", data: str, output: str, format: str | None, *, as_json: bool, marginals: bool) -> None:
-    """Write a line an example: its labels parted by tabs, nothing for none; as JSON an object with labels and scores."""
+def predict_sets(model: "Model", data: str, output: str, reading: ReadingOptions, *, as_json: bool, marginals: bool) -> None:
+    """Write a line an example: its labels separated by tabs, nothing for none; as JSON an object with labels and scores."""
     if marginals and not isinstance(model._trainer_and_surrogate()[1], LogLoss):
         raise ParameterError("--marginals: this model was trained for a margin and has no probabilities; train with the log loss")
-    rows = read_rows(Reading.of_model(model), data, format)
+    rows = read_rows(Reading.of_model(model), data, reading.format, reading.encoding)
     names = model.label_names_
     found = [[names[k] for k, on in enumerate(row) if on] for row in model.predict(rows).tolist()]
     if not as_json:
@@ -33,10 +34,10 @@ def predict_sets(model: "Model", data: str, output: str, format: str | None, *, 
     write_output(output, "".join(f"{json.dumps(entry)}\n" for entry in entries))
 
 
-def judge(model: "Model", data: str, format: str | None) -> tuple[MultiLabelScores, HierarchyScores | None]:
+def judge(model: "Model", data: str, options: ReadingOptions) -> tuple[MultiLabelScores, HierarchyScores | None]:
     """The scores of a model on labelled data, along its hierarchy too if it has one."""
     reading = Reading.of_model(model)
-    examples = read_examples(reading, data, format)
+    examples = read_examples(reading, data, options.format, encoding=options.encoding)
     predicted = model.predict(examples.X)
     along = None if reading.hierarchy is None else evaluate_hierarchy(examples, predicted)
     return evaluate_multilabel(examples, predicted), along

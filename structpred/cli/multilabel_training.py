@@ -42,6 +42,7 @@ class MultiLabelOptions:
     check_every: int
     edges: str | int | None
     bias: float
+    scale: str | None
     dev: str | None
     patience: int | None
     seed: int
@@ -49,6 +50,7 @@ class MultiLabelOptions:
     resume: bool
     strict: bool
     as_json: bool
+    encoding: str
 
     @property
     def checkpoint_path(self) -> Path:
@@ -58,7 +60,7 @@ class MultiLabelOptions:
     @property
     def source(self) -> Source:
         """How TRAIN is read."""
-        return Source(self.format, self.labels, self.hierarchy, self.zero_based)
+        return Source(self.format, self.labels, self.hierarchy, self.zero_based, self.encoding)
 
 
 def train_multilabel(options: MultiLabelOptions, session: Session) -> None:
@@ -72,7 +74,7 @@ def train_multilabel(options: MultiLabelOptions, session: Session) -> None:
     data, facts = read_training(options.data, options.source)
     model = _model(options, data, events)
     reading = Reading(data.label_names, data.X.shape[1], data.hierarchy, facts)
-    dev = None if options.dev is None else read_examples(reading, options.dev, options.format)
+    dev = None if options.dev is None else read_examples(reading, options.dev, options.format, encoding=options.encoding)
     events.emit("start", examples=len(data), features=data.X.shape[1], labels=len(data.label_names), options=asdict(options))
     before = stamp(path)
     try:
@@ -118,6 +120,7 @@ def _model(options: MultiLabelOptions, data: MultiLabelData, events: Events) -> 
         "tol": options.tol,
         "surrogate": options.surrogate,
         "bias": options.bias,
+        "scale": options.scale,
         "check_every": options.check_every,
         "patience": options.patience,
         "callbacks": Reporter(events),

@@ -1,15 +1,15 @@
 """Options that several commands have, the kinds of values they take, and the file that can hold them all."""
 
-import difflib
 import tomllib
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import click
 from click.core import ParameterSource
 
 from structpred.cli.session import Session
+from structpred.core.suggestions import did_you_mean
 
 FORMATS = ("conll2000", "columns", "crfsuite", "ocr")
 TREEBANK_FORMATS = ("conllu", "conllx", "conll2008", "conll2009")  # of structpred.io, which takes long to load
@@ -54,8 +54,41 @@ def general_options(command: Command) -> Command:
     return config(quiet(verbose(command)))
 
 
+class ReadingOptions(NamedTuple):
+    """What `reading_options` gives to a command, under the same names."""
+
+    format: str | None = None
+    label_column: int | None = None
+    folds: tuple[int, ...] | None = None
+    encoding: str = "utf-8"
+    on_error: Literal["raise", "skip"] = "raise"
+
+
+def encoding_option(command: Command) -> Command:
+    """--encoding, checked."""
+    return click.option(
+        "--encoding",
+        default="utf-8",
+        show_default=True,
+        metavar="NAME",
+        callback=_known_encoding,
+        help="Encoding of the data files, such as latin-1. What is written is UTF-8.",
+    )(command)
+
+
+def on_error_option(command: Command) -> Command:
+    """--on-error raise or skip."""
+    return click.option(
+        "--on-error",
+        type=click.Choice(("raise", "skip")),
+        default="raise",
+        show_default=True,
+        help="Sequences that cannot be read: stop at the first, or leave them out and say how many.",
+    )(command)
+
+
 def reading_options(command: Command) -> Command:
-    """--format, --label-column and --folds for commands that take what the model says, unless told otherwise."""
+    """How data are read by commands that take what the model says, unless told otherwise: see ReadingOptions."""
     kind = click.option(
         "--format",
         type=click.Choice(FORMATS + TREEBANK_FORMATS + LABEL_FORMATS),
@@ -68,7 +101,7 @@ def reading_options(command: Command) -> Command:
         help="Column of the labels, from 0; negative: from the end. Default: as in training.",
     )
     folds = click.option("--folds", "--fold", "folds", type=Folds(), help="Only these folds of OCR data: 0, 1-9 or 0,3,5-7.")
-    return kind(column(folds(command)))
+    return kind(column(folds(on_error_option(encoding_option(command)))))
 
 
 def refuse(ctx: click.Context, names: Sequence[str], reason: str) -> None:
@@ -77,6 +110,16 @@ def refuse(ctx: click.Context, names: Sequence[str], reason: str) -> None:
     for name in names:
         if ctx.get_parameter_source(name) == ParameterSource.COMMANDLINE:
             raise click.UsageError(f"{options[name].opts[0]} {reason}", ctx)
+
+
+def _known_encoding(ctx: click.Context, param: click.Parameter, value: str) -> str:
+    try:
+        "".encode(value)  # refuses those that are not of text, such as base64
+    except (LookupError, ValueError):
+        raise click.BadParameter(
+            f"expected the name of a text encoding such as utf-8 or latin-1, got {value!r}", ctx, param
+        ) from None
+    return value
 
 
 def _set_quiet(ctx: click.Context, param: click.Parameter, value: bool) -> None:
@@ -106,8 +149,7 @@ def _apply_config(ctx: click.Context, param: click.Parameter, path: str | None) 
     for key, value in _load(path, ctx).items():
         name = key.replace("_", "-")
         if name not in options:
-            close = difflib.get_close_matches(name, options, n=1)
-            hint = f"; did you mean {close[0]!r}?" if close else f"; known keys: {', '.join(sorted(options))}"
+            hint = did_you_mean(name, options) or f"; known keys: {', '.join(sorted(options))}"
             raise click.UsageError(f"{path}: unknown key {key!r}{hint}", ctx)
         option = options[name]
         assert option.name is not None

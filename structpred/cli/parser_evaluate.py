@@ -5,6 +5,7 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from structpred.cli.corpora import check_input
+from structpred.cli.options import ReadingOptions
 from structpred.cli.treebanks import load_model, treebank_format
 from structpred.errors import DataError, ModelFileError
 from structpred.evaluation import (
@@ -40,9 +41,9 @@ _NAMES = {
 }
 
 
-def read_gold(path: str, format: str | None) -> Treebank:
+def read_gold(path: str, reading: ReadingOptions) -> Treebank:
     """A treebank that has trees. Raises DataError where it does not, naming the line."""
-    treebank = read_treebank(path, treebank_format(format))
+    treebank = read_treebank(path, treebank_format(reading.format), on_error=reading.on_error, encoding=reading.encoding)
     treebank.trees()  # raises where a head is missing
     return treebank
 
@@ -55,7 +56,7 @@ def judge_model(model: "DependencyParser", gold: Treebank, rules: ParsingRules) 
     return evaluate_trees(gold.trees(), trees, forms=forms, upos=upos, rules=rules), trees
 
 
-def judge(path: str, gold: Treebank, format: str | None, rules: ParsingRules) -> tuple[ParsingScores, list[Tree]]:
+def judge(path: str, gold: Treebank, reading: ReadingOptions, rules: ParsingRules) -> tuple[ParsingScores, list[Tree]]:
     """The same for a file: a treebank with predictions, or a model."""
     from structpred.models import DependencyParser
 
@@ -65,7 +66,7 @@ def judge(path: str, gold: Treebank, format: str | None, rules: ParsingRules) ->
             raise ModelFileError(f"{path}: expected a DependencyParser, the file holds a {type(model).__name__}")
         return judge_model(model, gold, rules)
     # what the predictions must be like is for the rules to say: some allow several roots, even cycles
-    predicted = read_treebank(path, treebank_format(format), check_trees=False)
+    predicted = read_treebank(path, treebank_format(reading.format), check_trees=False, encoding=reading.encoding)
     return evaluate_treebanks(gold, predicted, rules), predicted.trees()
 
 

@@ -5,6 +5,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from structpred.cli.inspect import columns, cut, facts_lines, held_out, model_facts, training_text
+from structpred.cli.options import ReadingOptions
 from structpred.cli.parser_evaluate import RULES, read_gold
 from structpred.models.parser_inspection import ParserInspection, inspect_parser
 
@@ -96,12 +97,12 @@ def _relations(found: ParserInspection) -> list[str]:
 
 
 def parser_contents(
-    model: "DependencyParser", path: str, data: str, format: str | None, *, rules: str, title: str | None, examples: int
+    model: "DependencyParser", path: str, data: str, reading: ReadingOptions, *, rules: str, title: str | None, examples: int
 ) -> "ParsingContents":
     """All that the page of a parser shows. Raises DataError for data without trees."""
     from structpred.report import ParsingContents
 
-    gold = read_gold(data, format)
+    gold = read_gold(data, reading)
     sentences = gold.sentences()
     gap = model.certificate_.relative_gap
     return ParsingContents(

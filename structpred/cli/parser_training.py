@@ -66,6 +66,7 @@ class ParserOptions:
     checkpoint: str | None
     resume: bool
     as_json: bool
+    encoding: str
 
     @property
     def checkpoint_path(self) -> Path:
@@ -153,7 +154,7 @@ def _read(path: str, options: ParserOptions) -> Treebank:
     """A treebank with a head for every word."""
     start = time.perf_counter()
     format = None if options.format is None else TREEBANK_FORMATS[options.format]
-    treebank = read_treebank(path, format, on_error=options.on_error)
+    treebank = read_treebank(path, format, on_error=options.on_error, encoding=options.encoding)
     if not treebank.has_trees:
         where = treebank.where(int(np.argmax(treebank.heads < 0)))
         raise DataError(f"{where}: expected a head: a parser learns from trees; got none")

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from structpred.cli.options import general_options, reading_options, refuse
+from structpred.cli.options import ReadingOptions, general_options, reading_options, refuse
 
 if TYPE_CHECKING:
     from structpred.cli.corpora import Data
@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 @click.argument("data")
 @click.option("-o", "--output", default="-", metavar="FILE", help="Where to write; default: standard output.")
 @click.option(
-    "--json", "as_json", is_flag=True, help="One JSON object a sequence: labels, and their probabilities if there are any."
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="One JSON object a sequence: tokens, labels, and their probabilities if there are any.",
 )
 @click.option(
     "--kbest", type=click.IntRange(1), metavar="K", help="With --json: the K best label sequences or trees, with scores."
@@ -47,16 +50,14 @@ def predict(
     projective: bool | None,
     multi_root: bool,
     n_jobs: int | None,
-    format: str | None,
-    label_column: int | None,
-    folds: tuple[int, ...] | None,
+    **values: Any,
 ) -> None:
     """Label or parse DATA with the model in the file MODEL.
 
     Column files come back with one more column, the predicted label; CRFsuite text gives one label a line; OCR data give
     the id and the letter. DATA may have its true labels or, in column files where they stand last, not; they are not used.
     Treebanks come back with new heads and relations, every other byte as it was, whether they have heads or _. Multi-label data
-    give one line an example, its labels parted by tabs.
+    give one line an example, its labels separated by tabs.
     """
     from structpred.cli import corpora, treebanks
     from structpred.cli.evaluate import predict_labels, read_for
@@ -66,25 +67,28 @@ def predict(
     if (kbest is not None or marginals) and not as_json:
         raise click.UsageError("--kbest and --marginals need --json")
     checked_jobs(n_jobs)
+    reading = ReadingOptions(**values)
     corpora.check_output(output, "-o", inputs=(model, data))
     labeler = treebanks.load_model(model)
     if not isinstance(labeler, ChainLabeler | DependencyParser):
         from structpred.cli.label_results import predict_sets
 
-        refuse(ctx, ("label_column", "folds", "projective", "multi_root", "kbest", "n_jobs"), "is not for multi-label models")
-        predict_sets(labeler, data, output, format, as_json=as_json, marginals=marginals)
+        others = ("label_column", "folds", "on_error", "projective", "multi_root", "kbest", "n_jobs")
+        refuse(ctx, others, "is not for multi-label models")
+        predict_sets(labeler, data, output, reading, as_json=as_json, marginals=marginals)
         return
     labeler.n_jobs = labeler.n_jobs if n_jobs is None else n_jobs
     if isinstance(labeler, DependencyParser):
         refuse(ctx, ("label_column", "folds"), "is not for parsers")
-        kind, wanted = treebanks.treebank_format(format), treebanks.Wanted(projective, False if multi_root else None)
+        wanted = treebanks.Wanted(projective, False if multi_root else None)
         if as_json:
-            treebanks.predict_json(labeler, data, output, kind, wanted, kbest=kbest, marginals=marginals)
+            treebanks.predict_json(labeler, data, output, reading, wanted, kbest=kbest, marginals=marginals)
         else:
-            treebanks.predict_treebank(labeler, data, output, kind, wanted)
+            treebanks.predict_treebank(labeler, data, output, reading, wanted)
         return
     refuse(ctx, ("projective", "multi_root"), "is for parsers only")
-    read = read_for(labeler, model, data, format, label_column, folds, ids=True)
+    read = read_for(labeler, model, data, reading)
+    corpora.refuse_running_text(read, [str(label) for label in labeler.classes_.tolist()])
     if as_json:
         text = "".join(f"{json.dumps(entry)}\n" for entry in describe(labeler, read, kbest, marginals))
     else:
@@ -94,11 +98,14 @@ def predict(
 
 def describe(labeler: "ChainLabeler", data: "Data", kbest: int | None, marginals: bool) -> list[dict[str, Any]]:
     """One entry a sequence, as `--json` writes it. Raises ParameterError for marginals of a model that has none."""
-    from structpred.cli.corpora import features_of
+    from structpred.cli.corpora import features_of, tokens_of
 
     X = features_of(data, hashed=labeler.n_bits is not None)
     predicted, names = labeler.predict(X), [str(label) for label in labeler.classes_.tolist()]
-    entries: list[dict[str, Any]] = [{"labels": [str(label) for label in labels]} for labels in predicted]
+    entries: list[dict[str, Any]] = [
+        {"tokens": tokens, "labels": [str(label) for label in labels]}
+        for tokens, labels in zip(tokens_of(data), predicted, strict=True)
+    ]
     if labeler.probabilistic_ or marginals:
         code = {name: k for k, name in enumerate(names)}
         for entry, table in zip(entries, labeler.predict_marginals(X), strict=True):

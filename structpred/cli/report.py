@@ -1,12 +1,11 @@
 """`structpred report`: a model, and how it does on data, as one HTML page."""
 
 import logging
-import re
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from structpred.cli.options import general_options, reading_options, refuse
+from structpred.cli.options import ReadingOptions, general_options, reading_options, refuse
 
 if TYPE_CHECKING:
     from structpred.cli.corpora import Data
@@ -15,7 +14,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("structpred.cli")
 
-_WORD_OF_ATTRIBUTE = re.compile(r"(?:w|word|w\[0\])[=:](.*)", re.DOTALL)
 _MOST_TOKENS = 120
 _MOST_CANDIDATES = 4
 _NEAR = 0.1  # of the primal: a larger gap is a proof, too, but of little
@@ -50,9 +48,7 @@ def report(
     examples: int,
     top: int,
     rules: str,
-    format: str | None,
-    label_column: int | None,
-    folds: tuple[int, ...] | None,
+    **values: Any,
 ) -> None:
     """Write a page with the certificate, the course of training, transitions and strongest features of MODEL.
 
@@ -71,29 +67,29 @@ def report(
 
     if output == "-":
         raise click.UsageError("-o PAGE must be a file")
+    reading = ReadingOptions(**values)
     corpora.check_output(output, "-o", inputs=[name for name in (model, data) if name is not None])
     labeler = load_model(model)
     if isinstance(labeler, DependencyParser):
         refuse(ctx, ("label_column", "folds", "top"), "is not for parsers")
         if data is None:
             raise click.UsageError("the page of a parser needs DATA: MODEL DATA -o PAGE")
-        _report_trees(labeler, model, data, output, format=format, rules=rules, title=title, examples=examples)
+        _report_trees(labeler, model, data, output, reading, rules=rules, title=title, examples=examples)
         return
     refuse(ctx, ("rules",), "is for parsers only")
     if not isinstance(labeler, ChainLabeler):
         from structpred.cli.label_inspect import label_page
         from structpred.core.atomic import write_atomic
 
-        refuse(ctx, ("label_column", "folds", "examples"), "is not for multi-label models")
-        write_atomic(output, label_page(labeler, model, data, format, title, top).encode())
+        refuse(ctx, ("label_column", "folds", "on_error", "examples"), "is not for multi-label models")
+        write_atomic(output, label_page(labeler, model, data, reading, title, top).encode())
         log.info("wrote %s", output)
         return
     if data is None:
-        if folds is not None or format is not None or label_column is not None:
-            raise click.UsageError("--format, --label-column and --folds are about DATA, which is missing")
+        refuse(ctx, ReadingOptions._fields, "is about DATA, which is missing")
         contents = model_contents(labeler, model, title, top)
     else:
-        read = read_for(labeler, model, data, format, label_column, folds)
+        read = read_for(labeler, model, data, reading)
         if read.labels is None:
             raise DataError(f"{data}: expected labels in the last column, as in the training data, but this column is missing")
         contents = replace(model_contents(labeler, model, title, top), **judged(labeler, read, examples))
@@ -106,8 +102,8 @@ def _report_trees(
     model: str,
     data: str,
     output: str,
+    reading: ReadingOptions,
     *,
-    format: str | None,
     rules: str,
     title: str | None,
     examples: int,
@@ -116,7 +112,7 @@ def _report_trees(
     from structpred.core.atomic import write_atomic
     from structpred.report import parsing_report
 
-    contents = parser_contents(parser, model, data, format, rules=rules, title=title, examples=examples)
+    contents = parser_contents(parser, model, data, reading, rules=rules, title=title, examples=examples)
     write_atomic(output, parsing_report(contents).encode())
     log.info("wrote %s", output)
 
@@ -166,6 +162,7 @@ def _pixel_weights(labeler: "ChainLabeler") -> list[tuple[str, Any]]:
 
 def judged(labeler: "ChainLabeler", read: "Data", n_examples: int) -> dict[str, Any]:
     """What the page says of the data: scores, confusions, examples."""
+    from structpred.cli.corpora import tokens_of
     from structpred.cli.evaluate import predict_labels
     from structpred.evaluation import confusion_matrix, evaluate_sequences
 
@@ -175,11 +172,12 @@ def judged(labeler: "ChainLabeler", read: "Data", n_examples: int) -> dict[str, 
     right = [i for i, (one, other) in enumerate(zip(gold, predicted, strict=True)) if one == other]
     chosen = _spread(wrong, n_examples)
     chosen += _spread(right, n_examples - len(chosen))
+    tokens = tokens_of(read) if chosen else []
     return {
         "data": read.corpus.name,
         "evaluation": evaluate_sequences(gold, predicted),
         "confusion": confusion_matrix(gold, predicted),
-        "examples": [_example(labeler, read, i, predicted[i]) for i in chosen],
+        "examples": [_example(labeler, read, i, predicted[i], tokens[i]) for i in chosen],
         "sureness": "probability" if labeler.probabilistic_ else "score gap",
     }
 
@@ -190,7 +188,7 @@ def _spread(numbers: list[int], n: int) -> list[int]:
     return numbers[::step][: max(n, 0)]
 
 
-def _example(labeler: "ChainLabeler", read: "Data", i: int, predicted: list[str]) -> "Example":
+def _example(labeler: "ChainLabeler", read: "Data", i: int, predicted: list[str], tokens: list[str]) -> "Example":
     """Sequence i with how sure the model is of each label; very long ones are cut."""
     from structpred.cli.corpora import Data, features_of
     from structpred.evaluation.selection import select_sequences
@@ -212,21 +210,4 @@ def _example(labeler: "ChainLabeler", read: "Data", i: int, predicted: list[str]
     n = min(len(gold), _MOST_TOKENS)
     images = corpus.pixels.reshape(-1, 16, 8)[:n] if isinstance(corpus, OcrWords) else None
     where = f"line {int(corpus.lines[0])}" + (f", the first {n} of {len(gold)} tokens" if n < len(gold) else "")
-    return Example(where, _tokens(corpus)[:n], gold[:n], predicted[:n], sure[:n], images, candidates[:n])
-
-
-def _tokens(corpus: Any) -> list[str]:
-    """What to show of each token: the first column, the attribute that names the word, else its number."""
-    from structpred.io.columns import ColumnCorpus
-    from structpred.io.crfsuite import AttributeCorpus
-
-    if isinstance(corpus, ColumnCorpus):
-        return corpus.column(0)
-    if not isinstance(corpus, AttributeCorpus):
-        return [str(t + 1) for t in range(int(corpus.offsets[-1]))]
-    words = []
-    for t in range(corpus.n_tokens):
-        names = [corpus.attributes[k] for k in corpus.codes[corpus.indptr[t] : corpus.indptr[t + 1]].tolist()]
-        matches = [match for name in names if (match := _WORD_OF_ATTRIBUTE.fullmatch(name)) is not None]
-        words.append(matches[0][1] if matches else f"#{t + 1}")
-    return words
+    return Example(where, tokens[:n], gold[:n], predicted[:n], sure[:n], images, candidates[:n])

@@ -4,13 +4,14 @@ from typing import Any
 
 import click
 
-from structpred.cli.options import FORMATS, Folds, general_options
+from structpred.cli.options import FORMATS, Folds, encoding_option, general_options, on_error_option
 from structpred.cli.session import Session
+from structpred.cli.suggestions import SuggestingGroup
 from structpred.cli.train_multilabel import multilabel
 from structpred.cli.train_parser import parser
 
 
-@click.group(short_help="Train a model.")
+@click.group(cls=SuggestingGroup, short_help="Train a model.")
 def train() -> None:
     """Train a model: chain labels sequences, parser finds dependency trees, multilabel gives sets of labels."""
 
@@ -79,11 +80,19 @@ train.add_command(multilabel)
 @click.option("--min-count", default=1, show_default=True, type=click.IntRange(1), metavar="N", help="Leave rarer features out.")
 @click.option("--n-bits", type=click.IntRange(1, 30), metavar="N", help="Hash features into 2**N ids; no names are kept.")
 @click.option("--dev", metavar="FILE", help="Held-out data: the weights that do best on it are kept.")
+@click.option(
+    "--dev-fraction",
+    metavar="X",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    help="Hold out this share of the sequences in TRAIN, drawn by --seed, in place of --dev.",
+)
 @click.option("--dev-folds", "--dev-fold", "dev_folds", type=Folds(), help="Only these folds of OCR data in --dev.")
 @click.option(
     "--dev-metric", type=click.Choice(("token_accuracy", "f1")), default="token_accuracy", show_default=True, help="Best in what."
 )
-@click.option("--patience", type=click.IntRange(1), metavar="N", help="Stop after N passes without a better score on --dev.")
+@click.option(
+    "--patience", type=click.IntRange(1), metavar="N", help="Stop after N passes without a better score on held-out data."
+)
 @click.option(
     "--n-jobs", type=int, metavar="N", help="Threads for passes over all data; -1: all processors. Same result for any."
 )
@@ -92,13 +101,15 @@ train.add_command(multilabel)
 @click.option("--resume", is_flag=True, help="Go on from the checkpoint of an interrupted run.")
 @click.option("--strict", is_flag=True, help="Exit code 3 if the gap is not proven to be within --tol.")
 @click.option("--json", "as_json", is_flag=True, help="Events of training as JSON lines on standard output.")
+@on_error_option
+@encoding_option
 @general_options
 @click.pass_obj
 def chain(session: Session, /, **values: Any) -> None:
     """Train a first-order chain on the labelled sequences in TRAIN.
 
     \b
-    structpred train chain train.txt --format conll2000 --template chunking -o chunk.spz --dev test.txt
+    structpred train chain train.txt --format conll2000 --template chunking -o chunk.spz --dev-fraction 0.1
     structpred train chain train.crfsuite --format crfsuite --trainer sgd -C 0.3 -o chunk.spz
     structpred train chain letter.data.gz --format ocr --folds 1-9 -o letters.spz
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from structpred.cli.options import LABEL_FORMATS, general_options
+from structpred.cli.options import LABEL_FORMATS, encoding_option, general_options
 from structpred.cli.session import Session
 
 
@@ -90,6 +90,11 @@ class Edges(click.ParamType[str | int]):
 @click.option(
     "--bias", metavar="X", default=1.0, show_default=True, type=click.FloatRange(0), help="A constant feature; 0: none."
 )
+@click.option(
+    "--scale",
+    type=click.Choice(("standard", "maxabs")),
+    help="Bring features to one size: mean 0 and variance 1, or the largest absolute value 1 (zeros stay zeros).",
+)
 @click.option("--dev", metavar="FILE", help="Held-out data: the weights with the best accuracy on it are kept.")
 @click.option("--patience", type=click.IntRange(1), metavar="N", help="Stop after N passes without a better score on --dev.")
 @click.option("--seed", metavar="N", default=0, show_default=True, type=click.IntRange(min=0), help="Seeds the order of visits.")
@@ -97,6 +102,7 @@ class Edges(click.ParamType[str | int]):
 @click.option("--resume", is_flag=True, help="Go on from the checkpoint of an interrupted run.")
 @click.option("--strict", is_flag=True, help="Exit code 3 if the gap is not proven to be within --tol.")
 @click.option("--json", "as_json", is_flag=True, help="Events of training as JSON lines on standard output.")
+@encoding_option
 @general_options
 @click.pass_obj
 def multilabel(session: Session, /, **values: Any) -> None:

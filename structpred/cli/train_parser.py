@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from structpred.cli.options import TREEBANK_FORMATS, general_options
+from structpred.cli.options import TREEBANK_FORMATS, encoding_option, general_options, on_error_option
 from structpred.cli.session import Session
 
 
@@ -87,7 +87,7 @@ from structpred.cli.session import Session
 @click.option("--conjunctions", is_flag=True, help="The family of 507 conjunctions in place of the default templates.")
 @click.option("--dev", metavar="FILE", help="A held-out treebank: the arc weights with the best UAS on it are kept.")
 @click.option("--patience", type=click.IntRange(1), metavar="N", help="Stop after N passes without a better UAS on --dev.")
-@click.option("--on-error", type=click.Choice(("raise", "skip")), default="raise", show_default=True, help="Bad sentences.")
+@on_error_option
 @click.option(
     "--n-jobs", type=int, metavar="N", help="Threads for passes over all data; -1: all processors. Same result for any."
 )
@@ -95,6 +95,7 @@ from structpred.cli.session import Session
 @click.option("--checkpoint", metavar="FILE", help="Default: MODEL.ckpt, removed once MODEL is written; a named one stays.")
 @click.option("--resume", is_flag=True, help="Go on from the checkpoint of an interrupted run.")
 @click.option("--json", "as_json", is_flag=True, help="Events of training as JSON lines on standard output.")
+@encoding_option
 @general_options
 @click.pass_obj
 def parser(session: Session, /, **values: Any) -> None:

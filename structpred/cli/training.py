@@ -8,13 +8,19 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from structpred.cli.corpora import Data, Reader, features_of, read_data
 from structpred.cli.runs import REASONS, Events, Reporter, check_run_files, interrupted, stamp
 from structpred.cli.session import EXIT_NOT_CONVERGED, Session, Stop
 from structpred.core.threads import checked_jobs
 from structpred.errors import DataError, ParameterError
 from structpred.evaluation import evaluate_sequences
+from structpred.evaluation.selection import select_sequences
+from structpred.io.columns import ColumnCorpus
+from structpred.io.recognise import looks_like
 from structpred.io.templates import Template, load_templates
+from structpred.io.text import split_lines
 from structpred.models import ChainLabeler
 from structpred.models.settings import resolve_trainer
 from structpred.trainers.checkpoints import remove_checkpoint
@@ -51,6 +57,7 @@ class TrainOptions:
     min_count: int
     n_bits: int | None
     dev: str | None
+    dev_fraction: float | None
     dev_folds: tuple[int, ...] | None
     dev_metric: str
     patience: int | None
@@ -60,6 +67,8 @@ class TrainOptions:
     resume: bool
     strict: bool
     as_json: bool
+    encoding: str
+    on_error: str
 
     @property
     def checkpoint_path(self) -> Path:
@@ -73,19 +82,23 @@ def train_chain(options: TrainOptions, session: Session) -> None:
     check_files(options)
     events = Events(options.as_json)
     templates = load_templates(options.template) if options.template is not None else None
-    data, reader = _read(options.data, Reader(options.format, options.label_column, template=options.template), options.folds)
+    reader = Reader(options.format, options.label_column, template=options.template)
+    data, reader = _read(options.data, reader, options.folds, options)
     if templates is not None:
         _check_templates(templates, reader)
-    dev = None if options.dev is None else _read(options.dev, reader, options.dev_folds)[0]
+    dev = None if options.dev is None else _read(options.dev, reader, options.dev_folds, options)[0]
     if dev is not None and dev.labels is None:
         raise DataError(f"{options.dev}: expected {reader.n_columns} columns with labels in the last, as in {options.data}")
     hashed = options.n_bits is not None
     events.emit("start", sequences=data.n_sequences, tokens=data.n_tokens, options=asdict(options))
     model = _model(options, templates, events)
+    X, y = features_of(data, hashed=hashed), data.labels or []
     held_out = None if dev is None else (features_of(dev, hashed=hashed), dev.labels)
+    if options.dev_fraction is not None:
+        (X, y), held_out = _split(X, y, options.dev_fraction, options.seed)
     before = stamp(options.checkpoint_path)
     try:
-        model.fit(features_of(data, hashed=hashed), data.labels, dev=held_out)
+        model.fit(X, y, dev=held_out)
         model.reader_ = reader.to_dict()
         model.save(options.output)
     except KeyboardInterrupt:
@@ -112,7 +125,10 @@ def check_usage(options: TrainOptions) -> None:
         "--folds and --dev-folds are for --format ocr": options.format != "ocr" and bool(options.folds or options.dev_folds),
         "--dev-folds needs --dev FILE (the same file as TRAIN, perhaps)": options.dev_folds is not None and options.dev is None,
         "-C and --tol must be finite numbers": not (math.isfinite(options.C) and math.isfinite(options.tol)),
-        "--patience needs --dev FILE": options.patience is not None and options.dev is None,
+        "--dev FILE and --dev-fraction exclude each other": options.dev is not None and options.dev_fraction is not None,
+        "--patience needs --dev FILE or --dev-fraction": options.patience is not None
+        and options.dev is None
+        and options.dev_fraction is None,
         "--strict needs --tol: how close is close enough, such as --tol 0.01": options.strict and options.tol == 0,
         f"--strict needs a trainer with a certificate; {options.trainer} has none": options.strict
         and (options.trainer in NO_CERTIFICATE or (options.trainer, options.surrogate) == ("sgd", "log")),
@@ -131,10 +147,13 @@ def check_files(options: TrainOptions) -> None:
     check_run_files(options.data, options.dev, others, options.output, options.checkpoint_path, options.resume)
 
 
-def _read(path: str, reader: Reader, folds: Sequence[int] | None) -> tuple[Data, Reader]:
+def _read(path: str, reader: Reader, folds: Sequence[int] | None, options: TrainOptions) -> tuple[Data, Reader]:
     """The data, and the reader with the numbers of columns filled in."""
     start = time.perf_counter()
-    data = read_data(path, reader, folds)
+    data = read_data(path, reader, folds, encoding=options.encoding, on_error=options.on_error)
+    if isinstance(data.corpus, ColumnCorpus) and data.corpus.n_columns == 1:
+        hint = looks_like(split_lines((data.corpus.text or "")[: 1 << 16]))
+        raise DataError(f"{data.corpus.where(0)}: expected at least 2 columns, one of them the labels, got 1{hint}")
     if reader.format in COLUMN_FORMATS and reader.n_columns is None:
         width = data.corpus.n_columns  # type: ignore[union-attr]
         reader = replace(reader, n_columns=width, label_column=(reader.label_column or 0) % width)
@@ -150,6 +169,17 @@ def _read(path: str, reader: Reader, folds: Sequence[int] | None) -> tuple[Data,
         time.perf_counter() - start,
     )
     return data, reader
+
+
+def _split(X: Any, y: Sequence[Any], fraction: float, seed: int) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
+    """The sequences to train on and those held out, each as (X, y) in the order of the file."""
+    n_out = math.ceil(fraction * len(y) - 1e-9)
+    if n_out == len(y):
+        raise ParameterError(f"--dev-fraction {fraction:g} leaves nothing to train on: TRAIN has {len(y)} sequences")
+    drawn = np.random.default_rng(seed).permutation(len(y))
+    parts = (np.sort(chosen).tolist() for chosen in (drawn[n_out:], drawn[:n_out]))
+    train, held_out = ((select_sequences(X, part), [y[i] for i in part]) for part in parts)
+    return train, held_out
 
 
 def _check_templates(templates: Sequence[Template], reader: Reader) -> None:

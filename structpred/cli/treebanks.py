@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
 
+from structpred.cli.options import ReadingOptions
 from structpred.core.atomic import write_atomic
 from structpred.errors import ParameterError, StorageError
 from structpred.io.treebank import Tree, Treebank
@@ -47,18 +48,21 @@ def treebank_format(name: str | None) -> TreebankFormat | None:
 
 
 def parse_stream(
-    parser: "DependencyParser", data: str, format: TreebankFormat | None, wanted: Wanted
+    parser: "DependencyParser", data: str, reading: ReadingOptions, wanted: Wanted
 ) -> Iterator[tuple[Treebank, list[Tree]]]:
     """Batches of sentences with their trees; heads in the data are not looked at."""
-    for batch in stream_treebank(data, format, batch_size=BATCH, check_trees=False):
+    format = treebank_format(reading.format)
+    for batch in stream_treebank(
+        data, format, batch_size=BATCH, on_error=reading.on_error, check_trees=False, encoding=reading.encoding
+    ):
         yield batch, (parser.predict(batch, **wanted._asdict()) if len(batch) else [])
 
 
-def predict_treebank(parser: "DependencyParser", data: str, output: str, format: TreebankFormat | None, wanted: Wanted) -> None:
+def predict_treebank(parser: "DependencyParser", data: str, output: str, reading: ReadingOptions, wanted: Wanted) -> None:
     """Write the data with the heads and relations that the parser finds; every other byte is kept."""
 
     def produce(stream: BinaryIO) -> None:
-        for batch, found in parse_stream(parser, data, format, wanted):
+        for batch, found in parse_stream(parser, data, reading, wanted):
             write_treebank(batch, stream, found)
 
     write_stream(output, produce)
@@ -68,17 +72,17 @@ def predict_json(
     parser: "DependencyParser",
     data: str,
     output: str,
-    format: TreebankFormat | None,
+    reading: ReadingOptions,
     wanted: Wanted,
     *,
     kbest: int | None,
     marginals: bool,
 ) -> None:
-    """Write one JSON object a sentence: heads and labels, the k best trees, the probability of every arc."""
+    """Write one JSON object a sentence: words, heads and labels, the k best trees, the probability of every arc."""
 
     def produce(stream: BinaryIO) -> None:
-        for batch, found in parse_stream(parser, data, format, wanted):
-            entries = [_entry(tree) for tree in found]
+        for batch, found in parse_stream(parser, data, reading, wanted):
+            entries = [{"tokens": words.forms, **_entry(tree)} for words, tree in zip(batch.sentences(), found, strict=True)]
             if kbest is not None and found:
                 for entry, best in zip(entries, parser.predict_kbest(batch, kbest, **wanted._asdict()), strict=True):
                     entry["kbest"] = [{**_entry(tree), "score": score} for tree, score in best]

@@ -2,10 +2,11 @@
 
 import json
 import logging
+from typing import Any
 
 import click
 
-from structpred.cli.options import FORMATS, TREEBANK_FORMATS, general_options
+from structpred.cli.options import FORMATS, TREEBANK_FORMATS, encoding_option, general_options
 from structpred.cli.session import EXIT_DATA
 
 log = logging.getLogger("structpred.cli")
@@ -34,6 +35,7 @@ log = logging.getLogger("structpred.cli")
 )
 @click.option("-o", "--output", metavar="CLEAN", help="The file that --on-error skip writes.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+@encoding_option
 @general_options
 def validate(
     data: str,
@@ -46,6 +48,7 @@ def validate(
     on_error: str,
     output: str | None,
     as_json: bool,
+    encoding: str,
 ) -> None:
     """Read FILE to its end and tell everything that is wrong with it, with the first few places of each kind.
 
@@ -65,13 +68,14 @@ def validate(
             raise click.UsageError("-o CLEAN must be a file: the findings go to standard output")
         corpora.check_output(output, "-o", inputs=[name for name in (data, dev) if name is not None])
     found: validation.Validation
+    settings: Any = {"dev": dev, "rare": rare, "max_length": max_length, "places": places, "encoding": encoding}
     if format is not None and format not in TREEBANK_FORMATS:
         column = -1 if label_column is None else label_column
-        found = validation.validate(data, format, dev=dev, label_column=column, rare=rare, max_length=max_length, places=places)
+        found = validation.validate(data, format, label_column=column, **settings)
     elif label_column is not None:
         raise click.UsageError("--label-column is for column files; treebank formats have their own columns")
     else:
-        found = treebank_validation.validate_trees(data, format, dev=dev, rare=rare, max_length=max_length, places=places)
+        found = treebank_validation.validate_trees(data, format, **settings)
     click.echo(json.dumps(found.to_dict()) if as_json else str(found))
     if output is not None:
         corpora.write_output(output, found.clean().decode())

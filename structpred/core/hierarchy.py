@@ -91,13 +91,15 @@ class LabelHierarchy:
 
     def _cycle(self, left: set[int]) -> str:
         """One circle among the labels that have a parent among them, in words."""
-        at, path = min(left), [min(left)]
+        at = min(left)
+        place = {at: 0}
         while True:
             at = next(p for p in self.parents[at] if p in left)
-            if at in path:
-                circle = [*path[path.index(at) :], at][::-1]
-                return " -> ".join(repr(self.names[k]) for k in circle)
-            path.append(at)
+            if at in place:
+                circle = [*list(place)[place[at] :], at][::-1]
+                shown = circle if len(circle) <= 20 else circle[:20]
+                return " -> ".join(repr(self.names[k]) for k in shown) + (" -> ..." if len(circle) > 20 else "")
+            place[at] = len(place)
 
     @property
     def is_tree(self) -> bool:

@@ -46,8 +46,11 @@ class Certificate:
 class Result:
     """The outcome of one training run.
 
-    stop_reason: "max_iter", "tol", "dev" (no better on held-out data), "callback", "no_updates" (a pass changed nothing)
-    or "interrupted". passes counts passes over the data, from the very start if the run was resumed.
+    stop_reason: "max_iter", "search_bound" (max_iter passes, but more of them will not close the gap: more than half of it, or
+    some of it where the last pass changed nothing, lies between the bounds of slack searches and what they found), "tol", "dev"
+    (no better on held-out data), "callback", "no_updates" (a pass changed nothing) or "interrupted".
+
+    passes counts passes over the data, from the very start if the run was resumed.
     """
 
     weights: Vector

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from structpred.errors import ParameterError
 from structpred.io import crfsuite, ocr
-from structpred.io.text import PathLike, quoted, read_bytes, source_name
+from structpred.io.text import ENCODING_HINT, PathLike, check_lines, quoted, read_bytes, source_name
 
 FORMATS = ("columns", "conll2000", "crfsuite", "ocr")
 _FIELD = re.compile("[^ \t]+")
@@ -48,20 +48,33 @@ class Scan:
     blank: list[int] = field(default_factory=list)
 
     @property
+    def broken_lines(self) -> set[int]:
+        """The lines of all sentences that have a problem."""
+        return {number for sentence in self.sentences if sentence.broken for number in sentence.lines}
+
+    @property
     def n_tokens(self) -> int:
         """Tokens of all sentences, the bad ones included."""
         return sum(len(sentence.lines) for sentence in self.sentences)
 
 
-def scan_file(path: PathLike, format: str, *, label_column: int = -1, n_columns: int | None = None) -> Scan:
+def scan_file(
+    path: PathLike, format: str, *, label_column: int = -1, n_columns: int | None = None, encoding: str = "utf-8"
+) -> Scan:
     """Read a file in one of FORMATS, keeping what is good and noting what is not.
 
     n_columns: what every row must have; None: 3 for conll2000, else what most rows have. Raises DataError only for a file
-    that cannot be opened or unpacked, ParameterError for a format or label column that is none.
+    that cannot be opened or unpacked, or has a line too long for any format; ParameterError for a format or label column that
+    is none.
     """
+    return scan_bytes(read_bytes(path, encoding), source_name(path), format, label_column=label_column, n_columns=n_columns)
+
+
+def scan_bytes(data: bytes, name: str, format: str, *, label_column: int = -1, n_columns: int | None = None) -> Scan:
+    """As `scan_file`, for UTF-8 text that was read already; name: for messages."""
     if format not in FORMATS:
         raise ParameterError(f"format: expected one of {', '.join(FORMATS)}, got {format!r}")
-    data = read_bytes(path)
+    check_lines(data, name)
     rows = [row.removesuffix(b"\r") for row in data.removesuffix(b"\n").split(b"\n")] if data else []
     problems, lines = _decoded(rows)
     bad = {problem.line for problem in problems}
@@ -69,7 +82,7 @@ def scan_file(path: PathLike, format: str, *, label_column: int = -1, n_columns:
     if format in ("columns", "conll2000"):
         width = n_columns or (3 if format == "conll2000" else _usual_width(lines))
         if not -width <= label_column < width:
-            raise ParameterError(f"label column {label_column}: {source_name(path)} has {width} columns, numbered from 0")
+            raise ParameterError(f"label column {label_column}: {name} has {width} columns, numbered from 0")
     parsed = _Rows(format, width, label_column % width if width else 0, bad, problems)
     blocks = list(_words(lines, parsed) if format == "ocr" else _blocks(lines, blank_is_white=width is not None))
     sentences = [parsed.sentence(lines, block) for block in blocks]
@@ -78,7 +91,7 @@ def scan_file(path: PathLike, format: str, *, label_column: int = -1, n_columns:
         sentences = [parsed.sentence(lines, block, again=True) for block in blocks]
     blank = _idle_blanks(lines, blocks) if format != "ocr" else []
     problems.sort(key=lambda problem: problem.line)
-    return Scan(source_name(path), format, rows, sentences, problems, width, _unprinted(lines), blank)
+    return Scan(name, format, rows, sentences, problems, width, _unprinted(lines), blank)
 
 
 def _decoded(rows: list[bytes]) -> tuple[list[Problem], list[str]]:
@@ -87,7 +100,9 @@ def _decoded(rows: list[bytes]) -> tuple[list[Problem], list[str]]:
         try:
             line = row.decode("utf-8")
         except UnicodeDecodeError as error:
-            problems.append(Problem("encoding", number, f"expected UTF-8 text, got the byte 0x{row[error.start]:02x}"))
+            problems.append(
+                Problem("encoding", number, f"expected UTF-8 text, got the byte 0x{row[error.start]:02x}; {ENCODING_HINT}")
+            )
             line = row.decode("utf-8", "replace")
         if "\0" in line:
             problems.append(Problem("encoding", number, "expected text, got a NUL byte"))
@@ -102,7 +117,7 @@ def _usual_width(lines: list[str]) -> int:
 
 
 def _blocks(lines: list[str], *, blank_is_white: bool) -> Iterator[list[int]]:
-    """The line numbers of each sentence, parted by blank lines."""
+    """The line numbers of each sentence, separated by blank lines."""
     block: list[int] = []
     for number, line in enumerate(lines, 1):
         if line.strip(" \t") if blank_is_white else line:

@@ -80,6 +80,7 @@ def validate_trees(
     rare: int = 5,
     max_length: int = 250,
     places: int = 5,
+    encoding: str = "utf-8",
 ) -> TreebankValidation:
     """Look at a whole treebank file, and at the held-out data beside it, as `validate` does for sequences.
 
@@ -97,11 +98,11 @@ def validate_trees(
     if format is not None and format not in TREEBANK_FORMATS:
         raise ParameterError(f"format: expected one of {', '.join(TREEBANK_FORMATS)}, got {format!r}")
     collect = Collector(places)
-    treebank, scan = _scan(path, None if format is None else TREEBANK_FORMATS[format], collect)
+    treebank, scan = _scan(path, None if format is None else TREEBANK_FORMATS[format], collect, encoding)
     counts = Counter(treebank.labels)
     scans = [(scan, counts)]
     if dev is not None:
-        held_out, dev_scan = _scan(dev, treebank.format, collect)
+        held_out, dev_scan = _scan(dev, treebank.format, collect, encoding)
         scans.append((dev_scan, Counter(held_out.labels)))
     for one, _ in scans:
         shape(one, max_length, collect)
@@ -115,9 +116,9 @@ def validate_trees(
     return TreebankValidation(files, None, collect.findings(), scan, broken, treebank.format.name, treebank)
 
 
-def _scan(path: PathLike, format: TreebankFormat | None, collect: Collector) -> tuple[Treebank, Scan]:
+def _scan(path: PathLike, format: TreebankFormat | None, collect: Collector, encoding: str) -> tuple[Treebank, Scan]:
     """The good sentences of a file, and the same as sequences of relations; its problems are collected."""
-    with held_treebank(path) as stream:
+    with held_treebank(path, encoding) as stream:
         problems = validate_treebank(stream, format)
         stream.seek(0)
         treebank = read_good_sentences(stream, format)

@@ -115,17 +115,18 @@ def validate(
     rare: int = 5,
     max_length: int = 250,
     places: int = 5,
+    encoding: str = "utf-8",
 ) -> Validation:
     """Look at a whole data file, and at the held-out data beside it.
 
     format: "columns", "conll2000", "crfsuite" or "ocr". rare: labels with fewer tokens are told. max_length: longer
     sequences are told. places: how many of each kind are shown. Raises DataError only where a file cannot be opened.
     """
-    scan = scan_file(path, format, label_column=label_column)
+    scan = scan_file(path, format, label_column=label_column, encoding=encoding)
     scans = [scan]
     if dev is not None:
         label = label_column % scan.n_columns if scan.n_columns else label_column
-        scans.append(scan_file(dev, format, label_column=label, n_columns=scan.n_columns))
+        scans.append(scan_file(dev, format, label_column=label, n_columns=scan.n_columns, encoding=encoding))
     collect = Collector(places)
     counts = [Counter(label for s in one.sentences for label in s.labels) for one in scans]
     scheme = detect_scheme(s.labels for s in scan.sentences)
@@ -190,7 +191,10 @@ def _rows(scan: Scan, collect: Collector) -> None:
         )
     if scan.format == "crfsuite" and scan.sentences and not any(any(s.content) for s in scan.sentences):
         collect.add(
-            ERROR, "no-attributes", "files without attributes", f"{scan.name}: no line has one; tabs part label and attributes"
+            ERROR,
+            "no-attributes",
+            "files without attributes",
+            f"{scan.name}: no line has one; tabs separate label and attributes",
         )
 
 

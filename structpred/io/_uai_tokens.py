@@ -1,5 +1,6 @@
 """The tokens of a file in the UAI format, and where they stand, for messages."""
 
+import re
 from typing import NoReturn
 
 import numpy as np
@@ -10,6 +11,9 @@ from structpred.io.text import quoted
 
 #: more digits are no number of anything
 _MAX_DIGITS = 15
+#: bytes that are cut into tokens at a time: all tokens at once take twenty times what the file does
+_PIECE = 1 << 20
+_TOKEN = re.compile(rb"\S+")
 
 
 class Tokens:
@@ -17,18 +21,43 @@ class Tokens:
 
     def __init__(self, data: bytes, name: str) -> None:
         self._data, self._name = data, name
-        self._tokens = data.split()
+        self._next, self._piece, self._place = 0, list[bytes](), 0
         self.at = 0
+        self._count = sum(len(self._cut(start)) for start in self._starts())
 
     def __len__(self) -> int:
-        return len(self._tokens)
+        return self._count
+
+    def _starts(self) -> list[int]:
+        """Where the pieces begin: after white space, or at the beginning."""
+        starts, start = [], 0
+        while start < len(self._data):
+            starts.append(start)
+            start = self._end(start)
+        return starts
+
+    def _end(self, start: int) -> int:
+        """Behind the token that a piece from `start` on would cut."""
+        token = _TOKEN.match(self._data, start + _PIECE)
+        return min(start + _PIECE, len(self._data)) if token is None else token.end()
+
+    def _cut(self, start: int) -> list[bytes]:
+        return self._data[start : self._end(start)].split()
+
+    def _some(self, most: int) -> list[bytes]:
+        """The next tokens, `most` of them or fewer; none only at the end."""
+        while self._place == len(self._piece) and self._next < len(self._data):
+            self._piece, self._place, self._next = self._cut(self._next), 0, self._end(self._next)
+        found = self._piece[self._place : self._place + most]
+        self._place += len(found)
+        return found
 
     def word(self, expected: str) -> str:
         """The next token as text."""
-        if self.at >= len(self._tokens):
+        if not (found := self._some(1)):
             self.fail(self.at, f"expected {expected}, but here the file ends")
         self.at += 1
-        return self._tokens[self.at - 1].decode("ascii", "replace")
+        return found[0].decode("ascii", "replace")
 
     def whole(self, expected: str, *, low: int = 0, high: int | None = None) -> int:
         """The next token as a whole number within low..high."""
@@ -41,46 +70,61 @@ class Tokens:
 
     def count(self, expected: str) -> int:
         """The next token as the number of things that follow, each at least a token; so it cannot be more than are left."""
-        value, left = self.whole(expected), len(self._tokens) - self.at
+        value, left = self.whole(expected), self._count - self.at
         if value > left:
             self.fail(self.at - 1, f"expected {expected}; {value} is too many, only {left} tokens are left: is the file cut off?")
         return value
 
     def numbers(self, n: int, what: str) -> npt.NDArray[np.float64]:
         """The next n tokens as finite numbers >= 0."""
-        chunk = self._tokens[self.at : self.at + n]
-        try:
-            values = np.array([float(token) for token in chunk], dtype=np.float64)
-            right = bool(((values >= 0.0) & (values < np.inf)).all()) and not any(b"_" in token for token in chunk)
-        except ValueError:
-            right = False
-        if not right:
-            self._fail_at_number(chunk, what)
-        self.at += n
+        values, done = np.empty(n), 0
+        while done < n:
+            chunk = self._some(n - done)
+            try:
+                found = np.fromiter(map(float, chunk), np.float64, len(chunk))
+                right = bool(((found >= 0.0) & (found < np.inf)).all()) and not any(b"_" in token for token in chunk)
+            except ValueError:
+                right = False
+            if not right:
+                self._fail_at_number(chunk, done, what)
+            values[done : done + len(chunk)] = found
+            done += len(chunk)
+            self.at += len(chunk)
         return values
 
-    def _fail_at_number(self, chunk: list[bytes], what: str) -> NoReturn:
+    def _fail_at_number(self, chunk: list[bytes], before: int, what: str) -> NoReturn:
         for j, token in enumerate(chunk):
             try:
                 right = b"_" not in token and 0.0 <= float(token) < float("inf")
             except ValueError:
                 right = False
             if not right:
-                shown = quoted(token.decode("ascii", "replace"))
-                self.fail(self.at + j, f"expected entry {j} of {what}, a finite number >= 0 (a factor, not its log), got {shown}")
+                expected = f"expected entry {before + j} of {what}, a finite number >= 0 (a factor, not its log)"
+                self.fail(self.at + j, f"{expected}, got {quoted(token.decode('ascii', 'replace'))}")
         raise AssertionError("all entries are numbers")
 
     def end(self, expected: str) -> None:
         """Fail unless all tokens were taken."""
-        if self.at < len(self._tokens):
-            self.fail(self.at, f"expected {expected}, got {quoted(self._tokens[self.at].decode('ascii', 'replace'))}")
+        if found := self._some(1):
+            self.fail(self.at, f"expected {expected}, got {quoted(found[0].decode('ascii', 'replace'))}")
 
     def fail(self, index: int, message: str) -> NoReturn:
         """Raise DataError at the token with this number: its line, and which one of the line it is."""
-        line = before = 0
-        for line, text in enumerate(self._data.split(b"\n"), start=1):
-            n = len(text.split())
-            if before + n > index:
-                raise DataError(f"{self._name}:{line}: token {index - before + 1}: {message}")
-            before += n
-        raise DataError(f"{self._name}:{line}: at the end: {message}")
+        before = 0
+        for start in self._starts():
+            tokens = len(self._cut(start))
+            if before + tokens > index:
+                place = self._place_of(start, index - before)
+                line_start = self._data.rfind(b"\n", 0, place) + 1
+                line = self._data.count(b"\n", 0, place) + 1
+                in_line = sum(1 for _ in _TOKEN.finditer(self._data, line_start, place))
+                raise DataError(f"{self._name}:{line}: token {in_line + 1}: {message}")
+            before += tokens
+        raise DataError(f"{self._name}:{self._data.count(bytes([10])) + 1}: at the end: {message}")
+
+    def _place_of(self, start: int, index: int) -> int:
+        """The first byte of a token of the piece that begins at `start`."""
+        for k, token in enumerate(_TOKEN.finditer(self._data, start)):
+            if k == index:
+                return token.start()
+        raise AssertionError("a piece has as many tokens as were counted")

@@ -5,8 +5,10 @@ nominal value.
 """
 
 import re
-from collections.abc import Callable, Iterator
+from array import array
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -15,8 +17,9 @@ import numpy.typing as npt
 from structpred.errors import DataError
 from structpred.io.text import PathLike, quoted, read_text, source_name, split_lines
 
-_NAME = re.compile(r"""\s*(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|([^\s{,%'"]\S*))\s*""")
-_VALUE = re.compile(r"""\s*(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|([^,'"]*))\s*(,|$)""")
+# *+ gives nothing back: what does not match is refused in linear time
+_NAME = re.compile(r"""\s*+(?:'((?:[^'\\]|\\.)*+)'|"((?:[^"\\]|\\.)*+)"|([^\s{,%'"]\S*+))\s*+""")
+_VALUE = re.compile(r"""\s*+(?:'((?:[^'\\]|\\.)*+)'|"((?:[^"\\]|\\.)*+)"|([^,'"]*+))\s*+(,|$)""")
 _NUMBERS = ("numeric", "real", "integer")
 
 
@@ -37,15 +40,17 @@ class Attribute(NamedTuple):
 class ArffTable:
     """A file as it stands. codes: CSR (n, n_attributes): numbers, and places of nominal values; text columns are zero there.
 
-    texts: for each text column (by number) its text in each row, None where a sparse row leaves it out. lines: of the rows.
+    texts: for each text column (by number) the text of each row (by number) that does not leave it out. lines: of the rows.
+    size: of the file's text, in characters.
     """
 
     name: str
     relation: str
     attributes: list[Attribute]
     codes: Any
-    texts: dict[int, list[str | None]]
+    texts: dict[int, dict[int, str]]
     lines: npt.NDArray[np.int64]
+    size: int
 
     def where(self, row: int) -> str:
         """file:line of a row, for messages."""
@@ -53,10 +58,18 @@ class ArffTable:
 
     def column(self, k: int) -> npt.NDArray[np.float64]:
         """One column of codes, dense."""
-        return np.asarray(self.codes[:, [k]].toarray().ravel(), dtype=np.float64)
+        column, by_column = np.zeros(len(self.lines)), self.by_column
+        start, stop = by_column.indptr[k : k + 2]
+        column[by_column.indices[start:stop]] = by_column.data[start:stop]
+        return column
+
+    @cached_property
+    def by_column(self) -> Any:
+        """The codes by column: a row-wise matrix is gone through as a whole for each column."""
+        return self.codes.tocsc()
 
 
-def read_arff(path: PathLike, *, text_kinds: tuple[str, ...] = ()) -> ArffTable:
+def read_arff(path: PathLike, *, text_kinds: tuple[str, ...] = (), encoding: str = "utf-8") -> ArffTable:
     """Read an ARFF file, plain or gzip; ``-`` is standard input.
 
     text_kinds: further kinds of attributes whose values are text. Raises DataError with file and line: no @data, attributes
@@ -64,7 +77,8 @@ def read_arff(path: PathLike, *, text_kinds: tuple[str, ...] = ()) -> ArffTable:
     finite, undeclared nominal values, indices out of range or out of order, no rows.
     """
     name = source_name(path)
-    lines = enumerate(split_lines(read_text(path)), 1)
+    whole = read_text(path, encoding)
+    lines = enumerate(split_lines(whole), 1)
     relation, attributes = _header(lines, name, text_kinds)
     rows = _Rows(name, attributes)
     for number, line in lines:
@@ -73,7 +87,7 @@ def read_arff(path: PathLike, *, text_kinds: tuple[str, ...] = ()) -> ArffTable:
             rows.add(number, text)
     if not rows.lines:
         raise DataError(f"{name}: expected at least one row after @data, got none")
-    return ArffTable(name, relation, attributes, rows.matrix(), rows.texts, np.array(rows.lines, np.int64))
+    return ArffTable(name, relation, attributes, rows.matrix(), rows.texts, np.array(rows.lines, np.int64), len(whole))
 
 
 def _header(lines: Iterator[tuple[int, str]], name: str, text_kinds: tuple[str, ...]) -> tuple[str, list[Attribute]]:
@@ -143,7 +157,7 @@ def unquoted(text: str) -> str:
 
 
 def split_values(text: str, where: str) -> list[str]:
-    """Values parted by commas, quoted ones without their quotes. Raises DataError for quotes that do not close.
+    """Values separated by commas, quoted ones without their quotes. Raises DataError for quotes that do not close.
 
     >>> split_values("a, 'b,c',0", "file:1")
     ['a', 'b,c', '0']
@@ -154,7 +168,7 @@ def split_values(text: str, where: str) -> list[str]:
     while True:
         match = _VALUE.match(text, at)
         if match is None:
-            raise DataError(f"{where}: expected values parted by commas, quotes that close, got {quoted(text[at:])}")
+            raise DataError(f"{where}: expected values separated by commas, quotes that close, got {quoted(text[at:])}")
         values.append(_group(match))
         at = match.end()
         if match.group(4) == "":
@@ -168,10 +182,10 @@ class _Rows:
     name: str
     attributes: list[Attribute]
     lines: list[int] = field(default_factory=list)
-    texts: dict[int, list[str | None]] = field(default_factory=dict)
+    texts: dict[int, dict[int, str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.indptr, self.indices, self.values = [0], list[int](), list[float]()
+        self.indptr, self.indices, self.values = array("q", [0]), array("q"), array("d")
         self.readers: list[Callable[[str], float]] = []
         for k, one in enumerate(self.attributes):
             if one.kind == "numeric":
@@ -179,36 +193,37 @@ class _Rows:
             elif one.kind == "nominal":
                 self.readers.append({value: float(place) for place, value in enumerate(one.values)}.__getitem__)
             else:
-                self.texts[k] = []
+                self.texts[k] = {}
                 self.readers.append(lambda _: 0.0)
 
     def add(self, number: int, text: str) -> None:
         """Take in one row."""
-        pairs = self._sparse(number, text) if text.startswith("{") else self._dense(number, text)
+        places, values = self._sparse(number, text) if text.startswith("{") else self._dense(number, text)
         row = len(self.lines)
-        for column in self.texts.values():
-            column.append(None)
         self.lines.append(number)
-        for k, value in pairs:
-            if k in self.texts:
-                self.texts[k][row] = value
-        found = self._converted(number, pairs)
-        for (k, _), x in zip(pairs, found, strict=True):
-            if x != 0.0:
-                self.indices.append(k)
-                self.values.append(x)
+        if self.texts:
+            for k, value in zip(places, values, strict=True):
+                if k in self.texts:
+                    self.texts[k][row] = value
+        found = self._converted(number, places, values)
+        filled = np.flatnonzero(found)
+        self.indices.extend(np.asarray(places, np.int64)[filled].tolist())
+        self.values.extend(found[filled].tolist())
         self.indptr.append(len(self.indices))
 
-    def _dense(self, number: int, text: str) -> list[tuple[int, str]]:
-        values = split_values(text, f"{self.name}:{number}")
-        if len(values) != len(self.attributes):
-            self._refuse(number, f"expected {len(self.attributes)} values, one an attribute, got {len(values)}: {quoted(text)}")
-        return list(enumerate(values))
+    def _dense(self, number: int, text: str) -> tuple[Sequence[int], list[str]]:
+        expected = len(self.attributes)
+        plain = "'" not in text and '"' not in text
+        values = split_values(text, f"{self.name}:{number}") if not plain or text.count(",") == expected - 1 else None
+        if values is None or len(values) != expected:
+            got = text.count(",") + 1 if values is None else len(values)
+            self._refuse(number, f"expected {expected} values, one an attribute, got {got}: {quoted(text)}")
+        return range(expected), values
 
-    def _sparse(self, number: int, text: str) -> list[tuple[int, str]]:
+    def _sparse(self, number: int, text: str) -> tuple[list[int], list[str]]:
         if not text.endswith("}"):
             self._refuse(number, f"expected a sparse row to end with '}}', got {quoted(text[-60:])}; is the file cut short?")
-        pairs: list[tuple[int, str]] = []
+        places, values = list[int](), list[str]()
         before, body = -1, text[1:-1].strip()
         for item in _sparse_items(body, f"{self.name}:{number}") if body else []:
             index, _, value = item.partition(" ")
@@ -218,19 +233,21 @@ class _Rows:
                 self._refuse(number, f"expected 'index value' with an index from 0 to {last}, got {quoted(item)}")
             if k <= before:
                 self._refuse(number, f"expected ascending indices, got {k} after {before}")
-            pairs.append((k, unquoted(value.strip())))
+            places.append(k)
+            values.append(unquoted(value.strip()))
             before = k
-        return pairs
+        return places, values
 
-    def _converted(self, number: int, pairs: list[tuple[int, str]]) -> list[float]:
+    def _converted(self, number: int, places: Sequence[int], values: list[str]) -> npt.NDArray[np.float64]:
         readers = self.readers
         try:
-            found = [readers[k](value) for k, value in pairs]
-            if np.isfinite(found).all() and not any("_" in value for k, value in pairs if readers[k] is float):
+            found = np.fromiter((readers[k](value) for k, value in zip(places, values, strict=True)), np.float64, len(values))
+            marked = any("_" in value and readers[k] is float for k, value in zip(places, values, strict=True))
+            if np.isfinite(found).all() and not marked:
                 return found
         except (ValueError, KeyError):
             pass
-        for k, value in pairs:
+        for k, value in zip(places, values, strict=True):
             self._explain(number, self.attributes[k], value)
         raise AssertionError("a row that cannot be read has a value that cannot be read")
 

@@ -9,11 +9,14 @@ from structpred.core.hierarchy import LabelHierarchy
 from structpred.errors import DataError
 from structpred.io.arff import ArffTable, Attribute, read_arff
 from structpred.io.mulan import feature_columns
-from structpred.io.multilabel import MultiLabelData
+from structpred.io.multilabel import MultiLabelData, check_table
 from structpred.io.text import PathLike, quoted
 
+#: names of labels are whole paths: those above a path of many parts would be as long as the square of its length
+_DEEPEST = 100
 
-def read_clus(path: PathLike, *, dag: bool = False) -> MultiLabelData:
+
+def read_clus(path: PathLike, *, dag: bool = False, encoding: str = "utf-8") -> MultiLabelData:
     """Read a hierarchical ARFF file, plain or gzip: ``@ATTRIBUTE class hierarchical 1,1/1,1/2,2``, rows end ``...,1/2@2``.
 
     Labels are the paths, in the order of the declaration; the ancestors that it leaves out follow. Ancestors of a row's labels
@@ -21,7 +24,7 @@ def read_clus(path: PathLike, *, dag: bool = False) -> MultiLabelData:
     rows name nodes. Raises DataError with file and line: no hierarchical attribute or two, a label declared twice or not at all,
     a cycle, a row without labels.
     """
-    table = read_arff(path, text_kinds=("hierarchical",))
+    table = read_arff(path, text_kinds=("hierarchical",), encoding=encoding)
     columns = [k for k, one in enumerate(table.attributes) if one.kind == "hierarchical"]
     if len(columns) != 1:
         raise DataError(f"{table.name}: expected one attribute of type hierarchical, got {len(columns)}")
@@ -29,8 +32,11 @@ def read_clus(path: PathLike, *, dag: bool = False) -> MultiLabelData:
     where = f"{table.name}:{one.line}"
     entries = [entry.strip() for entry in one.rest.split(",")]
     if not all(part for entry in entries for part in entry.split("/")) or len(set(entries)) < len(entries):
-        raise DataError(f"{where}: expected labels parted by commas, none empty and none twice, got {quoted(one.rest)}")
+        raise DataError(f"{where}: expected labels separated by commas, none empty and none twice, got {quoted(one.rest)}")
+    if not dag and (deepest := max(entry.count("/") for entry in entries)) >= _DEEPEST:
+        raise DataError(f"{where}: expected paths of at most {_DEEPEST} labels, got one of {deepest + 1}")
     names, edges = _graph(entries) if dag else _paths(entries)
+    check_table(len(table.lines), len(names), table.size, table.name)
     try:
         hierarchy = LabelHierarchy(len(names), edges, names)
     except DataError as error:
@@ -72,7 +78,9 @@ def _graph(entries: Sequence[str]) -> tuple[list[str], list[tuple[int, int]]]:
 def _targets(table: ArffTable, column: int, one: Attribute, names: Sequence[str]) -> npt.NDArray[np.uint8]:
     place = {name: k for k, name in enumerate(names)}
     Y = np.zeros((len(table.lines), len(names)), np.uint8)
-    for i, text in enumerate(table.texts[column]):
+    texts = table.texts[column]
+    for i in range(len(table.lines)):
+        text = texts.get(i)
         if not text or text == "?":
             raise DataError(
                 f"{table.where(i)}: attribute {quoted(one.name)}: expected labels joined by '@', got {text or 'none'}"

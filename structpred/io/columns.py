@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.errors import DataError, ParameterError
+from structpred.io.recognise import looks_like
 from structpred.io.text import PathLike, quoted, read_text, source_name, split_lines
 
 Row = tuple[str, ...]
@@ -19,6 +20,8 @@ _FIELD = re.compile("[^ \t\n]+")
 _TABBED_FIELD = re.compile("[^\t\n]+")
 _SPACE, _TAB, _NEWLINE = 32, 9, 10
 _PIECE = 1 << 18
+#: each column has a dictionary of its own: a line of a million words is no row of a table
+MOST_COLUMNS = 10_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,20 +127,22 @@ class ColumnCorpus:
             raise ParameterError(f"{self.name} has {self.n_columns} columns, numbered from 0; there is no column {j}")
 
 
-def read_columns(path: PathLike, n_columns: int | None = None, name: str | None = None, *, tabs: bool = False) -> ColumnCorpus:
-    """Read a column file: every non-blank line is one token, blank lines (or white space alone) part sentences.
+def read_columns(
+    path: PathLike, n_columns: int | None = None, name: str | None = None, *, tabs: bool = False, encoding: str = "utf-8"
+) -> ColumnCorpus:
+    """Read a column file: every non-blank line is one token, blank lines (or white space alone) separate sentences.
 
-    Columns are parted by spaces and tabs; with ``tabs=True`` by single tabs only, so that a column may hold spaces.
+    Columns are separated by spaces and tabs; with ``tabs=True`` by single tabs only, so that a column may hold spaces.
     n_columns is what every line must have; None takes it from the first token line. name stands for the path in
-    messages. Nothing is skipped: comment lines and ``-DOCSTART-`` lines are tokens as any other.
+    messages. encoding: of the file, by Python's name for it. Nothing is skipped: comment lines and ``-DOCSTART-`` lines are
+    tokens as any other.
 
     Raises DataError with file and line: a line with more or fewer columns, an empty column (tabs=True), no token at
     all, and what `read_text` raises.
     """
     if n_columns is not None and n_columns < 1:
         raise ParameterError(f"n_columns must be at least 1, got {n_columns}")
-    source = source_name(path) if name is None else name
-    return _parse(read_text(path), source, n_columns, tabs)
+    return parse_columns(read_text(path, encoding), source_name(path) if name is None else name, n_columns, tabs=tabs)
 
 
 def format_columns(corpus: ColumnCorpus, predictions: Sequence[Sequence[str]]) -> str:
@@ -170,15 +175,15 @@ def format_columns(corpus: ColumnCorpus, predictions: Sequence[Sequence[str]]) -
     return "\n".join(out)
 
 
-def _parse(text: str, name: str, n_columns: int | None, tabs: bool) -> ColumnCorpus:
-    """All lines at once: field counts come from the bytes, so that Python sees each field once."""
+def parse_columns(text: str, name: str, n_columns: int | None = None, *, tabs: bool = False) -> ColumnCorpus:
+    """As `read_columns`, for text that was read already; name: for messages."""
+    # All lines of a piece at once: field counts come from the bytes, so that Python sees each field once.
     body = f"{text}\n".replace("\r\n", "\n") if "\r" in text else text
-    lines, width = _token_lines(body, text, name, n_columns, tabs)
-    if tabs:
-        pieces: Iterable[list[str]] = [_without_blank_lines(_TABBED_FIELD.findall(body), len(lines) * width, body)]
-    else:
-        pieces = map(_FIELD.findall, _pieces(body))
-    vocabularies, codes = _code_pieces(pieces, len(lines), width)
+    lines, width = _token_lines(body, name, n_columns, tabs)
+    if not len(lines):
+        raise DataError(f"{name}: expected at least one sentence, got {'only blank lines' if text else 'an empty file'}")
+    fields = (_tabbed_fields(piece) if tabs else _FIELD.findall(piece) for piece in _pieces(body))
+    vocabularies, codes = _code_pieces(fields, len(lines), width)
     breaks = np.flatnonzero(np.diff(lines) > 1) + 1
     offsets = np.concatenate(([0], breaks, [len(lines)])).astype(np.int64)
     return ColumnCorpus(vocabularies, codes, offsets, lines, name, text)
@@ -208,26 +213,33 @@ def _code_pieces(pieces: Iterable[list[str]], n: int, width: int) -> tuple[list[
     return [list(index) for index in indexes], codes
 
 
-def _token_lines(body: str, text: str, name: str, n_columns: int | None, tabs: bool) -> tuple[npt.NDArray[np.int64], int]:
+def _token_lines(body: str, name: str, n_columns: int | None, tabs: bool) -> tuple[npt.NDArray[np.int64], int]:
     """The 1-based numbers of the token lines, and their common number of columns; DataError at the first bad line."""
-    buffer = np.frombuffer(body.encode(), np.uint8)
+    found, width, first, before = [np.zeros(0, np.int64)], n_columns, 0, 0
+    for piece in _pieces(body):
+        columns, fields = _counts(piece, tabs)
+        lines = np.flatnonzero(fields)
+        if len(lines) and not first:
+            first, width = before + int(lines[0]) + 1, width or int(columns[lines[0]])
+        wrong = lines[(columns[lines] != width) | (fields[lines] != width)]
+        if len(wrong) or (width or 0) > MOST_COLUMNS:
+            k = int(wrong[0]) if len(wrong) else int(lines[0])
+            where, source = f"{name}:{before + k + 1}", "" if n_columns is not None else f" (as in line {first})"
+            raise _line_error(piece.split("\n")[k], where, width or 0, source, tabs, body)
+        found.append(lines.astype(np.int64) + before + 1)
+        before += len(columns) - piece.endswith("\n")
+    return np.concatenate(found), width or 0
+
+
+def _counts(piece: str, tabs: bool) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """For each line how many columns it has, and how many of them are not empty; a blank line has none of the latter."""
+    buffer = np.frombuffer(piece.encode(), np.uint8)
     newline, tab = buffer == _NEWLINE, buffer == _TAB
-    white = newline | tab | (buffer == _SPACE)
     bounds = np.concatenate(([0], np.flatnonzero(newline) + 1, [len(buffer)]))
-    filled = _per_line(_field_starts(white), bounds)
-    lines = np.flatnonzero(filled) + 1
-    if not len(lines):
-        raise DataError(f"{name}: expected at least one sentence, got {'only blank lines' if text else 'an empty file'}")
-    counts = _per_line(tab, bounds) + 1 if tabs else filled
-    width = int(counts[lines[0] - 1]) if n_columns is None else n_columns
-    wrong = counts != width
-    if tabs:  # an empty column has its tab, but no field
-        wrong |= _per_line(_field_starts(newline | tab), bounds) != width
-    wrong &= filled > 0
-    if wrong.any():
-        first = int(np.flatnonzero(wrong)[0])
-        raise _line_error(split_lines(text)[first], f"{name}:{first + 1}", width, int(lines[0]), n_columns, tabs)
-    return lines.astype(np.int64), width
+    filled = _per_line(_field_starts(newline | tab | (buffer == _SPACE)), bounds)
+    if not tabs:
+        return filled, filled
+    return _per_line(tab, bounds) + 1, np.where(filled > 0, _per_line(_field_starts(newline | tab), bounds), 0)
 
 
 def _field_starts(separator: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
@@ -241,21 +253,23 @@ def _per_line(mask: npt.NDArray[np.bool_], bounds: npt.NDArray[np.intp]) -> npt.
     return np.diff(np.searchsorted(np.flatnonzero(mask), bounds))
 
 
-def _line_error(line: str, where: str, width: int, first: int, n_columns: int | None, tabs: bool) -> DataError:
+def _line_error(line: str, where: str, width: int, source: str, tabs: bool, body: str) -> DataError:
     fields = line.split("\t") if tabs else _FIELD.findall(line)
-    source = "" if n_columns is not None else f" (as in line {first})"
+    if len(fields) > MOST_COLUMNS:
+        return DataError(f"{where}: expected at most {MOST_COLUMNS:,} columns, got {len(fields):,}; is this one token a line?")
     if tabs and len(fields) == width:
         empty = fields.index("") + 1
-        return DataError(f"{where}: expected {width} columns parted by single tabs, but column {empty} is empty: {quoted(line)}")
-    return DataError(f"{where}: expected {width} columns{source}, got {len(fields)}: {quoted(line)}")
+        message = f"expected {width} columns separated by single tabs, but column {empty} is empty"
+        return DataError(f"{where}: {message}: {quoted(line)}")
+    hint = looks_like(split_lines(body[: 1 << 16]))
+    return DataError(f"{where}: expected {width} columns{source}, got {len(fields)}: {quoted(line)}{hint}")
 
 
-def _without_blank_lines(fields: list[str], expected: int, body: str) -> list[str]:
+def _tabbed_fields(piece: str) -> list[str]:
     """With tabs as separators a line of spaces is a field to the pattern, but a blank line to us."""
-    if len(fields) == expected:
-        return fields
-    kept = "\n".join(line for line in body.split("\n") if line.strip(" \t"))
-    return _TABBED_FIELD.findall(kept)
+    if " " not in piece:
+        return _TABBED_FIELD.findall(piece)
+    return _TABBED_FIELD.findall("\n".join(line for line in piece.split("\n") if line.strip(" \t")))
 
 
 def _code(column: list[str]) -> tuple[list[str], npt.NDArray[np.int32]]:

@@ -1,4 +1,4 @@
-r"""CRFsuite's text format: a label, then attributes, parted by tabs; ``name:scale``; a blank line ends a sequence.
+r"""CRFsuite's text format: a label, then attributes, separated by tabs; ``name:scale``; a blank line ends a sequence.
 
 Inside names ``\:`` stands for a colon and ``\\`` for a backslash. Nothing else is special: no comments, no quotes, and
 ``@bos`` or ``__EOS__`` are names as any other.
@@ -18,7 +18,8 @@ from structpred.core.tokens import coalesced
 from structpred.errors import DataError
 from structpred.io.text import PathLike, quoted, read_text, source_name
 
-_NUMBER = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
+# no two parts can take the same digits: what is no number is refused in linear time
+_NUMBER = re.compile(r"[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
 # from here on a number rounds to infinity as float32
 _FLOAT32_END = 2.0**128 - 2.0**103
 _ESCAPED = re.compile(r"\\([:\\])")
@@ -79,14 +80,14 @@ class AttributeCorpus:
         return PackedSequences(indptr, ids, values, self.offsets, len(self.attributes if names is None else names))
 
 
-def read_crfsuite(path: PathLike) -> AttributeCorpus:
+def read_crfsuite(path: PathLike, *, encoding: str = "utf-8") -> AttributeCorpus:
     """Read a file in CRFsuite's text format (training and tagging files alike: the first field is always a label).
 
     An attribute without a scale has the value 1. Empty fields (a trailing tab) are ignored. Raises DataError with
     file and line: an empty label, an empty attribute name, a scale that is not a finite number, no item at all, and
     what `read_text` raises.
     """
-    return _parse(read_text(path), source_name(path))
+    return parse_crfsuite(read_text(path, encoding), source_name(path))
 
 
 def format_crfsuite(corpus: AttributeCorpus) -> str:
@@ -178,7 +179,8 @@ class _Piece:
     lines: npt.NDArray[np.int64]
 
 
-def _parse(text: str, name: str) -> AttributeCorpus:
+def parse_crfsuite(text: str, name: str) -> AttributeCorpus:
+    """As `read_crfsuite`, for text that was read already; name: for messages."""
     if "\r" in text:
         text = f"{text}\n".replace("\r\n", "\n")
     fields, labels = _Fields(), _Labels()

@@ -11,11 +11,11 @@ import numpy.typing as npt
 from structpred.core.hierarchy import LabelHierarchy
 from structpred.errors import DataError, ParameterError
 from structpred.io.arff import ArffTable, Attribute, read_arff
-from structpred.io.multilabel import MultiLabelData
+from structpred.io.multilabel import MultiLabelData, check_table
 from structpred.io.text import PathLike, quoted, read_bytes, source_name
 
 
-def read_mulan(path: PathLike, labels: PathLike | int | Sequence[str]) -> MultiLabelData:
+def read_mulan(path: PathLike, labels: PathLike | int | Sequence[str], *, encoding: str = "utf-8") -> MultiLabelData:
     """Read a multi-label ARFF file, plain or gzip.
 
     labels: the label XML (a path); or how many of the last attributes are labels (-3: the first three, as MEKA has it); or a list
@@ -23,17 +23,21 @@ def read_mulan(path: PathLike, labels: PathLike | int | Sequence[str]) -> MultiL
     features whose values are numbers become these numbers, others one column a value, called name=value. Labels within labels
     in the XML are a hierarchy; rows are then closed.
 
+    encoding: of the ARFF file; the XML names its own.
+
     Raises DataError with file and line for what cannot be read, labels that are no attribute, label values other than 0 and 1.
     """
-    table = read_arff(path)
+    table = read_arff(path, encoding=encoding)
     names, parents = _label_names(table, labels)
     place = {one.name: k for k, one in enumerate(table.attributes)}
     columns = sorted(place[name] for name in names)
     ordered = [table.attributes[k].name for k in columns]
     if len(columns) == len(table.attributes):
         raise DataError(f"{table.name}: every attribute is a label; there are no features")
+    check_table(len(table.lines), len(columns), table.size, table.name)
     Y = np.stack([_label_column(table, k) for k in columns], axis=1)
-    X, features = feature_columns(table, [k for k in range(len(table.attributes)) if k not in set(columns)])
+    is_label = set(columns)
+    X, features = feature_columns(table, [k for k in range(len(table.attributes)) if k not in is_label])
     hierarchy = None
     if any(parent is not None for parent in parents.values()):
         at = {name: k for k, name in enumerate(ordered)}
@@ -50,17 +54,18 @@ def _label_names(table: ArffTable, labels: PathLike | int | Sequence[str]) -> tu
             raise ParameterError(f"labels: expected from 1 to {len(names) - 1} of the {len(names)} attributes, got {labels}")
         return (names[-labels:] if labels > 0 else names[:-labels]), {}
     if isinstance(labels, list | tuple):
+        known = set(names)
         for name in labels:
-            if name not in names:
+            if name not in known:
                 raise DataError(f"{table.name}: there is no attribute {quoted(str(name))} to be a label")
         if not labels or len(set(labels)) < len(labels):
             raise ParameterError("labels: expected at least one name, and none twice")
         return list(labels), {}
     if not isinstance(labels, str | os.PathLike):
         raise ParameterError(f"labels: expected the path of a label XML, a number or a list of names, got {labels!r}")
-    found = read_label_xml(labels)
+    found, known = read_label_xml(labels), set(names)
     for name, (_, line) in found.items():
-        if name not in names:
+        if name not in known:
             raise DataError(f"{source_name(labels)}:{line}: the label {quoted(name)} is no attribute of {table.name}")
     return list(found), {name: parent for name, (parent, _) in found.items()}
 
@@ -81,7 +86,7 @@ def read_label_xml(path: PathLike) -> dict[str, tuple[str | None, int]]:
         if stack and not label:
             raise DataError(f"{name}:{line}: expected a label with a name")
         if label in found:
-            raise DataError(f"{name}:{line}: the label {quoted(label)} comes twice, first in line {found[label][1]}")
+            raise DataError(f"{name}:{line}: the label {quoted(label)} is given twice, first on line {found[label][1]}")
         if stack:
             found[label] = (stack[-1] or None, line)
         stack.append(label if stack else "")
@@ -127,6 +132,8 @@ def feature_columns(table: ArffTable, columns: Sequence[int]) -> tuple[Any, list
     """The features in these columns as CSR, and their names; nominal ones become numbers or one column a value."""
     from scipy import sparse
 
+    nominal = sum(table.attributes[k].kind == "nominal" for k in columns)
+    check_table(len(table.lines), nominal, table.size, table.name, "nominal features")
     blocks: list[Any] = []
     names: list[str] = []
     start = 0
@@ -135,7 +142,7 @@ def feature_columns(table: ArffTable, columns: Sequence[int]) -> tuple[Any, list
         if k >= 0 and block is None:
             continue
         if plain := list(columns[start:at]):
-            blocks.append(table.codes[:, plain])
+            blocks.append(table.by_column[:, plain])
             names += [table.attributes[j].name for j in plain]
         if block is not None:
             blocks.append(block[0])
@@ -163,6 +170,6 @@ def _nominal_block(table: ArffTable, k: int) -> tuple[Any, list[str]] | None:
         return None
     codes = table.column(k).astype(np.int64)
     if np.isfinite(numbers).all():
-        return sparse.csr_array(np.array(numbers)[codes][:, None]), [one.name]
+        return sparse.csc_array(np.array(numbers)[codes][:, None]), [one.name]
     ones = np.ones(len(codes)), (np.arange(len(codes)), codes)
-    return sparse.csr_array(ones, shape=(len(codes), len(one.values))), [f"{one.name}={value}" for value in one.values]
+    return sparse.csc_array(ones, shape=(len(codes), len(one.values))), [f"{one.name}={value}" for value in one.values]

@@ -1,6 +1,8 @@
 """Multi-label data sets, and two of their formats: LIBSVM's text and NumPy's npz."""
 
 import os
+from array import array
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
@@ -11,7 +13,23 @@ import numpy.typing as npt
 from structpred.core.hierarchy import LabelHierarchy
 from structpred.core.memory import check_fits
 from structpred.errors import DataError, ParameterError
+from structpred.io.numbered_names import NumberedNames
+from structpred.io.opening import check_unpacked, limit_of_unpacking
 from structpred.io.text import PathLike, quoted, read_text, source_name, split_lines
+
+#: the largest number of features that a file may show by its indices alone: a few bytes of text can name any
+MOST_FEATURES = 1 << 27
+#: labels are kept as a table; a larger one than this must not be more than 20 times its file
+_SMALL_TABLE, _TABLE_RATIO = 64 << 20, 20
+
+
+def check_table(n_rows: int, n_columns: int, size: int, name: str, kind: str = "labels") -> None:
+    """Raise DataError for a table out of all proportion to its file, of `size` bytes or characters."""
+    if n_rows * n_columns > max(_SMALL_TABLE, _TABLE_RATIO * size):
+        raise DataError(
+            f"{name}: {n_rows:,} examples with {n_columns:,} {kind} would make a table of {n_rows * n_columns:,} entries, more "
+            f"than {_TABLE_RATIO} times the file; are these {kind}, or numbers of the examples?"
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +44,7 @@ class MultiLabelData:
     X: Any
     Y: npt.NDArray[np.uint8]
     label_names: list[str]
-    feature_names: list[str]
+    feature_names: Sequence[str]
     hierarchy: LabelHierarchy | None = None
     name: str = "data"
 
@@ -40,8 +58,8 @@ class MultiLabelData:
                 f"{len(self.feature_names)} names"
             )
         for names, what in ((self.label_names, "label"), (self.feature_names, "feature")):
-            if len(set(names)) < len(names):
-                twice = next(name for k, name in enumerate(names) if name in names[:k])
+            if not isinstance(names, NumberedNames) and len(set(names)) < len(names):
+                twice = next(name for name, count in Counter(names).items() if count > 1)
                 raise DataError(f"{self.name}: the {what} name {quoted(twice)} comes more than once")
         if self.hierarchy is not None and self.hierarchy.n != self.Y.shape[1]:
             raise DataError(f"{self.name}: {self.Y.shape[1]} labels but a hierarchy of {self.hierarchy.n}")
@@ -64,24 +82,31 @@ class MultiLabelData:
 
 
 def read_libsvm_multilabel(
-    path: PathLike, *, label_names: Sequence[str] | None = None, n_features: int | None = None, zero_based: bool = False
+    path: PathLike,
+    *,
+    label_names: Sequence[str] | None = None,
+    n_features: int | None = None,
+    zero_based: bool = False,
+    encoding: str = "utf-8",
 ) -> MultiLabelData:
     """Read LIBSVM's multi-label text: ``1,3 4:0.5 7:1``, labels before the first space, then index:value in ascending order.
 
     A line without labels begins with a space. `#` starts a comment. label_names: the labels and their order; None: those of the
-    file, as numbers if they are such, else by the alphabet. n_features: None for the largest index. zero_based: whether indices
-    begin at 0. Raises DataError with file and line.
+    file, as numbers if they are such, else by the alphabet. n_features: None for the largest index, which may then be 2**27 at
+    most. zero_based: whether indices begin at 0. Raises DataError with file and line.
     """
+    text = read_text(path, encoding)
     name, rows = source_name(path), _LibsvmRows(source_name(path), zero_based, n_features)
     found: list[tuple[int, list[str]]] = []
-    for number, line in enumerate(split_lines(read_text(path)), 1):
-        text = line.split("#", 1)[0].rstrip()
-        if text:
-            found.append((number, rows.add(number, text)))
+    for number, line in enumerate(split_lines(text), 1):
+        example = line.split("#", 1)[0].rstrip()
+        if example:
+            found.append((number, rows.add(number, example)))
     if not found:
         raise DataError(f"{name}: expected at least one example, got none")
     names = _ordered(found) if label_names is None else [str(label) for label in label_names]
     place = {label: k for k, label in enumerate(names)}
+    check_table(len(found), len(names), len(text), name)
     Y = np.zeros((len(found), len(names)), np.uint8)
     for i, (number, labels) in enumerate(found):
         for label in labels:
@@ -92,7 +117,7 @@ def read_libsvm_multilabel(
             Y[i, place[label]] = 1
     X = rows.matrix()
     first = 0 if zero_based else 1
-    return MultiLabelData(X, Y, names, [str(k + first) for k in range(X.shape[1])], None, name)
+    return MultiLabelData(X, Y, names, NumberedNames(first, X.shape[1]), None, name)
 
 
 def _ordered(found: list[tuple[int, list[str]]]) -> list[str]:
@@ -108,7 +133,7 @@ class _LibsvmRows:
 
     def __init__(self, name: str, zero_based: bool, n_features: int | None) -> None:
         self.name, self.first, self.n_features = name, 0 if zero_based else 1, n_features
-        self.indptr, self.indices, self.values = [0], list[int](), list[float]()
+        self.indptr, self.indices, self.values = array("q", [0]), array("q"), array("d")
 
     def add(self, number: int, text: str) -> list[str]:
         """Take in one line; returns its labels."""
@@ -117,7 +142,7 @@ class _LibsvmRows:
         if ":" in head:  # no labels, and no space in front either
             labels, tail = [], text.replace("\t", " ")
         if any(not label for label in labels) or len(set(labels)) < len(labels):
-            self._refuse(number, "expected labels parted by single commas, none twice", head)
+            self._refuse(number, "expected labels separated by single commas, none twice", head)
         before = -1
         for item in tail.split():
             index, colon, value = item.partition(":")
@@ -138,8 +163,9 @@ class _LibsvmRows:
             self._refuse(number, f"expected an index of at least {self.first} (give zero_based=True if they begin at 0)", item)
         if column <= before:
             self._refuse(number, "expected indices in ascending order", item)
-        if column >= (2**31 if self.n_features is None else self.n_features):
-            self._refuse(number, f"expected an index of at most {(self.n_features or 2**31) - 1 + self.first}", item)
+        if column >= (most := MOST_FEATURES if self.n_features is None else self.n_features):
+            hint = " (n_features=N allows larger ones)" if self.n_features is None else ""
+            self._refuse(number, f"expected an index of at most {most - 1 + self.first}{hint}", item)
         if not np.isfinite(x):
             self._refuse(number, "expected a finite value", item)
         self.indices.append(column)
@@ -171,24 +197,30 @@ def read_npz_multilabel(path: str | os.PathLike[str]) -> MultiLabelData:
             f"{name}: expected the arrays X (or X_data, X_indices, X_indptr, X_shape) and Y, got {', '.join(arrays) or 'none'}"
         )
     X, Y = _features(arrays, name), arrays["Y"]
-    if Y.ndim != 2 or Y.dtype.kind not in "biuf" or not np.isin(Y, (0, 1)).all():
+    if Y.ndim != 2 or Y.dtype.kind not in "biuf" or not ((Y == 0) | (Y == 1)).all():
         raise DataError(f"{name}: expected Y as a 2-d array of 0 and 1, got {Y.dtype} of shape {Y.shape}")
     if not np.isfinite(X.data).all():
         raise DataError(f"{name}: X has values that are not finite")
     labels = [str(label) for label in arrays.get("label_names", np.arange(Y.shape[1])).ravel()]
-    features = [str(label) for label in arrays.get("feature_names", np.arange(X.shape[1])).ravel()]
-    hierarchy = LabelHierarchy(Y.shape[1], arrays["hierarchy"], labels) if "hierarchy" in arrays else None
+    features = NumberedNames(0, X.shape[1]) if "feature_names" not in arrays else list(map(str, arrays["feature_names"].ravel()))
+    try:
+        hierarchy = LabelHierarchy(Y.shape[1], arrays["hierarchy"], labels) if "hierarchy" in arrays else None
+    except DataError as error:
+        raise DataError(f"{name}: {error}") from None
     Y = Y.astype(np.uint8) if hierarchy is None else hierarchy.closed(Y)
     return MultiLabelData(X, Y, labels, features, hierarchy, name)
 
 
 def _load_arrays(path: str | os.PathLike[str], name: str) -> dict[str, npt.NDArray[Any]]:
+    import tokenize
     import zipfile
     import zlib
 
     try:
         with zipfile.ZipFile(path) as archive:
-            check_fits(2 * sum(entry.file_size for entry in archive.infolist()), f"the arrays of {name}")
+            size = sum(entry.file_size for entry in archive.infolist())
+            check_unpacked(size, os.path.getsize(path), name, limit_of_unpacking())
+            check_fits(2 * size, f"the arrays of {name}")
             for entry in archive.infolist():
                 with archive.open(entry) as stream:
                     _check_header(stream, entry.file_size, f"{name}: {entry.filename}")
@@ -199,7 +231,7 @@ def _load_arrays(path: str | os.PathLike[str], name: str) -> dict[str, npt.NDArr
     except FileNotFoundError:
         raise DataError(f"{name}: there is no such file") from None
     except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile, zlib.error, MemoryError, NotImplementedError,
-            RuntimeError, SyntaxError, TypeError) as error:  # fmt: skip
+            RuntimeError, SyntaxError, TypeError, tokenize.TokenError) as error:  # fmt: skip
         raise DataError(f"{name}: expected an npz file without pickled objects: {error}") from None
 
 

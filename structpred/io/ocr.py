@@ -66,23 +66,26 @@ class OcrWords:
         return OcrWords(self.pixels[rows], letters, offsets, self.folds[chosen], self.lines[rows], self.name)
 
 
-def read_ocr(path: PathLike) -> OcrWords:
-    """Read a ``letter.data`` file: id, letter, next_id, word_id, position, fold and 128 pixels, parted by tabs.
+def read_ocr(path: PathLike, *, encoding: str = "utf-8") -> OcrWords:
+    """Read a ``letter.data`` file: id, letter, next_id, word_id, position, fold and 128 pixels, separated by tabs.
 
     Raises DataError with file and line: a wrong number of columns, a pixel that is not 0 or 1, something that is not
     a number, a letter that is not one character, links that do not hold (next_id must be the id of the next line or -1
     at the end of a word; position counts from 1; word_id and fold are those of the word), no letter at all.
     """
-    return _parse(read_text(path), source_name(path))
+    return parse_ocr(read_text(path, encoding), source_name(path))
 
 
-def _parse(text: str, name: str) -> OcrWords:
+def parse_ocr(text: str, name: str) -> OcrWords:
+    """As `read_ocr`, for text that was read already; name: for messages."""
     body = text.replace("\r\n", "\n").removesuffix("\r") if "\r" in text else text
     rows = body.split("\n")
-    lines = np.array([i for i, row in enumerate(rows, 1) if row], np.int64)
+    lines = np.flatnonzero(np.fromiter(map(bool, rows), np.bool_, len(rows))) + 1
     if not len(lines):
         raise DataError(f"{name}: expected at least one letter, got {'only blank lines' if text else 'an empty file'}")
     kept = [row.removesuffix("\t") for row in rows if row]
+    if min(map(len, kept)) < _TAIL + 2 * len(_COLUMNS) - 1:  # before each line is taken apart
+        raise _first_error(kept, lines, name)
     heads = [row[:-_TAIL].split("\t") for row in kept]
     tails = [row[-_TAIL:] for row in kept]
     if not all(len(head) == len(_COLUMNS) for head in heads) or not all(len(tail) == _TAIL for tail in tails):
@@ -152,7 +155,7 @@ def line_problem(line: str) -> str | None:
     fields = line.removesuffix("\t").split("\t")
     expected = len(_COLUMNS) + N_PIXELS
     if len(fields) != expected:
-        return f"expected {expected} columns parted by tabs, got {len(fields)}: {quoted(' '.join(fields))}"
+        return f"expected {expected} columns separated by tabs, got {len(fields)}: {quoted(' '.join(fields))}"
     for column, field in zip(_COLUMNS, fields, strict=False):
         if column == "letter":
             if len(field) != 1 or field.isspace():

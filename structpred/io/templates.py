@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from structpred.core.suggestions import did_you_mean
 from structpred.errors import DataError, ParameterError
 from structpred.io.text import PathLike, quoted, read_text, source_name, split_lines
 from structpred.io.transforms import transform
@@ -166,8 +167,8 @@ def load_templates(template: PathLike | Sequence[Template]) -> list[Template]:
         return _BUILT_IN[template]()
     if isinstance(template, str | os.PathLike):
         if not Path(template).exists() and str(template) != "-":
-            known = ", ".join(_BUILT_IN)
-            raise ParameterError(f"expected a built-in template ({known}) or a CRF++ template file, got {str(template)!r}")
+            known, hint = ", ".join(_BUILT_IN), did_you_mean(str(template), _BUILT_IN)
+            raise ParameterError(f"expected a built-in template ({known}) or a CRF++ template file, got {str(template)!r}{hint}")
         return read_template(template)
     templates = list(template)
     if not templates or not all(isinstance(entry, Template) for entry in templates):

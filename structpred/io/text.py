@@ -5,16 +5,20 @@ import gzip
 import io
 import os
 import sys
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
 from structpred.errors import DataError, ParameterError
+from structpred.io.opening import PathLike, Source, open_bytes
 
-PathLike = str | os.PathLike[str]
+__all__ = ["PathLike", "check_lines", "open_output", "quoted", "read_bytes", "read_text", "source_name", "split_lines"]
 
-_GZIP_MAGIC = b"\x1f\x8b"
+#: a longer line is no line of any format that is read here, and would take much memory to be taken apart
+LONGEST_LINE = 16 << 20
+_PIECE = 1 << 20
+#: what to do about bytes that are not UTF-8
+ENCODING_HINT = "name the encoding if it is another one: --encoding latin-1, or encoding='latin-1' in Python"
 
 
 def source_name(path: PathLike) -> str:
@@ -31,29 +35,30 @@ def source_name(path: PathLike) -> str:
     return "<stdin>" if name == "-" else name
 
 
-def read_text(path: PathLike) -> str:
-    """The whole text of a UTF-8 file; ``-`` is standard input, gzip is unpacked, a byte order mark is removed.
+def read_text(path: PathLike, encoding: str = "utf-8") -> str:
+    """The whole text of a file; ``-`` is standard input, gzip is unpacked, a byte order mark is removed.
 
-    Line ends are left as they are. Raises DataError, naming the file and where possible the line: a missing or
-    unreadable file, a folder, damaged gzip data, bytes that are not UTF-8, NUL bytes.
+    Line ends are left as they are. Raises DataError, naming the file and where possible the line: a missing or unreadable file,
+    a folder, damaged gzip data or such that unpack to too much, bytes that are not in the encoding, NUL bytes, a line of more
+    than 16 MiB. Raises ParameterError for an encoding that Python does not know.
 
     >>> import pathlib, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = pathlib.Path(folder) / "a.txt"
-    ...     _ = path.write_bytes(b"a b\\n")
-    ...     read_text(path)
-    'a b\\n'
+    ...     _ = path.write_bytes(b"caf\\xe9 NN\\n")
+    ...     read_text(path, "latin-1")
+    'café NN\\n'
     """
     name = source_name(path)
-    data = read_bytes(path)
+    data = read_bytes(path, encoding)
+    check_lines(data, name)
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        hint = "; it looks like UTF-16" if data[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else ""
-        raise DataError(
-            f"{name}:{line}: expected UTF-8 text, got the byte 0x{data[error.start]:02x} ({error.reason}){hint}"
-        ) from None
+        byte = f"got the byte 0x{data[error.start]:02x} ({error.reason})"
+        hint = "it looks like UTF-16" if data[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else ENCODING_HINT
+        raise DataError(f"{name}:{line}: expected UTF-8 text, {byte}; {hint}") from None
     nul = text.find("\0")
     if nul >= 0:
         line = text.count("\n", 0, nul) + 1
@@ -61,27 +66,43 @@ def read_text(path: PathLike) -> str:
     return text
 
 
-def read_bytes(path: PathLike) -> bytes:
-    """The bytes of a text file, as `read_text` decodes them: gzip unpacked, a UTF-8 byte order mark removed.
+def read_bytes(path: Source, encoding: str = "utf-8") -> bytes:
+    """The bytes of a text file, as `read_text` decodes them: gzip unpacked, in UTF-8, a byte order mark removed.
 
-    Raises DataError, naming the file: missing, unreadable, a folder, damaged gzip data.
+    Raises DataError, naming the file: missing, unreadable, a folder, damaged gzip data or such that unpack to too much.
     """
-    name = source_name(path)
-    return _unpacked(_raw_bytes(path, name), name).removeprefix(codecs.BOM_UTF8)
+    name = source_name(path) if isinstance(path, str | os.PathLike) else "<stream>"
+    with open_bytes(path, name, encoding) as stream:
+        return stream.read().removeprefix(codecs.BOM_UTF8)
 
 
-def split_lines(text: str) -> list[str]:
+def check_lines(data: bytes, name: str, longest: int = LONGEST_LINE) -> None:
+    """Raise DataError, naming the line, where one has more than `longest` bytes."""
+    start = 0
+    while start + longest < len(data):
+        end = data.rfind(b"\n", start, start + longest + 1)
+        if end < 0:
+            number = data.count(b"\n", 0, start) + 1
+            raise DataError(f"{name}:{number}: expected lines of at most {longest >> 20} MiB, got a longer one; other format?")
+        start = end + 1
+
+
+def split_lines(text: str) -> Iterator[str]:
     """The lines of a text: split at ``\\n`` only, less one trailing ``\\r`` each; a last ``\\n`` opens no further line.
 
-    Other characters that Unicode calls line breaks belong to the line (they do occur inside word forms).
+    Other characters that Unicode calls line breaks belong to the line (they do occur inside word forms). Not all lines are in
+    memory at once: short ones would take many times what the text does.
 
-    >>> split_lines("a\\r\\nb\\u2028c\\n")
+    >>> list(split_lines("a\\r\\nb\\u2028c\\n"))
     ['a', 'b\\u2028c']
     """
-    lines = text.removesuffix("\n").split("\n") if text else []
-    if "\r" in text:
-        return [line.removesuffix("\r") for line in lines]
-    return lines
+    start = 0
+    while start < len(text):
+        end = text.find("\n", start + _PIECE)
+        end = len(text) if end < 0 else end + 1
+        for line in text[start:end].removesuffix("\n").split("\n"):
+            yield line.removesuffix("\r")
+        start = end
 
 
 def quoted(line: str, limit: int = 60) -> str:
@@ -91,32 +112,6 @@ def quoted(line: str, limit: int = 60) -> str:
     ("'word  NN'", "'xxx...'")
     """
     return repr(line if len(line) <= limit else line[:limit] + "...")
-
-
-def _raw_bytes(path: PathLike, name: str) -> bytes:
-    if name == "<stdin>":
-        stream = sys.stdin
-        return stream.buffer.read() if hasattr(stream, "buffer") else stream.read().encode()
-    try:
-        with open(path, "rb") as file:
-            return file.read()
-    except IsADirectoryError:
-        raise DataError(f"{name}: expected a file, got a folder") from None
-    except FileNotFoundError:
-        raise DataError(f"{name}: there is no such file") from None
-    except (OSError, ValueError) as error:
-        raise DataError(f"{name}: cannot be read: {error}") from None
-
-
-def _unpacked(data: bytes, name: str) -> bytes:
-    if not data.startswith(_GZIP_MAGIC):
-        if name.endswith(".gz") and data:
-            raise DataError(f"{name}: expected gzip data because of the name, got something else; was it unpacked already?")
-        return data
-    try:
-        return gzip.decompress(data)
-    except (OSError, EOFError, zlib.error) as error:
-        raise DataError(f"{name}: damaged or truncated gzip data: {error}") from None
 
 
 @contextmanager

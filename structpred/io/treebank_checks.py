@@ -5,7 +5,7 @@ from structpred.io.treebank_rules import ERROR, WARNING, Problem, check_sentence
 from structpred.io.treebank_source import Source, TreebankSource, open_treebank
 
 
-def validate_treebank(source: Source, format: TreebankFormat | None = None) -> list[Problem]:
+def validate_treebank(source: Source, format: TreebankFormat | None = None, *, encoding: str = "utf-8") -> list[Problem]:
     """All problems of a treebank file, by line; an empty list if there are none.
 
     Errors, for which `read_treebank` refuses a sentence: too few or too many columns, an empty column, a space where none
@@ -25,7 +25,7 @@ def validate_treebank(source: Source, format: TreebankFormat | None = None) -> l
     >>> [str(problem) for problem in validate_treebank(io.BytesIO(b"1\\tno\\t_\\t_\\t_\\t_\\t1\\t_\\t_\\t_\\n\\n"))]
     ['<stream>:1: word 1 is its own head']
     """
-    with open_treebank(source) as opened:
+    with open_treebank(source, encoding) as opened:
         checker = _Checker(opened, format or opened.format())
         checker.run()
     checker.problems.sort(key=lambda problem: problem.line)

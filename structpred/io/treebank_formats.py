@@ -11,7 +11,7 @@ from structpred.io.text import quoted
 
 @dataclass(frozen=True)
 class TreebankFormat:
-    """One format of treebank files: a word a line, columns parted by single tabs, a blank line after each sentence.
+    """One format of treebank files: a word a line, columns separated by single tabs, a blank line after each sentence.
 
     columns: their names; column 0 is the ID, which counts the words from 1. form, head, deprel: the numbers of these
     columns, from 0. lemma, upos, xpos, feats: likewise, None where the format has none. open_ended: more columns may
@@ -82,6 +82,7 @@ CONLL_X = TreebankFormat(
     feats=5,
     head=6,
     deprel=7,
+    spaced=(1, 2),  # eval07.pl takes them, and treebanks of the shared tasks have them
 )
 # The tree of CoNLL-2008 is one of the split forms (hyphenated words in parts); FORM is _ for the later parts.
 CONLL_2008 = TreebankFormat(
@@ -138,7 +139,10 @@ def treebank_format_of(lines: Sequence[str], path: str) -> TreebankFormat:
     >>> treebank_format_of(["1\\tno\\tno\\tRG\\tRG\\t_\\t0\\tROOT\\t_\\t_"], "a.txt").name
     'conllx'
     """
-    numbered = [(number, line.split("\t")) for number, line in enumerate(lines[:LINES_THAT_TELL], 1) if line]
+    # the columns that are looked at; the last of them holds the rest, however many columns that is
+    numbered = [
+        (number, line.split("\t", CONLL_2009.n_columns)) for number, line in enumerate(lines[:LINES_THAT_TELL], 1) if line
+    ]
     rows = [row for _, row in numbered if not row[0].startswith("#")]
     if not rows:
         return CONLL_U
@@ -164,10 +168,10 @@ def _no_format(row: list[str], where: str, with_id: bool) -> DataError:
     line = quoted(" ".join(row))
     where = f"{where}: no format was named, and the lines show no treebank format"
     if len(row) == 1 and len(row[0].split()) >= CONLL_U.n_columns:
-        return DataError(f"{where}: expected columns parted by single tabs, got spaces: {line}")
+        return DataError(f"{where}: expected columns separated by single tabs, got spaces: {line}")
     if not with_id:
         return DataError(f"{where}: expected lines that begin with the number of a word and a tab, got none: {line}")
     return DataError(
-        f"{where}: expected 10 columns parted by single tabs (CoNLL-U, CoNLL-X), 11 or more (CoNLL-2008) or 12 or more "
+        f"{where}: expected 10 columns separated by single tabs (CoNLL-U, CoNLL-X), 11 or more (CoNLL-2008) or 12 or more "
         f"(CoNLL-2009), got {len(row)}: {line}"
     )

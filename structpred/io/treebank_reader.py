@@ -7,6 +7,7 @@ from typing import Literal
 import numpy as np
 
 from structpred.errors import DataError, ParameterError
+from structpred.io.opening import checked_encoding
 from structpred.io.treebank import Treebank
 from structpred.io.treebank_formats import TreebankFormat
 from structpred.io.treebank_rules import ERROR, Problem, check_sentence
@@ -21,24 +22,30 @@ _PIECE = 4096
 
 
 def read_treebank(
-    source: Source, format: TreebankFormat | None = None, *, on_error: OnError = "raise", check_trees: bool = True
+    source: Source,
+    format: TreebankFormat | None = None,
+    *,
+    on_error: OnError = "raise",
+    check_trees: bool = True,
+    encoding: str = "utf-8",
 ) -> Treebank:
     """Read a treebank file: CoNLL-U, CoNLL-X, CoNLL-2008, CoNLL-2009 or a `TreebankFormat` of your own.
 
     source: a path, ``-`` for standard input, or a file opened in binary mode; gzip is unpacked. format: None tells it
     from the lines (`treebank_format_of`). on_error: "raise", or "skip" to leave out the sentences with an error, which
     `Treebank.skipped` names. check_trees: False takes heads as they come, -1 for what is no number from 0 to the length
-    of the sentence; True wants a tree, or ``_`` on every word of a sentence (heads -1).
+    of the sentence; True wants a tree, or ``_`` on every word of a sentence (heads -1). encoding: of the file; the treebank, and
+    what is written of it, is UTF-8.
 
     Raises DataError with file and line: see `validate_treebank` for all that is looked at. No sentence at all is an error.
     """
     _check_mode(on_error)
-    with open_treebank(source) as opened:
+    with open_treebank(source, encoding) as opened:
         format = format or opened.format()
         treebank = _parse(Chunk(opened.read(), 1, 0, True), opened, format, on_error, check_trees)
     if not len(treebank):
         raise _nothing(treebank.path, treebank.raw, treebank.skipped)
-    _log_skipped(treebank.path, len({problem.sentence for problem in treebank.skipped}))
+    _log_skipped(treebank.path, len({problem.sentence for problem in treebank.skipped}), treebank.skipped)
     return treebank
 
 
@@ -56,6 +63,7 @@ def stream_treebank(
     batch_size: int = 1000,
     on_error: OnError = "raise",
     check_trees: bool = True,
+    encoding: str = "utf-8",
 ) -> Iterator[Treebank]:
     """Read a treebank in batches of `batch_size` sentences; only one batch is in memory. Otherwise as `read_treebank`.
 
@@ -65,15 +73,16 @@ def stream_treebank(
     _check_mode(on_error)
     if batch_size < 1:
         raise ParameterError(f"batch_size must be at least 1, got {batch_size}")
-    return _stream(source, format, batch_size, on_error, check_trees)
+    checked_encoding(encoding)
+    return _stream(source, format, batch_size, on_error, check_trees, encoding)
 
 
 def _stream(
-    source: Source, format: TreebankFormat | None, batch_size: int, on_error: OnError, check_trees: bool
+    source: Source, format: TreebankFormat | None, batch_size: int, on_error: OnError, check_trees: bool, encoding: str
 ) -> Iterator[Treebank]:
     kept, skipped = 0, 0
     first: tuple[Problem, ...] = ()
-    with open_treebank(source) as opened:
+    with open_treebank(source, encoding) as opened:
         format = format or opened.format()
         for chunk in opened.chunks(batch_size, format.comments):
             treebank = _parse(chunk, opened, format, on_error, check_trees)
@@ -83,7 +92,7 @@ def _stream(
             if chunk.last and not kept:
                 raise _nothing(opened.name, chunk.data, first)
             yield treebank
-        _log_skipped(opened.name, skipped)
+        _log_skipped(opened.name, skipped, first)
 
 
 def _check_mode(on_error: str) -> None:
@@ -98,9 +107,9 @@ def _nothing(path: str, raw: bytes, skipped: tuple[Problem, ...]) -> DataError:
     return DataError(f"{path}: expected at least one sentence, got {got}")
 
 
-def _log_skipped(path: str, count: int) -> None:
+def _log_skipped(path: str, count: int, problems: tuple[Problem, ...]) -> None:
     if count:
-        log.warning("%s: %d sentence%s with errors left out", path, count, "" if count == 1 else "s")
+        log.warning("%s: %d sentence%s with errors left out; first: %s", path, count, "" if count == 1 else "s", problems[0])
 
 
 def _parse(chunk: Chunk, source: TreebankSource, format: TreebankFormat, on_error: OnError, check_trees: bool) -> Treebank:

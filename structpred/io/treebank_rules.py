@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 from unicodedata import name
 
-from structpred.io.text import quoted
+from structpred.io.text import ENCODING_HINT, quoted
 from structpred.io.treebank_formats import TreebankFormat
 
 ERROR, WARNING = "error", "warning"
@@ -104,7 +104,7 @@ def _check_text(text: str, index: int, found: _Found) -> None:
     if text.replace("\t", " ").isprintable():
         return
     if (bad := _NOT_UTF8.search(text)) is not None:
-        found.error(index, "encoding", f"expected UTF-8 text, got the byte 0x{ord(bad.group()) - 0xDC00:02x}")
+        found.error(index, "encoding", f"expected UTF-8 text, got the byte 0x{ord(bad.group()) - 0xDC00:02x}; {ENCODING_HINT}")
     if "\0" in text:
         found.error(index, "encoding", "expected text, got a NUL byte; the file is binary, damaged, or UTF-16")
     if "\r" in text:
@@ -120,10 +120,12 @@ def _check_columns(text: str, fields: list[str], width: int, index: int, format:
         if text.startswith("#"):
             hint = f"; the format {format.name} has no comments"
         elif len(fields) == 1 and len(text.split()) >= format.n_columns:
-            hint = "; are they parted by spaces?"
+            hint = "; are they separated by spaces?"
         elif format.open_ended and len(fields) >= format.n_columns:
             hint = f" (the first line of the sentence has {width})"
-        found.error(index, "columns", f"expected {width} columns parted by single tabs, got {len(fields)}{hint}: {quoted(text)}")
+        found.error(
+            index, "columns", f"expected {width} columns separated by single tabs, got {len(fields)}{hint}: {quoted(text)}"
+        )
         return
     if "" in fields:
         column = fields.index("")

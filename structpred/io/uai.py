@@ -208,11 +208,11 @@ def parse_uai(data: bytes, name: str = "<bytes>") -> UaiModel:
 
 def _scope(tokens: Tokens, n: int) -> tuple[int, ...]:
     size = tokens.count("the number of variables of a factor")
+    if size > 32:
+        tokens.fail(tokens.at - 1, f"expected factors of up to 32 variables, got one of {size}")
     scope = tuple(tokens.whole("a variable of a factor", high=n - 1) for _ in range(size))
     if len(set(scope)) < size:
         tokens.fail(tokens.at - 1, f"expected different variables in one factor, got {quoted(str(scope))}")
-    if size > 32:
-        tokens.fail(tokens.at - 1, f"expected factors of up to 32 variables, got one of {size}")
     return scope
 
 

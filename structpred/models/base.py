@@ -29,7 +29,8 @@ class NotFittedError(StructpredError, SklearnNotFittedError):  # type: ignore[mi
 class StructuredEstimator(BaseEstimator):  # type: ignore[misc]
     """The parent of the estimators; its children store their settings and build a task.
 
-    After fit: coef_ (flat weights), certificate_, history_, n_iter_ (passes), stop_reason_, converged_.
+    After fit: coef_ (flat weights), certificate_, history_, n_iter_ (passes), stop_reason_, converged_. stop_reason_ is one of
+    those that core/result.py lists: "search_bound" says that a better slack search, not more passes, would close the gap.
     """
 
     coef_: Vector

@@ -1,12 +1,31 @@
 """Model files of the estimators over Markov fields. An oracle that was chosen for the user is chosen again; others are named."""
 
 import os
+from dataclasses import replace
 from typing import Any
+
+import numpy.typing as npt
 
 from structpred.core.hierarchy import LabelHierarchy
 from structpred.core.oracle import Oracle
-from structpred.core.schema import LARGEST, AnyOf, Array, Flag, ListOf, Number, Record, Spec, Text, Whole, array_of, maybe
+from structpred.core.schema import (
+    LARGEST,
+    AnyOf,
+    Array,
+    Flag,
+    ListOf,
+    Number,
+    OneOf,
+    Optional,
+    Record,
+    Spec,
+    Text,
+    Whole,
+    array_of,
+    maybe,
+)
 from structpred.core.storage import Bundle
+from structpred.models.feature_scale import SCALES, FeatureScale
 from structpred.models.files import COMMON, ModelKind, common_header, pack_weights, plain_settings, restore_run, write_model
 from structpred.models.hierarchical import HierarchicalMultiLabel, hierarchy_field, label_costs
 from structpred.models.label_graphs import LabelField, label_oracle
@@ -23,6 +42,7 @@ _FIELD: dict[str, Spec] = {
     "n_features": Whole(1),
     "n_labels": Whole(1),
     "bias": BIAS,
+    "scale": Optional(OneOf((None, *SCALES))),
     "label_names": ListOf(Text(), 1),
 }
 MULTILABEL = Record({**_FIELD, "edges": maybe(AnyOf((Text(), Whole())))})
@@ -43,23 +63,28 @@ def _label_header(model: Any) -> dict[str, Any]:
         "n_features": model.n_features_in_,
         "n_labels": model.n_labels_,
         "bias": float(model.bias),
+        "scale": model.scale,
         "label_names": list(model.label_names_),
     }
+
+
+def _scale_arrays(model: Any) -> dict[str, npt.NDArray[Any]]:
+    return {} if model._field.scale is None else model._field.scale.arrays()
 
 
 def save_multilabel(model: MultiLabelMRF, path: Path) -> None:
     """Write a fitted MultiLabelMRF."""
     plain = model.edges if isinstance(model.edges, str | int) else None
     head = {**_label_header(model), "edges": plain}
-    write_model(path, MULTILABEL, Bundle(head, {"edges": model.edges_, **pack_weights(model.coef_)}))
+    write_model(path, MULTILABEL, Bundle(head, {"edges": model.edges_, **_scale_arrays(model), **pack_weights(model.coef_)}))
 
 
 def save_hierarchical(model: HierarchicalMultiLabel, path: Path) -> None:
     """Write a fitted HierarchicalMultiLabel."""
     plain = model.label_weights if isinstance(model.label_weights, str) else None
     head = {**_label_header(model), "label_weights": plain}
-    arrays = {"hierarchy": model.hierarchy_.edges, "label_weights": model.label_weights_, **pack_weights(model.coef_)}
-    write_model(path, HIERARCHICAL, Bundle(head, arrays))
+    arrays = {"hierarchy": model.hierarchy_.edges, "label_weights": model.label_weights_, **_scale_arrays(model)}
+    write_model(path, HIERARCHICAL, Bundle(head, {**arrays, **pack_weights(model.coef_)}))
 
 
 def _read_multilabel(head: dict[str, Any], bundle: Bundle, oracle: Oracle | None) -> MultiLabelMRF:
@@ -96,6 +121,8 @@ def _n_labels(head: dict[str, Any]) -> int:
 
 
 def _restore(model: Any, head: dict[str, Any], bundle: Bundle, field: LabelField) -> None:
+    model.scale = head["scale"]
+    field = replace(field, scale=FeatureScale.from_arrays(model.scale, bundle.arrays, head["n_features"]))
     model.n_features_in_, model.n_labels_ = head["n_features"], field.n_labels
     model.edges_, model.oracle_, model._field = field.edges, field.oracle, field
     model.label_names_ = head["label_names"]

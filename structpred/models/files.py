@@ -128,9 +128,11 @@ def save_chain(model: "ChainLabeler", path: str | os.PathLike[str]) -> None:
 def save_structured(model: "StructuredPredictor", path: str | os.PathLike[str]) -> None:
     """Write a fitted StructuredPredictor; the oracle is named in it, never stored."""
     head = {
-        **common_header(model), "oracle": type(model.oracle).__qualname__, "n_weights": len(model.coef_),
+        **common_header(model),
+        "oracle": type(model.oracle).__qualname__,
+        "n_weights": len(model.coef_),
         "scoring": _name_of(model.scoring),
-    }  # fmt: skip
+    }
     texts = {} if model.feature_names_ is None else {"feature_names": model.feature_names_}
     write_model(path, STRUCTURED, Bundle(head, pack_weights(model.coef_), texts))
 
@@ -275,7 +277,7 @@ def _read_structured(head: dict[str, Any], bundle: Bundle, oracle: Any) -> "Stru
     from structpred.models.part_inputs import PartInput
     from structpred.models.structured import StructuredPredictor
 
-    model = StructuredPredictor(oracle, scoring=head["scoring"], **plain_settings(head, StructuredPredictor))
+    model = StructuredPredictor(oracle, **plain_settings(head, StructuredPredictor), scoring=head["scoring"])
     restore_run(model, head, bundle.arrays, head["n_weights"])
     model.probabilistic_ = head["probabilistic"]
     names = bundle.texts.get("feature_names")

@@ -16,6 +16,7 @@ from structpred.core.task import Task
 from structpred.errors import DataError, ParameterError
 from structpred.io.multilabel import MultiLabelData
 from structpred.models.base import StructuredEstimator, about_dev, as_floats, checked_sample_weight
+from structpred.models.feature_scale import FeatureScale
 from structpred.models.label_graphs import LabelField, checked_oracle, hierarchy_oracle
 from structpred.models.label_inputs import as_rows, labelled_rows
 from structpred.models.multilabel import accuracy_of, checked_bias, dev_scorer, label_tags
@@ -38,8 +39,8 @@ class HierarchicalMultiLabel(StructuredEstimator):
 
     Parameters
     ----------
-    trainer, C, max_iter, tol, surrogate, bias, loss, check_every, patience, callbacks, checkpoint, resume, random_state: as for
-    MultiLabelMRF.
+    trainer, C, max_iter, tol, surrogate, bias, loss, scale, check_every, patience, callbacks, checkpoint, resume, random_state:
+    as for MultiLabelMRF.
     hierarchy: a LabelHierarchy (a forest or a directed acyclic graph), or the parent of each label (-1: none), or edges (parent,
     child); None: that of the data, where fit gets MultiLabelData (io.read_clus).
     label_weights: what a wrong label costs: "uniform" (1), "depth" (0.75 to the power of its depth; Vens et al. 2008), "sibling"
@@ -69,6 +70,7 @@ class HierarchicalMultiLabel(StructuredEstimator):
         oracle: Oracle | None = None,
         bias: float = 1.0,
         loss: str | PartLoss = "hamming",
+        scale: str | None = None,
         check_every: int = 10,
         patience: int | None = None,
         callbacks: Callback | Sequence[Callback] | None = None,
@@ -86,6 +88,7 @@ class HierarchicalMultiLabel(StructuredEstimator):
         self.oracle = oracle
         self.bias = bias
         self.loss = loss
+        self.scale = scale
         self.check_every = check_every
         self.patience = patience
         self.callbacks = callbacks
@@ -106,7 +109,8 @@ class HierarchicalMultiLabel(StructuredEstimator):
         _check_closed(hierarchy, Y)
         costs = label_costs(self.label_weights, hierarchy)
         weights = checked_sample_weight(sample_weight, len(Y))
-        field = hierarchy_field(hierarchy, checked_bias(self.bias), self.oracle)
+        scale = FeatureScale.measured(self.scale, rows)
+        field = hierarchy_field(hierarchy, checked_bias(self.bias), self.oracle, scale)
         task = Task(
             field.features(rows), field.oracle, list(Y), [field.shape] * len(Y), resolve_loss(self.loss),
             token_weights=None if (costs == 1.0).all() else [costs] * len(Y), sample_weight=weights,
@@ -185,7 +189,9 @@ class HierarchicalMultiLabel(StructuredEstimator):
         return label_tags(super().__sklearn_tags__())
 
 
-def hierarchy_field(hierarchy: LabelHierarchy, bias: float, oracle: Oracle | None) -> LabelField:
+def hierarchy_field(
+    hierarchy: LabelHierarchy, bias: float, oracle: Oracle | None, scale: FeatureScale | None = None
+) -> LabelField:
     """The field along a hierarchy: (parent off, child on) is forbidden on every edge."""
     n = hierarchy.n
     edges = np.array(graph_shape(n, 2, hierarchy.edges)[2:], dtype=np.int64).reshape(-1, 2)
@@ -193,7 +199,7 @@ def hierarchy_field(hierarchy: LabelHierarchy, bias: float, oracle: Oracle | Non
     parent_first = hierarchy.edges[:, 0] < hierarchy.edges[:, 1]
     fixed[2 * n + 4 * np.arange(len(edges)) + np.where(parent_first, 1, 2)] = FORBIDDEN
     chosen = hierarchy_oracle(n, edges) if oracle is None else checked_oracle(oracle)
-    return LabelField(n, edges, bias, chosen, fixed)
+    return LabelField(n, edges, bias, chosen, fixed, scale)
 
 
 def label_costs(label_weights: Any, hierarchy: LabelHierarchy) -> Floats:

@@ -14,6 +14,7 @@ from structpred.core.packing import argmax_batch
 from structpred.core.requirements import require
 from structpred.core.weights import Vector
 from structpred.errors import DataError, ParameterError
+from structpred.models.feature_scale import FeatureScale
 from structpred.oracles.mrf import graph_shape
 
 Integers = npt.NDArray[np.int64]
@@ -128,7 +129,7 @@ class LabelField:
     """The Markov field over the labels of one example: a node a label with its own weights, an edge a pair with its own table.
 
     edges: (E, 2), the smaller label first. bias: the value of a constant feature; 0 for none. fixed: scores added to the parts of
-    every example (forbidden pairs), or None.
+    every example (forbidden pairs), or None. scale: of the features, or None.
     """
 
     n_labels: int
@@ -136,6 +137,7 @@ class LabelField:
     bias: float
     oracle: Oracle
     fixed: Floats | None = None
+    scale: FeatureScale | None = None
 
     @cached_property
     def shape(self) -> Shape:
@@ -151,6 +153,8 @@ class LabelField:
         from scipy import sparse
 
         n = rows.shape[0]
+        if self.scale is not None:
+            rows = self.scale.applied(rows)
         if self.bias:
             constant: Any = np.full((n, 1), self.bias)
             rows = sparse.csr_array(sparse.hstack((rows, constant), format="csr"))

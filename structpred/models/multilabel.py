@@ -14,6 +14,7 @@ from structpred.core.task import Task
 from structpred.core.weights import Vector
 from structpred.errors import DataError, ParameterError
 from structpred.models.base import StructuredEstimator, about_dev, checked_sample_weight, dev_parts
+from structpred.models.feature_scale import FeatureScale
 from structpred.models.label_graphs import LabelField, checked_oracle, label_edges, label_oracle
 from structpred.models.label_inputs import as_indicator, as_rows, example_accuracy, labelled_rows
 from structpred.models.settings import resolve_loss
@@ -42,7 +43,8 @@ class MultiLabelMRF(StructuredEstimator):
     bias: the value of a constant feature, regularised as all others; 0 for none. loss: "hamming" or a part loss.
 
     X is an array or sparse matrix (n, d), y rows of 0 and 1, one column a label; or X is MultiLabelData (io.read_mulan) alone.
-    Features are used as they are: put a scaler in front where their sizes differ.
+    scale: None: features are used as they are; "standard": mean 0 and variance 1; "maxabs": the largest absolute value 1, zeros
+    stay zeros. Measured on the training data, kept in the model and applied by `predict`.
 
     After fit: coef_, certificate_, history_, n_iter_, stop_reason_, converged_; edges_, oracle_, n_labels_, label_names_,
     n_features_in_.
@@ -67,6 +69,7 @@ class MultiLabelMRF(StructuredEstimator):
         oracle: Oracle | None = None,
         bias: float = 1.0,
         loss: str | PartLoss = "hamming",
+        scale: str | None = None,
         check_every: int = 10,
         patience: int | None = None,
         callbacks: Callback | Sequence[Callback] | None = None,
@@ -83,6 +86,7 @@ class MultiLabelMRF(StructuredEstimator):
         self.oracle = oracle
         self.bias = bias
         self.loss = loss
+        self.scale = scale
         self.check_every = check_every
         self.patience = patience
         self.callbacks = callbacks
@@ -101,7 +105,7 @@ class MultiLabelMRF(StructuredEstimator):
         weights = checked_sample_weight(sample_weight, len(Y))
         edges = label_edges(self.edges, Y)
         oracle = label_oracle(Y.shape[1], edges) if self.oracle is None else checked_oracle(self.oracle)
-        field = LabelField(Y.shape[1], edges, checked_bias(self.bias), oracle)
+        field = LabelField(Y.shape[1], edges, checked_bias(self.bias), oracle, scale=FeatureScale.measured(self.scale, rows))
         task = Task(field.features(rows), oracle, list(Y), [field.shape] * len(Y), resolve_loss(self.loss), sample_weight=weights)
         result = self._train(task, None if dev is None else dev_scorer(field, rows.shape[1], dev))
         self.n_features_in_, self.n_labels_, self.edges_, self.oracle_ = rows.shape[1], Y.shape[1], edges, oracle

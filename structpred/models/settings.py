@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from structpred.core.costs import PartLoss, missing_method
+from structpred.core.suggestions import did_you_mean
 from structpred.errors import ParameterError
 from structpred.objectives.log_loss import LogLoss
 from structpred.objectives.margin import MarginRescaling
@@ -58,7 +59,8 @@ def resolve_trainer(trainer: str | Trainer) -> tuple[Trainer, Surrogate]:
     """The trainer and the surrogate that goes with it, for a name or an instance. Raises ParameterError for anything else."""
     if isinstance(trainer, str):
         if trainer not in TRAINERS:
-            raise ParameterError(f"trainer: expected one of {', '.join(TRAINERS)} or a trainer object, got {trainer!r}")
+            hint = did_you_mean(trainer, TRAINERS)
+            raise ParameterError(f"trainer: expected one of {', '.join(TRAINERS)} or a trainer object, got {trainer!r}{hint}")
         make_trainer, make_surrogate = TRAINERS[trainer]
         return make_trainer(), make_surrogate()
     if isinstance(trainer, type) or not all(hasattr(trainer, name) for name in ("requires", "init_state", "update", "order")):

@@ -95,18 +95,7 @@ class Ledger:
 
     def top_level(self) -> tuple[float, float]:
         """(g, bound of Phi) for the level of the loss that the lines allow most; (0, inf) where there are no levels."""
-        unit, lines = self.problem.loss_unit, np.array([line for line in self.lines if line[1] < np.inf])
-        if not unit > 0.0 or not len(lines):
-            return 0.0, np.inf
-        lam, K = lines[:, :1], lines[:, 1:]
-        last = float((K / lam).min()) / unit  # beyond this loss some line says h < 0
-        if last > MAX_LEVELS:
-            return 0.0, np.inf
-        g = unit * np.arange(1.0, last + 2.0)
-        rounding = 4.0 * np.finfo(np.float64).eps * (np.abs(K) + lam * g)  # h is what is left of two large numbers
-        bounds = np.maximum((K - lam * g + rounding).min(axis=0), 0.0) * g
-        k = int(bounds.argmax())
-        return float(g[k]), float(bounds[k])
+        return top_level(self.lines, self.problem.loss_unit)
 
     def constrained(self, lam: float, alpha: float, beta: float, beta_inclusive: bool) -> Candidate | None:
         """One constrained query."""
@@ -115,6 +104,30 @@ class Ledger:
         if found is not None:
             self.offer(found)
         return found
+
+    def kbest(self, lam: float, k: int) -> list[Candidate]:
+        """The k best outputs of one plain query, which counts as a constrained one: it costs more."""
+        self.n_constrained += 1
+        found = self.problem.kbest(lam, k)
+        for one in found:
+            self.offer(one)
+        return found
+
+
+def top_level(lines: list[tuple[float, float]], unit: float) -> tuple[float, float]:
+    """(g, bound of Phi) for the multiple g of `unit` at which the lines allow the largest Phi; (0, inf) where there are none."""
+    finite = np.array([line for line in lines if line[1] < np.inf])
+    if not unit > 0.0 or not len(finite):
+        return 0.0, np.inf
+    lam, K = finite[:, :1], finite[:, 1:]
+    last = float((K / lam).min()) / unit  # beyond this loss some line says h < 0
+    if last > MAX_LEVELS:
+        return 0.0, np.inf
+    g = unit * np.arange(1.0, max(last, 0.0) + 2.0)
+    rounding = 4.0 * np.finfo(np.float64).eps * (np.abs(K) + lam * g)  # h is what is left of two large numbers
+    bounds = np.maximum((K - lam * g + rounding).min(axis=0), 0.0) * g
+    k = int(bounds.argmax())
+    return float(g[k]), float(bounds[k])
 
 
 def is_tangent(found: Candidate, lam: float) -> bool:

@@ -48,8 +48,8 @@ class Levels(NamedTuple):
 class SlackProblem(Protocol):
     """One instance at the present weights.
 
-    offers: which of "constrained", "levels", "slack_argmax" can be called; `plain` always can. relaxed: outputs are points of
-    a polytope, mixtures allowed. closed: the constrained oracle cannot leave out the ends of an angle (relaxations).
+    offers: which of "constrained", "levels", "slack_argmax", "kbest" can be called; `plain` always can. relaxed: outputs are
+    points of a polytope, mixtures allowed. closed: the constrained oracle cannot leave out the ends of an angle (relaxations).
     loss_unit: every g is a multiple of it; 0 if no such number is known. truth: the point (1, 0) with the true output.
     """
 
@@ -79,6 +79,10 @@ class SlackProblem(Protocol):
         """The output with the largest Phi, directly."""
         ...
 
+    def kbest(self, lam: float, k: int) -> list[Candidate]:
+        """The k outputs with the largest h + lam * g, best first; fewer if there are fewer."""
+        ...
+
     def rescore(self, label: Any) -> Candidate:
         """The point of an output found earlier, at the present weights."""
         ...
@@ -97,4 +101,5 @@ NEEDS: dict[str, tuple[str, ...]] = {
     "angular": ("constrained",),
     "hybrid": ("constrained",),
     "direct": ("slack_argmax", "levels"),
+    "kbest": ("kbest",),
 }

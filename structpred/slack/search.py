@@ -13,8 +13,9 @@ from structpred.slack.bisecting import bisecting_search
 from structpred.slack.direct import direct_search
 from structpred.slack.hull import hull_search
 from structpred.slack.hybrid import hybrid_search
+from structpred.slack.kbest import kbest_search
 from structpred.slack.ledger import Goal, Ledger
-from structpred.slack.problem import Candidate, SlackProblem
+from structpred.slack.problem import NEEDS, Candidate, SlackProblem
 from structpred.slack.sarawagi import sarawagi_search
 
 #: name -> search; each returns an upper bound of Phi
@@ -22,6 +23,7 @@ METHODS: dict[str, Callable[[Ledger], float]] = {
     "angular": angular_search,
     "hull": hull_search,
     "hybrid": hybrid_search,
+    "kbest": kbest_search,
     "bisecting": bisecting_search,
     "binary": binary_search,
     "sarawagi": sarawagi_search,
@@ -47,8 +49,8 @@ class SearchResult:
     upper_bound: nothing has a larger Phi. It holds however the search ended, up to rounding; inf where an inexact oracle gives
     no bounds. exact: phi is the maximum, proven to 1e-9 (relative). relaxed: label is a point mu of a relaxation, and phi and
     exact are about the relaxation; whole outputs may all have a smaller Phi. upper_bound holds for these as well.
-    n_plain, n_constrained: queries (a direct maximisation counts as one constrained query). status: a key of STATUS.
-    method: the search that ran.
+    n_plain, n_constrained: queries (a direct maximisation and a list of the k best count as one constrained query each).
+    status: a key of STATUS. method: the search that ran.
     """
 
     label: Any
@@ -71,13 +73,14 @@ class SearchResult:
 
 
 def choose(problem: SlackProblem) -> str:
-    """The method that "auto" stands for: direct if it is offered; a relaxation: hull; constrained queries: hybrid; else hull.
+    """The method that "auto" stands for: direct, hybrid, kbest or hull, the first for which the problem offers what it needs.
 
-    The last one is exact only where its bound happens to be met.
+    A relaxation takes hull, which is exact there. Otherwise the first two are exact, kbest is where its lists grow long enough,
+    and hull only where its bound happens to be met.
     """
-    if problem.offers & {"slack_argmax", "levels"}:
-        return "direct"
-    return "hybrid" if not problem.relaxed and "constrained" in problem.offers else "hull"
+    if problem.relaxed:
+        return "hull"
+    return next((name for name in ("direct", "hybrid", "kbest") if problem.offers.intersection(NEEDS[name])), "hull")
 
 
 def search(

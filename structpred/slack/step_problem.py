@@ -70,6 +70,10 @@ class StepProblem:
         """Not offered."""
         raise NotImplementedError("slack_argmax")
 
+    def kbest(self, lam: float, k: int) -> list[Candidate]:
+        """Not offered."""
+        raise NotImplementedError("kbest")
+
     def mix(self, t: float, first: Any, second: Any) -> Any:
         """Not offered: outputs are whole."""
         raise NotImplementedError("mix")

@@ -101,6 +101,20 @@ class SlackRescaling:
         found = (self.search(task, w, i) for i in range(len(task)))
         return np.array([_finite(one.upper_bound, one.phi) for one in found])
 
+    def unsettled(self, task: TaskLike, w: Vector) -> npt.NDArray[np.float64]:
+        """By how much the search of each instance may have missed H_i(w): its upper bound less the value found, 0 where exact.
+
+        This part of a duality gap does not go away with more training; a better search (see `choose`) closes it.
+        """
+        problems = (self.problem(task, w, i) for i in range(len(task)))
+        return np.array([self._unsettled(task, problem, i) for i, problem in enumerate(problems)])
+
+    def _unsettled(self, task: TaskLike, problem: TaskProblem | StepProblem, i: int) -> float:
+        if (choose(problem) if self.method == "auto" else self.method) == "direct":
+            return 0.0
+        result = self._search(task, problem, i, None)
+        return 0.0 if result.exact else _finite(result.upper_bound, result.phi) - result.phi
+
     def certified(self, task: TaskLike) -> bool:
         """Whether bounds hold: plain queries are exact or bounded, or the search rests on queries that are exact by contract."""
         if task.certified or self.relaxed:

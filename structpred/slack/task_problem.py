@@ -10,8 +10,10 @@ from structpred.core.packing import checked_labels
 from structpred.core.requirements import require
 from structpred.core.sparse import SparseVector
 from structpred.core.task import Task, running_sum
+from structpred.core.task_checks import TOLERANCE, blamed
 from structpred.core.weights import Vector
 from structpred.errors import OracleError
+from structpred.slack.listing import Listing, listings
 from structpred.slack.problem import NEEDS, Candidate, Floats, Levels
 
 #: what a problem offers -> the oracle methods that give it, for outputs and for points of a relaxation
@@ -19,11 +21,13 @@ _GIVEN_BY = {
     "constrained": ("argmax_constrained", "argmax_constrained_bound", "argmax_per_loss"),
     "levels": ("argmax_per_loss",),
     "slack_argmax": ("argmax_product",),
+    "kbest": ("kbest",),
 }
 _GIVEN_BY_RELAXED: dict[str, tuple[str, ...]] = {
     "constrained": ("argmax_relaxed_constrained",),
     "levels": (),
     "slack_argmax": (),
+    "kbest": (),
 }
 
 
@@ -47,7 +51,8 @@ class TaskProblem:
     | plain(lam) | argmax(theta + lam ell), or argmax_bound; relaxed: argmax_relaxed |
     | constrained | argmax_constrained_bound with two rows, or argmax_constrained; relaxed: argmax_relaxed_constrained |
     | levels | argmax_per_loss, where all costs are whole numbers |
-    | slack_argmax | argmax_product |
+    | slack_argmax | argmax_product, or a look at all outputs of a shape that has few (slack/listing.py) |
+    | kbest | kbest, where argmax is exact |
 
     An oracle with argmax_per_loss alone still serves `constrained`, by choosing among the best outputs of each loss: an output
     with the same loss and a smaller h may lie inside the angle where the best one does not, but Phi of the best one is larger, so
@@ -71,15 +76,23 @@ class TaskProblem:
         #: losses are multiples of this number, if they are whole numbers
         self.unit = max(unit, 1)
         self.loss_unit = float(self.unit) if self.whole and not relaxed else 0.0
+        self.serving = self._serving()
+        quick = relaxed or self.serving & {"argmax_product", "argmax_per_loss"}
+        self.listing = None if quick else listings(task).get(self.shape)
         self.offers = self._offers()
         label = np.bincount(parts, minlength=len(self.theta)).astype(np.float64) if relaxed else task.labels[i]
         self.truth = Candidate(1.0, 0.0, label)
         self._levels: Levels | None = None
 
+    def _serving(self) -> frozenset[str]:
+        """The oracle's methods that serve here: argmax_per_loss counts whole numbers, kbest is believed where argmax is exact."""
+        unfit = ({"argmax_per_loss"} if not self.whole else set()) | ({"kbest"} if not self.oracle.exact else set())
+        return self.has - unfit
+
     def _offers(self) -> frozenset[str]:
-        has = self.has if self.whole else self.has - {"argmax_per_loss"}
         given_by = _GIVEN_BY_RELAXED if self.relaxed else _GIVEN_BY
-        return frozenset(name for name, methods in given_by.items() if has.intersection(methods))
+        offers = frozenset(name for name, methods in given_by.items() if self.serving.intersection(methods))
+        return offers if self.listing is None else offers | {"slack_argmax"}
 
     @property
     def bounded(self) -> bool:
@@ -88,11 +101,14 @@ class TaskProblem:
 
     def require(self, method: str) -> None:
         """Raise MissingCapabilityError where the oracle lacks what the search `method` needs."""
+        if self.offers.intersection(NEEDS.get(method, ())):
+            return
         who = f"slack search {method!r}{' over the relaxation' if self.relaxed else ''}"
-        having = self.has if self.whole else self.has - {"argmax_per_loss"}
         if not self.whole and "argmax_per_loss" in self.has:
             who += " (whose argmax_per_loss serves only losses of whole numbers, and this one is not)"
-        require(oracle_needs(method, self.relaxed), self.oracle, who, having)
+        if not self.oracle.exact and "kbest" in self.has:
+            who += " (whose kbest serves only where argmax is exact)"
+        require(oracle_needs(method, self.relaxed), self.oracle, who, self.serving)
 
     def rescore(self, label: Any) -> Candidate:
         """The point of labels, or of a mu."""
@@ -112,7 +128,7 @@ class TaskProblem:
         """argmax at theta + lam ell."""
         scores = self.theta + lam * self.ell
         if self.relaxed:
-            found = self._relaxed_candidate(self._mu(self.oracle.argmax_relaxed(scores, self.shape), "argmax_relaxed"))
+            found = self._relaxed_candidate(self._mu(self._ask("argmax_relaxed", scores, self.shape), "argmax_relaxed"))
             return found._replace(bound=found.value(lam))
         if "argmax_bound" in self.has:
             labels, bound = self.task.infer(scores, self.i)
@@ -126,6 +142,13 @@ class TaskProblem:
         if found.value(lam) < self.truth.value(lam):
             self.task.refuse_contradiction(self.i, scores, self.task.parts_found(self.i, found.label))
         return found._replace(bound=found.value(lam) if self.oracle.exact else np.inf)
+
+    def _ask(self, method: str, *args: Any) -> Any:
+        """An optional method of the oracle; what it raises names the sample."""
+        try:
+            return getattr(self.oracle, method)(*args)
+        except Exception as error:
+            raise blamed(error, self.i, self.oracle, method) from error
 
     def _mu(self, found: Any, method: str) -> Floats:
         mu = np.asarray(found, dtype=np.float64)
@@ -142,17 +165,17 @@ class TaskProblem:
             return self._among_levels(lam, alpha, beta, beta_inclusive)
         scores, (rows, limits) = self.theta + lam * self.ell, self.angle_rows(alpha, beta, beta_inclusive)
         if self.relaxed:
-            mu = self.oracle.argmax_relaxed_constrained(scores, self.shape, rows, limits)
+            mu = self._ask("argmax_relaxed_constrained", scores, self.shape, rows, limits)
             found = None if mu is None else self._relaxed_candidate(self._mu(mu, "argmax_relaxed_constrained"))
             return found if found is None else found._replace(bound=found.value(lam))
         if "argmax_constrained_bound" not in self.has:
-            labels = self.oracle.argmax_constrained(scores, self.shape, rows, limits)
+            labels = self._ask("argmax_constrained", scores, self.shape, rows, limits)
             if labels is None:
                 return None
             found = self._candidate(checked_labels(labels, self.oracle))
             # what is best but forbidden says that nothing else is left
             return found._replace(bound=found.value(lam)) if found.h > 0.5 * FORBIDDEN else None
-        labels, bound = self.oracle.argmax_constrained_bound(scores, self.shape, rows, limits)
+        labels, bound = self._ask("argmax_constrained_bound", scores, self.shape, rows, limits)
         if bound <= 0.5 * FORBIDDEN:
             return None
         bound = self.h0 + lam * self.c + float(bound)
@@ -189,7 +212,7 @@ class TaskProblem:
     def levels(self) -> Levels:
         """The best output of each loss, once an instance. Costs with a common divisor are divided by it first."""
         if self._levels is None:
-            values, best, labels = self.oracle.argmax_per_loss(self.theta, np.rint(self.ell / self.unit), self.shape)
+            values, best, labels = self._ask("argmax_per_loss", self.theta, np.rint(self.ell / self.unit), self.shape)
             g = self.c + self.unit * np.asarray(values, np.float64)
             self._levels = Levels(g, self.h0 + np.asarray(best, np.float64), labels)
         return self._levels
@@ -205,12 +228,39 @@ class TaskProblem:
         return Candidate(float(h[k]), float(g[k]), labels[k], float(h[k] + lam * g[k]))
 
     def slack_argmax(self) -> Candidate:
-        """argmax_product."""
+        """argmax_product, or the best of all outputs listed."""
+        if self.listing is not None:
+            return self._best_listed(self.listing)
         offsets = np.array([self.h0, self.c])
-        found = self._candidate(
-            checked_labels(self.oracle.argmax_product(self.theta, self.ell, offsets, self.shape), self.oracle)
-        )
+        labels = self._ask("argmax_product", self.theta, self.ell, offsets, self.shape)
+        found = self._candidate(checked_labels(labels, self.oracle))
         return found._replace(bound=found.phi)
+
+    def _best_listed(self, listing: Listing) -> Candidate:
+        products = np.maximum(self.h0 + listing.counts @ self.theta, 0.0) * (self.c + listing.counts @ self.ell)
+        k = int(products.argmax())
+        found = self._candidate(listing.labels(k))
+        return found._replace(bound=max(found.phi, float(products[k])))
+
+    def kbest(self, lam: float, k: int) -> list[Candidate]:
+        """kbest at theta + lam ell."""
+        listed = self._ask("kbest", self.theta + lam * self.ell, self.shape, k)
+        found = [self._candidate(checked_labels(labels, self.oracle)) for labels in listed]
+        self._refuse_list(found, lam, k)
+        return found
+
+    def _refuse_list(self, found: list[Candidate], lam: float, k: int) -> None:
+        """OracleError for what cannot be the k best outputs: a better one comes later, or the truth is left out."""
+        values = np.array([one.value(lam) for one in found])
+        size = TOLERANCE * (1.0 + abs(self.h0) + lam * abs(self.c) + np.abs(values))
+        truth = any(abs(one.h - 1.0) + abs(one.g) <= tolerance for one, tolerance in zip(found, size, strict=True))
+        if (values[1:] > values[:-1] + size[:-1]).any():
+            fault = "an output that scores above the one before it"
+        elif not truth and (len(found) < k or values[-1] < 1.0 - size[-1]):
+            fault = "outputs that score below the true one, which it left out"
+        else:
+            return
+        raise OracleError(f"sample {self.i}: {type(self.oracle).__name__}.kbest gave {fault}; run check_oracle on it")
 
     def mix(self, t: float, first: Any, second: Any) -> Any:
         """t * first + (1 - t) * second."""

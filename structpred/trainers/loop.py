@@ -43,8 +43,9 @@ class RunSettings:
     the order of visits. dev: a score of weights on held-out data, larger is better, called after every pass; the best
     weights are returned. patience: stop after so many passes without a better score. callbacks: called with each
     row of the history; True stops. checkpoint: a file to write every `checkpoint_seconds`, at the end, and when
-    interrupted; one that cannot be written is a CheckpointWarning, one that another run writes a CheckpointError. resume: go on from that file; CheckpointError if it is not there. keep: put the run's progress into the
-    result. start: such a progress to go on from, unless `resume` does; ParameterError if it is of other data or settings.
+    interrupted; one that cannot be written is a CheckpointWarning, one that another run writes a CheckpointError. resume: go
+    on from that file; CheckpointError if it is not there. keep: put the run's progress into the result. start: such a progress
+    to go on from, unless `resume` does; ParameterError if it is of other data or settings.
     """
 
     max_iter: int = 10
@@ -251,7 +252,18 @@ class Run:
             primal = None if primal is None else self._primal(weights)
         certificate = Certificate(primal, dual, proven=self.problem.certified and primal is not None)
         progress = self._snapshot() if self.settings.keep else None
+        if reason == "max_iter" and self._ends_at_searches(weights, certificate.gap or 0.0):
+            reason = "search_bound"
         return Result(weights, certificate, self.history, reason, self.passes, progress)
+
+    def _ends_at_searches(self, weights: Vector, gap: float) -> bool:
+        """Whether the surrogate's searches, not training, keep the gap open: what they bound but did not find at `weights` is
+        more than half of it, or is some of it where the last pass changed nothing.
+        """
+        unsettled = getattr(self.problem.surrogate, "unsettled", None)
+        if not gap > 0.0 or not callable(unsettled):
+            return False
+        return float(self.problem.p @ unsettled(self.problem.task, weights)) > (0.5 * gap if self.changed else 0.0)
 
     def _primal(self, weights: Vector) -> float:
         """The objective at other weights than the present ones; trainers that add terms of their own have a `primal`."""

@@ -1,15 +1,52 @@
 """What the tests of the command line share: how to start the program, and small data of every format."""
 
+import contextlib
+import io
+import logging
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from unittest import mock
 
 import numpy as np
+
+from structpred.cli.app import run
+from structpred.cli.session import Session
 
 PROGRAM = [sys.executable, "-m", "structpred.cli"]
 Run = subprocess.CompletedProcess[str]
 Shell = Callable[..., Run]
+
+
+def call(*arguments: str, cwd: Path, stdin: str = "") -> Run:
+    """Run `structpred ...` in this process, which saves the start of another: what it returned and wrote."""
+    out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2))
+    source = io.TextIOWrapper(io.BytesIO(stdin.encode()), encoding="utf-8")
+    session, streams = Session(arguments), {"stdin": source, "stdout": out, "stderr": err}
+    with contextlib.chdir(cwd), mock.patch.multiple(sys, **streams), _as_if_new():
+        session.start_logging()
+        code = run(session)
+    for stream in (out, err):
+        stream.flush()
+    return subprocess.CompletedProcess(arguments, code, *(stream.buffer.getvalue().decode() for stream in (out, err)))
+
+
+@contextlib.contextmanager
+def _as_if_new() -> Iterator[None]:
+    """Warnings are shown, as outside of tests; what the program does to warnings and to logging is undone."""
+    loggers = [logging.getLogger(name) for name in ("structpred", "structpred.trainers")]
+    before = [(logger.level, list(logger.handlers)) for logger in loggers]
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")
+        try:
+            yield
+        finally:
+            for logger, (level, handlers) in zip(loggers, before, strict=True):
+                logger.setLevel(level)
+                logger.handlers[:] = handlers
 
 
 def hear_interrupts() -> None:

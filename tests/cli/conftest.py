@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from cli_helpers import PROGRAM, Run, Shell, column_text, crfsuite_text, ocr_text
+from cli_helpers import PROGRAM, Run, Shell, call, column_text, crfsuite_text, ocr_text
 from label_helpers import write_all
 from treebank_helpers import treebank_text
 
@@ -20,7 +20,17 @@ Here = Callable[..., tuple[int, str, str]]
 
 @pytest.fixture
 def shell(tmp_path: Path) -> Shell:
-    """Run `structpred ...` in its own process, in the folder of the test."""
+    """Run `structpred ...` in the folder of the test, without a new process."""
+
+    def run(*arguments: str, stdin: str = "", cwd: Path = tmp_path) -> Run:
+        return call(*arguments, cwd=cwd, stdin=stdin)
+
+    return run
+
+
+@pytest.fixture
+def process(tmp_path: Path) -> Shell:
+    """Run `structpred ...` in a process of its own, in the folder of the test: for what depends on a new process."""
 
     def run(*arguments: str, stdin: str = "", cwd: Path = tmp_path) -> Run:
         return subprocess.run(
@@ -39,8 +49,8 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (folder / f"{name}.txt").write_text(text)
         (folder / f"{name}.crf").write_text(crfsuite_text(text))
         (folder / f"{name}.data").write_text(ocr_text(size, 0))
-    command = [*PROGRAM, "train", "chain", "train.txt", "--format", "conll2000", "--template", "chunking", "-o", "chunk.spz"]
-    subprocess.run([*command, "--trainer", "sgd"], cwd=folder, check=True, timeout=300, capture_output=True)
+    command = ("train", "chain", "train.txt", "--format", "conll2000", "--template", "chunking", "-o", "chunk.spz")
+    call(*command, "--trainer", "sgd", cwd=folder).check_returncode()
     return folder
 
 
@@ -51,8 +61,7 @@ def treebanks(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, size, seed in (("train", 80, 0), ("test", 30, 1), ("dev", 20, 2)):
         (folder / f"{name}.conllu").write_text(treebank_text(size, seed))
     (folder / "crossing.conllu").write_text(treebank_text(60, 3, crossing=True))
-    command = [*PROGRAM, "train", "parser", "train.conllu", "-o", "p.spz", "--max-iter", "4"]
-    subprocess.run(command, cwd=folder, check=True, timeout=300, capture_output=True)
+    call("train", "parser", "train.conllu", "-o", "p.spz", "--max-iter", "4", cwd=folder).check_returncode()
     return folder
 
 
@@ -61,8 +70,8 @@ def labelled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with multi-label data of every format, and a model trained from the shell with slack rescaling."""
     folder = tmp_path_factory.mktemp("labelled")
     write_all(folder)
-    command = [*PROGRAM, "train", "multilabel", "weather-train.arff", "-o", "m.spz", "--surrogate", "slack"]
-    subprocess.run(command, cwd=folder, check=True, timeout=300, capture_output=True)
+    command = ("train", "multilabel", "weather-train.arff", "-o", "m.spz", "--surrogate", "slack")
+    call(*command, cwd=folder).check_returncode()
     return folder
 
 

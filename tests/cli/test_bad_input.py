@@ -113,10 +113,10 @@ def test_bad_input_is_one_clear_line(name: str, here: Here, corpus: Path, bad_fi
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [*USAGE, *FILES])
-def test_the_shell_sees_the_same(name: str, shell: Shell, corpus: Path, bad_files: Path) -> None:
+def test_the_shell_sees_the_same(name: str, process: Shell, corpus: Path, bad_files: Path) -> None:
     """In a process of its own the program ends with the same exit code and message."""
     arguments, code, message = {**USAGE, **FILES}[name]
-    done = shell(*(argument.replace("{c}", str(corpus)) for argument in arguments), cwd=bad_files)
+    done = process(*(argument.replace("{c}", str(corpus)) for argument in arguments), cwd=bad_files)
     assert (done.returncode, done.stdout) == (code, ""), done.stderr
     assert message in done.stderr
     assert "Traceback" not in done.stderr

@@ -42,9 +42,9 @@ def test_train_says_what_it_does_and_leaves_one_file(shell: Shell, corpus: Path,
     assert ChainLabeler.load(tmp_path / "m.spz").reader_ == reader
 
 
-def test_quiet_says_nothing(shell: Shell, corpus: Path) -> None:
+def test_quiet_says_nothing(process: Shell, corpus: Path) -> None:
     """With --quiet a run without trouble writes nothing to stdout or stderr."""
-    done = shell("train", "chain", str(corpus / "train.txt"), *CHUNKING, "-o", "m.spz", "--max-iter", "2", "-q")
+    done = process("train", "chain", str(corpus / "train.txt"), *CHUNKING, "-o", "m.spz", "--max-iter", "2", "-q")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
@@ -188,26 +188,26 @@ def test_lost_events_do_not_stop_training(corpus: Path, tmp_path: Path) -> None:
     assert (tmp_path / "m.spz").exists()
 
 
-def test_check_oracle(shell: Shell, tmp_path: Path) -> None:
+def test_check_oracle(process: Shell, tmp_path: Path) -> None:
     """A sound oracle from the working folder passes with 0; one that minimises fails with 1 and the rule in words."""
     (tmp_path / "mine.py").write_text(
         "from structpred.oracles.multiclass import MulticlassOracle\n\n\n"
         "class Bad(MulticlassOracle):\n    def argmax(self, scores, shape):\n        return super().argmax(-scores, shape)\n"
     )
-    good = shell("check-oracle", "structpred.oracles.multiclass:MulticlassOracle")
+    good = process("check-oracle", "structpred.oracles.multiclass:MulticlassOracle")
     assert (good.returncode, good.stderr) == (0, "")
     assert "wrong argmax" in good.stdout
-    bad = shell("check-oracle", "mine:Bad")
+    bad = process("check-oracle", "mine:Bad")
     assert bad.returncode == 1
     assert "negated scores" in bad.stdout
-    assert shell("check-oracle", "mine:Missing").returncode == 2
-    assert shell("check-oracle", "no_such_module:X").returncode == 2
+    assert process("check-oracle", "mine:Missing").returncode == 2
+    assert process("check-oracle", "no_such_module:X").returncode == 2
 
 
 @pytest.mark.slow
-def test_doctor_speaks_json(shell: Shell) -> None:
+def test_doctor_speaks_json(process: Shell) -> None:
     """`doctor --json` is one object whose verdict agrees with the exit code."""
-    done = shell("doctor", "--json")
+    done = process("doctor", "--json")
     assert json.loads(done.stdout)["ok"] == (done.returncode == 0)
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from structpred.evaluation.selection import select_sequences
 from structpred.io import read_columns
 from structpred.models import ChainLabeler
 
@@ -116,3 +117,31 @@ def test_json_of_a_random_field(here: Here, corpus: Path, tmp_path: Path) -> Non
         assert all(p == table[label] and abs(sum(table.values()) - 1) < 1e-9 for label, p, table in rows)
     plain = [json.loads(line) for line in here(*command, cwd=tmp_path)[1].splitlines()]
     assert all(set(entry) == {"labels", "probabilities"} for entry in plain)
+
+
+def test_a_share_of_the_training_data_is_held_out(here: Here, corpus: Path, tmp_path: Path) -> None:
+    """--dev-fraction trains on the other sequences and keeps the weights that do best on the share that the seed draws."""
+    model = trained(here, corpus, tmp_path, "--trainer", "sgd", "--max-iter", "3", "--dev-fraction", "0.2", "--seed", "5")
+    rows = read_columns(corpus / "train.txt")
+    drawn = np.random.default_rng(5).permutation(len(rows))
+    rest, held_out = (np.sort(part).tolist() for part in (drawn[len(rows) // 5 :], drawn[: len(rows) // 5]))
+    (X, y), dev = ((select_sequences(rows, part), [rows.labels()[i] for i in part]) for part in (rest, held_out))
+    alike = ChainLabeler("sgd", max_iter=3, template="chunking", random_state=5).fit(X, y, dev=dev)
+    assert model.history_[-1]["dev_score"] == alike.history_[-1]["dev_score"] is not None
+    assert np.array_equal(model.coef_, alike.coef_)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--dev", "test.txt", "--dev-fraction", "0.1"), "--dev FILE and --dev-fraction exclude each other"),
+        (("--dev-fraction", "0.999"), "leaves nothing to train on: TRAIN has 120 sequences"),
+        (("--dev-fraction", "1"), "0<x<1"),
+        (("--patience", "2"), "--patience needs --dev FILE or --dev-fraction"),
+    ],
+)
+def test_a_share_that_cannot_be_held_out(here: Here, corpus: Path, tmp_path: Path, options: tuple[str, ...], said: str) -> None:
+    """--dev-fraction beside --dev, and a share that leaves no sequence to train on, are wrong usage; nothing is written."""
+    code, _, err = here("train", "chain", "train.txt", *CHUNKING, "-o", str(tmp_path / "m.spz"), *options, cwd=corpus)
+    assert (code, said in err) == (2, True), err
+    assert not list(tmp_path.iterdir())

@@ -51,8 +51,8 @@ def test_packed_and_select(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("number", "row", "message"),
     [
-        (2, "2\tb\t-1", r"letter\.data:2: expected 134 columns parted by tabs, got 3"),
-        (2, _row("2 b -1 1 2 0") + "\t0", ":2: expected 134 columns parted by tabs, got 135"),
+        (2, "2\tb\t-1", r"letter\.data:2: expected 134 columns separated by tabs, got 3"),
+        (2, _row("2 b -1 1 2 0") + "\t0", ":2: expected 134 columns separated by tabs, got 135"),
         (2, _row("2 b -1 1 2 0", "0" * 127 + "2"), ":2: expected 0 or 1 as pixel 127, got '2'"),
         (2, _row("2 b -1 1 2 0", "é" + "0" * 127), ":2: expected 0 or 1 as pixel 0, got 'é'"),
         (2, _row("2 bb -1 1 2 0"), ":2: expected one character as letter, got 'bb'"),

@@ -101,7 +101,7 @@ def test_what_tells_the_format(name: str) -> None:
 NO_TREEBANKS = {
     "1\ta\tb\n": "2: expected 10 columns .* got 3: '1 a b'",
     "\t".join("123456789") + "\n": "2: expected 10 columns .* got 9",
-    "1 a a _ _ _ 0 root _ _\n": "2: expected columns parted by single tabs, got spaces",
+    "1 a a _ _ _ 0 root _ _\n": "2: expected columns separated by single tabs, got spaces",
     "# # B-NP\n1.5 CD I-NP\n": "3: expected lines that begin with the number of a word and a tab",
     "\t".join(["B", *"abcdefghi"]) + "\n": "2: expected lines that begin with the number",
 }

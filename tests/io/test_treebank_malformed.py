@@ -34,8 +34,10 @@ def fine(*lines: str, found: tuple[tuple[str, int, str], ...] = ()) -> Case:
 CASES = {
     "byte order mark": Case(b"\xef\xbb\xbf" + GOOD.encode(), [("warning", 1, "byte order mark")], 1),
     "CR LF": Case(GOOD.replace("\n", "\r\n").encode(), [], 1),
-    "9 columns": bad(word(1, 2), word(2, 0)[:-2], found=[("error", 6, "expected 10 columns parted by single tabs, got 9")]),
-    "11 columns": bad(word(1, 2) + "\t_", word(2, 0), found=[("error", 5, "expected 10 columns parted by single tabs, got 11")]),
+    "9 columns": bad(word(1, 2), word(2, 0)[:-2], found=[("error", 6, "expected 10 columns separated by single tabs, got 9")]),
+    "11 columns": bad(
+        word(1, 2) + "\t_", word(2, 0), found=[("error", 5, "expected 10 columns separated by single tabs, got 11")]
+    ),
     "spaces": bad(word(1, 2, upos="NO UN"), word(2, 0), found=[("error", 5, "no spaces in column 4 (UPOS), got 'NO UN'")]),
     "head out of range": bad(word(1, 3), word(2, 0), found=[("error", 5, "expected a head from 0 to 2")]),
     "head negative": bad(word(1, 2), word(2, 0), word(3, -1), found=[("error", 7, "whole number from 0 or _ as HEAD, got '-1'")]),
@@ -90,7 +92,7 @@ MORE = {
     ),
     "empty lines at the start": Case(f"\n{GOOD}".encode(), [("warning", 1, "an empty line too many")], 1),
     "comments between sentences": Case(f"{GOOD}# a\n\n{GOOD}".encode(), [("warning", 5, "comments without a sentence")], 2),
-    "parted by spaces": bad(word(1, 0).replace("\t", " "), found=[("error", 5, "got 1; are they parted by spaces?")]),
+    "separated by spaces": bad(word(1, 0).replace("\t", " "), found=[("error", 5, "got 1; are they separated by spaces?")]),
     "a line of spaces": bad(word(1, 0), "  ", found=[("error", 6, "expected 10 columns")]),
     "not UTF-8": Case(
         GOOD.encode() + word(1, 0, form="caf@").encode().replace(b"@", b"\xe9") + b"\n\n" + GOOD.encode(),

@@ -4,6 +4,7 @@ import random
 
 import numpy as np
 import pytest
+from hostile_readers import FUZZ
 
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.errors import DataError
@@ -99,12 +100,12 @@ def _fuzz(n: int, seed: int) -> int:
 
 
 def test_any_bytes_in_small_numbers() -> None:
-    """3,000 damaged and random inputs: DataError with the place, or a model that survives writing and reading."""
-    read = _fuzz(3_000, 0)
-    assert 100 < read < 2_900  # both ends were tried
+    """A thousand damaged and random inputs: DataError with the place, or a model that survives writing and reading."""
+    read = _fuzz(1_000, 0)
+    assert 30 < read < 970  # both ends were tried
 
 
 @pytest.mark.slow
 def test_any_bytes_in_large_numbers() -> None:
-    """The same for 100,000 inputs."""
-    assert 3_000 < _fuzz(100_000, 1) < 97_000
+    """The same for many inputs."""
+    assert 0.03 < _fuzz(FUZZ, 1) / FUZZ < 0.97

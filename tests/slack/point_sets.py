@@ -7,7 +7,7 @@ import numpy as np
 from structpred.errors import MissingCapabilityError
 from structpred.slack.problem import NEEDS, Candidate, Levels
 
-ALL = frozenset(("constrained", "levels", "slack_argmax"))
+ALL = frozenset(("constrained", "levels", "slack_argmax", "kbest"))
 
 
 class Points:
@@ -66,6 +66,10 @@ class Points:
     def slack_argmax(self) -> Candidate:
         k = int(self.phi.argmax())
         return self._found(k, float(self.phi[k]))
+
+    def kbest(self, lam: float, k: int) -> list[Candidate]:
+        best = np.argsort(-(self.h + lam * self.g), kind="stable")[:k]
+        return [self.rescore(int(one)) for one in best]
 
     def rescore(self, label: int) -> Candidate:
         return Candidate(float(self.h[label]), float(self.g[label]), label)

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from structpred.core.features import PartFeatures, SequenceFeatures
-from structpred.core.oracle import Oracle
+from structpred.core.oracle import Oracle, capabilities
 from structpred.core.sequences import PackedSequences
 from structpred.core.task import Task
 from structpred.objectives.part_losses import Hamming, LabelCosts
@@ -39,9 +39,10 @@ class PlainTrees(ArborescenceOracle):
 
     argmax_constrained = None  # type: ignore[assignment]
     argmax_constrained_bound = None  # type: ignore[assignment]
+    kbest = None  # type: ignore[assignment]
 
 
-DIRECT = ("argmax_product", "argmax_per_loss")
+DIRECT = ("argmax_product", "argmax_per_loss", "enumerate")
 CONSTRAINED = ("argmax_constrained", "argmax_constrained_bound")
 
 
@@ -96,12 +97,19 @@ def sloppy(oracle: Oracle, bounded: bool) -> Oracle:
     return made
 
 
+def outputs_of(oracle: Any, shape: Any) -> list[Any]:
+    """Every output, also where the oracle was made to hide them."""
+    return list(oracle.enumerate(shape) if "enumerate" in capabilities(oracle) else oracle.table(shape).labels)
+
+
 #: name -> a task, all outputs of which can be listed
 TASKS = {
     "chains": lambda seed: chains(seed),
     "chains, plain": lambda seed: chains(seed, compiled=False),
     "chains, costs": lambda seed: chains(seed, loss=costs(3)),
     "matchings": lambda seed: parts_task(seed, AssignmentOracle(), (4,)),
+    "matchings, plain": lambda seed: parts_task(seed, without(AssignmentOracle(), *DIRECT, *CONSTRAINED, "kbest"), (4,)),
+    "matchings, lists": lambda seed: parts_task(seed, without(AssignmentOracle(), *DIRECT, *CONSTRAINED), (4,)),
     "trees": lambda seed: parts_task(seed, PlainTrees(), (3,)),
     "trees, constrained": lambda seed: parts_task(seed, ArborescenceOracle(), (3,)),
     "multiclass": lambda seed: parts_task(seed, MulticlassOracle(), (5,), loss=costs(5)),
@@ -114,8 +122,7 @@ TASKS = {
 
 def all_points(task: Task, w: Any, i: int) -> tuple[list[Any], np.ndarray, np.ndarray]:
     """(outputs, h, g) of instance i by enumeration, from the features and the loss themselves."""
-    oracle: Any = task.oracle
-    outputs = list(oracle.enumerate(task.shapes[i]))
+    outputs = outputs_of(task.oracle, task.shapes[i])
     c, ell = task.costs(i)
     h = np.array([1.0 - np.asarray(w, float) @ task.difference(i, y).dense(task.dim) for y in outputs])
     g = np.array([c + ell[task.oracle.parts(y, task.shapes[i])].sum() for y in outputs])

@@ -109,6 +109,18 @@ def test_direct_maximisation(name: str, offers: tuple[str, ...]) -> None:
 
 
 @pytest.mark.parametrize("name", TABLE)
+def test_lists_of_the_best_are_exact(name: str) -> None:
+    """A list that holds every output gives the maximum, proven; "auto" takes lists where nothing better is offered."""
+    h, g, phi, best = TABLE[name]
+    for method in ("kbest", "auto"):
+        result = search(Points(h, g, ("kbest",)), method)
+        assert result.phi == pytest.approx(phi)
+        assert result.label in best or phi == 0.0
+        assert (result.exact, result.method) == (True, "kbest")
+        assert result.upper_bound <= phi * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("name", TABLE)
 def test_sarawagi_decides_by_the_bound(name: str) -> None:
     """With threshold xi: whatever it finds is an output, the bound holds, and "below_threshold" is said only where it is so."""
     h, g, phi, _ = TABLE[name]
@@ -122,5 +134,5 @@ def test_sarawagi_decides_by_the_bound(name: str) -> None:
 
 def test_every_method_is_in_the_table_of_methods() -> None:
     """The tests above reach every search there is."""
-    assert set(METHODS) == {"angular", "hybrid", "direct", "sarawagi", *LAMBDA_ONLY}
+    assert set(METHODS) == {"angular", "hybrid", "direct", "kbest", "sarawagi", *LAMBDA_ONLY}
     assert np.all([search(Points(*TABLE["I Hamming levels"][:2], ALL), m, threshold=0.1).phi > 0 for m in METHODS])

@@ -1,0 +1,17 @@
+"""Command groups that answer a mistyped command with the one that may have been meant."""
+
+import click
+
+from structpred.core.suggestions import did_you_mean
+
+
+class SuggestingGroup(click.Group):
+    """A group that answers an unknown command with the nearest known one, or with all of them."""
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command of the first argument. Raises UsageError for an unknown one."""
+        name, known = args[0], self.list_commands(ctx)
+        if not name.startswith("-") and name not in known:
+            hint = did_you_mean(name, known) or f"; say which: {', '.join(known)}"
+            raise click.UsageError(f"there is no command {name!r} of {ctx.command_path!r}{hint}", ctx)
+        return super().resolve_command(ctx, args)

@@ -1,0 +1,79 @@
+"""Features brought to one size: what is measured on the training data is applied to all later ones."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from structpred.core.memory import check_fits
+from structpred.errors import ParameterError
+
+Floats = npt.NDArray[np.float64]
+
+SCALES = ("standard", "maxabs")
+#: a feature that varies by less is constant for all practical purposes, and is left as it is
+_TINY = 1e-300
+
+
+class FeatureScale(NamedTuple):
+    """Scaled features are (x - shift) * factor. shift: (d,), None where zeros are to stay zeros. factor: (d,), all > 0."""
+
+    shift: Floats | None
+    factor: Floats
+
+    @classmethod
+    def measured(cls, scale: str | None, rows: Any) -> "FeatureScale | None":
+        """What a setting asks for on these rows (CSR): mean 0 and variance 1, or the largest absolute value 1; None for None.
+
+        >>> from scipy import sparse
+        >>> FeatureScale.measured("maxabs", sparse.csr_array([[1.0, 0.0], [-4.0, 0.0]])).factor.tolist()
+        [0.25, 1.0]
+        """
+        if scale is None:
+            return None
+        if scale == "standard":
+            _check_dense(rows)
+            dense = rows.toarray()
+            return cls(dense.mean(axis=0), _inverse(dense.std(axis=0)))
+        if scale == "maxabs":
+            return cls(None, _inverse(abs(rows).max(axis=0).toarray().ravel()))
+        raise ParameterError(f"scale: expected None, {' or '.join(map(repr, SCALES))}, got {scale!r}")
+
+    def applied(self, rows: Any) -> Any:
+        """The scaled rows, CSR."""
+        from scipy import sparse
+
+        if self.shift is None:
+            return sparse.csr_array(rows.multiply(self.factor[None, :]))
+        _check_dense(rows)
+        return sparse.csr_array((rows.toarray() - self.shift) * self.factor)
+
+    def arrays(self) -> dict[str, Floats]:
+        """For a model file; `from_arrays` takes them back."""
+        return {"scale.factor": self.factor} | ({} if self.shift is None else {"scale.shift": self.shift})
+
+    @classmethod
+    def from_arrays(cls, scale: str | None, arrays: Mapping[str, npt.NDArray[Any]], n_features: int) -> "FeatureScale | None":
+        """The scale in a model file. Raises ValueError where the arrays do not fit the setting and the number of features."""
+        expected = {None: [], "standard": ["scale.factor", "scale.shift"], "maxabs": ["scale.factor"]}.get(scale)
+        found = {name: array for name, array in arrays.items() if name.startswith("scale.")}
+        if sorted(found) != expected:
+            raise ValueError(f"the scale {scale!r} does not go with the arrays {sorted(found)}")
+        for name, array in found.items():
+            if array.dtype != np.float64 or array.shape != (n_features,) or not np.isfinite(array).all():
+                raise ValueError(f"{name} must be {n_features} finite float64 numbers, got {array.dtype} {array.shape}")
+        if not found:
+            return None
+        if (found["scale.factor"] <= 0).any():
+            raise ValueError("scale.factor must be > 0")
+        return cls(found.get("scale.shift"), found["scale.factor"])
+
+
+def _check_dense(rows: Any) -> None:
+    n, d = rows.shape
+    check_fits(24 * n * d, f"{n:,} rows of {d:,} standardised features (scale='maxabs' keeps their zeros)")
+
+
+def _inverse(sizes: Floats) -> Floats:
+    return np.where(sizes > _TINY, 1.0 / np.maximum(sizes, _TINY), 1.0)

@@ -1,0 +1,129 @@
+"""Promises of what large or odd input costs: input of a megabyte that took minutes or gigabytes is read or refused at once."""
+
+import contextlib
+import tracemalloc
+from pathlib import Path
+
+import pytest
+
+from structpred.core.hierarchy import LabelHierarchy
+from structpred.errors import DataError
+from structpred.io import read_clus, read_columns, read_crfsuite, read_libsvm_multilabel, read_mulan, read_text, read_treebank
+from structpred.io.arff import split_values
+from structpred.io.multilabel import MOST_FEATURES
+from structpred.io.numbered_names import NumberedNames
+
+
+def saved(tmp_path: Path, data: bytes) -> Path:
+    """A file of these bytes."""
+    path = tmp_path / "large"
+    path.write_bytes(data)
+    return path
+
+
+def test_twenty_million_features_of_a_line(tmp_path: Path) -> None:
+    """A large index names its features when they are asked for; reading takes memory for what the file holds."""
+    path = saved(tmp_path, b"1,3 4:0.5\n2 20000000:2.5\n")
+    read_libsvm_multilabel(path)  # imports
+    tracemalloc.start()
+    data = read_libsvm_multilabel(path)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 1 << 20
+    assert (data.X.shape, data.feature_names[0], data.feature_names[-1]) == ((2, 20_000_000), "1", "20000000")
+    assert data.take([1]).feature_names is data.feature_names
+
+
+def test_an_index_beyond_all_measure(tmp_path: Path) -> None:
+    """An index that no data set has is refused with its line, unless the number of features was given."""
+    path = saved(tmp_path, b"1 1:1\n1 %d:1\n" % (MOST_FEATURES + 1))
+    with pytest.raises(DataError, match=rf"large:2: expected an index of at most {MOST_FEATURES} \(n_features=N allows"):
+        read_libsvm_multilabel(path)
+    assert read_libsvm_multilabel(path, n_features=1 << 30).X.shape == (2, 1 << 30)
+
+
+def test_names_that_are_numbers() -> None:
+    """NumberedNames are the list of the numbers as strings in all that readers of names do."""
+    names, listed = NumberedNames(1, 4), ["1", "2", "3", "4"]
+    assert (len(names), list(names), names[1], names[-1], names[1:3]) == (4, listed, "2", "4", ["2", "3"])
+    assert names == listed
+    assert names == NumberedNames(1, 4)
+    assert names != NumberedNames(0, 4)
+    assert names != listed[:3]
+    assert "3" in names
+    assert "5" not in names
+    with pytest.raises(IndexError):
+        names[4]
+
+
+def test_labels_that_are_numbers_of_examples(tmp_path: Path) -> None:
+    """A table of labels out of all proportion to its file is refused before it is made."""
+    path = saved(tmp_path, b"".join(b"%d\n" % k for k in range(20_000)))
+    with pytest.raises(DataError, match="20,000 examples with 20,000 labels would make a table of 400,000,000"):
+        read_libsvm_multilabel(path)
+    attributes = b"".join(b"@attribute a%d {0,1}\n" % k for k in range(2_000))
+    path = saved(tmp_path, b"@relation r\n" + attributes + b"@attribute x numeric\n@data\n" + b"{}\n" * 50_000)
+    with pytest.raises(DataError, match="50,000 examples with 2,000 labels"):
+        read_mulan(path, -2_000)
+
+
+@pytest.mark.parametrize("front", [b"", b"1", b"."])
+def test_a_long_number_that_is_none(front: bytes, tmp_path: Path) -> None:
+    """A million digits with a letter behind them are no number, which is said in linear time."""
+    with pytest.raises(DataError, match="large:1: expected a finite number after the colon"):
+        read_crfsuite(saved(tmp_path, b"O\ta:" + front + b"9" * 1_000_000 + b"x"))
+
+
+@pytest.mark.parametrize(
+    "text", [" " * 1_000_000 + "'", "a" + " " * 1_000_000 + "'", "'" + "\\'" * 500_000, "a,b" + " " * 1_000_000 + '"c"']
+)
+def test_values_with_bad_quotes(text: str) -> None:
+    """Blanks and escapes in front of a quote that does not fit are refused in linear time."""
+    with pytest.raises(DataError, match="f:1: expected values separated by commas"):
+        split_values(text, "f:1")
+
+
+def test_a_long_path_of_labels(tmp_path: Path) -> None:
+    """A hierarchical label of too many parts is refused: the names above it would grow with the square of its length."""
+    text = b"@relation r\n@attribute c hierarchical " + b"a/" * 200_000 + b"a\n@attribute x numeric\n@data\na,1\n"
+    with pytest.raises(DataError, match=r"large:2: expected paths of at most 100 labels, got one of 200001"):
+        read_clus(saved(tmp_path, text))
+
+
+def test_a_long_circle_of_labels() -> None:
+    """A hierarchy that is one circle of many labels is refused with its first few."""
+    n = 200_000
+    edges = [(k, (k + 1) % n) for k in range(n)]
+    with pytest.raises(DataError, match=r"cycle: .{,300}$"):
+        LabelHierarchy(n, edges)
+
+
+def test_text_attributes_that_rows_leave_out(tmp_path: Path) -> None:
+    """Rows that leave thousands of text attributes out cost nothing for them."""
+    attributes = b"".join(b"@attribute s%d string\n" % k for k in range(5_000))
+    path = saved(tmp_path, b"@relation r\n" + attributes + b"@attribute l {0,1}\n@data\n" + b"{}\n" * 100_000)
+    with pytest.raises(DataError, match="expected numeric or nominal values, got string"):
+        read_mulan(path, ["l"])
+
+
+def test_a_line_of_very_many_columns(tmp_path: Path) -> None:
+    """A line of a million words is no row of a table; a treebank has no line of more than a megabyte, no text one of 16."""
+    with pytest.raises(DataError, match=r"large:2: expected at most 10,000 columns, got 1,000,000"):
+        read_columns(saved(tmp_path, b"\n" + b"a " * 1_000_000))
+    with pytest.raises(DataError, match=r"large: expected a treebank, got a line of more than 1 MiB"):
+        read_treebank(saved(tmp_path, b"1" + b"\t_" * 1_000_000))
+    with pytest.raises(DataError, match=r"large:3: expected lines of at most 16 MiB"):
+        read_text(saved(tmp_path, b"a\nb\n" + b"c" * (17 << 20)))
+
+
+@pytest.mark.parametrize("line", [b"", b"a", b"ab", b"a\r", b"a b\n"])
+def test_many_short_lines_of_columns(line: bytes, tmp_path: Path) -> None:
+    """A file of very short lines takes less than 20 times its size, though each line has numbers of its own."""
+    data = b"x y\n\n" + (line + b"\n") * (2_000_000 // (len(line) + 1))
+    path = saved(tmp_path, data)
+    tracemalloc.start()
+    with contextlib.suppress(DataError):
+        read_columns(path)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 20 * len(data)
