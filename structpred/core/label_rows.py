@@ -11,7 +11,7 @@ from structpred.core.features import FeatureMap
 from structpred.core.memory import check_fits
 from structpred.core.oracle import Shape
 from structpred.core.sparse import SparseVector, coalesced
-from structpred.core.weights import Vector
+from structpred.core.weights import Vector, check_length
 from structpred.errors import DataError, ParameterError
 
 Integers = npt.NDArray[np.int64]
@@ -64,7 +64,8 @@ class LabelRows(FeatureMap):
         return self.n_labels
 
     def table(self, w: Vector) -> npt.NDArray[Any]:
-        """The flat weights as their table (n_features, n_labels), a view."""
+        """The flat weights as their table (n_features, n_labels), a view; DataError for another number of weights."""
+        check_length(w, self.dim)
         return w.reshape(-1, self.n_labels)
 
     def _row(self, i: int) -> tuple[Integers, Floats, int, int]:

@@ -1,5 +1,6 @@
 """What a model says of instances given part by part: the best outputs, probabilities, the k best."""
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -88,8 +89,9 @@ def called(i: int, thing: Any, method: str, *arguments: Any) -> Any:
 def _named(i: int, thing: object, method: str, call: Callable[..., Any], *arguments: Any) -> Any:
     try:
         return call(*arguments)
-    except (OracleError, InfeasibleError) as error:
-        raise type(error)(f"sample {i}: {str(error).removeprefix('sample 0: ')}") from error  # a batch of one counts from 0
+    except (OracleError, InfeasibleError, DataError) as error:
+        text = re.sub(r"^sample \d+: ", "", str(error))  # a batch of one counts from 0
+        raise type(error)(f"sample {i}: {text}") from error
     except StructpredError:
         raise
     except Exception as error:

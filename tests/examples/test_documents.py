@@ -59,7 +59,8 @@ def test_the_loss_how_to_keeps_the_rules_of_losses(tmp_path: Path) -> None:
 
 def test_the_feature_map_how_to_runs(tmp_path: Path) -> None:
     """Every block runs: the map keeps its contract, learns held-out matchings, goes through a grid search; many classes, too."""
-    lines = run(python_of("howto/add_a_feature_map.md").split("class FeatureMap(")[0], tmp_path).splitlines()
+    own = python_of("howto/add_a_feature_map.md").split("class FeatureMap(")[0].removesuffix("@runtime_checkable\n")
+    lines = run(own, tmp_path).splitlines()
     assert float(lines[0]) > 0.8
     assert float(lines[1]) > 0.8
     assert float(lines[2].split()[0]) > 0.9

@@ -1,5 +1,6 @@
 """What StructuredPredictor takes: instances that carry their shapes, named features, feature maps; and model selection."""
 
+import warnings
 from collections import namedtuple
 from pathlib import Path
 from typing import Any
@@ -71,8 +72,10 @@ def test_a_failed_search_quotes_the_remedy() -> None:
     """scikit-learn turns errors of scores into NaN with a warning; the warning quotes ours."""
     X, y = planted(6)
     model = StructuredPredictor(Subsets(), max_iter=1)
-    with pytest.warns(UserWarning, match="there it must be Instances"):
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
         GridSearchCV(model, {"C": [1.0]}, cv=2).fit([x.features for x in X], y, shapes=[x.shape for x in X])
+    assert sum("there it must be Instances" in str(one.message) for one in warned) == 2
 
 
 def test_metadata_routing_carries_shapes() -> None:

@@ -10,7 +10,7 @@ from subset_cases import Subsets, planted
 from structpred import Instance
 from structpred.core.costs import PartCosts
 from structpred.core.features import PartFeatures
-from structpred.errors import InfeasibleError, MissingCapabilityError, NoUpdateWarning, OracleError, ParameterError
+from structpred.errors import DataError, InfeasibleError, MissingCapabilityError, NoUpdateWarning, OracleError, ParameterError
 from structpred.models import StructuredPredictor, part_decoding
 from structpred.oracles.assignment import AssignmentOracle
 from structpred.oracles.chain import ChainOracle
@@ -125,6 +125,7 @@ class Failing(Subsets):
     ("error", "kind", "message"),
     [
         (KeyError("edge"), OracleError, "sample 7: Failing.argmax raised KeyError: 'edge'"),
+        (DataError("not for these scores"), DataError, "sample 7: not for these scores"),
         (InfeasibleError("no output"), InfeasibleError, "sample 7: no output"),
     ],
 )
