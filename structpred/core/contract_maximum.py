@@ -28,12 +28,12 @@ class Verdict(NamedTuple):
     @property
     def missed(self) -> bool:
         """Whether an output scores more than the answer."""
-        return self.answer.score < self.high - self.answer.tolerance([self.low, self.high])
+        return self.answer.score < self.high - tolerance([self.low, self.high])
 
     @property
     def worst(self) -> bool:
         """Whether no output scores less than the answer."""
-        return self.answer.score <= self.low + self.answer.tolerance([self.low, self.high])
+        return self.answer.score <= self.low + tolerance([self.low, self.high])
 
 
 def examine_maximum(examiner: Examiner, cases: list[ShapeCase]) -> None:
@@ -64,7 +64,7 @@ def _verdicts(examiner: Examiner, case: ShapeCase) -> Iterator[Verdict]:
         values = space.scores(answer.theta)
         low, high = float(values.min()), float(values.max())
         examiner.checked["wrong argmax"] += 1
-        if high - low > answer.tolerance([low, high]):
+        if high - low > tolerance([low, high]):
             yield Verdict(space, answer, low, high, space.labels[int(values.argmax())])
 
 

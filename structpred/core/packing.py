@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.oracle import Labels, Oracle, Scores, Shape
+from structpred.core.task_checks import blamed
 from structpred.errors import DataError, OracleError, StructpredError
 
 
@@ -31,7 +32,8 @@ def argmax_batch(
         except StructpredError:
             raise
         except Exception as error:
-            raise raised_by(oracle, "argmax_batch", f"a batch of {len(shapes)} samples", error) from error
+            name = f"{type(oracle).__name__}.argmax_batch"
+            raise OracleError(f"a batch of {len(shapes)} samples: {name} raised {type(error).__name__}: {error}") from error
         return _checked_batch(answer, oracle, len(shapes))
     found = [_argmax(oracle, scores[offsets[i] : offsets[i + 1]], shape, i) for i, shape in enumerate(shapes)]
     lengths = np.array([0, *map(len, found)], dtype=np.int64)
@@ -41,17 +43,10 @@ def argmax_batch(
 def _argmax(oracle: Oracle, scores: Scores, shape: Shape, i: int) -> Labels:
     try:
         labels = oracle.argmax(scores, shape)
-    except StructpredError:
-        raise
     except Exception as error:
-        raise raised_by(oracle, "argmax", f"sample {i}", error) from error
+        raise blamed(error, i, oracle, "argmax") from error
     # a copy: an oracle may return the same buffer again, filled with the next answer
     return checked_labels(labels, oracle, f"sample {i}: ").copy()
-
-
-def raised_by(oracle: Oracle, method: str, where: str, error: Exception) -> OracleError:
-    """An exception of an oracle's own method, with the place where it was called."""
-    return OracleError(f"{where}: {type(oracle).__name__}.{method} raised {type(error).__name__}: {error}")
 
 
 def _checked_batch(found: object, oracle: Oracle, n: int) -> tuple[Labels, npt.NDArray[np.int64]]:

@@ -24,6 +24,8 @@ KEPT = 32
 #: the interior point method converges in far fewer steps, or never
 _CLARABEL_STEPS = 200
 #: what the interior point method is asked for in projections onto polytopes; round sets get its own 1e-8
+#: HiGHS's own 1e-7 is of the size of the largest score: what stands on top of a common offset would be lost
+_LP_ACCURACY = {"dual_feasibility_tolerance": 1e-10}
 _ACCURACY = {"tol_gap_abs": 1e-12, "tol_gap_rel": 1e-12, "tol_feas": 1e-11}
 
 
@@ -187,9 +189,10 @@ class ConvexOracle(Oracle):
         """Solve; "optimal" or "infeasible"."""
         import cvxpy as cp
 
-        solver, limit = cp.CLARABEL, {"max_iter": min(self.max_iterations, _CLARABEL_STEPS)}
+        limit: dict[str, float] = {"max_iter": min(self.max_iterations, _CLARABEL_STEPS)}
+        solver = cp.CLARABEL
         if programme.problem.is_lp() and "HIGHS" in cp.installed_solvers():
-            solver, limit = cp.HIGHS, {"simplex_iteration_limit": self.max_iterations}
+            solver, limit = cp.HIGHS, {"simplex_iteration_limit": self.max_iterations, **_LP_ACCURACY}
         try:
             programme.problem.solve(solver=solver, warm_start=False, **accuracy, **limit)
         except cp.error.SolverError as error:

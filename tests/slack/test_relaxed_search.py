@@ -50,14 +50,18 @@ class Graph(EnumeratedOracle):
         self.A, self.b = local_polytope(n, k, edges)
         super().__init__(
             lambda shape: (np.array(y, dtype=np.int64) for y in product(range(k), repeat=n)),
-            lambda y, shape: np.array(
-                [i * k + a for i, a in enumerate(y)] + [n * k + e * k * k + y[i] * k + y[j] for e, (i, j) in enumerate(edges)],
-                dtype=np.int64,
-            ),
+            self._parts_of,
             lambda shape: n * k + len(edges) * k * k,
             example_shapes=[(n,)],
             label_grid=lambda shape: (n, k),
         )
+
+    def _parts_of(self, y: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+        n, k = self.n, self.k
+        if y.shape != (n,) or not 0 <= y.min() <= y.max() < k:
+            raise ValueError(f"expected {n} states below {k}, got {y}")
+        pairs = [n * k + e * k * k + y[i] * k + y[j] for e, (i, j) in enumerate(self.edges)]
+        return np.array([*(np.arange(n) * k + y), *pairs], dtype=np.int64)
 
     def argmax_relaxed(self, scores: Any, shape: Any) -> Any:
         return self.argmax_relaxed_constrained(scores, shape, np.zeros((0, len(scores))), np.zeros(0))

@@ -60,6 +60,8 @@ class PlainChain(Oracle):
 
     def parts(self, labels, shape):
         length, n_labels = shape
+        if labels.shape != (length,) or not 0 <= labels.min() <= labels.max() < n_labels:
+            raise ValueError(f"expected {length} labels below {n_labels}, got {labels}")
         return np.concatenate((np.arange(length) * n_labels + labels, (length + labels[:-1]) * n_labels + labels[1:]))
 
     def label_grid(self, shape):
