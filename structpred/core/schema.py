@@ -79,6 +79,17 @@ class Text:
 
 
 @dataclass(frozen=True)
+class Plain:
+    """None, True, False, a string or a number: facts for people, and settings that only a second fit would use."""
+
+    def read(self, value: Any, where: str) -> Any:
+        """The value."""
+        if not (value is None or type(value) in (str, bool)):
+            return Number().read(value, where)
+        return value
+
+
+@dataclass(frozen=True)
 class OneOf:
     """One of some values, None or a string each."""
 

@@ -21,6 +21,7 @@ from structpred.core.schema import (
     Number,
     OneOf,
     Optional,
+    Plain,
     Raw,
     Record,
     Spec,
@@ -43,8 +44,7 @@ if TYPE_CHECKING:
     from structpred.models.structured import StructuredPredictor
 
 FORMAT_VERSION = 1
-_PLAIN = AnyOf((Flag(), Number(), Text(), OneOf((None,))))
-_OBJECT = AnyOf((Text(), Record({"class": Text(), "settings": TableOf(_PLAIN)})))
+_OBJECT = AnyOf((Text(), Record({"class": Text(), "settings": TableOf(Plain())})))
 _BOUND = maybe(Number())
 
 #: settings that files hold; those that prediction uses are bounded, a second fit checks the others
@@ -52,7 +52,7 @@ SETTINGS: dict[str, Spec] = {
     **dict.fromkeys(
         ("C", "max_iter", "tol", "min_count", "n_bits", "check_every", "patience", "random_state", "single_root", "max_bits",
          "labelled", "label_C"),
-        Optional(_PLAIN),
+        Optional(Plain()),
     ),
     "n_jobs": Optional(maybe(AnyOf((Whole(1, MOST_JOBS), Whole(-1, -1))))),
     "prune": Optional(maybe(Whole(1))),
@@ -68,9 +68,9 @@ COMMON: dict[str, Spec] = {
     "certificate": Record({"primal": _BOUND, "dual": _BOUND, "proven": Flag()}),
     "probabilistic": Optional(Flag(), False),
     "run": Record({"passes": Whole(), "stop_reason": Text(), "converged": Flag()}),
-    "history": ListOf(TableOf(_PLAIN)),
+    "history": ListOf(TableOf(Plain())),
     # how a program read the training data; a model fitted in Python has none of it
-    "reader": Optional(TableOf(AnyOf((_PLAIN, ListOf(_PLAIN)))), {}),
+    "reader": Optional(TableOf(AnyOf((ListOf(Plain()), Plain()))), {}),
     "versions": Optional(TableOf(Text()), {}),
 }
 

@@ -179,7 +179,7 @@ def test_stored_zeros_and_repeated_entries_do_no_harm() -> None:
     """A sparse matrix with stored zeros, repeated and unsorted columns gives the features of its dense form."""
     messy = sparse.csr_array((np.array([1.0, 2.0, 0.0, 4.0]), np.array([2, 0, 1, 2]), np.array([0, 4])), shape=(1, 3))
     assert stack_rows([messy]).indices.tolist() == [0, 2]
-    w = np.arange(6.0)
+    w = np.arange(10.0)
     a, b = (GraphFeatures([(1, 2)], [m], n_states=2).scores(w, 0) for m in (messy, messy.toarray()))
     assert a.tolist() == b.tolist() == [2 * 0 + 5 * 4, 2 * 1 + 5 * 5]
     assert messy.nnz == 4
