@@ -118,7 +118,7 @@ def short(shape: Shape) -> str:
 
 
 def _all_finite(flat: Scores) -> bool:
-    return np.count_nonzero(np.isfinite(flat)) == len(flat)  # faster than all() for a few numbers
+    return bool(np.count_nonzero(np.isfinite(flat)) == len(flat))  # faster than all() for a few numbers
 
 
 def _flat(scores: npt.ArrayLike) -> Scores:
