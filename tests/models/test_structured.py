@@ -134,7 +134,7 @@ class Rough(MulticlassOracle):
     argmax_batch = None  # type: ignore[assignment]
 
     def argmax(self, scores: Any, shape: Any) -> Any:
-        return super().argmax(scores[:2], shape)
+        return super().argmax(scores[:2], (2,))
 
 
 def test_an_inexact_oracle_proves_nothing(tmp_path: Path) -> None:
