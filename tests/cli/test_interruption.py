@@ -29,9 +29,9 @@ def test_an_interrupted_run_goes_on_to_the_same_model(
         "--trainer",
         trainer,
         "--max-iter",
-        "600",
+        "150",
         "--check-every",
-        "100",
+        "50",
     ]
     command = ["train", "chain", str(corpus / "train.txt"), *options, "--dev", str(corpus / "test.txt")]
     child = subprocess.Popen(
@@ -40,6 +40,7 @@ def test_an_interrupted_run_goes_on_to_the_same_model(
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        pipesize=4096,  # soon full: the run waits for its reader, and cannot end before the signal
         preexec_fn=hear_interrupts,
     )
     assert child.stdout is not None

@@ -254,7 +254,7 @@ def test_the_help_names_every_option(here: Here, tmp_path: Path) -> None:
 @pytest.mark.skipif(os.name != "posix", reason="signals are sent as POSIX systems do")
 def test_an_interrupted_run_ends_as_the_unbroken_one(shell: Shell, labelled: Path, tmp_path: Path) -> None:
     """Ctrl-C ends with 130 and a checkpoint; --resume gives the very weights of a run that nothing disturbed."""
-    options = ["--max-iter", "400", "--tol", "0", "--check-every", "100", "--surrogate", "slack"]
+    options = ["--max-iter", "150", "--tol", "0", "--check-every", "50", "--surrogate", "slack"]
     command = ["train", "multilabel", str(labelled / "weather-train.arff"), *options]
     child = subprocess.Popen(
         [*PROGRAM, *command, "-o", "broken.spz", "--json"],
@@ -262,6 +262,7 @@ def test_an_interrupted_run_ends_as_the_unbroken_one(shell: Shell, labelled: Pat
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        pipesize=4096,  # soon full: the run waits for its reader, and cannot end before the signal
         preexec_fn=hear_interrupts,
     )
     assert child.stdout is not None

@@ -12,7 +12,7 @@ from structpred.models import DependencyParser
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals are sent as POSIX systems do")
 
-LONG = ("--max-iter", "800", "--check-every", "400")
+LONG = ("--max-iter", "150", "--check-every", "75")
 
 
 def stopped(command: list[str], stage: str, number: signal.Signals, folder: Path) -> tuple[int, str, str]:
@@ -23,6 +23,7 @@ def stopped(command: list[str], stage: str, number: signal.Signals, folder: Path
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        pipesize=4096,  # soon full: the run waits for its reader, and cannot end before the signal
         preexec_fn=hear_interrupts,
     )
     assert child.stdout is not None

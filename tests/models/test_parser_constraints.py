@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from parser_cases import corpus, is_tree, plain, random_corpus
+from parser_cases import corpus, is_tree, plain, random_corpus, random_words
 
 from structpred.errors import InfeasibleError
 from structpred.models.arcs import arc_scores
@@ -12,7 +12,7 @@ from structpred.models.parser import DependencyParser
 from structpred.models.sentences import as_treebank
 
 X, Y = corpus(40, 0, 0.3)
-RANDOM = random_corpus([1, 2, 3, 4, 5, 5, 4, 3], 8)[0]
+RANDOM = random_words([1, 2, 3, 4, 5, 5, 4, 3], np.random.default_rng(8))
 MODELS: dict[str, DependencyParser] = {}
 
 
