@@ -15,7 +15,11 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals are sent as 
 
 @pytest.mark.parametrize(
     ("trainer", "number"),
-    [("bcfw", signal.SIGINT), ("sgd", signal.SIGTERM), pytest.param("perceptron", signal.SIGINT, marks=pytest.mark.slow)],
+    [
+        ("bcfw", signal.SIGINT),
+        pytest.param("sgd", signal.SIGTERM, marks=pytest.mark.slow),
+        pytest.param("perceptron", signal.SIGINT, marks=pytest.mark.slow),
+    ],
 )
 def test_an_interrupted_run_goes_on_to_the_same_model(
     trainer: str, number: signal.Signals, shell: Shell, corpus: Path, tmp_path: Path

@@ -279,6 +279,7 @@ def test_an_interrupted_run_ends_as_the_unbroken_one(shell: Shell, labelled: Pat
     assert broken.coef_.tobytes() == whole.coef_.tobytes()
 
 
+@pytest.mark.slow
 def test_yeast_from_the_shell(here: Here, data_dir: Path, tmp_path: Path) -> None:
     """On yeast, packed files and all, a few passes of slack rescaling give the accuracy that linear models are known for."""
     train, test = (str(data_dir / "multilabel_yeast" / f"yeast-{part}.arff.gz") for part in ("train", "test"))
@@ -290,6 +291,7 @@ def test_yeast_from_the_shell(here: Here, data_dir: Path, tmp_path: Path) -> Non
     assert 0.18 < float(str(found["label_loss"])) < 0.22
 
 
+@pytest.mark.slow
 def test_enron_corr_from_the_shell(here: Here, data_dir: Path, tmp_path: Path) -> None:
     """On the tree of Enron-corr every predicted set is closed: as many examples as lines, parents with their children."""
     folder = data_dir / "hierarchical_enron_corr"

@@ -49,7 +49,7 @@ def check_same(folder: Path) -> None:
     ("trainer", "stage", "number"),
     [
         ("mira", "arcs", signal.SIGINT),
-        ("bcfw", "relations", signal.SIGTERM),
+        pytest.param("bcfw", "relations", signal.SIGTERM, marks=pytest.mark.slow),
         pytest.param("bcfw", "arcs", signal.SIGTERM, marks=pytest.mark.slow),
         pytest.param("mira", "relations", signal.SIGINT, marks=pytest.mark.slow),
         pytest.param("perceptron", "arcs", signal.SIGINT, marks=pytest.mark.slow),
@@ -100,6 +100,7 @@ def test_a_named_checkpoint_makes_a_run_longer(shell: Shell, treebanks: Path, tm
     check_same(tmp_path)
 
 
+@pytest.mark.slow
 def test_a_new_run_forgets_the_old_relations(shell: Shell, treebanks: Path, tmp_path: Path) -> None:
     """A run that starts anew leaves nothing of an earlier one's second stage for a later --resume to stumble over."""
     command = ["train", "parser", str(treebanks / "train.conllu"), "--checkpoint", "keep.ckpt"]
