@@ -51,7 +51,7 @@ def test_an_interrupted_run_goes_on_to_the_same_model(
     while '"pass"' not in child.stdout.readline():
         assert child.poll() is None
     child.send_signal(number)
-    out, err = child.communicate(timeout=100)
+    out, err = child.communicate(timeout=1800)
     assert child.returncode == 130, err
     assert "Traceback" not in err
     assert err.rstrip().endswith("--resume")
@@ -75,7 +75,7 @@ def test_an_interruption_while_reading_leaves_nothing(number: signal.Signals, tm
     child = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True, preexec_fn=hear_interrupts)
     handle = os.open(tmp_path / "pipe", os.O_WRONLY)  # returns once the program has opened it to read
     child.send_signal(number)
-    _, err = child.communicate(timeout=100)
+    _, err = child.communicate(timeout=1800)
     os.close(handle)
     assert child.returncode == 130, err
     assert err == "interrupted: nothing was written\n"

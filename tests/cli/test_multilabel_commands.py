@@ -269,7 +269,7 @@ def test_an_interrupted_run_ends_as_the_unbroken_one(shell: Shell, labelled: Pat
     while '"pass"' not in child.stdout.readline():
         assert child.poll() is None
     child.send_signal(signal.SIGINT)
-    _, err = child.communicate(timeout=100)
+    _, err = child.communicate(timeout=1800)
     assert child.returncode == 130, err
     assert sorted(os.listdir(tmp_path)) == ["broken.spz.ckpt"]
     resumed = shell(*command, "-o", "broken.spz", "--resume", "-q")

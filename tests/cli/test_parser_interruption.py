@@ -30,7 +30,7 @@ def stopped(command: list[str], stage: str, number: signal.Signals, folder: Path
     while f'"stage": "{stage}"' not in child.stdout.readline():
         assert child.poll() is None
     child.send_signal(number)
-    out, err = child.communicate(timeout=100)
+    out, err = child.communicate(timeout=1800)
     return child.returncode, out, err
 
 

@@ -17,7 +17,7 @@ def run(name: str, *arguments: str, folder: Path) -> str:
     """The example's standard output; it must leave nothing on standard error (no warnings either)."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "MPLBACKEND": "Agg"}
     command = [sys.executable, str(ROOT / "examples" / name), *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=folder, env=environment, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=1800, cwd=folder, env=environment, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     return done.stdout

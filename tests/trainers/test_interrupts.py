@@ -43,7 +43,7 @@ def wait_for(process: subprocess.Popen[str], line: str) -> None:
 
 def ended(process: subprocess.Popen[str]) -> tuple[int, str]:
     """Exit code and standard error."""
-    _, error = process.communicate(timeout=600)  # against hanging, not for speed
+    _, error = process.communicate(timeout=1800)  # against hanging, not for speed
     return process.returncode, error
 
 
