@@ -4,6 +4,8 @@
 VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+DEMO_STAMP := $(VENV)/.demo
+PIP := $(BIN)/python -m pip install --disable-pip-version-check --no-input --only-binary :all:
 PYTEST := $(BIN)/python -m pytest
 
 # The first of these that runs, is new enough and can make a virtual environment. A name that is on the path
@@ -13,30 +15,48 @@ USABLE := import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))
 PYTHON ?= $(shell for p in $(CANDIDATES); do if $$p -c '$(USABLE)' >/dev/null 2>&1; then echo $$p; break; fi; done)
 
 .DEFAULT_GOAL := help
-.PHONY: help install test test-slow lint demo bench clean
+.PHONY: help install smoke test test-slow test-bounds lint demo bench clean
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
 
 install: $(STAMP)  ## make .venv and install structpred with everything the tests and the linters need
 
+define VIRTUAL_ENVIRONMENT
+@if [ -z "$(PYTHON)" ]; then \
+  echo "structpred needs Python 3.11 or newer with the venv module; none of these works here: $(CANDIDATES)." >&2; \
+  echo "Install one (on Debian and Ubuntu: apt-get install python3 python3-venv), or name it: make $(MAKECMDGOALS) PYTHON=/path/to/python3" >&2; \
+  exit 1; \
+fi
+@if ! $(PYTHON) -c '$(USABLE)'; then \
+  echo "$(PYTHON) cannot be used: structpred needs Python 3.11 or newer with the venv and ensurepip modules." >&2; \
+  exit 1; \
+fi
+test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+endef
+
 # Wheels only: nothing is compiled on the user's machine. structpred itself is pure Python and installed in place.
 $(STAMP): pyproject.toml
-	@if [ -z "$(PYTHON)" ]; then \
-	  echo "structpred needs Python 3.11 or newer with the venv module; none of these works here: $(CANDIDATES)." >&2; \
-	  echo "Install one (on Debian and Ubuntu: apt-get install python3 python3-venv), or name it: make $(MAKECMDGOALS) PYTHON=/path/to/python3" >&2; \
-	  exit 1; \
-	fi
-	@if ! $(PYTHON) -c '$(USABLE)'; then \
-	  echo "$(PYTHON) cannot be used: structpred needs Python 3.11 or newer with the venv and ensurepip modules." >&2; \
-	  exit 1; \
-	fi
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-input --only-binary :all: -e '.[test,lint]'
-	@touch $(STAMP)
+	$(VIRTUAL_ENVIRONMENT)
+	@echo "Installing structpred with all that its tests and linters need: some 65 packages, which takes a few minutes."
+	$(PIP) -e '.[test,lint]'
+	@touch $(STAMP) $(DEMO_STAMP)
 
-test: $(STAMP)  ## the fast tests
+# The demo draws a picture and needs nothing else; after `make install` that is there already.
+$(DEMO_STAMP): pyproject.toml
+	$(VIRTUAL_ENVIRONMENT)
+	@echo "Installing structpred with Matplotlib: some 25 packages, which takes a minute or two."
+	$(PIP) -e '.[plot]'
+	@touch $(DEMO_STAMP)
+
+smoke: $(STAMP)  ## a minute of tests: layers, core, a trainer, a model, the shell
+	$(PYTEST) -m "not slow" tests/test_layers.py tests/core tests/trainers/test_sgd.py tests/models/test_chain_labeler.py tests/cli/test_training_options.py $(ARGS)
+
+test: $(STAMP)  ## the fast tests: at most six CPU minutes, compiling included
 	$(PYTEST) -m "not slow" -n 2 --dist loadfile $(ARGS)
+
+test-bounds: $(STAMP)  ## the fast tests with every index of the kernels checked, both ends (slow to compile)
+	STRUCTPRED_CHECK_BOUNDS=1 $(PYTEST) -m "not slow" -n 2 --dist loadfile $(ARGS)
 
 test-slow: $(STAMP)  ## the slow tests
 	$(PYTEST) -m slow -n 2 --dist loadfile $(ARGS)
@@ -46,11 +66,11 @@ lint: $(STAMP)  ## style, formatting and types
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-demo: $(STAMP)  ## train on strings of handwritten digits; a picture goes to out/
+demo: $(DEMO_STAMP)  ## train on strings of handwritten digits; a picture goes to out/
 	$(BIN)/python examples/digits_demo.py
 
 bench: $(STAMP)  ## the comparison with other programs on CoNLL-2000 (needs the data, see docs/formats.md)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-input --only-binary :all: -e '.[bench]'
+	$(PIP) --quiet -e '.[bench]'
 	$(BIN)/python benchmarks/chunking.py
 
 clean:  ## remove the virtual environment, the caches and out/

@@ -1,4 +1,4 @@
-"""Strings of handwritten digits, read letter by letter and read as a chain.
+"""Strings of handwritten digits, read digit by digit and read as a chain.
 
 The images are real (the 1797 handwritten digits that come with scikit-learn). The strings are synthetic: which digit
 follows which is drawn from a Markov rule, and Gaussian noise is laid over the pixels. Both models see the same pixels;
@@ -19,22 +19,22 @@ from sklearn.linear_model import LogisticRegression
 from structpred.models import ChainLabeler
 from structpred.report import word_strips
 
-LENGTH = 8  # letters a word
+LENGTH = 8  # digits a string
 NOISE = 0.25  # standard deviation of the noise, as a share of the pixel range
 
 
-def draw_words(images, digits, n_words, rng):
-    """Words by the Markov rule: each letter gets a picture of its digit, noise on top. Returns noisy pixels and digits."""
+def draw_strings(images, digits, n_strings, rng):
+    """Strings by the Markov rule: each digit gets a picture of it, noise on top. Returns noisy pixels and digits."""
     follows = 0.9 * successors() + 0.1 / 10
     pictures = [np.flatnonzero(digits == d) for d in range(10)]
     X, y = [], []
-    for _ in range(n_words):
-        word = [int(rng.integers(10))]
-        while len(word) < LENGTH:
-            word.append(int(rng.choice(10, p=follows[word[-1]])))
-        pixels = images[[rng.choice(pictures[d]) for d in word]] / 16.0
+    for _ in range(n_strings):
+        string = [int(rng.integers(10))]
+        while len(string) < LENGTH:
+            string.append(int(rng.choice(10, p=follows[string[-1]])))
+        pixels = images[[rng.choice(pictures[d]) for d in string]] / 16.0
         X.append(pixels + rng.normal(0.0, NOISE, pixels.shape))
-        y.append(np.array(word))
+        y.append(np.array(string))
     return X, y
 
 
@@ -53,7 +53,7 @@ def with_constant(X):
 
 
 def error_rates(gold, read):
-    """(share of wrong letters, share of words with a wrong letter)."""
+    """(share of wrong digits, share of strings with a wrong digit)."""
     wrong = [np.asarray(a) != np.asarray(b) for a, b in zip(gold, read, strict=True)]
     return np.concatenate(wrong).mean(), np.mean([w.any() for w in wrong])
 
@@ -61,7 +61,7 @@ def error_rates(gold, read):
 def main():
     """Run the comparison and print it."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="fewer words and passes")
+    parser.add_argument("--quick", action="store_true", help="fewer strings and passes")
     parser.add_argument("--out", type=Path, default=Path("out/digits_demo.png"), help="where the picture goes")
     options = parser.parse_args()
     n_train, n_test, passes = (120, 100, 20) if options.quick else (400, 300, 50)
@@ -70,18 +70,18 @@ def main():
     rng = np.random.default_rng(0)
     digits = load_digits()
     order = rng.permutation(len(digits.target))
-    train, test = order[:900], order[900:]  # the images are split before any word is drawn: no image stands on both sides
-    X_train, y_train = draw_words(digits.data[train], digits.target[train], n_train, rng)
-    X_test, y_test = draw_words(digits.data[test], digits.target[test], n_test, rng)
+    train, test = order[:900], order[900:]  # the images are split before any string is drawn: no image stands on both sides
+    X_train, y_train = draw_strings(digits.data[train], digits.target[train], n_train, rng)
+    X_test, y_test = draw_strings(digits.data[test], digits.target[test], n_test, rng)
     F_train, F_test = with_constant(X_train), with_constant(X_test)
-    print(f"{n_train} training and {n_test} test words of {LENGTH} digits.")
+    print(f"{n_train} training and {n_test} test strings of {LENGTH} digits.")
     print("Images: real handwritten digits; none is used for both training and testing.")
-    print(f"Words: synthetic, drawn from a Markov rule; Gaussian noise on the pixels, {NOISE:.0%} of their range.\n")
+    print(f"Strings: synthetic, drawn from a Markov rule; Gaussian noise on the pixels, {NOISE:.0%} of their range.\n")
 
     clock = time.perf_counter()
-    letters = LogisticRegression(C=0.1, max_iter=300, fit_intercept=False)
-    letters.fit(np.vstack(F_train), np.concatenate(y_train))
-    alone = [letters.predict(x) for x in F_test]
+    single = LogisticRegression(C=0.1, max_iter=300, fit_intercept=False)
+    single.fit(np.vstack(F_train), np.concatenate(y_train))
+    alone = [single.predict(x) for x in F_test]
     seconds_alone = time.perf_counter() - clock
 
     clock = time.perf_counter()
@@ -90,13 +90,13 @@ def main():
     joint = chain.predict(F_test)
     seconds_joint = time.perf_counter() - clock
 
-    print(f"{'':<38}letters wrong   words wrong   seconds")
+    print(f"{'':<38}digits wrong   strings wrong   seconds")
     for name, read, seconds in (
-        ("each letter alone (logistic regression)", alone, seconds_alone),
+        ("each digit alone (logistic regression)", alone, seconds_alone),
         ("the chain (structural SVM)", joint, seconds_joint),
     ):
-        letter, word = error_rates(y_test, read)
-        print(f"{name:<40}{letter:>10.1%}{word:>14.1%}{seconds:>10.1f}")
+        digit, string = error_rates(y_test, read)
+        print(f"{name:<40}{digit:>10.1%}{string:>16.1%}{seconds:>10.1f}")
 
     bounds = chain.certificate_
     print(
@@ -111,14 +111,15 @@ def main():
         [as_text(y_test[i]) for i in shown],
         {"alone": [as_text(alone[i]) for i in shown], "chain": [as_text(joint[i]) for i in shown]},
         options.out,
+        units=("digits", "strings"),
     )
-    print(f"\n{options.out}: the first {len(shown)} test words, with what each model read.")
-    print(f"{time.perf_counter() - start:.1f} seconds in all (the first run also compiles, some seconds).")
+    print(f"\n{options.out}: the first {len(shown)} test strings, with what each model read.")
+    print(f"{time.perf_counter() - start:.1f} seconds in all (the first run also compiles, some twenty seconds).")
 
 
-def as_text(word):
+def as_text(string):
     """Digits as one string."""
-    return "".join(str(d) for d in word)
+    return "".join(str(d) for d in string)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,13 @@
-"""What all tests share: where the real data sets lie."""
+"""What all tests share: where the real data sets lie, and one thread for each test process."""
 
 import os
 from pathlib import Path
 
 import pytest
+
+# The matrices of tests are small: more threads of a numeric library would only wait for each other, and count as work.
+for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(_name, "1")
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -72,7 +72,7 @@ def test_the_readme_examples_run(tmp_path: Path) -> None:
         pytest.skip("the models that the README shows are in work")
     code = "\n".join(re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL))
     command = [sys.executable, "-P", "-c", code]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=tmp_path, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=1800, cwd=tmp_path, check=False)
     assert done.returncode == 0, done.stderr
     assert "['DET', 'NOUN', 'VERB']" in done.stdout.replace("array(", "")
 
@@ -81,7 +81,7 @@ def run_page(page: str, folder: Path) -> list[str]:
     """What the Python blocks of a page print, run one after the other in a fresh process, where warnings are errors."""
     code = "\n".join(re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(encoding="utf-8"), re.DOTALL))
     command, environment = [sys.executable, "-P", "-W", "error", "-c", code], {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=folder, env=environment, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=1800, cwd=folder, env=environment, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()
 

@@ -37,7 +37,7 @@ assert old.Solve() == pywraplp.Solver.OPTIMAL and abs(old.Objective().Value() - 
 def fresh(code: str, env: dict[str, str] | None = None) -> str:
     """What a new Python process prints when it runs `code`; fails the test with its errors if it ends badly."""
     command = [sys.executable, "-P", "-c", code]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, stdin=subprocess.DEVNULL, env=env, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=1800, stdin=subprocess.DEVNULL, env=env, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

@@ -18,7 +18,7 @@ NO_INDEX = ("Connection", "Temporary failure in name resolution", "Max retries",
 
 def pip(*arguments: str, cwd: Path = ROOT) -> None:
     """Run pip; skips the test where the package index cannot be reached, fails it for any other error."""
-    done = subprocess.run([*PIP, *arguments], capture_output=True, text=True, timeout=900, cwd=cwd, check=False)
+    done = subprocess.run([*PIP, *arguments], capture_output=True, text=True, timeout=1800, cwd=cwd, check=False)
     if done.returncode and any(sign in done.stderr for sign in NO_INDEX):
         pytest.skip("the package index cannot be reached")
     assert done.returncode == 0, done.stderr
@@ -27,7 +27,7 @@ def pip(*arguments: str, cwd: Path = ROOT) -> None:
 def make(*arguments: str) -> subprocess.CompletedProcess[str]:
     """Run make as if by hand, also when make runs the tests (its own settings would be handed down)."""
     env = {name: value for name, value in os.environ.items() if not name.startswith("MAKE") and name != "MFLAGS"}
-    return subprocess.run(["make", *arguments], capture_output=True, text=True, cwd=ROOT, timeout=60, env=env, check=False)
+    return subprocess.run(["make", *arguments], capture_output=True, text=True, cwd=ROOT, timeout=1800, env=env, check=False)
 
 
 def requirements() -> list[str]:

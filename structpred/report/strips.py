@@ -20,12 +20,14 @@ def word_strips(
     gold: Sequence[Sequence[str]],
     predictions: Mapping[str, Sequence[Sequence[str]]],
     path: str | os.PathLike[str],
+    *,
+    units: tuple[str, str] = ("letters", "words"),
 ) -> None:
     """Draw each word as its letter images, the true letters, and a line for each model; save the picture.
 
     images: one array (n_letters, height, width) a word, dark ink as large values. gold, and each value of predictions:
     one string (or list of labels) a word. A wrong letter is red, bold and boxed, so that it also shows in grey; a word
-    wholly right ends in a tick. The heading counts the errors over the words shown.
+    wholly right ends in a tick. The heading counts the errors over the words shown; units: what it calls letters and words.
 
     Raises DataError with the word's index if lengths do not match or there is nothing to draw, ParameterError for a path
     that ends neither in .png nor in .svg.
@@ -48,7 +50,9 @@ def word_strips(
     ax.set_ylim(height * rows - 0.5 * _GAP, -0.15)
     ax.set_aspect("equal")
     ax.axis("off")
-    ax.set_title("\n".join(_heading(gold, name, words) for name, words in predictions.items()), fontsize=10, parse_math=False)
+    ax.set_title(
+        "\n".join(_heading(gold, name, words, units) for name, words in predictions.items()), fontsize=10, parse_math=False
+    )
     figures.save(figure, path)
 
 
@@ -100,8 +104,8 @@ def _letter(ax: figures.Axes, x: float, y: float, letter: str, wrong: bool) -> N
     ax.text(x, y, letter, ha="center", va="center_baseline", color=colour, weight=weight, bbox=box, **style)
 
 
-def _heading(gold: Sequence[Sequence[str]], name: str, words: Sequence[Sequence[str]]) -> str:
+def _heading(gold: Sequence[Sequence[str]], name: str, words: Sequence[Sequence[str]], units: tuple[str, str]) -> str:
     pairs = [(a, b) for one, other in zip(gold, words, strict=True) for a, b in zip(one, other, strict=True)]
     letters = sum(a != b for a, b in pairs)
     whole = sum(any(a != b for a, b in zip(one, other, strict=True)) for one, other in zip(gold, words, strict=True))
-    return f"{name}: {letters} of {len(pairs)} letters wrong, {whole} of {len(gold)} words with an error"
+    return f"{name}: {letters} of {len(pairs)} {units[0]} wrong, {whole} of {len(gold)} {units[1]} with an error"

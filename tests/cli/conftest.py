@@ -1,7 +1,6 @@
 """Fixtures of the command line's tests: a shell, the same without a new process, and a folder of small data."""
 
 import logging
-import os
 import subprocess
 import warnings
 from collections.abc import Callable
@@ -34,7 +33,7 @@ def process(tmp_path: Path) -> Shell:
 
     def run(*arguments: str, stdin: str = "", cwd: Path = tmp_path) -> Run:
         return subprocess.run(
-            [*PROGRAM, *arguments], input=stdin, capture_output=True, text=True, cwd=cwd, timeout=300, check=False, env=os.environ
+            [*PROGRAM, *arguments], input=stdin, capture_output=True, text=True, cwd=cwd, timeout=1800, check=False
         )
 
     return run

@@ -136,7 +136,7 @@ def test_a_full_disk_behind_stdout(corpus: Path, shell: Shell) -> None:
         pytest.skip("this system has no /dev/full")
     with open("/dev/full", "w") as full:
         command = [*PROGRAM, "predict", str(corpus / "chunk.spz"), str(corpus / "test.txt")]
-        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False, timeout=100)
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False, timeout=1800)
     assert done.returncode == 1
     assert "No space left" in done.stderr
     assert "Traceback" not in done.stderr

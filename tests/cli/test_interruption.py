@@ -15,7 +15,11 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals are sent as 
 
 @pytest.mark.parametrize(
     ("trainer", "number"),
-    [("bcfw", signal.SIGINT), ("sgd", signal.SIGTERM), pytest.param("perceptron", signal.SIGINT, marks=pytest.mark.slow)],
+    [
+        ("bcfw", signal.SIGINT),
+        pytest.param("sgd", signal.SIGTERM, marks=pytest.mark.slow),
+        pytest.param("perceptron", signal.SIGINT, marks=pytest.mark.slow),
+    ],
 )
 def test_an_interrupted_run_goes_on_to_the_same_model(
     trainer: str, number: signal.Signals, shell: Shell, corpus: Path, tmp_path: Path
@@ -29,9 +33,9 @@ def test_an_interrupted_run_goes_on_to_the_same_model(
         "--trainer",
         trainer,
         "--max-iter",
-        "600",
+        "150",
         "--check-every",
-        "100",
+        "50",
     ]
     command = ["train", "chain", str(corpus / "train.txt"), *options, "--dev", str(corpus / "test.txt")]
     child = subprocess.Popen(
@@ -40,13 +44,14 @@ def test_an_interrupted_run_goes_on_to_the_same_model(
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        pipesize=4096,  # soon full: the run waits for its reader, and cannot end before the signal
         preexec_fn=hear_interrupts,
     )
     assert child.stdout is not None
     while '"pass"' not in child.stdout.readline():
         assert child.poll() is None
     child.send_signal(number)
-    out, err = child.communicate(timeout=100)
+    out, err = child.communicate(timeout=1800)
     assert child.returncode == 130, err
     assert "Traceback" not in err
     assert err.rstrip().endswith("--resume")
@@ -70,7 +75,7 @@ def test_an_interruption_while_reading_leaves_nothing(number: signal.Signals, tm
     child = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True, preexec_fn=hear_interrupts)
     handle = os.open(tmp_path / "pipe", os.O_WRONLY)  # returns once the program has opened it to read
     child.send_signal(number)
-    _, err = child.communicate(timeout=100)
+    _, err = child.communicate(timeout=1800)
     os.close(handle)
     assert child.returncode == 130, err
     assert err == "interrupted: nothing was written\n"

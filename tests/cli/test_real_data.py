@@ -13,7 +13,7 @@ def test_conll2000_from_the_shell(shell: Shell, data_dir: Path) -> None:
     """Five passes of SGD on CoNLL-2000 reach F1 93.5, from the packed files, through train, predict and evaluate."""
     train, test = (str(data_dir / "conll2000" / f"{name}.txt.gz") for name in ("train", "test"))
     options = ["--format", "conll2000", "--template", "chunking", "--trainer", "sgd", "-C", "0.3", "--max-iter", "5"]
-    done = shell("train", "chain", train, *options, "-o", "chunk.spz", "--dev", test, "--seed", "0")
+    done = shell("train", "chain", train, *options, "-o", "chunk.spz", "--dev-fraction", "0.1", "--seed", "0")
     assert done.returncode == 0, done.stderr
     figures = json.loads(shell("evaluate", "chunk.spz", test, "--json").stdout)
     assert figures["f1"] >= 0.935

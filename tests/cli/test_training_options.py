@@ -97,7 +97,7 @@ def test_json_of_a_margin_model(here: Here, corpus: Path) -> None:
     expected = ChainLabeler.load(corpus / "chunk.spz").predict(read_columns(corpus / "test.txt"))
     assert code == 0
     assert [entry["labels"] for entry in entries] == [labels.tolist() for labels in expected]
-    assert all(set(entry) == {"labels", "kbest"} for entry in entries)
+    assert all(set(entry) == {"tokens", "labels", "kbest"} for entry in entries)
     for entry in entries:
         scores = [best["score"] for best in entry["kbest"]]
         assert (len(scores), scores) == (3, sorted(scores, reverse=True))
@@ -116,7 +116,7 @@ def test_json_of_a_random_field(here: Here, corpus: Path, tmp_path: Path) -> Non
         rows = zip(entry["labels"], entry["probabilities"], entry["marginals"], strict=True)
         assert all(p == table[label] and abs(sum(table.values()) - 1) < 1e-9 for label, p, table in rows)
     plain = [json.loads(line) for line in here(*command, cwd=tmp_path)[1].splitlines()]
-    assert all(set(entry) == {"labels", "probabilities"} for entry in plain)
+    assert all(set(entry) == {"tokens", "labels", "probabilities"} for entry in plain)
 
 
 def test_a_share_of_the_training_data_is_held_out(here: Here, corpus: Path, tmp_path: Path) -> None:

@@ -370,8 +370,8 @@ def reworded(data: bytes, rng: random.Random) -> bytes:
 
 
 @pytest.mark.slow
-def test_a_hundred_thousand_mutated_files(path: Path, good: bytes, guard: Guard) -> None:
-    """60,000 mutated files are refused or equal; 60,000 with mutated entries and right checksums are refused or plain data."""
+def test_thirty_thousand_mutated_files(path: Path, good: bytes, guard: Guard) -> None:
+    """15,000 mutated files are refused or equal; 15,000 with mutated entries and right checksums are refused or plain data."""
     rng = random.Random(0)
     fast = Path("/dev/shm") / f"structpred-{os.getpid()}.spz" if os.path.isdir("/dev/shm") else path
     original = bundle()
@@ -380,7 +380,7 @@ def test_a_hundred_thousand_mutated_files(path: Path, good: bytes, guard: Guard)
     loaded = 0
     tracemalloc.start()
     try:
-        for i in range(60_000):
+        for i in range(15_000):
             data = rng.choice(MUTATIONS)(good, rng)
             result = attempt(fast, data, guard)
             assert result is None or (data == good and result.equals(original)), f"file {i}"
@@ -393,4 +393,4 @@ def test_a_hundred_thousand_mutated_files(path: Path, good: bytes, guard: Guard)
         tracemalloc.stop()
         if fast != path:
             fast.unlink(missing_ok=True)
-    assert loaded > 100  # harmless changes of values do load: the checks behind the checksums were reached
+    assert loaded > 25  # harmless changes of values do load: the checks behind the checksums were reached

@@ -225,6 +225,7 @@ def test_files_that_cannot_be_opened(tmp_path: Path) -> None:
         validate(tmp_path / "x", "tsv")
 
 
+@pytest.mark.slow
 def test_conll2000(data_dir: Path) -> None:
     """The real chunking data have no errors, are in IOB2, and the two known oddities are told."""
     folder = data_dir / "conll2000"

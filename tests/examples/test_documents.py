@@ -21,7 +21,7 @@ def run(code: str, folder: Path) -> str:
     """The standard output of a fresh process."""
     command = [sys.executable, "-P", "-W", "error", "-c", code]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=folder, env=environment, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=1800, cwd=folder, env=environment, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

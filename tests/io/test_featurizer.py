@@ -77,7 +77,7 @@ def chunks(data_dir: Path) -> ColumnCorpus:
 
 
 @pytest.mark.parametrize("name", ["chunking", "ner", "pos"])
-@pytest.mark.parametrize("min_count", [1, 3])
+@pytest.mark.parametrize("min_count", [1, pytest.param(3, marks=pytest.mark.slow)])
 def test_built_in_templates_equal_strings_on_real_sentences(chunks: ColumnCorpus, name: str, min_count: int) -> None:
     """On real sentences, known and new words alike, the features are those of a plain implementation with strings."""
     _compare(load_templates(name), chunks.take(0, 150), chunks.take(150, 250), min_count)
@@ -114,6 +114,7 @@ def test_overflow_at_the_real_limit(chunks: ColumnCorpus) -> None:
     _compare([words], chunks.take(0, 100), chunks.take(90, 120))
 
 
+@pytest.mark.slow
 def test_chunking_attributes_of_conll2000(chunks: ColumnCorpus, data_dir: Path) -> None:
     """The chunking templates give 335,674 attributes on CoNLL-2000, as CRFsuite's own script does, at 3,808,439 places."""
     made = TemplateFeaturizer(load_templates("chunking"))

@@ -24,6 +24,7 @@ MULAN = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("known", MULAN, ids=lambda known: known[0])
 def test_mulan_files(data_dir: Path, known: Any) -> None:
     """Rows, features, labels and labels an example of five real sets are as published; train and test have the same names."""

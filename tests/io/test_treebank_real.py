@@ -24,7 +24,10 @@ FILES = {  # file -> sentences, words as their publishers count them
 }
 
 
-@pytest.mark.parametrize("name", FILES)
+SMALL = "ud_hungarian_szeged/hu_szeged-ud-test.conllu.gz"
+
+
+@pytest.mark.parametrize("name", [SMALL, *(pytest.param(name, marks=pytest.mark.slow) for name in FILES if name != SMALL)])
 def test_real_files_come_back_byte_for_byte(name: str, data_dir: Path) -> None:
     """Read and written, read and written with its own trees, and streamed: the same bytes; no error is found."""
     raw = gzip.decompress((data_dir / name).read_bytes())
@@ -52,7 +55,7 @@ def test_a_real_file_with_other_line_ends(data_dir: Path) -> None:
     assert treebank.forms == read_treebank(io.BytesIO(raw)).forms
 
 
-@pytest.mark.parametrize("part", ["dev", "test"])
+@pytest.mark.parametrize("part", [pytest.param("dev", marks=pytest.mark.slow), "test"])
 def test_agreement_with_another_reader(part: str, data_dir: Path) -> None:
     """Every attribute of every word is what the library conllu reads."""
     conllu = pytest.importorskip("conllu")
@@ -88,6 +91,7 @@ class Endless(io.RawIOBase):
         return self.data if self.left >= 0 and size >= len(self.data) else b""
 
 
+@pytest.mark.slow
 def test_a_stream_holds_one_batch() -> None:
     """A stream of 20,000 sentences, 5 MB, never takes more than a fifth of that."""
     block = CONLLU.encode() * 50

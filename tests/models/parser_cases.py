@@ -93,6 +93,11 @@ def random_corpus(lengths: list[int], seed: int = 0) -> tuple[list[Any], list[li
     from structpred.oracles.arborescence import ArborescenceOracle
 
     rng = np.random.default_rng(seed)
-    X = [[{"form": f"w{rng.integers(9)}", "upos": str(rng.choice(["A", "B", "C"]))} for _ in range(n)] for n in lengths]
+    X = random_words(lengths, rng)
     y = [ArborescenceOracle().argmax(rng.normal(size=n * (n + 1)), (n,)).tolist() for n in lengths]
     return X, y
+
+
+def random_words(lengths: list[int], rng: np.random.Generator) -> list[Any]:
+    """Sentences of these lengths; nothing is compiled for them."""
+    return [[{"form": f"w{rng.integers(9)}", "upos": str(rng.choice(["A", "B", "C"]))} for _ in range(n)] for n in lengths]

@@ -207,7 +207,7 @@ for start in (0, 400_000, 999_000 - 50):
 print(len(labels), grown)
 """
     done = subprocess.run(
-        [sys.executable, "-c", code], cwd=Path(__file__).parent, capture_output=True, text=True, timeout=300, check=False
+        [sys.executable, "-c", code], cwd=Path(__file__).parent, capture_output=True, text=True, timeout=1800, check=False
     )
     assert done.returncode == 0, done.stderr
     tokens, grown = done.stdout.split()

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from parser_cases import corpus, is_tree, plain, random_corpus
+from parser_cases import corpus, is_tree, plain, random_corpus, random_words
 
 from structpred.errors import InfeasibleError
 from structpred.models.arcs import arc_scores
@@ -12,7 +12,7 @@ from structpred.models.parser import DependencyParser
 from structpred.models.sentences import as_treebank
 
 X, Y = corpus(40, 0, 0.3)
-RANDOM = random_corpus([1, 2, 3, 4, 5, 5, 4, 3], 8)[0]
+RANDOM = random_words([1, 2, 3, 4, 5, 5, 4, 3], np.random.default_rng(8))
 MODELS: dict[str, DependencyParser] = {}
 
 
@@ -61,7 +61,7 @@ def test_every_output_keeps_to_all_rules(name: str, kind: dict[str, bool]) -> No
     thetas = [theta.reshape(n, n + 1) for theta, n in arc_scores(unpruned, parser.coef_)]
     left = {"single_root": True, "projective": name == "projective"} | kind
     seen = infeasible = 0
-    for seed in range(12):
+    for seed in range(4):
         fixed, forbidden = random_rules(seed)
         for i, tokens in enumerate(RANDOM):
             if name == "pruned" and not fixed[i] and not forbidden[i]:
@@ -88,8 +88,8 @@ def test_every_output_keeps_to_all_rules(name: str, kind: dict[str, bool]) -> No
             for p, heads in zip(probabilities / probabilities.sum(), trees, strict=True):
                 expected[np.arange(n), list(heads)] += p
             np.testing.assert_allclose(parser.predict_marginals([tokens], **rules)[0], expected, atol=1e-9)
-    assert seen > 30
-    assert infeasible > 5
+    assert seen > 10
+    assert infeasible > 1
 
 
 def test_rules_of_one_sentence_leave_the_others_alone() -> None:

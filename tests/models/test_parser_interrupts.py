@@ -27,7 +27,7 @@ def start(*arguments: str) -> subprocess.Popen[str]:
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
 
 
-def ended(process: subprocess.Popen[str], seconds: float = 120) -> tuple[int, str, str]:
+def ended(process: subprocess.Popen[str], seconds: float = 1800) -> tuple[int, str, str]:
     """Exit code, standard output and standard error."""
     output, error = process.communicate(timeout=seconds)
     return process.returncode, output, error

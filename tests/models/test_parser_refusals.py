@@ -1,6 +1,7 @@
 """Bad input to the parser is an error of ours that names the sample or the line, and leaves an earlier fit whole."""
 
 import copy
+import functools
 from pathlib import Path
 from typing import Any
 
@@ -123,6 +124,12 @@ def fitted() -> DependencyParser:
     return DependencyParser(max_iter=2).fit(X, Y)
 
 
+@functools.cache
+def shared() -> DependencyParser:
+    """One for the tests that leave it as it is; made by the first of them, since importing this file must not compile."""
+    return fitted()
+
+
 BAD_SETTINGS: dict[str, tuple[dict[str, Any], str]] = {
     "trainer": ({"trainer": "adam"}, "trainer: expected one of .*mira.*'adam'"),
     "trainer class": ({"trainer": MIRA}, "trainer: expected a name or an instance"),
@@ -199,44 +206,41 @@ def test_bad_constraints_are_named(name: str, method: str) -> None:
     rules, message = BAD_RULES[name]
     arguments = (X, 2) if method == "predict_kbest" else (X,)
     with pytest.raises(DataError, match=message):
-        getattr(MODEL, method)(*arguments, **rules)
-
-
-MODEL = fitted()
+        getattr(shared(), method)(*arguments, **rules)
 
 
 @pytest.mark.parametrize("switch", ["projective", "single_root"])
 def test_switches_are_true_false_or_none(switch: str) -> None:
     """Anything else is refused, not taken for true."""
     with pytest.raises(ParameterError, match=f"{switch}: expected True, False or None, got 'no'"):
-        MODEL.predict(X, **{switch: "no"})
+        shared().predict(X, **{switch: "no"})
 
 
 @pytest.mark.parametrize("k", [0, -1, 1.5, True, None])
 def test_bad_numbers_of_trees_are_refused(k: Any) -> None:
     """k is a whole number >= 1."""
     with pytest.raises(DataError, match="k must be a whole number >= 1"):
-        MODEL.predict_kbest(X, k)
+        shared().predict_kbest(X, k)
 
 
 @pytest.mark.parametrize("name", [name for name, (_, y, _) in BAD_DATA.items() if y is Y and name != "no sentences"])
 def test_bad_sentences_are_refused_at_prediction(name: str) -> None:
     """What fit refuses as sentences, predict refuses."""
     with pytest.raises(DataError, match=BAD_DATA[name][2]):
-        MODEL.predict(BAD_DATA[name][0])
+        shared().predict(BAD_DATA[name][0])
 
 
 def test_scoring_needs_trees_with_relations() -> None:
     """No sentences, no trees, or no relations where the parser has learnt them: DataError, not a score of zero."""
     with pytest.raises(DataError, match="at least one sentence to score"):
-        MODEL.score([], [])
+        shared().score([], [])
     with pytest.raises(DataError, match="expected a head"):
-        MODEL.score(X)
+        shared().score(X)
     with pytest.raises(DataError, match="the parser has learnt relations, but these trees have none"):
-        MODEL.score(X, [[head for head, _ in arcs] for arcs in Y])
+        shared().score(X, [[head for head, _ in arcs] for arcs in Y])
     with pytest.raises(DataError, match="sample 3: the sentence has"):
-        MODEL.score(X, changed(Y, 3, Y[3][:-1]))
-    assert MODEL.score([["a", "b"]], [[(0, "x"), (0, "y")]]) == 0.0  # several roots may be scored
+        shared().score(X, changed(Y, 3, Y[3][:-1]))
+    assert shared().score([["a", "b"]], [[(0, "x"), (0, "y")]]) == 0.0  # several roots may be scored
 
 
 def test_files_and_lines_are_named(tmp_path: Path) -> None:
@@ -252,7 +256,7 @@ def test_files_and_lines_are_named(tmp_path: Path) -> None:
     path.write_text("\n".join(lines).replace("\t2\tdep", "\t0\troot").replace("\t1\tdep", "\t0\troot"))
     with pytest.raises(DataError, match=r"bad.conllu:2: a second word of the sentence has head 0"):
         DependencyParser().fit(read_treebank(path, check_trees=False))
-    assert len(MODEL.predict(read_treebank(path, check_trees=False))) == 1
+    assert len(shared().predict(read_treebank(path, check_trees=False))) == 1
 
 
 def test_trees_given_beside_a_treebank_replace_its_own() -> None:

@@ -146,7 +146,7 @@ def test_transitions(drawn: list[Any], tmp_path: Path) -> None:
 
 
 def test_word_strips(drawn: list[Any], tmp_path: Path) -> None:
-    """Wrong letters are red, bold and boxed, right words are ticked, and the heading counts the errors."""
+    """Wrong letters are red, bold and boxed, right words are ticked, and the heading counts the errors in the caller's words."""
     word_strips(IMAGES, ["cat", "ox"], {"alone": ["kar", "ox"], "chain": ["cat", "ox"]}, tmp_path / "a.png")
     ax = drawn[0].axes[0]
     wrong = [t for t in ax.texts if t.get_bbox_patch() is not None]
@@ -158,6 +158,8 @@ def test_word_strips(drawn: list[Any], tmp_path: Path) -> None:
         "chain: 0 of 5 letters wrong, 0 of 2 words with an error",
     ]
     assert len(ax.images) == 2
+    word_strips(IMAGES, ["cat", "ox"], {"alone": ["kar", "ox"]}, tmp_path / "b.png", units=("digits", "strings"))
+    assert drawn[1].axes[0].get_title() == "alone: 2 of 5 digits wrong, 1 of 2 strings with an error"
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """A training run in a process of its own, for tests that interrupt it.
 
-    python interrupted_run.py TRAINER CHECKPOINT RESULT [--resume] [--pause SECONDS] [--twice]
+    python interrupted_run.py TRAINER CHECKPOINT RESULT [--resume] [--hold PASS] [--stuck]
 
 Prints "pass k" after pass k. RESULT gets weights, history (without times), certificate and stop reason.
 """
@@ -34,23 +34,32 @@ def write_result(result: Result, path: Path) -> None:
     path.write_text(json.dumps(plain), encoding="utf-8")
 
 
+def heard() -> bool:
+    """Whether the training loop has noted a signal."""
+    handler = signal.getsignal(signal.SIGINT)
+    return handler.__self__.raised is not None
+
+
 def main() -> None:
-    """Train, pausing after each pass so that a signal can hit."""
+    """Train; no time plays a part in when a signal hits."""
     parser = argparse.ArgumentParser()
     parser.add_argument("trainer")
     parser.add_argument("checkpoint", type=Path)
     parser.add_argument("result", type=Path)
     parser.add_argument("--resume", action="store_true")
-    parser.add_argument("--pause", type=float, default=0.0)
-    parser.add_argument("--stuck", action="store_true", help="the third pass never ends by itself")
+    parser.add_argument("--hold", type=int, help="after this pass wait for a signal")
+    parser.add_argument("--stuck", action="store_true", help="with --hold: say that the signal was heard, and never go on")
     options = parser.parse_args()
     signal.signal(signal.SIGINT, signal.default_int_handler)  # it is ignored in children of background jobs
 
     def after_pass(row: dict) -> None:
         print("pass", row["passes"], flush=True)
-        time.sleep(options.pause)
-        while options.stuck and row["passes"] == 3:
-            time.sleep(0.01)
+        if row["passes"] == options.hold:
+            while not heard():
+                time.sleep(0.01)
+            print("heard", flush=True)
+            while options.stuck:
+                time.sleep(0.01)
 
     settings = RunSettings(
         max_iter=MAX_ITER, check_every=5, seed=3, callbacks=(after_pass,), checkpoint=options.checkpoint, resume=options.resume

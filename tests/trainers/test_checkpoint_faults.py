@@ -107,7 +107,7 @@ def test_death_at_every_step(number: int, tmp_path: Path) -> None:
     expected = ending(run(straight), straight)
     process = multiprocessing.get_context("fork").Process(target=dying_run, args=(broken, number))
     process.start()
-    process.join(60)
+    process.join(1800)
     assert process.exitcode == -signal.SIGKILL
     there = [path for path in (broken / "run.ckpt", previous(broken / "run.ckpt")) if path.exists()]
     assert there or number < SAVE - 2, "nothing is left of a run that had written a checkpoint"
@@ -200,7 +200,7 @@ def in_child(folder: Path, limit: int | None, expected: Any) -> int | None:
     """The exit status of run_out_of_space."""
     process = multiprocessing.get_context("fork").Process(target=run_out_of_space, args=(folder, limit, expected))
     process.start()
-    process.join(60)
+    process.join(1800)
     return process.exitcode
 
 

@@ -329,7 +329,7 @@ def test_killed_at_random_moments(trainer: str, tmp_path: Path) -> None:
             resume = any(path.exists() for path in (broken / "run.ckpt", previous(broken / "run.ckpt")))
             process = fork.Process(target=killed_run, args=(trainer, broken, resume))
             process.start()
-            process.join(rng.uniform(0.0, seconds / 10) if kills < 20 else 120)
+            process.join(rng.uniform(0.0, seconds / 10) if kills < 20 else 1800)
             kills += process.is_alive()
             process.kill()
             process.join()

@@ -36,7 +36,7 @@ def killed(case: str, folder: Path, kills: int, *hazard: str) -> dict[str, Any]:
     server = Path(__file__).with_name("kill_server.py")
     command = [sys.executable, str(server), case, str(folder), str(kills), str(sorted(CASES).index(case)), *hazard]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=1800, check=False)
     assert done.returncode == 0, done.stderr
     seen: dict[str, Any] = json.loads(done.stdout)
     print(case, *hazard, seen)
