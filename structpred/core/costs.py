@@ -173,7 +173,8 @@ class TaskCosts:
         if loss < -_rounding(constant, found):
             raise LossError(
                 f"sample {i}: {self._name}: an output costs {loss:.6g}, less than the true one, which costs 0; "
-                "is it a similarity (larger is better), or are costs counted for parts that come twice?"
+                "is it a similarity (larger is better)? Where parts may come twice, as transitions do, Hamming is no loss: take "
+                "ExtraParts"
             )
 
     @property

@@ -8,7 +8,7 @@ from structpred.core.suggestions import did_you_mean
 from structpred.errors import ParameterError
 from structpred.objectives.log_loss import LogLoss
 from structpred.objectives.margin import MarginRescaling
-from structpred.objectives.part_losses import Hamming
+from structpred.objectives.part_losses import ExtraParts, Hamming
 from structpred.slack.surrogate import SlackRescaling
 from structpred.trainers.bcfw import BCFW
 from structpred.trainers.cutting_plane import NSlackCuttingPlane, OneSlackCuttingPlane
@@ -41,7 +41,7 @@ TRAINERS: dict[str, tuple[Callable[..., Trainer], Callable[[], Surrogate]]] = {
 #: the surrogates that go by a name; None means the one that belongs to the trainer
 SURROGATES: dict[str, Callable[[], Surrogate]] = {"margin": MarginRescaling, "log": LogLoss, "slack": SlackRescaling}
 
-LOSSES: dict[str, Callable[[], PartLoss]] = {"hamming": Hamming}
+LOSSES: dict[str, Callable[[], PartLoss]] = {"hamming": Hamming, "extra_parts": ExtraParts}
 
 
 def resolve_surrogate(surrogate: str | Surrogate) -> Surrogate:

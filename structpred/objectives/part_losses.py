@@ -41,7 +41,8 @@ class Hamming:
     """The number of positions with a wrong label, each weighed by its token weight where there are such.
 
     For an oracle without a label grid it is the number of true parts that the output misses, repeats counted: the same
-    number wherever every output has equally many parts (matchings, trees). Token weights are then refused.
+    number wherever every output has equally many parts (matchings, trees). Token weights are then refused. Where an output may
+    repeat a part more often than the truth does (tied parts), that is no loss, and ExtraParts is one.
     """
 
     def costs(self, labels: Labels, shape: Shape, oracle: Oracle) -> GridCosts | PartCosts:
@@ -52,3 +53,17 @@ class Hamming:
         costs = np.zeros(oracle.n_parts(shape))
         costs[parts] = -1.0
         return PartCosts(float(len(parts)), costs)
+
+
+class ExtraParts:
+    """The number of the output's parts that are not among the true ones, repeats counted: never negative, for any oracle.
+
+    It is Hamming's number where every output has equally many parts and repeats none. An output that only leaves out true parts
+    costs nothing.
+    """
+
+    def costs(self, labels: Labels, shape: Shape, oracle: Oracle) -> PartCosts:
+        """One for each part that is not true."""
+        costs = np.ones(oracle.n_parts(shape))
+        costs[oracle.parts(labels, shape)] = 0.0
+        return PartCosts(0.0, costs)

@@ -162,5 +162,5 @@ def planted(seed, n=25):
 @pytest.mark.parametrize("trainer", ["bcfw", "sgd", "mira", "perceptron", "oeg", "lbfgs"])
 def test_every_trainer_learns_segmentations(trainer) -> None:
     """Margin or log loss: new instances get the segmentations that the hidden weights give, nearly always."""
-    model = StructuredPredictor(SEGMENTS, trainer=trainer, C=10.0, max_iter=30).fit(*planted(0))
+    model = StructuredPredictor(SEGMENTS, "extra_parts", trainer, 10.0, max_iter=30).fit(*planted(0))
     assert model.score(*planted(1)) > 0.9
