@@ -174,7 +174,7 @@ def bent_arrays(array: np.ndarray) -> Iterator[tuple[str, np.ndarray | None]]:
     values: list[float] = [-1, 0, 1, 2**30, -(2**30)]
     values += [np.nan, np.inf, -np.inf, 1e300, 1e-300] if array.dtype.kind == "f" else [2**62, -(2**62), len(array)]
     with np.errstate(over="ignore"):
-        for value in values:
+        for value in np.array(values).astype(array.dtype):
             yield f"all {value}", np.full_like(array, value)
             if array.size > 1:
                 one = array.copy()
