@@ -65,6 +65,10 @@ class Weights(NamedTuple):
         self.scalars[1] += rho * self.scalars[0]
         self.scalars[2] += rho
 
+    def in_doubt(self) -> bool:
+        """Whether something may no longer be finite: a look at the sums, which costs a fraction of the average."""
+        return not all(np.isfinite(array.sum()) for array in self)
+
     def current(self) -> Vector:
         """The present weights as a new flat vector of v's dtype."""
         out: Vector = np.multiply(self.v, self.scale, dtype=self.v.dtype)

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.result import Certificate, Record, Result
-from structpred.core.weights import Vector
+from structpred.core.weights import Vector, Weights
 from structpred.errors import (
     CheckpointError,
     CheckpointWarning,
@@ -144,15 +144,17 @@ class Run:
         try:
             self.state, changed = self.trainer.update(problem, self.state, item)
         except Exception:
-            self._check_weights()  # where they are not finite, that is the cause of whatever went wrong
+            self._finite_weights()  # where they are not finite, that is the cause of whatever went wrong
             raise
         self.changed |= changed
         self.position += 1
 
-    def _check_weights(self) -> None:
+    def _finite_weights(self) -> Vector:
+        """The weights to return; ConvergenceError where they are not finite."""
         with np.errstate(over="ignore", invalid="ignore"):  # that is what is looked for
             weights = self.trainer.weights(self.problem, self.state)
         check_finite(weights, self.trainer, self.problem.lam, self.passes)
+        return weights
 
     def _part(self) -> float:
         """How much of the present pass is done."""
@@ -168,7 +170,7 @@ class Run:
         """Write a checkpoint, if one is wanted. Where it cannot be written, training goes on: the next one may succeed."""
         if self.settings.checkpoint is None:
             return
-        self._check_weights()
+        self._finite_weights()
         try:
             save_checkpoint(self.settings.checkpoint, self._snapshot())
         except (StorageError, DataError) as error:
@@ -176,7 +178,10 @@ class Run:
         self.saved = time.perf_counter()
 
     def _after_pass(self) -> str | None:
-        self._check_weights()
+        with np.errstate(over="ignore", invalid="ignore"):
+            doubt = any(part.in_doubt() for part in self.state if isinstance(part, Weights))
+        if doubt:
+            self._finite_weights()
         settings = self.settings
         if not self.changed and self.passes == 1:
             warnings.warn(_NO_UPDATE, NoUpdateWarning, stacklevel=5)
@@ -206,6 +211,8 @@ class Run:
             score = self._try_on_dev()
         elif replace and self.history and self.history[-1]["passes"] == self.passes:
             score = self.history.pop()["dev_score"]
+        if check:
+            self._finite_weights()  # else the oracle would speak of what is no fault of its own
         found = self.trainer.objective(self.problem, self.state) if check else (None, None)
         primal, dual = (None if value is None else float(value) for value in found)
         known = np.array([bound for bound in (primal, dual) if bound is not None])
@@ -227,7 +234,7 @@ class Run:
 
     def _try_on_dev(self) -> float:
         assert self.settings.dev is not None
-        weights = self.trainer.weights(self.problem, self.state)
+        weights = self._finite_weights()
         found = self.settings.dev(weights)
         score = float(found) if isinstance(found, int | float | np.number) else float("nan")
         if not np.isfinite(score):
@@ -243,7 +250,7 @@ class Run:
     def _result(self, reason: str) -> Result:
         duals = [row["dual"] for row in self.history if row["dual"] is not None]
         dual = max(duals) if duals else None
-        weights = self.trainer.weights(self.problem, self.state)
+        weights = self._finite_weights()
         primal = self.history[-1]["primal"] if self.history else None
         if self.best_weights is not None and not np.array_equal(self.best_weights, weights):
             weights = self.best_weights

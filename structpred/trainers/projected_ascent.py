@@ -10,7 +10,7 @@ Where Psi_i Psi_i^T is a multiple of the identity, as for LabelRows, that is the
 once (the sequential dual method of Keerthi et al. 2008).
 """
 
-from typing import NamedTuple, cast
+from typing import Annotated, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,7 @@ from structpred.core.weights import Vector
 from structpred.errors import ParameterError
 from structpred.objectives.margin import MarginRescaling
 from structpred.trainers.problem import Problem, squared_norm
+from structpred.trainers.states import FIXED, Values
 
 Floats = npt.NDArray[np.float64]
 
@@ -33,9 +34,9 @@ class AscentState(NamedTuple):
 
     w: Vector
     mu: Floats
-    offsets: npt.NDArray[np.int64]
-    curvature: Floats
-    scratch: Floats
+    offsets: Annotated[npt.NDArray[np.int64], FIXED]
+    curvature: Annotated[Floats, Values(5e-324)]
+    scratch: Annotated[Floats, FIXED]
 
 
 class ProjectedAscent:

@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 from kill_server import MISTAKE_DRIVEN, tail_of
-from training_cases import SMOOTH, TRAINERS, chain_task
+from training_cases import SMOOTH, TRAINERS, chain_task, multiclass_task
 
 from structpred.core.storage import Bundle, read_bundle, write_bundle
 from structpred.errors import CheckpointError, StructpredError
@@ -35,6 +35,7 @@ from structpred.trainers import loop, stream
 from structpred.trainers.loop import RunSettings, train
 from structpred.trainers.owlqn import OWLQN
 from structpred.trainers.problem import Problem
+from structpred.trainers.projected_ascent import ProjectedAscent
 from structpred.trainers.stream import StreamProblem, train_stream
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "models"))
@@ -70,6 +71,8 @@ def chain(name: str) -> Callable[[Settings], Any]:
         options = RunSettings(check_every=2, seed=1, **settings)
         if name == "stream":
             return train_stream(StreamProblem(task, MarginRescaling(), 0.5), TRAINERS["mira"](), tail_of(task), options)
+        if name == "ascent":
+            return train(Problem(multiclass_task(n=6), MarginRescaling(), 0.1), ProjectedAscent(), options)
         if name in MISTAKE_DRIVEN:
             return train(Problem(task, MarginRescaling(0.0), 0.1), MISTAKE_DRIVEN[name](), options)
         if name == "owlqn" or name in SMOOTH:
@@ -105,7 +108,7 @@ def graph(**options: Any) -> Callable[[Settings], Any]:
 
 #: case -> what makes its run; (settings) -> the result
 CASES: dict[str, Callable[[], Callable[[Settings], Any]]] = {
-    **{name: (lambda name=name: chain(name)) for name in (*TRAINERS, *SMOOTH, *MISTAKE_DRIVEN, "owlqn", "stream")},  # type: ignore[misc]
+    **{name: (lambda name=name: chain(name)) for name in (*TRAINERS, *SMOOTH, *MISTAKE_DRIVEN, "owlqn", "ascent", "stream")},  # type: ignore[misc]
     "parser bcfw": lambda: parser(trainer="bcfw"),
     "parser mira": lambda: parser(trainer="mira"),
     "parser oeg": lambda: parser(trainer="oeg"),
@@ -174,7 +177,7 @@ def bent_arrays(array: np.ndarray) -> Iterator[tuple[str, np.ndarray | None]]:
     values: list[float] = [-1, 0, 1, 2**30, -(2**30)]
     values += [np.nan, np.inf, -np.inf, 1e300, 1e-300] if array.dtype.kind == "f" else [2**62, -(2**62), len(array)]
     with np.errstate(over="ignore"):
-        for value in values:
+        for value in np.array(values).astype(array.dtype):
             yield f"all {value}", np.full_like(array, value)
             if array.size > 1:
                 one = array.copy()

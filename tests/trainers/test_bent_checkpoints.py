@@ -30,8 +30,10 @@ def bent(folder: Path, *arguments: str) -> dict[str, Any]:
 def test_every_field_bent_in_turn(case: str, tmp_path: Path) -> None:
     """Each array and each number of a checkpoint bent in turn: CheckpointError, or a run that ends, in 200 MB."""
     seen = bent(tmp_path, "each", case, str(tmp_path))
+    assert "foreign" not in seen, seen
+    counts = {name: count for name, count in seen.items() if name not in ("examples", "slowest")}
     # weights of 1e300 are numbers, too: scores then overflow, which has errors of its own
-    assert set(seen) <= {"CheckpointError", "ConvergenceError", "InfeasibleError", "finished", "examples", "slowest"}, seen
+    assert sum(counts.values()) - counts["CheckpointError"] - counts["finished"] <= 12, seen
     assert seen["CheckpointError"] > seen["finished"] > 0
 
 

@@ -257,6 +257,16 @@ def test_weights_that_are_no_longer_finite_stop_training(trainer: str, lam: floa
         assert not path.exists() or np.isfinite(read_bundle(path, kind="checkpoint").arrays["state.weights.v"]).all()
 
 
+@pytest.mark.parametrize(("trainer", "lam"), [("sgd", 1e-302), ("perceptron", 0.1)])
+def test_weights_are_looked_at_without_a_checkpoint_too(trainer: str, lam: float) -> None:
+    """Weights that overflow are the same error in a run that writes no checkpoint, whether or not there is an objective."""
+    made = problem(chain_task(dtype=np.float32), lam)
+    if trainer == "perceptron":
+        made.task.features.data.values[:] *= 1e38
+    with np.errstate(all="ignore"), pytest.raises(ConvergenceError, match=r"no longer finite .*C is probably too large"):
+        train(made, TRAINERS[trainer](), RunSettings(max_iter=2))
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [
