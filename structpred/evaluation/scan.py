@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from structpred.errors import ParameterError
 from structpred.io import crfsuite, ocr
+from structpred.io.columns import MOST_COLUMNS, field_count
 from structpred.io.text import ENCODING_HINT, PathLike, check_lines, quoted, read_bytes, source_name
 
 FORMATS = ("columns", "conll2000", "crfsuite", "ocr")
@@ -111,8 +112,8 @@ def _decoded(rows: list[bytes]) -> tuple[list[Problem], list[str]]:
 
 
 def _usual_width(lines: list[str]) -> int:
-    counts = Counter(len(_FIELD.findall(line)) for line in lines)
-    del counts[0]
+    counts = Counter(field_count(line) for line in lines)
+    counts = Counter({width: count for width, count in counts.items() if 0 < width <= MOST_COLUMNS})
     return max(counts, key=lambda width: (counts[width], -width)) if counts else 1
 
 
@@ -183,10 +184,10 @@ class _Rows:
         if number in self.bad:
             return "", ""
         if self.width is not None:
-            fields = _FIELD.findall(line)
-            if len(fields) != self.width:
-                self.note("columns", number, f"expected {self.width} columns, got {len(fields)}: {quoted(line)}")
+            if (n := field_count(line)) != self.width:
+                self.note("columns", number, f"expected {self.width} columns, got {n}: {quoted(line)}")
                 return "", ""
+            fields = _FIELD.findall(line)
             return fields.pop(self.label), " ".join(fields)
         if not quiet and (problem := (ocr if self.format == "ocr" else crfsuite).line_problem(line)) is not None:
             self.note("row", number, problem)
