@@ -68,13 +68,13 @@ def scan_file(
     that cannot be opened or unpacked, or has a line too long for any format; ParameterError for a format or label column that
     is none.
     """
+    _check_format(format)  # before the file is opened
     return scan_bytes(read_bytes(path, encoding), source_name(path), format, label_column=label_column, n_columns=n_columns)
 
 
 def scan_bytes(data: bytes, name: str, format: str, *, label_column: int = -1, n_columns: int | None = None) -> Scan:
     """As `scan_file`, for UTF-8 text that was read already; name: for messages."""
-    if format not in FORMATS:
-        raise ParameterError(f"format: expected one of {', '.join(FORMATS)}, got {format!r}")
+    _check_format(format)
     check_lines(data, name)
     rows = [row.removesuffix(b"\r") for row in data.removesuffix(b"\n").split(b"\n")] if data else []
     problems, lines = _decoded(rows)
@@ -93,6 +93,11 @@ def scan_bytes(data: bytes, name: str, format: str, *, label_column: int = -1, n
     blank = _idle_blanks(lines, blocks) if format != "ocr" else []
     problems.sort(key=lambda problem: problem.line)
     return Scan(name, format, rows, sentences, problems, width, _unprinted(lines), blank)
+
+
+def _check_format(format: str) -> None:
+    if format not in FORMATS:
+        raise ParameterError(f"format: expected one of {', '.join(FORMATS)}, got {format!r}")
 
 
 def _decoded(rows: list[bytes]) -> tuple[list[Problem], list[str]]:
