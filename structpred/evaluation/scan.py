@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from structpred.errors import ParameterError
 from structpred.io import crfsuite, ocr
+from structpred.io.columns import MOST_COLUMNS, field_count
 from structpred.io.text import ENCODING_HINT, PathLike, check_lines, quoted, read_bytes, source_name
 
 FORMATS = ("columns", "conll2000", "crfsuite", "ocr")
@@ -67,13 +68,13 @@ def scan_file(
     that cannot be opened or unpacked, or has a line too long for any format; ParameterError for a format or label column that
     is none.
     """
+    _check_format(format)  # before the file is opened
     return scan_bytes(read_bytes(path, encoding), source_name(path), format, label_column=label_column, n_columns=n_columns)
 
 
 def scan_bytes(data: bytes, name: str, format: str, *, label_column: int = -1, n_columns: int | None = None) -> Scan:
     """As `scan_file`, for UTF-8 text that was read already; name: for messages."""
-    if format not in FORMATS:
-        raise ParameterError(f"format: expected one of {', '.join(FORMATS)}, got {format!r}")
+    _check_format(format)
     check_lines(data, name)
     rows = [row.removesuffix(b"\r") for row in data.removesuffix(b"\n").split(b"\n")] if data else []
     problems, lines = _decoded(rows)
@@ -94,6 +95,11 @@ def scan_bytes(data: bytes, name: str, format: str, *, label_column: int = -1, n
     return Scan(name, format, rows, sentences, problems, width, _unprinted(lines), blank)
 
 
+def _check_format(format: str) -> None:
+    if format not in FORMATS:
+        raise ParameterError(f"format: expected one of {', '.join(FORMATS)}, got {format!r}")
+
+
 def _decoded(rows: list[bytes]) -> tuple[list[Problem], list[str]]:
     problems, lines = [], []
     for number, row in enumerate(rows, 1):
@@ -111,8 +117,8 @@ def _decoded(rows: list[bytes]) -> tuple[list[Problem], list[str]]:
 
 
 def _usual_width(lines: list[str]) -> int:
-    counts = Counter(len(_FIELD.findall(line)) for line in lines)
-    del counts[0]
+    counts = Counter(field_count(line) for line in lines)
+    counts = Counter({width: count for width, count in counts.items() if 0 < width <= MOST_COLUMNS})
     return max(counts, key=lambda width: (counts[width], -width)) if counts else 1
 
 
@@ -183,10 +189,10 @@ class _Rows:
         if number in self.bad:
             return "", ""
         if self.width is not None:
-            fields = _FIELD.findall(line)
-            if len(fields) != self.width:
-                self.note("columns", number, f"expected {self.width} columns, got {len(fields)}: {quoted(line)}")
+            if (n := field_count(line)) != self.width:
+                self.note("columns", number, f"expected {self.width} columns, got {n}: {quoted(line)}")
                 return "", ""
+            fields = _FIELD.findall(line)
             return fields.pop(self.label), " ".join(fields)
         if not quiet and (problem := (ocr if self.format == "ocr" else crfsuite).line_problem(line)) is not None:
             self.note("row", number, problem)

@@ -80,7 +80,7 @@ FILES = {
     "its own parent": ((*TRAIN, GOOD, "--hierarchy", "own.txt"), 1, "makes label 'rain' its own parent"),
     "edge of an unknown label": ((*TRAIN, GOOD, "--hierarchy", "snow.txt"), 1, "has no label 'snow'"),
     "edge of three labels": ((*TRAIN, GOOD, "--hierarchy", "three.txt"), 1, "three.txt:1: expected a parent and a child"),
-    "edge twice": ((*TRAIN, GOOD, "--hierarchy", "twice.txt"), 1, "twice.txt:2: this edge stands there already"),
+    "edge twice": ((*TRAIN, GOOD, "--hierarchy", "twice.txt"), 1, "twice.txt:2: duplicate edge, first given on line 1"),
     "a graph with a cycle": ((*TRAIN, "dag.arff", "--format", "clus-dag"), 1, "dag.arff:7: the hierarchy of labels has a cycle"),
     "undeclared path": ((*TRAIN, "path.arff"), 1, "path.arff:9: the label '3/1' is not declared in line 7"),
     "output folder missing": (("train", "multilabel", GOOD, "-o", "no/m.spz"), 1, "the folder no does not exist"),

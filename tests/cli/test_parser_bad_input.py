@@ -60,7 +60,7 @@ FILES = {
     "no treebank": ((*TRAIN, "{c}/train.txt"), 1, "train.txt:1: "),
     "spaces for tabs": ((*TRAIN, "spaces.conllu"), 1, "spaces.conllu:1: "),
     "not UTF-8": ((*TRAIN, "latin.conllu"), 1, "latin.conllu:1: "),
-    "damaged gzip": ((*TRAIN, "cut.gz"), 1, "cut.gz: cannot be read, or damaged"),
+    "damaged gzip": ((*TRAIN, "cut.gz"), 1, "cut.gz: damaged or truncated gzip data"),
     "all sentences cross": ((*TRAIN, "crossing.conllu", "--projective"), 1, "every sentence has crossing arcs"),
     "templates missing": ((*TRAIN, GOOD, "--templates", "none.txt"), 1, "none.txt: there is no such file"),
     "unknown attribute": (

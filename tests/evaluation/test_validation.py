@@ -10,6 +10,7 @@ import pytest
 from structpred.errors import DataError, ParameterError
 from structpred.evaluation.validation import Validation, validate
 from structpred.io import read_columns, read_crfsuite, read_ocr
+from structpred.io.text import ENCODING_HINT
 
 GOOD = "the DT B-NP\ncat NN I-NP\nsees VB B-VP\n\na DT B-NP\ndog NN I-NP\nsleeps VB B-VP\n"
 Write = Callable[..., Path]
@@ -62,7 +63,7 @@ def test_all_problems_at_once(write: Write) -> None:
     assert "no IOB2 tag" in places(found, "tags")[1]
     assert places(found, "blank") == ["train.txt:17"]
     assert places(found, "unprinted") == ["train.txt:18: U+202E RIGHT-TO-LEFT OVERRIDE"]
-    assert places(found, "encoding") == ["train.txt:20: expected UTF-8 text, got the byte 0xff"]
+    assert places(found, "encoding") == [f"train.txt:20: expected UTF-8 text, got the byte 0xff; {ENCODING_HINT}"]
 
 
 @pytest.mark.parametrize(
