@@ -174,7 +174,7 @@ class TaskCosts:
             raise LossError(
                 f"sample {i}: {self._name}: an output costs {loss:.6g}, less than the true one, which costs 0; "
                 "is it a similarity (larger is better)? Where parts may come twice, as transitions do, Hamming is no loss: take "
-                "ExtraParts"
+                "loss='extra_parts'"
             )
 
     @property

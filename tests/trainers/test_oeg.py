@@ -12,7 +12,7 @@ from structpred.errors import MissingCapabilityError, ParameterError
 from structpred.models import StructuredPredictor
 from structpred.objectives.log_loss import LogLoss
 from structpred.objectives.margin import MarginRescaling
-from structpred.objectives.part_losses import Hamming
+from structpred.objectives.part_losses import ExtraParts
 from structpred.oracles.assignment import AssignmentOracle
 from structpred.oracles.chain import ChainOracle
 from structpred.oracles.enumerated import EnumeratedOracle
@@ -30,7 +30,7 @@ def listed_task(oracle, shapes, seed, **options):
     rng = np.random.default_rng(seed)
     rows = [rng.normal(size=(oracle.n_parts(shape), 4)) for shape in shapes]
     outputs = [list(oracle.enumerate(shape)) for shape in shapes]
-    return Task(PartFeatures(rows), oracle, [y[rng.integers(len(y))] for y in outputs], shapes, Hamming(), **options)
+    return Task(PartFeatures(rows), oracle, [y[rng.integers(len(y))] for y in outputs], shapes, ExtraParts(), **options)
 
 
 TASKS = {
@@ -135,10 +135,10 @@ def test_the_estimator_trains_any_oracle_with_marginals(trainer, oracle) -> None
     y = [oracle.argmax(x @ hidden, shape) for x, shape in zip(X, shapes, strict=True)]
     surrogate = "log" if trainer == "sgd-log" else None
     name = trainer.removesuffix("-log")
-    model = StructuredPredictor(oracle, trainer=name, surrogate=surrogate, C=1.0, max_iter=60)
+    model = StructuredPredictor(oracle, "extra_parts", name, surrogate=surrogate, C=1.0, max_iter=60)
     model.fit(X[:40], y[:40], shapes[:40])
     assert model.score(X[40:], y[40:], shapes[40:]) > 0.85
-    best = StructuredPredictor(oracle, trainer="lbfgs", C=1.0, max_iter=60).fit(X[:40], y[:40], shapes[:40]).certificate_
+    best = StructuredPredictor(oracle, "extra_parts", "lbfgs", C=1.0, max_iter=60).fit(X[:40], y[:40], shapes[:40]).certificate_
     assert model.certificate_.primal >= best.dual
     assert model.certificate_.primal == pytest.approx(best.primal, rel=0.1 if trainer == "sgd-log" else 2e-3)
 
