@@ -12,7 +12,7 @@ from structpred.errors import MissingCapabilityError, ParameterError
 from structpred.models import StructuredPredictor
 from structpred.objectives.log_loss import LogLoss
 from structpred.objectives.margin import MarginRescaling
-from structpred.objectives.part_losses import ExtraParts
+from structpred.objectives.part_losses import ExtraParts, Hamming
 from structpred.oracles.assignment import AssignmentOracle
 from structpred.oracles.chain import ChainOracle
 from structpred.oracles.enumerated import EnumeratedOracle
