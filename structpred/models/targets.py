@@ -19,7 +19,7 @@ class LabelEncoder:
     """
 
     def __init__(self, classes: Sequence[Any]) -> None:
-        ordered = sorted(classes)
+        ordered = sorted(label.item() if isinstance(label, np.generic) else label for label in classes)
         self.classes = np.array(ordered)
         kept = self.classes.tolist()
         for label, stored in zip(ordered, kept, strict=True):

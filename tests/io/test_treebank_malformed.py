@@ -195,7 +195,11 @@ def test_skipping_leaves_out_the_bad_sentence(case: tuple[Case, Path], caplog: p
     assert [problem.line for problem in treebank.skipped] == [line for line, _ in errors]
     assert [problem for batch in batches for problem in batch.skipped] == list(treebank.skipped)
     assert {problem.sentence for problem in treebank.skipped} == ({2} if errors else set())
-    assert told == ([f"{path}: 1 sentence with errors left out"] if errors else [])
+    assert len(told) == bool(errors)
+    if errors:
+        line, part = errors[0]
+        assert told[0].startswith(f"{path}: 1 sentence with errors left out; first: {path}:{line}: ")
+        assert part in told[0]
 
 
 def test_what_is_read_is_written_as_it_was(case: tuple[Case, Path]) -> None:

@@ -10,7 +10,7 @@ import pytest
 from labeler_cases import SENTENCES, Y, one_hot, plain
 from scipy import sparse
 
-from structpred.errors import DataError, ParameterError, StorageError, StructpredError
+from structpred.errors import CheckpointWarning, DataError, ParameterError, StorageError, StructpredError
 from structpred.models import ChainLabeler
 from structpred.objectives.part_losses import LabelCosts
 
@@ -218,8 +218,8 @@ def test_one_label_and_features_of_zero_are_no_errors() -> None:
     assert plain(ChainLabeler(max_iter=30).fit([[{"a"}], [{"b"}]], [[0], [1]]).predict([[{"b"}], [{"a"}]])) == [[1], [0]]
 
 
-def test_a_checkpoint_failure_late_is_not_silent(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """If the last checkpoint cannot be written (full disk), fit raises StorageError and the earlier fit stays whole."""
+def test_a_checkpoint_failure_late_loses_nothing(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If the last checkpoint cannot be written (full disk), fit warns and keeps what was learnt."""
     import errno
 
     from structpred.core import atomic
@@ -231,6 +231,6 @@ def test_a_checkpoint_failure_late_is_not_silent(tmp_path: Any, monkeypatch: pyt
         raise OSError(errno.ENOSPC, "full")
 
     monkeypatch.setattr(atomic, "step", full)
-    with pytest.raises(StorageError, match="disk is full"):
+    with pytest.warns(CheckpointWarning, match="disk is full; .*training goes on"):
         model.fit(DICTS[:3], Y[:3])
-    assert model.coef_.tobytes() == before
+    assert model.coef_.tobytes() != before
