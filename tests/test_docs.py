@@ -66,6 +66,7 @@ def test_the_how_tos_embed_code() -> None:
         assert list(embedded(page)), page.name
 
 
+@pytest.mark.slow
 def test_the_readme_examples_run(tmp_path: Path) -> None:
     """The README's Python examples run as they stand, one after the other, in a fresh process."""
     if not hasattr(structpred, "check_oracle"):
@@ -86,6 +87,7 @@ def run_page(page: str, folder: Path) -> list[str]:
     return done.stdout.splitlines()
 
 
+@pytest.mark.slow
 def test_the_tutorial_runs(tmp_path: Path) -> None:
     """Every block runs, and what the page says of it is so: labels, tolerances, probabilities, rules, resuming to the bit."""
     lines = run_page("docs/tutorial.md", tmp_path)
@@ -103,6 +105,7 @@ def test_the_tutorial_runs(tmp_path: Path) -> None:
     assert {"tagger.spz", "run.ckpt", "matching.spz"} <= {path.name for path in tmp_path.iterdir()}
 
 
+@pytest.mark.slow
 def test_the_parsing_page_runs(tmp_path: Path) -> None:
     """Every block runs, and what the page says of it is so: trees, a certificate, constraints, marginals, files."""
     lines = run_page("docs/howto/parsing.md", tmp_path)
@@ -121,12 +124,14 @@ def test_the_parsing_page_runs(tmp_path: Path) -> None:
     assert {"parser.spz", "report.html", "tree.svg"} <= {path.name for path in tmp_path.iterdir()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", ["docs/howto/train_on_more_than_fits.md", "docs/compat.md"])
 def test_other_pages_run(page: str, tmp_path: Path) -> None:
     """Every Python block of these pages runs as it stands."""
     run_page(page, tmp_path)
 
 
+@pytest.mark.slow
 def test_slack_rescaling_runs_on_ones_own_oracle(tmp_path: Path) -> None:
     """Every block of the page runs, and prints what its comments say."""
     lines = run_page("docs/howto/slack_rescaling.md", tmp_path)
@@ -135,6 +140,7 @@ def test_slack_rescaling_runs_on_ones_own_oracle(tmp_path: Path) -> None:
     assert lines[2:] == ["hull True True", "search_bound False", "tol True", "True", "True True", "True"]
 
 
+@pytest.mark.slow
 def test_the_multilabel_page_runs(tmp_path: Path) -> None:
     """Every block runs, and what the page says of it is so: certificates, scores, marginals, closed sets, files."""
     lines = run_page("docs/howto/multilabel.md", tmp_path)

@@ -49,6 +49,7 @@ def test_import_structpred_is_light() -> None:
     assert [name for name in DEAR if name in loaded] == []
 
 
+@pytest.mark.slow
 def test_no_module_loads_a_dear_library_unasked() -> None:
     """Importing every module of the package but the compiled kernels loads none of them either, save sklearn by models."""
     modules = sorted(
@@ -62,11 +63,13 @@ def test_no_module_loads_a_dear_library_unasked() -> None:
     assert [name for name in DEAR if name in loaded and name != "sklearn"] == []
 
 
+@pytest.mark.slow
 def test_cvxpy_then_ortools_both_solve() -> None:
     """cvxpy imported first, OR-Tools second, in one process: both solve (highspy 1.15 would break this)."""
     fresh(SOLVE_WITH_CVXPY + SOLVE_WITH_ORTOOLS + SOLVE_WITH_CVXPY)
 
 
+@pytest.mark.slow
 def test_ortools_then_cvxpy_both_solve() -> None:
     """OR-Tools imported first, cvxpy second, in one process: both solve, cvxpy with HiGHS too."""
     fresh(SOLVE_WITH_ORTOOLS + SOLVE_WITH_CVXPY + SOLVE_WITH_ORTOOLS)
@@ -101,6 +104,7 @@ CALL = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the user's cache folder is not found through the environment")
 def test_kernels_compile_where_nothing_can_be_written(read_only_copy: tuple[Path, dict[str, str]]) -> None:
     """Read-only and without a home, a kernel compiles and says so once; the second process takes it from a cache."""
@@ -123,6 +127,7 @@ def test_numba_alone_would_fail_there(read_only_copy: tuple[Path, dict[str, str]
         fresh(CALL, env)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the user's cache folder is not found through the environment")
 def test_every_kernel_file_is_guarded(read_only_copy: tuple[Path, dict[str, str]]) -> None:
     """Each kernel file of the package loads in a read-only installation without a home, whichever is the first."""

@@ -130,6 +130,7 @@ def test_two_vs_show_the_traceback(shell: Shell) -> None:
     assert done.stderr.splitlines()[-1].startswith("error: <stdin>:1: expected 3 columns")
 
 
+@pytest.mark.slow
 def test_a_full_disk_behind_stdout(corpus: Path, shell: Shell) -> None:
     """Where standard output cannot be written, the exit code is 1 and the reason is named."""
     if not Path("/dev/full").exists():

@@ -30,6 +30,7 @@ def weather(n: int, seed: int) -> MultiLabelData:
     return MultiLabelData(sparse.csr_array(X), Y.astype(np.uint8), list(LABELS), [f"f{k}" for k in range(N_FEATURES)])
 
 
+@pytest.mark.slow
 def test_quick_prints_all_tables(here: Here, data_dir: Path, tmp_path: Path) -> None:
     """With --quick the searches, the scores and the hierarchy are shown with the paper's figures beside."""
     code, out, err = here("bench", "slack", "--quick", "--data", str(data_dir), cwd=tmp_path)
@@ -47,6 +48,7 @@ def test_quick_prints_all_tables(here: Here, data_dir: Path, tmp_path: Path) -> 
         assert said in out
 
 
+@pytest.mark.slow
 def test_searches_as_json_and_over_the_relaxation(here: Here, data_dir: Path, tmp_path: Path) -> None:
     """--json holds every method on both data sets, whole and relaxed; exact methods find at least what the others do."""
     command = ("bench", "slack", "--quick", "--relaxed", "--only", "searches", "--json", "--data", str(data_dir))

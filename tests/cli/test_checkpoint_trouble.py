@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from cli_helpers import Shell
 
 from structpred.trainers.checkpoints import claimed
@@ -12,6 +13,7 @@ from structpred.trainers.checkpoints import claimed
 OPTIONS = ["--format", "conll2000", "--template", "chunking", "--max-iter", "2", "-o", "m.spz"]
 
 
+@pytest.mark.slow
 def test_a_checkpoint_that_cannot_be_written_is_a_warning(corpus: Path, tmp_path: Path) -> None:
     """Where no checkpoint fits on the disk, a warning says so, the model is written and the exit code is 0."""
     (tmp_path / "full.py").write_text(

@@ -42,6 +42,7 @@ def test_train_says_what_it_does_and_leaves_one_file(shell: Shell, corpus: Path,
     assert ChainLabeler.load(tmp_path / "m.spz").reader_ == reader
 
 
+@pytest.mark.slow
 def test_quiet_says_nothing(process: Shell, corpus: Path) -> None:
     """With --quiet a run without trouble writes nothing to stdout or stderr."""
     done = process("train", "chain", str(corpus / "train.txt"), *CHUNKING, "-o", "m.spz", "--max-iter", "2", "-q")
@@ -165,6 +166,7 @@ def test_a_template_file_and_a_label_column(shell: Shell, corpus: Path, tmp_path
     assert shell("evaluate", "m.spz", "t.txt").returncode == 0
 
 
+@pytest.mark.slow
 def test_a_closed_pipe_is_no_traceback(corpus: Path) -> None:
     """A reader that goes away, as `head` does, ends the program without a word."""
     command = [*PROGRAM, "predict", str(corpus / "chunk.spz"), str(corpus / "test.txt")]
@@ -177,6 +179,7 @@ def test_a_closed_pipe_is_no_traceback(corpus: Path) -> None:
     child.stderr.close()
 
 
+@pytest.mark.slow
 def test_lost_events_do_not_stop_training(corpus: Path, tmp_path: Path) -> None:
     """Where the reader of --json goes away, training goes on and the model is written."""
     command = [*PROGRAM, "train", "chain", str(corpus / "train.txt"), *CHUNKING, "-o", str(tmp_path / "m.spz"), "--json"]
@@ -188,6 +191,7 @@ def test_lost_events_do_not_stop_training(corpus: Path, tmp_path: Path) -> None:
     assert (tmp_path / "m.spz").exists()
 
 
+@pytest.mark.slow
 def test_check_oracle(process: Shell, tmp_path: Path) -> None:
     """A sound oracle from the working folder passes with 0; one that minimises fails with 1 and the rule in words."""
     (tmp_path / "mine.py").write_text(

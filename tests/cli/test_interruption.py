@@ -67,6 +67,7 @@ def test_an_interrupted_run_goes_on_to_the_same_model(
     assert [row["dev_score"] for row in broken.history_] == [row["dev_score"] for row in whole.history_]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["Ctrl-C", "SIGTERM"])
 def test_an_interruption_while_reading_leaves_nothing(number: signal.Signals, tmp_path: Path) -> None:
     """Before training has begun there is nothing to keep: exit code 130, one line, no file."""

@@ -146,6 +146,7 @@ def bad_labels(labelled: Path, tmp_path_factory: pytest.TempPathFactory) -> Path
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*USAGE, *FILES])
 def test_bad_input_is_one_clear_line(name: str, here: Here, labelled: Path, corpus: Path, bad_labels: Path) -> None:
     """The exit code is that of the kind of mistake, the message says what and where, and no file appears or changes."""

@@ -251,6 +251,7 @@ def test_the_help_names_every_option(here: Here, tmp_path: Path) -> None:
     assert all(option.opts[0] in out for option in multilabel_command.params if option.opts[0].startswith("--"))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="signals are sent as POSIX systems do")
 def test_an_interrupted_run_ends_as_the_unbroken_one(shell: Shell, labelled: Path, tmp_path: Path) -> None:
     """Ctrl-C ends with 130 and a checkpoint; --resume gives the very weights of a run that nothing disturbed."""

@@ -75,6 +75,7 @@ def test_an_interrupted_run_goes_on_to_the_same_model(
     check_same(tmp_path)
 
 
+@pytest.mark.slow
 def test_a_killed_run_goes_on_to_the_same_model(shell: Shell, treebanks: Path, tmp_path: Path) -> None:
     """Killed without notice in the second stage, the run goes on behind the first, and ends in the same weights."""
     command = ["train", "parser", str(treebanks / "train.conllu"), *LONG]

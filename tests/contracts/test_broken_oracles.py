@@ -116,6 +116,7 @@ def test_all_broken_rules_are_listed_at_once() -> None:
         assert f"- {rule}, at" in str(caught.value)
 
 
+@pytest.mark.slow
 def test_long_enumerations_are_not_walked() -> None:
     """A shape with millions of outputs is checked against the outputs met."""
     report = check_oracle(ChainOracle(), shapes=[(30, 4)], n_random=3)

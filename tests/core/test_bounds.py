@@ -69,6 +69,7 @@ def outcomes(folder: Path, switch: str) -> list[str]:
     return ended.stdout.splitlines()
 
 
+@pytest.mark.slow
 def test_both_ends_are_checked_under_the_switch_alone(tmp_path: Path) -> None:
     """Off by one, a negative index and a negative end of a slice raise IndexError under the switch, and a cache filled without
     it is not used; constants, masks and right indices pass."""

@@ -156,6 +156,7 @@ def test_a_heuristic_is_not_certified(data) -> None:
     assert "not a proof" in str(result.certificate)
 
 
+@pytest.mark.slow
 def test_a_loss_that_does_not_split_over_parts() -> None:
     """F1 loss on sets: the bound holds and training separates separable data."""
     rng = np.random.default_rng(0)

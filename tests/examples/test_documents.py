@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
@@ -26,6 +27,7 @@ def run(code: str, folder: Path) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 def test_the_oracle_how_to_runs(tmp_path: Path) -> None:
     """The oracle shown under "Train it" is checked, trained, saved and loaded by the lines that follow it."""
     data = """
@@ -57,6 +59,7 @@ def test_the_loss_how_to_keeps_the_rules_of_losses(tmp_path: Path) -> None:
     assert model.certificate_.gap >= 0
 
 
+@pytest.mark.slow
 def test_the_feature_map_how_to_runs(tmp_path: Path) -> None:
     """Every block runs: the map keeps its contract, learns held-out matchings, goes through a grid search; many classes, too."""
     own = python_of("howto/add_a_feature_map.md").split("class FeatureMap(")[0].removesuffix("@runtime_checkable\n")

@@ -49,6 +49,7 @@ def check_digits(printed: str, picture: Path) -> None:
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.slow
 def test_the_digits_demo_shows_what_the_chain_gains(tmp_path: Path) -> None:
     """digits_demo: fewer wrong digits and strings with the chain, certificate with a gap >= 0, a picture at the usual place."""
     printed = run("digits_demo.py", "--quick", folder=tmp_path)
@@ -66,6 +67,7 @@ def test_the_full_digits_demo_is_clearly_better(tmp_path: Path) -> None:
     assert percentages(line_with(printed, "no other weights"))[0] < 1.0
 
 
+@pytest.mark.slow
 def test_the_own_oracle_example_learns_with_every_trainer(tmp_path: Path) -> None:
     """own_oracle: each trainer is far above chance; sgd and bcfw print bounds that fit; the loaded model predicts the same."""
     printed = run("own_oracle.py", "--quick", folder=tmp_path)
@@ -89,6 +91,7 @@ def test_the_own_oracle_is_about_twenty_lines() -> None:
     assert len([line for line in body.splitlines() if line.strip()]) <= 22
 
 
+@pytest.mark.slow
 def test_the_chunking_example_labels_a_new_sentence(tmp_path: Path) -> None:
     """chunking: the chunks of the new sentence are right, and the gap is not negative."""
     printed = run("chunking.py", folder=tmp_path)

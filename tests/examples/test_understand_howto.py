@@ -2,9 +2,11 @@
 
 from pathlib import Path
 
+import pytest
 from test_documents import python_of, run
 
 
+@pytest.mark.slow
 def test_the_how_to_runs(tmp_path: Path) -> None:
     """Its Python blocks run one after the other: a table that ends in the sum, a contrast, and a learning curve."""
     lines = run(python_of("howto/understand_a_model.md"), tmp_path).splitlines()

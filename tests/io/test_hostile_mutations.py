@@ -30,6 +30,7 @@ def run(tmp_path: Path, name: str, times: int, seed: int) -> None:
     assert read
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", READERS)
 def test_a_few_mutations(tmp_path: Path, name: str) -> None:
     """A hundred mutations of a sound file: data or an error that names the file, and some are read."""

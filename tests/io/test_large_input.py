@@ -90,6 +90,7 @@ def test_a_long_path_of_labels(tmp_path: Path) -> None:
         read_clus(saved(tmp_path, text))
 
 
+@pytest.mark.slow
 def test_a_long_circle_of_labels() -> None:
     """A hierarchy that is one circle of many labels is refused with its first few."""
     n = 200_000

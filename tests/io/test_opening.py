@@ -28,6 +28,7 @@ from structpred.io.opening import LIMIT_VARIABLE, MAX_UNPACKED
 BOMB = gzip.compress(b"#" + b"a" * (1 << 19) + b"\n", mtime=0) * 200
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in READERS if name != "npz"])
 def test_every_reader_stops_at_the_limit(name: str, tmp_path: Path) -> None:
     """A packed file that unpacks to a thousand times its size is refused, naming the file, the limit and what to do."""
@@ -37,6 +38,7 @@ def test_every_reader_stops_at_the_limit(name: str, tmp_path: Path) -> None:
         READERS[name][1](path)
 
 
+@pytest.mark.slow
 def test_the_limit_can_be_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The environment variable lowers and raises the limit; what is no number in it is refused."""
     path = tmp_path / "a.gz"
@@ -70,6 +72,7 @@ def test_what_is_unpacked_before_the_limit_is_little(tmp_path: Path) -> None:
     assert unpacked < len(BOMB) * 5
 
 
+@pytest.mark.slow
 def test_npz_files_have_the_same_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Arrays of an archive that would unpack to more than the limit are refused before they are unpacked."""
     path = tmp_path / "bomb.npz"

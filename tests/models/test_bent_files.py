@@ -119,6 +119,7 @@ def test_attacks_are_refused_before_anything_is_made(name: str, zoo: dict[str, t
         tracemalloc.stop()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_fields_bent_one_at_a_time(
     kind: str, zoo: dict[str, tuple[Example, Bundle]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

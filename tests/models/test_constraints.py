@@ -55,6 +55,7 @@ RULES: dict[str, tuple[Any, Any, list[str]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("trainer", ["bcfw", "sgd", "mira", "perceptron", "oeg", "lbfgs"])
 @pytest.mark.parametrize("name", RULES)
 def test_decoding_equals_the_best_of_those_allowed(name: str, trainer: str) -> None:

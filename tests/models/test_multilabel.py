@@ -100,6 +100,7 @@ def test_the_certificate_is_the_objective(surrogate: str) -> None:
         assert model.certificate_.gap < 0.2 * wanted
 
 
+@pytest.mark.slow
 def test_independent_labels_are_labels_alone() -> None:
     """Without edges the margin objective is the sum of the objectives of each label by itself."""
     tight: dict[str, Any] = {"C": 0.5, "tol": 1e-3, "max_iter": 4000, "edges": []}
@@ -109,6 +110,7 @@ def test_independent_labels_are_labels_alone() -> None:
     assert joint.certificate_.primal == pytest.approx(alone, rel=2e-3)
 
 
+@pytest.mark.slow
 def test_pairs_help_where_labels_depend_on_each_other() -> None:
     """Labels that the features say little about but that exclude each other: pairs raise the share of rows all right."""
     rng = np.random.default_rng(0)

@@ -21,6 +21,7 @@ def name_of(trainer: object) -> str:
     return trainer if isinstance(trainer, str) else type(trainer).__name__
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("trainer", ALL, ids=name_of)
 def test_warm_starts_add_up(trainer: Any, tmp_path: Path) -> None:
     """Six passes are the same as 1 + 1 + 2 + 2 by warm starts, and as six times one pass through a checkpoint."""
@@ -84,6 +85,7 @@ def test_a_failed_warm_start_leaves_the_state_alone() -> None:
     same(warm.set_params(callbacks=None).fit(*data), model("bcfw", max_iter=4).fit(*data))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("trainer", [*ONLINE, SGD(averaged=False)], ids=name_of)
 def test_batches_add_up_to_a_stream(trainer: Any) -> None:
     """partial_fit over batches of any size = one pass of fit_stream with any batch size, bit for bit."""
@@ -122,6 +124,7 @@ def test_partial_fit_goes_on_after_fit(trainer: str) -> None:
         warm.fit(x, y)
 
 
+@pytest.mark.slow
 def test_partial_fit_learns_and_takes_all_inputs(tmp_path: Path) -> None:
     """Arrays, packed sequences, dicts, strings, rows, hashed or not: two rounds of batches label the training data right."""
     from labeler_cases import all_cases, plain

@@ -23,6 +23,7 @@ STRAIGHT = corpus(40, 2)
 TRAINERS = {"perceptron": 1.0, "mira": 0.01, "sgd": 1.0, "bcfw": 0.1, "pa": 1.0, "arow": 1.0, "oeg": 1.0, "lbfgs": 1.0}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("trainer", TRAINERS)
 @pytest.mark.parametrize("projective", [False, True])
 def test_every_trainer_learns_the_language(trainer: str, projective: bool) -> None:
@@ -54,6 +55,7 @@ def test_the_score_is_the_share_of_right_words() -> None:
     assert bare.score(X_TEST, gold_heads(gold)) == bare.score(X_TEST, gold)
 
 
+@pytest.mark.slow
 def test_all_forms_of_input_are_one() -> None:
     """Token dicts, Sentence objects and a Treebank; pairs, Tree objects and a Treebank's own trees: the same model and trees."""
     sentences = [
@@ -96,6 +98,7 @@ def test_trees_without_relations(how: str) -> None:
     assert model.coef_.tobytes() == DependencyParser().fit(X, Y).coef_.tobytes()
 
 
+@pytest.mark.slow
 def test_predictions_do_not_depend_on_threads_or_company() -> None:
     """The same trees, relations and weights on 1, 2, 8 and all threads, in any order, and one sentence at a time."""
     models = [DependencyParser("bcfw", 0.1, 4, check_every=2, n_jobs=n_jobs).fit(X, Y) for n_jobs in (None, 2, 8, -1)]
@@ -151,6 +154,7 @@ def test_a_sentence_of_one_word() -> None:
     assert len(model.predict_kbest([["maybe"]], 5)[0]) == 1
 
 
+@pytest.mark.slow
 def test_sentences_that_cross_are_left_out_of_projective_training() -> None:
     """They are counted, and the weights are those of training without them; None decides by how many arcs cross."""
     crossing = [not is_tree(heads, projective=True) for heads in gold_heads(Y)]
@@ -171,6 +175,7 @@ def test_sentences_that_cross_are_left_out_of_projective_training() -> None:
         DependencyParser(projective=True).fit([X[i] for i in bad], [Y[i] for i in bad])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weight", [0, 2])
 @pytest.mark.parametrize(("trainer", "C"), [(BCFW(averaged=False), 0.001), ("lbfgs", 0.05)], ids=["bcfw", "lbfgs"])
 def test_a_sample_weight_is_a_number_of_copies(weight: int, trainer: Any, C: float) -> None:
@@ -231,6 +236,7 @@ def test_both_stages_have_a_certificate() -> None:
         assert certificate.proven
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("trainer", TRAINERS)
 @pytest.mark.parametrize("C", [1e-12, 1e12])
 @pytest.mark.filterwarnings("ignore::structpred.errors.NoUpdateWarning")
@@ -307,6 +313,7 @@ def test_clone_params_repr_and_pickle() -> None:
         DependencyParser().predict(X)
 
 
+@pytest.mark.slow
 def test_cross_validation_and_grid_search() -> None:
     """cross_val_score and GridSearchCV over lists of sentences and of trees, in processes, too."""
     trees = [Tree(np.array([head for head, _ in arcs]), [label for _, label in arcs]) for arcs in Y]

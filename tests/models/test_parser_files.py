@@ -43,6 +43,7 @@ def refused(path: Path, message: str) -> None:
         assert path.name in str(caught.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SETTINGS)
 def test_everything_comes_back(name: str, tmp_path: Path) -> None:
     """Trees, relations, k best, marginals, certificates, histories and settings of the loaded model are the saved one's."""
@@ -151,6 +152,7 @@ TAMPERED: dict[str, Any] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TAMPERED)
 def test_contents_that_do_not_fit_are_refused(file: Path, name: str) -> None:
     """Whole files with a right checksum and inconsistent contents are refused, not half loaded."""

@@ -108,6 +108,7 @@ def test_held_out_data_of_another_kind_are_refused(dev: Any) -> None:
         DependencyParser().fit(X, Y, dev=dev)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BAD_DATA)
 def test_a_failed_fit_leaves_the_earlier_one_whole(name: str) -> None:
     """After a second fit that fails, every attribute is the same, and so is what is predicted."""
@@ -160,6 +161,7 @@ BAD_SETTINGS: dict[str, tuple[dict[str, Any], str]] = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BAD_SETTINGS)
 def test_bad_settings_are_named(name: str) -> None:
     """A setting out of its range raises ParameterError before any pass over the data, and an earlier fit stays whole."""

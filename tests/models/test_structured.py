@@ -34,6 +34,7 @@ ORACLES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("trainer", ["bcfw", "sgd", "perceptron"])
 @pytest.mark.parametrize("name", ORACLES)
 def test_planted_weights_are_found(name: str, trainer: str) -> None:
@@ -46,6 +47,7 @@ def test_planted_weights_are_found(name: str, trainer: str) -> None:
     assert model.n_features_in_ == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ORACLES)
 def test_save_load_and_sparse_rows(name: str, tmp_path: Path) -> None:
     """A loaded model predicts the same; sparse rows give the model that dense rows give."""
@@ -60,6 +62,7 @@ def test_save_load_and_sparse_rows(name: str, tmp_path: Path) -> None:
     assert thin.coef_.tobytes() == model.coef_.tobytes()
 
 
+@pytest.mark.slow
 def test_single_labels_agree_with_the_chain_of_one_token() -> None:
     """Multiclass is a chain of length one: parts with crossed features give the optimum that ChainLabeler finds."""
     rng = np.random.default_rng(0)

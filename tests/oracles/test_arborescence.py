@@ -62,6 +62,7 @@ SMALL = st.integers(1, 5).flatmap(
 )
 
 
+@pytest.mark.slow
 @given(SMALL)
 @settings(max_examples=300, deadline=None)
 def test_whatever_the_scores(case) -> None:
@@ -112,6 +113,7 @@ def test_no_score_hangs_the_search(bad) -> None:
                 oracle.parts(heads, (n,))
 
 
+@pytest.mark.slow
 @ROOTS
 @pytest.mark.parametrize("seed", [0, 1])
 def test_contract(single_root, seed) -> None:

@@ -52,6 +52,7 @@ def matching_oracle(**more: Any) -> ConvexOracle:
     return ConvexOracle(assignments, example_shapes=[(1,), (2,), (3,)], rounding=columns, exact=True, **known, **more)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 def test_a_described_structure_keeps_the_contract(seed: int) -> None:
     """Assignments by their polytope: exact argmax, relaxation, constraints and projection, against all permutations."""

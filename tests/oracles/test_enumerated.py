@@ -21,6 +21,7 @@ def listed(outputs, n_parts=None) -> EnumeratedOracle:
     return EnumeratedOracle(outputs, lambda y, shape: y, n_parts or (lambda shape: shape[0]), example_shapes=[(2,)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("seed", [0, 1])
 def test_keeps_the_contract_with_every_capability(kind: type[Oracle], seed: int) -> None:

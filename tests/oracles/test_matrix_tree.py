@@ -174,6 +174,7 @@ def test_a_constant_moves_log_z_alone() -> None:
             np.testing.assert_allclose(other_mu, mu, rtol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("single_root", [True, False])
 @pytest.mark.parametrize(
     ("n", "bits", "forbidden"), [(100, 8, 0.0), (24, 150, 0.0), (24, 150, 0.7), (12, 900, 0.0), (12, 900, 0.6)]

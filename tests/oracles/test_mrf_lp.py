@@ -77,6 +77,7 @@ def test_value_and_point_agree_with_an_independent_solver(solver: str) -> None:
         assert (values <= upper + 1e-6).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_rows_are_kept_and_the_value_is_the_best(solver: str) -> None:
     """With further rows the value is SciPy's too; where nothing is left the answer is None."""
@@ -297,6 +298,7 @@ def colouring(rng: np.random.Generator, n: int, colours: npt.NDArray[np.int64]) 
     return shape, scores
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("oracle", SOLVERS.values(), ids=SOLVERS)
 def test_labels_never_have_a_forbidden_part(oracle: RelaxedMRF) -> None:
     """Where rounding puts equal colours side by side, the labels of all methods are allowed ones, and the bound is above them."""

@@ -97,6 +97,7 @@ def best_value(scores, n, single_root):
     return below[1, n, 0] if single_root else best[0, n, 0]
 
 
+@pytest.mark.slow
 def test_the_number_of_projective_trees() -> None:
     """Enumeration gives each tree once, and exactly those that meet the definition; their number is known in closed form."""
     for n in range(1, 7):
@@ -125,6 +126,7 @@ def test_the_best_equals_enumeration(oracle, kind, forbidden) -> None:
         assert np.array_equal(found, oracle.argmax(scores, (n,)))
 
 
+@pytest.mark.slow
 @BOTH
 @pytest.mark.parametrize("n", [15, 40, 90])
 def test_long_sentences_equal_another_dynamic_programme(oracle, n) -> None:

@@ -29,6 +29,7 @@ def value(mu: np.ndarray, scores: np.ndarray) -> float:
     return float(mu[mu > 0.0] @ scores[mu > 0.0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", range(4))
 def test_the_relaxation_has_the_value_of_the_linear_programme(kind: int) -> None:
     """1,000 random instances: the value of the LP over the local polytope to 1e-9; infeasible where the LP is."""
@@ -93,6 +94,7 @@ def test_bound_labels_and_persistency(kind: int) -> None:
     assert tight > 40
 
 
+@pytest.mark.slow
 def test_nodes_are_whole_where_a_best_point_has_them_whole() -> None:
     """Ties: no node of a half could be whole without a loss (the LP with the node fixed is worse, either way)."""
     rng = np.random.default_rng(30)

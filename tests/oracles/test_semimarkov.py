@@ -159,6 +159,7 @@ def planted(seed, n=25):
     return X, [SEGMENTS.argmax(x @ hidden, shape) for x, shape in zip(X, shapes, strict=True)], shapes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("trainer", ["bcfw", "sgd", "mira", "perceptron", "oeg", "lbfgs"])
 def test_every_trainer_learns_segmentations(trainer) -> None:
     """Margin or log loss: new instances get the segmentations that the hidden weights give, nearly always."""

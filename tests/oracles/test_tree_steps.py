@@ -127,6 +127,7 @@ def pair(oracle: Any, rules: str = "none", **options: Any) -> tuple[Task, Task]:
     return compiled, plain
 
 
+@pytest.mark.slow
 @every_kind
 @pytest.mark.parametrize("rules", RULES)
 @pytest.mark.parametrize("loss", [Hamming(), Costly()], ids=["hamming", "2.5"])
@@ -148,6 +149,7 @@ def test_each_step_is_the_plain_one(kind: str, rules: str, loss: Any) -> None:
     assert moved > 100
 
 
+@pytest.mark.slow
 @every_kind
 @pytest.mark.parametrize("trainer", MARGIN)
 @pytest.mark.parametrize("rules", ["none", "all"])
@@ -167,6 +169,7 @@ def test_margin_trainers_end_with_the_same_weights(kind: str, trainer: str, rule
         assert results[0].certificate.primal == pytest.approx(results[1].certificate.primal, rel=1e-12)
 
 
+@pytest.mark.slow
 @every_kind
 @pytest.mark.parametrize("rules", ["none", "all"])
 def test_random_fields_end_with_the_same_weights(kind: str, rules: str) -> None:
@@ -213,6 +216,7 @@ def test_the_gradient_of_log_losses_is_that_of_finite_differences(kind: str) -> 
         assert (above - below) / 2e-5 == pytest.approx(float(gradient @ along), rel=1e-6, abs=1e-6)
 
 
+@pytest.mark.slow
 @every_kind
 @pytest.mark.parametrize("rules", RULES)
 def test_threads_and_blocks_change_nothing(kind: str, rules: str, monkeypatch: pytest.MonkeyPatch) -> None:

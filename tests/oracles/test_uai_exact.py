@@ -178,6 +178,7 @@ def _reference_marginals(data_dir: Path, name: str) -> list[np.ndarray]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EXACT)
 def test_elimination_reaches_the_exact_answers(data_dir: Path, name: str) -> None:
     """Each of the 20 instances: the best output has the score exact_max, and log Z is exact_log_z, both to 1e-6."""

@@ -45,6 +45,7 @@ def texts(ax: Any) -> list[str]:
     return [t.get_text() for t in ax.texts]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DRAW)
 @pytest.mark.parametrize("ending", ["png", "svg", "PNG"])
 def test_files_are_valid(tmp_path: Path, name: str, ending: str) -> None:
@@ -82,6 +83,7 @@ def test_old_picture_stays_when_saving_fails(tmp_path: Path, monkeypatch: pytest
     assert (path.read_bytes(), len(list(tmp_path.iterdir()))) == (b"old", 1)
 
 
+@pytest.mark.slow
 def test_no_global_state() -> None:
     """Drawing loads no pyplot, and importing the package of pictures does not load matplotlib at all."""
     code = (
@@ -183,6 +185,7 @@ def test_what_cannot_be_drawn(tmp_path: Path, draw: Callable[[Path], None], mess
         draw(tmp_path / "a.png")
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Glyph")
 @pytest.mark.parametrize("n", [len(NASTY), 40, 150])
 def test_names_are_only_text(tmp_path: Path, n: int) -> None:

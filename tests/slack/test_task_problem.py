@@ -185,6 +185,7 @@ def test_auto_search_equals_enumeration(name: str) -> None:
         assert exact == 24
 
 
+@pytest.mark.slow
 def test_counting_errors_is_exact_on_chains() -> None:
     """200 random chains with Hamming loss: the largest h for every number of errors, and the maximum, equal enumeration."""
     task = chains(11, n=200, longest=5)

@@ -97,6 +97,7 @@ def test_the_writer_has_the_steps_that_are_tested(tmp_path: Path) -> None:
     assert names[-8:-4] == ["before replace", "after replace"] * 2
 
 
+@pytest.mark.slow
 @FORK
 @pytest.mark.parametrize("number", range(3 * SAVE - 2))
 def test_death_at_every_step(number: int, tmp_path: Path) -> None:
@@ -169,6 +170,7 @@ def test_half_of_the_newest_checkpoint(trainer: str, tmp_path: Path) -> None:
         assert ending(run(tmp_path, trainer=trainer, resume=True), tmp_path) == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("trainer", ALL)
 def test_other_training_between_save_and_resume(trainer: str, tmp_path: Path) -> None:
     """A second model trained between save and resume, with every kind of trainer, changes nothing."""

@@ -53,6 +53,7 @@ def result(folder: Path) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("trainer", "number"), CASES)
 def test_a_signal_stops_in_order_and_resuming_ends_the_same(trainer: str, number: signal.Signals, tmp_path: Path) -> None:
     """Weights, history (but for times) and certificate after interruption and resume equal those of an unbroken run."""

@@ -46,6 +46,7 @@ def test_the_primal_falls_and_the_bound_holds(dtype, lam) -> None:
     assert primal[-1] == pytest.approx(value, rel=1e-6)
 
 
+@pytest.mark.slow
 def test_at_the_optimum_it_stays() -> None:
     """Once rounding hides every decrease, further iterations leave the objective and the weights where they are."""
     prob, trainer = log_problem(multiclass_task(0), 0.1), LBFGS()

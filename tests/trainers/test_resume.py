@@ -49,6 +49,7 @@ def run(trainer: str, settings: dict[str, Any], dtype: Any = np.float32) -> Resu
     return train(make(chain_task(4, dtype=dtype, weighted=True)), ALL[trainer](), RunSettings(seed=5, **settings))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("trainer", ALL)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_interrupted_at_random_steps(trainer, dtype, tmp_path, monkeypatch) -> None:

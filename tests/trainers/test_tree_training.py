@@ -138,6 +138,7 @@ def test_online_steps_are_those_of_a_dense_implementation(name, kind) -> None:
     np.testing.assert_allclose(result.weights, total / 15, atol=1e-10)
 
 
+@pytest.mark.slow
 @every_oracle
 @pytest.mark.parametrize(
     "trainer", [AveragedPerceptron(), MIRA(), SGD(), BCFW(), PassiveAggressive(), AROW()], ids=lambda t: type(t).__name__
@@ -157,6 +158,7 @@ def tree_part(task, part):
     return Task(PartFeatures(rows), task.oracle, [task.labels[i] for i in part], [task.shapes[i] for i in part], task.loss)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "case"), [(name, case) for name in ORACLES for case in QUICK[name]])
 def test_bcfw_reaches_the_optimum_of_the_margin_problem(name, case) -> None:
     """Primal and dual meet at the value of the quadratic program over all trees, to 1e-6; the gap is >= 0 at every pass."""
@@ -191,6 +193,7 @@ def test_bounds_hold_far_from_the_optimum(name, lam) -> None:
         assert rows[-1]["gap"] < 0.5 * rows[0]["gap"]
 
 
+@pytest.mark.slow
 @every_oracle
 @pytest.mark.parametrize("lam", [0.5, 0.05])
 def test_random_fields_of_trees_reach_the_optimum(name, lam) -> None:
