@@ -74,7 +74,7 @@ def speed(watch: Stopwatch, train_file: str, rounds: int) -> dict[str, Any]:
 def longest_chain(call: Callable[[], Any]) -> float:
     """CPU seconds of the calling thread, plus those of the busiest thread of each group of threads that it waits for."""
     from structpred.core import threads
-    from structpred.oracles import _chain_steps
+    from structpred.fused import chains
 
     waited = 0.0
 
@@ -90,12 +90,12 @@ def longest_chain(call: Callable[[], Any]) -> float:
         threads.run_ranges(measured, ranges, n_jobs)
         waited += max((s for ident, s in used.items() if ident != threading.get_ident()), default=0.0)
 
-    _chain_steps.run_ranges, kept = run_ranges, _chain_steps.run_ranges
+    chains.run_ranges, kept = run_ranges, chains.run_ranges
     before = time.thread_time()
     try:
         call()
     finally:
-        _chain_steps.run_ranges = kept
+        chains.run_ranges = kept
     return time.thread_time() - before + waited
 
 

@@ -9,6 +9,7 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 from structpred import errors
+from structpred.core import pairs
 
 if TYPE_CHECKING:
     from structpred.core.callback_task import CallbackTask
@@ -39,6 +40,15 @@ _PUBLIC = {
     "check_loss": "structpred.core.contract_losses",
     "check_oracle": "structpred.core.contracts",
 }
+
+
+def _pair_of(features: object, oracle: object) -> pairs.Pair | None:
+    from structpred.fused import pair_of
+
+    return pair_of(features, oracle)
+
+
+pairs.register(_pair_of)
 
 
 def __getattr__(name: str) -> Any:

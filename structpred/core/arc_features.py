@@ -142,6 +142,44 @@ class ArcFeatures:
         score_sentence(w, n, *self.listed(i), *self.scoring(s), out)
         return out
 
+    def score_block(self, w: Vector, scale: float, start: int, stop: int, places: npt.NDArray[np.int64], out: Floats) -> None:
+        """out[places[i - start]:]: scale times the scores of sentence i, plus its fixed scores; for many threads at once."""
+        check_length(w, self.dim)
+        self.score_into(w, scale, start, stop, places, out, self.block_scratch(start, stop))
+
+    def block_scratch(self, start: int, stop: int) -> ArcScratch:
+        """Working memory for sentences start..stop-1."""
+        return self.new_scratch(int(self.data.lengths[start:stop].max(initial=1)))
+
+    def score_into(
+        self, w: Vector, scale: float, start: int, stop: int, places: npt.NDArray[np.int64], out: Floats, scratch: ArcScratch
+    ) -> None:
+        """score_block in the given working memory."""
+        from structpred.core._arc_block_kernels import score_block
+
+        c = self.compiled
+        corpus = (self.data.offsets, start, stop, *self.sentence_arguments(), c.atoms, c.ends, c.seeds)
+        listed = (self.candidates.starts, self.candidates.heads)
+        score_block(w, scale, *corpus, *listed, *self.scoring(scratch), FORBIDDEN, places, out)
+        if self.fixed.scores is not None:
+            for i in range(start, stop):
+                if (fixed := self.fixed.of(i)) is not None:
+                    out[places[i - start] : places[i - start + 1]] += fixed
+
+    def most_pairs(self) -> int:
+        """Every head wrong: two arcs a word, with all templates and all tags between."""
+        longest = int(self.data.lengths.max(initial=1))
+        return 2 * longest * (len(self.templates) + min(self.data.n_tags, longest))
+
+    def emit_difference(
+        self, truth: npt.NDArray[np.int64], found: npt.NDArray[np.int64], idx: npt.NDArray[np.int64], val: Floats,
+        scratch: ArcScratch,
+    ) -> int:  # fmt: skip
+        """The features of the heads `truth` minus those of `found`, unsorted, for the sentence that was scored last."""
+        from structpred.core._arc_block_kernels import emit_difference
+
+        return int(emit_difference(truth, found, *self.emitting(scratch), idx, val))
+
     def listed(self, i: int) -> tuple[Any, ...]:
         """The candidates of sentence i as the kernels take them: (first word, starts, heads)."""
         return int(self.data.offsets[i]), self.candidates.starts, self.candidates.heads

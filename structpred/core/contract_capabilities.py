@@ -24,10 +24,6 @@ def examine_capabilities(examiner: Examiner, cases: list[ShapeCase]) -> None:
             for answer in _some(case.answers):
                 with suppress(OracleError):
                     rule(examiner, case.space, answer)
-    if "fuse" in examiner.has:
-        examiner.skip(
-            "fuse", "it needs a feature map: train with Task(compiled=True) and Task(compiled=False) and compare the weights"
-        )
     if "argmax_relaxed" in examiner.has:
         for case in cases:
             with suppress(OracleError):

@@ -19,7 +19,8 @@ Scores = npt.NDArray[np.float64]
 
 #: Optional methods: the name, the call, and what it promises. A method is there and right, or missing.
 OPTIONAL: dict[str, str] = {
-    "argmax_batch": "(scores, offsets, shapes) -> (labels, label_offsets): argmax for a whole batch in one call",
+    "argmax_batch": "(scores, offsets, shapes) -> (labels, label_offsets): argmax for a whole batch in one call, which "
+    "several threads may make at once",
     "argmax_bound": "(scores, shape) -> (labels, bound): an inexact argmax with a number that no output's score exceeds",
     "argmax_constrained": "(scores, shape, A, b) -> labels | None: the best output with A mu(y) <= b, None if there is none; "
     "A is a dense (rows, p) float64 array, the comparison is made as float64 computes it",
@@ -40,8 +41,6 @@ OPTIONAL: dict[str, str] = {
     "polytope": "(shape) -> (A, lower, upper): rows lower <= A mu <= upper that hold for all mu(y), the ones of argmax_relaxed",
     "enumerate": "(shape) -> iterable of labels: every output, each once; for small shapes",
     "label_grid": "(shape) -> (n_positions, n_labels): parts t * n_labels + l, in front, say that labels[t] is l",
-    "fuse": "(features, labels, costs, token_weights) -> compiled steps | None: scoring, inference and difference in one call; "
-    "costs are the GridCosts of all instances; None where the features or the costs are not of the right kind",
 }
 
 
@@ -64,6 +63,8 @@ class Oracle(ABC):
     """
 
     exact: bool = True
+    #: what errors call an output
+    output: str = "output"
 
     @abstractmethod
     def n_parts(self, shape: Shape) -> int:

@@ -27,7 +27,7 @@ class Step(NamedTuple):
 
 
 class Fused(Protocol):
-    """Compiled scoring, inference and difference in one call, as `Oracle.fuse` returns it.
+    """Compiled scoring, inference and difference in one call, as a Pair or BlockSteps gives it.
 
     n_jobs threads work on sweeps; the results do not depend on their number.
     """

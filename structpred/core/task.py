@@ -12,11 +12,12 @@ from math import isfinite
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.block_steps import block_steps
 from structpred.core.costs import PartLoss, TaskCosts
 from structpred.core.features import FeatureMap
 from structpred.core.fixed_scores import FORBIDDEN
+from structpred.core.inference import Inference
 from structpred.core.oracle import Labels, Oracle, Scores, Shape, capabilities
-from structpred.core.packing import check_finite, checked_labels
 from structpred.core.sparse import SparseVector, coalesced, sparse_dot
 from structpred.core.steps import Fused, Step
 from structpred.core.task_checks import (
@@ -25,7 +26,6 @@ from structpred.core.task_checks import (
     checked_token_weights,
     checked_weights,
     doubtful,
-    redefined,
     refuse_contradiction,
     refuse_marginals,
 )
@@ -62,7 +62,9 @@ class Task:
         n = len(features)
         if not n == len(labels) == len(shapes):
             raise DataError(f"{n} samples with features but {len(labels)} labellings and {len(shapes)} shapes")
-        self.features, self.oracle, self.loss, self.shapes = features, oracle, loss, list(shapes)
+        self.inference = Inference(features, oracle, shapes, n_jobs=n_jobs, compiled=compiled)
+        self.inference.check_shapes()
+        self.features, self.oracle, self.loss, self.shapes = features, oracle, loss, self.inference.shapes
         self.dim, self.dtype = features.dim, features.dtype
         self.certified = oracle.exact or "argmax_bound" in capabilities(oracle)
         self.sample_weight, self.n_jobs = checked_weights(sample_weight, n), n_jobs
@@ -70,9 +72,9 @@ class Task:
         self.labels = [np.ascontiguousarray(y, dtype=np.int64) for y in labels]
         self.parts = [self._checked_parts(i) for i in range(n)]
         check_outputs(oracle, self.labels, self.shapes, self.parts)
-        sizes = [features.n_parts(i) for i in range(n)]
+        sizes = self.inference.sizes.tolist()
         self._costs = TaskCosts(loss, oracle, self.labels, self.shapes, self.parts, sizes, self.token_weights)
-        self._fused = self._fuse() if compiled else None
+        self._fused = self._compiled_steps() if compiled else None
         size = self._fused.buffer_size() if self._fused else 0
         self._idx, self._val = np.empty(size, np.int64), np.empty(size)
         if self._fused is None:
@@ -85,11 +87,7 @@ class Task:
         return len(self.labels)
 
     def _checked_parts(self, i: int) -> npt.NDArray[np.int64]:
-        n_parts = self.oracle.n_parts(self.shapes[i])
-        if n_parts != self.features.n_parts(i):
-            raise DataError(
-                f"sample {i}: shape {self.shapes[i]} has {n_parts} parts, but the features have {self.features.n_parts(i)} rows"
-            )
+        n_parts = int(self.inference.sizes[i])
         try:
             parts = np.asarray(self.oracle.parts(self.labels[i], self.shapes[i]))
         except (IndexError, ValueError, TypeError) as error:
@@ -112,21 +110,18 @@ class Task:
         self._costs.refuse_negative(i, constant + running_sum(ell[found]), constant, ell[found])
         self.refuse_contradiction(i, -ell, found, bound)
 
-    def _fuse(self) -> Fused | None:
-        fuse = getattr(self.oracle, "fuse", None)
-        if fuse is None or not self.shapes:
-            return None
-        name = type(self.oracle).__name__
-        if (changed := redefined(self.oracle)) is not None:
-            log.info("%s.%s is not what its compiled steps were written for: plain steps are taken", name, changed)
+    def _compiled_steps(self) -> Fused | None:
+        if not self.shapes:
             return None
         if (grid := self._costs.shared_grid) is None:
             log.info("%s is no one grid of label costs: plain steps are taken", type(self.loss).__name__)
             return None
-        fused: Fused | None = fuse(self.features, self.labels, grid, self.token_weights)
-        if fused is not None:
-            fused.n_jobs = self.n_jobs
-        return fused
+        pair = self.inference.pair
+        if pair is None:
+            return block_steps(self.inference, self.labels, grid, self.token_weights)
+        steps = pair.steps(self.labels, grid, self.token_weights)
+        steps.n_jobs = self.n_jobs
+        return steps
 
     def require(self, needs: Sequence[str | tuple[str, ...]], who: str) -> None:
         """Raise MissingCapabilityError unless the oracle has every method of `needs`."""
@@ -144,23 +139,7 @@ class Task:
 
     def scores(self, w: Vector, i: int, scale: float = 1.0) -> Scores:
         """Part scores of instance i at the weights scale * w; raises DataError if one is not finite."""
-        try:
-            theta = self.features.scores(w, i)
-            fixed = self.features.fixed_scores(i)
-        except Exception as error:
-            raise blamed(error, i, self.features, "scores") from error
-        if scale != 1.0:
-            theta = scale * theta
-        if fixed is not None:
-            theta += fixed
-        if theta.shape != (self._costs.n_parts(i),):
-            raise OracleError(
-                f"sample {i}: {type(self.features).__name__}.scores must give one number a part, "
-                f"{self._costs.n_parts(i)} in all, got an array of shape {theta.shape}"
-            )
-        if not np.isfinite(theta).all():
-            check_finite(theta, np.array([0, len(theta)]), first=i)
-        return theta
+        return self.inference.scores(w, i, scale)
 
     def argmax(self, w: Vector, i: int, loss_weight: float = 0.0, scale: float = 1.0) -> Labels:
         """The output of instance i with the largest score plus loss_weight times loss."""
@@ -168,14 +147,7 @@ class Task:
 
     def infer(self, scores: Scores, i: int) -> tuple[Labels, float | None]:
         """The oracle's best output of instance i at given part scores; and its bound, where the oracle gives bounds."""
-        bounded = getattr(self.oracle, "argmax_bound", None)
-        try:
-            if callable(bounded):
-                labels, bound = bounded(scores, self.shapes[i])
-                return checked_labels(labels, self.oracle), float(bound)
-            return checked_labels(self.oracle.argmax(scores, self.shapes[i]), self.oracle), None
-        except Exception as error:
-            raise blamed(error, i, self.oracle, "argmax" if bounded is None else "argmax_bound") from error
+        return self.inference.best(scores, i)
 
     def parts_found(self, i: int, labels: Labels) -> npt.NDArray[np.int64]:
         """The parts of an output that the oracle itself returned: what is wrong with them is the oracle's fault."""
@@ -272,11 +244,7 @@ class Task:
 
     def marginals(self, scores: Scores, i: int) -> tuple[float, npt.NDArray[np.float64]]:
         """(log partition function, expected part counts) of instance i at given part scores."""
-        try:
-            log_z, mu = self.oracle.marginals(scores, self.shapes[i])  # type: ignore[attr-defined]
-            return float(log_z), mu
-        except Exception as error:
-            raise blamed(error, i, self.oracle, "marginals") from error
+        return self.inference.log_partition(scores, i)
 
     def log_losses(self, w: Vector, shares: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
         """-log p(y_i | x_i) of every instance, and the dense gradient of their sum weighed by `shares`."""

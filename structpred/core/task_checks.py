@@ -1,6 +1,6 @@
 """What a task checks: its weights, whether labels are outputs, and whether an oracle contradicts itself in plain sight."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import islice
 from typing import Any
 
@@ -100,13 +100,20 @@ def refuse_marginals(oracle: Oracle, i: int, log_z: float, truth: Scores) -> Non
     )
 
 
-def redefined(oracle: Oracle) -> str | None:
-    """The method that a subclass changed without a `fuse` of its own; None if compiled steps do what the oracle says."""
-    lineage = type(oracle).__mro__
-    written = next((k for k, kind in enumerate(lineage) if "fuse" in vars(kind)), 0)
-    names = ("argmax", "argmax_batch", "parts", "n_parts", "marginals", "label_grid")
-    changed = (name for kind in lineage[:written] for name in names if name in vars(kind))
-    return next((name for name in names if name in vars(oracle)), None) or next(changed, None)
+def redefined(thing: object, written: type, names: Sequence[str]) -> str | None:
+    """The first of the methods `names` that a subclass of `written`, or the object itself, has changed; None if none is."""
+    lineage = type(thing).__mro__
+    changed = (name for kind in lineage[: lineage.index(written)] for name in names if name in vars(kind))
+    return next((name for name in names if name in getattr(thing, "__dict__", {})), None) or next(changed, None)
+
+
+def stand_in(thing: object, fast: str, slow: Sequence[str]) -> Callable[..., Any] | None:
+    """thing.fast, which does the work of the methods `slow`; None if it is missing, or if one of those was changed since."""
+    method = getattr(thing, fast, None)
+    if not callable(method):
+        return None
+    written = next((kind for kind in type(thing).__mro__ if fast in vars(kind)), None)
+    return method if written is None or redefined(thing, written, slow) is None else None
 
 
 def blamed(error: Exception, i: int, thing: object, method: str) -> Exception:

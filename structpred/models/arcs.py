@@ -7,11 +7,12 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.arc_features import ArcCandidates, ArcFeatures, FixedArcs
-from structpred.core.costs import GridCosts, PartLoss
+from structpred.core.costs import PartLoss
 from structpred.core.fixed_scores import FORBIDDEN
+from structpred.core.inference import Inference, part_scores
 from structpred.core.memory import check_fits
 from structpred.core.task import Task
-from structpred.core.weights import Vector, check_length
+from structpred.core.weights import Vector
 from structpred.errors import DataError, InfeasibleError
 from structpred.oracles.arborescence import ArborescenceOracle
 from structpred.oracles.projective import ProjectiveOracle
@@ -56,41 +57,33 @@ def tree_task(
 
 def best_trees(features: ArcFeatures, oracle: TreeOracle, w: Vector, n_jobs: int = 1) -> npt.NDArray[np.int64]:
     """The heads of the best trees, flat; the same for any number of threads. InfeasibleError names the sample that has none."""
-    if not features.data.n_words:
-        return np.empty(0, np.int64)
-    check_length(w, features.dim)
-    steps = oracle.fuse(features, [np.zeros(features.data.n_words, np.int64)], GridCosts(1.0), None)
-    assert steps is not None
-    steps.n_jobs = n_jobs
-    return steps.sweep(w, 1.0, 0, len(features), 0.0)[0]
+    return tree_inference(features, oracle, n_jobs).decode(w)[0]
+
+
+def tree_inference(features: ArcFeatures, oracle: TreeOracle, n_jobs: int = 1) -> Inference:
+    """Inference over sentences."""
+    return Inference(features, oracle, [(n,) for n in features.data.lengths.tolist()], n_jobs=n_jobs)
 
 
 def arc_scores(features: ArcFeatures, w: Vector) -> Iterator[tuple[Floats, int]]:
     """The flat arc scores of each sentence, constraints included, and its length."""
     for i, n in enumerate(features.data.lengths.tolist()):
-        theta, fixed = features.scores(w, i), features.fixed_scores(i)
-        yield theta if fixed is None else theta + fixed, n
+        yield part_scores(features, w, i), n
 
 
 def arc_marginals(features: ArcFeatures, oracle: TreeOracle, w: Vector) -> list[Floats]:
     """p(head of m is h) of each sentence, (n, n + 1): row m - 1, column h."""
-    found = []
-    for i, (theta, n) in enumerate(arc_scores(features, w)):
-        try:
-            found.append(oracle.marginals(theta, (n,))[1].reshape(n, n + 1))
-        except InfeasibleError as error:
-            raise InfeasibleError(f"sample {i}: {error}") from None
-    return found
+    inference = tree_inference(features, oracle)
+    return [mu.reshape(n, n + 1) for mu, (n,) in zip(inference.marginals(w), inference.shapes, strict=True)]
 
 
 def k_best_trees(features: ArcFeatures, oracle: TreeOracle, w: Vector, k: int) -> list[list[tuple[npt.NDArray[np.int64], float]]]:
     """The heads and the scores of the k best trees of each sentence, best first."""
     found = []
-    for i, (theta, n) in enumerate(arc_scores(features, w)):
-        best = oracle.kbest(theta, (n,), k)
+    for i, best in enumerate(tree_inference(features, oracle).kbest(w, k)):
         if not best:
             raise InfeasibleError(f"sample {i}: the constraints leave no tree at all")
-        found.append([(heads, float(theta[oracle.parts(heads, (n,))].sum())) for heads in best])
+        found.append(best)
     return found
 
 

@@ -1,15 +1,13 @@
 """What a chain model can say of a sequence: labels, probabilities, the k best, and how much each decision was preferred."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.costs import GridCosts
 from structpred.core.features import SequenceFeatures
 from structpred.core.fixed_scores import FORBIDDEN, FixedScores
-from structpred.core.oracle import Shape
+from structpred.core.inference import Inference
 from structpred.core.sequences import PackedSequences
 from structpred.core.weights import Vector
 from structpred.errors import DataError, InfeasibleError
@@ -30,52 +28,40 @@ def decode_chains(
     """The best label codes of all tokens, flat; the same for any number of threads."""
     if data.n_tokens == 0:
         return np.empty(0, np.int64)
-    check_not_empty(data)
-    features = SequenceFeatures(data, n_labels, dtype=w.dtype, fixed=fixed)
-    steps = ChainOracle().fuse(features, [np.zeros(data.n_tokens, np.int64)], GridCosts(1.0), None)
-    assert steps is not None
-    steps.n_jobs = n_jobs
-    return steps.sweep(w, 1.0, 0, len(data), 0.0)[0]
+    return chain_inference(data, n_labels, w, fixed, n_jobs).decode(w)[0]
 
 
-def part_scores(data: PackedSequences, n_labels: int, w: Vector, fixed: FixedScores | None) -> Iterator[tuple[Floats, Shape]]:
-    """The part scores and the shape of each sequence."""
+def chain_inference(
+    data: PackedSequences, n_labels: int, w: Vector, fixed: FixedScores | None = None, n_jobs: int = 1
+) -> Inference:
+    """Inference over sequences, for weights of the type of `w`."""
     check_not_empty(data)
     features = SequenceFeatures(data, n_labels, dtype=w.dtype, fixed=fixed)
-    for i, length in enumerate(data.lengths.tolist()):
-        theta = features.scores(w, i)
-        added = features.fixed_scores(i)
-        yield theta if added is None else theta + added, (length, n_labels)
+    return Inference(features, ChainOracle(), [(length, n_labels) for length in data.lengths.tolist()], n_jobs=n_jobs)
 
 
 def chain_marginals(data: PackedSequences, n_labels: int, w: Vector, fixed: FixedScores | None) -> list[Floats]:
     """p(label at position t | x) of each sequence, (T, n_labels)."""
-    oracle, found = ChainOracle(), []
-    for i, (theta, shape) in enumerate(part_scores(data, n_labels, w, fixed)):
-        try:
-            mu = oracle.marginals(theta, shape)[1]
-        except InfeasibleError as error:
-            raise InfeasibleError(f"sample {i}: {error}") from None
-        found.append(mu[: shape[0] * n_labels].reshape(shape))
-    return found
+    inference = chain_inference(data, n_labels, w, fixed)
+    return [mu[: t * n_labels].reshape(t, n_labels) for mu, (t, _) in zip(inference.marginals(w), inference.shapes, strict=True)]
 
 
 def chain_kbest(
     data: PackedSequences, n_labels: int, w: Vector, fixed: FixedScores | None, k: int
 ) -> list[list[tuple[npt.NDArray[np.int64], float]]]:
     """The k best label codes of each sequence with their scores; InfeasibleError where constraints leave none."""
-    oracle, found = ChainOracle(), []
-    for i, (theta, shape) in enumerate(part_scores(data, n_labels, w, fixed)):
-        best = oracle.kbest(theta, shape, k)
+    found = []
+    for i, best in enumerate(chain_inference(data, n_labels, w, fixed).kbest(w, k)):
         _check_possible(len(best) > 0, i)
-        found.append([(labels, float(theta[oracle.parts(labels, shape)].sum())) for labels in best])
+        found.append(best)
     return found
 
 
 def chain_score_gaps(data: PackedSequences, n_labels: int, w: Vector, fixed: FixedScores | None) -> list[Floats]:
     """By how much the best sequence outscores the best one with another label at position t; inf where there is none."""
     oracle, found = ChainOracle(), []
-    for i, (theta, shape) in enumerate(part_scores(data, n_labels, w, fixed)):
+    inference = chain_inference(data, n_labels, w, fixed)
+    for i, (theta, shape) in enumerate(zip(inference.part_scores(w), inference.shapes, strict=True)):
         best = oracle.max_marginals(theta, shape)
         _check_possible(float(best[0].max()) > 0.5 * FORBIDDEN, i)
         ordered = np.sort(best, axis=1)

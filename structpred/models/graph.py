@@ -9,8 +9,8 @@ import numpy.typing as npt
 
 from structpred.core.costs import PartLoss
 from structpred.core.graph_features import GraphFeatures
+from structpred.core.inference import Inference
 from structpred.core.oracle import Oracle, Shape
-from structpred.core.packing import argmax_batch
 from structpred.core.requirements import require
 from structpred.core.task import Task
 from structpred.core.weights import Vector
@@ -185,7 +185,7 @@ class GraphLabeler(StructuredEstimator):
         features = graph_features(table, shapes, n_states, self._bias, self.directed_)
         oracle: Any = graph_oracle(shapes) if self.oracle is None else self.oracle
         require(("marginals",), oracle, "predict_marginals")
-        found = [oracle.marginals(features.scores(self.coef_, i), shape)[1] for i, shape in enumerate(shapes)]
+        found = Inference(features, oracle, shapes).marginals(self.coef_)
         return [mu[: shape[0] * n_states].reshape(-1, n_states) for mu, shape in zip(found, shapes, strict=True)]
 
     def _ready(self, X: Any) -> GraphTable:
@@ -264,7 +264,5 @@ def _decode(table: GraphTable, n_states: int, bias: float, directed: bool, oracl
     """The label codes of all nodes, flat."""
     shapes = table.shapes(n_states)
     features = graph_features(table, shapes, n_states, bias, directed)
-    scores = [features.scores(w, i) for i in range(len(features))]
-    offsets = np.concatenate(([0], np.cumsum([len(theta) for theta in scores]))).astype(np.int64)
     chosen = graph_oracle(shapes) if oracle is None else oracle
-    return argmax_batch(chosen, np.concatenate(scores), offsets, shapes)[0]
+    return Inference(features, chosen, shapes).decode(w)[0]

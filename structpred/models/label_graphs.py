@@ -9,8 +9,8 @@ import numpy.typing as npt
 
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.graph_features import GraphFeatures
+from structpred.core.inference import Inference
 from structpred.core.oracle import Oracle, Shape
-from structpred.core.packing import argmax_batch
 from structpred.core.requirements import require
 from structpred.core.weights import Vector
 from structpred.errors import DataError, ParameterError
@@ -22,8 +22,6 @@ Floats = npt.NDArray[np.float64]
 
 #: the most labels that are enumerated unless the user says otherwise
 ENUMERATED = 16
-#: rows whose part scores are held at a time in prediction
-_BATCH = 256
 
 
 def label_edges(edges: Any, Y: Integers) -> Integers:
@@ -165,35 +163,24 @@ class LabelField:
             n_edge_types=max(len(self.edges), 1), n_states=2, fixed=fixed,
         )  # fmt: skip
 
-    def scores(self, features: GraphFeatures, w: Vector, i: int) -> Floats:
-        """Part scores of example i, those that are fixed included."""
-        theta = features.scores(w, i)
-        return theta if self.fixed is None else theta + self.fixed
+    def inference(self, rows: Any) -> Inference:
+        """Inference over examples with these rows (CSR), at least one."""
+        return Inference(self.features(rows), self.oracle, [self.shape] * rows.shape[0])
 
     def decode(self, rows: Any, w: Vector) -> Integers:
         """The best labels of each example, (n, n_labels)."""
-        n = rows.shape[0]
-        out = np.zeros((n, self.n_labels), np.int64)
-        if not n:
-            return out
-        features = self.features(rows)
-        for first in range(0, n, _BATCH):
-            some = range(first, min(first + _BATCH, n))
-            scores = [self.scores(features, w, i) for i in some]
-            offsets = np.arange(len(scores) + 1) * len(scores[0])
-            found, _ = argmax_batch(self.oracle, np.concatenate(scores), offsets, [self.shape] * len(scores))
-            out[first : first + len(scores)] = found.reshape(-1, self.n_labels)
-        return out
+        if not rows.shape[0]:
+            return np.zeros((0, self.n_labels), np.int64)
+        return self.inference(rows).decode(w)[0].reshape(-1, self.n_labels)
 
     def label_scores(self, rows: Any, w: Vector) -> Floats:
         """(n, n_labels): the best score with the label less the best score without it."""
-        found = self.decode(rows, w)
-        out = np.empty(found.shape)
-        if not len(found):
+        out = np.empty((rows.shape[0], self.n_labels))
+        if not len(out):
             return out
-        features = self.features(rows)
-        for i, labels in enumerate(found):
-            theta = self.scores(features, w, i)
+        inference = self.inference(rows)
+        found = inference.decode(w)[0].reshape(out.shape)
+        for i, (labels, theta) in enumerate(zip(found, inference.part_scores(w), strict=True)):
             best = self._value(theta, labels)
             for k, state in enumerate(labels.tolist()):
                 other = theta.copy()
@@ -208,10 +195,6 @@ class LabelField:
     def marginals(self, rows: Any, w: Vector, who: str) -> Floats:
         """(n, n_labels): p(label on | x). Raises MissingCapabilityError where the oracle has no marginals."""
         require(("marginals",), self.oracle, who)
-        features, n = self.features(rows) if rows.shape[0] else None, rows.shape[0]
-        out = np.empty((n, self.n_labels))
-        for i in range(n):
-            assert features is not None
-            _, mu = self.oracle.marginals(self.scores(features, w, i), self.shape)  # type: ignore[attr-defined]
-            out[i] = mu[1 : 2 * self.n_labels : 2]
-        return out
+        if not rows.shape[0]:
+            return np.empty((0, self.n_labels))
+        return np.array([mu[1 : 2 * self.n_labels : 2] for mu in self.inference(rows).marginals(w)])

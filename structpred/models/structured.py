@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.costs import PartLoss
-from structpred.core.features import FeatureMap
+from structpred.core.inference import Inference
 from structpred.core.oracle import Labels, Oracle
 from structpred.core.requirements import require
 from structpred.core.task import Task
@@ -18,7 +18,6 @@ from structpred.models.base import StructuredEstimator, about_dev, as_floats, ch
 from structpred.models.decoding import checked_k
 from structpred.models.files import load_estimator, save_structured
 from structpred.models.output_scores import OutputScores, Scoring, checked_scoring
-from structpred.models.part_decoding import best_outputs, check_shapes, kbest, marginals
 from structpred.models.part_inputs import PartInput, as_labels, as_list, split_instances
 from structpred.models.settings import resolve_loss
 from structpred.objectives.log_loss import LogLoss
@@ -120,7 +119,7 @@ class StructuredPredictor(StructuredEstimator):
         given, listed = split_instances(X, shapes)
         input_ = PartInput()
         features = input_.fit(given)
-        check_shapes(features, self.oracle, listed)
+        Inference(features, self.oracle, listed).check_shapes()
         weights = checked_sample_weight(sample_weight, len(features))
         tokens = None if token_weight is None else _as_token_weights(token_weight)
         task = Task(features, self.oracle, as_labels(y), listed, loss, token_weights=tokens, sample_weight=weights)
@@ -138,7 +137,7 @@ class StructuredPredictor(StructuredEstimator):
 
     def predict(self, X: Any, shapes: Sequence[Any] | None = None) -> list[Labels]:
         """The best labels of each instance."""
-        return best_outputs(*self._read(X, shapes), self.coef_)
+        return self._read(X, shapes).outputs(self.coef_)
 
     def predict_marginals(self, X: Any, shapes: Sequence[Any] | None = None) -> list[npt.NDArray[np.float64]]:
         """One array (n_parts,) an instance: the expected count of each part, its probability where it counts at most once.
@@ -153,7 +152,7 @@ class StructuredPredictor(StructuredEstimator):
                 f"this model was trained with trainer={self.trainer!r} and a margin, so its scores are no log-probabilities; "
                 "train with trainer='oeg', trainer='lbfgs' or surrogate='log'"
             )
-        return marginals(*self._read(X, shapes), self.coef_)
+        return list(self._read(X, shapes).marginals(self.coef_))
 
     def predict_kbest(self, X: Any, k: int, shapes: Sequence[Any] | None = None) -> list[list[tuple[Labels, float]]]:
         """For each instance its k best (labels, score), best first; fewer where there are fewer.
@@ -162,26 +161,26 @@ class StructuredPredictor(StructuredEstimator):
         """
         self._check_fitted()
         require(("kbest",), self.oracle, "predict_kbest")
-        return kbest(*self._read(X, shapes), self.coef_, checked_k(k))
+        return list(self._read(X, shapes).kbest(self.coef_, checked_k(k)))
 
-    def _read(self, X: Any, shapes: Sequence[Any] | None) -> tuple[FeatureMap, Oracle, list[Any]]:
-        """The instances as a feature map, the oracle, and the shapes, checked against each other."""
+    def _read(self, X: Any, shapes: Sequence[Any] | None) -> Inference:
+        """Inference over the instances, features and shapes checked against each other."""
         self._check_fitted()
         return _read(self._input, self.oracle, X, shapes)
 
     def score(self, X: Any, y: Sequence[npt.ArrayLike], shapes: Sequence[Any] | None = None) -> float:
         """How well predictions agree with y, by `scoring`; larger is better."""
-        features, oracle, listed = self._read(X, shapes)
-        scores = OutputScores(oracle, resolve_loss(self.loss), self.scoring, as_labels(y), listed)
-        return scores(best_outputs(features, oracle, listed, self.coef_))
+        inference = self._read(X, shapes)
+        scores = OutputScores(inference.oracle, resolve_loss(self.loss), self.scoring, as_labels(y), inference.shapes)
+        return scores(inference.outputs(self.coef_))
 
     def _dev_scorer(self, input_: PartInput, loss: PartLoss, scoring: Scoring, dev: Any) -> Callable[[Vector], float]:
         names = "X, y, shapes" if isinstance(dev, tuple | list) and len(dev) == 3 else "X, y"
         X, y, *shapes = dev_parts(dev, names)
         with about_dev():
-            features, oracle, listed = _read(input_, self.oracle, X, shapes[0] if shapes else None)
-            scores = OutputScores(oracle, loss, scoring, as_labels(y), listed)
-        return lambda w: scores(best_outputs(features, oracle, listed, w))
+            inference = _read(input_, self.oracle, X, shapes[0] if shapes else None)
+            scores = OutputScores(inference.oracle, loss, scoring, as_labels(y), inference.shapes)
+        return lambda w: scores(inference.outputs(w))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model as one file, atomically, without pickle; it names its oracle but does not hold it."""
@@ -201,11 +200,11 @@ class StructuredPredictor(StructuredEstimator):
         return model
 
 
-def _read(input_: PartInput, oracle: Oracle, X: Any, shapes: Any) -> tuple[FeatureMap, Oracle, list[Any]]:
+def _read(input_: PartInput, oracle: Oracle, X: Any, shapes: Any) -> Inference:
     given, listed = split_instances(X, shapes)
-    features = input_.transform(given)
-    check_shapes(features, oracle, listed)
-    return features, oracle, listed
+    inference = Inference(input_.transform(given), oracle, listed)
+    inference.check_shapes()
+    return inference
 
 
 def _as_token_weights(token_weight: Any) -> list[npt.NDArray[np.float64]]:

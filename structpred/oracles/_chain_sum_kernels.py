@@ -11,7 +11,6 @@ Scores at or below FORBIDDEN count as minus infinity, in both.
 
 import numpy as np
 
-from structpred.core._feature_kernels import score_row
 from structpred.core.jit import njit
 
 FORBIDDEN = -1e29
@@ -216,74 +215,3 @@ def marginals_flat(scores, length, n_labels, trans, exp_trans, emissions, alpha,
         for label in range(n_labels):
             mu[edges + p * n_labels + label] = counts[p, label]
     return log_z
-
-
-@njit(cache=True, nogil=True)
-def log_loss_sweep(
-    table, indices, values, indptr, offsets, start, stop, start_row, n_labels, edges, trans, exp_trans,
-    rows, row_of, gold, shares, emissions, alpha, local, norm, counts, work, errors, edge_errors, out,
-):  # fmt: skip
-    """Negative log-likelihoods of sequences start..stop-1, and truth minus expectation of their parts, times their shares.
-
-    errors: (tokens from offsets[start] on, width), position-label. edge_errors: (n_labels, width), summed over the sequences.
-    """
-    width = table.shape[1]
-    for p in range(n_labels):
-        for label in range(n_labels):
-            trans[p, label] = np.float64(table[start_row + 2 + p, label]) + edges[p, label]
-    top, wide, holes = exponentiate(trans, n_labels, exp_trans)
-    edge_errors[:] = 0.0
-    base = offsets[start]
-    for i in range(start, stop):
-        first = offsets[i]
-        length = offsets[i + 1] - first
-        truth = 0.0
-        for t in range(length):
-            row = emissions[t]
-            row[:] = 0.0
-            score_row(table, indices, values, indptr[first + t], indptr[first + t + 1], row)
-            if t == 0:
-                for label in range(width):
-                    row[label] += np.float64(table[start_row, label])
-            if t == length - 1:
-                for label in range(width):
-                    row[label] += np.float64(table[start_row + 1, label])
-            fixed = rows[row_of[first + t]]
-            for label in range(width):
-                row[label] += fixed[label]
-            truth += row[gold[first + t]]
-            if t > 0:
-                truth += trans[gold[first + t - 1], gold[first + t]]
-        marg = errors[first - base : first - base + length]
-        log_z = np.nan
-        if not wide:
-            log_z = scaled_pass(emissions, length, n_labels, exp_trans, top, holes, alpha, local, norm, marg, counts, work)
-        if np.isnan(log_z):
-            log_z = log_pass(emissions, length, n_labels, trans, alpha, marg, counts, work)
-        out[i - start] = log_z - truth
-        share = shares[i]
-        for t in range(length):
-            row = marg[t]
-            for label in range(n_labels):
-                row[label] = -share * row[label]
-            for label in range(n_labels, width):
-                row[label] = 0.0
-            row[gold[first + t]] += share
-            if t > 0:
-                edge_errors[gold[first + t - 1], gold[first + t]] += share
-        for p in range(n_labels):
-            for label in range(n_labels):
-                edge_errors[p, label] -= share * counts[p, label]
-
-
-@njit(cache=True, nogil=True)
-def gather_rows(starts, tokens, values, errors, first, last, coef, out):
-    """out[f] += coef * sum over the tokens that have feature f of value * errors[token], for features first..last-1."""
-    width = out.shape[1]
-    for f in range(first, last):
-        target = out[f]
-        for k in range(starts[f], starts[f + 1]):
-            x = coef * np.float64(values[k])
-            row = errors[tokens[k]]
-            for label in range(width):
-                target[label] += x * row[label]

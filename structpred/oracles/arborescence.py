@@ -9,19 +9,15 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.costs import GridCosts
-from structpred.core.features import FeatureMap
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.memory import check_fits
 from structpred.core.oracle import Labels, Oracle, Scores, Shape
 from structpred.core.scores import checked_sizes
-from structpred.core.steps import Fused
 from structpred.errors import ConvergenceError, ParameterError
 from structpred.oracles._constrained_trees import best_tree_within
 from structpred.oracles._matrix_tree import matrix_tree
 from structpred.oracles._tree_labels import all_trees, arc_batch, arc_scores, arcs_of, tree_parts
 from structpred.oracles._tree_scratch import KEPT, tree_room, tree_scratch
-from structpred.oracles._tree_steps import fuse_trees
 from structpred.projections.active_set import project_onto_hull
 
 _INT = np.dtype(np.int64)
@@ -84,6 +80,8 @@ class ArborescenceOracle(Oracle):
     >>> ArborescenceOracle(single_root=False).argmax(scores.ravel(), (2,)).tolist()
     [0, 0]
     """
+
+    output = "tree"
 
     def __init__(self, single_root: bool = True, *, max_cells: int = 2000, limit: float = 10.0) -> None:
         if not (max_cells >= 1 and limit > 0.0):
@@ -209,16 +207,6 @@ class ArborescenceOracle(Oracle):
     def label_grid(self, shape: Shape) -> tuple[int, int]:
         """n tokens, each labelled with its head, 0..n."""
         return shape[0], shape[0] + 1
-
-    def fuse(
-        self,
-        features: FeatureMap,
-        labels: Sequence[Labels],
-        costs: GridCosts,
-        token_weights: Sequence[npt.NDArray[np.float64]] | None,
-    ) -> Fused | None:
-        """Compiled steps over arc features, for losses that cost the same for each wrong head; None for anything else."""
-        return fuse_trees(features, self, labels, costs, token_weights)
 
     @staticmethod
     def example_shapes() -> list[Shape]:

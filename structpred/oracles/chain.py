@@ -6,15 +6,12 @@ from itertools import product
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.costs import GridCosts
-from structpred.core.features import FeatureMap, SequenceFeatures
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.memory import check_fits
 from structpred.core.oracle import Labels, Oracle, Scores, Shape
 from structpred.core.scores import check_listed, checked_batch, checked_scores, checked_sizes, checked_table
-from structpred.core.steps import Fused
 from structpred.errors import DataError, InfeasibleError
-from structpred.oracles._chain_steps import ChainSteps, Scratch, sum_scratch
+from structpred.oracles._chain_scratch import Scratch, sum_scratch
 from structpred.projections.active_set import project_onto_hull
 
 _NAMES = ("positions", "labels")
@@ -32,6 +29,8 @@ class ChainOracle(Oracle):
     >>> ChainOracle().argmax(scores, (2, 2)).tolist()
     [0, 0]
     """
+
+    output = "label sequence"
 
     def n_parts(self, shape: tuple[int, ...]) -> int:
         """T * L + L^2."""
@@ -144,18 +143,6 @@ class ChainOracle(Oracle):
     def label_grid(self, shape: Shape) -> tuple[int, int]:
         """T positions, L labels."""
         return shape[0], shape[1]
-
-    def fuse(
-        self,
-        features: FeatureMap,
-        labels: Sequence[Labels],
-        costs: GridCosts,
-        token_weights: Sequence[npt.NDArray[np.float64]] | None,
-    ) -> Fused | None:
-        """Compiled steps over sequence features with transitions; None for any other feature map."""
-        if not isinstance(features, SequenceFeatures) or not features.transitions:
-            return None
-        return ChainSteps(features, labels, costs.table(features.n_labels), token_weights)
 
     @staticmethod
     def example_shapes() -> list[Shape]:

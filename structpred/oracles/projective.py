@@ -9,17 +9,13 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.costs import GridCosts
-from structpred.core.features import FeatureMap
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.memory import check_fits
 from structpred.core.oracle import Labels, Oracle, Scores, Shape
 from structpred.core.scores import check_listed, checked_sizes
-from structpred.core.steps import Fused
 from structpred.errors import InfeasibleError
 from structpred.oracles._tree_labels import arc_batch, arc_scores, arcs_of, tree_parts
 from structpred.oracles._tree_scratch import projective_scratch
-from structpred.oracles._tree_steps import fuse_trees
 from structpred.projections.active_set import project_onto_hull
 
 _INT = np.dtype(np.int64)
@@ -76,6 +72,8 @@ class ProjectiveOracle(Oracle):
     >>> ProjectiveOracle().argmax(scores.ravel(), (3,)).tolist()
     [2, 0, 2]
     """
+
+    output = "tree"
 
     def __init__(self, single_root: bool = True) -> None:
         self.single_root = bool(single_root)
@@ -198,16 +196,6 @@ class ProjectiveOracle(Oracle):
     def label_grid(self, shape: Shape) -> tuple[int, int]:
         """n tokens, each labelled with its head, 0..n."""
         return shape[0], shape[0] + 1
-
-    def fuse(
-        self,
-        features: FeatureMap,
-        labels: Sequence[Labels],
-        costs: GridCosts,
-        token_weights: Sequence[npt.NDArray[np.float64]] | None,
-    ) -> Fused | None:
-        """Compiled steps over arc features, for losses that cost the same for each wrong head; None for anything else."""
-        return fuse_trees(features, self, labels, costs, token_weights)
 
     @staticmethod
     def example_shapes() -> list[Shape]:

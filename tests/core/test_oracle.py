@@ -32,7 +32,7 @@ def test_capabilities_are_the_methods_that_are_there() -> None:
         kbest = 3
 
     assert capabilities(MulticlassOracle()) - capabilities(Without()) == {"marginals", "kbest"}
-    assert {"argmax", "argmax_batch", "enumerate", "label_grid", "fuse"} <= capabilities(ChainOracle())
+    assert {"argmax", "argmax_batch", "enumerate", "label_grid"} <= capabilities(ChainOracle())
     assert "label_grid" not in capabilities(EnumeratedOracle(list, list, len, example_shapes=[]))
     assert capabilities(object()) == frozenset()
 

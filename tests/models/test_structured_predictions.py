@@ -8,10 +8,11 @@ import pytest
 from subset_cases import Subsets, planted
 
 from structpred import Instance
+from structpred.core import inference
 from structpred.core.costs import PartCosts
 from structpred.core.features import PartFeatures
 from structpred.errors import DataError, InfeasibleError, MissingCapabilityError, NoUpdateWarning, OracleError, ParameterError
-from structpred.models import StructuredPredictor, part_decoding
+from structpred.models import StructuredPredictor
 from structpred.oracles.assignment import AssignmentOracle
 from structpred.oracles.chain import ChainOracle
 from structpred.oracles.multiclass import MulticlassOracle
@@ -133,7 +134,7 @@ def test_what_an_oracle_raises_in_prediction_names_the_sample(
     error: Exception, kind: type[Exception], message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An exception of the oracle says at which sample, also beyond the first chunk."""
-    monkeypatch.setattr(part_decoding, "CHUNK", 5)
+    monkeypatch.setattr(inference, "CHUNK", 5)
     X, y = planted(10)
     model = StructuredPredictor(Failing(error), max_iter=2).fit(X, y)
     X[7] = Instance(np.full_like(X[7].features, 1e6) * np.sign(model.coef_), X[7].shape)
@@ -163,22 +164,22 @@ def test_predictions_do_not_depend_on_chunks(monkeypatch: pytest.MonkeyPatch) ->
     for oracle, (X, y) in ((Subsets(), planted(11)), (MulticlassOracle(), classes(11))):
         model = StructuredPredictor(oracle, max_iter=3).fit(X, y)
         whole = model.predict(X)
-        monkeypatch.setattr(part_decoding, "CHUNK", 3)
+        monkeypatch.setattr(inference, "CHUNK", 3)
         assert all(map(np.array_equal, model.predict(X), whole))
         monkeypatch.undo()
 
 
 def test_scores_of_a_chunk_are_all_that_is_held(monkeypatch: pytest.MonkeyPatch) -> None:
     """No more than a chunk of instances is decoded in one call."""
-    monkeypatch.setattr(part_decoding, "CHUNK", 4)
+    monkeypatch.setattr(inference, "CHUNK", 4)
     sizes = []
-    whole = part_decoding.argmax_batch
+    whole = inference.argmax_batch
 
     def noting(oracle: Any, scores: Any, offsets: Any, shapes: Any) -> Any:
         sizes.append(len(shapes))
         return whole(oracle, scores, offsets, shapes)
 
-    monkeypatch.setattr(part_decoding, "argmax_batch", noting)
+    monkeypatch.setattr(inference, "argmax_batch", noting)
     X, y = planted(10)
     StructuredPredictor(Subsets(), max_iter=1).fit(X, y).predict(X)
     assert sizes == [4, 4, 2]

@@ -134,12 +134,12 @@ def test_the_same_bits_for_any_number_of_threads(dtype) -> None:
 
 def test_blocks_and_pieces_do_not_show(monkeypatch) -> None:
     """Cut into many small blocks, the sums are those of one block."""
-    from structpred.oracles import _chain_steps
+    from structpred.fused import chains
 
     task = chain_task(9, n=60)
     w = np.random.default_rng(9).normal(size=task.dim)
     whole = LogLoss().gradient(task, w, np.ones(60))
-    monkeypatch.setattr(_chain_steps, "BLOCK_TOKENS", 10)
+    monkeypatch.setattr(chains, "BLOCK_TOKENS", 10)
     cut = LogLoss().gradient(chain_task(9, n=60), w, np.ones(60))
     assert np.array_equal(whole[0], cut[0])
     np.testing.assert_allclose(whole[1], cut[1], atol=1e-12)

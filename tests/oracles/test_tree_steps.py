@@ -6,7 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from structpred.core import inference
 from structpred.core.arc_features import ArcCandidates, ArcFeatures, FixedArcs
+from structpred.core.block_steps import BlockSteps
 from structpred.core.costs import GridCosts
 from structpred.core.features import PartFeatures
 from structpred.core.fixed_scores import FORBIDDEN
@@ -18,8 +20,6 @@ from structpred.io.treebank import Sentence, Treebank
 from structpred.objectives.log_loss import LogLoss
 from structpred.objectives.margin import MarginRescaling
 from structpred.objectives.part_losses import Hamming
-from structpred.oracles import _tree_steps
-from structpred.oracles._tree_steps import TreeSteps
 from structpred.oracles.arborescence import ArborescenceOracle
 from structpred.oracles.projective import ProjectiveOracle
 from structpred.trainers.bcfw import BCFW
@@ -122,7 +122,7 @@ def tree_task(
 def pair(oracle: Any, rules: str = "none", **options: Any) -> tuple[Task, Task]:
     """The task with compiled steps, and the same one without."""
     compiled, plain = (tree_task(oracle, rules, compiled=flag, **options) for flag in (True, False))
-    assert isinstance(compiled._fused, TreeSteps)
+    assert isinstance(compiled._fused, BlockSteps)
     assert plain._fused is None
     return compiled, plain
 
@@ -224,11 +224,11 @@ def test_threads_and_blocks_change_nothing(kind: str, rules: str, monkeypatch: p
     lengths = LENGTHS * 7
     w = 0.5 * np.random.default_rng(4).normal(size=tree_task(TREES[kind]).dim)
     found = []
-    for block in (_tree_steps.BLOCK_ARCS, 40, 1):
-        monkeypatch.setattr(_tree_steps, "BLOCK_ARCS", block)
+    for block in (inference.BLOCK, 40, 1):
+        monkeypatch.setattr(inference, "BLOCK", block)
         for n_jobs in (1, 2, 8):
             task = tree_task(TREES[kind], rules, lengths=lengths, n_jobs=n_jobs)
-            assert isinstance(task._fused, TreeSteps)
+            assert isinstance(task._fused, BlockSteps)
             assert task._fused.n_jobs == n_jobs
             whole = task._fused.sweep(w, 0.7, 0, len(task), 1.0)
             part = task._fused.sweep(w, 0.7, 5, 40, 1.0)
@@ -287,7 +287,7 @@ def test_sentences_without_a_tree_are_named(kind: str) -> None:
 def test_heads_that_are_too_few_are_refused() -> None:
     """As many heads and token weights as words."""
     task = tree_task(ArborescenceOracle())
-    with pytest.raises(DataError, match="65 words but 64 heads"):
-        ArborescenceOracle().fuse(task.features, [np.zeros(64, np.int64)], GridCosts(1.0), None)
+    with pytest.raises(DataError, match="65 positions but 64 labels"):
+        BlockSteps(task.inference, [np.zeros(64, np.int64)], 1.0, None)
     with pytest.raises(DataError, match="3 token weights"):
-        ArborescenceOracle().fuse(task.features, [np.zeros(65, np.int64)], GridCosts(1.0), [np.ones(3)])
+        BlockSteps(task.inference, [np.zeros(65, np.int64)], 1.0, [np.ones(3)])

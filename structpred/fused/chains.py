@@ -1,6 +1,5 @@
-"""Scratch memory and compiled steps of chains over sequence features (the Fused protocol of the core)."""
+"""Chains over sequence features: scoring and decoding in one compiled call, and the training steps on top of it."""
 
-import threading
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -8,72 +7,73 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.costs import GridCosts
 from structpred.core.features import SequenceFeatures
 from structpred.core.fixed_scores import FORBIDDEN
-from structpred.core.memory import check_fits
 from structpred.core.oracle import Labels
 from structpred.core.threads import run_ranges, split_evenly
 from structpred.core.weights import Vector
 from structpred.errors import DataError, InfeasibleError
+from structpred.oracles._chain_scratch import Scratch, SumScratch
 
+Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 
-class Scratch:
-    """The working memory of one decoder: O(L^2), and back-pointers for the longest sequence (one byte each up to 256 labels)."""
+class ChainPair:
+    """SequenceFeatures with transitions, and ChainOracle (the Pair protocol of the core)."""
 
-    def __init__(self, n_labels: int, longest: int) -> None:
-        width = -(-n_labels // 8) * 8
-        itemsize = 1 if n_labels <= 256 else 2
-        check_fits(longest * width * itemsize, f"decoding {longest:,} positions with {n_labels} labels")
-        self.trans = np.zeros((n_labels, width))
-        self.work = np.zeros((3, width))
-        self.back = np.zeros(width, np.int64)
-        self.pointers = np.empty((longest, width), np.uint8 if n_labels <= 256 else np.uint16)
+    def __init__(self, features: SequenceFeatures) -> None:
+        self.features = features
+        n_labels, fixed = features.n_labels, features.fixed
+        self.rows, self.edges = np.zeros((len(fixed.rows), features.width)), np.zeros((n_labels, features.width))
+        self.rows[:, :n_labels], self.edges[:, :n_labels] = fixed.rows, fixed.edges
+
+    def decode(self, w: Vector, n_jobs: int) -> tuple[Labels, Integers]:
+        """The best labels of all tokens, flat, and where each sequence begins."""
+        from structpred.fused._chain_kernels import decode_sequences
+
+        f, data = self.features, self.features.data
+        offsets = data.offsets
+        labels, found = np.empty(data.n_tokens, np.int64), np.empty(len(data))
+
+        def run(a: int, b: int) -> None:
+            s = Scratch(f.n_labels, int(data.lengths[a:b].max()))
+            decode_sequences(
+                f.table(w), data.indices, data.values, data.indptr, offsets, a, b, f.start_row, f.n_labels, self.edges, s.trans,
+                self.rows, f.fixed.row_of, s.work, s.back, s.pointers, labels[offsets[a] : offsets[b]], found[a:b],
+            )  # fmt: skip
+
+        run_pieces(run, data.lengths, 0, n_jobs)
+        refuse_impossible(found, 0)
+        return labels, offsets
+
+    def steps(self, labels: Sequence[Labels], costs: GridCosts, token_weights: Sequence[Floats] | None) -> "ChainSteps":
+        """Training steps towards `labels`."""
+        return ChainSteps(self, labels, costs.table(self.features.n_labels), token_weights)
 
 
-class SumScratch:
-    """The working memory of one forward-backward pass: four arrays of (longest, width) float64."""
-
-    def __init__(self, n_labels: int, longest: int) -> None:
-        width = -(-n_labels // 8) * 8
-        check_fits(4 * 8 * longest * width, f"marginals of {longest:,} positions with {n_labels} labels")
-        self.trans, self.exp_trans, self.counts = np.zeros((3, n_labels, width))
-        self.emissions, self.alpha, self.local, self.marg = np.zeros((4, longest, width))
-        self.norm = np.zeros(longest)
-        self.work = np.zeros((3, width))
+def run_pieces(run: Any, lengths: Integers, start: int, n_jobs: int) -> None:
+    """run(first, last + 1) over sequences from `start` on, on n_jobs threads."""
+    pieces = 1 if n_jobs == 1 else 4 * n_jobs  # more than threads, so that one that is held up does less
+    run_ranges(run, [(start + a, start + b) for a, b in split_evenly(lengths, pieces)], n_jobs)
 
 
-_kept = threading.local()
-
-
-def sum_scratch(n_labels: int, longest: int) -> SumScratch:
-    """Working memory for a chain of `longest` positions: this thread's own, kept from call to call while it is small."""
-    kept: SumScratch | None = getattr(_kept, "scratch", None)
-    if kept is not None and kept.counts.shape[0] == n_labels and len(kept.norm) >= longest:
-        return kept
-    scratch = SumScratch(n_labels, longest)
-    if scratch.alpha.nbytes < 1 << 20:
-        _kept.scratch = scratch
-    return scratch
+def refuse_impossible(found: Floats, start: int) -> None:
+    """InfeasibleError where the best sequence, whose score is `found`, uses a forbidden part."""
+    if (impossible := np.flatnonzero(found <= 0.5 * FORBIDDEN)).size:
+        raise InfeasibleError(f"sample {start + int(impossible[0])}: the constraints leave no label sequence at all")
 
 
 class ChainSteps:
     """Scoring, decoding and differences of chains over sequence features, one compiled call each (the Fused protocol)."""
 
-    def __init__(
-        self,
-        features: SequenceFeatures,
-        labels: Sequence[Labels],
-        costs: npt.NDArray[np.float64],
-        token_weights: Sequence[npt.NDArray[np.float64]] | None,
-    ) -> None:
+    def __init__(self, pair: ChainPair, labels: Sequence[Labels], costs: Floats, token_weights: Sequence[Floats] | None) -> None:
+        features = pair.features
         self.features, data, self.n_jobs = features, features.data, 1
         self.costs = np.zeros((features.n_labels, features.width))
         self.costs[:, : features.n_labels] = costs
-        fixed = features.fixed
-        self.rows, self.edges = np.zeros((len(fixed.rows), features.width)), np.zeros((features.n_labels, features.width))
-        self.rows[:, : features.n_labels], self.edges[:, : features.n_labels] = fixed.rows, fixed.edges
+        self.rows, self.edges = pair.rows, pair.edges
         self.gold = np.concatenate([*labels, np.empty(0, np.int64)])
         self.token_weights = np.ones(data.n_tokens) if token_weights is None else np.concatenate([*token_weights, np.empty(0)])
         if not len(self.gold) == len(self.token_weights) == data.n_tokens:
@@ -120,7 +120,7 @@ class ChainSteps:
     @cached_property
     def _step(self) -> tuple[Any, ...]:
         """The kernel of step_into and what it gets at every step, gathered once: steps are many and short."""
-        from structpred.oracles._chain_kernels import step_sequence
+        from structpred.fused._chain_kernels import step_sequence
 
         f, s = self.features, self.scratch
         fixed: tuple[Any, ...] = (f.start_row, f.n_labels, self.edges, s.trans, self.rows, f.fixed.row_of)
@@ -130,7 +130,7 @@ class ChainSteps:
 
     def sweep(self, w: Vector, scale: float, start: int, stop: int, loss_weight: float) -> tuple[Labels, Floats, Floats]:
         """Decode sequences start..stop-1, on n_jobs threads: (flat labels, losses, violations)."""
-        from structpred.oracles._chain_kernels import sweep_sequences
+        from structpred.fused._chain_kernels import sweep_sequences
 
         f, offsets = self.features, self.features.data.offsets
         labels = np.empty(int(offsets[stop] - offsets[start]), np.int64)
@@ -145,10 +145,8 @@ class ChainSteps:
                 labels[tokens], losses[here], found[here], truths[here],
             )  # fmt: skip
 
-        pieces = 1 if self.n_jobs == 1 else 4 * self.n_jobs  # more than threads, so that one that is held up does less
-        run_ranges(run, [(start + a, start + b) for a, b in split_evenly(f.data.lengths[start:stop], pieces)], self.n_jobs)
-        if (impossible := np.flatnonzero(found <= 0.5 * FORBIDDEN)).size:
-            raise InfeasibleError(f"sample {start + int(impossible[0])}: the constraints leave no label sequence at all")
+        run_pieces(run, f.data.lengths[start:stop], start, self.n_jobs)
+        refuse_impossible(found, start)
         return labels, losses, found - truths
 
     def log_losses(self, w: Vector, shares: Floats) -> tuple[Floats, Floats]:
@@ -164,7 +162,7 @@ class ChainSteps:
         return values, gradient.ravel()
 
     def _log_losses_of(self, block: "Block", w: Vector, shares: Floats, values: Floats, gradient: Floats) -> None:
-        from structpred.oracles._chain_sum_kernels import gather_rows, log_loss_sweep
+        from structpred.fused._chain_kernels import gather_rows, log_loss_sweep
 
         f, offsets = self.features, self.features.data.offsets
         base = offsets[block.start]

@@ -1,0 +1,229 @@
+"""Inference joins features and an oracle over many instances: scores, the best outputs, marginals, the k best.
+
+All of prediction and all of training pass here, so chunks, fixed scores, threads and the naming of samples stand here alone.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from structpred.core.features import FeatureMap
+from structpred.core.fixed_scores import FORBIDDEN
+from structpred.core.oracle import Labels, Oracle, Scores, Shape
+from structpred.core.packing import argmax_batch, check_finite, checked_labels
+from structpred.core.pairs import find
+from structpred.core.task_checks import blamed, stand_in
+from structpred.core.threads import run_ranges, split_evenly
+from structpred.core.weights import Vector
+from structpred.errors import DataError, InfeasibleError, OracleError, StructpredError
+
+Integers = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+#: instances and part scores of a block, which is scored and then decoded: its scores stay in the cache
+CHUNK, BLOCK = 256, 1 << 15
+
+
+class Inference:
+    """What the weights say of each instance.
+
+    Parameters
+    ----------
+    features: the joint features of n instances.
+    oracle: the oracle of their outputs.
+    shapes: the shape of each instance.
+    n_jobs: threads of `decode`, used where the oracle has `argmax_batch`; the results do not depend on their number.
+    compiled: whether compiled code that was written for these features and this oracle is used; the results are the same.
+
+    >>> from structpred.core.features import PartFeatures
+    >>> from structpred.oracles.multiclass import MulticlassOracle
+    >>> labels, ends = Inference(PartFeatures([np.eye(2)] * 3), MulticlassOracle(), [(2,)] * 3).decode(np.array([0.0, 1.0]))
+    >>> labels.tolist(), ends.tolist()
+    ([1, 1, 1], [0, 1, 2, 3])
+    """
+
+    def __init__(
+        self, features: FeatureMap, oracle: Oracle, shapes: Sequence[Shape], *, n_jobs: int = 1, compiled: bool = True
+    ) -> None:
+        self.features, self.oracle, self.shapes, self.n_jobs = features, oracle, list(shapes), n_jobs
+        self.pair = find(features, oracle) if compiled and self.shapes else None
+
+    def __len__(self) -> int:
+        """The number of instances."""
+        return len(self.shapes)
+
+    @cached_property
+    def sizes(self) -> Integers:
+        """The number of parts of each instance."""
+        return np.array([self.features.n_parts(i) for i in range(len(self))], dtype=np.int64)
+
+    def check_shapes(self) -> None:
+        """DataError, naming the sample, where shapes and features do not fit each other."""
+        if len(self.features) != len(self.shapes):
+            raise DataError(f"X has {len(self.features)} samples but there are {len(self.shapes)} shapes")
+        name = type(self.oracle).__name__
+        for i, shape in enumerate(self.shapes):
+            try:
+                n_parts = self.oracle.n_parts(shape)
+            except Exception as error:
+                raise DataError(f"sample {i}: {name}.n_parts refuses the shape {shape!r}: {error!r}") from error
+            if n_parts != self.features.n_parts(i):
+                raise DataError(
+                    f"sample {i}: shape {shape} has {n_parts} parts, but the features have {self.features.n_parts(i)} rows"
+                )
+
+    def scores(self, w: Vector, i: int, scale: float = 1.0) -> Scores:
+        """Part scores of instance i at the weights scale * w, fixed scores included; DataError if one is not finite."""
+        return part_scores(self.features, w, i, scale)
+
+    def best(self, scores: Scores, i: int) -> tuple[Labels, float | None]:
+        """The oracle's best output of instance i at given part scores; and its bound, where the oracle gives bounds."""
+        bounded = getattr(self.oracle, "argmax_bound", None)
+        try:
+            if callable(bounded):
+                labels, bound = bounded(scores, self.shapes[i])
+                return checked_labels(labels, self.oracle), float(bound)
+            return checked_labels(self.oracle.argmax(scores, self.shapes[i]), self.oracle), None
+        except Exception as error:
+            raise blamed(error, i, self.oracle, "argmax" if bounded is None else "argmax_bound") from error
+
+    @property
+    def batched(self) -> bool:
+        """Whether blocks are decoded in one call, which gives what `best` gives one by one."""
+        if callable(getattr(self.oracle, "argmax_bound", None)):
+            return False
+        return stand_in(self.oracle, "argmax_batch", ("argmax", "n_parts")) is not None
+
+    def blocks(self, start: int, stop: int) -> Iterator[tuple[int, int, Integers]]:
+        """Instances start..stop-1 in blocks: (first, last + 1, places), instance i from places[i - first] on."""
+        sizes, begin = self.sizes[start:stop], 0
+        while begin < len(sizes):
+            places = np.concatenate(([0], np.cumsum(sizes[begin : begin + CHUNK])))
+            n = max(int(np.searchsorted(places, BLOCK, side="right")) - 1, 1)
+            yield start + begin, start + begin + n, places[: n + 1]
+            begin += n
+
+    def score_block(self, w: Vector, scale: float, first: int, last: int, places: Integers) -> Floats:
+        """The part scores of a block, flat, at the weights scale * w, fixed scores included."""
+        out = np.empty(int(places[-1]))
+        block = stand_in(self.features, "score_block", ("scores", "fixed_scores", "n_parts"))
+        if block is not None:
+            block(w, scale, first, last, places, out)
+            check_finite(out, places, first)
+            return out
+        for i in range(first, last):
+            out[places[i - first] : places[i - first + 1]] = part_scores(self.features, w, i, scale)
+        return out
+
+    def best_of_block(self, scores: Scores, first: int, last: int, places: Integers) -> tuple[Labels, Integers]:
+        """The best output of each instance of a block: (flat labels, label offsets). What is raised names the sample."""
+        shapes = self.shapes[first:last]
+        try:
+            return argmax_batch(self.oracle, scores, places, shapes)
+        except Exception:
+            for i, shape in zip(range(first, last), shapes, strict=True):  # one by one, to say which sample it is
+                own = scores[places[i - first] : places[i - first + 1]]
+                _named(i, self.oracle, "argmax", argmax_batch, self.oracle, own, np.array([0, len(own)]), [shape])
+            raise
+
+    def decode(self, w: Vector) -> tuple[Labels, Integers]:
+        """The best output of every instance: (flat labels, label offsets). No more scores are held than a block of each thread.
+
+        Raises InfeasibleError, naming the sample, where fixed scores forbid every output.
+        """
+        if self.pair is not None:
+            return self.pair.decode(w, self.n_jobs)
+        blocks = list(self.blocks(0, len(self)))
+        found: list[tuple[Labels, Integers]] = [(np.empty(0, np.int64), np.zeros(1, np.int64))] * len(blocks)
+
+        def run(start: int, stop: int) -> None:
+            for k in range(start, stop):
+                found[k] = self._decoded(w, *blocks[k])
+
+        jobs = self.n_jobs if self.batched else 1  # code of a user's own may not be ready for threads
+        sizes = np.array([places[-1] for _, _, places in blocks], dtype=np.int64)
+        run_ranges(run, split_evenly(sizes, 1 if jobs == 1 else 4 * jobs), jobs)
+        lengths = [np.diff(ends) for _, ends in found]
+        labels = np.concatenate([np.empty(0, np.int64), *(labels for labels, _ in found)])
+        return labels, np.concatenate([[0], np.cumsum(np.concatenate([np.empty(0, np.int64), *lengths]))]).astype(np.int64)
+
+    def _decoded(self, w: Vector, first: int, last: int, places: Integers) -> tuple[Labels, Integers]:
+        scores = self.score_block(w, 1.0, first, last, places)
+        labels, ends = self.best_of_block(scores, first, last, places)
+        if len(scores) and scores.min() <= 0.5 * FORBIDDEN:
+            for i in range(first, last):
+                k = i - first
+                parts = _called(i, self.oracle, "parts", labels[ends[k] : ends[k + 1]], self.shapes[i])
+                self._check_possible(i, scores[places[k] : places[k + 1]][parts])
+        return labels, ends
+
+    def _check_possible(self, i: int, own: Floats) -> None:
+        if len(own) and own.min() <= 0.5 * FORBIDDEN:
+            raise InfeasibleError(f"sample {i}: the constraints leave no {self.oracle.output} at all")
+
+    def outputs(self, w: Vector) -> list[Labels]:
+        """The best output of every instance, one array each."""
+        labels, ends = self.decode(w)
+        return np.split(labels, ends[1:-1]) if len(self) else []
+
+    def part_scores(self, w: Vector) -> Iterator[Scores]:
+        """The part scores of each instance, one after the other."""
+        return (self.scores(w, i) for i in range(len(self)))
+
+    def log_partition(self, scores: Scores, i: int) -> tuple[float, Floats]:
+        """(log partition function, expected part counts) of instance i at given part scores."""
+        log_z, mu = _called(i, self.oracle, "marginals", scores, self.shapes[i])
+        return float(log_z), mu
+
+    def marginals(self, w: Vector) -> Iterator[Floats]:
+        """The expected part counts of each instance; the oracle must have `marginals`."""
+        return (self.log_partition(theta, i)[1] for i, theta in enumerate(self.part_scores(w)))
+
+    def kbest(self, w: Vector, k: int) -> Iterator[list[tuple[Labels, float]]]:
+        """The k best outputs of each instance with their scores, best first; the oracle must have `kbest`."""
+        for i, (theta, shape) in enumerate(zip(self.part_scores(w), self.shapes, strict=True)):
+            best = _called(i, self.oracle, "kbest", theta, shape, k)
+            yield [(labels, float(theta[_called(i, self.oracle, "parts", labels, shape)].sum())) for labels in best]
+
+
+def part_scores(features: FeatureMap, w: Vector, i: int, scale: float = 1.0) -> Scores:
+    """Part scores of instance i at the weights scale * w, fixed scores included; errors name the sample."""
+    try:
+        theta = features.scores(w, i)
+        fixed = features.fixed_scores(i)
+        n_parts = features.n_parts(i)
+    except Exception as error:
+        raise blamed(error, i, features, "scores") from error
+    if scale != 1.0:
+        theta = scale * theta
+    if np.shape(theta) != (n_parts,):
+        raise OracleError(
+            f"sample {i}: {type(features).__name__}.scores must give one number a part, {n_parts} in all, "
+            f"got an array of shape {np.shape(theta)}"
+        )
+    if fixed is not None:
+        theta = theta + fixed
+    if not np.isfinite(theta).all():
+        check_finite(theta, np.array([0, len(theta)]), first=i)
+    return theta
+
+
+def _called(i: int, thing: Any, method: str, *arguments: Any) -> Any:
+    """thing.method(*arguments) for sample i; what it raises names the sample."""
+    return _named(i, thing, method, getattr(thing, method), *arguments)
+
+
+def _named(i: int, thing: object, method: str, call: Callable[..., Any], *arguments: Any) -> Any:
+    try:
+        return call(*arguments)
+    except (OracleError, InfeasibleError, DataError) as error:
+        text = re.sub(r"^sample \d+: ", "", str(error))  # a batch of one counts from 0
+        raise type(error)(f"sample {i}: {text}") from error
+    except StructpredError:
+        raise
+    except Exception as error:
+        raise blamed(error, i, thing, method) from error

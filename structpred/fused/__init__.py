@@ -1,0 +1,29 @@
+"""Compiled code that is welded to one feature map and one oracle: an option above both, never a duty of either."""
+
+import logging
+
+from structpred.core.pairs import Pair
+from structpred.core.task_checks import redefined
+
+log = logging.getLogger("structpred.fused")
+_FEATURES = ("scores", "fixed_scores", "adjoint", "n_parts")
+_ORACLE = ("argmax", "argmax_batch", "parts", "n_parts", "marginals", "label_grid")
+
+
+def pair_of(features: object, oracle: object) -> Pair | None:
+    """The pair of these two objects; None where there is none, or where a subclass changed what it was written for."""
+    from structpred.core.features import SequenceFeatures
+
+    if not isinstance(features, SequenceFeatures) or not features.transitions:
+        return None
+    from structpred.oracles.chain import ChainOracle
+
+    if not isinstance(oracle, ChainOracle):
+        return None
+    for thing, written, names in ((oracle, ChainOracle, _ORACLE), (features, SequenceFeatures, _FEATURES)):
+        if (changed := redefined(thing, written, names)) is not None:
+            log.info("%s.%s is not what compiled steps were written for: plain steps are taken", type(thing).__name__, changed)
+            return None
+    from structpred.fused.chains import ChainPair
+
+    return ChainPair(features)

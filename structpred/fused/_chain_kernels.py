@@ -1,0 +1,232 @@
+# mypy: ignore-errors
+"""Chains over sparse feature rows: scoring welded to decoding, to forward-backward and to the writing of differences.
+
+Label axes are padded to `width`, a multiple of 8; the columns that fill it are computed and never read.
+"""
+
+import numpy as np
+
+from structpred.core._feature_kernels import emit_token, score_row
+from structpred.core._sparse_kernels import coalesce, dot
+from structpred.core.jit import njit
+from structpred.oracles._chain_kernels import advance, trace_back
+from structpred.oracles._chain_sum_kernels import exponentiate, log_pass, scaled_pass
+
+
+@njit(cache=True, nogil=True)
+def token_row(table, indices, values, indptr, t, first, last, start_row, row):
+    """row = the scores of the labels of token t of the sequence first..last-1, by the weights alone."""
+    row[:] = 0.0
+    score_row(table, indices, values, indptr[t], indptr[t + 1], row)
+    if t == first:
+        for label in range(row.shape[0]):
+            row[label] += np.float64(table[start_row, label])
+    if t == last - 1:
+        for label in range(row.shape[0]):
+            row[label] += np.float64(table[start_row + 1, label])
+
+
+@njit(cache=True, nogil=True)
+def decode_sequences(
+    table, indices, values, indptr, offsets, start, stop, start_row, n_labels, edges, trans, rows, row_of,
+    work, back, pointers, out, found,
+):  # fmt: skip
+    """The best labels of sequences start..stop-1 into out, and their scores into found."""
+    scale_transitions(table, start_row, 1.0, n_labels, edges, trans)
+    alpha = work[0]
+    best = work[1]
+    row = work[2]
+    width = row.shape[0]
+    base = offsets[start]
+    for i in range(start, stop):
+        first = offsets[i]
+        last = offsets[i + 1]
+        for t in range(first, last):
+            token_row(table, indices, values, indptr, t, first, last, start_row, row)
+            fixed = rows[row_of[t]]
+            if t == first:
+                for label in range(width):
+                    alpha[label] = row[label] + fixed[label]
+            else:
+                advance(alpha, trans, n_labels, best, back)
+                pointer = pointers[t - first]
+                for label in range(width):
+                    alpha[label] = best[label] + (row[label] + fixed[label])
+                    pointer[label] = back[label]
+        found[i - start] = trace_back(alpha, pointers, last - first, n_labels, out[first - base : last - base])
+
+
+@njit(cache=True, nogil=True)
+def scale_transitions(table, start_row, scale, n_labels, fixed, trans):
+    """trans = scale times the transition rows of the weight table plus the fixed scores, in float64."""
+    for p in range(n_labels):
+        for label in range(trans.shape[1]):
+            trans[p, label] = scale * np.float64(table[start_row + 2 + p, label]) + fixed[p, label]
+
+
+@njit(cache=True, nogil=True)
+def decode_sequence(
+    table, scale, indices, values, indptr, first, last, start_row, n_labels,
+    trans, rows, row_of, gold, token_weights, costs, loss_weight, work, back, pointers, out,
+):  # fmt: skip
+    """Score tokens first..last-1 and decode them with loss_weight times their loss; returns (score, score of gold)."""
+    alpha = work[0]
+    best = work[1]
+    row = work[2]
+    width = row.shape[0]
+    truth = 0.0
+    for t in range(first, last):
+        token_row(table, indices, values, indptr, t, first, last, start_row, row)
+        cost = costs[gold[t]]
+        weight = token_weights[t]
+        fixed = rows[row_of[t]]
+        for label in range(width):
+            row[label] = scale * row[label] + fixed[label] + loss_weight * (weight * cost[label])
+        truth += row[gold[t]]
+        if t == first:
+            for label in range(width):
+                alpha[label] = row[label]
+        else:
+            truth += trans[gold[t - 1], gold[t]]
+            advance(alpha, trans, n_labels, best, back)
+            pointer = pointers[t - first]
+            for label in range(width):
+                alpha[label] = best[label] + row[label]
+                pointer[label] = back[label]
+    return trace_back(alpha, pointers, last - first, n_labels, out), truth
+
+
+@njit(cache=True, nogil=True)
+def emit_difference(
+    gold, labels, indices, values, indptr, first, last, start_row, width, token_weights, costs, idx, val
+):  # fmt: skip
+    """Joint features of gold minus those of labels as unsorted pairs; returns (their number, the loss)."""
+    n = 0
+    loss = 0.0
+    for t in range(first, last):
+        g = gold[t]
+        y = labels[t - first]
+        if g != y:
+            loss += token_weights[t] * costs[g, y]
+            n = emit_token(indices, values, indptr[t], indptr[t + 1], width, g, 1.0, idx, val, n)
+            n = emit_token(indices, values, indptr[t], indptr[t + 1], width, y, -1.0, idx, val, n)
+            for edge in range(2):
+                if (edge == 0 and t == first) or (edge == 1 and t == last - 1):
+                    idx[n] = (start_row + edge) * width + g
+                    val[n] = 1.0
+                    idx[n + 1] = (start_row + edge) * width + y
+                    val[n + 1] = -1.0
+                    n += 2
+        if t > first and (g != y or gold[t - 1] != labels[t - 1 - first]):
+            idx[n] = (start_row + 2 + gold[t - 1]) * width + g
+            val[n] = 1.0
+            idx[n + 1] = (start_row + 2 + labels[t - 1 - first]) * width + y
+            val[n + 1] = -1.0
+            n += 2
+    return n, loss
+
+
+@njit(cache=True, nogil=True)
+def step_sequence(
+    flat, table, scale, indices, values, indptr, first, last, start_row, n_labels, edges, trans, rows, row_of,
+    gold, token_weights, costs, loss_weight, work, back, pointers, out, idx, val, idx2, val2,
+):  # fmt: skip
+    """Decode one sequence and write its sorted difference; returns (pairs, loss, <flat weights, difference>)."""
+    scale_transitions(table, start_row, scale, n_labels, edges, trans)
+    decode_sequence(
+        table, scale, indices, values, indptr, first, last, start_row, n_labels,
+        trans, rows, row_of, gold, token_weights, costs, loss_weight, work, back, pointers, out,
+    )  # fmt: skip
+    n, loss = emit_difference(
+        gold, out, indices, values, indptr, first, last, start_row, table.shape[1], token_weights, costs, idx, val
+    )
+    n = coalesce(idx, val, n, idx2, val2)
+    return n, loss, dot(flat, idx[:n], val[:n])
+
+
+@njit(cache=True, nogil=True)
+def sweep_sequences(
+    table, scale, indices, values, indptr, offsets, start, stop, start_row, n_labels, edges, trans, rows, row_of,
+    gold, token_weights, costs, loss_weight, work, back, pointers, out, losses, found, truths,
+):  # fmt: skip
+    """Decode sequences start..stop-1: labels into out, and each one's loss, score and score of the truth."""
+    scale_transitions(table, start_row, scale, n_labels, edges, trans)
+    base = offsets[start]
+    for i in range(start, stop):
+        first = offsets[i]
+        last = offsets[i + 1]
+        labels = out[first - base : last - base]
+        score, truth = decode_sequence(
+            table, scale, indices, values, indptr, first, last, start_row, n_labels,
+            trans, rows, row_of, gold, token_weights, costs, loss_weight, work, back, pointers, labels,
+        )  # fmt: skip
+        total = 0.0
+        for t in range(first, last):
+            total += token_weights[t] * costs[gold[t], labels[t - first]]
+        losses[i - start] = total
+        found[i - start] = score
+        truths[i - start] = truth
+
+
+@njit(cache=True, nogil=True)
+def log_loss_sweep(
+    table, indices, values, indptr, offsets, start, stop, start_row, n_labels, edges, trans, exp_trans,
+    rows, row_of, gold, shares, emissions, alpha, local, norm, counts, work, errors, edge_errors, out,
+):  # fmt: skip
+    """Negative log-likelihoods of sequences start..stop-1, and truth minus expectation of their parts, times their shares.
+
+    errors: (tokens from offsets[start] on, width), position-label. edge_errors: (n_labels, width), summed over the sequences.
+    """
+    width = table.shape[1]
+    for p in range(n_labels):
+        for label in range(n_labels):
+            trans[p, label] = np.float64(table[start_row + 2 + p, label]) + edges[p, label]
+    top, wide, holes = exponentiate(trans, n_labels, exp_trans)
+    edge_errors[:] = 0.0
+    base = offsets[start]
+    for i in range(start, stop):
+        first = offsets[i]
+        length = offsets[i + 1] - first
+        truth = 0.0
+        for t in range(length):
+            row = emissions[t]
+            token_row(table, indices, values, indptr, first + t, first, first + length, start_row, row)
+            fixed = rows[row_of[first + t]]
+            for label in range(width):
+                row[label] += fixed[label]
+            truth += row[gold[first + t]]
+            if t > 0:
+                truth += trans[gold[first + t - 1], gold[first + t]]
+        marg = errors[first - base : first - base + length]
+        log_z = np.nan
+        if not wide:
+            log_z = scaled_pass(emissions, length, n_labels, exp_trans, top, holes, alpha, local, norm, marg, counts, work)
+        if np.isnan(log_z):
+            log_z = log_pass(emissions, length, n_labels, trans, alpha, marg, counts, work)
+        out[i - start] = log_z - truth
+        share = shares[i]
+        for t in range(length):
+            row = marg[t]
+            for label in range(n_labels):
+                row[label] = -share * row[label]
+            for label in range(n_labels, width):
+                row[label] = 0.0
+            row[gold[first + t]] += share
+            if t > 0:
+                edge_errors[gold[first + t - 1], gold[first + t]] += share
+        for p in range(n_labels):
+            for label in range(n_labels):
+                edge_errors[p, label] -= share * counts[p, label]
+
+
+@njit(cache=True, nogil=True)
+def gather_rows(starts, tokens, values, errors, first, last, coef, out):
+    """out[f] += coef * sum over the tokens that have feature f of value * errors[token], for features first..last-1."""
+    width = out.shape[1]
+    for f in range(first, last):
+        target = out[f]
+        for k in range(starts[f], starts[f + 1]):
+            x = coef * np.float64(values[k])
+            row = errors[tokens[k]]
+            for label in range(width):
+                target[label] += x * row[label]
