@@ -49,6 +49,12 @@ LAZY = {
     "sklearn": ("models/",),
 }
 
+# What no oracle imports: modules of the core that know more than part scores.
+ABOVE_SCORES = tuple(
+    f"structpred.core.{name}"
+    for name in ("features", "arc_features", "graph_features", "label_rows", "costs", "inference", "block_steps", "steps", "task")
+)
+
 MAX_LINES = 400
 MAX_FUNCTION_LINES = 80
 
@@ -147,6 +153,8 @@ def _broken_rules(one: Import) -> Iterator[str]:
     source, target = package_of(one.file), _target(one.module)
     if target is not None and target != source and target not in MAY_IMPORT[source] and one.module != "structpred.__version__":
         yield f"{source or 'structpred/__init__.py'} may not import {target or 'the package itself'}"
+    if source == "oracles" and one.module.startswith(ABOVE_SCORES):
+        yield "an oracle sees part scores, never features, losses or tasks"
     if target == source == "oracles" and _is_other_oracle(one):
         yield "no oracle imports another, save derived.py"
     name = Path(one.file).name
@@ -198,6 +206,7 @@ BAD = {
     "trainers/a.py": ("def f():\n    from structpred.oracles.chain import ChainOracle\n", "trainers may not import oracles"),
     "core/i.py": ("from structpred.fused import pair_of\n", "core may not import fused"),
     "oracles/fuse.py": ("def f():\n    from structpred.fused.chains import x\n", "oracles may not import fused"),
+    "oracles/sees.py": ("from structpred.core.features import PartFeatures\n", "an oracle sees part scores, never features"),
     "slack/a.py": ("from structpred.models import ChainLabeler\n", "slack may not import models"),
     "nonconvex/a.py": ("import structpred.io.columns\n", "nonconvex may not import io"),
     "oracles/tree.py": ("from structpred.objectives import losses\n", "oracles may not import objectives"),

@@ -115,6 +115,10 @@ class ArcFeatures:
     def _scratch(self) -> ArcScratch:
         return self.new_scratch(int(self.data.lengths.max(initial=1)))
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Without working memory."""
+        return {name: value for name, value in self.__dict__.items() if name != "_scratch"}
+
     def sentence_arguments(self) -> tuple[Any, ...]:
         """The corpus as the kernels take it."""
         return self.data.codes, self.data.tags, self.data.classes

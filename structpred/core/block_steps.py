@@ -16,7 +16,7 @@ from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.inference import Inference
 from structpred.core.memory import check_fits
 from structpred.core.oracle import Labels, Oracle
-from structpred.core.task_checks import stand_in
+from structpred.core.stand_ins import stand_in
 from structpred.core.threads import run_ranges, split_evenly
 from structpred.core.weights import Vector
 from structpred.errors import DataError, InfeasibleError

@@ -125,6 +125,10 @@ class SequenceFeatures:
         n = int(self.data.offsets[i + 1] - self.data.offsets[i]) * self.n_labels
         return n + (self.n_labels**2 if self.transitions else 0)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what is counted again when it is needed."""
+        return {name: value for name, value in self.__dict__.items() if name != "_local"}
+
     def table(self, w: Vector) -> npt.NDArray[Any]:
         """The flat weights as their table (n_rows, width), a view; DataError for another number of weights."""
         check_length(w, self.dim)
@@ -285,6 +289,17 @@ class PartFeatures(FeatureMap):
         out = np.empty(self.n_parts(i))
         score_parts(w, self.indices, self.values, self.indptr, self.offsets[i], self.offsets[i + 1], out)
         return out
+
+    def score_block(
+        self, w: Vector, scale: float, start: int, stop: int, places: npt.NDArray[np.int64], out: npt.NDArray[np.float64]
+    ) -> None:
+        """out[places[i - start]:]: scale times the scores of sample i; several threads may call it at once."""
+        from structpred.core._feature_kernels import score_parts
+
+        check_length(w, self.dim)
+        score_parts(w, self.indices, self.values, self.indptr, self.offsets[start], self.offsets[stop], out)
+        if scale != 1.0:
+            out *= scale
 
     def adjoint(self, i: int, parts: npt.NDArray[np.int64], counts: npt.NDArray[np.float64]) -> SparseVector:
         """X_i^T mu."""

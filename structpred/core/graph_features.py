@@ -179,6 +179,20 @@ class GraphFeatures:
         score_graph(w, *self._arguments(i), out)
         return out
 
+    def score_block(self, w: Vector, scale: float, start: int, stop: int, places: Integers, out: Floats) -> None:
+        """out[places[i - start]:]: scale times the scores of instance i, plus its fixed scores; for many threads at once."""
+        from structpred.core._graph_kernels import score_graph
+
+        check_length(w, self.dim)
+        for i in range(start, stop):
+            score_graph(w, *self._arguments(i), out[places[i - start] : places[i - start + 1]])
+        if scale != 1.0:
+            out *= scale
+        if self.fixed is not None:
+            for i in range(start, stop):
+                if (fixed := self.fixed.rows[i]) is not None:
+                    out[places[i - start] : places[i - start + 1]] += fixed
+
     def fixed_scores(self, i: int) -> Floats | None:
         """What is added to the scores of instance i; None for nothing."""
         return None if self.fixed is None else self.fixed.rows[i]

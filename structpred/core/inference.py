@@ -16,7 +16,8 @@ from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.oracle import Labels, Oracle, Scores, Shape
 from structpred.core.packing import argmax_batch, check_finite, checked_labels
 from structpred.core.pairs import find
-from structpred.core.task_checks import blamed, stand_in
+from structpred.core.stand_ins import stand_in
+from structpred.core.task_checks import blamed
 from structpred.core.threads import run_ranges, split_evenly
 from structpred.core.weights import Vector
 from structpred.errors import DataError, InfeasibleError, OracleError, StructpredError
@@ -37,7 +38,7 @@ class Inference:
     oracle: the oracle of their outputs.
     shapes: the shape of each instance.
     n_jobs: threads of `decode`, used where the oracle has `argmax_batch`; the results do not depend on their number.
-    compiled: whether compiled code that was written for these features and this oracle is used; the results are the same.
+    compiled: whether compiled code may stand in for calls one by one in training and for pairs; the results are the same.
 
     >>> from structpred.core.features import PartFeatures
     >>> from structpred.oracles.multiclass import MulticlassOracle
@@ -50,6 +51,7 @@ class Inference:
         self, features: FeatureMap, oracle: Oracle, shapes: Sequence[Shape], *, n_jobs: int = 1, compiled: bool = True
     ) -> None:
         self.features, self.oracle, self.shapes, self.n_jobs = features, oracle, list(shapes), n_jobs
+        self.compiled = compiled
         self.pair = find(features, oracle) if compiled and self.shapes else None
 
     def __len__(self) -> int:
@@ -94,7 +96,7 @@ class Inference:
     @property
     def batched(self) -> bool:
         """Whether blocks are decoded in one call, which gives what `best` gives one by one."""
-        if callable(getattr(self.oracle, "argmax_bound", None)):
+        if not self.compiled or callable(getattr(self.oracle, "argmax_bound", None)):
             return False
         return stand_in(self.oracle, "argmax_batch", ("argmax", "n_parts")) is not None
 

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.oracle import Labels, Oracle, Scores, Shape
+from structpred.core.stand_ins import stand_in
 from structpred.core.task_checks import blamed
 from structpred.errors import DataError, OracleError, StructpredError
 
@@ -16,8 +17,9 @@ def argmax_batch(
     """The best output of each instance of a batch: (labels, label_offsets), both flat int64 arrays of the caller's own.
 
     Instance i has the scores ``scores[offsets[i]:offsets[i+1]]`` and the shape ``shapes[i]``. This is the only caller of
-    an oracle's own `argmax_batch`; where there is none it loops. Raises DataError for scores that are not finite and
-    OracleError for labels that are not a 1-d int64 array, and for an exception of the oracle's own, naming the sample.
+    an oracle's own `argmax_batch`; where there is none, or a subclass has changed `argmax` since, it loops. Raises DataError
+    for scores that are not finite and OracleError for labels that are not a 1-d int64 array, and for an exception of the
+    oracle's own, naming the sample.
     """
     scores = np.ascontiguousarray(scores, dtype=np.float64)
     offsets = np.ascontiguousarray(offsets, dtype=np.int64)
@@ -26,7 +28,7 @@ def argmax_batch(
             f"batch of {len(shapes)} shapes and {len(scores)} scores does not fit offsets {offsets[:3]}..{offsets[-1:]}"
         )
     check_finite(scores, offsets)
-    if callable(batch := getattr(oracle, "argmax_batch", None)):
+    if (batch := stand_in(oracle, "argmax_batch", ("argmax", "n_parts"))) is not None:
         try:
             answer = batch(scores, offsets, shapes)
         except StructpredError:

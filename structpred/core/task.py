@@ -8,6 +8,7 @@ import hashlib
 import logging
 from collections.abc import Sequence
 from math import isfinite
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -74,13 +75,25 @@ class Task:
         check_outputs(oracle, self.labels, self.shapes, self.parts)
         sizes = self.inference.sizes.tolist()
         self._costs = TaskCosts(loss, oracle, self.labels, self.shapes, self.parts, sizes, self.token_weights)
-        self._fused = self._compiled_steps() if compiled else None
-        size = self._fused.buffer_size() if self._fused else 0
-        self._idx, self._val = np.empty(size, np.int64), np.empty(size)
+        self._make_steps(compiled)
         if self._fused is None:
             for i in range(n):
                 if i < PROBED or self._costs.may_be_negative(i):
                     self._probe(i)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without working memory, which is made again."""
+        return {**self.__dict__, "_fused": self._fused is not None, "_idx": None, "_val": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Make the working memory again."""
+        self.__dict__.update(state)
+        self._make_steps(state["_fused"])
+
+    def _make_steps(self, compiled: bool) -> None:
+        self._fused = self._compiled_steps() if compiled else None
+        size = self._fused.buffer_size() if self._fused else 0
+        self._idx, self._val = np.empty(size, np.int64), np.empty(size)
 
     def __len__(self) -> int:
         """The number of instances."""
@@ -196,9 +209,14 @@ class Task:
             if violation < doubtful(loss_weight * loss):
                 self._confirm(w, i, loss_weight, scale)
             return Step(SparseVector(idx[:n], val[:n]), loss, violation, violation)
+        augmented = self.scores(w, i, scale) + loss_weight * self.costs(i)[1]
+        return self._step_to(*self.infer(augmented, i), augmented, w, i, loss_weight, scale)
+
+    def _step_to(
+        self, labels: Labels, bound: float | None, augmented: Scores, w: Vector, i: int, loss_weight: float, scale: float = 1.0
+    ) -> Step:
+        """The step of instance i towards what the oracle found at the scores `augmented`."""
         constant, ell = self.costs(i)
-        augmented = self.scores(w, i, scale) + loss_weight * ell
-        labels, bound = self.infer(augmented, i)
         found = self.parts_found(i, labels)
         loss = constant + running_sum(ell[found])
         if loss < 0.0:
@@ -266,7 +284,23 @@ class Task:
             if len(excess) and excess.min() < 0.0:
                 self._confirm(w, int(excess.argmin()), loss_weight)
             return values
+        if self.inference.batched:
+            return self._violations_in_blocks(w, loss_weight)
         return np.array([self.step(w, i, loss_weight).bound for i in range(len(self))])
+
+    def _violations_in_blocks(self, w: Vector, loss_weight: float) -> npt.NDArray[np.float64]:
+        """What single steps give, with each block scored and decoded in one call."""
+        values = np.empty(len(self))
+        for first, last, places in self.inference.blocks(0, len(self)):
+            augmented = self.inference.score_block(w, 1.0, first, last, places)
+            for i in range(first, last):
+                augmented[places[i - first] : places[i - first + 1]] += loss_weight * self.costs(i)[1]
+            labels, ends = self.inference.best_of_block(augmented, first, last, places)
+            for i in range(first, last):
+                k = i - first
+                own = augmented[places[k] : places[k + 1]]
+                values[i] = self._step_to(labels[ends[k] : ends[k + 1]], None, own, w, i, loss_weight).bound
+        return values
 
     def sample_with_priors(self) -> int | None:
         """The first instance with fixed scores that do more than forbid; None where there is none."""

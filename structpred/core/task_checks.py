@@ -1,6 +1,6 @@
 """What a task checks: its weights, whether labels are outputs, and whether an oracle contradicts itself in plain sight."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import islice
 from typing import Any
 
@@ -98,22 +98,6 @@ def refuse_marginals(oracle: Oracle, i: int, log_z: float, truth: Scores) -> Non
         f"sample {i}: {type(oracle).__name__}.marginals gave log_z = {log_z:.9g}, but the true output alone scores "
         f"{score:.9g}; run check_oracle on it"
     )
-
-
-def redefined(thing: object, written: type, names: Sequence[str]) -> str | None:
-    """The first of the methods `names` that a subclass of `written`, or the object itself, has changed; None if none is."""
-    lineage = type(thing).__mro__
-    changed = (name for kind in lineage[: lineage.index(written)] for name in names if name in vars(kind))
-    return next((name for name in names if name in getattr(thing, "__dict__", {})), None) or next(changed, None)
-
-
-def stand_in(thing: object, fast: str, slow: Sequence[str]) -> Callable[..., Any] | None:
-    """thing.fast, which does the work of the methods `slow`; None if it is missing, or if one of those was changed since."""
-    method = getattr(thing, fast, None)
-    if not callable(method):
-        return None
-    written = next((kind for kind in type(thing).__mro__ if fast in vars(kind)), None)
-    return method if written is None or redefined(thing, written, slow) is None else None
 
 
 def blamed(error: Exception, i: int, thing: object, method: str) -> Exception:

@@ -3,7 +3,7 @@
 import logging
 
 from structpred.core.pairs import Pair
-from structpred.core.task_checks import redefined
+from structpred.core.stand_ins import redefined
 
 log = logging.getLogger("structpred.fused")
 _FEATURES = ("scores", "fixed_scores", "adjoint", "n_parts")

@@ -1,0 +1,216 @@
+"""Inference: blocks, threads and compiled code give what single calls give; fixed scores and errors are in one place."""
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+
+from structpred.core import inference, pairs
+from structpred.core.features import PartFeatures, SequenceFeatures
+from structpred.core.fixed_scores import FORBIDDEN, FixedScores
+from structpred.core.graph_features import GraphFeatures
+from structpred.core.inference import Inference, part_scores
+from structpred.core.label_rows import LabelRows
+from structpred.core.oracle import Oracle
+from structpred.core.sequences import PackedSequences
+from structpred.core.task import Task
+from structpred.errors import InfeasibleError, OracleError
+from structpred.objectives.part_losses import Hamming
+from structpred.oracles.assignment import AssignmentOracle
+from structpred.oracles.chain import ChainOracle
+from structpred.oracles.mrf import graph_shape
+from structpred.oracles.multiclass import MulticlassOracle
+from structpred.oracles.tree_mrf import TreeMRF
+
+N = 9
+LENGTHS = (3, 1, 2, 5, 1, 4, 2, 2, 3)
+
+
+def chains(fixed: bool = False) -> tuple[Any, Oracle, list[Any]]:
+    """Sequences over three labels; fixed: the first label is forbidden at odd tokens."""
+    rng, n = np.random.default_rng(0), sum(LENGTHS)
+    data = PackedSequences(
+        np.arange(0, 2 * n + 1, 2), rng.integers(0, 5, 2 * n), rng.normal(size=2 * n), np.cumsum([0, *LENGTHS]), 5
+    )
+    rows = np.array([[0.0, 0.0, 0.0], [FORBIDDEN, 0.0, 0.0]])
+    scores = FixedScores(rows, (np.arange(n) % 2).astype(np.int32), np.zeros((3, 3))) if fixed else None
+    return SequenceFeatures(data, 3, dtype=np.float64, fixed=scores), ChainOracle(), [(t, 3) for t in LENGTHS]
+
+
+def graphs() -> tuple[Any, Oracle, list[Any]]:
+    """Paths of three nodes with two states, one of them forbidden in every second graph."""
+    rng, shape = np.random.default_rng(1), graph_shape(3, 2, np.array([[0, 1], [1, 2]]))
+    barred = np.zeros(3 * 2 + 2 * 4)
+    barred[0] = FORBIDDEN
+    features = GraphFeatures(
+        [shape] * N, [rng.normal(size=(3, 4)) for _ in range(N)], n_states=2, fixed=[barred if i % 2 else None for i in range(N)]
+    )
+    return features, TreeMRF(), [shape] * N
+
+
+def rows_of_parts() -> tuple[Any, Oracle, list[Any]]:
+    """Classes of different numbers."""
+    rng = np.random.default_rng(2)
+    return PartFeatures([rng.normal(size=(2 + i % 3, 4)) for i in range(N)]), MulticlassOracle(), [(2 + i % 3,) for i in range(N)]
+
+
+def labels_of_rows() -> tuple[Any, Oracle, list[Any]]:
+    """A weight row a label."""
+    features = LabelRows(np.random.default_rng(3).normal(size=(N, 4)), 3, dtype=np.float64)
+    return features, MulticlassOracle(), features.shapes
+
+
+def matchings() -> tuple[Any, Oracle, list[Any]]:
+    """An oracle without batches."""
+    rng = np.random.default_rng(4)
+    return PartFeatures([rng.normal(size=(9, 4)) for _ in range(N)]), AssignmentOracle(), [(3,)] * N
+
+
+KINDS = {
+    "chains": chains,
+    "constrained chains": lambda: chains(True),
+    "graphs": graphs,
+    "classes": rows_of_parts,
+    "label rows": labels_of_rows,
+    "matchings": matchings,
+}
+every_kind = pytest.mark.parametrize("kind", KINDS)
+
+
+def weights(features: Any) -> Any:
+    """Random weights."""
+    return np.random.default_rng(5).normal(size=features.dim)
+
+
+@every_kind
+@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("block", [1 << 15, 1])
+def test_decoding_is_argmax_one_by_one(kind: str, n_jobs: int, block: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Labels and where they begin are those of single calls, in large and small blocks, on one thread and on two."""
+    monkeypatch.setattr(inference, "BLOCK", block)
+    features, oracle, shapes = KINDS[kind]()
+    w = weights(features)
+    expected = [oracle.argmax(part_scores(features, w, i), shape) for i, shape in enumerate(shapes)]
+    for compiled in (True, False):
+        labels, ends = Inference(features, oracle, shapes, n_jobs=n_jobs, compiled=compiled).decode(w)
+        assert labels.tolist() == np.concatenate(expected).tolist()
+        assert ends.tolist() == np.cumsum([0, *map(len, expected)]).tolist()
+
+
+@every_kind
+@pytest.mark.parametrize("scale", [1.0, 0.37])
+def test_scores_of_blocks_are_those_of_instances(kind: str, scale: float) -> None:
+    """To the last bit, fixed scores included."""
+    features, oracle, shapes = KINDS[kind]()
+    w, whole = weights(features), Inference(features, oracle, shapes)
+    for first, last, places in whole.blocks(2, 8):
+        found = whole.score_block(w, scale, first, last, places)
+        expected = [part_scores(features, w, i, scale) for i in range(first, last)]
+        assert found.tobytes() == np.concatenate(expected).tobytes()
+
+
+@every_kind
+def test_sweeps_in_blocks_are_the_steps(kind: str) -> None:
+    """Violations of all instances equal those of plain steps: bit for bit where no kernel is welded to the features."""
+    features, oracle, shapes = KINDS[kind]()
+    w = weights(features)
+    gold = Inference(features, oracle, shapes).outputs(weights(features)[::-1].copy())
+    plain, compiled = (Task(features, oracle, gold, shapes, Hamming(), compiled=flag) for flag in (False, True))
+    for loss_weight in (0.0, 1.0, 9.0):
+        expected = np.array([plain.step(w, i, loss_weight).bound for i in range(N)])
+        assert plain.violations(w, loss_weight).tobytes() == expected.tobytes()
+        found = compiled.violations(w, loss_weight)
+        np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+        assert "chains" in kind or found.tobytes() == expected.tobytes()
+        assert expected.max() > 0.0
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_what_is_forbidden_altogether_is_named(compiled: bool) -> None:
+    """Where fixed scores leave no output the error has the sample and says what is missing."""
+    features, oracle, shapes = chains()
+    rows = np.array([[0.0] * 3, [FORBIDDEN] * 3])
+    row_of = np.zeros(sum(LENGTHS), np.int32)
+    row_of[sum(LENGTHS[:5]) + 1] = 1
+    features = SequenceFeatures(features.data, 3, fixed=FixedScores(rows, row_of, np.zeros((3, 3))))
+    with pytest.raises(InfeasibleError, match="sample 5: the constraints leave no label sequence at all"):
+        Inference(features, oracle, shapes, compiled=compiled).decode(np.zeros(features.dim, np.float32))
+
+
+def test_what_a_subclass_changes_is_asked() -> None:
+    """Calls for whole blocks do not stand in for a method that a subclass, or an object, has changed."""
+
+    class Last(MulticlassOracle):
+        def argmax(self, scores: Any, shape: Any) -> Any:
+            return np.array([shape[0] - 1])
+
+    class Doubled(PartFeatures):
+        def scores(self, w: Any, i: int) -> Any:
+            return 2.0 * super().scores(w, i)
+
+    _, _, shapes = rows_of_parts()
+    features = Doubled([np.ones((n, 4)) for (n,) in shapes])
+    asked = Inference(features, Last(), shapes)
+    assert not asked.batched
+    assert Inference(features, MulticlassOracle(), shapes).batched
+    assert asked.score_block(np.ones(4), 1.0, 0, 1, np.array([0, 2])).tolist() == [8.0, 8.0]
+    assert asked.decode(np.ones(4))[0].tolist() == [n - 1 for (n,) in shapes]
+    features.scores = lambda w, i: np.full(shapes[i][0], 3.0)  # type: ignore[method-assign]
+    assert asked.score_block(np.ones(4), 1.0, 0, 1, np.array([0, 2])).tolist() == [3.0, 3.0]
+
+
+def test_marginals_and_the_k_best_name_the_sample() -> None:
+    """Expected counts sum to one a position, the best of the k best is the decoded one, and what is raised has its sample."""
+    features, oracle, shapes = chains()
+    w, whole = weights(features), Inference(features, oracle, shapes)
+    for mu, best, first, (t, k) in zip(whole.marginals(w), whole.kbest(w, 2), whole.outputs(w), shapes, strict=True):
+        np.testing.assert_allclose(mu[: t * k].reshape(t, k).sum(axis=1), 1.0)
+        assert best[0][0].tolist() == first.tolist()
+        assert best[0][1] >= best[1][1]
+
+    class Failing(ChainOracle):
+        def marginals(self, scores: Any, shape: Any) -> Any:
+            raise ZeroDivisionError("by hand") if shape[0] == 5 else InfeasibleError("none")
+
+    failing = Inference(features, Failing(), shapes)
+    with pytest.raises(InfeasibleError, match="sample 0: none"):
+        list(failing.marginals(w))
+    with pytest.raises(OracleError, match=r"sample 3: Failing\.marginals raised ZeroDivisionError"):
+        failing.log_partition(failing.scores(w, 3), 3)
+
+
+def test_pairs_are_registered_from_above(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A finder of one's own is asked for features and oracles that meet; the core finds chains without importing them."""
+    features, oracle, shapes = rows_of_parts()
+    assert pairs.find(*chains()[:2]) is not None
+    assert pairs.find(features, oracle) is None
+
+    class Zeros:
+        def decode(self, w: Any, n_jobs: int) -> Any:
+            return np.zeros(N, np.int64), np.arange(N + 1)
+
+    monkeypatch.setattr(pairs, "_finders", list(pairs._finders))
+    pairs.register(lambda f, o: Zeros() if f is features and o is oracle else None)  # type: ignore[arg-type, return-value]
+    assert not Inference(features, oracle, shapes).decode(weights(features))[0].any()
+    assert Inference(features, oracle, shapes, compiled=False).decode(weights(features))[0].any()
+
+
+@every_kind
+def test_tasks_pickle_small_also_after_use(kind: str) -> None:
+    """A copy takes the same steps, and what has been used is no larger than what has not."""
+    features, oracle, shapes = KINDS[kind]()
+    w = weights(features)
+    gold = Inference(features, oracle, shapes).outputs(-w)
+    task = Task(features, oracle, gold, shapes, Hamming())
+    before = len(pickle.dumps(task))
+    for i in range(N):
+        task.step(w, i, 1.0)
+    task.violations(w, 1.0)
+    features.spread(0, np.ones(features.n_parts(0)), features.scratch())
+    assert len(pickle.dumps(task)) <= before + 100
+    copy = pickle.loads(pickle.dumps(task))
+    for i in range(N):
+        step, other = task.step(w, i, 1.0), copy.step(w, i, 1.0)
+        assert step.difference.values.tobytes() == other.difference.values.tobytes()
+        assert (step.loss, step.violation) == (other.loss, other.violation)
