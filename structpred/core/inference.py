@@ -197,14 +197,13 @@ def part_scores(features: FeatureMap, w: Vector, i: int, scale: float = 1.0) -> 
     try:
         theta = features.scores(w, i)
         fixed = features.fixed_scores(i)
-        n_parts = features.n_parts(i)
     except Exception as error:
         raise blamed(error, i, features, "scores") from error
     if scale != 1.0:
         theta = scale * theta
-    if np.shape(theta) != (n_parts,):
+    if np.shape(theta) != (features.n_parts(i),):
         raise OracleError(
-            f"sample {i}: {type(features).__name__}.scores must give one number a part, {n_parts} in all, "
+            f"sample {i}: {type(features).__name__}.scores must give one number a part, {features.n_parts(i)} in all, "
             f"got an array of shape {np.shape(theta)}"
         )
     if fixed is not None:

@@ -209,14 +209,16 @@ class Task:
             if violation < doubtful(loss_weight * loss):
                 self._confirm(w, i, loss_weight, scale)
             return Step(SparseVector(idx[:n], val[:n]), loss, violation, violation)
-        augmented = self.scores(w, i, scale) + loss_weight * self.costs(i)[1]
-        return self._step_to(*self.infer(augmented, i), augmented, w, i, loss_weight, scale)
+        constant, ell = self.costs(i)
+        augmented = self.scores(w, i, scale) + loss_weight * ell
+        return self._step_to(self.inference.best(augmented, i), augmented, (constant, ell), w, i, loss_weight, scale)
 
     def _step_to(
-        self, labels: Labels, bound: float | None, augmented: Scores, w: Vector, i: int, loss_weight: float, scale: float = 1.0
-    ) -> Step:
+        self, answer: tuple[Labels, float | None], augmented: Scores, costs: tuple[float, Scores], w: Vector, i: int,
+        loss_weight: float, scale: float = 1.0,
+    ) -> Step:  # fmt: skip
         """The step of instance i towards what the oracle found at the scores `augmented`."""
-        constant, ell = self.costs(i)
+        (labels, bound), (constant, ell) = answer, costs
         found = self.parts_found(i, labels)
         loss = constant + running_sum(ell[found])
         if loss < 0.0:
@@ -293,13 +295,12 @@ class Task:
         values = np.empty(len(self))
         for first, last, places in self.inference.blocks(0, len(self)):
             augmented = self.inference.score_block(w, 1.0, first, last, places)
-            for i in range(first, last):
-                augmented[places[i - first] : places[i - first + 1]] += loss_weight * self.costs(i)[1]
+            costs = [self.costs(i) for i in range(first, last)]
+            augmented += loss_weight * np.concatenate([ell for _, ell in costs])
             labels, ends = self.inference.best_of_block(augmented, first, last, places)
-            for i in range(first, last):
-                k = i - first
-                own = augmented[places[k] : places[k + 1]]
-                values[i] = self._step_to(labels[ends[k] : ends[k + 1]], None, own, w, i, loss_weight).bound
+            for k, i in enumerate(range(first, last)):
+                own, answer = augmented[places[k] : places[k + 1]], labels[ends[k] : ends[k + 1]]
+                values[i] = self._step_to((answer, None), own, costs[k], w, i, loss_weight).bound
         return values
 
     def sample_with_priors(self) -> int | None:
