@@ -25,6 +25,7 @@ from structpred.errors import (
 )
 from structpred.trainers.checkpoints import Progress, claimed, load_checkpoint, save_checkpoint
 from structpred.trainers.interrupts import Interrupts
+from structpred.trainers.names import require
 from structpred.trainers.problem import Problem, Trainer
 from structpred.trainers.progress import ProgressLine
 from structpred.trainers.states import Values, flatten, rebuild
@@ -77,10 +78,9 @@ class RunSettings:
 
 
 def train(problem: Problem, trainer: Trainer, settings: RunSettings | None = None) -> Result:
-    """Run `trainer` on `problem`. Raises MissingCapabilityError before any work if the task cannot do what it needs."""
+    """Run `trainer` on `problem`. Raises before any work if the task cannot do what it needs (`names.require`)."""
     settings = settings or RunSettings()
-    problem.task.require(trainer.requires, f"trainer {type(trainer).__name__}")
-    problem.task.require(problem.surrogate.requires, f"surrogate {type(problem.surrogate).__name__}")
+    require(trainer, problem)
     with claimed(settings.checkpoint), Interrupts() as interrupts:
         return Run(problem, trainer, settings, interrupts).go()
 
@@ -295,8 +295,9 @@ class Run:
         if start.fingerprint == self.fingerprint:
             return start
         name = type(self.trainer).__name__
-        online = getattr(self.trainer, "online", False)
-        advice = "partial_fit takes new data" if online else f"the state of {name} belongs to its data: start anew for others"
+        advice = f"the state of {name} belongs to its data: start anew for others"
+        if self.trainer.online:
+            advice = "partial_fit takes new data"
         raise ParameterError(
             "cannot go on from the earlier run: the data, or settings such as trainer, C, loss and random_state (a whole "
             f"number or None), are not the same; {advice}"
