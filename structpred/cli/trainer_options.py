@@ -59,11 +59,12 @@ def _listed_trainers() -> str:
     """The names of all trainers by what they minimise, certified ones marked."""
     from structpred.trainers.names import trainers
 
-    groups: dict[str, list[str]] = {}
+    groups: dict[str, list[str]] = {"Max-margin": [], "Log loss": [], "Mistake-driven, without -C": []}
     for name, kind in trainers().items():
         surrogate = kind.surrogates[0]()
         by_mistakes = getattr(surrogate, "loss_weight", 1.0) == 0.0
         group = "Mistake-driven, without -C" if by_mistakes else "Max-margin" if surrogate.piecewise_linear else "Log loss"
-        groups.setdefault(group, []).append(f"{name}*" if kind.certified else name)
-    listed = ". ".join(f"{group}: {', '.join(groups[group])}" for group in sorted(groups, reverse=True))
+        rare = [need for need in kind.requires if need not in ("argmax", "marginals")]
+        groups[group].append(name + "*" * kind.certified + (f" (needs {rare[0]})" if rare else ""))
+    listed = ". ".join(f"{group}: {', '.join(names)}" for group, names in groups.items())
     return f"{listed}. * certified: bounds of the optimum. MODULE:CLASS: a trainer of your own, whose code is run."

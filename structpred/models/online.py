@@ -178,9 +178,9 @@ def _problem(labeler: "ChainLabeler", task: Task, n_total: float) -> StreamProbl
 def _checked_total(trainer: Trainer, n_total: float | None) -> float:
     if n_total is None:
         if trainer.needs_n_total:
+            name = trainer.name or type(trainer).__name__
             raise ParameterError(
-                f"{trainer.name or type(trainer).__name__} needs n_total, the number of sequences to be expected in all: its regulariser is "
-                "lam = 1 / (C n_total)"
+                f"{name} needs n_total, the number of sequences to be expected in all: its regulariser is lam = 1 / (C n_total)"
             )
         return 1.0
     if isinstance(n_total, bool) or not isinstance(n_total, int | float | np.number) or not 1 <= n_total < np.inf:
