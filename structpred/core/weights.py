@@ -49,25 +49,25 @@ class Weights(NamedTuple):
     @property
     def scale(self) -> float:
         """The factor s of w = s * v."""
-        return float(self.factor)
+        return self.factor.item()
 
     def set_scale(self, scale: float) -> None:
         """Replace the scale: shrinks all weights at once."""
-        self.factor[...] = scale
+        self.factor.fill(scale)
 
     def add(self, delta: SparseVector, coef: float) -> None:
         """v += coef * delta, in time proportional to the length of delta."""
         from structpred.core._sparse_kernels import add_into, add_into_both
 
         if len(self.u):
-            add_into_both(self.v, self.u, delta.indices, delta.values, coef, coef * float(self.scaled_mass))
+            add_into_both(self.v, self.u, delta.indices, delta.values, coef, coef * self.scaled_mass.item())
         else:
             add_into(self.v, delta.indices, delta.values, coef)
 
     def include(self, rho: float) -> None:
         """Let the present weights enter the average with weight rho."""
-        self.scaled_mass[...] += rho * self.factor
-        self.mass[...] += rho
+        self.scaled_mass.fill(self.scaled_mass.item() + rho * self.factor.item())  # item and fill: much faster than +=
+        self.mass.fill(self.mass.item() + rho)
 
     def in_doubt(self) -> bool:
         """Whether something may no longer be finite: a look at the sums, which costs a fraction of the average."""

@@ -122,9 +122,10 @@ class BCFW(Trainer):
             blocks = state.blocks.store(i, idx[:n], new[:n])
             if blocks is not state.blocks:
                 state = state._replace(blocks=blocks)
-        state.steps[...] += 1
+        k = state.steps.item() + 1
+        state.steps.fill(k)
         if self.averaged:
-            weights.include(float(state.steps))
+            weights.include(float(k))
         return state, gap, gamma > 0.0 and size > 0
 
     def _remember(self, state: BCFWState, i: int, step: Step, offset: float) -> BCFWState:

@@ -46,8 +46,8 @@ class Sweep(NamedTuple):
 
     def add(self, step: Step, share: float) -> None:
         """Add what one sample says about the objective at w."""
-        self.hinge[...] += share * max(step.bound, 0.0)
-        self.visited[...] += 1
+        self.hinge.fill(self.hinge.item() + share * max(step.bound, 0.0))
+        self.visited.fill(self.visited.item() + 1)
 
     def with_planes(
         self, problem: Problem, planes: Sequence[tuple[int, SparseVector, float]], precision: float, share: float = 1.0

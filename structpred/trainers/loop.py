@@ -254,9 +254,9 @@ class Run:
         primal = self.history[-1]["primal"] if self.history else None
         if self.best_weights is not None and not np.array_equal(self.best_weights, weights):
             weights = self.best_weights
-            primal = None if primal is None else self._primal(weights)
+            primal = None if primal is None else self.trainer.primal(self.problem, weights)
         if reason == "interrupted":  # mid-pass: the last row is about other weights
-            primal = None if primal is None else self._primal(weights)
+            primal = None if primal is None else self.trainer.primal(self.problem, weights)
         certificate = Certificate(primal, dual, proven=self.problem.certified and primal is not None)
         progress = self._snapshot() if self.settings.keep else None
         if reason == "max_iter" and self._ends_at_searches(weights, certificate.gap or 0.0):
@@ -271,11 +271,6 @@ class Run:
         if not gap > 0.0 or not callable(unsettled):
             return False
         return float(self.problem.p @ unsettled(self.problem.task, weights)) > (0.5 * gap if self.changed else 0.0)
-
-    def _primal(self, weights: Vector) -> float:
-        """The objective at other weights than the present ones; trainers that add terms of their own have a `primal`."""
-        own = getattr(self.trainer, "primal", None)
-        return float(own(self.problem, weights)) if callable(own) else self.problem.primal(weights)
 
     def _fingerprint(self) -> str:
         """Of all that decides the course of the run, except how long it is."""

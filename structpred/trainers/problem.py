@@ -145,6 +145,10 @@ class Trainer(ABC):
         """(primal at the weights to return, dual) at the end of a pass; None where the algorithm has none."""
         return None, None
 
+    def primal(self, problem: Problem, w: Vector) -> float:
+        """What it minimises, at any weights: another value than the problem's where it adds terms (an l1 term)."""
+        return problem.primal(w)
+
     def gap_estimate(self, problem: Problem, state: Any) -> float | None:
         """A cheap guess of the gap, to decide when computing it is worthwhile; None if there is none."""
         return None

@@ -58,10 +58,10 @@ class SGD(Trainer):
         changed = len(step.difference.indices) > 0
         if changed:
             weights.add(step.difference, share)
-        state.steps[...] += 1
-        k = int(state.steps)
+        k = state.steps.item() + 1
+        state.steps.fill(k)
         if problem.surrogate.piecewise_linear:
-            state.offsets[...] += share * problem.surrogate.offset(step)
+            state.offsets.fill(state.offsets.item() + share * problem.surrogate.offset(step))
         weights.set_scale(1.0 / (problem.lam * k))
         if self.averaged:
             weights.include(float(k))
@@ -70,10 +70,10 @@ class SGD(Trainer):
     def objective(self, problem: Problem, state: SGDState) -> tuple[float, float | None]:
         """Primal at the returned weights; the dual value of the last iterate if the passes so far were whole."""
         primal = problem.primal(self.weights(problem, state))
-        k = int(state.steps)
+        k = state.steps.item()
         if not problem.surrogate.piecewise_linear or k == 0 or k % len(problem.task) or not exactly_summed(state.weights.v):
             return primal, None
-        return primal, float(state.offsets) / k - 0.5 * problem.lam * state.weights.scale**2 * squared_norm(state.weights.v)
+        return primal, state.offsets.item() / k - 0.5 * problem.lam * state.weights.scale**2 * squared_norm(state.weights.v)
 
 
 def exactly_summed(v: Vector) -> bool:
