@@ -52,8 +52,7 @@ class Sweep(NamedTuple):
     def with_planes(
         self, problem: Problem, planes: Sequence[tuple[int, SparseVector, float]], precision: float, share: float = 1.0
     ) -> "Sweep":
-        """The next sweep, at the solution of the master problem; planes that cut off w by more than
-        precision * share join it."""
+        """The next sweep, at the solution of the master problem with the planes that cut off w by more than precision * share."""
         w = self.w.astype(np.float64)
         slacks = self.master.slacks(problem.lam)
         cuts = [b - float(w[a.indices] @ a.values) - slacks[j] for j, a, b in planes]
