@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from structpred.cli.options import FORMATS, Folds, encoding_option, general_options, on_error_option
+from structpred.cli.trainer_options import trainer_of
 
 log = logging.getLogger("structpred.cli")
 
@@ -87,7 +88,7 @@ def curve(
     if picture is not None:
         figures.check_path(picture)
         corpora.check_output(picture, "--picture", inputs=(train, test))
-    model = ChainLabeler(trainer, C, max_iter, template=template, min_count=min_count, check_every=max_iter)
+    model = ChainLabeler(trainer_of(trainer), C, max_iter, template=template, min_count=min_count, check_every=max_iter)
     reader = corpora.Reader(format, label_column)
     data = corpora.read_data(train, reader, folds, encoding=encoding, on_error=on_error)
     held_out = corpora.read_data(test, reader, test_folds, encoding=encoding, on_error=on_error)

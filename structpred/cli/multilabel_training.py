@@ -9,13 +9,12 @@ from typing import Any
 from structpred.cli.label_data import Reading, Source, read_examples, read_training, size_of
 from structpred.cli.runs import REASONS, Events, Reporter, check_run_files, interrupted, stamp
 from structpred.cli.session import EXIT_NOT_CONVERGED, Session, Stop
-from structpred.cli.training import NO_CERTIFICATE, TRAINERS_OF
+from structpred.cli.trainer_options import check_trainer, trainer_of
 from structpred.errors import ParameterError
 from structpred.io.multilabel import MultiLabelData
 from structpred.models.hierarchical import HierarchicalMultiLabel
 from structpred.models.label_graphs import ENUMERATED
 from structpred.models.multilabel import MultiLabelMRF
-from structpred.models.settings import resolve_trainer
 from structpred.trainers.checkpoints import remove_checkpoint
 
 log = logging.getLogger("structpred.cli")
@@ -90,15 +89,11 @@ def train_multilabel(options: MultiLabelOptions, session: Session) -> None:
 
 def check_usage(options: MultiLabelOptions) -> None:
     """Raise ParameterError for options that do not go together; reads nothing."""
-    resolve_trainer(options.trainer)
-    if options.surrogate is not None and options.trainer not in (fitting := TRAINERS_OF[options.surrogate]):
-        raise ParameterError(f"--surrogate {options.surrogate} is for --trainer {', '.join(fitting)}, not {options.trainer}")
+    check_trainer(options.trainer, options.surrogate, strict=options.strict)
     wrong = {
         "-C, --tol and --bias must be finite numbers": not all(map(math.isfinite, (options.C, options.tol, options.bias))),
         "--patience needs --dev FILE": options.patience is not None and options.dev is None,
         "--strict needs --tol: how close is close enough, such as --tol 0.01": options.strict and options.tol == 0,
-        f"--strict needs a trainer with a certificate; {options.trainer} has none": options.strict
-        and (options.trainer in NO_CERTIFICATE or (options.trainer, options.surrogate) == ("sgd", "log")),
         "-o MODEL must be a file: a model cannot go to standard output": options.output == "-",
         "--checkpoint must be a file, not -": options.checkpoint == "-",
         "only one of the files can be standard input": [options.data, options.dev, options.labels, options.hierarchy].count("-")
@@ -114,7 +109,7 @@ def check_usage(options: MultiLabelOptions) -> None:
 
 def _model(options: MultiLabelOptions, data: MultiLabelData, events: Events) -> Model:
     common: dict[str, Any] = {
-        "trainer": options.trainer,
+        "trainer": trainer_of(options.trainer),
         "C": options.C,
         "max_iter": options.max_iter,
         "tol": options.tol,

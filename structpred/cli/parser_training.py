@@ -11,6 +11,7 @@ import numpy as np
 
 from structpred.cli.runs import REASONS, Events, Reporter, check_run_files, interrupted, stamp
 from structpred.cli.session import Session
+from structpred.cli.trainer_options import check_trainer, trainer_of
 from structpred.core.arc_templates import ArcTemplate
 from structpred.core.result import Certificate, Record
 from structpred.core.threads import checked_jobs
@@ -24,17 +25,9 @@ from structpred.io.treebank_formats import CONLL_U, TREEBANK_FORMATS
 from structpred.io.treebank_reader import OnError, read_treebank
 from structpred.models.parser import DependencyParser
 from structpred.models.relations import relations_checkpoint
-from structpred.models.settings import resolve_trainer
 from structpred.trainers.checkpoints import remove_checkpoint
 
 log = logging.getLogger("structpred.cli")
-
-#: what each surrogate can be minimised by
-TRAINERS_OF = {
-    "margin": ("bcfw", "sgd", "mira", "n_slack", "one_slack", "perceptron", "pa", "arow"),
-    "slack": ("bcfw", "sgd", "mira", "n_slack", "one_slack"),
-    "log": ("sgd", "oeg", "lbfgs", "owlqn"),
-}
 
 
 @dataclass(frozen=True)
@@ -101,10 +94,8 @@ def train_parser(options: ParserOptions, session: Session) -> None:
 
 def check_usage(options: ParserOptions) -> None:
     """Raise ParameterError for options that do not go together; reads nothing."""
-    resolve_trainer(options.trainer)
+    check_trainer(options.trainer, options.surrogate)
     checked_jobs(options.n_jobs)
-    if options.surrogate is not None and options.trainer not in (fitting := TRAINERS_OF[options.surrogate]):
-        raise ParameterError(f"--surrogate {options.surrogate} is for --trainer {', '.join(fitting)}, not {options.trainer}")
     wrong = {
         "--templates and --conjunctions are two answers to one question": options.templates is not None and options.conjunctions,
         "--templates must be a file, not -": options.templates == "-",
@@ -172,7 +163,7 @@ def _read(path: str, options: ParserOptions) -> Treebank:
 
 def _model(options: ParserOptions, templates: list[ArcTemplate] | None, events: Events) -> DependencyParser:
     return DependencyParser(
-        options.trainer,
+        trainer_of(options.trainer),
         options.C,
         options.max_iter,
         options.tol,

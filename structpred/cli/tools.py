@@ -1,14 +1,11 @@
 """`structpred doctor` and `structpred check-oracle`: is the installation sound, is my oracle right."""
 
-import importlib
 import json
-import os
-import sys
-from typing import Any
 
 import click
 
 from structpred.cli.options import general_options
+from structpred.cli.own_code import made
 from structpred.cli.session import EXIT_DATA
 
 
@@ -41,35 +38,10 @@ def check_oracle(name: str, seed: int) -> None:
     import structpred
     from structpred.errors import OracleError
 
-    oracle = _made(name)
+    oracle = made(name, structpred.Oracle, "my_package.matching:MatchingOracle")
     try:
         report = structpred.check_oracle(oracle, seed=seed)
     except OracleError as error:
         click.echo(str(error))
         raise click.exceptions.Exit(EXIT_DATA) from None
     click.echo(str(report))
-
-
-def _made(name: str) -> Any:
-    """An instance of the class that the name stands for; usage errors say what is wrong with the name."""
-    import structpred
-
-    module_name, colon, class_name = name.partition(":")
-    if not (module_name and colon and class_name):
-        raise click.UsageError(f"expected MODULE:CLASS, such as my_package.matching:MatchingOracle, got {name!r}")
-    sys.path.insert(0, os.getcwd())
-    try:
-        module = importlib.import_module(module_name)
-    except ModuleNotFoundError as error:
-        if error.name is None or not f"{module_name}.".startswith(f"{error.name}."):
-            raise  # the module is there, and imports something that is not
-        raise click.UsageError(f"there is no module {error.name!r} here or among the installed ones") from None
-    made: Any = module
-    for part in class_name.split("."):
-        if not hasattr(made, part):
-            raise click.UsageError(f"{module_name} has no {class_name!r}")
-        made = getattr(made, part)
-    made = made() if isinstance(made, type) else made
-    if not isinstance(made, structpred.Oracle):
-        raise click.UsageError(f"{name}: expected a subclass of structpred.Oracle, got {type(made).__name__}")
-    return made

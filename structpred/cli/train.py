@@ -9,6 +9,7 @@ from structpred.cli.session import Session
 from structpred.cli.suggestions import SuggestingGroup
 from structpred.cli.train_multilabel import multilabel
 from structpred.cli.train_parser import parser
+from structpred.cli.trainer_options import trainer_options
 
 
 @click.group(cls=SuggestingGroup, short_help="Train a model.")
@@ -29,20 +30,7 @@ train.add_command(multilabel)
     "--label-column", type=int, default=-1, show_default=True, metavar="N", help="Column of the labels, from 0; -1 is the last."
 )
 @click.option("--folds", "--fold", "folds", type=Folds(), help="Train on these folds of OCR data only: 0, 1-9 or 0,3,5-7.")
-@click.option(
-    "--trainer",
-    default="bcfw",
-    show_default=True,
-    metavar="NAME",
-    help="Max-margin: bcfw, n_slack, one_slack (certified), sgd (quick), mira. Conditional random fields: oeg "
-    "(certified), lbfgs. Mistake-driven, without -C: perceptron, pa, arow.",
-)
-@click.option(
-    "--surrogate",
-    type=click.Choice(("margin", "slack", "log")),
-    help="What is minimised: margin or slack (rescaling), or log (a conditional random field). Default: the "
-    "trainer's own; sgd takes all.",
-)
+@trainer_options("bcfw")
 @click.option(
     "--constraints",
     type=click.Choice(("iob2", "iobes")),

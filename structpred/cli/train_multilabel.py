@@ -6,6 +6,7 @@ import click
 
 from structpred.cli.options import LABEL_FORMATS, encoding_option, general_options
 from structpred.cli.session import Session
+from structpred.cli.trainer_options import trainer_options
 
 
 class Edges(click.ParamType[str | int]):
@@ -45,19 +46,7 @@ class Edges(click.ParamType[str | int]):
     show_default=True,
     help="With a hierarchy: what a wrong label costs; depth: 0.75 to the power of its depth; sibling: shared out among children.",
 )
-@click.option(
-    "--trainer",
-    default="bcfw",
-    show_default=True,
-    metavar="NAME",
-    help="Max-margin: bcfw (certified), n_slack, one_slack (cutting planes, certified), sgd, mira. "
-    "Log loss: oeg (certified), lbfgs. Mistake-driven, without -C: perceptron.",
-)
-@click.option(
-    "--surrogate",
-    type=click.Choice(("margin", "slack", "log")),
-    help="What is minimised: margin or slack rescaling, or log (a conditional random field). Default: the trainer's own.",
-)
+@trainer_options("bcfw")
 @click.option(
     "--C",
     "-C",

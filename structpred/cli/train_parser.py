@@ -6,26 +6,14 @@ import click
 
 from structpred.cli.options import TREEBANK_FORMATS, encoding_option, general_options, on_error_option
 from structpred.cli.session import Session
+from structpred.cli.trainer_options import trainer_options
 
 
 @click.command(short_help="Train a dependency parser.")
 @click.argument("data", metavar="TRAIN")
 @click.option("-o", "--output", required=True, metavar="MODEL", help="The model file to write.")
 @click.option("--format", type=click.Choice(TREEBANK_FORMATS), help="Format of the data; default: told from the lines.")
-@click.option(
-    "--trainer",
-    default="mira",
-    show_default=True,
-    metavar="NAME",
-    help="Max-margin: mira, sgd, bcfw, n_slack, one_slack (certified). Conditional random fields: oeg (certified), lbfgs. "
-    "Mistake-driven, without -C: perceptron, pa, arow.",
-)
-@click.option(
-    "--surrogate",
-    type=click.Choice(("margin", "slack", "log")),
-    help="What is minimised: margin or slack (rescaling), or log (a conditional random field). Default: the "
-    "trainer's own; sgd takes all.",
-)
+@trainer_options("mira")
 @click.option(
     "--C",
     "-C",

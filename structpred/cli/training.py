@@ -13,6 +13,7 @@ import numpy as np
 from structpred.cli.corpora import Data, Reader, features_of, read_data
 from structpred.cli.runs import REASONS, Events, Reporter, check_run_files, interrupted, stamp
 from structpred.cli.session import EXIT_NOT_CONVERGED, Session, Stop
+from structpred.cli.trainer_options import check_trainer, trainer_of
 from structpred.core.threads import checked_jobs
 from structpred.errors import DataError, ParameterError
 from structpred.evaluation import evaluate_sequences
@@ -22,19 +23,11 @@ from structpred.io.recognise import looks_like
 from structpred.io.templates import Template, load_templates
 from structpred.io.text import split_lines
 from structpred.models import ChainLabeler
-from structpred.models.settings import resolve_trainer
 from structpred.trainers.checkpoints import remove_checkpoint
 
 log = logging.getLogger("structpred.cli")
 
 COLUMN_FORMATS = ("conll2000", "columns")
-NO_CERTIFICATE = ("perceptron", "mira", "pa", "arow")
-#: what each surrogate can be minimised by
-TRAINERS_OF = {
-    "margin": ("bcfw", "sgd", "mira", "n_slack", "one_slack", "perceptron"),
-    "slack": ("bcfw", "sgd", "mira", "n_slack", "one_slack"),
-    "log": ("sgd", "oeg", "lbfgs", "owlqn"),
-}
 
 
 @dataclass(frozen=True)
@@ -110,10 +103,8 @@ def train_chain(options: TrainOptions, session: Session) -> None:
 
 def check_usage(options: TrainOptions) -> None:
     """Raise ParameterError for options that do not go together; reads nothing."""
-    resolve_trainer(options.trainer)
+    check_trainer(options.trainer, options.surrogate, strict=options.strict)
     checked_jobs(options.n_jobs)
-    if options.surrogate is not None and options.trainer not in (fitting := TRAINERS_OF[options.surrogate]):
-        raise ParameterError(f"--surrogate {options.surrogate} is for --trainer {', '.join(fitting)}, not {options.trainer}")
     columns = options.format in COLUMN_FORMATS
     wrong = {
         "--template is needed: chunking, ner, pos, or a CRF++ template file": columns and options.template is None,
@@ -130,8 +121,6 @@ def check_usage(options: TrainOptions) -> None:
         and options.dev is None
         and options.dev_fraction is None,
         "--strict needs --tol: how close is close enough, such as --tol 0.01": options.strict and options.tol == 0,
-        f"--strict needs a trainer with a certificate; {options.trainer} has none": options.strict
-        and (options.trainer in NO_CERTIFICATE or (options.trainer, options.surrogate) == ("sgd", "log")),
         "-o MODEL must be a file: a model cannot go to standard output": options.output == "-",
         "--checkpoint must be a file, not -": options.checkpoint == "-",
         "TRAIN and --dev cannot both be standard input": options.data == options.dev == "-",
@@ -195,7 +184,7 @@ def _check_templates(templates: Sequence[Template], reader: Reader) -> None:
 def _model(options: TrainOptions, templates: list[Template] | None, events: Events) -> ChainLabeler:
     metric = None if options.dev_metric == "token_accuracy" else _f1
     return ChainLabeler(
-        options.trainer,
+        trainer_of(options.trainer),
         options.C,
         options.max_iter,
         options.tol,

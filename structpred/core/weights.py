@@ -30,40 +30,44 @@ def check_length(w: Vector, dim: int) -> None:
 class Weights(NamedTuple):
     """v: the unscaled weights (float32 or float64, flat). u: the average's accumulator (float64, empty if there is no average).
 
-    scalars: float64 [scale, A, R]. All three are changed in place, so that a checkpoint is these arrays as they are.
+    factor: the scale s. mass: R. scaled_mass: A. These are single numbers, float64 arrays of no dimension. All are changed in
+    place, so that a checkpoint is these arrays as they are.
     """
 
     v: Vector
     u: npt.NDArray[np.float64]
-    scalars: npt.NDArray[np.float64]
+    factor: npt.NDArray[np.float64]
+    mass: npt.NDArray[np.float64]
+    scaled_mass: npt.NDArray[np.float64]
 
     @staticmethod
     def zeros(dim: int, dtype: npt.DTypeLike = np.float64, *, averaged: bool = False) -> "Weights":
         """All-zero weights of length dim; with an accumulator if an average is wanted."""
-        return Weights(np.zeros(dim, dtype), np.zeros(dim if averaged else 0), np.array([1.0, 0.0, 0.0]))
+        u = np.zeros(dim if averaged else 0)
+        return Weights(np.zeros(dim, dtype), u, np.array(1.0), np.array(0.0), np.array(0.0))
 
     @property
     def scale(self) -> float:
         """The factor s of w = s * v."""
-        return float(self.scalars[0])
+        return self.factor.item()
 
     def set_scale(self, scale: float) -> None:
         """Replace the scale: shrinks all weights at once."""
-        self.scalars[0] = scale
+        self.factor.fill(scale)
 
     def add(self, delta: SparseVector, coef: float) -> None:
         """v += coef * delta, in time proportional to the length of delta."""
         from structpred.core._sparse_kernels import add_into, add_into_both
 
         if len(self.u):
-            add_into_both(self.v, self.u, delta.indices, delta.values, coef, coef * float(self.scalars[1]))
+            add_into_both(self.v, self.u, delta.indices, delta.values, coef, coef * self.scaled_mass.item())
         else:
             add_into(self.v, delta.indices, delta.values, coef)
 
     def include(self, rho: float) -> None:
         """Let the present weights enter the average with weight rho."""
-        self.scalars[1] += rho * self.scalars[0]
-        self.scalars[2] += rho
+        self.scaled_mass.fill(self.scaled_mass.item() + rho * self.factor.item())  # item and fill: much faster than +=
+        self.mass.fill(self.mass.item() + rho)
 
     def in_doubt(self) -> bool:
         """Whether something may no longer be finite: a look at the sums, which costs a fraction of the average."""
@@ -76,7 +80,7 @@ class Weights(NamedTuple):
 
     def average(self) -> Vector:
         """The weighted average of all included iterates; the present weights while there are none."""
-        _, a, r = self.scalars
+        a, r = float(self.scaled_mass), float(self.mass)
         if not len(self.u) or r == 0.0:
             return self.current()
         out: Vector = np.empty_like(self.v)

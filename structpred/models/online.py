@@ -24,8 +24,8 @@ from structpred.models.tasks import chain_task
 from structpred.objectives.log_loss import LogLoss
 from structpred.trainers.checkpoints import Progress
 from structpred.trainers.loop import RunSettings
+from structpred.trainers.names import require
 from structpred.trainers.problem import Trainer
-from structpred.trainers.sgd import SGD
 from structpred.trainers.states import rebuild
 from structpred.trainers.stream import StreamProblem, check_online, train_batch, train_stream
 
@@ -164,7 +164,9 @@ def _state_before(labeler: "ChainLabeler", n_total: float | None) -> OnlineState
 def _start(labeler: "ChainLabeler", task: Task, input_: Input, encoder: LabelEncoder, n_total: float | None) -> OnlineState:
     trainer, _ = labeler._trainer_and_surrogate()
     total = _checked_total(trainer, n_total)
-    state = trainer.init_state(_problem(labeler, task, total))
+    problem = _problem(labeler, task, total)
+    require(trainer, problem)
+    state = trainer.init_state(problem)
     return OnlineState(trainer, state, input_, encoder, total, _settings(labeler))
 
 
@@ -175,9 +177,10 @@ def _problem(labeler: "ChainLabeler", task: Task, n_total: float) -> StreamProbl
 
 def _checked_total(trainer: Trainer, n_total: float | None) -> float:
     if n_total is None:
-        if isinstance(trainer, SGD):
+        if trainer.needs_n_total:
+            name = trainer.name or type(trainer).__name__
             raise ParameterError(
-                "sgd needs n_total, the number of sequences to be expected in all: its regulariser is lam = 1 / (C n_total)"
+                f"{name} needs n_total, the number of sequences to be expected in all: its regulariser is lam = 1 / (C n_total)"
             )
         return 1.0
     if isinstance(n_total, bool) or not isinstance(n_total, int | float | np.number) or not 1 <= n_total < np.inf:

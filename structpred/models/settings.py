@@ -10,33 +10,8 @@ from structpred.objectives.log_loss import LogLoss
 from structpred.objectives.margin import MarginRescaling
 from structpred.objectives.part_losses import ExtraParts, Hamming
 from structpred.slack.surrogate import SlackRescaling
-from structpred.trainers.bcfw import BCFW
-from structpred.trainers.cutting_plane import NSlackCuttingPlane, OneSlackCuttingPlane
-from structpred.trainers.lbfgs import LBFGS
-from structpred.trainers.mira import MIRA
-from structpred.trainers.oeg import OnlineEG
-from structpred.trainers.owlqn import OWLQN
-from structpred.trainers.passive_aggressive import AROW, PassiveAggressive
-from structpred.trainers.perceptron import AveragedPerceptron
+from structpred.trainers.names import trainers
 from structpred.trainers.problem import Surrogate, Trainer
-from structpred.trainers.projected_ascent import ProjectedAscent
-from structpred.trainers.sgd import SGD
-
-#: name -> (trainer, the surrogate it is used with)
-TRAINERS: dict[str, tuple[Callable[..., Trainer], Callable[[], Surrogate]]] = {
-    "bcfw": (BCFW, MarginRescaling),
-    "sgd": (SGD, MarginRescaling),
-    "perceptron": (AveragedPerceptron, lambda: MarginRescaling(loss_weight=0.0)),
-    "mira": (MIRA, MarginRescaling),
-    "n_slack": (NSlackCuttingPlane, MarginRescaling),
-    "one_slack": (OneSlackCuttingPlane, MarginRescaling),
-    "oeg": (OnlineEG, LogLoss),
-    "lbfgs": (LBFGS, LogLoss),
-    "owlqn": (OWLQN, LogLoss),
-    "pa": (PassiveAggressive, lambda: MarginRescaling(loss_weight=0.0)),
-    "projected_ascent": (ProjectedAscent, MarginRescaling),
-    "arow": (AROW, lambda: MarginRescaling(loss_weight=0.0)),
-}
 
 #: the surrogates that go by a name; None means the one that belongs to the trainer
 SURROGATES: dict[str, Callable[[], Surrogate]] = {"margin": MarginRescaling, "log": LogLoss, "slack": SlackRescaling}
@@ -56,25 +31,27 @@ def resolve_surrogate(surrogate: str | Surrogate) -> Surrogate:
 
 
 def resolve_trainer(trainer: str | Trainer) -> tuple[Trainer, Surrogate]:
-    """The trainer and the surrogate that goes with it, for a name or an instance. Raises ParameterError for anything else."""
+    """The trainer and its default surrogate, for a name or an instance. Raises ParameterError for anything else."""
     if isinstance(trainer, str):
-        if trainer not in TRAINERS:
-            hint = did_you_mean(trainer, TRAINERS)
-            raise ParameterError(f"trainer: expected one of {', '.join(TRAINERS)} or a trainer object, got {trainer!r}{hint}")
-        make_trainer, make_surrogate = TRAINERS[trainer]
-        return make_trainer(), make_surrogate()
-    if isinstance(trainer, type) or not all(hasattr(trainer, name) for name in ("requires", "init_state", "update", "order")):
-        raise ParameterError(f"trainer: expected a name or an instance such as BCFW(gap_sampling=True), got {trainer!r}")
-    if isinstance(trainer, OnlineEG | LBFGS):
-        return trainer, LogLoss()
-    mistakes_only = isinstance(trainer, AveragedPerceptron | PassiveAggressive | AROW)
-    return trainer, MarginRescaling(0.0 if mistakes_only else 1.0)
+        trainer = _kind(trainer)()
+    if not isinstance(trainer, Trainer):
+        raise ParameterError(
+            f"trainer: expected a name or an instance of a Trainer such as BCFW(gap_sampling=True), got {trainer!r}"
+        )
+    return trainer, trainer.surrogates[0]()
+
+
+def _kind(name: str) -> type[Trainer]:
+    known = trainers()
+    if name not in known:
+        hint = did_you_mean(name, known)
+        raise ParameterError(f"trainer: expected one of {', '.join(known)} or a trainer object, got {name!r}{hint}")
+    return known[name]
 
 
 def make_trainer(name: str, settings: Mapping[str, Any]) -> Trainer:
     """The trainer of a name with settings of its own; TypeError for settings that it does not have."""
-    resolve_trainer(name)
-    return TRAINERS[name][0](**settings)
+    return _kind(name)(**settings)
 
 
 def resolve_loss(loss: str | PartLoss) -> PartLoss:
@@ -88,12 +65,6 @@ def resolve_loss(loss: str | PartLoss) -> PartLoss:
     return loss
 
 
-_RESTORABLE: tuple[Callable[..., Any], ...] = (
-    BCFW, SGD, AveragedPerceptron, MIRA, NSlackCuttingPlane, OneSlackCuttingPlane, OnlineEG, LBFGS, OWLQN, PassiveAggressive,
-    AROW, ProjectedAscent, LogLoss, MarginRescaling, SlackRescaling,
-)  # fmt: skip
-
-
 def settings_restored(saved: Any) -> Any:
     """The inverse of settings_of for names, and for trainers and surrogates of ours.
 
@@ -102,7 +73,8 @@ def settings_restored(saved: Any) -> Any:
     if isinstance(saved, str):
         return saved
     name, values = saved["class"], saved["settings"]
-    for kind in _RESTORABLE:
+    restorable: list[Callable[..., Any]] = [*trainers().values(), *SURROGATES.values()]
+    for kind in restorable:
         if kind.__name__ == name and "free_digest" not in values:  # OWLQN's array of free weights is no plain setting
             return kind(**values)
     return f"{name} (an object that model files do not hold; give it again)"

@@ -38,3 +38,8 @@ class MarginRescaling:
     def values(self, task: TaskLike, w: Vector) -> npt.NDArray[np.float64]:
         """H_i(w) of every instance (upper bounds where the oracle gives bounds)."""
         return task.violations(w, self.loss_weight)
+
+
+def perceptron_loss() -> MarginRescaling:
+    """The case without a margin: zero where the prediction is right."""
+    return MarginRescaling(loss_weight=0.0)

@@ -13,7 +13,7 @@ Indices = npt.NDArray[np.int64]
 class Arena(NamedTuple):
     """Block i is idx[start[i] : start[i] + length[i]] with val; room[i] pairs are reserved for it.
 
-    used: int64 [pairs taken, pairs to take before the holes that moved blocks leave are closed].
+    taken: how many pairs are; limit: how many may be before the holes that moved blocks leave are closed. Both single numbers.
     """
 
     # beyond the blocks idx and val hold what happened to be there
@@ -22,16 +22,17 @@ class Arena(NamedTuple):
     start: Annotated[Indices, COUNT]
     length: Annotated[Indices, COUNT]
     room: Annotated[Indices, COUNT]
-    used: Annotated[Indices, COUNT]
+    taken: Annotated[Indices, COUNT]
+    limit: Annotated[Indices, COUNT]
 
     def fault(self, dim: int) -> str | None:
         """What does not fit together in saved arrays, for vectors of length dim; None where all does."""
-        taken, limit = self.used.tolist()
+        taken, limit = int(self.taken), int(self.limit)
         in_order = np.flatnonzero(self.room)[np.argsort(self.start[self.room > 0], kind="stable")]
         ends = self.start[in_order] + self.room[in_order]
         nexts = np.append(self.start[in_order[1:]], taken) if len(in_order) else ends
         if len(self.idx) != len(self.val) or not taken <= limit <= len(self.idx):
-            return f"used: {taken} pairs of {limit} are taken, but there are {len(self.idx)} indices and {len(self.val)} values"
+            return f"taken: {taken} pairs of {limit} are taken, but there are {len(self.idx)} indices and {len(self.val)} values"
         if (self.length > self.room).any() or (ends > nexts).any():
             return "start: the blocks overlap, or are longer than their room"
         firsts = np.cumsum(self.length) - self.length
@@ -47,7 +48,7 @@ class Arena(NamedTuple):
     def empty(n: int) -> "Arena":
         """n empty blocks."""
         start, length, room = np.zeros((3, n), np.int64)
-        return Arena(np.empty(0, np.int64), np.empty(0), start, length, room, np.zeros(2, np.int64))
+        return Arena(np.empty(0, np.int64), np.empty(0), start, length, room, np.array(0), np.array(0))
 
     def block(self, i: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
         """The pairs of block i, as views."""
@@ -68,12 +69,12 @@ class Arena(NamedTuple):
     def _with_room(self, i: int, n: int) -> "Arena":
         room = n + n // 4 + 4
         arena = self
-        if self.used[0] + room > self.used[1]:
+        if self.taken + room > self.limit:
             arena = self._packed(extra=room)
-        arena.start[i] = arena.used[0]
+        arena.start[i] = arena.taken
         arena.room[i] = room
         arena.length[i] = 0
-        arena.used[0] += room
+        arena.taken[...] += room
         return arena
 
     def _packed(self, extra: int) -> "Arena":
@@ -92,7 +93,7 @@ class Arena(NamedTuple):
                 idx[a : a + n] = self.idx[b : b + n]
                 val[a : a + n] = self.val[b : b + n]
                 start[i], end = a, a + int(self.room[i])
-        return Arena(idx, val, start, self.length.copy(), self.room.copy(), np.array([live, limit]))
+        return Arena(idx, val, start, self.length.copy(), self.room.copy(), np.array(live), np.array(limit))
 
     def add_all_into(self, out: npt.NDArray[np.float64], first: int = 0) -> None:
         """out += entries first..first + len(out) - 1 of the sum of all blocks."""

@@ -14,10 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.steps import Step
-from structpred.core.weights import Vector, Weights
+from structpred.core.weights import Weights
 from structpred.errors import ParameterError
 from structpred.trainers.arena import Arena
-from structpred.trainers.problem import Problem
+from structpred.trainers.problem import Problem, Trainer
 from structpred.trainers.states import COUNT, Values
 
 Floats = npt.NDArray[np.float64]
@@ -26,7 +26,7 @@ Floats = npt.NDArray[np.float64]
 class BCFWState(NamedTuple):
     """weights: w = v and its average. blocks: the w_i. offsets: the l_i. gaps: the last gap seen in each block (inf: never).
 
-    steps: int64 [steps so far]. cache: the last outputs of each block (psi), cache_offsets and cache_next: their
+    steps: how many so far, a single number. cache: the last outputs of each block (psi), cache_offsets and cache_next: their
     offsets (NaN: empty slot) and where the next one goes. All are empty if no outputs are cached.
     """
 
@@ -45,7 +45,7 @@ class BCFWState(NamedTuple):
         return None if (self.cache_next < max(size, 1)).all() else f"cache_next: expected numbers below {size}"
 
 
-class BCFW:
+class BCFW(Trainer):
     """The default trainer: exact line search, a certified gap, a weighted average (section 4, "averaging", k-weighted).
 
     gap_sampling: visit blocks in proportion to their last gap (Osokin et al. 2016), with a uniform pass every fifth.
@@ -54,7 +54,8 @@ class BCFW:
     outputs. There is no rule that switches it on by the clock: results would then depend on the machine's load.
     """
 
-    requires: tuple[str | tuple[str, ...], ...] = ("argmax",)
+    name = "bcfw"
+    certified = True
 
     def __init__(
         self, *, averaged: bool = True, gap_sampling: bool = False, cached_passes: int = 0, cache_size: int = 10
@@ -66,10 +67,6 @@ class BCFW:
 
     def init_state(self, problem: Problem) -> BCFWState:
         """Line 1: w = w_i = 0, l_i = 0; every alpha_i is at the truth."""
-        if not problem.surrogate.piecewise_linear:
-            raise ParameterError(
-                f"BCFW needs a surrogate that is a maximum of linear functions; {type(problem.surrogate).__name__} is not"
-            )
         n = len(problem.task)
         slots = n * self.cache_size if self.cached_passes else 0
         return BCFWState(
@@ -77,7 +74,7 @@ class BCFW:
             Arena.empty(n),
             np.zeros(n),
             np.full(n, np.inf),
-            np.zeros(1, np.int64),
+            np.array(0),
             Arena.empty(slots),
             np.full(slots, np.nan),
             np.zeros(n if slots else 0, np.int64),
@@ -115,7 +112,7 @@ class BCFW:
         psi = step.difference
         size = len(w_idx) + len(psi.indices)
         idx, new, corner = np.empty(size, np.int64), np.empty(size), np.empty(size)
-        l_i, l_s, a = float(state.offsets[i]), share * offset, float(weights.scalars[1])
+        l_i, l_s, a = float(state.offsets[i]), share * offset, float(weights.scaled_mass)
         gap, gamma, n = frank_wolfe_step(
             weights.v, weights.u, a, w_idx, w_val, psi.indices, psi.values, share / problem.lam, l_i, l_s, problem.lam,
             idx, new, corner,
@@ -125,9 +122,10 @@ class BCFW:
             blocks = state.blocks.store(i, idx[:n], new[:n])
             if blocks is not state.blocks:
                 state = state._replace(blocks=blocks)
-        state.steps[0] += 1
+        k = state.steps.item() + 1
+        state.steps.fill(k)
         if self.averaged:
-            weights.include(float(state.steps[0]))
+            weights.include(float(k))
         return state, gap, gamma > 0.0 and size > 0
 
     def _remember(self, state: BCFWState, i: int, step: Step, offset: float) -> BCFWState:
@@ -153,10 +151,6 @@ class BCFW:
         offset = float(state.cache_offsets[best_slot])
         state, _, changed = self._move(problem, state, i, Step(best_psi, 0.0, best, best), offset)
         return state, changed
-
-    def weights(self, problem: Problem, state: BCFWState) -> Vector:
-        """The k-weighted average of the iterates, or the last one."""
-        return state.weights.average() if self.averaged else state.weights.current()
 
     def objective(self, problem: Problem, state: BCFWState) -> tuple[float, float]:
         """Primal at the weights to return, and the dual value, from the blocks in float64 (w may have rounded)."""

@@ -7,16 +7,19 @@ import numpy.typing as npt
 
 from structpred.core.weights import Vector
 from structpred.errors import ParameterError
-from structpred.trainers.problem import Problem
+from structpred.objectives.log_loss import LogLoss
+from structpred.trainers.problem import Problem, Surrogate, Trainer
 from structpred.trainers.states import COUNT, Values
 
 Floats = npt.NDArray[np.float64]
+Count = Annotated[npt.NDArray[np.int64], COUNT]
 
 
 class LBFGSState(NamedTuple):
-    """w, its gradient and objective. s, y (float32), rho: the last pairs (rows used: counts[0], next to replace: counts[1]).
+    """w, its gradient and objective. s, y (float32), rho: the last pairs. pairs: how many. following: the next to replace.
 
-    counts: int64 [pairs, next, evaluations, stuck]. A stuck search (no step helps: rounding) changes nothing any more.
+    evaluations: of the objective, so far. stuck: 1 where no step helps (rounding); nothing changes any more. Single numbers are
+    arrays of no dimension.
     """
 
     w: Floats
@@ -25,39 +28,52 @@ class LBFGSState(NamedTuple):
     s: npt.NDArray[np.float32]
     y: npt.NDArray[np.float32]
     rho: Annotated[Floats, Values(0)]
-    counts: Annotated[npt.NDArray[np.int64], COUNT]
+    pairs: Count
+    following: Count
+    evaluations: Count
+    stuck: Annotated[npt.NDArray[np.int64], Values(0, 1)]
 
     def fault(self, dim: int) -> str | None:
         """What does not fit together in saved arrays; None where all does."""
-        pairs, following, _, stuck = self.counts.tolist()
-        if pairs > len(self.rho) or following >= len(self.rho) or stuck > 1:
-            return f"counts: expected at most {len(self.rho)} pairs, the next one among them, and stuck 0 or 1"
-        return None if (self.rho[:pairs] > 0).all() else "rho: expected positive numbers"
+        if self.pairs > len(self.rho) or self.following >= len(self.rho):
+            return f"pairs: expected at most {len(self.rho)}, the next one among them"
+        return None if (self.rho[: int(self.pairs)] > 0).all() else "rho: expected positive numbers"
+
+    @staticmethod
+    def start(w: Floats, gradient: Floats, value: float, memory: int) -> "LBFGSState":
+        """At w, after one evaluation."""
+        s, y = np.zeros((2, memory, len(w)), np.float32)
+        numbers = np.array(0), np.array(0), np.array(1), np.array(0)
+        return LBFGSState(w, gradient, np.array(value), s, y, np.zeros(memory), *numbers)
 
 
-class LBFGS:
+class LBFGS(Trainer):
     """One "pass" is one iteration (usually one evaluation of objective and gradient). `memory` pairs are kept.
 
     The pairs are kept in float32: they only shape the direction; objective and gradient are float64.
     The dual bound comes from strong convexity: the optimum is at least objective - |gradient|^2 / (2 lam).
     """
 
-    requires: tuple[str | tuple[str, ...], ...] = ("marginals",)
+    name = "lbfgs"
+    requires = ("marginals",)
+    surrogates = (LogLoss,)
+    certified = True
 
     def __init__(self, *, memory: int = 6, max_trials: int = 20) -> None:
         if memory < 1 or max_trials < 1:
             raise ParameterError(f"memory and max_trials must be at least 1, got {memory} and {max_trials}")
         self.memory, self.max_trials = memory, max_trials
 
+    @classmethod
+    def minimises(cls, surrogate: Surrogate) -> bool:
+        """Any that has a gradient over all instances."""
+        return hasattr(surrogate, "gradient")
+
     def init_state(self, problem: Problem) -> LBFGSState:
         """Start at zero."""
-        if not hasattr(problem.surrogate, "gradient"):
-            raise ParameterError(f"L-BFGS needs a smooth surrogate (LogLoss); {type(problem.surrogate).__name__} has no gradient")
-        dim, m = problem.task.dim, self.memory
-        w = np.zeros(dim)
+        w = np.zeros(problem.task.dim)
         value, gradient = objective(problem, w)
-        s, y = np.zeros((2, m, dim), np.float32)
-        return LBFGSState(w, gradient, np.array([value]), s, y, np.zeros(m), np.array([0, 0, 1, 0]))
+        return LBFGSState.start(w, gradient, value, self.memory)
 
     def order(self, problem: Problem, state: LBFGSState, rng: np.random.Generator, n_pass: int) -> npt.NDArray[np.int64]:
         """One iteration."""
@@ -67,16 +83,16 @@ class LBFGS:
         """A direction, a step that satisfies the weak Wolfe conditions by bisection, a new pair."""
         direction = self._direction(state)
         slope = float(direction @ state.gradient)
-        if slope >= 0.0 or state.counts[3]:
+        if slope >= 0.0 or state.stuck:
             return state, False
-        step = 1.0 if state.counts[0] else min(1.0, 1.0 / max(float(np.abs(state.gradient).sum()), 1e-300))
+        step = 1.0 if state.pairs else min(1.0, 1.0 / max(float(np.abs(state.gradient).sum()), 1e-300))
         low, high = 0.0, np.inf
-        good = state.w, float(state.value[0]), state.gradient  # the point at `low`
+        good = state.w, float(state.value), state.gradient  # the point at `low`
         for _ in range(self.max_trials):
             w = state.w + step * direction
             value, gradient = objective(problem, w)
-            state.counts[2] += 1
-            if not value <= state.value[0] + 1e-4 * step * slope:
+            state.evaluations[...] += 1
+            if not value <= state.value + 1e-4 * step * slope:
                 high = step
             elif gradient @ direction < 0.9 * slope:
                 low, good = step, (w, value, gradient)
@@ -84,7 +100,7 @@ class LBFGS:
                 return self._accept(state, w, value, gradient), True
             step = 2.0 * low if high == np.inf else 0.5 * (low + high)
         if low == 0.0:
-            state.counts[3] = 1  # no decrease can be seen in float64: the optimum to rounding
+            state.stuck[...] = 1  # no decrease can be seen in float64: the optimum to rounding
             return state, False
         return self._accept(state, *good), True
 
@@ -93,8 +109,8 @@ class LBFGS:
         from scipy.linalg.blas import saxpy
 
         q = (-state.gradient).astype(np.float32)
-        n, m = int(state.counts[0]), self.memory
-        newest_first = [(int(state.counts[1]) - 1 - k) % m for k in range(n)]
+        n, m = int(state.pairs), self.memory
+        newest_first = [(int(state.following) - 1 - k) % m for k in range(n)]
         alphas = []
         for k in newest_first:
             alphas.append(state.rho[k] * float(state.s[k] @ q))
@@ -110,11 +126,11 @@ class LBFGS:
         s, y = w - state.w, gradient - state.gradient
         curvature = float(s @ y)
         if curvature > 0.0:
-            k = int(state.counts[1])
+            k = int(state.following)
             state.s[k], state.y[k], state.rho[k] = s, y, 1.0 / curvature
-            state.counts[1] = (k + 1) % self.memory
-            state.counts[0] = min(state.counts[0] + 1, self.memory)
-        return state._replace(w=w, gradient=gradient, value=np.array([value]))
+            state.following[...] = (k + 1) % self.memory
+            state.pairs[...] = min(int(state.pairs) + 1, self.memory)
+        return state._replace(w=w, gradient=gradient, value=np.array(value))
 
     def weights(self, problem: Problem, state: LBFGSState) -> Vector:
         """The present point, in the type of the task's weights."""
@@ -122,7 +138,7 @@ class LBFGS:
 
     def objective(self, problem: Problem, state: LBFGSState) -> tuple[float, float]:
         """Primal at the float64 point, and the bound of strong convexity."""
-        value, gradient = float(state.value[0]), state.gradient
+        value, gradient = float(state.value), state.gradient
         return value, value - float(gradient @ gradient) / (2.0 * problem.lam)
 
     def gap_estimate(self, problem: Problem, state: LBFGSState) -> float:

@@ -25,6 +25,7 @@ from structpred.errors import (
 )
 from structpred.trainers.checkpoints import Progress, claimed, load_checkpoint, save_checkpoint
 from structpred.trainers.interrupts import Interrupts
+from structpred.trainers.names import require
 from structpred.trainers.problem import Problem, Trainer
 from structpred.trainers.progress import ProgressLine
 from structpred.trainers.states import Values, flatten, rebuild
@@ -77,10 +78,9 @@ class RunSettings:
 
 
 def train(problem: Problem, trainer: Trainer, settings: RunSettings | None = None) -> Result:
-    """Run `trainer` on `problem`. Raises MissingCapabilityError before any work if the task cannot do what it needs."""
+    """Run `trainer` on `problem`. Raises before any work if the task cannot do what it needs (`names.require`)."""
     settings = settings or RunSettings()
-    problem.task.require(trainer.requires, f"trainer {type(trainer).__name__}")
-    problem.task.require(problem.surrogate.requires, f"surrogate {type(problem.surrogate).__name__}")
+    require(trainer, problem)
     with claimed(settings.checkpoint), Interrupts() as interrupts:
         return Run(problem, trainer, settings, interrupts).go()
 
@@ -254,9 +254,9 @@ class Run:
         primal = self.history[-1]["primal"] if self.history else None
         if self.best_weights is not None and not np.array_equal(self.best_weights, weights):
             weights = self.best_weights
-            primal = None if primal is None else self._primal(weights)
+            primal = None if primal is None else self.trainer.primal(self.problem, weights)
         if reason == "interrupted":  # mid-pass: the last row is about other weights
-            primal = None if primal is None else self._primal(weights)
+            primal = None if primal is None else self.trainer.primal(self.problem, weights)
         certificate = Certificate(primal, dual, proven=self.problem.certified and primal is not None)
         progress = self._snapshot() if self.settings.keep else None
         if reason == "max_iter" and self._ends_at_searches(weights, certificate.gap or 0.0):
@@ -271,11 +271,6 @@ class Run:
         if not gap > 0.0 or not callable(unsettled):
             return False
         return float(self.problem.p @ unsettled(self.problem.task, weights)) > (0.5 * gap if self.changed else 0.0)
-
-    def _primal(self, weights: Vector) -> float:
-        """The objective at other weights than the present ones; trainers that add terms of their own have a `primal`."""
-        own = getattr(self.trainer, "primal", None)
-        return float(own(self.problem, weights)) if callable(own) else self.problem.primal(weights)
 
     def _fingerprint(self) -> str:
         """Of all that decides the course of the run, except how long it is."""
@@ -295,8 +290,9 @@ class Run:
         if start.fingerprint == self.fingerprint:
             return start
         name = type(self.trainer).__name__
-        online = getattr(self.trainer, "online", False)
-        advice = "partial_fit takes new data" if online else f"the state of {name} belongs to its data: start anew for others"
+        advice = f"the state of {name} belongs to its data: start anew for others"
+        if self.trainer.online:
+            advice = "partial_fit takes new data"
         raise ParameterError(
             "cannot go on from the earlier run: the data, or settings such as trainer, C, loss and random_state (a whole "
             f"number or None), are not the same; {advice}"

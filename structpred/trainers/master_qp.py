@@ -27,7 +27,7 @@ class Master(NamedTuple):
     """P planes as sparse vectors, idx[bounds[k]:bounds[k+1]] with val, and all that is known of them.
 
     block, offset, alpha, idle: (P,), of plane k its block, its b, its weight, and for how many solutions it had none.
-    gram: (P, P), inner products. n_blocks: int64 [number of blocks].
+    gram: (P, P), inner products. n_blocks: the number of blocks, a single number.
     """
 
     idx: Annotated[Ints, Values(0, grows=True)]
@@ -47,15 +47,15 @@ class Master(NamedTuple):
             return f"gram: the arrays of the planes differ in length: {n} offsets, {len(self.alpha)} weights, and so on"
         if self.bounds[0] != 0 or (np.diff(self.bounds) < 0).any() or not len(self.idx) == len(self.val) == self.bounds[-1]:
             return "bounds: expected ascending numbers from 0 to the number of indices and of values"
-        if self.idx.max(initial=-1) >= dim or self.block.max(initial=-1) >= self.n_blocks[0]:
-            return f"idx: expected indices below {dim}, and blocks below {self.n_blocks[0]}"
+        if self.idx.max(initial=-1) >= dim or self.block.max(initial=-1) >= self.n_blocks:
+            return f"idx: expected indices below {dim}, and blocks below {self.n_blocks}"
         return None
 
     @staticmethod
     def empty(n_blocks: int) -> "Master":
         """No planes yet: w = 0."""
         none, nothing = np.empty(0, np.int64), np.empty(0)
-        return Master(none, nothing, np.zeros(1, np.int64), none, nothing, nothing, none, np.empty((0, 0)), np.array([n_blocks]))
+        return Master(none, nothing, np.zeros(1, np.int64), none, nothing, nothing, none, np.empty((0, 0)), np.array(n_blocks))
 
     @property
     def n_planes(self) -> int:
@@ -125,7 +125,7 @@ class Master(NamedTuple):
 
     def slacks(self, lam: float) -> Floats:
         """xi_j of every block at the weights of alpha: the largest plane, or zero."""
-        xi = np.zeros(int(self.n_blocks[0]))
+        xi = np.zeros(int(self.n_blocks))
         np.maximum.at(xi, self.block, self.offset - self.gram @ self.alpha / lam)
         return xi
 

@@ -2,12 +2,8 @@
 
 from typing import NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-
-from structpred.core.weights import Vector, Weights
-from structpred.errors import ParameterError
-from structpred.trainers.problem import Problem
+from structpred.core.weights import Weights
+from structpred.trainers.problem import Problem, Trainer
 
 
 class MIRAState(NamedTuple):
@@ -16,27 +12,19 @@ class MIRAState(NamedTuple):
     weights: Weights
 
 
-class MIRA:
+class MIRA(Trainer):
     """The smallest change of w that gives the truth a margin of the loss over the output found, but at most C of it.
 
     w += tau psi_i with tau = min(C s_i, violation / |psi_i|^2), C = 1 / (lam n): passive where the margin holds, aggressive
     where it does not. Returns the average of all iterates. It makes each step without looking back, so there is no dual value.
     """
 
-    requires: tuple[str | tuple[str, ...], ...] = ("argmax",)
-    online = True  # the state is about no particular data: it can go on with others
+    name = "mira"
+    online = True
 
     def init_state(self, problem: Problem) -> MIRAState:
         """Zero weights."""
-        if not problem.surrogate.piecewise_linear:
-            raise ParameterError(
-                f"MIRA needs a surrogate that is a maximum of linear functions; {type(problem.surrogate).__name__} is not"
-            )
         return MIRAState(Weights.zeros(problem.task.dim, problem.task.dtype, averaged=True))
-
-    def order(self, problem: Problem, state: MIRAState, rng: np.random.Generator, n_pass: int) -> npt.NDArray[np.int64]:
-        """A new permutation every pass."""
-        return rng.permutation(len(problem.task))
 
     def update(self, problem: Problem, state: MIRAState, item: int) -> tuple[MIRAState, bool]:
         """One passive-aggressive step."""
@@ -49,14 +37,6 @@ class MIRA:
         state.weights.include(1.0)
         return state, changed
 
-    def weights(self, problem: Problem, state: MIRAState) -> Vector:
-        """The average of all iterates."""
-        return state.weights.average()
-
     def objective(self, problem: Problem, state: MIRAState) -> tuple[float, None]:
         """The primal at the average; no dual value."""
         return problem.primal(self.weights(problem, state)), None
-
-    def gap_estimate(self, problem: Problem, state: MIRAState) -> None:
-        """None."""
-        return None

@@ -16,10 +16,10 @@ import numpy.typing as npt
 
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.steps import SoftTask
-from structpred.core.weights import Vector, Weights
+from structpred.core.weights import Weights
 from structpred.errors import ParameterError
 from structpred.objectives.log_loss import LogLoss
-from structpred.trainers.problem import Problem, squared_norm
+from structpred.trainers.problem import Problem, Surrogate, Trainer, squared_norm
 from structpred.trainers.states import FIXED, Values
 
 Floats = npt.NDArray[np.float64]
@@ -41,7 +41,7 @@ class OEGState(NamedTuple):
     scratch: Annotated[Floats, FIXED]
 
 
-class OnlineEG:
+class OnlineEG(Trainer):
     """Conditional random fields with a certified gap; needs `marginals` only, so it serves chains and trees alike.
 
     start: how steeply alpha_i falls with the loss at the beginning (large: it starts near the truth, and w near zero).
@@ -49,17 +49,23 @@ class OnlineEG:
     and falls to 0.7 of itself while a step would lower the dual.
     """
 
-    requires: tuple[str | tuple[str, ...], ...] = ("marginals",)
+    name = "oeg"
+    requires = ("marginals",)
+    surrogates = (LogLoss,)
+    certified = True
 
     def __init__(self, *, start: float = 12.0, eta: float = 0.5, max_cuts: int = 30) -> None:
         if not (np.isfinite(start) and start >= 0 and 0 < eta <= 1 and max_cuts >= 1):
             raise ParameterError(f"expected start >= 0, 0 < eta <= 1, max_cuts >= 1, got {start}, {eta}, {max_cuts}")
         self.start, self.eta, self.max_cuts = start, eta, max_cuts
 
+    @classmethod
+    def minimises(cls, surrogate: Surrogate) -> bool:
+        """The log loss alone: the dual is its own."""
+        return isinstance(surrogate, LogLoss)
+
     def init_state(self, problem: Problem) -> OEGState:
         """alpha_i(y) prop. to exp(-start * loss(y_i, y)), and the w that belongs to it."""
-        if not isinstance(problem.surrogate, LogLoss):
-            raise ParameterError(f"OEG solves the log loss only, not {type(problem.surrogate).__name__}")
         task = cast(SoftTask, problem.task)
         offsets = np.cumsum([0, *(task.features.n_parts(i) for i in range(len(task)))])
         theta, mu, entropy = np.zeros(offsets[-1]), np.zeros(offsets[-1]), np.zeros(len(task))
@@ -71,10 +77,6 @@ class OnlineEG:
         weights = Weights.zeros(task.dim, task.dtype)
         weights.v[:] = weights_of(problem, mu, offsets)
         return OEGState(weights, theta, mu, offsets, entropy, np.full(len(task), self.eta), task.features.scratch())
-
-    def order(self, problem: Problem, state: OEGState, rng: np.random.Generator, n_pass: int) -> npt.NDArray[np.int64]:
-        """A new permutation every pass."""
-        return rng.permutation(len(problem.task))
 
     def update(self, problem: Problem, state: OEGState, item: int) -> tuple[OEGState, bool]:
         """One step on block `item`."""
@@ -102,10 +104,6 @@ class OnlineEG:
         state.eta[item] = eta
         return state, False
 
-    def weights(self, problem: Problem, state: OEGState) -> Vector:
-        """The present weights."""
-        return state.weights.current()
-
     def objective(self, problem: Problem, state: OEGState) -> tuple[float, float]:
         """Primal at the weights, and the dual value, with the sum over the blocks taken anew in float64."""
         entropy = float(problem.p @ state.entropy)
@@ -122,10 +120,6 @@ class OnlineEG:
             return 0.0
         possible = np.where(fixed > 0.5 * FORBIDDEN, fixed, 0.0)  # what is forbidden has probability zero
         return float(possible @ state.mu[state.offsets[i] : state.offsets[i + 1]] - possible[task.parts[i]].sum())
-
-    def gap_estimate(self, problem: Problem, state: OEGState) -> None:
-        """None."""
-        return None
 
 
 def weights_of(problem: Problem, mu: Floats, offsets: npt.NDArray[np.int64]) -> Floats:

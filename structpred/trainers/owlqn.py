@@ -24,6 +24,8 @@ class OWLQN(LBFGS):
     objective - |v|^2 / (2 lam), where v is the shortest subgradient.
     """
 
+    name = "owlqn"
+
     def __init__(
         self, *, l1: float = 0.0, free: npt.NDArray[np.int64] | None = None, memory: int = 6, max_trials: int = 20
     ) -> None:
@@ -37,16 +39,12 @@ class OWLQN(LBFGS):
 
     def init_state(self, problem: Problem) -> LBFGSState:
         """Start at zero."""
-        if not hasattr(problem.surrogate, "gradient"):
-            raise ParameterError(f"OWL-QN needs a smooth surrogate (LogLoss); {type(problem.surrogate).__name__} has no gradient")
         free = self.free
         if free is not None and len(free) and not (free[0] >= 0 and free[-1] < problem.task.dim and (np.diff(free) > 0).all()):
             raise ParameterError(f"free: expected sorted, distinct numbers of weights in [0, {problem.task.dim})")
-        size, m = problem.task.dim if free is None else len(free), self.memory
-        z = np.zeros(size)
+        z = np.zeros(problem.task.dim if free is None else len(free))
         value, gradient = self._objective(problem, z)
-        s, y = np.zeros((2, m, size), np.float32)
-        return LBFGSState(z, gradient, np.array([value]), s, y, np.zeros(m), np.array([0, 0, 1, 0]))
+        return LBFGSState.start(z, gradient, value, self.memory)
 
     def update(self, problem: Problem, state: LBFGSState, item: int) -> tuple[LBFGSState, bool]:
         """A direction within the orthant, a step along it by backtracking, a new pair."""
@@ -54,15 +52,15 @@ class OWLQN(LBFGS):
         direction = self._direction(state._replace(gradient=slopes))
         if self.l1:
             direction[direction * slopes >= 0.0] = 0.0  # what would go uphill stays
-        if state.counts[3] or not float(direction @ slopes) < 0.0:
+        if state.stuck or not float(direction @ slopes) < 0.0:
             return state, False
-        step = 1.0 if state.counts[0] else min(1.0, 1.0 / max(float(np.abs(slopes).sum()), 1e-300))
+        step = 1.0 if state.pairs else min(1.0, 1.0 / max(float(np.abs(slopes).sum()), 1e-300))
         low, high = 0.0, np.inf
         for _ in range(self.max_trials):
             z = self._step(state.w, direction, slopes, step)
             value, gradient = self._objective(problem, z)
-            state.counts[2] += 1
-            if not value <= state.value[0] + 1e-4 * float(slopes @ (z - state.w)):
+            state.evaluations[...] += 1
+            if not value <= state.value + 1e-4 * float(slopes @ (z - state.w)):
                 high = step
             elif not self.l1 and float(gradient @ direction) < 0.9 * float(slopes @ direction):
                 low = step  # without a kink the weak Wolfe conditions hold, as in L-BFGS
@@ -70,7 +68,7 @@ class OWLQN(LBFGS):
                 return self._accept(state, z, value, gradient), True
             step = 2.0 * low if high == np.inf else 0.5 * (low + high)
         if low == 0.0:
-            state.counts[3] = 1  # no decrease can be seen in float64: the optimum to rounding
+            state.stuck[...] = 1  # no decrease can be seen in float64: the optimum to rounding
             return state, False
         return self._accept(state, z, value, gradient), True
 
@@ -116,7 +114,7 @@ class OWLQN(LBFGS):
 
     def objective(self, problem: Problem, state: LBFGSState) -> tuple[float, float]:
         """Primal at the float64 point, and the bound of strong convexity."""
-        value = float(state.value[0])
+        value = float(state.value)
         return value, value - self.gap_estimate(problem, state)
 
     def gap_estimate(self, problem: Problem, state: LBFGSState) -> float:

@@ -1,8 +1,10 @@
 """The problem all trainers solve: min_w  lam/2 |w|^2 + sum_i p_i H_i(w), with H_i from a surrogate and sum p_i = 1."""
 
+from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -10,6 +12,8 @@ import numpy.typing as npt
 from structpred.core.steps import Step, TaskLike
 from structpred.core.weights import Vector
 from structpred.errors import ParameterError
+from structpred.objectives.margin import MarginRescaling
+from structpred.slack.surrogate import SlackRescaling
 
 
 class Surrogate(Protocol):
@@ -79,37 +83,75 @@ class Problem:
         return 0.5 * self.lam * squared_norm(w) + float(self.p @ hinge)
 
 
-class Trainer(Protocol):
-    """What the shared loop asks of a learning algorithm. Settings are its attributes; all that changes is in the state.
+class Trainer(ABC):
+    """What the shared loop asks of a learning algorithm, and what the algorithm says of itself.
 
-    A state is a NamedTuple of arrays (nested ones allowed), changed in place or replaced by `update`.
+    A trainer of one's own is a subclass with `init_state`, `update` and, where the usual ones do not fit, the other methods.
+    Settings are attributes of the object. All that changes is in the state: a NamedTuple of arrays (nested ones allowed),
+    changed in place or replaced by `update`.
+
+    Attributes
+    ----------
+    name : str
+        What users call it. Names are looked for in this package; a class elsewhere needs none.
+    requires : tuple of str, or of tuples of str
+        The methods of the oracle that it needs (of an inner tuple any one).
+    surrogates : tuple of callables
+        What it can minimise; the first makes its default. Another surrogate of the same form, piecewise linear or smooth, is
+        minimised, too, unless `minimises` says otherwise.
+    certified : bool
+        Whether `objective` gives a dual value, so that there is a gap.
+    online : bool
+        Whether the state is about no particular data, so that it can go on with others.
+    needs_n_total : bool
+        Whether an online trainer must know how many samples there will be, because the regulariser's strength depends on it.
     """
 
-    requires: tuple[str | tuple[str, ...], ...]
+    name: ClassVar[str] = ""
+    requires: tuple[str | tuple[str, ...], ...] = ("argmax",)
+    surrogates: ClassVar[tuple[Callable[[], Surrogate], ...]] = (MarginRescaling, SlackRescaling)
+    certified: ClassVar[bool] = False
+    online: ClassVar[bool] = False
+    needs_n_total: ClassVar[bool] = False
 
+    @classmethod
+    def minimises(cls, surrogate: Surrogate) -> bool:
+        """Whether it can minimise this surrogate: one of the same form is in `surrogates`."""
+        return any(make().piecewise_linear == surrogate.piecewise_linear for make in cls.surrogates)
+
+    @classmethod
+    def certifies(cls, surrogate: Surrogate) -> bool:
+        """Whether there is a gap with this surrogate."""
+        return cls.certified
+
+    @abstractmethod
     def init_state(self, problem: Problem) -> Any:
         """The state before the first step."""
-        ...
 
     def order(self, problem: Problem, state: Any, rng: np.random.Generator, n_pass: int) -> npt.NDArray[np.int64]:
-        """The items that pass number n_pass (from 0) visits, in order."""
-        ...
+        """The items that pass number n_pass (from 0) visits, in order: a new permutation of the instances every pass."""
+        return rng.permutation(len(problem.task))
 
+    @abstractmethod
     def update(self, problem: Problem, state: Any, item: int) -> tuple[Any, bool]:
         """One step: (state, whether the weights changed)."""
-        ...
 
     def weights(self, problem: Problem, state: Any) -> Vector:
-        """The weights to return."""
-        ...
+        """The weights to return: of `state.weights` the average where one is kept, else the present ones."""
+        average: Vector = state.weights.average()
+        return average
 
     def objective(self, problem: Problem, state: Any) -> tuple[float | None, float | None]:
         """(primal at the weights to return, dual) at the end of a pass; None where the algorithm has none."""
-        ...
+        return None, None
+
+    def primal(self, problem: Problem, w: Vector) -> float:
+        """What it minimises, at any weights: another value than the problem's where it adds terms (an l1 term)."""
+        return problem.primal(w)
 
     def gap_estimate(self, problem: Problem, state: Any) -> float | None:
         """A cheap guess of the gap, to decide when computing it is worthwhile; None if there is none."""
-        ...
+        return None
 
 
 def squared_norm(w: Vector) -> float:

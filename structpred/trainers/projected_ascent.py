@@ -19,9 +19,8 @@ from structpred.core.memory import check_fits
 from structpred.core.task import Task
 from structpred.core.task_checks import blamed
 from structpred.core.weights import Vector
-from structpred.errors import ParameterError
 from structpred.objectives.margin import MarginRescaling
-from structpred.trainers.problem import Problem, squared_norm
+from structpred.trainers.problem import Problem, Surrogate, Trainer, squared_norm
 from structpred.trainers.states import FIXED, Values
 
 Floats = npt.NDArray[np.float64]
@@ -39,20 +38,24 @@ class AscentState(NamedTuple):
     scratch: Annotated[Floats, FIXED]
 
 
-class ProjectedAscent:
+class ProjectedAscent(Trainer):
     """Few passes to a certified optimum where the oracle has `project` and outputs share their features.
 
     It keeps a dense point of the hull for each instance: n times the number of parts.
     """
 
-    requires: tuple[str | tuple[str, ...], ...] = ("project",)
+    name = "projected_ascent"
+    requires = ("project",)
+    surrogates = (MarginRescaling,)
+    certified = True
+
+    @classmethod
+    def minimises(cls, surrogate: Surrogate) -> bool:
+        """The margin-rescaled hinge alone: the dual is its own."""
+        return isinstance(surrogate, MarginRescaling)
 
     def init_state(self, problem: Problem) -> AscentState:
         """Every block at the truth: w = 0."""
-        if not isinstance(problem.surrogate, MarginRescaling):
-            raise ParameterError(
-                f"ProjectedAscent minimises the margin-rescaled hinge only, not {type(problem.surrogate).__name__}"
-            )
         task = cast(Task, problem.task)
         offsets = np.cumsum([0, *(task.features.n_parts(i) for i in range(len(task)))]).astype(np.int64)
         check_fits(8 * int(offsets[-1]), f"{offsets[-1]:,} part counts, one for each part of each sample,")
@@ -71,10 +74,6 @@ class ProjectedAscent:
         length = float(direction @ direction)
         found = float(problem.p[i]) / problem.lam * square / length if length > 0.0 else 0.0
         return found if found > 0.0 else 1.0
-
-    def order(self, problem: Problem, state: AscentState, rng: np.random.Generator, n_pass: int) -> npt.NDArray[np.int64]:
-        """A new permutation every pass."""
-        return rng.permutation(len(problem.task))
 
     def update(self, problem: Problem, state: AscentState, item: int) -> tuple[AscentState, bool]:
         """One block towards its projection, as far as the dual rises."""
@@ -112,7 +111,3 @@ class ProjectedAscent:
             np.add.at(errors[block], parts, 1.0)
         total = task.features.total(errors, state.offsets, problem.p / problem.lam)
         return problem.primal(state.w), surrogate.loss_weight * loss - 0.5 * problem.lam * squared_norm(total)
-
-    def gap_estimate(self, problem: Problem, state: AscentState) -> None:
-        """None."""
-        return None

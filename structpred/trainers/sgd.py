@@ -7,75 +7,73 @@ After whole passes every instance was visited equally often, so w_k is itself a 
 output 1/passes of the instance's dual mass) with the value (1/k) sum_j n p_i offset_j - lam/2 |w_k|^2: a free certificate.
 """
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from structpred.core.weights import Vector, Weights
-from structpred.trainers.problem import Problem, squared_norm
+from structpred.objectives.log_loss import LogLoss
+from structpred.objectives.margin import MarginRescaling
+from structpred.slack.surrogate import SlackRescaling
+from structpred.trainers.problem import Problem, Surrogate, Trainer, squared_norm
+from structpred.trainers.states import COUNT
 
 
 class SGDState(NamedTuple):
-    """weights: v is the sum of steps, scale is 1/(lam k). counts: float64 [k, sum of n p_i offset]."""
+    """weights: v is the sum of steps, the scale is 1/(lam k). steps: k. offsets: the sum of n p_i offset. Both single numbers."""
 
     weights: Weights
-    counts: npt.NDArray[np.float64]
-
-    def fault(self, dim: int) -> str | None:
-        """What does not fit together in saved arrays; None where all does."""
-        return None if self.counts[0] >= 0 else "counts: expected a number of steps >= 0"
+    steps: Annotated[npt.NDArray[np.int64], COUNT]
+    offsets: npt.NDArray[np.float64]
 
 
-class SGD:
+class SGD(Trainer):
     """Pegasos without the projection step. Use `averaged=False` for the last iterate."""
 
-    requires: tuple[str | tuple[str, ...], ...] = ("argmax",)
-    online = True  # the state is about no particular data: it can go on with others
+    name = "sgd"
+    surrogates = (MarginRescaling, SlackRescaling, LogLoss)
+    certified = True
+    online = True
+    needs_n_total = True
 
     def __init__(self, *, averaged: bool = True) -> None:
         self.averaged = averaged
 
+    @classmethod
+    def certifies(cls, surrogate: Surrogate) -> bool:
+        """Whether there is a gap: only a maximum of linear functions has the dual value."""
+        return surrogate.piecewise_linear
+
     def init_state(self, problem: Problem) -> SGDState:
         """Zero weights."""
         weights = Weights.zeros(problem.task.dim, problem.task.dtype, averaged=self.averaged)
-        return SGDState(weights, np.zeros(2))
-
-    def order(self, problem: Problem, state: SGDState, rng: np.random.Generator, n_pass: int) -> npt.NDArray[np.int64]:
-        """A new permutation every pass."""
-        return rng.permutation(len(problem.task))
+        return SGDState(weights, np.array(0), np.array(0.0))
 
     def update(self, problem: Problem, state: SGDState, item: int) -> tuple[SGDState, bool]:
         """w <- (1 - 1/k) w + n p_i psi / (lam k)."""
-        weights, counts = state
+        weights = state.weights
         step = problem.surrogate.term(problem.task, weights.v, item, weights.scale)
         share = problem.share(item)
         changed = len(step.difference.indices) > 0
         if changed:
             weights.add(step.difference, share)
-        counts[0] += 1
+        k = state.steps.item() + 1
+        state.steps.fill(k)
         if problem.surrogate.piecewise_linear:
-            counts[1] += share * problem.surrogate.offset(step)
-        weights.set_scale(1.0 / (problem.lam * counts[0]))
+            state.offsets.fill(state.offsets.item() + share * problem.surrogate.offset(step))
+        weights.set_scale(1.0 / (problem.lam * k))
         if self.averaged:
-            weights.include(float(counts[0]))
+            weights.include(float(k))
         return state, changed
-
-    def weights(self, problem: Problem, state: SGDState) -> Vector:
-        """The k-weighted average, or the last iterate."""
-        return state.weights.average() if self.averaged else state.weights.current()
 
     def objective(self, problem: Problem, state: SGDState) -> tuple[float, float | None]:
         """Primal at the returned weights; the dual value of the last iterate if the passes so far were whole."""
         primal = problem.primal(self.weights(problem, state))
-        k, offsets = state.counts
+        k = state.steps.item()
         if not problem.surrogate.piecewise_linear or k == 0 or k % len(problem.task) or not exactly_summed(state.weights.v):
             return primal, None
-        return primal, offsets / k - 0.5 * problem.lam * state.weights.scale**2 * squared_norm(state.weights.v)
-
-    def gap_estimate(self, problem: Problem, state: SGDState) -> None:
-        """None."""
-        return None
+        return primal, state.offsets.item() / k - 0.5 * problem.lam * state.weights.scale**2 * squared_norm(state.weights.v)
 
 
 def exactly_summed(v: Vector) -> bool:

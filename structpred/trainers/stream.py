@@ -18,6 +18,7 @@ from structpred.errors import CheckpointError, DataError, ParameterError
 from structpred.trainers.checkpoints import Progress, claimed
 from structpred.trainers.interrupts import Interrupts
 from structpred.trainers.loop import Run, RunSettings, check_finite
+from structpred.trainers.names import online_trainers, require
 from structpred.trainers.problem import Problem, Trainer
 from structpred.trainers.states import COUNT
 
@@ -48,10 +49,10 @@ class StreamProblem(Problem):
 
 def check_online(trainer: Trainer) -> None:
     """Raise ParameterError for trainers whose state belongs to a fixed set of data."""
-    if not getattr(trainer, "online", False):
+    if not trainer.online:
         raise ParameterError(
             f"trainer {type(trainer).__name__} keeps a state that belongs to a fixed set of data; "
-            "for data that come in pieces take perceptron, mira, sgd, pa or arow"
+            f"for data that come in pieces take one of {', '.join(online_trainers())}"
         )
 
 
@@ -72,7 +73,7 @@ def train_stream(problem: StreamProblem, trainer: Trainer, batches: Batches, set
     There is no objective and no certificate. A run is resumed by skipping what was done; CheckpointError if that was other data.
     """
     check_online(trainer)
-    problem.task.require(trainer.requires, f"trainer {type(trainer).__name__}")
+    require(trainer, problem)
     with claimed(settings.checkpoint), Interrupts() as interrupts:
         run = StreamRun(problem, trainer, settings, interrupts, batches)
         return run.go(), run.state

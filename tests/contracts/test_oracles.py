@@ -1,27 +1,17 @@
 """Every oracle in structpred.oracles keeps its contract; a new file there is found by itself."""
 
-import importlib
 import inspect
-import pkgutil
 
 import pytest
 
-import structpred.oracles
 from structpred.core.contracts import check_oracle
+from structpred.core.discovery import public_subclasses
 from structpred.core.oracle import Oracle
 
 
 def discovered() -> list[type[Oracle]]:
     """All oracle classes that can be made without arguments, from every public module of the package."""
-    found = []
-    for info in pkgutil.walk_packages(structpred.oracles.__path__, "structpred.oracles."):
-        if info.name.rsplit(".", 1)[1].startswith("_"):
-            continue
-        module = importlib.import_module(info.name)
-        for _, kind in inspect.getmembers(module, inspect.isclass):
-            if issubclass(kind, Oracle) and kind.__module__ == info.name and not inspect.isabstract(kind) and _plain(kind):
-                found.append(kind)
-    return found
+    return [kind for kind in public_subclasses("structpred.oracles", Oracle) if _plain(kind)]
 
 
 def _plain(kind: type[Oracle]) -> bool:

@@ -102,6 +102,13 @@ def test_the_chunking_example_labels_a_new_sentence(tmp_path: Path) -> None:
     assert float(found[1]) >= 0
 
 
+def test_the_own_trainer_example_nears_the_optimum(tmp_path: Path) -> None:
+    """own_trainer: above the certified lower bound by less than 5 %, never below it, and the log loss is minimised, too."""
+    printed = run("own_trainer.py", folder=tmp_path)
+    assert 0 <= percentages(line_with(printed, "above the lower bound"))[0] < 5
+    assert min(percentages(line_with(printed, start))[0] for start in ("margin", "log loss")) > 85
+
+
 def test_every_example_is_tested_here() -> None:
     """A new example needs a test in this file."""
     own = Path(__file__).read_text(encoding="utf-8")

@@ -151,7 +151,7 @@ BAD_SETTINGS: dict[str, tuple[dict[str, Any], str]] = {
     "projective": ({"projective": "no"}, "projective: expected True, False or None, got 'no'"),
     "loss": ({"loss": "zero-one"}, "loss: expected one of hamming"),
     "surrogate": ({"surrogate": "ramp"}, "surrogate: expected one of margin, log"),
-    "surrogate of mira": ({"surrogate": "log", "trainer": "bcfw"}, "BCFW needs a surrogate"),
+    "surrogate of mira": ({"surrogate": "log", "trainer": "bcfw"}, "BCFW cannot minimise LogLoss; trainers that can: .*oeg"),
     "n_jobs": ({"n_jobs": 0}, "n_jobs must be a number"),
     "random_state": ({"random_state": -1}, "random_state must be >= 0"),
     "callbacks": ({"callbacks": 3}, "callbacks: expected a function"),

@@ -9,17 +9,17 @@ from chain_listing import LABELS, iob2_valid, random_corpus
 
 from structpred.errors import ParameterError
 from structpred.models import ChainLabeler
-from structpred.models.settings import TRAINERS
 from structpred.objectives.log_loss import LogLoss
 from structpred.objectives.margin import MarginRescaling
 from structpred.trainers.bcfw import BCFW
 from structpred.trainers.lbfgs import LBFGS
+from structpred.trainers.names import trainers
 from structpred.trainers.oeg import OnlineEG
 from structpred.trainers.owlqn import OWLQN
 from structpred.trainers.sgd import SGD
 
 OBJECTS = {
-    **{name: make() for name, (make, _) in TRAINERS.items()},
+    **{name: kind() for name, kind in trainers().items()},
     "bcfw with settings": BCFW(gap_sampling=True, averaged=False),
     "sgd with settings": SGD(averaged=False),
     "oeg with settings": OnlineEG(start=3.0, eta=0.7),

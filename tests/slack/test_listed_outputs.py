@@ -21,8 +21,8 @@ from structpred.slack.search import search
 from structpred.slack.surrogate import SlackRescaling
 from structpred.slack.task_problem import TaskProblem
 from structpred.trainers.bcfw import BCFW
-from structpred.trainers.cutting_plane import OneSlackCuttingPlane
 from structpred.trainers.loop import RunSettings, train
+from structpred.trainers.one_slack import OneSlackCuttingPlane
 from structpred.trainers.problem import Problem
 
 

@@ -166,16 +166,17 @@ def bent_arrays(array: np.ndarray) -> Iterator[tuple[str, np.ndarray | None]]:
     yield "removed", None
     yield "empty", array[:0] if array.ndim else array
     yield "one", array.reshape(-1)[:1].copy()
+    rows = np.atleast_1d(array)
     yield "cut", array[: len(array) // 2] if array.ndim else array
-    yield "longer", np.concatenate([array, array[-1:], array[-1:]])
+    yield "longer", np.concatenate([rows, rows[-1:], rows[-1:]])
     yield "much longer", np.concatenate([array.reshape(-1), np.zeros(1000, array.dtype)])
     yield "deeper", array[None]
-    yield "reversed", array[::-1].copy()
+    yield "reversed", rows[::-1].reshape(array.shape).copy()
     yield "other type", array.astype(np.int32 if array.dtype.kind == "f" else np.float64)
     yield "narrower", array.astype(np.float32 if array.dtype == np.float64 else np.int32)
     yield "truth values", array.astype(np.bool_)
     values: list[float] = [-1, 0, 1, 2**30, -(2**30)]
-    values += [np.nan, np.inf, -np.inf, 1e300, 1e-300] if array.dtype.kind == "f" else [2**62, -(2**62), len(array)]
+    values += [np.nan, np.inf, -np.inf, 1e300, 1e-300] if array.dtype.kind == "f" else [2**62, -(2**62), len(rows)]
     with np.errstate(over="ignore"):
         for value in np.array(values).astype(array.dtype):
             yield f"all {value}", np.full_like(array, value)
@@ -214,7 +215,7 @@ def at_random(bundle: Bundle, rng: np.random.Generator) -> tuple[str, Bundle]:
         array = arrays[name]
         how = rng.random()
         if how < 0.2:
-            bends = list(bent_arrays(array)) if array.ndim and len(array) else []
+            bends = list(bent_arrays(array)) if array.size else []
             changed = bends[rng.integers(1, len(bends))][1] if bends else np.zeros(int(rng.integers(0, 50)), array.dtype)
         elif how < 0.3:
             changed = arrays[str(rng.choice(sorted(arrays)))]
@@ -230,7 +231,7 @@ def at_random(bundle: Bundle, rng: np.random.Generator) -> tuple[str, Bundle]:
                         rng.choice([rng.integers(-3, 80), flat[k] + rng.integers(-2, 3), 2 ** rng.integers(0, 62)])
                     ).astype(flat.dtype)
         if changed is not None:
-            arrays[name] = np.atleast_1d(changed)
+            arrays[name] = changed
             said.append(name)
     return " + ".join(said), Bundle(header, arrays)
 

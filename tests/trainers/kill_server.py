@@ -33,10 +33,11 @@ from structpred.models import GraphLabeler, MultiLabelMRF, base
 from structpred.objectives.log_loss import LogLoss
 from structpred.objectives.margin import MarginRescaling
 from structpred.slack.surrogate import SlackRescaling
+from structpred.trainers.arow import AROW
 from structpred.trainers.checkpoints import previous
 from structpred.trainers.loop import RunSettings, train
 from structpred.trainers.owlqn import OWLQN
-from structpred.trainers.passive_aggressive import AROW, PassiveAggressive
+from structpred.trainers.passive_aggressive import PassiveAggressive
 from structpred.trainers.perceptron import AveragedPerceptron
 from structpred.trainers.problem import Problem
 from structpred.trainers.stream import StreamProblem, train_stream

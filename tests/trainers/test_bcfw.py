@@ -161,5 +161,5 @@ def test_settings_are_checked() -> None:
             BCFW(**options)
     prob = problem(chain_task(0))
     prob.surrogate.piecewise_linear = False
-    with pytest.raises(ParameterError, match="maximum of linear functions"):
-        BCFW().init_state(prob)
+    with pytest.raises(ParameterError, match="BCFW cannot minimise MarginRescaling"):
+        train(prob, BCFW())

@@ -7,9 +7,10 @@ from training_cases import TASKS, chain_task, multiclass_task, optimum, problem
 from structpred.core.sparse import SparseVector
 from structpred.errors import ParameterError
 from structpred.objectives.log_loss import LogLoss
-from structpred.trainers.cutting_plane import NSlackCuttingPlane, OneSlackCuttingPlane
 from structpred.trainers.loop import RunSettings, train
 from structpred.trainers.master_qp import Master
+from structpred.trainers.n_slack import NSlackCuttingPlane
+from structpred.trainers.one_slack import OneSlackCuttingPlane
 from structpred.trainers.problem import Problem
 
 BOTH = [NSlackCuttingPlane, OneSlackCuttingPlane]
@@ -126,5 +127,5 @@ def test_wrong_settings_are_refused() -> None:
         NSlackCuttingPlane(precision=-1.0)
     with pytest.raises(ParameterError, match="max_idle"):
         OneSlackCuttingPlane(max_idle=0)
-    with pytest.raises(ParameterError, match="maximum of linear functions"):
+    with pytest.raises(ParameterError, match="OneSlackCuttingPlane cannot minimise LogLoss"):
         train(Problem(chain_task(), LogLoss(), 0.1), OneSlackCuttingPlane())

@@ -80,8 +80,8 @@ def test_samples_without_weight_change_nothing() -> None:
 
 def test_smooth_surrogates_are_refused() -> None:
     """MIRA steps to a margin, which the log loss has not."""
-    with pytest.raises(ParameterError, match="maximum of linear functions"):
-        MIRA().init_state(log_problem(multiclass_task()))
+    with pytest.raises(ParameterError, match="MIRA cannot minimise LogLoss"):
+        train(log_problem(multiclass_task()), MIRA())
 
 
 @pytest.mark.parametrize("oracle", [MulticlassOracle(), EnumeratedOracle.of(AssignmentOracle())], ids=["single", "matchings"])

@@ -145,8 +145,8 @@ def test_the_estimator_trains_any_oracle_with_marginals(trainer, oracle) -> None
 
 def test_what_it_cannot_do_is_refused() -> None:
     """Other surrogates, oracles without marginals, and settings out of range."""
-    with pytest.raises(ParameterError, match="solves the log loss only, not MarginRescaling"):
-        OnlineEG().init_state(problem(chain_task(0)))
+    with pytest.raises(ParameterError, match="OnlineEG cannot minimise MarginRescaling"):
+        train(problem(chain_task(0)), OnlineEG())
     for options in ({"start": -1.0}, {"eta": 0.0}, {"eta": 1.5}, {"max_cuts": 0}, {"start": np.inf}):
         with pytest.raises(ParameterError, match="expected start >= 0"):
             OnlineEG(**options)

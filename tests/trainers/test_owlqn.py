@@ -132,5 +132,5 @@ def test_bad_settings_are_refused(bad: dict) -> None:
 def test_it_refuses_surrogates_without_gradient() -> None:
     """The hinge has kinks everywhere."""
     problem = make_problem()
-    with pytest.raises(ParameterError, match="LogLoss"):
+    with pytest.raises(ParameterError, match="OWLQN cannot minimise MarginRescaling"):
         run(Problem(problem.task, MarginRescaling(), 0.1), OWLQN(), 1)

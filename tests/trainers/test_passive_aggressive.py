@@ -10,8 +10,9 @@ from structpred.errors import ParameterError
 from structpred.objectives.margin import MarginRescaling
 from structpred.objectives.part_losses import Hamming
 from structpred.oracles.chain import ChainOracle
+from structpred.trainers.arow import AROW
 from structpred.trainers.loop import RunSettings, train
-from structpred.trainers.passive_aggressive import AROW, PassiveAggressive
+from structpred.trainers.passive_aggressive import PassiveAggressive
 from structpred.trainers.problem import Problem
 
 

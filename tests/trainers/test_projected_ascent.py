@@ -79,7 +79,7 @@ def test_it_refuses_what_it_cannot_minimise() -> None:
     """An oracle without projections, and another surrogate than the margin, are named before any work."""
     with pytest.raises(MissingCapabilityError, match="ProjectedAscent needs project"):
         train(problem(chain_task(oracle=PlainChain())), ProjectedAscent())
-    with pytest.raises(ParameterError, match="the margin-rescaled hinge only, not LogLoss"):
+    with pytest.raises(ParameterError, match="ProjectedAscent cannot minimise LogLoss"):
         train(log_problem(rows_task()), ProjectedAscent())
 
 

@@ -17,12 +17,13 @@ from structpred.objectives.part_losses import Hamming
 from structpred.oracles.arborescence import ArborescenceOracle
 from structpred.oracles.enumerated import EnumeratedOracle
 from structpred.oracles.projective import ProjectiveOracle
+from structpred.trainers.arow import AROW
 from structpred.trainers.bcfw import BCFW
 from structpred.trainers.lbfgs import LBFGS
 from structpred.trainers.loop import RunSettings, train
 from structpred.trainers.mira import MIRA
 from structpred.trainers.oeg import OnlineEG
-from structpred.trainers.passive_aggressive import AROW, PassiveAggressive
+from structpred.trainers.passive_aggressive import PassiveAggressive
 from structpred.trainers.perceptron import AveragedPerceptron
 from structpred.trainers.sgd import SGD
 

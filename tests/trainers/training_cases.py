@@ -13,10 +13,11 @@ from structpred.oracles.assignment import AssignmentOracle
 from structpred.oracles.chain import ChainOracle
 from structpred.oracles.multiclass import MulticlassOracle
 from structpred.trainers.bcfw import BCFW
-from structpred.trainers.cutting_plane import NSlackCuttingPlane, OneSlackCuttingPlane
 from structpred.trainers.lbfgs import LBFGS
 from structpred.trainers.mira import MIRA
+from structpred.trainers.n_slack import NSlackCuttingPlane
 from structpred.trainers.oeg import OnlineEG
+from structpred.trainers.one_slack import OneSlackCuttingPlane
 from structpred.trainers.perceptron import AveragedPerceptron
 from structpred.trainers.problem import Problem
 from structpred.trainers.sgd import SGD

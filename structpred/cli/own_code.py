@@ -1,0 +1,37 @@
+"""Objects of a user's own classes, named on the command line as MODULE:CLASS."""
+
+import importlib
+import os
+import sys
+from typing import Any
+
+import click
+
+
+def made(name: str, parent: type, example: str) -> Any:
+    """An instance, made without arguments, of the class that the name stands for; usage errors say what is wrong with the name.
+
+    The module is looked for in the working folder, too. parent: what the class must be a subclass of. example: of such a name.
+    """
+    module_name, colon, class_name = name.partition(":")
+    if not (module_name and colon and class_name):
+        raise click.UsageError(f"expected MODULE:CLASS, such as {example}, got {name!r}")
+    if os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())
+    try:
+        module = importlib.import_module(module_name)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{module_name}.".startswith(f"{error.name}."):
+            raise  # the module is there, and imports something that is not
+        raise click.UsageError(f"there is no module {error.name!r} here or among the installed ones") from None
+    found: Any = module
+    for part in class_name.split("."):
+        if not hasattr(found, part):
+            raise click.UsageError(f"{module_name} has no {class_name!r}")
+        found = getattr(found, part)
+    found = found() if isinstance(found, type) else found
+    if not isinstance(found, parent):
+        raise click.UsageError(
+            f"{name}: expected a subclass of {parent.__module__}.{parent.__name__}, got {type(found).__name__}"
+        )
+    return found

@@ -1,0 +1,57 @@
+"""AROW, adaptive regularisation of weights, with a diagonal matrix (Crammer, Kulesza & Dredze 2009)."""
+
+from typing import Annotated, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from structpred.core.sparse import SparseVector
+from structpred.core.weights import Weights
+from structpred.errors import ParameterError
+from structpred.objectives.margin import MarginRescaling, perceptron_loss
+from structpred.slack.surrogate import SlackRescaling
+from structpred.trainers.problem import Problem, Trainer
+from structpred.trainers.states import Values
+
+
+class AROWState(NamedTuple):
+    """The weights, and the variance of each."""
+
+    weights: Weights
+    variance: Annotated[npt.NDArray[np.float64], Values(0)]
+
+
+class AROW(Trainer):
+    """Each weight has a variance, which shrinks as it is updated, and weights that are sure move less.
+
+    It looks at the best output without a loss, as passive-aggressive learning does, with the cost m + sqrt(d).
+
+    variance: of each weight at the start. gamma: large for small steps. It returns the last weights, not an average.
+    """
+
+    name = "arow"
+    surrogates = (perceptron_loss, MarginRescaling, SlackRescaling)
+    online = True
+
+    def __init__(self, *, variance: float = 1.0, gamma: float = 1.0) -> None:
+        if not (np.isfinite(variance) and variance > 0 and np.isfinite(gamma) and gamma > 0):
+            raise ParameterError(f"variance and gamma must be finite and > 0, got {variance!r} and {gamma!r}")
+        self.variance, self.gamma = float(variance), float(gamma)
+
+    def init_state(self, problem: Problem) -> AROWState:
+        """Zero weights, all as unsure as each other."""
+        return AROWState(Weights.zeros(problem.task.dim, problem.task.dtype), np.full(problem.task.dim, self.variance))
+
+    def update(self, problem: Problem, state: AROWState, item: int) -> tuple[AROWState, bool]:
+        """One step, if the output found is wrong."""
+        step = problem.surrogate.term(problem.task, state.weights.v, item)
+        at, difference = step.difference.indices, step.difference.values
+        share = float(problem.task.sample_weight[item])
+        if not (step.loss > 0.0 and share > 0.0 and difference.any()):
+            return state, False
+        gamma, variance = self.gamma / share, state.variance[at]
+        cost = step.violation + np.sqrt(step.loss)
+        alpha = cost / (float(variance @ difference**2) + gamma)
+        state.weights.add(SparseVector(at, variance * difference), float(alpha))
+        state.variance[at] = 1.0 / (1.0 / variance + difference**2 / gamma)
+        return state, True

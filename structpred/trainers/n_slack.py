@@ -1,0 +1,78 @@
+"""n-slack cutting planes: every sample has its own planes (Tsochantaridis, Joachims, Hofmann & Altun 2005, algorithm 1; Joachims,
+Finley & Yu 2009, algorithm 2). The master problem is solved once a pass instead of after every sample.
+"""
+
+from typing import Annotated, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from structpred.core.sparse import SparseVector
+from structpred.core.steps import Step
+from structpred.trainers.arena import Arena
+from structpred.trainers.cutting_planes import CuttingPlanes, Sweep
+from structpred.trainers.problem import Problem
+from structpred.trainers.states import Values
+
+Floats = npt.NDArray[np.float64]
+
+
+class NSlackState(NamedTuple):
+    """found, offsets: the plane of each sample in the present sweep (NaN: none). slacks: what all planes say of p_i H_i."""
+
+    sweep: Sweep
+    found: Arena
+    offsets: Annotated[Floats, Values(nan=True)]
+    slacks: Floats
+
+
+class NSlackCuttingPlane(CuttingPlanes):
+    """Planes of each sample by itself: few passes, many planes. For expensive oracles and up to some thousands of samples.
+
+    precision: a plane is added if it cuts off more than this (in units of one sample's H_i). max_idle: planes without weight in
+    so many solutions of the master problem are dropped.
+    """
+
+    name = "n_slack"
+
+    def init_state(self, problem: Problem) -> NSlackState:
+        """Line 2: no planes, w = 0."""
+        n = len(problem.task)
+        return NSlackState(Sweep.start(problem, n), Arena.empty(n), np.full(n, np.nan), np.zeros(n))
+
+    def update(self, problem: Problem, state: NSlackState, item: int) -> tuple[NSlackState, bool]:
+        """Lines 4-9 for one sample, which may add a plane; line 10 after the last one."""
+        if item < 0:
+            return self._solve(problem, state)
+        share = float(problem.p[item])
+        step = self._most_violated(problem, state, item, share)
+        state.sweep.add(step, share)
+        if not step.violation > 0.0:
+            return state, False
+        state.offsets[item] = share * problem.surrogate.offset(step)
+        psi = step.difference
+        found = state.found.store(item, psi.indices.copy(), share * psi.values)
+        return state if found is state.found else state._replace(found=found), False
+
+    def _most_violated(self, problem: Problem, state: NSlackState, item: int, share: float) -> Step:
+        """Lines 5-6. A surrogate that can search above a threshold need not look at what would cut nothing off."""
+        search = getattr(problem.surrogate, "term_above", None)
+        if search is None or share == 0.0:
+            return problem.surrogate.term(problem.task, state.sweep.w, item)
+        found: Step = search(problem.task, state.sweep.w, item, float(state.slacks[item]) / share + self.precision)
+        return found
+
+    def _solve(self, problem: Problem, state: NSlackState) -> tuple[NSlackState, bool]:
+        """Line 10: optimise over the planes of all samples."""
+        n = len(problem.task)
+        listed = np.flatnonzero(~np.isnan(state.offsets)).tolist()
+        planes = [(i, _copied(*state.found.block(i)), float(state.offsets[i])) for i in listed]
+        sweep = state.sweep.with_planes(problem, planes, self.precision, 1.0 / n)
+        changed = not np.array_equal(sweep.w, state.sweep.w)
+        slacks = sweep.master.slacks(problem.lam)
+        return NSlackState(sweep.pruned(self.max_idle), Arena.empty(n), np.full(n, np.nan), slacks), changed
+
+
+def _copied(idx: npt.NDArray[np.int64], val: Floats) -> SparseVector:
+    """A sparse vector of its own from views of an arena."""
+    return SparseVector(idx.copy(), val.copy())

@@ -1,0 +1,35 @@
+"""The trainers of this package by their names, and the one refusal of what a trainer cannot minimise."""
+
+from functools import cache
+
+from structpred.core.discovery import public_subclasses
+from structpred.errors import ParameterError
+from structpred.trainers.problem import Problem, Surrogate, Trainer
+
+
+@cache
+def trainers() -> dict[str, type[Trainer]]:
+    """Every trainer that has a name: a file in this package is all that a new one needs."""
+    return {kind.name: kind for kind in public_subclasses("structpred.trainers", Trainer) if kind.name}  # type: ignore[type-abstract]
+
+
+def online_trainers() -> list[str]:
+    """The names of those that can learn from data that come in pieces."""
+    return [name for name, kind in trainers().items() if kind.online]
+
+
+def require(trainer: Trainer, problem: Problem) -> None:
+    """Raise before any work where the task lacks what trainer or surrogate need, or the trainer cannot minimise the surrogate."""
+    problem.task.require(trainer.requires, f"trainer {type(trainer).__name__}")
+    problem.task.require(problem.surrogate.requires, f"surrogate {type(problem.surrogate).__name__}")
+    require_surrogate(trainer, problem.surrogate)
+
+
+def require_surrogate(trainer: Trainer, surrogate: Surrogate) -> None:
+    """Raise ParameterError, which names the trainers that fit, where the trainer cannot minimise the surrogate."""
+    if not trainer.minimises(surrogate):
+        fitting = ", ".join(name for name, kind in trainers().items() if kind.minimises(surrogate))
+        raise ParameterError(
+            f"surrogate: {type(trainer).__name__} cannot minimise {type(surrogate).__name__}; trainers that can: "
+            f"{fitting or 'none of this package'}"
+        )

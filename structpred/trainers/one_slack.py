@@ -1,0 +1,52 @@
+"""1-slack cutting planes: a plane is the mean over all samples (Joachims, Finley & Yu 2009, algorithm 3)."""
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from structpred.core.sparse import SparseVector
+from structpred.trainers.cutting_planes import CuttingPlanes, Sweep
+from structpred.trainers.problem import Problem
+
+Floats = npt.NDArray[np.float64]
+
+
+class OneSlackState(NamedTuple):
+    """mean, offset: slope and constant of the plane of the present sweep, summed up over the samples so far."""
+
+    sweep: Sweep
+    mean: Floats
+    offset: Floats
+
+
+class OneSlackCuttingPlane(CuttingPlanes):
+    """One plane a pass, the mean over all samples: more passes, few planes, for any number of samples.
+
+    precision, max_idle: as for NSlackCuttingPlane, in units of the mean of the H_i.
+    """
+
+    name = "one_slack"
+
+    def init_state(self, problem: Problem) -> OneSlackState:
+        """Line 2: no planes, w = 0."""
+        return OneSlackState(Sweep.start(problem, 1), np.zeros(problem.task.dim), np.array(0.0))
+
+    def update(self, problem: Problem, state: OneSlackState, item: int) -> tuple[OneSlackState, bool]:
+        """Line 6 for one sample, what it adds to the plane; lines 8 and 4 after the last one."""
+        if item < 0:
+            return self._solve(problem, state)
+        step, share = problem.surrogate.term(problem.task, state.sweep.w, item), float(problem.p[item])
+        state.sweep.add(step, share)
+        if step.violation > 0.0:
+            state.mean[step.difference.indices] += share * step.difference.values
+            state.offset[...] += share * problem.surrogate.offset(step)
+        return state, False
+
+    def _solve(self, problem: Problem, state: OneSlackState) -> tuple[OneSlackState, bool]:
+        """Line 8, the plane joins the others, and line 4, the optimum over them."""
+        at = np.flatnonzero(state.mean)
+        plane = (0, SparseVector(at, state.mean[at]), float(state.offset))
+        sweep = state.sweep.with_planes(problem, [plane], self.precision)
+        changed = not np.array_equal(sweep.w, state.sweep.w)
+        return OneSlackState(sweep.pruned(self.max_idle), np.zeros_like(state.mean), np.array(0.0)), changed

@@ -1,0 +1,21 @@
+"""What trainers say of themselves is true."""
+
+import pytest
+from training_cases import chain_task
+
+from structpred.models.settings import SURROGATES
+from structpred.trainers.loop import RunSettings, train
+from structpred.trainers.names import trainers
+from structpred.trainers.problem import Problem
+
+
+@pytest.mark.parametrize("name", [name for name, kind in trainers().items() if "project" not in kind.requires])
+def test_certified_trainers_give_bounds_and_others_do_not(name: str) -> None:
+    """With each surrogate that a trainer minimises, its default among them, a run has a dual value exactly if it says so."""
+    kind = trainers()[name]
+    assert kind.minimises(kind.surrogates[0]())
+    for make in SURROGATES.values():
+        surrogate = make()
+        if kind.minimises(surrogate):
+            result = train(Problem(chain_task(3, n=6), surrogate, 0.1), kind(), RunSettings(max_iter=1))
+            assert (result.certificate.dual is not None) == kind.certifies(surrogate), surrogate
