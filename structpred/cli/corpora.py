@@ -93,7 +93,7 @@ def read_data(
         if not items.attributes:
             hint = looks_like(split_lines(text[: 1 << 16])) or "; other format?"
             raise DataError(f"{items.where(0)}: no line has an attribute: expected tabs between label and attributes{hint}")
-        return Data(items, items.labels, len(items), items.n_tokens)
+        return Data(items, list(items.labels), len(items), items.n_tokens)
     rows = parse_columns(text, name, 3 if reader.format == "conll2000" and reader.n_columns is None else None)
     column = _label_column(rows, reader)
     labels = None if column is None else rows.labels(column)

@@ -19,7 +19,8 @@ from structpred.errors import DataError, ParameterError
 from structpred.evaluation import CONLL07, UD, ParsingScores, evaluate_trees
 from structpred.io.arc_featurizer import ATTRIBUTES
 from structpred.io.arc_template_sets import conjunction_family, parse_templates
-from structpred.io.text import read_text, source_name, split_lines
+from structpred.io.templates import template_lines
+from structpred.io.text import source_name
 from structpred.io.treebank import Treebank
 from structpred.io.treebank_formats import CONLL_U, TREEBANK_FORMATS
 from structpred.io.treebank_reader import OnError, read_treebank
@@ -116,9 +117,8 @@ def read_arc_templates(path: str) -> list[ArcTemplate]:
     Raises DataError with the line for what is no template, for an attribute that words do not have, and for a second time the
     same template; and for a file without any.
     """
-    found: dict[ArcTemplate, int] = {}
-    for number, line in enumerate(split_lines(read_text(path)), 1):
-        where = f"{source_name(path)}:{number}"
+    found: dict[ArcTemplate, str] = {}
+    for where, line in template_lines(path):
         try:
             templates = parse_templates(line.partition("#")[0])
         except ParameterError as error:
@@ -128,8 +128,9 @@ def read_arc_templates(path: str) -> list[ArcTemplate]:
                 known = ", ".join(ATTRIBUTES)
                 raise DataError(f"{where}: expected attributes of words ({known}), got {unknown[0]!r}")
             if template in found:
-                raise DataError(f"{where}: the template {str(template)!r} stands in line {found[template]} already")
-            found[template] = number
+                line = found[template].rpartition(":")[2]
+                raise DataError(f"{where}: the template {str(template)!r} stands in line {line} already")
+            found[template] = where
     if not found:
         raise DataError(f"{source_name(path)}: expected at least one template, such as h.upos m.upos | distance, got none")
     return list(found)

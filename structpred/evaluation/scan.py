@@ -3,16 +3,19 @@
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
-from structpred.errors import ParameterError
+from structpred.errors import DataError, ParameterError
 from structpred.io import crfsuite, ocr
 from structpred.io.columns import MOST_COLUMNS, field_count
 from structpred.io.text import ENCODING_HINT, PathLike, check_lines, quoted, read_bytes, source_name
 
 FORMATS = ("columns", "conll2000", "crfsuite", "ocr")
 _FIELD = re.compile("[^ \t]+")
+#: so many lines must have so many bytes on average
+_MANY_LINES, _SHORT_LINES = 1 << 16, 5
 _UNPRINTED = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
 
 
@@ -25,11 +28,10 @@ class Problem:
     text: str
 
 
-@dataclass(frozen=True)
-class Sentence:
+class Sentence(NamedTuple):
     """One sequence as it was found. lines: of all its tokens. labels and content (all but the labels): of the good ones."""
 
-    lines: tuple[int, ...]
+    lines: Sequence[int]
     labels: tuple[str, ...]
     content: tuple[str, ...]
     broken: bool
@@ -65,8 +67,8 @@ def scan_file(
     """Read a file in one of FORMATS, keeping what is good and noting what is not.
 
     n_columns: what every row must have; None: 3 for conll2000, else what most rows have. Raises DataError only for a file
-    that cannot be opened or unpacked, or has a line too long for any format; ParameterError for a format or label column that
-    is none.
+    that cannot be opened or unpacked, has a line too long for any format, or very many lines of one or two letters;
+    ParameterError for a format or label column that is none.
     """
     _check_format(format)  # before the file is opened
     return scan_bytes(read_bytes(path, encoding), source_name(path), format, label_column=label_column, n_columns=n_columns)
@@ -76,6 +78,7 @@ def scan_bytes(data: bytes, name: str, format: str, *, label_column: int = -1, n
     """As `scan_file`, for UTF-8 text that was read already; name: for messages."""
     _check_format(format)
     check_lines(data, name)
+    _check_mean(data, name)
     rows = [row.removesuffix(b"\r") for row in data.removesuffix(b"\n").split(b"\n")] if data else []
     problems, lines = _decoded(rows)
     bad = {problem.line for problem in problems}
@@ -85,14 +88,22 @@ def scan_bytes(data: bytes, name: str, format: str, *, label_column: int = -1, n
         if not -width <= label_column < width:
             raise ParameterError(f"label column {label_column}: {name} has {width} columns, numbered from 0")
     parsed = _Rows(format, width, label_column % width if width else 0, bad, problems)
-    blocks = list(_words(lines, parsed) if format == "ocr" else _blocks(lines, blank_is_white=width is not None))
+    found = _words(lines, parsed) if format == "ocr" else _blocks(lines, blank_is_white=width is not None)
+    blocks: list[Sequence[int]] = list(found)
     sentences = [parsed.sentence(lines, block) for block in blocks]
     if format == "ocr":
         _check_links(lines, sentences, parsed)
         sentences = [parsed.sentence(lines, block, again=True) for block in blocks]
-    blank = _idle_blanks(lines, blocks) if format != "ocr" else []
+    blank = _idle_blanks(blocks) if format != "ocr" else []
     problems.sort(key=lambda problem: problem.line)
     return Scan(name, format, rows, sentences, problems, width, _unprinted(lines), blank)
+
+
+def _check_mean(data: bytes, name: str) -> None:
+    """What is kept of a line is many times a line of one or two letters; no file of sentences is made of those."""
+    n = data.count(b"\n")
+    if n > _MANY_LINES and _SHORT_LINES * n > len(data):
+        raise DataError(f"{name}: expected lines of {_SHORT_LINES} bytes or more on average, got {n:,} of {len(data) / n:.1f}")
 
 
 def _check_format(format: str) -> None:
@@ -122,17 +133,17 @@ def _usual_width(lines: list[str]) -> int:
     return max(counts, key=lambda width: (counts[width], -width)) if counts else 1
 
 
-def _blocks(lines: list[str], *, blank_is_white: bool) -> Iterator[list[int]]:
+def _blocks(lines: list[str], *, blank_is_white: bool) -> Iterator[range]:
     """The line numbers of each sentence, separated by blank lines."""
-    block: list[int] = []
+    start = 0
     for number, line in enumerate(lines, 1):
         if line.strip(" \t") if blank_is_white else line:
-            block.append(number)
-        elif block:
-            yield block
-            block = []
-    if block:
-        yield block
+            start = start or number
+        elif start:
+            yield range(start, number)
+            start = 0
+    if start:
+        yield range(start, len(lines) + 1)
 
 
 def _words(lines: list[str], parsed: "_Rows") -> Iterator[list[int]]:
@@ -156,11 +167,13 @@ def _words(lines: list[str], parsed: "_Rows") -> Iterator[list[int]]:
         yield block
 
 
-def _idle_blanks(lines: list[str], blocks: list[list[int]]) -> list[int]:
+def _idle_blanks(blocks: Sequence[Sequence[int]]) -> list[int]:
     """Blank lines where a sentence without tokens would be: in front, and after another blank line; the end may have some."""
-    filled = {number for block in blocks for number in block}
-    end = max(filled, default=0)
-    return [n for n in range(1, end) if n not in filled and (n == 1 or n - 1 not in filled)]
+    idle, before = list[int](), 0
+    for block in blocks:
+        idle += range(1 if before == 0 else before + 2, block[0])
+        before = block[-1]
+    return idle
 
 
 class _Rows:
@@ -168,21 +181,22 @@ class _Rows:
 
     def __init__(self, format: str, width: int | None, label: int, bad: set[int], problems: list[Problem]) -> None:
         self.format, self.width, self.label, self.bad, self.problems = format, width, label, bad, problems
+        self.known: dict[str, str] = {}  # equal strings are one object, which saves most of the memory
 
     def note(self, kind: str, line: int, text: str) -> None:
         """One more problem."""
         self.problems.append(Problem(kind, line, text))
         self.bad.add(line)
 
-    def sentence(self, lines: list[str], numbers: list[int], *, again: bool = False) -> Sentence:
+    def sentence(self, lines: list[str], numbers: Sequence[int], *, again: bool = False) -> Sentence:
         """The sentence in these lines; `again` notes nothing a second time."""
         labels, content = [], []
         for number in numbers:
             label, rest = self._row(lines[number - 1], number, quiet=again)
             if number not in self.bad:
-                labels.append(label)
-                content.append(rest)
-        return Sentence(tuple(numbers), tuple(labels), tuple(content), any(number in self.bad for number in numbers))
+                labels.append(self.known.setdefault(label, label))
+                content.append(self.known.setdefault(rest, rest))
+        return Sentence(numbers, tuple(labels), tuple(content), any(number in self.bad for number in numbers))
 
     def _row(self, line: str, number: int, *, quiet: bool) -> tuple[str, str]:
         """(label, everything else)."""
@@ -231,7 +245,10 @@ def _check_links(lines: list[str], words: list[Sentence], rows: _Rows) -> None:
 
 def _unprinted(lines: list[str]) -> dict[str, list[int]]:
     """Characters that no one sees (controls, direction marks, zero-width ones, no-break spaces), with their lines."""
-    seen = {c for c in set().union(*map(set, lines)) if c not in " \t" and (unicodedata.category(c) in _UNPRINTED or c.isspace())}
+    letters = set[str]()
+    for line in lines:
+        letters.update(line)
+    seen = {c for c in letters if c not in " \t" and (unicodedata.category(c) in _UNPRINTED or c.isspace())}
     seen.discard("\0")  # told as an error
     if not seen:
         return {}

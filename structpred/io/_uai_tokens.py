@@ -14,6 +14,7 @@ _MAX_DIGITS = 15
 #: bytes that are cut into tokens at a time: all tokens at once take twenty times what the file does
 _PIECE = 1 << 20
 _TOKEN = re.compile(rb"\S+")
+_KINDS = bytes(32 if bytes([k]).isspace() else 120 for k in range(256))
 
 
 class Tokens:
@@ -22,8 +23,9 @@ class Tokens:
     def __init__(self, data: bytes, name: str) -> None:
         self._data, self._name = data, name
         self._next, self._piece, self._place = 0, list[bytes](), 0
+        self._underscores = b"_" in data
         self.at = 0
-        self._count = sum(len(self._cut(start)) for start in self._starts())
+        self._count = sum(self._tokens_from(start) for start in self._starts())
 
     def __len__(self) -> int:
         return self._count
@@ -44,20 +46,25 @@ class Tokens:
     def _cut(self, start: int) -> list[bytes]:
         return self._data[start : self._end(start)].split()
 
-    def _some(self, most: int) -> list[bytes]:
-        """The next tokens, `most` of them or fewer; none only at the end."""
+    def _tokens_from(self, start: int) -> int:
+        """How many tokens the piece from `start` on has; they are not made, which takes ten times as long."""
+        kinds = self._data[start : self._end(start)].translate(_KINDS)
+        return kinds.count(b" x") + kinds.startswith(b"x")
+
+    def _more(self) -> bool:
+        """Whether tokens are left; those at hand are never all taken then."""
         while self._place == len(self._piece) and self._next < len(self._data):
             self._piece, self._place, self._next = self._cut(self._next), 0, self._end(self._next)
-        found = self._piece[self._place : self._place + most]
-        self._place += len(found)
-        return found
+        return self._place < len(self._piece)
 
     def word(self, expected: str) -> str:
         """The next token as text."""
-        if not (found := self._some(1)):
+        if self._place == len(self._piece) and not self._more():
             self.fail(self.at, f"expected {expected}, but here the file ends")
+        token = self._piece[self._place]
+        self._place += 1
         self.at += 1
-        return found[0].decode("ascii", "replace")
+        return token.decode("ascii", "replace")
 
     def whole(self, expected: str, *, low: int = 0, high: int | None = None) -> int:
         """The next token as a whole number within low..high."""
@@ -78,11 +85,13 @@ class Tokens:
     def numbers(self, n: int, what: str) -> npt.NDArray[np.float64]:
         """The next n tokens as finite numbers >= 0."""
         values, done = np.empty(n), 0
-        while done < n:
-            chunk = self._some(n - done)
+        while done < n and self._more():
+            chunk = self._piece[self._place : self._place + n - done]
+            self._place += len(chunk)
             try:
                 found = np.fromiter(map(float, chunk), np.float64, len(chunk))
-                right = bool(((found >= 0.0) & (found < np.inf)).all()) and not any(b"_" in token for token in chunk)
+                right = bool(((found >= 0.0) & (found < np.inf)).all())
+                right = right and not (self._underscores and any(b"_" in token for token in chunk))
             except ValueError:
                 right = False
             if not right:
@@ -105,14 +114,14 @@ class Tokens:
 
     def end(self, expected: str) -> None:
         """Fail unless all tokens were taken."""
-        if found := self._some(1):
-            self.fail(self.at, f"expected {expected}, got {quoted(found[0].decode('ascii', 'replace'))}")
+        if self._more():
+            self.fail(self.at, f"expected {expected}, got {quoted(self._piece[self._place].decode('ascii', 'replace'))}")
 
     def fail(self, index: int, message: str) -> NoReturn:
         """Raise DataError at the token with this number: its line, and which one of the line it is."""
         before = 0
         for start in self._starts():
-            tokens = len(self._cut(start))
+            tokens = self._tokens_from(start)
             if before + tokens > index:
                 place = self._place_of(start, index - before)
                 line_start = self._data.rfind(b"\n", 0, place) + 1

@@ -7,7 +7,7 @@ Inside names ``\:`` stands for a colon and ``\\`` for a backslash. Nothing else 
 import itertools
 import re
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,7 +16,8 @@ import numpy.typing as npt
 from structpred.core.sequences import PackedSequences
 from structpred.core.tokens import coalesced
 from structpred.errors import DataError
-from structpred.io.text import PathLike, quoted, read_text, source_name
+from structpred.io.sliced_list import SlicedList
+from structpred.io.text import PathLike, numbered_pieces, quoted, read_text, source_name
 
 # no two parts can take the same digits: what is no number is refused in linear time
 _NUMBER = re.compile(r"[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
@@ -25,7 +26,7 @@ _FLOAT32_END = 2.0**128 - 2.0**103
 _ESCAPED = re.compile(r"\\([:\\])")
 
 # The text is worked through in pieces, so that the strings of one piece can be freed before the next.
-_PIECE = 1 << 22
+_PIECE = 1 << 19
 _MAX_SEEN = 1 << 20
 
 
@@ -33,12 +34,12 @@ _MAX_SEEN = 1 << 20
 class AttributeCorpus:
     """Labelled sequences of items with named, weighted attributes, integer-coded.
 
-    labels: one list of strings a sequence. attributes: the distinct attribute names in order of appearance.
-    indptr: int64 (n_tokens + 1), codes: int32 (nnz) into attributes, values: float32 (nnz). offsets: int64
-    (n_sequences + 1). lines: int64 (n_tokens), 1-based. name: the source, for messages.
+    labels: one list of strings a sequence; of those read from a file each is made when it is asked for. attributes: the distinct
+    attribute names in order of appearance. indptr: int64 (n_tokens + 1), codes: int32 (nnz) into attributes, values: float32
+    (nnz). offsets: int64 (n_sequences + 1). lines: int64 (n_tokens), 1-based. name: the source, for messages.
     """
 
-    labels: list[list[str]]
+    labels: Sequence[list[str]]
     attributes: list[str]
     indptr: npt.NDArray[np.int64]
     codes: npt.NDArray[np.int32]
@@ -168,73 +169,88 @@ def _attribute(field: str) -> tuple[str, float]:
     return name, float(scale)
 
 
-@dataclass
-class _Piece:
-    """What one piece of the text gives."""
+class _Found:
+    """What the pieces read so far give; arrays that grow, so that nothing is held twice when they are put together."""
 
-    labels: list[str]
-    lengths: npt.NDArray[np.int64]
-    ids: npt.NDArray[np.int32]
-    values: npt.NDArray[np.float32]
-    lines: npt.NDArray[np.int64]
+    def __init__(self) -> None:
+        self.labels = list[str]()
+        self.lengths, self.lines = array("q"), array("q")
+        self.ids, self.values = array("i"), array("f")
 
 
 def parse_crfsuite(text: str, name: str) -> AttributeCorpus:
     """As `read_crfsuite`, for text that was read already; name: for messages."""
+    given = len(text)
     if "\r" in text:
         text = f"{text}\n".replace("\r\n", "\n")
-    fields, labels = _Fields(), _Labels()
-    pieces = [_parse_piece(lines, number, name, fields, labels) for number, lines in _pieces(text)]
-    if not sum(len(piece.labels) for piece in pieces):
-        raise DataError(f"{name}: expected at least one sequence, got {'only blank lines' if text else 'an empty file'}")
-    lines = np.concatenate([piece.lines for piece in pieces])
+    fields, labels, found = _Fields(), _Labels(), _Found()
+    for number, piece in numbered_pieces(text, _PIECE):
+        _parse_piece(piece, number, name, fields, labels, found)
+    if not found.labels:
+        raise DataError(f"{name}: expected at least one sequence, got {'only blank lines' if given else 'an empty file'}")
+    lines, lengths = np.asarray(found.lines), np.asarray(found.lengths)
     breaks = np.flatnonzero(np.diff(lines) > 1) + 1
-    offsets = np.concatenate(([0], breaks, [len(lines)])).astype(np.int64)
-    flat = list(itertools.chain.from_iterable(piece.labels for piece in pieces))
-    nested = [flat[start:stop] for start, stop in itertools.pairwise(offsets.tolist())]
-    indptr = np.concatenate(([0], np.cumsum(np.concatenate([piece.lengths for piece in pieces])))).astype(np.int64)
-    codes = np.concatenate([piece.ids for piece in pieces])
-    values = np.concatenate([piece.values for piece in pieces])
-    return AttributeCorpus(nested, list(fields.names), indptr, codes, values, offsets, lines, name)
+    offsets = np.concatenate(([0], breaks, [len(lines)])).astype(np.int64, copy=False)
+    indptr = np.zeros(len(lines) + 1, np.int64)
+    np.cumsum(lengths, out=indptr[1:])
+    codes, values = np.asarray(found.ids), np.asarray(found.values)
+    return AttributeCorpus(SlicedList(found.labels, offsets), list(fields.names), indptr, codes, values, offsets, lines, name)
 
 
-def _pieces(text: str) -> Iterator[tuple[int, str]]:
-    """Pieces of whole lines, without their last line end, each with the number of its first line."""
-    start, number = 0, 1
-    while start < len(text):
-        stop = text.find("\n", start + _PIECE)
-        stop = len(text) if stop < 0 else stop
-        piece = text[start:stop]
-        yield number, piece
-        number += piece.count("\n") + 1
-        start = stop + 1
-
-
-def _parse_piece(piece: str, number: int, name: str, fields: _Fields, labels: _Labels) -> _Piece:
+def _parse_piece(piece: str, number: int, name: str, fields: _Fields, labels: _Labels, found: _Found) -> None:
     buffer = np.frombuffer(piece.encode(), np.uint8)
     ends = np.append(np.flatnonzero(buffer == 10), len(buffer))
     blank = np.diff(ends, prepend=-1) == 1
     tabs = np.diff(np.searchsorted(np.flatnonzero(buffer == 9), ends), prepend=0)
-    firsts = np.cumsum(tabs + 1) - tabs - 1
-    entries = piece.replace("\n", "\t").split("\t")
-    is_attribute = np.ones(len(entries), np.bool_)
-    is_attribute[firsts] = False
     if len(fields) > _MAX_SEEN:
         fields.forget()
     try:
-        here = [labels[entries[k]] for k in firsts[~blank].tolist()]
-        chosen = itertools.compress(entries, is_attribute.tobytes())
-        slots = np.fromiter(map(fields.__getitem__, chosen), np.intp, int(tabs.sum()))
+        slots = _take_apart(piece, tabs, blank, fields, labels, found.labels)
     except ValueError:
         raise _first_error(piece, number, name) from None
-    ids = np.frombuffer(fields.ids, np.int32)[slots] if len(slots) else np.empty(0, np.int32)
-    values = np.frombuffer(fields.weights, np.float32)[slots] if len(slots) else np.empty(0, np.float32)
+    ids, values = np.asarray(fields.ids)[slots], np.asarray(fields.weights)[slots]
     lengths = tabs[~blank]
     if "" in fields:
-        rows = np.repeat(np.arange(len(lengths)), lengths)
-        lengths = np.bincount(rows[ids >= 0], minlength=len(lengths))
-        ids, values = ids[ids >= 0], values[ids >= 0]
-    return _Piece(here, lengths, ids, values, np.flatnonzero(~blank) + number)
+        kept = ids >= 0
+        before = np.append(0, np.cumsum(kept, dtype=np.int32))
+        lengths = np.diff(before[np.append(0, np.cumsum(lengths))])
+        ids, values = ids[kept], values[kept]
+    found.lengths.frombytes(lengths.astype(np.int64).tobytes())
+    found.lines.frombytes((np.flatnonzero(~blank) + number).astype(np.int64).tobytes())
+    found.ids.frombytes(ids.tobytes())
+    found.values.frombytes(values.tobytes())
+
+
+def _take_apart(
+    piece: str, tabs: npt.NDArray[np.intp], blank: npt.NDArray[np.bool_], fields: _Fields, labels: _Labels, out: list[str]
+) -> npt.NDArray[np.int32]:
+    """The slots of a piece's attributes; its labels go to `out`. tabs: of each line, blank: which lines are."""
+    firsts = np.cumsum(tabs + 1) - tabs - 1
+    is_attribute = np.ones(int(firsts[-1] + tabs[-1]) + 1, np.bool_)
+    is_attribute[firsts] = False
+    firsts = firsts[~blank]
+    slots = np.empty(int(tabs.sum()), np.int32)
+    before = done = 0
+    for entries in _entries(piece.replace("\n", "\t")):
+        after = before + len(entries)
+        here = firsts[np.searchsorted(firsts, before) : np.searchsorted(firsts, after)] - before
+        out += [labels[entries[k]] for k in here.tolist()]
+        mask = is_attribute[before:after]
+        count = int(np.count_nonzero(mask))
+        chosen = itertools.compress(entries, mask.tobytes())
+        slots[done : done + count] = np.fromiter(map(fields.__getitem__, chosen), np.int32, count)
+        before, done = after, done + count
+    return slots
+
+
+def _entries(text: str) -> Iterator[list[str]]:
+    """What stands between tabs, of one part of the text after the other: a line may have very many attributes."""
+    start = 0
+    while start <= len(text):
+        stop = text.find("\t", start + _PIECE)
+        stop = len(text) if stop < 0 else stop
+        yield text[start:stop].split("\t")
+        start = stop + 1
 
 
 def _first_error(piece: str, number: int, name: str) -> DataError:
@@ -251,11 +267,11 @@ def line_problem(line: str) -> str | None:
     >>> line_problem("B-NP\\tw=the\\tp:0.5"), line_problem("B-NP\\tp:x")[:40]
     (None, 'expected a finite number after the colon')
     """
-    label, *rest = line.split("\t")
+    label, tab, rest = line.partition("\t")
     try:
         if line:
             _Labels()[label]
-        for field in rest:
+        for field in itertools.chain.from_iterable(_entries(rest)) if tab else ():
             _attribute(field)
     except ValueError as error:
         return str(error)

@@ -1,10 +1,12 @@
 """Multi-label data sets, and two of their formats: LIBSVM's text and NumPy's npz."""
 
 import os
+import sys
 from array import array
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any, NoReturn
 
 import numpy as np
@@ -21,6 +23,8 @@ from structpred.io.text import PathLike, quoted, read_text, source_name, split_l
 MOST_FEATURES = 1 << 27
 #: labels are kept as a table; a larger one than this must not be more than 20 times its file
 _SMALL_TABLE, _TABLE_RATIO = 64 << 20, 20
+#: an array without entries may have axes of so many entries, whatever the size of its file
+_SMALL_AXES = 1 << 20
 
 
 def check_table(n_rows: int, n_columns: int, size: int, name: str, kind: str = "labels") -> None:
@@ -201,8 +205,8 @@ def read_npz_multilabel(path: str | os.PathLike[str]) -> MultiLabelData:
         raise DataError(f"{name}: expected Y as a 2-d array of 0 and 1, got {Y.dtype} of shape {Y.shape}")
     if not np.isfinite(X.data).all():
         raise DataError(f"{name}: X has values that are not finite")
-    labels = [str(label) for label in arrays.get("label_names", np.arange(Y.shape[1])).ravel()]
-    features = NumberedNames(0, X.shape[1]) if "feature_names" not in arrays else list(map(str, arrays["feature_names"].ravel()))
+    labels = _names(arrays, "label_names", name) if "label_names" in arrays else list(NumberedNames(0, Y.shape[1]))
+    features = _names(arrays, "feature_names", name) if "feature_names" in arrays else NumberedNames(0, X.shape[1])
     try:
         hierarchy = LabelHierarchy(Y.shape[1], arrays["hierarchy"], labels) if "hierarchy" in arrays else None
     except DataError as error:
@@ -244,8 +248,21 @@ def _check_header(stream: Any, size: int, name: str) -> None:
     shape, _, dtype = read[version[0]](stream)
     if dtype.hasobject:
         raise DataError(f"{name}: expected numbers or text, got pickled objects")
-    if int(np.prod([int(k) for k in shape], dtype=object)) * dtype.itemsize > size:
+    # an axis of no length, or entries of no bytes, would let the others claim anything
+    if prod(shape) * dtype.itemsize > size or prod(k or 1 for k in shape) > max(size, _SMALL_AXES):
         raise DataError(f"{name}: the array claims the shape {shape}, which is more than the file holds")
+
+
+def _names(arrays: dict[str, npt.NDArray[Any]], key: str, name: str) -> list[str]:
+    """An array of text or of whole numbers as a list of strings."""
+    names = arrays[key].ravel()
+    if names.dtype.kind not in "Uiu":
+        raise DataError(f"{name}: expected {key} as an array of text, got {names.dtype}")
+    if names.dtype.kind == "U":
+        codes = np.ascontiguousarray(names).view(names.dtype.str.replace(f"U{names.dtype.itemsize // 4}", "u4"))
+        if ((codes > sys.maxunicode) | ((codes >= 0xD800) & (codes < 0xE000))).any():
+            raise DataError(f"{name}: expected {key} as an array of text, got characters that Unicode does not have")
+    return [str(one) for one in names]
 
 
 def _features(arrays: dict[str, npt.NDArray[Any]], name: str) -> Any:
@@ -258,6 +275,8 @@ def _features(arrays: dict[str, npt.NDArray[Any]], name: str) -> Any:
         return sparse.csr_array(X.astype(np.float64))
     try:
         parts = [arrays[key] for key in ("X_data", "X_indices", "X_indptr")]
+        if parts[0].dtype.kind not in "biuf" or any(part.dtype.kind not in "iu" for part in parts[1:]):
+            raise TypeError(f"expected numbers with whole indices, got {', '.join(str(part.dtype) for part in parts)}")
         X = sparse.csr_array((parts[0].astype(np.float64), *parts[1:]), shape=tuple(arrays["X_shape"].tolist()))
         X.check_format(full_check=True)
     except (KeyError, ValueError, TypeError, IndexError, OverflowError) as error:

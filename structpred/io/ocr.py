@@ -1,17 +1,22 @@
 """The OCR letters file (Kassel; Taskar, Guestrin and Koller 2003): one letter of 16 x 8 pixels a line, in words."""
 
+import itertools
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from structpred.core.sequences import PackedSequences
 from structpred.errors import DataError
-from structpred.io.text import PathLike, quoted, read_text, source_name
+from structpred.io.text import PathLike, numbered_pieces, quoted, read_text, source_name
 
 N_PIXELS = 128
 _COLUMNS = ("id", "letter", "next_id", "word_id", "position", "fold")
 _TAIL = 2 * N_PIXELS  # bytes of "\t0\t1..." at the end of every line
+_SHORTEST = _TAIL + 2 * len(_COLUMNS) - 1
+#: the strings of one piece are freed before the next is taken apart
+_PIECE = 1 << 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,32 +84,49 @@ def read_ocr(path: PathLike, *, encoding: str = "utf-8") -> OcrWords:
 def parse_ocr(text: str, name: str) -> OcrWords:
     """As `read_ocr`, for text that was read already; name: for messages."""
     body = text.replace("\r\n", "\n").removesuffix("\r") if "\r" in text else text
-    rows = body.split("\n")
-    lines = np.flatnonzero(np.fromiter(map(bool, rows), np.bool_, len(rows))) + 1
+    pieces = [_parse_piece(piece, number, name) for number, piece in numbered_pieces(body, _PIECE)]
+    lines = np.concatenate([np.zeros(0, np.int64), *(piece.lines for piece in pieces)])
     if not len(lines):
         raise DataError(f"{name}: expected at least one letter, got {'only blank lines' if text else 'an empty file'}")
+    pixels = np.concatenate([piece.pixels for piece in pieces])
+    letters = list(itertools.chain.from_iterable(piece.letters for piece in pieces))
+    table = np.concatenate([piece.numbers for piece in pieces])
+    offsets = _word_offsets(table, lines, name)
+    nested = [letters[start:stop] for start, stop in itertools.pairwise(offsets.tolist())]
+    return OcrWords(pixels, nested, offsets, table[offsets[:-1], 4], lines, name)
+
+
+class _Piece(NamedTuple):
+    """What one piece of the text gives: of each letter its pixels, itself, the five numbers, its line."""
+
+    pixels: npt.NDArray[np.uint8]
+    letters: list[str]
+    numbers: npt.NDArray[np.int64]
+    lines: npt.NDArray[np.int64]
+
+
+def _parse_piece(piece: str, number: int, name: str) -> _Piece:
+    rows = piece.split("\n")
+    lines = np.flatnonzero(np.fromiter(map(bool, rows), np.bool_, len(rows))) + number
     kept = [row.removesuffix("\t") for row in rows if row]
-    if min(map(len, kept)) < _TAIL + 2 * len(_COLUMNS) - 1:  # before each line is taken apart
+    if min(map(len, kept), default=_SHORTEST) < _SHORTEST:  # before each line is taken apart
         raise _first_error(kept, lines, name)
-    heads = [row[:-_TAIL].split("\t") for row in kept]
+    heads = [row[:-_TAIL].split("\t", len(_COLUMNS)) for row in kept]
     tails = [row[-_TAIL:] for row in kept]
-    if not all(len(head) == len(_COLUMNS) for head in heads) or not all(len(tail) == _TAIL for tail in tails):
+    if not all(len(head) == len(_COLUMNS) for head in heads):
         raise _first_error(kept, lines, name)
-    joined = "".join(tails)
-    raw = np.frombuffer(joined.encode("ascii", "replace"), np.uint8).reshape(len(kept), _TAIL)
+    raw = np.frombuffer("".join(tails).encode("ascii", "replace"), np.uint8).reshape(len(kept), _TAIL)
     pixels = raw[:, 1::2] - np.uint8(48)
     if (raw[:, ::2] != 9).any() or (pixels > 1).any():
         raise _first_error(kept, lines, name)
     try:
-        table = np.array([[int(head[k]) for k in (0, 2, 3, 4, 5)] for head in heads], np.int64)
+        table = np.array([[int(head[k]) for k in (0, 2, 3, 4, 5)] for head in heads], np.int64).reshape(-1, 5)
     except (ValueError, OverflowError):
         raise _first_error(kept, lines, name) from None
     letters = [head[1] for head in heads]
     if any(len(letter) != 1 or letter.isspace() for letter in letters):
         raise _first_error(kept, lines, name)
-    offsets = _word_offsets(table, lines, name)
-    nested = [letters[start:stop] for start, stop in zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True)]
-    return OcrWords(np.ascontiguousarray(pixels), nested, offsets, table[offsets[:-1], 4], lines, name)
+    return _Piece(np.ascontiguousarray(pixels), letters, table, lines)
 
 
 def _word_offsets(table: npt.NDArray[np.int64], lines: npt.NDArray[np.int64], name: str) -> npt.NDArray[np.int64]:
@@ -152,10 +174,11 @@ def _first_error(rows: list[str], lines: npt.NDArray[np.int64], name: str) -> Da
 
 def line_problem(line: str) -> str | None:
     """What is wrong with one line by itself (its links to other lines are not looked at); None for a good one."""
-    fields = line.removesuffix("\t").split("\t")
-    expected = len(_COLUMNS) + N_PIXELS
-    if len(fields) != expected:
-        return f"expected {expected} columns separated by tabs, got {len(fields)}: {quoted(' '.join(fields))}"
+    row, expected = line.removesuffix("\t"), len(_COLUMNS) + N_PIXELS
+    if (found := row.count("\t") + 1) != expected:
+        shown = row.replace("\t", " ")
+        return f"expected {expected} columns separated by tabs, got {found}: {quoted(shown)}"
+    fields = row.split("\t")
     for column, field in zip(_COLUMNS, fields, strict=False):
         if column == "letter":
             if len(field) != 1 or field.isspace():

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,6 +13,22 @@ from structpred.io.text import PathLike, quoted, read_text, source_name, split_l
 from structpred.io.transforms import transform
 
 _MACRO = re.compile(r"%x\[(-?[0-9]{1,4}),([0-9]{1,4})\]")
+
+#: a longer line is no template, and a file of more lines no template file: each becomes many times its size
+LONGEST_TEMPLATE, MOST_TEMPLATES = 2_000, 10_000
+
+
+def template_lines(path: PathLike) -> Iterator[tuple[str, str]]:
+    """The lines of a template file, each behind its place for messages; DataError where they are too long or too many."""
+    name = source_name(path)
+    for number, line in enumerate(split_lines(read_text(path)), 1):
+        where = f"{name}:{number}"
+        if number > MOST_TEMPLATES:
+            raise DataError(f"{where}: expected a template file of at most {MOST_TEMPLATES:,} lines, got more; is this data?")
+        if len(line) > LONGEST_TEMPLATE:
+            got = f"got {len(line):,}: {quoted(line)}"
+            raise DataError(f"{where}: expected a template of at most {LONGEST_TEMPLATE:,} characters, {got}")
+        yield where, line
 
 
 class Atom(NamedTuple):
@@ -181,21 +197,21 @@ def read_template(path: PathLike) -> list[Template]:
 
     A ``B`` line asks for transition features; a chain has those always, so it adds nothing here. Two lines without an
     identifier of their own (``U:%x[-1,0]`` and ``U:%x[0,0]``) share their features, as in CRF++. Raises DataError with
-    file and line: another kind of line, ``B`` with macros, a macro that is not ``%x[row,column]``, no U line at all.
+    file and line: another kind of line, ``B`` with macros, a macro that is not ``%x[row,column]``, no U line at all, a line of
+    more than 2,000 characters, more than 10,000 lines.
     """
-    name = source_name(path)
     templates = []
-    for number, line in enumerate(split_lines(read_text(path)), 1):
+    for where, line in template_lines(path):
         if not line.strip() or line.startswith("#"):
             continue
         if line.startswith("U"):
-            templates.append(_parse_macro(line, f"{name}:{number}"))
+            templates.append(_parse_macro(line, where))
         elif not line.startswith("B"):
-            raise DataError(f"{name}:{number}: expected a line that begins with U, B or #, got {quoted(line)}")
+            raise DataError(f"{where}: expected a line that begins with U, B or #, got {quoted(line)}")
         elif "%" in line:
-            raise DataError(f"{name}:{number}: B lines with macros are not supported, only a plain B; got {quoted(line)}")
+            raise DataError(f"{where}: B lines with macros are not supported, only a plain B; got {quoted(line)}")
     if not templates:
-        raise DataError(f"{name}: expected at least one U line, got none")
+        raise DataError(f"{source_name(path)}: expected at least one U line, got none")
     return templates
 
 

@@ -12,7 +12,17 @@ from typing import TextIO
 from structpred.errors import DataError, ParameterError
 from structpred.io.opening import PathLike, Source, open_bytes
 
-__all__ = ["PathLike", "check_lines", "open_output", "quoted", "read_bytes", "read_text", "source_name", "split_lines"]
+__all__ = [
+    "PathLike",
+    "check_lines",
+    "numbered_pieces",
+    "open_output",
+    "quoted",
+    "read_bytes",
+    "read_text",
+    "source_name",
+    "split_lines",
+]
 
 #: a longer line is no line of any format that is read here, and would take much memory to be taken apart
 LONGEST_LINE = 16 << 20
@@ -103,6 +113,22 @@ def split_lines(text: str) -> Iterator[str]:
         for line in text[start:end].removesuffix("\n").split("\n"):
             yield line.removesuffix("\r")
         start = end
+
+
+def numbered_pieces(text: str, size: int) -> Iterator[tuple[int, str]]:
+    """Pieces of whole lines, of `size` characters or a few more, without their last line end; each with its first line's number.
+
+    >>> list(numbered_pieces("a\\nb\\n\\nc", 2))
+    [(1, 'a\\nb'), (3, '\\nc')]
+    """
+    start, number = 0, 1
+    while start < len(text):
+        stop = text.find("\n", start + size)
+        stop = len(text) if stop < 0 else stop
+        piece = text[start:stop]
+        yield number, piece
+        number += piece.count("\n") + 1
+        start = stop + 1
 
 
 def quoted(line: str, limit: int = 60) -> str:

@@ -19,6 +19,8 @@ log = logging.getLogger("structpred.io")
 
 OnError = Literal["raise", "skip"]
 _PIECE = 4096
+#: so many lines must have so many bytes on average
+_MANY_LINES, _SHORT_LINES = 1 << 16, 5
 
 
 def read_treebank(
@@ -113,6 +115,7 @@ def _log_skipped(path: str, count: int, problems: tuple[Problem, ...]) -> None:
 
 
 def _parse(chunk: Chunk, source: TreebankSource, format: TreebankFormat, on_error: OnError, check_trees: bool) -> Treebank:
+    _check_line_lengths(chunk, source.name)
     lines = scan_lines(chunk.data, format)
     text, broken = _decoded(chunk.data)
     bad = bad_lines(chunk.data, lines, format)
@@ -126,6 +129,16 @@ def _parse(chunk: Chunk, source: TreebankSource, format: TreebankFormat, on_erro
             raise DataError(str(next(errors)))
         skipped = tuple(errors)
     return _packed(words, lines, text, chunk, source, format, skipped)
+
+
+def _check_line_lengths(chunk: Chunk, name: str) -> None:
+    """Each line has numbers of its own; the line of a word has twenty bytes or more, so that two a line are no treebank."""
+    n = chunk.data.count(b"\n")
+    if n > _MANY_LINES and _SHORT_LINES * n > len(chunk.data):
+        mean = len(chunk.data) / n
+        raise DataError(
+            f"{name}:{chunk.line}: expected a treebank, got {n:,} lines of {mean:.1f} bytes on average; are they blank?"
+        )
 
 
 def _decoded(data: bytes) -> tuple[list[str], bool]:

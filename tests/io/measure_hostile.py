@@ -1,7 +1,7 @@
 """What hostile input costs each reader, in seconds of the processor and in memory; prints the worst of each.
 
     python tests/io/measure_hostile.py mutations 50000
-    python tests/io/measure_hostile.py long 50
+    python tests/io/measure_hostile.py long 50 [READER ...]
 
 `mutations N`: N mutations of each reader's files. `long MB`: files of a single line or of very many short ones, of so many
 megabytes, and gzip bombs of 4 MB, each in a process of its own; memory is what the process needs beyond a reader that has read
@@ -9,14 +9,16 @@ a small file, per byte of the file, or of what it unpacks to where that is withi
 """
 
 import gzip
+import itertools
 import json
+import os
 import random
 import resource
-import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -54,7 +56,30 @@ LARGE = {
     "sentences": (b"", b"a b\n\n", b""),
     "libsvm rows": (b"", b"1 1:1\n", b""),
     "pairs of labels": (b"", b"a\tb\n", b""),
+    "sequences": (b"", b"a\n\n", b""),
+    "rows of many words": (b"", b"a " * 5000 + b"\n", b""),
     "word lines": (b"", b"1\ta\tb\tX\tY\t_\t0\troot\t_\t_\n\n", b""),
+}
+
+
+def tiny_tables(size: int, scope: bytes, table: bytes) -> bytes:
+    """A model in the UAI format whose tables have an entry each."""
+    n = size // (len(scope) + len(table))
+    return b"MARKOV 1 1 %d " % n + scope * n + table * n
+
+
+def different_words(size: int) -> bytes:
+    """Lines of one word of five letters, no two of them the same."""
+    letters = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+    words = itertools.product(letters, repeat=5)
+    return b"".join(bytes((*word, 10)) for word in itertools.islice(words, size // 6))
+
+
+#: and files that are made as a whole
+WHOLE = {
+    "uai tables": lambda size: tiny_tables(size, b"1 0 ", b"1 1 "),
+    "uai constants": lambda size: tiny_tables(size, b"0 ", b"1 1 "),
+    "different words": different_words,
 }
 
 
@@ -73,11 +98,15 @@ def cost(name: str, path: str, small: str) -> tuple[float, int, str]:
     return seconds, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) << 10, end
 
 
-def mutations(n: int) -> None:
+def _chosen(only: list[str]) -> list[tuple[str, Any]]:
+    return [(name, entry) for name, entry in READERS.items() if not only or name in only]
+
+
+def mutations(n: int, only: list[str]) -> None:
     """The worst input of n for each reader."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "hostile"
-        for name, (seeds, reader) in READERS.items():
+        for name, (seeds, reader) in _chosen(only):
             rng, slowest, grown, read, begun = random.Random(2), (0.0, b""), 0, 0, time.process_time()
             path.write_bytes(seeds[0])
             reader(path)
@@ -99,15 +128,18 @@ def mutations(n: int) -> None:
             print(f"{name:<20} {n} inputs, {read} read, {total:6.0f} s; {worst}", flush=True)
 
 
-def large(megabytes: int) -> None:
+def large(megabytes: int, only: list[str]) -> None:
     """The worst of the large files for each reader; those over a second a megabyte or over 20 times their size are named."""
     with tempfile.TemporaryDirectory() as folder:
         small, path = Path(folder) / "small", Path(folder) / "large"
-        for name, (seeds, _) in READERS.items():
+        for name, (seeds, _) in _chosen(only):
             small.write_bytes(seeds[0])
             worst = [0.0, 0.0]
             for kind, (front, again, behind) in LARGE.items():
                 path.write_bytes(front + again * ((megabytes << 20) // len(again)) + behind)
+                _measure(name, kind, path, small, megabytes << 20, worst)
+            for kind, made in WHOLE.items():
+                path.write_bytes(made(megabytes << 20))
                 _measure(name, kind, path, small, megabytes << 20, worst)
             packed = gzip.compress(b"a" * (1 << 20), mtime=0) * 4000
             path.write_bytes(packed)
@@ -116,20 +148,29 @@ def large(megabytes: int) -> None:
 
 
 def _measure(name: str, kind: str, path: Path, small: Path, size: int, worst: list[float]) -> None:
-    command = [sys.executable, __file__, "cost", name, str(path), str(small)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        print(f"{name:<20} {kind}: exit {done.returncode} {done.stderr[-300:]}", flush=True)
-        return
-    seconds, memory, end = json.loads(done.stdout)
+    seconds, memory, end = _in_a_child(name, str(path), str(small))
     rates = [seconds / (size / (1 << 20)), memory / size]
     worst[:] = map(max, worst, rates)
-    if rates[0] > 1 or rates[1] > 20:
+    if rates[0] > 1 or rates[1] > 20 or end.startswith("failed"):
         print(f"{name:<20} {kind}: {rates[0]:.2f} s a MB, {rates[1]:.1f} times: {end}", flush=True)
 
 
+def _in_a_child(name: str, path: str, small: str) -> tuple[float, int, str]:
+    """What `cost` says in a fork of this process: the peak of memory is its own, and the imports are there already."""
+    reading, writing = os.pipe()
+    if not (child := os.fork()):
+        try:
+            os.write(writing, json.dumps(cost(name, path, small)).encode())
+        except BaseException as error:
+            os.write(writing, json.dumps((0.0, 0, f"failed: {type(error).__name__}: {error}"[:300])).encode())
+        os._exit(0)
+    os.close(writing)
+    with open(reading, "rb") as pipe:
+        told = pipe.read()
+    os.waitpid(child, 0)
+    seconds, memory, end = json.loads(told or '[0, 0, "failed: killed"]')
+    return seconds, memory, end
+
+
 if __name__ == "__main__":
-    if sys.argv[1] == "cost":
-        print(json.dumps(cost(*sys.argv[2:5])))
-    else:
-        {"mutations": mutations, "long": large}[sys.argv[1]](int(sys.argv[2]))
+    {"mutations": mutations, "long": large}[sys.argv[1]](int(sys.argv[2]), sys.argv[3:])

@@ -4,11 +4,21 @@ import contextlib
 import tracemalloc
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from structpred.core.hierarchy import LabelHierarchy
 from structpred.errors import DataError
-from structpred.io import read_clus, read_columns, read_crfsuite, read_libsvm_multilabel, read_mulan, read_text, read_treebank
+from structpred.io import (
+    read_clus,
+    read_columns,
+    read_crfsuite,
+    read_libsvm_multilabel,
+    read_mulan,
+    read_npz_multilabel,
+    read_text,
+    read_treebank,
+)
 from structpred.io.arff import split_values
 from structpred.io.multilabel import MOST_FEATURES
 from structpred.io.numbered_names import NumberedNames
@@ -115,6 +125,28 @@ def test_a_line_of_very_many_columns(tmp_path: Path) -> None:
         read_treebank(saved(tmp_path, b"1" + b"\t_" * 1_000_000))
     with pytest.raises(DataError, match=r"large:3: expected lines of at most 16 MiB"):
         read_text(saved(tmp_path, b"a\nb\n" + b"c" * (17 << 20)))
+
+
+@pytest.mark.parametrize("bent", ["label_names", "feature_names", "Y"])
+def test_arrays_that_claim_what_no_file_holds(bent: str, tmp_path: Path) -> None:
+    """Names of characters that Unicode lacks, and an axis of millions beside one of no length, are refused by name."""
+    arrays = {"X": np.eye(2), "Y": np.eye(2, dtype=np.uint8)}
+    wrong = np.zeros((0, 30_000_000), np.uint8) if bent == "Y" else np.array([0x7FFFFFFF, 97], np.uint32).view("<U1")
+    np.savez(tmp_path / "d.npz", **{**arrays, bent: wrong})  # type: ignore[arg-type]
+    with pytest.raises(DataError, match=rf"d\.npz: .*{bent}"):
+        read_npz_multilabel(tmp_path / "d.npz")
+
+
+@pytest.mark.parametrize("data", [b"a\n\n" * 300_000, b"O" + b"\ta:1" * 500_000, b"O" + b"\t" * 2_000_000])
+def test_many_short_items(data: bytes, tmp_path: Path) -> None:
+    """Sequences of a letter each, and items of very many attributes, take less than 20 times their size."""
+    path = saved(tmp_path, data)
+    tracemalloc.start()
+    with contextlib.suppress(DataError):
+        read_crfsuite(path)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 20 * len(data)
 
 
 @pytest.mark.parametrize("line", [b"", b"a", b"ab", b"a\r", b"a b\n"])

@@ -179,6 +179,24 @@ def test_new_trees_change_head_and_relation_only(name: str) -> None:
     assert not flat
 
 
+@pytest.mark.parametrize("ends", ["\n", "\r\n"])
+def test_spaces_in_forms_and_lemmas_of_conllx(ends: str) -> None:
+    """FORM and LEMMA of CoNLL-X may hold spaces, at their ends too, and come back byte for byte; no other column may."""
+    text = CONLLX.replace("Katze\tKatze", "Kat ze\tkat  ze ").replace("1\tJa\tja", "1\t Ja\tja wohl").replace("\n", ends)
+    treebank = read(text)
+    assert treebank.format.name == "conllx"
+    assert (treebank.forms[1], treebank.lemmas[1], treebank.forms[4], treebank.lemmas[4]) == (
+        "Kat ze",
+        "kat  ze ",
+        " Ja",
+        "ja wohl",
+    )
+    assert written(treebank) == written(treebank, treebank.trees()) == text.encode()
+    for column in ("N\tNN", "Nom|Sg", "SB\t3"):
+        with pytest.raises(DataError, match="expected no spaces in column"):
+            read(text.replace(f"\t{column}", f"\t{column[0]} {column[1:]}"))
+
+
 def test_trees_without_labels_and_trees_that_do_not_fit() -> None:
     """A parse without relations is written with ``_``; wrong numbers and values are refused with the sample."""
     treebank = read(text_of(word(1, 2), word(2, 0)))
