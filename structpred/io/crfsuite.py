@@ -26,7 +26,7 @@ _FLOAT32_END = 2.0**128 - 2.0**103
 _ESCAPED = re.compile(r"\\([:\\])")
 
 # The text is worked through in pieces, so that the strings of one piece can be freed before the next.
-_PIECE = 1 << 19
+_PIECE = 1 << 17
 _MAX_SEEN = 1 << 20
 
 
@@ -209,10 +209,12 @@ def _parse_piece(piece: str, number: int, name: str, fields: _Fields, labels: _L
     except ValueError:
         raise _first_error(piece, number, name) from None
     ids, values = np.asarray(fields.ids)[slots], np.asarray(fields.weights)[slots]
+    del slots, buffer  # of a long line they are large
     lengths = tabs[~blank]
     if "" in fields:
         kept = ids >= 0
-        before = np.append(0, np.cumsum(kept, dtype=np.int32))
+        before = np.zeros(len(kept) + 1, np.int32)
+        np.cumsum(kept, out=before[1:])
         lengths = np.diff(before[np.append(0, np.cumsum(lengths))])
         ids, values = ids[kept], values[kept]
     found.lengths.frombytes(lengths.astype(np.int64).tobytes())
