@@ -293,6 +293,8 @@ def _size(sentence: Sentence) -> str:
 def _first_lines(scan: Scan) -> dict[str, int]:
     first: dict[str, int] = {}
     for sentence in scan.sentences:
+        if not sentence.labels:
+            continue
         lines = sentence.lines if not sentence.broken else [sentence.lines[0]] * len(sentence.labels)
         for label, line in zip(sentence.labels, lines, strict=True):
             first.setdefault(label, line)
