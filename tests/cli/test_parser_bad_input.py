@@ -26,7 +26,7 @@ USAGE = {
     "no heads kept": ((*TRAIN, GOOD, "--prune", "0"), 2, "--prune"),
     "tiny blocks": ((*TRAIN, GOOD, "--max-bits", "2"), 2, "--max-bits"),
     "two sets of templates": ((*TRAIN, GOOD, "--templates", "t.txt", "--conjunctions"), 2, "--conjunctions"),
-    "surrogate of another trainer": ((*TRAIN, GOOD, "--trainer", "bcfw", "--surrogate", "log"), 2, "BCFW cannot minimise LogLoss"),
+    "surrogate of another trainer": ((*TRAIN, GOOD, "--trainer", "bcfw", "--surrogate", "log"), 2, "BCFW cannot minimise"),
     "patience without dev": ((*TRAIN, GOOD, "--patience", "2"), 2, "--dev"),
     "model to stdout": (("train", "parser", GOOD, "-o", "-"), 2, "must be a file"),
     "two streams": ((*TRAIN, "-", "--dev", "-"), 2, "standard input"),

@@ -94,6 +94,7 @@ def test_scores_that_are_no_scores_of_the_shape_are_refused(oracle: Oracle) -> N
                 pytest.fail(f"{name} with scores that are {fault}: {ask(oracle, spoil(np.zeros(p)), shape, p)!r}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("oracle", oracles(), ids=lambda oracle: type(oracle).__name__)
 def test_scores_in_another_form_give_the_same_answer(oracle: Oracle) -> None:
     """Single precision, other byte orders, whole numbers and strided arrays of the same numbers are as good as plain float64."""

@@ -58,6 +58,7 @@ def score_of(model: MultiLabelMRF, x: np.ndarray, y: np.ndarray) -> float:
 EDGES: dict[str, Any] = {"complete": "complete", "tree": "tree", "two": 2, "given": [(3, 0), (1, 2)], "none": []}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("edges", EDGES)
 def test_predictions_scores_and_marginals_are_those_of_all_outputs(edges: str) -> None:
     """predict is the best of 2^L outputs, predict_scores the difference of two maxima, predict_marginals a sum."""
@@ -74,6 +75,7 @@ def test_predictions_scores_and_marginals_are_those_of_all_outputs(edges: str) -
     np.testing.assert_allclose(model.predict_marginals(X), p @ OUTPUTS, atol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("surrogate", ["margin", "slack", "log"])
 def test_the_certificate_is_the_objective(surrogate: str) -> None:
     """The primal value is C-scaled risk plus regulariser, worked out over all outputs; the dual lies below."""
@@ -163,6 +165,7 @@ def test_the_oracle_is_chosen_as_documented() -> None:
     assert MultiLabelMRF(**quick, edges="tree", oracle=own).fit(X, Y[:, :3]).oracle_ is own
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("oracle", [TreeMRF(), BranchAndBoundMRF(), QPBO()], ids=lambda oracle: type(oracle).__name__)
 def test_other_oracles_reach_the_same_optimum(oracle: Any) -> None:
     """On a tree all of these are exact or have an exact bound: their certificates overlap with that of enumeration."""

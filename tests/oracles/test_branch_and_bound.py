@@ -14,6 +14,7 @@ from structpred.oracles.branch_and_bound import BranchAndBoundMRF
 from structpred.oracles.mrf import graph_of
 from structpred.oracles.mrf_enumeration import EnumerationMRF
 
+pytestmark = pytest.mark.slow  # its kernels take most of a minute to compile
 KINDS = ["normal", "whole", "forbidden", "tiny", "huge"]
 
 
