@@ -37,7 +37,7 @@ def test_every_field_bent_in_turn(case: str, tmp_path: Path) -> None:
     counts = {name: count for name, count in seen.items() if name not in ("examples", "slowest")}
     # weights of 1e300 are numbers, too: scores then overflow, which has errors of its own
     assert sum(counts.values()) - counts["CheckpointError"] - counts["finished"] <= 12, seen
-    assert seen["CheckpointError"] > seen["finished"] > 0
+    assert 2 * seen["CheckpointError"] > seen["finished"] > 0
 
 
 @pytest.mark.slow
