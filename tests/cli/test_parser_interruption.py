@@ -3,6 +3,7 @@
 import os
 import signal
 import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -17,21 +18,23 @@ LONG = ("--max-iter", "150", "--check-every", "75")
 
 def stopped(command: list[str], stage: str, number: signal.Signals, folder: Path) -> tuple[int, str, str]:
     """Start the training, send the signal once the stage has passes behind it: exit code, stdout, stderr."""
-    child = subprocess.Popen(
-        [*PROGRAM, *command, "-o", "broken.spz", "--json"],
-        cwd=folder,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        pipesize=4096,  # soon full: the run waits for its reader, and cannot end before the signal
-        preexec_fn=hear_interrupts,
-    )
-    assert child.stdout is not None
-    while f'"stage": "{stage}"' not in child.stdout.readline():
-        assert child.poll() is None
-    child.send_signal(number)
-    out, err = child.communicate(timeout=1800)
-    return child.returncode, out, err
+    with tempfile.TemporaryFile("w+", encoding="utf-8") as errors:  # no pipe: nobody would read it before the signal
+        child = subprocess.Popen(
+            [*PROGRAM, *command, "-o", "broken.spz", "--json"],
+            cwd=folder,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+            pipesize=4096,  # soon full: the run waits for its reader, and cannot end before the signal
+            preexec_fn=hear_interrupts,
+        )
+        assert child.stdout is not None
+        while f'"stage": "{stage}"' not in child.stdout.readline():
+            assert child.poll() is None
+        child.send_signal(number)
+        out, _ = child.communicate(timeout=1800)
+        errors.seek(0)
+        return child.returncode, out, errors.read()
 
 
 def check_same(folder: Path) -> None:
