@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from structpred.core.features import FeatureMap
 from structpred.core.fixed_scores import FORBIDDEN
+from structpred.core.memory import check_fits
 from structpred.core.oracle import Labels, Oracle, Scores, Shape
 from structpred.core.packing import argmax_batch, check_finite, checked_labels
 from structpred.core.pairs import find
@@ -111,7 +112,9 @@ class Inference:
 
     def score_block(self, w: Vector, scale: float, first: int, last: int, places: Integers) -> Floats:
         """The part scores of a block, flat, at the weights scale * w, fixed scores included."""
-        out = np.empty(int(places[-1]))
+        size = int(places[-1])
+        check_fits(8 * size, f"sample {first}: the scores of {size:,} parts")  # more than BLOCK are of one instance
+        out = np.empty(size)
         block = stand_in(self.features, "score_block", ("scores", "fixed_scores", "n_parts"))
         if block is not None:
             block(w, scale, first, last, places, out)

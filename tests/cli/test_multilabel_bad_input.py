@@ -21,7 +21,7 @@ USAGE = {
     "unknown trainer": ((*TRAIN, GOOD, "--trainer", "adam"), 2, "bcfw"),
     "unknown format": ((*TRAIN, GOOD, "--format", "csv"), 2, "'libsvm'"),
     "unknown surrogate": ((*TRAIN, GOOD, "--surrogate", "hinge"), 2, "'slack'"),
-    "surrogate of another trainer": ((*TRAIN, GOOD, "--trainer", "oeg", "--surrogate", "slack"), 2, "--surrogate slack is for"),
+    "surrogate of another trainer": ((*TRAIN, GOOD, "--trainer", "oeg", "--surrogate", "slack"), 2, "OnlineEG cannot minimise"),
     "C is no number": ((*TRAIN, GOOD, "-C", "nan"), 2, "finite"),
     "C is zero": ((*TRAIN, GOOD, "-C", "0"), 2, "--C"),
     "edges of no kind": ((*TRAIN, GOOD, "--edges", "some"), 2, "expected complete, tree, none or a number"),

@@ -248,7 +248,7 @@ def warm(path: Path, example: Example) -> None:
         example.predict(model)
 
 
-def write_plainly(path: Any, write: Any) -> None:
+def write_plainly(path: Any, write: Any, *, previous: Any = None) -> None:
     """In place of the atomic writer, which waits for the disk."""
     with open(path, "wb") as file:
         write(file)
