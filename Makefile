@@ -50,7 +50,7 @@ $(DEMO_STAMP): pyproject.toml
 	@touch $(DEMO_STAMP)
 
 smoke: $(STAMP)  ## a minute of tests: layers, core, a trainer, a model, the shell
-	$(PYTEST) -m "not slow" tests/test_layers.py tests/core tests/trainers/test_sgd.py tests/models/test_chain_labeler.py tests/cli/test_training_options.py $(ARGS)
+	$(PYTEST) -m "not slow" tests/test_layers.py tests/core tests/features tests/storage tests/trainers/test_sgd.py tests/models/test_chain_labeler.py tests/cli/test_training_options.py $(ARGS)
 
 test: $(STAMP)  ## the fast tests: at most six CPU minutes, compiling included
 	$(PYTEST) -m "not slow" -n 2 --dist loadfile $(ARGS)

@@ -16,7 +16,7 @@ def sentence(length: int) -> tuple[Any, Any]:
     """A packed sentence with ten features a token, and float32 weights."""
     import numpy as np
 
-    from structpred.core.sequences import PackedSequences
+    from structpred.data.sequences import PackedSequences
 
     rng = np.random.default_rng(0)
     indices = rng.integers(0, N_FEATURES, 10 * length, dtype=np.int32)

@@ -34,7 +34,7 @@ def pixels_and_bias(words: Any) -> Any:
     """The pixels that are on, and one more feature that is always on."""
     import numpy as np
 
-    from structpred.core.sequences import PackedSequences
+    from structpred.data.sequences import PackedSequences
 
     packed = words.packed()
     ends = packed.indptr[1:]

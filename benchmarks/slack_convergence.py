@@ -32,7 +32,7 @@ def train(
     watch: Stopwatch, folder: str, examples: int, trainer: str, settings: dict[str, Any], passes: int, every: int
 ) -> dict[str, Any]:
     """The history of one run."""
-    from structpred.io.mulan import read_mulan
+    from structpred.io.multilabel.mulan import read_mulan
     from structpred.models import MultiLabelMRF
     from structpred.models.settings import make_trainer
 

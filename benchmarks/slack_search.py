@@ -35,12 +35,12 @@ class Design(NamedTuple):
 
 def designs() -> list[Design]:
     """All designs; the yardsticks are the incremental GLOP searches."""
-    from structpred.oracles import _glop
     from structpred.oracles.branch_and_bound import BranchAndBoundMRF
     from structpred.oracles.cp_sat import CpSatMRF
     from structpred.oracles.mrf_enumeration import EnumerationMRF
     from structpred.oracles.mrf_lp import RelaxedMRF
     from structpred.oracles.qpbo import QPBO
+    from structpred.oracles.solvers import _glop
 
     class Rebuilt(RelaxedMRF):
         """A new model for each question."""
@@ -68,8 +68,8 @@ def planted(n: int, n_features: int = 20) -> tuple[Any, Any]:
     """(make, w): make(oracle) is the task of n instances; w are weights near those that the labels come from."""
     import numpy as np
 
-    from structpred.core.graph_features import GraphFeatures
     from structpred.core.task import Task
+    from structpred.features.graphs import GraphFeatures
     from structpred.objectives.part_losses import Hamming
     from structpred.oracles.mrf import graph_shape
     from structpred.oracles.mrf_enumeration import EnumerationMRF

@@ -37,8 +37,8 @@ def speed(watch: Stopwatch, train_file: str, rounds: int) -> dict[str, Any]:
     """Wall seconds with one and with two threads, in turn, and a digest of every result."""
     import numpy as np
 
-    from structpred.core.features import SequenceFeatures
     from structpred.core.task import Task
+    from structpred.features.sequences import SequenceFeatures
     from structpred.io import read_columns
     from structpred.models import ChainLabeler
     from structpred.models.decoding import decode_chains
@@ -73,8 +73,8 @@ def speed(watch: Stopwatch, train_file: str, rounds: int) -> dict[str, Any]:
 
 def longest_chain(call: Callable[[], Any]) -> float:
     """CPU seconds of the calling thread, plus those of the busiest thread of each group of threads that it waits for."""
-    from structpred.core import threads
     from structpred.fused import chains
+    from structpred.runtime import threads
 
     waited = 0.0
 

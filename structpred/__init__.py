@@ -12,14 +12,14 @@ from structpred import errors
 from structpred.core import pairs
 
 if TYPE_CHECKING:
+    from structpred.contracts.checks import check_feature_map, check_oracle
+    from structpred.contracts.losses import check_loss
     from structpred.core.callback_task import CallbackTask
-    from structpred.core.contract_losses import check_loss
-    from structpred.core.contracts import check_feature_map, check_oracle
-    from structpred.core.features import FeatureMap
+    from structpred.core.feature_map import FeatureMap
     from structpred.core.instances import Instance
-    from structpred.core.label_rows import LabelRows
     from structpred.core.oracle import Oracle
     from structpred.core.task import Task
+    from structpred.features.label_rows import LabelRows
 
 __version__ = "0.1.0"
 __all__ = [
@@ -31,14 +31,14 @@ logging.getLogger("structpred").addHandler(logging.NullHandler())
 
 _PUBLIC = {
     "CallbackTask": "structpred.core.callback_task",
-    "FeatureMap": "structpred.core.features",
+    "FeatureMap": "structpred.core.feature_map",
     "Instance": "structpred.core.instances",
-    "LabelRows": "structpred.core.label_rows",
+    "LabelRows": "structpred.features.label_rows",
     "Oracle": "structpred.core.oracle",
     "Task": "structpred.core.task",
-    "check_feature_map": "structpred.core.contracts",
-    "check_loss": "structpred.core.contract_losses",
-    "check_oracle": "structpred.core.contracts",
+    "check_feature_map": "structpred.contracts.checks",
+    "check_loss": "structpred.contracts.losses",
+    "check_oracle": "structpred.contracts.checks",
 }
 
 

@@ -109,7 +109,7 @@ CALL = (
 def test_kernels_compile_where_nothing_can_be_written(read_only_copy: tuple[Path, dict[str, str]]) -> None:
     """Read-only and without a home, a kernel compiles and says so once; the second process takes it from a cache."""
     copy, env = read_only_copy
-    (copy / "core" / "_probe_kernels.py").write_text(KERNEL.format(source="from structpred.core.jit import njit"))
+    (copy / "core" / "_probe_kernels.py").write_text(KERNEL.format(source="from structpred.runtime.jit import njit"))
     errors = f"import sys; sys.stderr = sys.stdout; {CALL}"
     first, second = fresh(errors, env), fresh(errors, env)
     assert first.splitlines()[-1] == second.splitlines()[-1] == "42"

@@ -20,9 +20,9 @@ from structpred.cli.slack_tables import (
     score_surrogate,
 )
 from structpred.errors import DataError
-from structpred.io.clus import read_clus
-from structpred.io.mulan import read_mulan
-from structpred.io.multilabel import MultiLabelData
+from structpred.io.multilabel.clus import read_clus
+from structpred.io.multilabel.data import MultiLabelData
+from structpred.io.multilabel.mulan import read_mulan
 from structpred.models.hierarchical import HierarchicalMultiLabel
 from structpred.models.multilabel import MultiLabelMRF
 from structpred.oracles.mrf_enumeration import EnumerationMRF

@@ -13,14 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from structpred.core.atomic import write_atomic
 from structpred.errors import DataError, ParameterError, StorageError
-from structpred.evaluation.scan import scan_bytes
 from structpred.io.columns import ColumnCorpus, format_columns, parse_columns
 from structpred.io.crfsuite import AttributeCorpus, parse_crfsuite
 from structpred.io.ocr import OcrWords, parse_ocr
 from structpred.io.recognise import looks_like
 from structpred.io.text import open_output, read_bytes, read_text, source_name, split_lines
+from structpred.io.validation.scan import scan_bytes
+from structpred.storage.atomic import write_atomic
 
 log = logging.getLogger("structpred.cli")
 
@@ -241,7 +241,7 @@ def check_input(path: str, option: str) -> None:
 
 def check_output(path: str, option: str, inputs: Sequence[str] = ()) -> None:
     """Raise DataError now where writing would fail later: no such folder, no permission, a folder, one of the inputs."""
-    from structpred.core.compiled import writable
+    from structpred.runtime.compiled import writable
 
     if path == "-":
         return

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Literal
 
 import structpred
-from structpred.core.compiled import find_cache
-from structpred.core.dependencies import installed_version, solver_clash
+from structpred.runtime.compiled import find_cache
+from structpred.runtime.dependencies import installed_version, solver_clash
 
 Verdict = Literal["ok", "missing", "broken"]
 

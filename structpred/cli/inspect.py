@@ -73,8 +73,8 @@ def inspect(ctx: click.Context, /, model: str, top: int, label: str | None, pict
 
 def model_facts(path: str) -> dict[str, Any]:
     """What the header of a model file says, without the parts that a program alone can read."""
-    from structpred.core.storage import read_bundle
     from structpred.models.files import FORMAT_VERSION
+    from structpred.storage.bundles import read_bundle
 
     header = read_bundle(path, kind="model", format_version=FORMAT_VERSION).header
     wanted = ("estimator", "trainer", "loss", "settings", "constraints", "probabilistic", "certificate", "run", "history")

@@ -12,13 +12,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from structpred.cli.options import LABEL_FORMATS
-from structpred.core.hierarchy import LabelHierarchy
+from structpred.data.hierarchy import LabelHierarchy
 from structpred.errors import DataError, ParameterError
-from structpred.io.arff import read_arff
-from structpred.io.clus import read_clus
-from structpred.io.mulan import feature_columns, read_mulan
-from structpred.io.multilabel import MultiLabelData, read_libsvm_multilabel, read_npz_multilabel
-from structpred.io.numbered_names import NumberedNames
+from structpred.io.multilabel.arff import read_arff
+from structpred.io.multilabel.clus import read_clus
+from structpred.io.multilabel.data import MultiLabelData, read_libsvm_multilabel, read_npz_multilabel
+from structpred.io.multilabel.mulan import feature_columns, read_mulan
+from structpred.io.templates.numbered_names import NumberedNames
 from structpred.io.text import quoted, read_bytes, read_text, source_name, split_lines
 
 log = logging.getLogger("structpred.cli")

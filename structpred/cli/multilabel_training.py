@@ -11,7 +11,7 @@ from structpred.cli.runs import REASONS, Events, Reporter, check_run_files, inte
 from structpred.cli.session import EXIT_NOT_CONVERGED, Session, Stop
 from structpred.cli.trainer_options import check_trainer, trainer_of
 from structpred.errors import ParameterError
-from structpred.io.multilabel import MultiLabelData
+from structpred.io.multilabel.data import MultiLabelData
 from structpred.models.hierarchical import HierarchicalMultiLabel
 from structpred.models.label_graphs import ENUMERATED
 from structpred.models.multilabel import MultiLabelMRF

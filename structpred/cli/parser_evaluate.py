@@ -23,8 +23,8 @@ from structpred.evaluation import (
     parsing_interval,
 )
 from structpred.evaluation.bootstrap import PARSING_METRICS
-from structpred.io.treebank import Tree, Treebank
-from structpred.io.treebank_reader import read_treebank
+from structpred.io.treebanks.reader import read_treebank
+from structpred.io.treebanks.treebank import Tree, Treebank
 
 if TYPE_CHECKING:
     from structpred.models import DependencyParser

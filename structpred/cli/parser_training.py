@@ -12,20 +12,20 @@ import numpy as np
 from structpred.cli.runs import REASONS, Events, Reporter, check_run_files, interrupted, stamp
 from structpred.cli.session import Session
 from structpred.cli.trainer_options import check_trainer, trainer_of
-from structpred.core.arc_templates import ArcTemplate
 from structpred.core.result import Certificate, Record
-from structpred.core.threads import checked_jobs
+from structpred.data.arc_templates import ArcTemplate
 from structpred.errors import DataError, ParameterError
 from structpred.evaluation import CONLL07, UD, ParsingScores, evaluate_trees
-from structpred.io.arc_featurizer import ATTRIBUTES
-from structpred.io.arc_template_sets import conjunction_family, parse_templates
-from structpred.io.templates import template_lines
+from structpred.io.templates.arc_featurizer import ATTRIBUTES
+from structpred.io.templates.arc_template_sets import conjunction_family, parse_templates
+from structpred.io.templates.templates import template_lines
 from structpred.io.text import source_name
-from structpred.io.treebank import Treebank
-from structpred.io.treebank_formats import CONLL_U, TREEBANK_FORMATS
-from structpred.io.treebank_reader import OnError, read_treebank
+from structpred.io.treebanks.formats import CONLL_U, TREEBANK_FORMATS
+from structpred.io.treebanks.reader import OnError, read_treebank
+from structpred.io.treebanks.treebank import Treebank
 from structpred.models.parser import DependencyParser
 from structpred.models.relations import relations_checkpoint
+from structpred.runtime.threads import checked_jobs
 from structpred.trainers.checkpoints import remove_checkpoint
 
 log = logging.getLogger("structpred.cli")

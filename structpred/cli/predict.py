@@ -61,8 +61,8 @@ def predict(
     """
     from structpred.cli import corpora, treebanks
     from structpred.cli.evaluate import predict_labels, read_for
-    from structpred.core.threads import checked_jobs
     from structpred.models import ChainLabeler, DependencyParser
+    from structpred.runtime.threads import checked_jobs
 
     if (kbest is not None or marginals) and not as_json:
         raise click.UsageError("--kbest and --marginals need --json")

@@ -79,7 +79,7 @@ def report(
     refuse(ctx, ("rules",), "is for parsers only")
     if not isinstance(labeler, ChainLabeler):
         from structpred.cli.label_inspect import label_page
-        from structpred.core.atomic import write_atomic
+        from structpred.storage.atomic import write_atomic
 
         refuse(ctx, ("label_column", "folds", "on_error", "examples"), "is not for multi-label models")
         write_atomic(output, label_page(labeler, model, data, reading, title, top).encode())
@@ -109,8 +109,8 @@ def _report_trees(
     examples: int,
 ) -> None:
     from structpred.cli.parser_inspect import parser_contents
-    from structpred.core.atomic import write_atomic
     from structpred.report import parsing_report
+    from structpred.storage.atomic import write_atomic
 
     contents = parser_contents(parser, model, data, reading, rules=rules, title=title, examples=examples)
     write_atomic(output, parsing_report(contents).encode())

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.graph_features import GraphFeatures
 from structpred.core.oracle import Oracle
 from structpred.core.sparse import SparseVector
 from structpred.core.task import Task
 from structpred.evaluation.multilabel import evaluate_hierarchy, evaluate_multilabel
-from structpred.io.multilabel import MultiLabelData
+from structpred.features.graphs import GraphFeatures
+from structpred.io.multilabel.data import MultiLabelData
 from structpred.objectives.part_losses import Hamming
 from structpred.oracles.mrf import graph_shape
 from structpred.slack.angular import Angle, search_angle

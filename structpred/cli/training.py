@@ -14,15 +14,15 @@ from structpred.cli.corpora import Data, Reader, features_of, read_data
 from structpred.cli.runs import REASONS, Events, Reporter, check_run_files, interrupted, stamp
 from structpred.cli.session import EXIT_NOT_CONVERGED, Session, Stop
 from structpred.cli.trainer_options import check_trainer, trainer_of
-from structpred.core.threads import checked_jobs
 from structpred.errors import DataError, ParameterError
 from structpred.evaluation import evaluate_sequences
 from structpred.evaluation.selection import select_sequences
 from structpred.io.columns import ColumnCorpus
 from structpred.io.recognise import looks_like
-from structpred.io.templates import Template, load_templates
+from structpred.io.templates.templates import Template, load_templates
 from structpred.io.text import split_lines
 from structpred.models import ChainLabeler
+from structpred.runtime.threads import checked_jobs
 from structpred.trainers.checkpoints import remove_checkpoint
 
 log = logging.getLogger("structpred.cli")

@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
 
 from structpred.cli.options import ReadingOptions
-from structpred.core.atomic import write_atomic
 from structpred.errors import ParameterError, StorageError
-from structpred.io.treebank import Tree, Treebank
-from structpred.io.treebank_formats import TREEBANK_FORMATS, TreebankFormat
-from structpred.io.treebank_reader import stream_treebank
-from structpred.io.treebank_writer import write_treebank
+from structpred.io.treebanks.formats import TREEBANK_FORMATS, TreebankFormat
+from structpred.io.treebanks.reader import stream_treebank
+from structpred.io.treebanks.treebank import Tree, Treebank
+from structpred.io.treebanks.writer import write_treebank
+from structpred.storage.atomic import write_atomic
 
 if TYPE_CHECKING:
     from structpred.models import ChainLabeler, DependencyParser, HierarchicalMultiLabel, MultiLabelMRF

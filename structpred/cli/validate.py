@@ -57,7 +57,8 @@ def validate(
     Exit code 1 if there are errors.
     """
     from structpred.cli import corpora
-    from structpred.evaluation import treebank_validation, validation
+    from structpred.io.validation import columns as validation
+    from structpred.io.validation import treebanks as treebank_validation
 
     if (on_error == "skip") != (output is not None):
         raise click.UsageError("--on-error skip and -o CLEAN belong together")

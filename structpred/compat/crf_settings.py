@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.result import Record
-from structpred.core.sequences import PackedSequences
+from structpred.data.sequences import PackedSequences
 from structpred.errors import ParameterError
 from structpred.models.settings import make_trainer
 

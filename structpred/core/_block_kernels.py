@@ -2,7 +2,7 @@
 """The loss of outputs that are one label a position: flat scores are a row of label scores for each position, nothing else."""
 
 from structpred.core._sparse_kernels import coalesce, dot
-from structpred.core.jit import njit
+from structpred.runtime.jit import njit
 
 
 @njit(cache=True, nogil=True)

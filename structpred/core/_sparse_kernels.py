@@ -1,7 +1,7 @@
 # mypy: ignore-errors
 """Compiled helpers for sparse vectors: sorted, unique (index, value) pairs and additions into dense weights."""
 
-from structpred.core.jit import njit
+from structpred.runtime.jit import njit
 
 
 @njit(cache=True, nogil=True)

@@ -11,15 +11,15 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.costs import GridCosts
-from structpred.core.features import FeatureMap
+from structpred.core.feature_map import FeatureMap
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.inference import Inference
-from structpred.core.memory import check_fits
 from structpred.core.oracle import Labels, Oracle
 from structpred.core.stand_ins import stand_in
-from structpred.core.threads import run_ranges, split_evenly
 from structpred.core.weights import Vector
 from structpred.errors import DataError, InfeasibleError
+from structpred.runtime.memory import check_fits
+from structpred.runtime.threads import run_ranges, split_evenly
 
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]

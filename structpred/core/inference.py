@@ -11,17 +11,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.features import FeatureMap
+from structpred.core.feature_map import FeatureMap
 from structpred.core.fixed_scores import FORBIDDEN
-from structpred.core.memory import check_fits
 from structpred.core.oracle import Labels, Oracle, Scores, Shape
 from structpred.core.packing import argmax_batch, check_finite, checked_labels
 from structpred.core.pairs import find
 from structpred.core.stand_ins import stand_in
 from structpred.core.task_checks import blamed
-from structpred.core.threads import run_ranges, split_evenly
 from structpred.core.weights import Vector
 from structpred.errors import DataError, InfeasibleError, OracleError, StructpredError
+from structpred.runtime.memory import check_fits
+from structpred.runtime.threads import run_ranges, split_evenly
 
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -41,7 +41,7 @@ class Inference:
     n_jobs: threads of `decode`, used where the oracle has `argmax_batch`; the results do not depend on their number.
     compiled: whether compiled code may stand in for calls one by one in training and for pairs; the results are the same.
 
-    >>> from structpred.core.features import PartFeatures
+    >>> from structpred.features.parts import PartFeatures
     >>> from structpred.oracles.multiclass import MulticlassOracle
     >>> labels, ends = Inference(PartFeatures([np.eye(2)] * 3), MulticlassOracle(), [(2,)] * 3).decode(np.array([0.0, 1.0]))
     >>> labels.tolist(), ends.tolist()

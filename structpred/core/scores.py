@@ -7,9 +7,9 @@ from itertools import chain
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.memory import check_fits
 from structpred.core.oracle import Scores, Shape
 from structpred.errors import DataError
+from structpred.runtime.memory import check_fits
 
 #: what a number of a shape may be at most: sums and products of two such numbers are whole numbers of 64 bits
 LARGEST = 2**31 - 1

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.features import FeatureMap
+from structpred.core.feature_map import FeatureMap
 from structpred.core.oracle import Labels, Scores
 from structpred.core.sparse import SparseVector
 from structpred.core.weights import Vector

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from structpred.core.block_steps import block_steps
 from structpred.core.costs import PartLoss, TaskCosts
-from structpred.core.features import FeatureMap
+from structpred.core.feature_map import FeatureMap
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.inference import Inference
 from structpred.core.oracle import Labels, Oracle, Scores, Shape, capabilities

@@ -25,8 +25,8 @@ from structpred.evaluation.scorers import make_sequence_scorer
 from structpred.evaluation.selection import select_sequences
 from structpred.evaluation.summary import Evaluation, evaluate_sequences
 from structpred.evaluation.tokens import confusion_matrix, sequence_accuracy, token_accuracy
-from structpred.evaluation.treebank_validation import TreebankValidation, validate_trees
-from structpred.evaluation.validation import Finding, Validation, validate
+from structpred.io.validation.columns import Finding, Validation, validate
+from structpred.io.validation.treebanks import TreebankValidation, validate_trees
 
 __all__ = [
     "CONLL07",

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.hierarchy import LabelHierarchy
+from structpred.data.hierarchy import LabelHierarchy
 from structpred.errors import DataError
-from structpred.io.multilabel import MultiLabelData
+from structpred.io.multilabel.data import MultiLabelData
 from structpred.models.label_inputs import as_indicator, example_accuracy
 
 Integers = npt.NDArray[np.int64]

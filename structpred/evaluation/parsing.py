@@ -13,7 +13,7 @@ from structpred.evaluation.parsing_scores import ArcCounts, Attachment, ParsingS
 from structpred.evaluation.trees import Flags, Forest, Ints, Parse, check_trees, forest
 
 if TYPE_CHECKING:
-    from structpred.io.treebank import Treebank
+    from structpred.io.treebanks.treebank import Treebank
 
 # The lengths of arcs that eval.pl tells apart.
 _LENGTHS = (("to root", 0, 0), ("1", 1, 1), ("2", 2, 2), ("3-6", 3, 6), ("7-", 7, None))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.sequences import PackedSequences
+from structpred.data.sequences import PackedSequences
 from structpred.io.columns import ColumnCorpus
 from structpred.io.crfsuite import AttributeCorpus
 from structpred.io.ocr import OcrWords

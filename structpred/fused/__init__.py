@@ -12,7 +12,7 @@ _ORACLE = ("argmax", "argmax_batch", "parts", "n_parts", "marginals", "label_gri
 
 def pair_of(features: object, oracle: object) -> Pair | None:
     """The pair of these two objects; None where there is none, or where a subclass changed what it was written for."""
-    from structpred.core.features import SequenceFeatures
+    from structpred.features.sequences import SequenceFeatures
 
     if not isinstance(features, SequenceFeatures) or not features.transitions:
         return None

@@ -6,11 +6,11 @@ Label axes are padded to `width`, a multiple of 8; the columns that fill it are 
 
 import numpy as np
 
-from structpred.core._feature_kernels import emit_token, score_row
 from structpred.core._sparse_kernels import coalesce, dot
-from structpred.core.jit import njit
-from structpred.oracles._chain_kernels import advance, trace_back
-from structpred.oracles._chain_sum_kernels import exponentiate, log_pass, scaled_pass
+from structpred.features._feature_kernels import emit_token, score_row
+from structpred.oracles.chains._chain_kernels import advance, trace_back
+from structpred.oracles.chains._chain_sum_kernels import exponentiate, log_pass, scaled_pass
+from structpred.runtime.jit import njit
 
 
 @njit(cache=True, nogil=True)

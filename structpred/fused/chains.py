@@ -8,13 +8,13 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.costs import GridCosts
-from structpred.core.features import SequenceFeatures
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.oracle import Labels
-from structpred.core.threads import run_ranges, split_evenly
 from structpred.core.weights import Vector
 from structpred.errors import DataError, InfeasibleError
-from structpred.oracles._chain_scratch import Scratch, SumScratch
+from structpred.features.sequences import SequenceFeatures
+from structpred.oracles.chains._chain_scratch import Scratch, SumScratch
+from structpred.runtime.threads import run_ranges, split_evenly
 
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]

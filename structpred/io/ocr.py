@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.sequences import PackedSequences
+from structpred.data.sequences import PackedSequences
 from structpred.errors import DataError
 from structpred.io.text import PathLike, numbered_pieces, quoted, read_text, source_name
 

@@ -13,11 +13,11 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.fixed_scores import FORBIDDEN
-from structpred.core.memory import check_fits
 from structpred.core.oracle import Shape
 from structpred.errors import DataError
 from structpred.io._uai_tokens import Tokens
 from structpred.io.text import PathLike, quoted, read_bytes, source_name
+from structpred.runtime.memory import check_fits
 
 Floats = npt.NDArray[np.float64]
 KINDS = ("MARKOV", "BAYES")

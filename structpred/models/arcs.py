@@ -6,16 +6,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.arc_features import ArcCandidates, ArcFeatures, FixedArcs
 from structpred.core.costs import PartLoss
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.inference import Inference, part_scores
-from structpred.core.memory import check_fits
 from structpred.core.task import Task
 from structpred.core.weights import Vector
 from structpred.errors import DataError, InfeasibleError
+from structpred.features.arcs import ArcCandidates, ArcFeatures, FixedArcs
 from structpred.oracles.arborescence import ArborescenceOracle
 from structpred.oracles.projective import ProjectiveOracle
+from structpred.runtime.memory import check_fits
 
 Floats = npt.NDArray[np.float64]
 TreeOracle = ArborescenceOracle | ProjectiveOracle
@@ -33,7 +33,7 @@ def choose_projective(
 
     None: projective if less than one arc in a hundred crosses another one.
     """
-    from structpred.core._arc_kernels import mark_crossing
+    from structpred.oracles.trees._geometry_kernels import mark_crossing
 
     crossing = np.zeros(len(heads), np.uint8)
     mark_crossing(heads, offsets, crossing)
@@ -157,7 +157,7 @@ def candidate_heads(
     heads: the true ones (flat), which are kept while training. whole: which sentences keep all heads. Returns also the share of
     the true arcs that were among the candidates by themselves: what pruning loses is one minus that (nan without heads).
     """
-    from structpred.core._arc_kernels import top_heads
+    from structpred.oracles.trees._geometry_kernels import top_heads
 
     data = features.data
     starts, kept, end = np.zeros(data.n_words + 1, np.int64), 0, 0

@@ -8,12 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.costs import PartLoss
-from structpred.core.fixed_scores import FixedScores
-from structpred.core.sequences import PackedSequences
-from structpred.core.threads import checked_jobs
 from structpred.core.weights import Vector
+from structpred.data.sequences import PackedSequences
 from structpred.errors import DataError, ParameterError
-from structpred.io.templates import Template
+from structpred.features.fixed_scores import FixedScores
+from structpred.io.templates.templates import Template
 from structpred.models import online
 from structpred.models.base import StructuredEstimator, about_dev, checked_sample_weight, dev_parts
 from structpred.models.constraints import ChainConstraints, fixed_scores, resolve_constraints
@@ -26,6 +25,7 @@ from structpred.models.settings import resolve_loss
 from structpred.models.targets import LabelEncoder, as_label_lists
 from structpred.models.tasks import chain_task
 from structpred.objectives.log_loss import LogLoss
+from structpred.runtime.threads import checked_jobs
 from structpred.trainers.loop import Callback
 from structpred.trainers.problem import Surrogate, Trainer
 

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.fixed_scores import FORBIDDEN, FixedScores
+from structpred.core.fixed_scores import FORBIDDEN
 from structpred.errors import DataError, ParameterError
+from structpred.features.fixed_scores import FixedScores
 
 Bools = npt.NDArray[np.bool_]
 _SCHEMES = ("iob2", "iobes")

@@ -5,12 +5,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.features import SequenceFeatures
-from structpred.core.fixed_scores import FORBIDDEN, FixedScores
+from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.inference import Inference
-from structpred.core.sequences import PackedSequences
 from structpred.core.weights import Vector
+from structpred.data.sequences import PackedSequences
 from structpred.errors import DataError, InfeasibleError
+from structpred.features.fixed_scores import FixedScores
+from structpred.features.sequences import SequenceFeatures
 from structpred.oracles.chain import ChainOracle
 
 Floats = npt.NDArray[np.float64]

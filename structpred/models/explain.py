@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.sequences import PackedSequences
+from structpred.data.sequences import PackedSequences
 from structpred.errors import DataError, ParameterError
 from structpred.io.columns import ColumnCorpus
 from structpred.io.crfsuite import AttributeCorpus

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.memory import check_fits
 from structpred.errors import ParameterError
+from structpred.runtime.memory import check_fits
 
 Floats = npt.NDArray[np.float64]
 

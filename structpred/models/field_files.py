@@ -6,9 +6,15 @@ from typing import Any
 
 import numpy.typing as npt
 
-from structpred.core.hierarchy import LabelHierarchy
 from structpred.core.oracle import Oracle
-from structpred.core.schema import (
+from structpred.data.hierarchy import LabelHierarchy
+from structpred.models.feature_scale import SCALES, FeatureScale
+from structpred.models.files import COMMON, ModelKind, common_header, pack_weights, plain_settings, restore_run, write_model
+from structpred.models.hierarchical import HierarchicalMultiLabel, hierarchy_field, label_costs
+from structpred.models.label_graphs import LabelField, label_oracle
+from structpred.models.multilabel import MultiLabelMRF
+from structpred.storage.bundles import Bundle
+from structpred.storage.schema import (
     LARGEST,
     AnyOf,
     Array,
@@ -24,12 +30,6 @@ from structpred.core.schema import (
     array_of,
     maybe,
 )
-from structpred.core.storage import Bundle
-from structpred.models.feature_scale import SCALES, FeatureScale
-from structpred.models.files import COMMON, ModelKind, common_header, pack_weights, plain_settings, restore_run, write_model
-from structpred.models.hierarchical import HierarchicalMultiLabel, hierarchy_field, label_costs
-from structpred.models.label_graphs import LabelField, label_oracle
-from structpred.models.multilabel import MultiLabelMRF
 
 Path = str | os.PathLike[str]
 

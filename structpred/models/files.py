@@ -9,9 +9,15 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred import __version__
-from structpred.core.memory import SMALL, available_bytes
 from structpred.core.result import Certificate
-from structpred.core.schema import (
+from structpred.core.weights import Vector
+from structpred.errors import DataError, ModelFileError, ParameterError
+from structpred.models.constraints import ChainConstraints, resolve_constraints
+from structpred.models.settings import settings_of, settings_restored
+from structpred.runtime.memory import SMALL, available_bytes
+from structpred.runtime.threads import MOST_JOBS
+from structpred.storage.bundles import Bundle, read_bundle, write_bundle
+from structpred.storage.schema import (
     FLOATS,
     LARGEST,
     AnyOf,
@@ -32,12 +38,6 @@ from structpred.core.schema import (
     as_file_error,
     maybe,
 )
-from structpred.core.storage import Bundle, read_bundle, write_bundle
-from structpred.core.threads import MOST_JOBS
-from structpred.core.weights import Vector
-from structpred.errors import DataError, ModelFileError, ParameterError
-from structpred.models.constraints import ChainConstraints, resolve_constraints
-from structpred.models.settings import settings_of, settings_restored
 
 if TYPE_CHECKING:
     from structpred.models.chain import ChainLabeler

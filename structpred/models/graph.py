@@ -8,13 +8,13 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.costs import PartLoss
-from structpred.core.graph_features import GraphFeatures
 from structpred.core.inference import Inference
 from structpred.core.oracle import Oracle, Shape
 from structpred.core.requirements import require
 from structpred.core.task import Task
 from structpred.core.weights import Vector
 from structpred.errors import DataError, ParameterError
+from structpred.features.graphs import GraphFeatures
 from structpred.models.base import StructuredEstimator, about_dev, checked_sample_weight, dev_parts
 from structpred.models.graph_inputs import GraphTable, as_graphs, as_node_labels
 from structpred.models.label_graphs import ENUMERATED, checked_oracle, is_forest

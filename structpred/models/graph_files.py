@@ -4,8 +4,6 @@ import os
 from typing import Any
 
 from structpred.core.oracle import Oracle
-from structpred.core.schema import Flag, Record, Text, Whole, maybe
-from structpred.core.storage import Bundle
 from structpred.models.field_files import BIAS, ORACLE, oracle_header
 from structpred.models.files import (
     CLASSES,
@@ -20,6 +18,8 @@ from structpred.models.files import (
 from structpred.models.graph import GraphLabeler, graph_oracle
 from structpred.models.targets import LabelEncoder
 from structpred.oracles.mrf import graph_shape
+from structpred.storage.bundles import Bundle
+from structpred.storage.schema import Flag, Record, Text, Whole, maybe
 
 GRAPH = Record(
     {

@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.feature_rows import stack_rows
 from structpred.core.oracle import Shape
 from structpred.errors import DataError
+from structpred.features.rows import stack_rows
 from structpred.oracles.mrf import graph_shape
 
 Integers = npt.NDArray[np.int64]

@@ -10,11 +10,11 @@ from sklearn.utils import Tags
 
 from structpred.core.costs import PartLoss
 from structpred.core.fixed_scores import FORBIDDEN
-from structpred.core.hierarchy import LabelHierarchy
 from structpred.core.oracle import Oracle
 from structpred.core.task import Task
+from structpred.data.hierarchy import LabelHierarchy
 from structpred.errors import DataError, ParameterError
-from structpred.io.multilabel import MultiLabelData
+from structpred.io.multilabel.data import MultiLabelData
 from structpred.models.base import StructuredEstimator, about_dev, as_floats, checked_sample_weight
 from structpred.models.feature_scale import FeatureScale
 from structpred.models.label_graphs import LabelField, checked_oracle, hierarchy_oracle

@@ -8,18 +8,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.feature_rows import csr_of
-from structpred.core.hashing import FeatureHasher
-from structpred.core.schema import Flag, Optional, Record, Whole, as_file_error
-from structpred.core.sequences import PackedSequences
-from structpred.core.vocabulary import FeatureDictionary
+from structpred.data.hashing import FeatureHasher
+from structpred.data.sequences import PackedSequences
+from structpred.data.vocabulary import FeatureDictionary
 from structpred.errors import DataError, ParameterError
+from structpred.features.rows import csr_of
 from structpred.io.columns import ColumnCorpus
 from structpred.io.crfsuite import AttributeCorpus
-from structpred.io.featurizer import TemplateFeaturizer
-from structpred.io.hashed_templates import HashedTemplateFeaturizer
 from structpred.io.ocr import OcrWords
-from structpred.io.templates import Template, load_templates
+from structpred.io.templates.featurizer import TemplateFeaturizer
+from structpred.io.templates.hashed_templates import HashedTemplateFeaturizer
+from structpred.io.templates.templates import Template, load_templates
+from structpred.storage.schema import Flag, Optional, Record, Whole, as_file_error
 
 #: whether feature strings are hashed
 _HASHED = Record({"hashed": Optional(Flag(), False)})

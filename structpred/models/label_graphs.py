@@ -8,12 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.fixed_scores import FORBIDDEN
-from structpred.core.graph_features import GraphFeatures
 from structpred.core.inference import Inference
 from structpred.core.oracle import Oracle, Shape
 from structpred.core.requirements import require
 from structpred.core.weights import Vector
 from structpred.errors import DataError, ParameterError
+from structpred.features.graphs import GraphFeatures
 from structpred.models.feature_scale import FeatureScale
 from structpred.oracles.mrf import graph_shape
 

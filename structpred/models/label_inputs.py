@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.feature_rows import csr_of, stack_rows
 from structpred.errors import DataError
-from structpred.io.multilabel import MultiLabelData
+from structpred.features.rows import csr_of, stack_rows
+from structpred.io.multilabel.data import MultiLabelData
 
 Labels = npt.NDArray[np.int64]
 

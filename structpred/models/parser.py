@@ -9,17 +9,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.arc_features import ArcCandidates, ArcFeatures, FixedArcs, observed_bits
-from structpred.core.arc_templates import ArcTemplate
 from structpred.core.costs import PartLoss
 from structpred.core.result import Certificate, Record
-from structpred.core.sentences import AttributedSentences
-from structpred.core.threads import checked_jobs
 from structpred.core.weights import Vector
+from structpred.data.arc_templates import ArcTemplate
+from structpred.data.sentences import AttributedSentences
 from structpred.errors import DataError, ParameterError
-from structpred.io.arc_featurizer import ATTRIBUTES, ArcFeaturizer
-from structpred.io.arc_template_sets import default_templates, pruning_templates, relation_templates
-from structpred.io.treebank import Tree, Treebank
+from structpred.features.arcs import ArcCandidates, ArcFeatures, FixedArcs, observed_bits
+from structpred.io.templates.arc_featurizer import ATTRIBUTES, ArcFeaturizer
+from structpred.io.templates.arc_template_sets import default_templates, pruning_templates, relation_templates
+from structpred.io.treebanks.treebank import Tree, Treebank
 from structpred.models.arcs import (
     TreeOracle,
     arc_marginals,
@@ -38,6 +37,7 @@ from structpred.models.relations import RelationFeatures, forget_second_stage, s
 from structpred.models.sentences import as_treebank, check_one_root
 from structpred.models.settings import resolve_loss
 from structpred.objectives.log_loss import LogLoss
+from structpred.runtime.threads import checked_jobs
 from structpred.trainers.loop import Callback
 from structpred.trainers.problem import Surrogate, Trainer
 

@@ -5,10 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy.typing as npt
 
-from structpred.core.arc_templates import ArcTemplate
-from structpred.core.schema import Flag, ListOf, Number, OneOf, Record, Spec, Text, Whole, maybe
-from structpred.core.storage import Bundle
-from structpred.io.arc_featurizer import ArcFeaturizer
+from structpred.data.arc_templates import ArcTemplate
+from structpred.io.templates.arc_featurizer import ArcFeaturizer
 from structpred.models.chain import ChainLabeler
 from structpred.models.files import (
     COMMON,
@@ -23,6 +21,8 @@ from structpred.models.files import (
 from structpred.models.inputs import NumericInput
 from structpred.models.relations import RelationFeatures
 from structpred.models.targets import LabelEncoder
+from structpred.storage.bundles import Bundle
+from structpred.storage.schema import Flag, ListOf, Number, OneOf, Record, Spec, Text, Whole, maybe
 
 if TYPE_CHECKING:
     from structpred.models.parser import DependencyParser

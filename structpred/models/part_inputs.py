@@ -6,10 +6,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.features import FeatureMap, PartFeatures
+from structpred.core.feature_map import FeatureMap
 from structpred.core.instances import Instance, checked_shape
-from structpred.core.vocabulary import FeatureDictionary
+from structpred.data.vocabulary import FeatureDictionary
 from structpred.errors import DataError
+from structpred.features.parts import PartFeatures
 
 _ONE_SAMPLE = "did you pass one sample instead of a list of samples?"
 

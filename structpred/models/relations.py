@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.arc_features import ArcScratch
-from structpred.core.arc_templates import ArcTemplate, compile_templates
-from structpred.core.schema import Array, ListOf, Record, Text, Whole, array_of, as_file_error
-from structpred.core.sentences import AttributedSentences
-from structpred.core.sequences import PackedSequences
-from structpred.core.threads import run_ranges, split_evenly
+from structpred.data.arc_templates import ArcTemplate, compile_templates
+from structpred.data.sentences import AttributedSentences
+from structpred.data.sequences import PackedSequences
+from structpred.features.arcs import ArcScratch
 from structpred.models.base import as_callbacks
+from structpred.runtime.threads import run_ranges, split_evenly
+from structpred.storage.schema import Array, ListOf, Record, Text, Whole, array_of, as_file_error
 from structpred.trainers.checkpoints import claimed, previous, remove_checkpoint
 from structpred.trainers.loop import Callback
 
@@ -86,7 +86,7 @@ class RelationFeatures:
         return PackedSequences(indptr, indices, np.ones(len(indices), np.float32), data.offsets, max(len(self.slots), 1))
 
     def _hashed(self, data: AttributedSentences, heads: npt.NDArray[np.int64], n_jobs: int = 1) -> npt.NDArray[np.uint32]:
-        from structpred.core._arc_kernels import hash_arcs
+        from structpred.features._arc_kernels import hash_arcs
 
         c = compile_templates(self.templates, data.names)
         out = np.empty((data.n_words, len(self.templates)), np.uint32)

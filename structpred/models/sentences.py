@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from structpred.errors import DataError
-from structpred.io.treebank import Sentence, Tree, Treebank
+from structpred.io.treebanks.treebank import Sentence, Tree, Treebank
 
 _KEYS = ("form", "lemma", "upos", "xpos", "feats")
 

@@ -7,10 +7,10 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.costs import PartLoss
-from structpred.core.features import SequenceFeatures
-from structpred.core.sequences import PackedSequences
 from structpred.core.task import Task
+from structpred.data.sequences import PackedSequences
 from structpred.errors import ParameterError
+from structpred.features.sequences import SequenceFeatures
 from structpred.models.base import as_floats, checked_sample_weight
 from structpred.models.constraints import ChainConstraints, check_gold, fixed_scores
 from structpred.models.targets import LabelEncoder

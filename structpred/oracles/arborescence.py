@@ -10,15 +10,15 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.fixed_scores import FORBIDDEN
-from structpred.core.memory import check_fits
 from structpred.core.oracle import Labels, Oracle, Scores, Shape
 from structpred.core.scores import checked_sizes
 from structpred.errors import ConvergenceError, ParameterError
-from structpred.oracles._constrained_trees import best_tree_within
-from structpred.oracles._matrix_tree import matrix_tree
-from structpred.oracles._tree_labels import all_trees, arc_batch, arc_scores, arcs_of, tree_parts
-from structpred.oracles._tree_scratch import KEPT, tree_room, tree_scratch
+from structpred.oracles.trees._constrained_trees import best_tree_within
+from structpred.oracles.trees._matrix_tree import matrix_tree
+from structpred.oracles.trees._tree_labels import all_trees, arc_batch, arc_scores, arcs_of, tree_parts
+from structpred.oracles.trees._tree_scratch import KEPT, tree_room, tree_scratch
 from structpred.projections.active_set import project_onto_hull
+from structpred.runtime.memory import check_fits
 
 _INT = np.dtype(np.int64)
 #: arcs whose scores differ by less, relative to the largest score, may be taken for equal when the k best are ordered
@@ -48,7 +48,7 @@ _kept = _Kept()
 
 def _tools_for(n: int) -> _Tools:
     """Tools for n tokens, kept by this thread unless they are large."""
-    from structpred.oracles._arborescence_kernels import best_heads
+    from structpred.oracles.trees._arborescence_kernels import best_heads
 
     size = n if n > KEPT else min(KEPT, max(n, 2 * _kept.tools.size, 32))
     tools = _Tools(size, best_heads, tree_room(size))
@@ -108,7 +108,7 @@ class ArborescenceOracle(Oracle):
         self, scores: Scores, offsets: npt.NDArray[np.int64], shapes: Sequence[Shape]
     ) -> tuple[Labels, npt.NDArray[np.int64]]:
         """The best tree of each instance, in one compiled call."""
-        from structpred.oracles._arborescence_kernels import best_trees
+        from structpred.oracles.trees._arborescence_kernels import best_trees
 
         scores, offsets, sizes = arc_batch(scores, offsets, shapes)
         ends = np.concatenate(([0], np.cumsum(sizes)))
@@ -136,7 +136,7 @@ class ArborescenceOracle(Oracle):
         Each tree that is found splits the set of trees it was the second best of: those with and those without the one arc
         that it lacks.
         """
-        from structpred.oracles._arborescence_best_kernels import second_best
+        from structpred.oracles.trees._arborescence_best_kernels import second_best
 
         scores, n = arc_scores(scores, shape)
         best = self.argmax(scores, shape)

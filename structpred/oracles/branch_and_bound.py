@@ -6,11 +6,11 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.memory import check_fits
 from structpred.core.oracle import Labels, Scores, Shape
 from structpred.errors import ConvergenceError, DataError, ParameterError
-from structpred.oracles._pairwise_links import given, links_of
+from structpred.oracles.fields._pairwise_links import given, links_of
 from structpred.oracles.mrf import NOT_FINITE, NOTHING_LEFT, OK, PairwiseOracle, graph_of, refuse
+from structpred.runtime.memory import check_fits
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -64,7 +64,7 @@ class BranchAndBoundMRF(PairwiseOracle):
 
     def argmax(self, scores: Scores, shape: Shape) -> Labels:
         """The best output."""
-        from structpred.oracles._branch_kernels import best_output
+        from structpred.oracles.fields._branch_kernels import best_output
 
         flat, graph, links = given(scores, shape), graph_of(shape), links_of(shape)
         labels, place = np.full(graph.n, -1, np.int64), _place(shape)
@@ -75,7 +75,7 @@ class BranchAndBoundMRF(PairwiseOracle):
 
     def argmax_product(self, scores: Scores, costs: Floats, offsets: Sequence[float] | Floats, shape: Shape) -> Labels:
         """The output with the largest max(0, offsets[0] + scores . mu) * (offsets[1] + costs . mu)."""
-        from structpred.oracles._branch_product_kernels import best_product
+        from structpred.oracles.fields._branch_product_kernels import best_product
 
         tables = given(scores, shape), given(costs, shape)
         graph, links, labels = graph_of(shape), links_of(shape), np.zeros(shape[0], np.int64)
@@ -105,7 +105,7 @@ class BranchAndBoundMRF(PairwiseOracle):
         return (labels if labels[0] >= 0 else None), bound
 
     def _within(self, scores: Scores, shape: Shape, A: npt.ArrayLike, b: npt.ArrayLike) -> tuple[int, Labels, float]:
-        from structpred.oracles._branch_within_kernels import best_within
+        from structpred.oracles.fields._branch_within_kernels import best_within
 
         flat, graph = given(scores, shape), graph_of(shape)
         rows, limits = np.array(A, dtype=np.float64, ndmin=2, order="C"), np.array(b, dtype=np.float64, ndmin=1)
@@ -123,7 +123,7 @@ class BranchAndBoundMRF(PairwiseOracle):
         return status, labels, bound
 
     def _finish(self, status: int, shape: Shape) -> None:
-        from structpred.oracles._branch_kernels import CUT_SHORT
+        from structpred.oracles.fields._branch_kernels import CUT_SHORT
 
         if status == CUT_SHORT:
             raise ConvergenceError(
@@ -141,8 +141,8 @@ def _place(shape: Shape) -> Integers:
 
 def _settled(flat: Floats, shape: Shape, labels: Labels) -> bool:
     """Message passing: whether its bound proves its labels best. They are left in `labels` if they are allowed."""
-    from structpred.oracles._pairwise_kernels import score_of
-    from structpred.oracles._trws_kernels import trws
+    from structpred.oracles.fields._pairwise_kernels import score_of
+    from structpred.oracles.fields._trws_kernels import trws
 
     k, links = shape[1], links_of(shape)
     status, bound, _ = trws(flat, k, *links, SWEEPS, PROVEN, labels)

@@ -7,12 +7,12 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.fixed_scores import FORBIDDEN
-from structpred.core.memory import check_fits
 from structpred.core.oracle import Labels, Oracle, Scores, Shape
 from structpred.core.scores import check_listed, checked_batch, checked_scores, checked_sizes, checked_table
 from structpred.errors import DataError, InfeasibleError
-from structpred.oracles._chain_scratch import Scratch, sum_scratch
+from structpred.oracles.chains._chain_scratch import Scratch, sum_scratch
 from structpred.projections.active_set import project_onto_hull
+from structpred.runtime.memory import check_fits
 
 _NAMES = ("positions", "labels")
 
@@ -70,7 +70,7 @@ class ChainOracle(Oracle):
 
         Scores of -1e30 forbid a part. Raises InfeasibleError if that leaves no sequence.
         """
-        from structpred.oracles._chain_sum_kernels import marginals_flat
+        from structpred.oracles.chains._chain_sum_kernels import marginals_flat
 
         scores, (length, n_labels) = self._given(scores, shape)
         s = sum_scratch(n_labels, length)
@@ -83,7 +83,7 @@ class ChainOracle(Oracle):
 
     def kbest(self, scores: Scores, shape: Shape, k: int) -> list[Labels]:
         """The k best label sequences, best first; O(T L^2 k)."""
-        from structpred.oracles._chain_best_kernels import best_paths, read_paths
+        from structpred.oracles.chains._chain_best_kernels import best_paths, read_paths
 
         scores, (length, n_labels) = self._given(scores, shape)
         check_fits(24 * length * n_labels * k, f"the {k} best of {length:,} positions with {n_labels} labels")
@@ -101,7 +101,7 @@ class ChainOracle(Oracle):
 
         O(T L^2 K) for K values (Hamming: T + 1, so O(T^2 L^2)). Raises DataError for costs that are not whole numbers.
         """
-        from structpred.oracles._chain_best_kernels import best_per_loss, read_per_loss
+        from structpred.oracles.chains._chain_best_kernels import best_per_loss, read_per_loss
 
         scores, (length, n_labels) = self._given(scores, shape)
         costs = checked_scores(costs, len(scores), shape)
@@ -122,7 +122,7 @@ class ChainOracle(Oracle):
 
     def max_marginals(self, scores: Scores, shape: Shape) -> npt.NDArray[np.float64]:
         """(T, L): the score of the best sequence that has label l at position t."""
-        from structpred.oracles._chain_best_kernels import max_marginals
+        from structpred.oracles.chains._chain_best_kernels import max_marginals
 
         scores, (length, n_labels) = self._given(scores, shape)
         out = np.empty((length, n_labels))
@@ -156,7 +156,7 @@ class ChainOracle(Oracle):
 def _decoded(
     scores: Scores, offsets: npt.NDArray[np.int64], lengths: npt.NDArray[np.int64], n_labels: int
 ) -> npt.NDArray[np.int64]:
-    from structpred.oracles._chain_kernels import decode_flat
+    from structpred.oracles.chains._chain_kernels import decode_flat
 
     scratch = Scratch(n_labels, int(lengths.max(initial=1)))
     out = np.empty(int(lengths.sum()), np.int64)

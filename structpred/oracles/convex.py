@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.dependencies import check_solver_versions, require_installed
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.oracle import Labels, Oracle, Scores, Shape
 from structpred.core.scores import checked_scores
 from structpred.errors import ConvergenceError, InfeasibleError, OracleError, ParameterError
-from structpred.oracles._constraint_rows import checked_rows
+from structpred.oracles.solvers._constraint_rows import checked_rows
+from structpred.runtime.dependencies import check_solver_versions, require_installed
 
 Floats = npt.NDArray[np.float64]
 #: shape -> (a cvxpy Variable with one number a part, the constraints that it keeps to)

@@ -7,9 +7,7 @@ import numpy.typing as npt
 
 from structpred.core.oracle import Labels, Scores, Shape
 from structpred.errors import ConvergenceError, ParameterError
-from structpred.oracles._constraint_rows import checked_rows, keeps
-from structpred.oracles._cp_sat import load_cp_model, power_of_two, solve, whole_rows
-from structpred.oracles._local_polytope import (
+from structpred.oracles.fields._local_polytope import (
     Compact,
     Floats,
     Mask,
@@ -18,6 +16,8 @@ from structpred.oracles._local_polytope import (
     rounded,
 )
 from structpred.oracles.mrf import NOTHING_LEFT, Graph, PairwiseOracle, graph_of, graph_shape, refuse
+from structpred.oracles.solvers._constraint_rows import checked_rows, keeps
+from structpred.oracles.solvers._cp_sat import load_cp_model, power_of_two, solve, whole_rows
 
 _FEW_SHAPES = [
     graph_shape(1, 3, []),

@@ -6,18 +6,18 @@ from types import ModuleType
 
 import numpy as np
 
-from structpred.core.memory import check_fits
 from structpred.core.oracle import Labels, Scores, Shape
 from structpred.errors import ConvergenceError, ParameterError
-from structpred.oracles._pairwise_links import given, links_of
+from structpred.oracles.fields._pairwise_links import given, links_of
 from structpred.oracles.mrf import PairwiseOracle, graph_of, refuse
+from structpred.runtime.memory import check_fits
 
 logger = logging.getLogger("structpred.oracles.dual_mrf")
 
 
 @lru_cache(maxsize=1)
 def _kernels() -> ModuleType:
-    from structpred.oracles import _trws_kernels
+    from structpred.oracles.fields import _trws_kernels
 
     return _trws_kernels
 

@@ -9,8 +9,8 @@ import numpy.typing as npt
 
 from structpred.core.oracle import Labels, Scores, Shape
 from structpred.errors import ParameterError
-from structpred.oracles._elimination_plan import Plan, plan_of
-from structpred.oracles._pairwise_links import given, links_of
+from structpred.oracles.fields._elimination_plan import Plan, plan_of
+from structpred.oracles.fields._pairwise_links import given, links_of
 from structpred.oracles.mrf import NOTHING_LEFT, PairwiseOracle, pairwise_scores, refuse
 from structpred.projections.active_set import project_onto_hull
 
@@ -20,7 +20,7 @@ Integers = npt.NDArray[np.int64]
 
 @lru_cache(maxsize=1)
 def _kernels() -> ModuleType:
-    from structpred.oracles import _elimination_kernels
+    from structpred.oracles.fields import _elimination_kernels
 
     return _elimination_kernels
 

@@ -7,13 +7,13 @@ import numpy as np
 
 from structpred.core.oracle import Labels, Scores, Shape
 from structpred.errors import DataError
-from structpred.oracles._pairwise_links import given, links_of
+from structpred.oracles.fields._pairwise_links import given, links_of
 from structpred.oracles.mrf import PairwiseOracle, graph_of, graph_shape, refuse
 
 
 @lru_cache(maxsize=1)
 def _kernels() -> ModuleType:
-    from structpred.oracles import _qpbo_kernels
+    from structpred.oracles.fields import _qpbo_kernels
 
     return _qpbo_kernels
 

@@ -8,10 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.fixed_scores import FORBIDDEN
-from structpred.core.memory import check_fits
 from structpred.core.oracle import Labels, Scores, Shape
 from structpred.errors import DataError, ParameterError
 from structpred.oracles.mrf import NOTHING_LEFT, PairwiseOracle, graph_of, pairwise_batch, pairwise_scores, refuse
+from structpred.runtime.memory import check_fits
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -22,7 +22,7 @@ MAX_OUTPUTS = 1 << 18
 
 @lru_cache(maxsize=1)
 def _kernels() -> ModuleType:
-    from structpred.oracles import _mrf_enumeration_kernels
+    from structpred.oracles.fields import _mrf_enumeration_kernels
 
     return _mrf_enumeration_kernels
 
@@ -126,7 +126,7 @@ class EnumerationMRF(PairwiseOracle):
 
     def marginals(self, scores: Scores, shape: Shape) -> tuple[float, Floats]:
         """(log of the sum of exp(score), expected part counts), stable for scores of any size."""
-        from structpred.oracles._mrf_marginal_kernels import part_marginals
+        from structpred.oracles.fields._mrf_marginal_kernels import part_marginals
 
         values, plan = _all_scores(scores, shape), _plan(shape)
         top = float(values.max())

@@ -8,10 +8,8 @@ import numpy.typing as npt
 
 from structpred.core.oracle import Labels, Scores, Shape
 from structpred.errors import ParameterError
-from structpred.oracles._allowed_labels import allowed_labels
-from structpred.oracles._constraint_rows import checked_rows
-from structpred.oracles._glop import solve_glop
-from structpred.oracles._local_polytope import (
+from structpred.oracles.fields._allowed_labels import allowed_labels
+from structpred.oracles.fields._local_polytope import (
     Floats,
     Mask,
     allowed_parts,
@@ -21,8 +19,10 @@ from structpred.oracles._local_polytope import (
     repaired,
     rounded,
 )
-from structpred.oracles._pdlp import solve_pdlp
 from structpred.oracles.mrf import NOTHING_LEFT, Graph, PairwiseOracle, graph_of, refuse
+from structpred.oracles.solvers._constraint_rows import checked_rows
+from structpred.oracles.solvers._glop import solve_glop
+from structpred.oracles.solvers._pdlp import solve_pdlp
 
 
 @dataclass(frozen=True)

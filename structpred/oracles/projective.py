@@ -10,13 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.fixed_scores import FORBIDDEN
-from structpred.core.memory import check_fits
 from structpred.core.oracle import Labels, Oracle, Scores, Shape
 from structpred.core.scores import check_listed, checked_sizes
 from structpred.errors import InfeasibleError
-from structpred.oracles._tree_labels import arc_batch, arc_scores, arcs_of, tree_parts
-from structpred.oracles._tree_scratch import projective_scratch
+from structpred.oracles.trees._tree_labels import arc_batch, arc_scores, arcs_of, tree_parts
+from structpred.oracles.trees._tree_scratch import projective_scratch
 from structpred.projections.active_set import project_onto_hull
+from structpred.runtime.memory import check_fits
 
 _INT = np.dtype(np.int64)
 #: scratch for sentences up to this length stays allocated between calls (2 MiB a thread)
@@ -49,7 +49,7 @@ def _tools_for(n: int) -> _Tools:
     """Tools for n tokens, kept by this thread unless they are large."""
     if n <= _kept.tools.size:
         return _kept.tools
-    from structpred.oracles._projective_kernels import best_projective
+    from structpred.oracles.trees._projective_kernels import best_projective
 
     size = n if n > _KEPT else min(_KEPT, max(n, 2 * _kept.tools.size, 32))
     tools = _Tools(size, best_projective, *projective_scratch(size))
@@ -97,7 +97,7 @@ class ProjectiveOracle(Oracle):
         self, scores: Scores, offsets: npt.NDArray[np.int64], shapes: Sequence[Shape]
     ) -> tuple[Labels, npt.NDArray[np.int64]]:
         """The best tree of each instance, in one compiled call."""
-        from structpred.oracles._projective_kernels import decode_projective
+        from structpred.oracles.trees._projective_kernels import decode_projective
 
         scores, offsets, sizes = arc_batch(scores, offsets, shapes)
         ends = np.concatenate(([0], np.cumsum(sizes)))
@@ -109,7 +109,7 @@ class ProjectiveOracle(Oracle):
 
     def parts(self, labels: Labels, shape: Shape) -> npt.NDArray[np.int64]:
         """One arc a token. Raises ValueError for heads that are no projective tree, or have several roots against single_root."""
-        from structpred.core._arc_kernels import mark_crossing
+        from structpred.oracles.trees._geometry_kernels import mark_crossing
 
         found = tree_parts(labels, shape[0], self.single_root)
         crossing = np.zeros(len(labels), np.uint8)
@@ -124,7 +124,7 @@ class ProjectiveOracle(Oracle):
 
         Raises InfeasibleError where every tree uses a forbidden arc.
         """
-        from structpred.oracles._projective_sum_kernels import projective_marginals
+        from structpred.oracles.trees._projective_sum_kernels import projective_marginals
 
         scores, n = arc_scores(scores, shape)
         check_fits(2 * 8 * 8 * (n + 1) ** 2, f"marginals of the projective trees of {n:,} tokens")

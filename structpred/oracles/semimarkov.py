@@ -6,11 +6,11 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.fixed_scores import FORBIDDEN
-from structpred.core.memory import check_fits
 from structpred.core.oracle import Labels, Oracle, Scores, Shape
 from structpred.core.scores import check_listed, checked_batch, checked_scores, checked_sizes, checked_table
 from structpred.errors import InfeasibleError
 from structpred.projections.active_set import project_onto_hull
+from structpred.runtime.memory import check_fits
 
 _NAMES = ("positions", "labels", "positions of the longest segment")
 
@@ -47,7 +47,7 @@ class SemiMarkovOracle(Oracle):
         self, scores: Scores, offsets: npt.NDArray[np.int64], shapes: Sequence[Shape]
     ) -> tuple[Labels, npt.NDArray[np.int64]]:
         """The best segmentation of each instance, in one compiled call."""
-        from structpred.oracles._semimarkov_kernels import decode_segments
+        from structpred.oracles.chains._semimarkov_kernels import decode_segments
 
         sizes = checked_table(shapes, *_NAMES)
         scores, offsets = checked_batch(scores, offsets, [self.n_parts(shape) for shape in shapes])
@@ -78,7 +78,7 @@ class SemiMarkovOracle(Oracle):
 
         Raises InfeasibleError if forbidden parts leave no segmentation.
         """
-        from structpred.oracles._semimarkov_kernels import sum_segments
+        from structpred.oracles.chains._semimarkov_kernels import sum_segments
 
         scores, (length, n_labels, longest) = self._given(scores, shape)
         check_fits(24 * (length + 1) * n_labels + 8 * len(scores), f"marginals of segments of {length:,} positions")
@@ -91,7 +91,7 @@ class SemiMarkovOracle(Oracle):
 
     def kbest(self, scores: Scores, shape: Shape, k: int) -> list[Labels]:
         """The k best segmentations, best first; O(T L (L + M) k)."""
-        from structpred.oracles._semimarkov_kernels import best_segmentations, read_segmentations
+        from structpred.oracles.chains._semimarkov_kernels import best_segmentations, read_segmentations
 
         scores, (length, n_labels, longest) = self._given(scores, shape)
         check_fits(48 * (length + 1) * n_labels * k, f"the {k} best segmentations of {length:,} positions with {n_labels} labels")

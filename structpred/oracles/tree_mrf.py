@@ -10,11 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.fixed_scores import FORBIDDEN
-from structpred.core.memory import check_fits
 from structpred.core.oracle import Labels, Scores, Shape
 from structpred.errors import DataError
 from structpred.oracles.mrf import PairwiseOracle, graph_of, graph_shape, pairwise_batch, pairwise_scores, refuse
 from structpred.projections.active_set import project_onto_hull
+from structpred.runtime.memory import check_fits
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -22,7 +22,7 @@ Integers = npt.NDArray[np.int64]
 
 @lru_cache(maxsize=1)
 def _kernels() -> ModuleType:
-    from structpred.oracles import _tree_mrf_kernels
+    from structpred.oracles.fields import _tree_mrf_kernels
 
     return _tree_mrf_kernels
 
@@ -124,7 +124,7 @@ class TreeMRF(PairwiseOracle):
 
     def kbest(self, scores: Scores, shape: Shape, k: int) -> list[Labels]:
         """The k best outputs, best first; O(n K k (K + k)) at most."""
-        from structpred.oracles._tree_mrf_best_kernels import best_lists, read_lists
+        from structpred.oracles.fields._tree_mrf_best_kernels import best_lists, read_lists
 
         scores, plan = pairwise_scores(scores, shape), _plan(shape)
         n, n_states = shape[:2]
@@ -142,7 +142,7 @@ class TreeMRF(PairwiseOracle):
 
         O(n^2 K^2) for Hamming losses. Raises DataError for costs that are not whole numbers.
         """
-        from structpred.oracles._tree_mrf_best_kernels import best_losses, read_loss
+        from structpred.oracles.fields._tree_mrf_best_kernels import best_losses, read_loss
 
         scores, costs = pairwise_scores(scores, shape), pairwise_scores(costs, shape)
         plan, k = _plan(shape), shape[1]
@@ -202,7 +202,7 @@ class _Room(NamedTuple):
 
 
 def _room(whole: Integers, plan: Integers, k: int) -> _Room:
-    from structpred.oracles._tree_mrf_best_kernels import loss_sizes
+    from structpred.oracles.fields._tree_mrf_best_kernels import loss_sizes
 
     n = len(plan)
     node_lows, edge_lows, edge_highs, sizes, message_sizes, merged_sizes = np.zeros((6, n), np.int64)

@@ -6,8 +6,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.memory import check_fits
 from structpred.errors import ConvergenceError, DataError, OracleError, ParameterError
+from structpred.runtime.memory import check_fits
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from structpred.core.atomic import write_atomic
 from structpred.errors import DependencyError, ParameterError
+from structpred.storage.atomic import write_atomic
 
 # matplotlib's own types; it is loaded only when a picture is drawn, so they cannot be named here.
 Figure = Any

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.atomic import write_atomic
 from structpred.evaluation import Evaluation
 from structpred.report import sections
 from structpred.report.markup import Html, join, tag
+from structpred.storage.atomic import write_atomic
 
 Floats = npt.NDArray[np.float64]
 

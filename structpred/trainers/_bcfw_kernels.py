@@ -3,7 +3,7 @@
 
 import numpy as np
 
-from structpred.core.jit import njit
+from structpred.runtime.jit import njit
 
 
 @njit(cache=True, nogil=True)

@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from structpred.core.atomic import check_target, storage_error
-from structpred.core.locks import exclusive
 from structpred.core.result import Record
-from structpred.core.storage import Bundle, read_bundle, remove_leftovers, write_bundle
 from structpred.errors import CheckpointError, CheckpointWarning
+from structpred.storage.atomic import check_target, storage_error
+from structpred.storage.bundles import Bundle, read_bundle, remove_leftovers, write_bundle
+from structpred.storage.locks import exclusive
 
 Array = Any  # an array of any type
 

@@ -15,8 +15,8 @@ from typing import Annotated, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.memory import check_fits
 from structpred.core.sparse import SparseVector
+from structpred.runtime.memory import check_fits
 from structpred.trainers.states import FIXED, Values
 
 Floats = npt.NDArray[np.float64]

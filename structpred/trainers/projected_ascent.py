@@ -15,11 +15,11 @@ from typing import Annotated, NamedTuple, cast
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.memory import check_fits
 from structpred.core.task import Task
 from structpred.core.task_checks import blamed
 from structpred.core.weights import Vector
 from structpred.objectives.margin import MarginRescaling
+from structpred.runtime.memory import check_fits
 from structpred.trainers.problem import Problem, Surrogate, Trainer, squared_norm
 from structpred.trainers.states import FIXED, Values
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from structpred.io.multilabel import MultiLabelData, write_npz_multilabel
+from structpred.io.multilabel.data import MultiLabelData, write_npz_multilabel
 
 LABELS = ("sun", "rain", "wind", "storm cloud")
 N_FEATURES = 5

@@ -10,9 +10,9 @@ from label_helpers import LABELS, N_FEATURES, examples
 
 from structpred.cli.bench import data_folder
 from structpred.cli.slack_tables import compare_searches, most_frequent_labels, multilabel_task, score_surrogate
-from structpred.core.hierarchy import LabelHierarchy
+from structpred.data.hierarchy import LabelHierarchy
 from structpred.errors import DataError
-from structpred.io.multilabel import MultiLabelData
+from structpred.io.multilabel.data import MultiLabelData
 from structpred.models import HierarchicalMultiLabel, MultiLabelMRF
 from structpred.oracles.mrf_enumeration import EnumerationMRF
 from structpred.oracles.mrf_lp import RelaxedMRF

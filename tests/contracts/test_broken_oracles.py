@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from broken_oracles import ZOO, Infeasible, Negated, Subsets, SubsetsBlind, WrongArgmax
 
-from structpred.core import contracts
-from structpred.core.contracts import check_oracle
+from structpred.contracts import checks as contracts
+from structpred.contracts.checks import check_oracle
 from structpred.core.oracle import Oracle
 from structpred.errors import OracleError
 from structpred.oracles.chain import ChainOracle

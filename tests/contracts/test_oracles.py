@@ -4,7 +4,7 @@ import inspect
 
 import pytest
 
-from structpred.core.contracts import check_oracle
+from structpred.contracts.checks import check_oracle
 from structpred.core.discovery import public_subclasses
 from structpred.core.oracle import Oracle
 

@@ -6,7 +6,7 @@ import pytest
 from planted_faults import FAULTS
 from structures import STRUCTURES
 
-from structpred.core.contracts import check_oracle
+from structpred.contracts.checks import check_oracle
 from structpred.core.oracle import Oracle
 from structpred.errors import OracleError
 

@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from structpred.core.features import SequenceFeatures
-from structpred.core.sequences import PackedSequences
 from structpred.core.task import Task
+from structpred.data.sequences import PackedSequences
+from structpred.features.sequences import SequenceFeatures
 from structpred.oracles.chain import ChainOracle
 
 LENGTHS = (3, 1, 4, 2)

@@ -5,9 +5,9 @@ import pytest
 from scipy import sparse
 
 from structpred.core.callback_task import CallbackTask
-from structpred.core.features import PartFeatures
 from structpred.core.task import Task
 from structpred.errors import DataError, MissingCapabilityError, OracleError, ParameterError
+from structpred.features.parts import PartFeatures
 from structpred.objectives.margin import MarginRescaling
 from structpred.objectives.part_losses import Hamming
 from structpred.oracles.multiclass import MulticlassOracle

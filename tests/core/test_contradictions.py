@@ -7,10 +7,10 @@ import pytest
 from loss_cases import chains
 
 from structpred.core.costs import GridCosts
-from structpred.core.features import PartFeatures
 from structpred.core.oracle import Oracle
 from structpred.core.task import Task
 from structpred.errors import DataError, OracleError, ParameterError
+from structpred.features.parts import PartFeatures
 from structpred.models import StructuredPredictor
 from structpred.objectives.margin import MarginRescaling
 from structpred.objectives.part_losses import Hamming

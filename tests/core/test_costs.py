@@ -9,10 +9,10 @@ import pytest
 from loss_cases import chains
 
 from structpred.core.costs import GridCosts, PartCosts, TaskCosts
-from structpred.core.features import PartFeatures
 from structpred.core.oracle import Oracle
 from structpred.core.task import Task
 from structpred.errors import CheckpointError, LossError, ParameterError
+from structpred.features.parts import PartFeatures
 from structpred.models import ChainLabeler, DependencyParser, StructuredPredictor
 from structpred.objectives.part_losses import Hamming, LabelCosts
 from structpred.oracles.assignment import AssignmentOracle

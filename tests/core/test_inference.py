@@ -7,15 +7,17 @@ import numpy as np
 import pytest
 
 from structpred.core import inference, pairs
-from structpred.core.features import PartFeatures, SequenceFeatures
-from structpred.core.fixed_scores import FORBIDDEN, FixedScores
-from structpred.core.graph_features import GraphFeatures
+from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.inference import Inference, part_scores
-from structpred.core.label_rows import LabelRows
 from structpred.core.oracle import Oracle
-from structpred.core.sequences import PackedSequences
 from structpred.core.task import Task
+from structpred.data.sequences import PackedSequences
 from structpred.errors import InfeasibleError, OracleError
+from structpred.features.fixed_scores import FixedScores
+from structpred.features.graphs import GraphFeatures
+from structpred.features.label_rows import LabelRows
+from structpred.features.parts import PartFeatures
+from structpred.features.sequences import SequenceFeatures
 from structpred.objectives.part_losses import Hamming
 from structpred.oracles.assignment import AssignmentOracle
 from structpred.oracles.chain import ChainOracle

@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 
-from structpred.core.features import PartFeatures, SequenceFeatures
 from structpred.core.oracle import Oracle
-from structpred.core.sequences import PackedSequences
 from structpred.core.task import Task, running_sum
+from structpred.data.sequences import PackedSequences
 from structpred.errors import DataError, MissingCapabilityError, OracleError, ParameterError
+from structpred.features.parts import PartFeatures
+from structpred.features.sequences import SequenceFeatures
 from structpred.objectives.part_losses import Hamming, LabelCosts
 from structpred.oracles.assignment import AssignmentOracle
 from structpred.oracles.chain import ChainOracle

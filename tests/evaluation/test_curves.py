@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from structpred.core.sequences import PackedSequences
+from structpred.data.sequences import PackedSequences
 from structpred.errors import DataError, ParameterError
 from structpred.evaluation import learning_curve, select_sequences
 from structpred.io import ColumnCorpus, read_crfsuite

@@ -8,7 +8,7 @@ import pytest
 from scipy import sparse
 from sklearn.metrics import accuracy_score, f1_score, hamming_loss, jaccard_score, precision_recall_fscore_support
 
-from structpred.core.hierarchy import LabelHierarchy
+from structpred.data.hierarchy import LabelHierarchy
 from structpred.errors import DataError
 from structpred.evaluation import evaluate_hierarchy, evaluate_multilabel
 from structpred.io import MultiLabelData

@@ -25,8 +25,8 @@ from structpred.evaluation import trees as trees_module
 from structpred.evaluation.parsing import relation_pairs
 from structpred.evaluation.parsing_rules import is_punctuation
 from structpred.evaluation.trees import forest
-from structpred.io.treebank import Sentence, Treebank
-from structpred.io.treebank import Tree as TreebankTree
+from structpred.io.treebanks.treebank import Sentence, Treebank
+from structpred.io.treebanks.treebank import Tree as TreebankTree
 
 ALL = (CONLLX, CONLL07, CONLL07_WITHOUT_PUNCTUATION, UD)
 

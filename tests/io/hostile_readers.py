@@ -16,8 +16,7 @@ from treebank_samples import SAMPLES
 
 from structpred.cli.label_data import label_format, with_hierarchy
 from structpred.cli.parser_training import read_arc_templates
-from structpred.core.hierarchy import LabelHierarchy
-from structpred.evaluation.scan import scan_file
+from structpred.data.hierarchy import LabelHierarchy
 from structpred.io import (
     ColumnCorpus,
     MultiLabelData,
@@ -36,6 +35,7 @@ from structpred.io import (
     read_uai_evidence,
     validate_treebank,
 )
+from structpred.io.validation.scan import scan_file
 
 #: inputs a reader in the slow tests; CONTRIBUTING.md tells how to run more
 FUZZ = int(os.environ.get("STRUCTPRED_FUZZ", "1000"))

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from structpred.core.sequences import PackedSequences
+from structpred.data.sequences import PackedSequences
 from structpred.errors import DataError, FileFormatError, ParameterError
-from structpred.io import featurizer as module
 from structpred.io.columns import ColumnCorpus, read_columns
-from structpred.io.featurizer import TemplateFeaturizer
-from structpred.io.templates import Atom, Template, load_templates, read_template
-from structpred.io.transforms import transform
+from structpred.io.templates import featurizer as module
+from structpred.io.templates.featurizer import TemplateFeaturizer
+from structpred.io.templates.templates import Atom, Template, load_templates, read_template
+from structpred.io.templates.transforms import transform
 
 Row = tuple[str, ...]
 

@@ -5,13 +5,13 @@ import zlib
 import numpy as np
 import pytest
 
-from structpred.core.hashing import FeatureHasher
-from structpred.core.sequences import PackedSequences
+from structpred.data.hashing import FeatureHasher
+from structpred.data.sequences import PackedSequences
 from structpred.errors import DataError, FileFormatError, ParameterError
 from structpred.io.columns import ColumnCorpus
-from structpred.io.featurizer import TemplateFeaturizer
-from structpred.io.hashed_templates import HashedTemplateFeaturizer, shifted
-from structpred.io.templates import Atom, Template, load_templates
+from structpred.io.templates.featurizer import TemplateFeaturizer
+from structpred.io.templates.hashed_templates import HashedTemplateFeaturizer, shifted
+from structpred.io.templates.templates import Atom, Template, load_templates
 
 WORDS = ["the", "Straße", "x" * 70, "", "a|b", "Ω-7", "y" * 300, "\ud800", "of", "McDonald"]
 
@@ -72,7 +72,7 @@ def test_shifting_joins_checksums() -> None:
 
 def test_blocks_make_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
     """A corpus worked off in pieces of two sentences has the same features as in one piece."""
-    from structpred.io import hashed_templates
+    from structpred.io.templates.templates import hashed_templates
 
     featurizer = HashedTemplateFeaturizer(load_templates("chunking"), 12)
     whole = featurizer.transform(rows(1))

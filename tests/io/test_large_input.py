@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from structpred.core.hierarchy import LabelHierarchy
+from structpred.data.hierarchy import LabelHierarchy
 from structpred.errors import DataError
 from structpred.io import (
     read_clus,
@@ -19,9 +19,9 @@ from structpred.io import (
     read_text,
     read_treebank,
 )
-from structpred.io.arff import split_values
-from structpred.io.multilabel import MOST_FEATURES
-from structpred.io.numbered_names import NumberedNames
+from structpred.io.multilabel.arff import split_values
+from structpred.io.multilabel.data import MOST_FEATURES
+from structpred.io.templates.numbered_names import NumberedNames
 
 
 def saved(tmp_path: Path, data: bytes) -> Path:

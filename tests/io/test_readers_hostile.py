@@ -12,8 +12,8 @@ from hostile_readers import FUZZ
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from structpred.core.tokens import coalesced
-from structpred.core.vocabulary import FeatureDictionary
+from structpred.data.tokens import coalesced
+from structpred.data.vocabulary import FeatureDictionary
 from structpred.errors import DataError
 from structpred.io import ColumnCorpus, format_columns, format_crfsuite, read_columns, read_crfsuite, read_ocr, read_template
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from structpred.errors import DataError, ParameterError
-from structpred.io.templates import Atom, Template, built_in_templates, load_templates, read_template
+from structpred.io.templates.templates import Atom, Template, built_in_templates, load_templates, read_template
 
 
 def test_chunking_is_crfsuites_example() -> None:

@@ -22,10 +22,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from model_zoo import KINDS, Example
 
-from structpred.core import storage
-from structpred.core.storage import Bundle, read_bundle, write_bundle
 from structpred.errors import DataError, InfeasibleError, ModelFileError, ParameterError
 from structpred.models import load
+from structpred.storage import bundles as storage
+from structpred.storage.bundles import Bundle, read_bundle, write_bundle
 
 REMOVED = object()
 VALUES: tuple[Any, ...] = (

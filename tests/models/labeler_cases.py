@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from structpred.core.sequences import PackedSequences
+from structpred.data.sequences import PackedSequences
 from structpred.io.columns import ColumnCorpus
 from structpred.io.crfsuite import read_crfsuite
 from structpred.io.ocr import read_ocr

@@ -7,7 +7,7 @@ import numpy as np
 from labeler_cases import SENTENCES, Y
 from parser_cases import corpus
 
-from structpred.io.templates import Atom, Template
+from structpred.io.templates.templates import Atom, Template
 from structpred.models import ChainLabeler, GraphLabeler, HierarchicalMultiLabel, MultiLabelMRF, StructuredPredictor
 from structpred.models.constraints import ChainConstraints
 from structpred.models.parser import DependencyParser

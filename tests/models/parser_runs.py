@@ -21,10 +21,10 @@ from typing import Any
 import numpy as np
 from parser_cases import corpus, plain
 
-from structpred.core.storage import read_bundle
 from structpred.errors import CheckpointWarning, FileFormatError
 from structpred.models import base
 from structpred.models.parser import DependencyParser
+from structpred.storage.bundles import read_bundle
 from structpred.trainers.bcfw import BCFW
 from structpred.trainers.loop import RunSettings
 

@@ -14,11 +14,11 @@ import pytest
 from bending import bends, forged, write_plainly
 from model_zoo import KINDS, Example
 
-from structpred.core import storage
-from structpred.core.schema import Record
-from structpred.core.storage import Bundle, read_bundle, write_bundle
 from structpred.errors import DataError, ModelFileError
 from structpred.models import files, load
+from structpred.storage import bundles as storage
+from structpred.storage.bundles import Bundle, read_bundle, write_bundle
+from structpred.storage.schema import Record
 
 HERE = Path(__file__).parent
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from chain_listing import LABELS, Listing, iob2_valid, random_corpus
 
-from structpred.core import memory
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.errors import DataError, NoUpdateWarning, ParameterError
 from structpred.models import ChainLabeler
+from structpred.runtime import memory
 
 
 def trained(trainer: str = "lbfgs", constraints: str | None = None, **settings: object) -> ChainLabeler:
@@ -141,7 +141,7 @@ def test_huge_weights_keep_probabilities_finite(scale: float) -> None:
 
 def long_sentence(length: int, n_labels: int):
     """One packed sentence with a feature a token, and weights for it."""
-    from structpred.core.sequences import PackedSequences
+    from structpred.data.sequences import PackedSequences
 
     rng = np.random.default_rng(0)
     data = PackedSequences(
@@ -189,7 +189,7 @@ def test_viterbi_on_a_million_tokens() -> None:
 import resource
 from test_decoding import long_sentence
 import numpy as np
-from structpred.core.sequences import PackedSequences
+from structpred.data.sequences import PackedSequences
 from structpred.models.decoding import decode_chains
 small, w = long_sentence(1000, 50)
 decode_chains(small, 50, w)
@@ -218,7 +218,7 @@ print(len(labels), grown)
 
 def test_forbidden_is_one_constant() -> None:
     """What the model forbids is what the kernels take for forbidden."""
-    from structpred.oracles import _chain_sum_kernels, _semimarkov_kernels
+    from structpred.oracles.chains import _chain_sum_kernels, _semimarkov_kernels
 
     assert FORBIDDEN <= _chain_sum_kernels.FORBIDDEN
     assert FORBIDDEN <= _semimarkov_kernels.FORBIDDEN

@@ -9,9 +9,9 @@ import pytest
 from scipy import sparse
 from sklearn.preprocessing import MaxAbsScaler, StandardScaler
 
-from structpred.core.storage import Bundle, read_bundle, write_bundle
 from structpred.errors import ModelFileError, ParameterError
 from structpred.models import HierarchicalMultiLabel, MultiLabelMRF, load
+from structpred.storage.bundles import Bundle, read_bundle, write_bundle
 
 SCALERS = {"standard": StandardScaler(), "maxabs": MaxAbsScaler()}
 

@@ -9,7 +9,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
-from structpred.core.hierarchy import LabelHierarchy
+from structpred.data.hierarchy import LabelHierarchy
 from structpred.errors import DataError, ParameterError
 from structpred.io import read_clus
 from structpred.models import HierarchicalMultiLabel, load

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from labeler_cases import SENTENCES, Case, Y, one_hot, packed, plain
 
-from structpred.core.hashing import FeatureHasher
-from structpred.core.vocabulary import FeatureDictionary
+from structpred.data.hashing import FeatureHasher
+from structpred.data.vocabulary import FeatureDictionary
 from structpred.errors import DataError, ParameterError
 from structpred.models import ChainLabeler, load
 

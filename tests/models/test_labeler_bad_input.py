@@ -222,7 +222,7 @@ def test_a_checkpoint_failure_late_loses_nothing(tmp_path: Any, monkeypatch: pyt
     """If the last checkpoint cannot be written (full disk), fit warns and keeps what was learnt."""
     import errno
 
-    from structpred.core import atomic
+    from structpred.storage import atomic
 
     model = ChainLabeler(checkpoint=tmp_path / "run.ckpt").fit(DICTS, Y)
     before = model.coef_.tobytes()

@@ -12,14 +12,14 @@ import numpy as np
 import pytest
 from labeler_cases import SENTENCES, Y, plain
 
-from structpred.core import atomic
-from structpred.core.storage import read_bundle, write_bundle
 from structpred.errors import ModelFileError, ParameterError, StorageError
 from structpred.models import ChainLabeler, StructuredPredictor, load
 from structpred.models.files import pack_weights, unpack_weights
 from structpred.objectives.part_losses import LabelCosts
 from structpred.oracles.assignment import AssignmentOracle
 from structpred.oracles.multiclass import MulticlassOracle
+from structpred.storage import atomic
+from structpred.storage.bundles import read_bundle, write_bundle
 from structpred.trainers.bcfw import BCFW
 from structpred.trainers.sgd import SGD
 

@@ -260,7 +260,7 @@ def test_a_file_names_an_oracle_of_yours(tmp_path: Path) -> None:
 
 def test_files_that_do_not_fit_together_are_refused(tmp_path: Path) -> None:
     """Weights of another length, edges that are none, missing entries: ModelFileError."""
-    from structpred.core.storage import read_bundle, write_bundle
+    from structpred.storage.bundles import read_bundle, write_bundle
 
     path = tmp_path / "m.spz"
     MultiLabelMRF(max_iter=2).fit(X0, Y0).save(path)

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from parser_cases import corpus, plain
 
-from structpred.core.storage import read_bundle, write_bundle
 from structpred.errors import ModelFileError, ParameterError
 from structpred.models import ChainLabeler, load
 from structpred.models.parser import DependencyParser
 from structpred.objectives.part_losses import Hamming
+from structpred.storage.bundles import read_bundle, write_bundle
 from structpred.trainers.mira import MIRA
 
 X, Y = corpus(40, 0, 0.3)

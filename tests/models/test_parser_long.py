@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from parser_cases import corpus, is_tree
 
-from structpred.core import memory
 from structpred.errors import DataError
 from structpred.io import Sentence, Tree, Treebank
 from structpred.models.parser import DependencyParser
+from structpred.runtime import memory
 
 X, Y = corpus(60, 0, 0.3)
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from structpred.core.arc_features import ArcFeatures
 from structpred.core.task import Task
+from structpred.features.arcs import ArcFeatures
 from structpred.io import Treebank, read_treebank
 from structpred.models.arcs import tree_oracle
 from structpred.models.parser import DependencyParser

@@ -206,8 +206,8 @@ def test_streams_serve_any_task() -> None:
     """train_stream knows no chains: matchings come in batches too, and equal one batch."""
     from scipy.optimize import linear_sum_assignment
 
-    from structpred.core.features import PartFeatures
     from structpred.core.task import Task
+    from structpred.features.parts import PartFeatures
     from structpred.objectives.margin import MarginRescaling
     from structpred.objectives.part_losses import Hamming
     from structpred.oracles.assignment import AssignmentOracle

@@ -15,8 +15,8 @@ from sklearn.preprocessing import FunctionTransformer
 from subset_cases import Budget, Subsets, planted
 
 from structpred import Instance, LabelRows
-from structpred.core.features import PartFeatures
 from structpred.errors import CheckpointError, DataError, ModelFileError
+from structpred.features.parts import PartFeatures
 from structpred.models import StructuredPredictor
 from structpred.oracles.assignment import AssignmentOracle
 from structpred.oracles.multiclass import MulticlassOracle

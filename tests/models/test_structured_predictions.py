@@ -10,8 +10,8 @@ from subset_cases import Subsets, planted
 from structpred import Instance
 from structpred.core import inference
 from structpred.core.costs import PartCosts
-from structpred.core.features import PartFeatures
 from structpred.errors import DataError, InfeasibleError, MissingCapabilityError, NoUpdateWarning, OracleError, ParameterError
+from structpred.features.parts import PartFeatures
 from structpred.models import StructuredPredictor
 from structpred.oracles.assignment import AssignmentOracle
 from structpred.oracles.chain import ChainOracle

@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
-from structpred.core.features import PartFeatures, SequenceFeatures
-from structpred.core.fixed_scores import FORBIDDEN, FixedScores
-from structpred.core.sequences import PackedSequences
+from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.task import Task
+from structpred.data.sequences import PackedSequences
 from structpred.errors import MissingCapabilityError
+from structpred.features.fixed_scores import FixedScores
+from structpred.features.parts import PartFeatures
+from structpred.features.sequences import SequenceFeatures
 from structpred.objectives.log_loss import LogLoss
 from structpred.objectives.part_losses import Hamming
 from structpred.oracles.assignment import AssignmentOracle

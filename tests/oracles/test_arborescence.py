@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from structpred.core.contracts import check_oracle
+from structpred.contracts.checks import check_oracle
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.errors import DataError, InfeasibleError
-from structpred.oracles import _tree_scratch
 from structpred.oracles.arborescence import ArborescenceOracle
+from structpred.oracles.trees import _tree_scratch
 
 ROOTS = pytest.mark.parametrize("single_root", [True, False], ids=["single root", "any roots"])
 REPEATS = 75
@@ -101,7 +101,7 @@ def test_arcs_of_a_token_to_itself_are_never_on(single_root) -> None:
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 def test_no_score_hangs_the_search(bad) -> None:
     """NaN and infinity give the kernel a tree, if not a meaningful one (the oracle refuses them before)."""
-    from structpred.oracles._arborescence_kernels import best_heads
+    from structpred.oracles.trees._arborescence_kernels import best_heads
 
     rng = np.random.default_rng(0)
     for single_root in (True, False):
@@ -141,7 +141,7 @@ def test_batches_equal_single_calls(single_root) -> None:
 
 def test_what_scratch_held_before_does_not_matter() -> None:
     """Long and short sentences in turn, over and over, and scratch full of NaN: the same trees."""
-    from structpred.oracles._arborescence_kernels import best_tree
+    from structpred.oracles.trees._arborescence_kernels import best_tree
 
     rng, oracle = np.random.default_rng(0), ArborescenceOracle()
     cases = [(n, scores_of(rng, n, kind)) for n in (160, 3, 40, _tree_scratch.KEPT + 20, 1, 90) for kind in ("random", "ties")]

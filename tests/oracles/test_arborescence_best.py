@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from arborescence_cases import KINDS, all_arcs, scores_of
 
-from structpred.core import memory
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.errors import DataError
-from structpred.oracles._tree_labels import arcs_of
-from structpred.oracles._tree_scratch import tree_scratch
 from structpred.oracles.arborescence import ArborescenceOracle
+from structpred.oracles.trees._tree_labels import arcs_of
+from structpred.oracles.trees._tree_scratch import tree_scratch
+from structpred.runtime import memory
 
 ROOTS = pytest.mark.parametrize("single_root", [True, False], ids=["single root", "any roots"])
 
@@ -101,7 +101,7 @@ def test_k_best_of_a_long_sentence(single_root, scale) -> None:
 
 def test_the_second_best_is_found_where_the_contraction_is_unclear() -> None:
     """Given a tree that is not the best (as rounding could), the step falls back on trying every arc: the best other tree."""
-    from structpred.oracles._arborescence_best_kernels import UNCLEAR, cheapest_swap, second_best
+    from structpred.oracles.trees._arborescence_best_kernels import UNCLEAR, cheapest_swap, second_best
 
     rng, n, unclear = np.random.default_rng(0), 5, 0
     everything, none = all_arcs(n, True), np.empty(0, np.int64)

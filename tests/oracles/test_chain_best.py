@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from structpred.core import memory
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.errors import DataError
 from structpred.oracles.chain import ChainOracle
 from structpred.oracles.enumerated import EnumeratedOracle
+from structpred.runtime import memory
 
 CHAIN = ChainOracle()
 LISTED = EnumeratedOracle.of(CHAIN)

@@ -8,11 +8,11 @@ import pytest
 
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.errors import ConvergenceError, DataError, DependencyError, ParameterError
-from structpred.oracles import _constrained_trees
-from structpred.oracles._solvers import check_ortools
-from structpred.oracles._tree_labels import arcs_of
 from structpred.oracles.arborescence import ArborescenceOracle
 from structpred.oracles.enumerated import EnumeratedOracle
+from structpred.oracles.solvers._solvers import check_ortools
+from structpred.oracles.trees import _constrained_trees
+from structpred.oracles.trees._tree_labels import arcs_of
 
 SINGLE = pytest.mark.parametrize("single_root", [True, False], ids=["single root", "several roots"])
 
@@ -114,7 +114,7 @@ def test_not_proven_is_told() -> None:
 
 def test_without_a_solver(monkeypatch: pytest.MonkeyPatch) -> None:
     """Branch and bound needs none; where CP-SAT is needed, the error says who needs it and how to install it."""
-    monkeypatch.setattr("structpred.core.dependencies.installed_version", lambda name: None)
+    monkeypatch.setattr("structpred.runtime.dependencies.installed_version", lambda name: None)
     check_ortools.cache_clear()
     rng, n = np.random.default_rng(1), 8
     scores, A = rng.normal(size=n * (n + 1)), rng.normal(size=(2, n * (n + 1)))

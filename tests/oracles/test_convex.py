@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from structpred.core.contracts import check_oracle
+from structpred.contracts.checks import check_oracle
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.oracle import Shape
 from structpred.errors import ConvergenceError, DataError, DependencyError, InfeasibleError, OracleError, ParameterError
@@ -237,6 +237,6 @@ def test_bad_questions_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(DataError, match="limits b no NaN"):
         oracle.argmax_relaxed_constrained(np.ones(4), (2,), np.ones((1, 4)), [np.nan])
     assert oracle.argmax_relaxed_constrained(np.ones(4), (2,), np.ones((1, 4)), [-np.inf]) is None
-    monkeypatch.setattr("structpred.core.dependencies.installed_version", lambda name: None)
+    monkeypatch.setattr("structpred.runtime.dependencies.installed_version", lambda name: None)
     with pytest.raises(DependencyError, match=r"ConvexOracle needs cvxpy.*structpred\[solvers\]"):
         matching_oracle().argmax(np.ones(4), (2,))

@@ -9,11 +9,11 @@ from mrf_cases import forbid_some, random_graph
 
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.errors import ConvergenceError, DataError, DependencyError, InfeasibleError, ParameterError
-from structpred.oracles._cp_sat import whole_rows
-from structpred.oracles._solvers import check_ortools
 from structpred.oracles.cp_sat import CpSatBoundMRF, CpSatMRF
 from structpred.oracles.enumerated import EnumeratedOracle
 from structpred.oracles.mrf import graph_of, graph_shape
+from structpred.oracles.solvers._cp_sat import whole_rows
+from structpred.oracles.solvers._solvers import check_ortools
 
 REFERENCE = EnumeratedOracle.of(CpSatMRF())
 COMPLETE = graph_shape(14, 2, [(i, j) for i in range(14) for j in range(i + 1, 14)])
@@ -195,7 +195,7 @@ def test_infinite_limits_and_one_state() -> None:
 
 def test_a_missing_solver_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without OR-Tools the error says who needs it and how to install it."""
-    monkeypatch.setattr("structpred.core.dependencies.installed_version", lambda name: None)
+    monkeypatch.setattr("structpred.runtime.dependencies.installed_version", lambda name: None)
     check_ortools.cache_clear()
     with pytest.raises(DependencyError, match=r"CpSatMRF needs ortools.*structpred\[solvers\]"):
         CpSatMRF().argmax(np.zeros(2), graph_shape(1, 2, []))

@@ -5,7 +5,7 @@ from itertools import count, product
 import numpy as np
 import pytest
 
-from structpred.core.contracts import check_oracle
+from structpred.contracts.checks import check_oracle
 from structpred.core.oracle import Oracle
 from structpred.errors import DataError, InfeasibleError, OracleError, ParameterError
 from structpred.oracles.assignment import AssignmentOracle

@@ -7,10 +7,10 @@ from itertools import product
 import numpy as np
 import pytest
 
-from structpred.core import memory
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.errors import DataError, InfeasibleError
-from structpred.oracles._matrix_tree import matrix_tree, matrix_tree_scratch
+from structpred.oracles.trees._matrix_tree import matrix_tree, matrix_tree_scratch
+from structpred.runtime import memory
 
 
 def is_tree(heads, single_root):
@@ -234,7 +234,7 @@ def test_tokens_that_head_nothing() -> None:
 
 def test_scratch_of_a_longer_sentence_serves_a_shorter_one() -> None:
     """Bit for bit the same, whatever the scratch held before."""
-    from structpred.oracles._matrix_tree_kernels import tree_marginals
+    from structpred.oracles.trees._matrix_tree_kernels import tree_marginals
 
     rng, work = np.random.default_rng(6), matrix_tree_scratch(30)
     for scale in (1.0, 1e6):

@@ -11,13 +11,13 @@ from scipy.optimize import linprog
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.oracle import Shape
 from structpred.errors import ConvergenceError, DataError, DependencyError, InfeasibleError, ParameterError
-from structpred.oracles import _glop
-from structpred.oracles._allowed_labels import allowed_labels
-from structpred.oracles._local_polytope import allowed_parts, compact_form, marginal_rows, message_bound, rounded
-from structpred.oracles._solvers import check_ortools
 from structpred.oracles.enumerated import EnumeratedOracle
+from structpred.oracles.fields._allowed_labels import allowed_labels
+from structpred.oracles.fields._local_polytope import allowed_parts, compact_form, marginal_rows, message_bound, rounded
 from structpred.oracles.mrf import PairwiseOracle, graph_of, graph_shape
 from structpred.oracles.mrf_lp import RelaxedMRF
+from structpred.oracles.solvers import _glop
+from structpred.oracles.solvers._solvers import check_ortools
 
 COMPLETE = graph_shape(6, 2, [(i, j) for i in range(6) for j in range(i + 1, 6)])
 CYCLE = graph_shape(5, 3, [(i, (i + 1) % 5) for i in range(5)])
@@ -342,7 +342,7 @@ def test_the_search_for_allowed_labels_ends() -> None:
 
 def test_a_missing_solver_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without OR-Tools the error says who needs it and how to install it."""
-    monkeypatch.setattr("structpred.core.dependencies.installed_version", lambda name: None)
+    monkeypatch.setattr("structpred.runtime.dependencies.installed_version", lambda name: None)
     _glop._kept.models.clear()
     check_ortools.cache_clear()
     for oracle in SOLVERS.values():

@@ -7,11 +7,11 @@ from math import comb
 import numpy as np
 import pytest
 
-from structpred.core import memory
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.errors import DataError, InfeasibleError
 from structpred.oracles.arborescence import ArborescenceOracle
 from structpred.oracles.projective import ProjectiveOracle
+from structpred.runtime import memory
 
 ONE, MANY = ProjectiveOracle(), ProjectiveOracle(single_root=False)
 BOTH = pytest.mark.parametrize("oracle", [ONE, MANY], ids=["one root", "several roots"])
@@ -288,8 +288,8 @@ def test_wrong_sizes_are_refused() -> None:
 @BOTH
 def test_scratch_is_reused(oracle) -> None:
     """Mixed lengths, one by one and in a batch, give the same trees as with fresh scratch, whatever it held before."""
-    from structpred.oracles._projective_kernels import best_projective
-    from structpred.oracles._tree_scratch import projective_scratch
+    from structpred.oracles.trees._projective_kernels import best_projective
+    from structpred.oracles.trees._tree_scratch import projective_scratch
 
     rng = np.random.default_rng(7)
     lengths = [40, 1, 7, 300, 2, 39, 12, 41, 1]

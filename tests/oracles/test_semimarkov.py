@@ -5,13 +5,13 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from structpred.core import memory
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.errors import DataError, InfeasibleError
 from structpred.models import StructuredPredictor
 from structpred.oracles.chain import ChainOracle
 from structpred.oracles.enumerated import EnumeratedOracle
 from structpred.oracles.semimarkov import SemiMarkovOracle, as_segments, from_segments
+from structpred.runtime import memory
 
 SEGMENTS = SemiMarkovOracle()
 LISTED = EnumeratedOracle.of(SEGMENTS)

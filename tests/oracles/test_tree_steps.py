@@ -7,16 +7,16 @@ import numpy as np
 import pytest
 
 from structpred.core import inference
-from structpred.core.arc_features import ArcCandidates, ArcFeatures, FixedArcs
 from structpred.core.block_steps import BlockSteps
 from structpred.core.costs import GridCosts
-from structpred.core.features import PartFeatures
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.task import Task
 from structpred.errors import DataError, InfeasibleError
-from structpred.io.arc_featurizer import ArcFeaturizer
-from structpred.io.arc_template_sets import default_templates
-from structpred.io.treebank import Sentence, Treebank
+from structpred.features.arcs import ArcCandidates, ArcFeatures, FixedArcs
+from structpred.features.parts import PartFeatures
+from structpred.io.templates.arc_featurizer import ArcFeaturizer
+from structpred.io.templates.arc_template_sets import default_templates
+from structpred.io.treebanks.treebank import Sentence, Treebank
 from structpred.objectives.log_loss import LogLoss
 from structpred.objectives.margin import MarginRescaling
 from structpred.objectives.part_losses import Hamming

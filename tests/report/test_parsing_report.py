@@ -10,7 +10,7 @@ import pytest
 
 from structpred.errors import DataError
 from structpred.evaluation import CONLLX, UD
-from structpred.io.treebank_reader import read_treebank
+from structpred.io.treebanks.reader import read_treebank
 from structpred.report import ParsingContents, parsing_report
 
 NAMESPACE = "http://www.w3.org/2000/svg"

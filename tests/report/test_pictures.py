@@ -69,7 +69,7 @@ def test_other_endings_are_refused(tmp_path: Path, name: str) -> None:
 
 def test_old_picture_stays_when_saving_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """If the disk fills while a picture is written, the old one stays and nothing else is left."""
-    from structpred.core import atomic
+    from structpred.storage import atomic
 
     def step(name: str) -> None:
         if name == "written":

@@ -4,10 +4,11 @@ from typing import Any
 
 import numpy as np
 
-from structpred.core.features import PartFeatures, SequenceFeatures
 from structpred.core.oracle import Oracle, capabilities
-from structpred.core.sequences import PackedSequences
 from structpred.core.task import Task
+from structpred.data.sequences import PackedSequences
+from structpred.features.parts import PartFeatures
+from structpred.features.sequences import SequenceFeatures
 from structpred.objectives.part_losses import Hamming, LabelCosts
 from structpred.oracles.arborescence import ArborescenceOracle
 from structpred.oracles.assignment import AssignmentOracle

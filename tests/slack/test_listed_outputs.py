@@ -7,9 +7,9 @@ import pytest
 from slack_cases import CONSTRAINED, DIRECT, chains, costs, hinges, outputs_of, parts_task, sloppy, without
 
 from structpred.core.costs import PartCosts
-from structpred.core.features import PartFeatures
 from structpred.core.task import Task
 from structpred.errors import MissingCapabilityError, OracleError
+from structpred.features.parts import PartFeatures
 from structpred.objectives.margin import MarginRescaling
 from structpred.objectives.part_losses import Hamming
 from structpred.oracles.assignment import AssignmentOracle

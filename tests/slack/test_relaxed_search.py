@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from slack_cases import hinges, parts_task, slack_optimum
 
-from structpred.core.contracts import check_oracle
+from structpred.contracts.checks import check_oracle
 from structpred.core.task import Task
 from structpred.errors import MissingCapabilityError
 from structpred.oracles.assignment import AssignmentOracle

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from slack_cases import DIRECT, all_points, chains, hinges, parts_task, slack_optimum, without
 
-from structpred.core.features import PartFeatures
 from structpred.core.task import Task
+from structpred.features.parts import PartFeatures
 from structpred.models import ChainLabeler, DependencyParser, StructuredPredictor
 from structpred.oracles.assignment import AssignmentOracle
 from structpred.oracles.enumerated import EnumeratedOracle

@@ -25,12 +25,12 @@ import numpy as np
 from kill_server import MISTAKE_DRIVEN, tail_of
 from training_cases import SMOOTH, TRAINERS, chain_task, multiclass_task
 
-from structpred.core.storage import Bundle, read_bundle, write_bundle
 from structpred.errors import CheckpointError, StructpredError
 from structpred.models import DependencyParser, GraphLabeler, MultiLabelMRF
 from structpred.objectives.log_loss import LogLoss
 from structpred.objectives.margin import MarginRescaling
 from structpred.oracles.mrf_enumeration import EnumerationMRF
+from structpred.storage.bundles import Bundle, read_bundle, write_bundle
 from structpred.trainers import loop, stream
 from structpred.trainers.loop import RunSettings, train
 from structpred.trainers.owlqn import OWLQN

@@ -27,12 +27,12 @@ from interrupted_run import write_result
 from training_cases import SMOOTH, TRAINERS, chain_task
 
 from structpred.core.result import Result
-from structpred.core.storage import read_bundle
 from structpred.errors import CheckpointError, CheckpointWarning, FileFormatError, StorageError
 from structpred.models import GraphLabeler, MultiLabelMRF, base
 from structpred.objectives.log_loss import LogLoss
 from structpred.objectives.margin import MarginRescaling
 from structpred.slack.surrogate import SlackRescaling
+from structpred.storage.bundles import read_bundle
 from structpred.trainers.arow import AROW
 from structpred.trainers.checkpoints import previous
 from structpred.trainers.loop import RunSettings, train
@@ -107,8 +107,8 @@ def estimated(name: str, passes: int, file: Path, resume: bool) -> Result:
 
 def tail_of(task: Any) -> Callable[..., Any]:
     """The task's instances from number `skip` on, in batches of fifty."""
-    from structpred.core.features import SequenceFeatures
     from structpred.core.task import Task
+    from structpred.features.sequences import SequenceFeatures
 
     def batches(skip: int, crc: int) -> Any:
         for a in range(skip, len(task), 50):

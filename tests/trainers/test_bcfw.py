@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from training_cases import TASKS, TRAINERS, assignment_task, chain_task, multiclass_task, optimum, problem
 
-from structpred.core.features import PartFeatures
 from structpred.core.task import Task
 from structpred.errors import ParameterError
+from structpred.features.parts import PartFeatures
 from structpred.trainers.bcfw import BCFW
 from structpred.trainers.loop import RunSettings, train
 

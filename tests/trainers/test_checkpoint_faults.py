@@ -19,11 +19,11 @@ import pytest
 from interrupted_run import write_result
 from training_cases import SMOOTH, TRAINERS, chain_task, problem
 
-from structpred.core import atomic
 from structpred.core.result import Result
-from structpred.core.storage import read_bundle
 from structpred.errors import CheckpointWarning
 from structpred.objectives.log_loss import LogLoss
+from structpred.storage import atomic
+from structpred.storage.bundles import read_bundle
 from structpred.trainers.checkpoints import previous
 from structpred.trainers.loop import RunSettings, train
 from structpred.trainers.problem import Problem

@@ -17,9 +17,9 @@ import pytest
 from interrupted_run import write_result
 from training_cases import TRAINERS, chain_task, problem
 
-from structpred.core import atomic
-from structpred.core.storage import Bundle, read_bundle, write_bundle
 from structpred.errors import CheckpointError, CheckpointWarning, ConvergenceError, DataError, StorageError
+from structpred.storage import atomic
+from structpred.storage.bundles import Bundle, read_bundle, write_bundle
 from structpred.trainers import loop
 from structpred.trainers.checkpoints import load_checkpoint, previous, save_checkpoint
 from structpred.trainers.loop import RunSettings, train

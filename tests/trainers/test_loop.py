@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from training_cases import TASKS, TRAINERS, chain_task, multiclass_task, problem
 
-from structpred.core.features import PartFeatures
 from structpred.core.task import Task
 from structpred.errors import MissingCapabilityError, NoUpdateWarning, ParameterError, StructpredError
+from structpred.features.parts import PartFeatures
 from structpred.objectives.part_losses import Hamming
 from structpred.oracles.multiclass import MulticlassOracle
 from structpred.trainers.bcfw import BCFW

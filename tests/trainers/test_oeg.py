@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 from training_cases import SMOOTH, chain_task, log_optimum, log_problem, multiclass_task, problem
 
-from structpred.core.features import PartFeatures, SequenceFeatures
-from structpred.core.fixed_scores import FixedScores
-from structpred.core.sequences import PackedSequences
 from structpred.core.task import Task
+from structpred.data.sequences import PackedSequences
 from structpred.errors import MissingCapabilityError, ParameterError
+from structpred.features.fixed_scores import FixedScores
+from structpred.features.parts import PartFeatures
+from structpred.features.sequences import SequenceFeatures
 from structpred.models import StructuredPredictor
 from structpred.objectives.log_loss import LogLoss
 from structpred.objectives.margin import MarginRescaling

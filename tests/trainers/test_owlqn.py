@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from training_cases import sequences
 
-from structpred.core.features import SequenceFeatures
 from structpred.core.task import Task
 from structpred.errors import ParameterError
+from structpred.features.sequences import SequenceFeatures
 from structpred.objectives.log_loss import LogLoss
 from structpred.objectives.margin import MarginRescaling
 from structpred.objectives.part_losses import Hamming

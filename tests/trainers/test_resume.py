@@ -108,8 +108,8 @@ def test_more_unused_features_are_another_run(tmp_path) -> None:
     """The same corpus with a longer feature dictionary needs longer weights: its checkpoint does not fit."""
     from dataclasses import replace
 
-    from structpred.core.features import SequenceFeatures
     from structpred.core.task import Task
+    from structpred.features.sequences import SequenceFeatures
     from structpred.objectives.part_losses import Hamming
 
     file, tasks = tmp_path / "run.ckpt", []

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from training_cases import TRAINERS, PlainChain, chain_task, problem
 
-from structpred.core.contracts import check_oracle
+from structpred.contracts.checks import check_oracle
 from structpred.objectives.part_losses import Hamming, LabelCosts
 from structpred.trainers.loop import RunSettings, train
 

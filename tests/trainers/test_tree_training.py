@@ -11,8 +11,8 @@ import pytest
 from scipy import sparse
 from training_cases import log_optimum, log_problem, optimum, problem
 
-from structpred.core.features import PartFeatures
 from structpred.core.task import Task
+from structpred.features.parts import PartFeatures
 from structpred.objectives.part_losses import Hamming
 from structpred.oracles.arborescence import ArborescenceOracle
 from structpred.oracles.enumerated import EnumeratedOracle

@@ -2,10 +2,11 @@
 
 import numpy as np
 
-from structpred.core.features import PartFeatures, SequenceFeatures
 from structpred.core.oracle import Oracle
-from structpred.core.sequences import PackedSequences
 from structpred.core.task import Task
+from structpred.data.sequences import PackedSequences
+from structpred.features.parts import PartFeatures
+from structpred.features.sequences import SequenceFeatures
 from structpred.objectives.log_loss import LogLoss
 from structpred.objectives.margin import MarginRescaling
 from structpred.objectives.part_losses import Hamming, LabelCosts

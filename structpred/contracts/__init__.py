@@ -1,0 +1,1 @@
+"""What every oracle, feature map and loss must keep, checked and said in plain words."""

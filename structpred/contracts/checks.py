@@ -1,0 +1,124 @@
+"""Contract checks, for everybody's oracles and feature maps: what is broken is named in words, with the likely cause."""
+
+from collections.abc import Iterable
+from contextlib import suppress
+
+import numpy as np
+
+from structpred.contracts.capabilities import examine_capabilities
+from structpred.contracts.engine import Examiner, brief, place
+from structpred.contracts.maximum import examine_maximum
+from structpred.contracts.report import OracleReport, Report, raise_if_broken
+from structpred.contracts.rules import examine_batch, examine_memory, examine_shape
+from structpred.contracts.scores import ShapeCase
+from structpred.core.feature_map import FeatureMap
+from structpred.core.oracle import Oracle, Shape
+from structpred.core.sparse import SparseVector
+from structpred.errors import OracleError
+
+#: after so many calls of the oracle the shapes that are left are tried with few scores
+MAX_CALLS = 200_000
+
+
+def check_oracle(oracle: Oracle, *, shapes: Iterable[Shape] | None = None, n_random: int = 20, seed: int = 0) -> OracleReport:
+    """Try an oracle against its contract on small shapes; the report says what was checked and what could not be.
+
+    shapes: those to try, else `oracle.example_shapes()`. n_random: score vectors of each kind and shape. Where the oracle has
+    `enumerate`, every answer is compared with all outputs (up to 20,000 a shape), else with the outputs that it gave for
+    other scores. `parts` is also given labels that are no output. Each optional method that is there is checked too. With
+    ``exact = False`` a missed maximum is no fault. Raises OracleError, listing every broken rule with the shape, what was
+    expected, what came and the likely cause.
+
+    >>> from structpred.oracles.multiclass import MulticlassOracle
+    >>> print(check_oracle(MulticlassOracle()).checked["wrong argmax"] > 100)
+    True
+    """
+    examiner = Examiner(oracle, np.random.default_rng(seed))
+    tried: list[Shape] = []
+    cases: list[ShapeCase] = []
+    with suppress(OracleError):
+        tried = _shapes(examiner, shapes)
+        for shape in tried:
+            many = examiner.checked["no exceptions"] > MAX_CALLS
+            if many:
+                examiner.skip(
+                    f"most scores of {place(shape)}", f"more than {MAX_CALLS} calls of the oracle for the shapes before"
+                )
+            if case := examine_shape(examiner, shape, 1 if many else n_random):
+                cases.append(case)
+    examine_maximum(examiner, cases)
+    examine_memory(examiner, cases)
+    examine_batch(examiner, cases)
+    examine_capabilities(examiner, cases)
+    raise_if_broken(examiner, OracleError)
+    seconds = float(np.median(examiner.cpu_seconds)) if examiner.cpu_seconds else 0.0
+    return OracleReport(examiner.name, tuple(tried), dict(examiner.checked), examiner.skipped, seconds)
+
+
+def _shapes(examiner: Examiner, shapes: Iterable[Shape] | None) -> list[Shape]:
+    found = list(examiner.call("example_shapes", "no shape") if shapes is None else shapes)
+    examiner.insist("shapes", found, "no shape", "at least one shape", "none", "example_shapes returns an empty list")
+    for shape in found:
+        cause = "a list, a dict or an array in it: use tuples, or a frozen dataclass"
+        examiner.insist("shapes", _hashable(shape), "no shape", "shapes that are hashable values", brief(shape), cause)
+    exact = getattr(examiner.oracle, "exact", None)
+    examiner.expect("exact", isinstance(exact, bool), "no shape", "exact to be True or False", brief(exact), "another type")
+    return found
+
+
+def _hashable(shape: Shape) -> bool:
+    try:
+        hash(shape)
+    except TypeError:
+        return False
+    return True
+
+
+def check_feature_map(features: FeatureMap, *, n_random: int = 20, seed: int = 0) -> Report:
+    """Try a feature map against its contract: above all <mu, scores(w, i)> = <w, adjoint(i, mu)>, to 1e-9.
+
+    n_random samples are tried, with random weights of the map's dtype and random sparse counts. Raises OracleError, listing every
+    broken rule.
+    """
+    rng = np.random.default_rng(seed)
+    examiner = Examiner(features, rng)  # type: ignore[arg-type]  # it only calls methods by name
+    groups = features.groups
+    ordered = groups[0] == 0 and groups[-1] == features.dim and (np.diff(groups) >= 0).all()
+    cause = "group k is groups[k]:groups[k+1] of the flat weights"
+    examiner.expect("groups", ordered, "no shape", f"groups from 0 to dim = {features.dim}, ascending", groups, cause)
+    for i in rng.permutation(len(features))[:n_random].tolist():
+        with suppress(OracleError):
+            _check_sample(examiner, features, i)
+    raise_if_broken(examiner, OracleError)
+    return Report(examiner.name, (), dict(examiner.checked), {})
+
+
+def _check_sample(examiner: Examiner, features: FeatureMap, i: int) -> None:
+    rng, where = examiner.rng, f"sample {i}"
+    n_parts = int(examiner.call("n_parts", where, i))
+    w, other = (rng.normal(size=features.dim).astype(features.dtype) for _ in range(2))
+    theta = examiner.numbers(examiner.call("scores", where, w, i), n_parts, where, "scores")
+    kept = theta.copy()
+    theta += 1.0
+    again = examiner.call("scores", where, w, i)
+    examiner.expect(
+        "nondeterminism", np.array_equal(again, kept), where, "the same scores, in a new array", again, "a shared buffer"
+    )
+    parts = np.flatnonzero(rng.random(n_parts) < rng.choice([0.1, 0.5, 1.0])).astype(np.int64)
+    mu = rng.normal(size=len(parts))
+    phi = examiner.call("adjoint", where, i, parts, mu)
+    pair = isinstance(phi, SparseVector) and phi.indices.dtype == np.int64 and phi.values.dtype == np.float64
+    examiner.insist("wrong dtype", pair, where, "adjoint to give a SparseVector of int64 and float64", phi, "see coalesced()")
+    sorted_ = (np.diff(phi.indices) > 0).all() and phi.values.all()
+    inside = not len(phi.indices) or (phi.indices[0] >= 0 and phi.indices[-1] < features.dim)
+    cause = "pairs that were not put through coalesced(), or a feature number that is off"
+    examiner.insist(
+        "sparse", sorted_ and inside, where, f"sorted unique indices below {features.dim}, no zeros", phi.indices, cause
+    )
+    for weights in (w, other):
+        scores = examiner.call("scores", where, weights, i)
+        left, right = float(mu @ scores[parts]), float(weights[phi.indices].astype(np.float64) @ phi.values)
+        size = float(np.abs(mu) @ np.abs(scores[parts])) + float(np.abs(weights[phi.indices]) @ np.abs(phi.values))
+        cause = "scores and adjoint use other features, other signs or another numbering of parts"
+        ok = abs(left - right) <= 1e-9 * max(1.0, size)
+        examiner.expect("adjoint", ok, where, f"<w, adjoint(mu)> = <mu, scores(w)> = {left:.12g}", f"{right:.12g}", cause)

@@ -1,0 +1,240 @@
+"""The rule that argmax finds the maximum, and what most likely went wrong where it does not: explanations are tried out."""
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from structpred.contracts.engine import Examiner, Space, brief, place, tolerance
+from structpred.contracts.scores import Answer, ShapeCase
+from structpred.core.oracle import Labels, Scores
+from structpred.errors import OracleError
+
+#: outputs and parts that are asked for one by one when a cause is looked for
+_MOST = 200
+
+
+class Verdict(NamedTuple):
+    """An answer beside the known outputs of its shape, which do not all score alike."""
+
+    space: Space
+    answer: Answer
+    low: float
+    high: float
+    best: Labels
+
+    @property
+    def missed(self) -> bool:
+        """Whether an output scores more than the answer."""
+        return self.answer.score < self.high - tolerance([self.low, self.high])
+
+    @property
+    def worst(self) -> bool:
+        """Whether no output scores less than the answer."""
+        return self.answer.score <= self.low + tolerance([self.low, self.high])
+
+
+def examine_maximum(examiner: Examiner, cases: list[ShapeCase]) -> None:
+    """Compare every answer with the best known output; where it is worse, say what explains the answers."""
+    if not examiner.oracle.exact:
+        examiner.skip("wrong argmax", "exact = False: argmax may miss the maximum")
+        return
+    verdicts = [v for case in cases for v in _verdicts(examiner, case)]
+    wrong = [v for v in verdicts if v.missed]
+    if not wrong:
+        return
+    first = min(wrong, key=lambda v: v.space.n_parts)
+    answer, where = first.answer, f"{place(first.space.shape)}, {first.answer.kind}"
+    came, expected = f"{brief(answer.labels)} with {answer.score:.9g}", f"{brief(first.best)} with the score {first.high:.9g}"
+    if sum(v.worst for v in verdicts) >= 0.9 * len(verdicts):
+        cause = "it minimises: scores are taken for costs (negate them before a solver that minimises)"
+        examiner.expect("negated scores", False, where, expected, came, cause)
+        return
+    examiner.expect("wrong argmax", False, where, expected, came, _cause(examiner, verdicts))
+    examiner.broken["wrong argmax"].times = len(wrong)
+
+
+def _verdicts(examiner: Examiner, case: ShapeCase) -> Iterator[Verdict]:
+    space = case.space
+    for answer in case.answers:
+        if space.complete and answer.labels.tobytes() not in space.index:
+            continue  # infeasible: another rule
+        values = space.scores(answer.theta)
+        low, high = float(values.min()), float(values.max())
+        examiner.checked["wrong argmax"] += 1
+        if high - low > tolerance([low, high]):
+            yield Verdict(space, answer, low, high, space.labels[int(values.argmax())])
+
+
+def _cause(examiner: Examiner, verdicts: list[Verdict]) -> str:
+    """The first explanation that fits all answers."""
+    for explain in (_constant, _few_digits, _renumbered, _unknown_parts, _never_found, _left_out, _one_sign):
+        with suppress(OracleError):
+            if text := explain(examiner, verdicts):
+                return text
+    return "a greedy or otherwise heuristic search, which errs for some scores only (then set exact = False)"
+
+
+def _few_digits(examiner: Examiner, verdicts: list[Verdict]) -> str | None:
+    """Whether the answers are best once the scores are rounded, to float32 or to whole numbers."""
+    wrong = [v for v in verdicts if v.missed]
+    for rounded in (np.trunc, np.rint, np.floor):
+        if _explained(verdicts, rounded):
+            return "scores are turned into whole numbers (astype(int), //): keep float64, or scale them first"
+    lost = [float(np.abs(v.answer.theta) @ (v.answer.counts + v.space.counts.max(axis=0))) for v in wrong]
+    small = all(v.high - v.answer.score <= 2.0**-20 * size for v, size in zip(wrong, lost, strict=True))
+    if small and all(np.abs(v.answer.theta).max() >= 1e4 for v in wrong):
+        return "digits are lost where scores are large: a cast to float32, or a fixed threshold such as 1e-6 (keep float64)"
+    return None
+
+
+def _renumbered(examiner: Examiner, verdicts: list[Verdict]) -> str | None:
+    """Whether the answers are best under the scores of other parts: transposed, reversed or shifted."""
+    case = _widest(verdicts)
+    space, grid = case[0].space, None
+    if "label_grid" in examiner.has:
+        n_positions, n_labels = examiner.call("label_grid", place(space.shape), space.shape)
+        grid = n_positions * n_labels
+    for how, order in _orders(space.n_parts, grid):
+        if _explained(case, lambda theta, order=order: theta[order]):  # type: ignore[misc]
+            return f"argmax and parts number the parts differently: the answers are best where the scores are {how}"
+    return None
+
+
+def _orders(n: int, grid: int | None) -> Iterator[tuple[str, npt.NDArray[np.int64]]]:
+    """Rearrangements of n parts in words, of the whole, and of what stands in and behind the label grid."""
+    blocks = [(0, n, "")]
+    if grid and grid < n:
+        blocks += [(0, grid, " in the label grid"), (grid, n, " behind the label grid")]
+    for start, stop, where in blocks:
+        size, inner = stop - start, np.arange(stop - start)
+        changes = [
+            (f"transposed ({size // a} x {a} for {a} x {size // a})", inner.reshape(-1, a).T.ravel())
+            for a in range(2, size // 2 + 1)
+            if size % a == 0
+        ]
+        changes += [
+            ("in reverse order", inner[::-1]),
+            ("shifted by one", np.roll(inner, 1)),
+            ("shifted by one", np.roll(inner, -1)),
+        ]
+        for how, change in changes:
+            order = np.arange(n)
+            order[start:stop] = start + change
+            yield how + where, order
+
+
+def _constant(examiner: Examiner, verdicts: list[Verdict]) -> str | None:
+    """Whether all answers for a shape are the same."""
+    if len({v.answer.labels.tobytes() for v in _widest(verdicts)}) > 1:
+        return None
+    return "the same answer whatever the scores: they are not used, or answers are kept in a cache whose key leaves them out"
+
+
+def _unknown_parts(examiner: Examiner, verdicts: list[Verdict]) -> str | None:
+    """Whether there are parts whose scores count though no output has them."""
+    space = _widest(verdicts)[0].space
+    unused = np.flatnonzero(space.counts.max(axis=0) == 0)[:_MOST]
+    foreign = [j for j in unused.tolist() if space.complete and all(_moved(examiner, space, j) for _ in range(4))]
+    if foreign:
+        return f"argmax uses the scores of the parts {brief(foreign)}, which parts() gives for no output"
+    return None
+
+
+def _left_out(examiner: Examiner, verdicts: list[Verdict]) -> str | None:
+    """Whether there are parts whose scores change nothing, which explains the answers."""
+    case = _widest(verdicts)
+    space = case[0].space
+    varied = np.flatnonzero(np.ptp(space.counts, axis=0))[:_MOST]
+    ignored = [j for j in varied.tolist() if not any(_moved(examiner, space, j) for _ in range(4))]
+    if ignored and _explained(case, lambda theta: np.where(np.isin(np.arange(len(theta)), ignored), 0.0, theta)):
+        return f"argmax leaves out the scores of the parts {brief(ignored)}: a loop that ends too early, or a block forgotten"
+    return None
+
+
+def _moved(examiner: Examiner, space: Space, j: int) -> bool:
+    """Whether a large change of the score of part j changes the answer."""
+    theta, bump = 0.01 * examiner.rng.normal(size=space.n_parts), 100.0 * np.eye(space.n_parts)[j]
+    first, second = (_asked(examiner, space, theta + sign * bump) for sign in (1, -1))
+    return not np.array_equal(first.labels, second.labels)
+
+
+def _never_found(examiner: Examiner, verdicts: list[Verdict]) -> str | None:
+    """Whether there are outputs that argmax does not give even where they are far better than all others."""
+    space = _smallest(verdicts)[0].space
+    never = []
+    for k in range(min(len(space.labels), _MOST)):
+        mu = space.counts[k]
+        asked = [theta for theta in (2.0 * mu - 1.0, mu - 1.0, 1.0 * mu) if _only_best(space, theta, k)]
+        if asked and all(_asked(examiner, space, theta).counts.tobytes() != mu.tobytes() for theta in asked):
+            never.append(space.labels[k].tolist())
+    if never:
+        return f"a search that misses outputs: {brief(never)} are never returned, even where they are by far the best"
+    return None
+
+
+def _one_sign(examiner: Examiner, verdicts: list[Verdict]) -> str | None:
+    """Whether all answers are right for scores of one sign."""
+    if _right_where(examiner, verdicts, -1.0):
+        return (
+            "the sign of scores: it is right for scores <= 0 and wrong where some are > 0; a search that needs costs >= 0, "
+            "such as Dijkstra's (use one that takes costs of both signs)"
+        )
+    if _right_where(examiner, verdicts, 1.0):
+        return (
+            "the sign of scores: it is right for scores >= 0 and wrong where some are < 0; a best score that starts at 0 instead "
+            "of -inf, or outputs that are left out once they cost something"
+        )
+    return None
+
+
+def _right_where(examiner: Examiner, verdicts: list[Verdict], sign: float) -> bool:
+    """Whether no answer to scores of that sign is wrong, nor any of some more."""
+    if any(v.missed for v in verdicts if (sign * v.answer.theta).min() >= 0):
+        return False
+    space = _widest(verdicts)[0].space
+    more = [_asked(examiner, space, sign * examiner.rng.exponential(size=space.n_parts)) for _ in range(40)]
+    return not any(v.missed for v in _verdicts(examiner, ShapeCase(space, more)))
+
+
+def _explained(verdicts: list[Verdict], change: Callable[[Scores], Scores]) -> bool:
+    """Whether every answer is best under the changed scores."""
+    for v in verdicts:
+        theta = change(v.answer.theta)
+        values = v.space.scores(theta)
+        if float(v.answer.counts @ theta) < values.max() - tolerance(values):
+            return False
+    return True
+
+
+def _asked(examiner: Examiner, space: Space, theta: Scores) -> Answer:
+    """One more answer of argmax."""
+    where = f"{place(space.shape)}, when a cause was looked for"
+    labels = examiner.labels(examiner.call("argmax", where, theta, space.shape), where, "argmax").copy()
+    return Answer(where, theta, labels, examiner.parts(labels, space.shape, space.n_parts, twice=False))
+
+
+def _only_best(space: Space, theta: Scores, k: int) -> bool:
+    values = space.scores(theta)
+    return bool(values[k] > np.delete(values, k).max(initial=-np.inf) + 0.5)
+
+
+def _widest(verdicts: list[Verdict]) -> list[Verdict]:
+    """The verdicts of the shape with the most errors: few explanations fit it by chance."""
+    return _of_shape(verdicts, max(_errors(verdicts), key=lambda pair: pair[1])[0])
+
+
+def _smallest(verdicts: list[Verdict]) -> list[Verdict]:
+    """The verdicts of the smallest shape with errors."""
+    return _of_shape(verdicts, min(_errors(verdicts), key=lambda pair: pair[0].n_parts)[0])
+
+
+def _errors(verdicts: list[Verdict]) -> list[tuple[Space, int]]:
+    spaces = {id(v.space): v.space for v in verdicts if v.missed}
+    return [(space, sum(v.missed and v.space is space for v in verdicts)) for space in spaces.values()]
+
+
+def _of_shape(verdicts: list[Verdict], space: Space) -> list[Verdict]:
+    return [v for v in verdicts if v.space is space]

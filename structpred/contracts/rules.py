@@ -1,0 +1,159 @@
+"""The rules that every oracle must keep: shapes, outputs, parts, ties, batches, the label grid. The maximum has its own file."""
+
+from contextlib import suppress
+
+import numpy as np
+
+from structpred.contracts.engine import Examiner, brief, enumerated, place, pooled
+from structpred.contracts.labels import examine_labels
+from structpred.contracts.scores import HUGE, TIES, ZERO, Answer, ShapeCase, directed_scores, plain_scores
+from structpred.core.oracle import Scores, Shape
+from structpred.errors import OracleError
+
+_ASKED_AGAIN = (TIES, HUGE, ZERO)
+
+
+def examine_shape(examiner: Examiner, shape: Shape, n_random: int) -> ShapeCase | None:
+    """Run the rules for one shape; None where it broke off before anything could be compared."""
+    with suppress(OracleError):
+        n_parts = _n_parts(examiner, shape)
+        space = enumerated(examiner, shape, n_parts)
+        answers = [
+            a for kind, theta in plain_scores(examiner.rng, n_parts, n_random) if (a := _answer(examiner, kind, theta, shape))
+        ]
+        seeds = space or pooled(shape, n_parts, [(a.labels, a.counts) for a in answers])
+        if not seeds.labels:
+            return None
+        for kind, theta in directed_scores(examiner.rng, seeds, n_random):
+            if answer := _answer(examiner, kind, theta, shape):
+                answers.append(answer)
+        case = ShapeCase(space or pooled(shape, n_parts, [(a.labels, a.counts) for a in answers]), answers)
+        _feasible(examiner, case)
+        examine_labels(examiner, case)
+        _read_only(examiner, case)
+        _label_grid(examiner, case)
+        return case
+    return None
+
+
+def _n_parts(examiner: Examiner, shape: Shape) -> int:
+    where = place(shape)
+    found = examiner.call("n_parts", where, shape)
+    whole = isinstance(found, int | np.integer) and not isinstance(found, bool)
+    cause = "a division with / (use //), or a missing return"
+    examiner.insist("n_parts", whole and found >= 0, where, "n_parts to give a whole number >= 0", f"{found!r}", cause)
+    again = examiner.call("n_parts", where, shape)
+    examiner.insist("n_parts", again == found, where, f"twice the same n_parts: {found}", again, "state kept between calls")
+    return int(found)
+
+
+def _answer(examiner: Examiner, kind: str, theta: Scores, shape: Shape) -> Answer | None:
+    """argmax, twice, with its labels and parts checked; None if that broke off."""
+    where = f"{place(shape)}, {kind}"
+    with suppress(OracleError):
+        labels = examiner.labels(examiner.call("argmax", where, theta, shape), where, "argmax").copy()
+        again = examiner.call("argmax", where, theta, shape)
+        cause = "random tie-breaking, the order of a set, or state (a buffer, a cache) kept between calls"
+        same = np.array_equal(labels, again)
+        examiner.expect("nondeterminism", same, where, f"twice the same answer: {brief(labels)}", again, cause)
+        return Answer(kind, theta, labels, examiner.parts(labels, shape, len(theta), given_by="argmax"))
+    return None
+
+
+def _feasible(examiner: Examiner, case: ShapeCase) -> None:
+    space = case.space
+    if not space.complete:
+        examiner.skip(
+            "infeasible output",
+            "no usable enumerate(shape), so an infeasible output could only be told where parts() refuses it; "
+            "and 'wrong argmax' compares only with the outputs that argmax gave for other scores",
+        )
+        return
+    for answer in case.answers:
+        known = answer.labels.tobytes() in space.index
+        cause = "a constraint that the search forgets, or an enumerate that misses outputs"
+        where = f"{place(space.shape)}, {answer.kind}"
+        examiner.expect("infeasible output", known, where, "an output that enumerate lists", answer.labels, cause)
+
+
+def _read_only(examiner: Examiner, case: ShapeCase) -> None:
+    """Read-only scores must do: only asked where the oracle does not change its input anyway."""
+    if "mutated input" in examiner.broken or not case.answers:
+        return
+    answer, shape = case.answers[0], case.space.shape
+    theta = answer.theta.copy()
+    theta.flags.writeable = False
+    cause = "scores are changed and changed back, or a compiled signature without read-only arrays"
+    try:
+        found: object = examiner.oracle.argmax(theta, shape)
+    except Exception as error:
+        found = f"{type(error).__name__}: {error}"
+    same = isinstance(found, np.ndarray) and np.array_equal(found, answer.labels)
+    examiner.expect("read-only input", same, place(shape), f"the same answer, {brief(answer.labels)}", found, cause)
+
+
+def _label_grid(examiner: Examiner, case: ShapeCase) -> None:
+    space = case.space
+    if "label_grid" not in examiner.has:
+        examiner.skip(
+            "label grid", "no label_grid(shape): Hamming counts missed parts; label costs and token weights are not offered"
+        )
+        return
+    found = examiner.call("label_grid", place(space.shape), space.shape)
+    pair = isinstance(found, tuple) and len(found) == 2 and all(isinstance(k, int | np.integer) for k in found)
+    fits = pair and found[0] * found[1] <= space.n_parts
+    cause = "positions and labels swapped, or other parts stand in front of the grid"
+    examiner.insist("label grid", fits, place(space.shape), f"(positions, labels), at most {space.n_parts} in all", found, cause)
+    n_positions, n_labels = found
+    for labels, mu in zip(space.labels[:500], space.counts, strict=False):
+        wanted = np.zeros((n_positions, n_labels))
+        in_range = len(labels) == n_positions and (not len(labels) or (labels.min() >= 0 and labels.max() < n_labels))
+        if in_range:
+            wanted[np.arange(n_positions), labels] = 1.0
+        ok = in_range and np.array_equal(mu[: n_positions * n_labels], wanted.ravel())
+        expected = f"the first {n_positions * n_labels} parts to say which label each position has, for labels {brief(labels)}"
+        examiner.expect("label grid", ok, place(space.shape), expected, np.flatnonzero(mu), cause)
+
+
+def examine_memory(examiner: Examiner, cases: list[ShapeCase]) -> None:
+    """Ask again at the end, in another order: earlier calls must have left no trace."""
+    asked = [(case.space.shape, answer) for case in cases for answer in case.answers if answer.kind.split(",")[0] in _ASKED_AGAIN]
+    for k in examiner.rng.permutation(len(asked)):
+        shape, answer = asked[k]
+        with suppress(OracleError):
+            where = f"{place(shape)}, {answer.kind}, asked again after others"
+            again = examiner.call("argmax", where, answer.theta, shape)
+            same = np.array_equal(again, answer.labels)
+            cause = "state kept between calls: a cache with too short a key, a counter, a random number"
+            examiner.expect("nondeterminism", same, where, f"the answer of before: {brief(answer.labels)}", again, cause)
+
+
+def examine_batch(examiner: Examiner, cases: list[ShapeCase]) -> None:
+    """argmax_batch equals the loop, element by element: on mixed shapes, on equal shapes, on none."""
+    if "argmax_batch" not in examiner.has:
+        examiner.skip("batch different from loop", "no argmax_batch: batches are looped over")
+        return
+    pairs = [(case.space.shape, answer) for case in cases for answer in case.answers]
+    mixed = [pairs[k] for k in examiner.rng.permutation(len(pairs))]
+    equal = [[(case.space.shape, answer) for answer in case.answers] for case in cases]
+    for name, batch in [("mixed shapes", mixed), ("no instance", []), *(("equal shapes", b) for b in equal)]:
+        with suppress(OracleError):
+            _one_batch(examiner, name, batch)
+
+
+def _one_batch(examiner: Examiner, name: str, batch: list[tuple[Shape, Answer]]) -> None:
+    where = f"a batch of {len(batch)}, {name}"
+    scores = np.concatenate([*(a.theta for _, a in batch), np.empty(0)])
+    offsets = np.cumsum([0, *(len(a.theta) for _, a in batch)], dtype=np.int64)
+    found = examiner.call("argmax_batch", where, scores, offsets, [shape for shape, _ in batch])
+    rule, cause = "batch different from loop", "another rule for ties, or offsets that are off by one or by one instance"
+    pair = isinstance(found, tuple) and len(found) == 2
+    examiner.insist(rule, pair, where, "argmax_batch to give (labels, label_offsets)", found, "see the method's signature")
+    labels, ends = (examiner.labels(x, where, "argmax_batch") for x in found)
+    wanted = np.cumsum([0, *(len(a.labels) for _, a in batch)], dtype=np.int64)
+    examiner.insist(rule, np.array_equal(ends, wanted), where, f"label_offsets {brief(wanted)}", ends, cause)
+    examiner.insist(rule, len(labels) == wanted[-1], where, f"{wanted[-1]} labels", len(labels), cause)
+    for k, (shape, answer) in enumerate(batch):
+        piece = labels[wanted[k] : wanted[k + 1]]
+        here = f"element {k} of {where}: {place(shape)}, {answer.kind}"
+        examiner.expect(rule, np.array_equal(piece, answer.labels), here, f"argmax's {brief(answer.labels)}", piece, cause)

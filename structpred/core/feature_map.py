@@ -1,0 +1,77 @@
+"""The joint feature map that tasks need: from flat weights to part scores, theta = Psi(x) w, and back, phi = Psi(x)^T mu."""
+
+from collections.abc import Sequence
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+from structpred.core.sparse import SparseVector
+from structpred.core.weights import Vector
+
+
+@runtime_checkable
+class FeatureMap(Protocol):
+    """What a task needs of features. The two calls must be adjoint: <mu, scores(w, i)> = <w, adjoint(i, mu)>.
+
+    `groups` splits the flat weights: group k is groups[k]:groups[k+1] (each its own kernel in multiple kernel learning).
+    A map of your own may be a subclass: it then sets dim, dtype and groups, writes __len__, n_parts, scores, adjoint and arrays,
+    and inherits the rest, which it may replace by what is faster. With a list `shapes`, none need be given beside it.
+    """
+
+    dim: int
+    dtype: np.dtype[Any]
+    groups: npt.NDArray[np.int64]
+
+    def __len__(self) -> int:
+        """The number of instances."""
+        ...
+
+    def n_parts(self, i: int) -> int:
+        """The number of parts of instance i."""
+        ...
+
+    def scores(self, w: Vector, i: int) -> npt.NDArray[np.float64]:
+        """theta of instance i, a new array."""
+        ...
+
+    def adjoint(self, i: int, parts: npt.NDArray[np.int64], counts: npt.NDArray[np.float64]) -> SparseVector:
+        """Psi_i^T mu for the sparse mu that has `counts` at `parts`."""
+        ...
+
+    def fixed_scores(self, i: int) -> npt.NDArray[np.float64] | None:
+        """Scores added to theta of instance i whatever the weights are (constraints, priors); None for none."""
+        return None
+
+    def scratch(self) -> npt.NDArray[np.float64]:
+        """Zeros in which `spread` can work."""
+        return np.zeros(self.dim)
+
+    def spread(self, i: int, mu: npt.NDArray[np.float64], scratch: npt.NDArray[np.float64]) -> float:
+        """scratch = Psi_i^T mu for dense mu, where scratch was zero; returns its squared norm."""
+        at = np.flatnonzero(mu)
+        delta = self.adjoint(i, at, mu[at])
+        scratch[delta.indices] = delta.values
+        return float(delta.values @ delta.values)
+
+    def flush(self, i: int, scratch: npt.NDArray[np.float64], coef: float, w: Vector) -> None:
+        """w += coef * scratch; scratch, which `spread` filled for instance i, becomes zero again."""
+        at = np.flatnonzero(scratch)
+        w[at] += (coef * scratch[at]).astype(w.dtype)
+        scratch[at] = 0.0
+
+    def total(
+        self, mu: npt.NDArray[np.float64], places: npt.NDArray[np.int64], coefs: npt.NDArray[np.float64]
+    ) -> npt.NDArray[np.float64]:
+        """sum_i coefs[i] Psi_i^T mu_i, float64, for the dense mu_i = mu[places[i]:places[i+1]] of all instances."""
+        out = np.zeros(self.dim)
+        for i in range(len(self)):
+            own = mu[places[i] : places[i + 1]]
+            at = np.flatnonzero(own)
+            delta = self.adjoint(i, at, own[at])
+            out[delta.indices] += coefs[i] * delta.values
+        return out
+
+    def arrays(self) -> Sequence[npt.NDArray[Any]]:
+        """The data, for a fingerprint of the training set."""
+        ...

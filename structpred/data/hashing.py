@@ -1,0 +1,82 @@
+"""Feature hashing: feature strings to ids without a dictionary, in memory that does not grow with the data."""
+
+import zlib
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy.typing as npt
+
+from structpred.data.sequences import PackedSequences
+from structpred.data.tokens import Block, FeatureIndex, pack, read_blocks
+from structpred.errors import ParameterError
+from structpred.storage.schema import Record, Whole, as_file_error
+
+# Strings met in one call are remembered, up to this many: most features come again, and a look-up costs less.
+_MAX_REMEMBERED = 1 << 19
+_GOLDEN = 0x9E3779B1
+
+
+class FeatureHasher:
+    """Feature string -> one of 2**n_bits ids, by a hash of its UTF-8 bytes; features that collide share a weight.
+
+    The hash is CRC-32 spread by a multiplication: the same on every machine, in every process and version. Tokens are
+    those of `FeatureDictionary`. Nothing is learned: `fit` changes nothing and reads nothing.
+
+    >>> hasher = FeatureHasher(n_bits=10)
+    >>> packed = hasher.transform([[["w=the", "first"], {"w": "cat"}]])
+    >>> packed.n_features, packed.indptr.tolist(), packed.indices.tolist() == [hasher.id(n) for n in ("w=the", "first", "w:cat")]
+    (1024, [0, 2, 3], True)
+    """
+
+    HEADER = Record({"n_bits": Whole(1, 30)})
+
+    def __init__(self, n_bits: int = 18) -> None:
+        if not 1 <= n_bits <= 30:
+            raise ParameterError(f"n_bits must lie between 1 and 30, got {n_bits}")
+        self.n_bits = n_bits
+
+    @property
+    def n_features(self) -> int:
+        """The number of ids, 2**n_bits."""
+        return 1 << self.n_bits
+
+    def id(self, name: str) -> int:
+        """The id of one feature string."""
+        code = zlib.crc32(name.encode("utf-8", "surrogatepass"))
+        # the low bits of a CRC are linear in the text; the high bits of a product depend on all of its bits
+        return ((code * _GOLDEN) & 0xFFFFFFFF) >> (32 - self.n_bits)
+
+    def fit(self, sequences: Iterable[Iterable[Any]]) -> "FeatureHasher":
+        """Nothing to learn: the sequences are not looked at."""
+        return self
+
+    def transform(self, sequences: Iterable[Iterable[Any]]) -> PackedSequences:
+        """The sequences as packed features; raises DataError as `FeatureDictionary.fit` does."""
+        return pack(self._blocks(sequences), self.n_features)
+
+    def fit_transform(self, sequences: Iterable[Iterable[Any]]) -> PackedSequences:
+        """`transform`, since there is nothing to fit."""
+        return self.transform(sequences)
+
+    def to_bundle(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]], dict[str, list[str]]]:
+        """The state for a model file: plain data for JSON, no arrays, no texts."""
+        return {"n_bits": self.n_bits}, {}, {}
+
+    @classmethod
+    def from_bundle(
+        cls, header: dict[str, Any], arrays: dict[str, npt.NDArray[Any]], texts: dict[str, list[str]]
+    ) -> "FeatureHasher":
+        """A hasher from what `to_bundle` gave. Raises FileFormatError where it does not fit."""
+        with as_file_error("the feature hashing of this file cannot be used"):
+            return cls(cls.HEADER.read(header, "input.header")["n_bits"])
+
+    def _blocks(self, sequences: Iterable[Iterable[Any]]) -> Iterator[Block]:
+        index = FeatureIndex(self._remember)
+        for block in read_blocks(sequences, index):
+            yield block
+            if len(index) > _MAX_REMEMBERED:
+                index.clear()
+
+    def _remember(self, index: FeatureIndex, name: str) -> int:
+        code = index[name] = self.id(name)
+        return code

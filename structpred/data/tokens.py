@@ -1,0 +1,314 @@
+"""Tokens as users write them (feature dicts or lists of feature strings) turned into feature ids and values.
+
+The forms are those of python-crfsuite, so that its users' data work unchanged:
+
+- a list or tuple of strings: each string is a feature with the value 1;
+- a dict: ``{"w": "x"}`` is the feature ``w:x`` with the value 1; a number is the value of the feature ``key``; True is
+  1 and False is 0; a list, tuple or set of strings gives ``key:item``; a nested dict gives ``key:...``.
+"""
+
+import itertools
+import numbers
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from structpred.data.name_table import NameTable
+from structpred.data.sequences import PackedSequences
+from structpred.errors import DataError
+
+# from here on a number rounds to infinity as float32
+_FLOAT32_END = 2.0**128 - 2.0**103
+_MAX_SEEN = 1 << 20
+_MANY = 1 << 12
+_BLOCK = 256
+_DEEPEST = 32
+_HINT = "did you pass one sequence instead of a list of sequences?"
+
+
+class FeatureIndex(dict[str, int]):
+    """Feature string -> id. ``unseen(index, name)`` answers for new strings; None closes the index: they are -1."""
+
+    def __init__(self, unseen: Callable[["FeatureIndex", str], int] | None, known: Iterable[str] = ()) -> None:
+        super().__init__(zip(known, itertools.count(), strict=False))
+        self._unseen = unseen
+        self._table: NameTable | None = None
+        self._tried = False
+
+    def __missing__(self, name: str) -> int:
+        if not isinstance(name, str):
+            raise _BadToken(f"expected feature strings, got {_shown(name)}")
+        return -1 if self._unseen is None else self._unseen(self, name)
+
+    def ids(self, names: Iterable[Iterable[str]], n: int) -> npt.NDArray[np.int32]:
+        """The ids of n strings, nested by token; many strings are looked up in a closed index by a table, made once."""
+        if self._unseen is None and n >= _MANY:
+            if not self._tried:
+                self._table, self._tried = NameTable.make(self), True
+            found = None if self._table is None else self._table.find(itertools.chain.from_iterable(names), n)
+            if found is not None:
+                return found
+        return np.fromiter(map(self.__getitem__, itertools.chain.from_iterable(names)), np.int32, n)
+
+
+@dataclass(frozen=True)
+class Block:
+    """Some whole sequences: features of token t are the next ``lengths[t]`` ids; an id of -1 means unknown."""
+
+    first: int
+    sequence_lengths: list[int]
+    lengths: npt.NDArray[np.int64]
+    ids: npt.NDArray[np.int32]
+    values: npt.NDArray[np.float32] | None
+
+
+class _BadToken(Exception):
+    """A token cannot be used; the message lacks the place, which the caller adds."""
+
+
+def read_blocks(sequences: Iterable[Iterable[Any]], index: FeatureIndex) -> Iterator[Block]:
+    """The sequences as blocks of feature ids, some hundred sequences at a time; generators are read once, in order.
+
+    Raises DataError that names the sample and position: not a list of sequences, an empty sequence, a token that is a
+    string or number, a value that is not finite, a feature that is not a string.
+    """
+    pairs = _PairIndex(index)
+    iterator = iter(_sequences(sequences))
+    first = 0
+    while block := list(itertools.islice(iterator, _BLOCK)):
+        tokens: list[Any] = []
+        sequence_lengths = []
+        for i, sequence in enumerate(block, first):
+            before = len(tokens)
+            tokens.extend(_tokens(sequence, i))
+            sequence_lengths.append(len(tokens) - before)
+            if not sequence_lengths[-1]:
+                raise DataError(f"sample {i}: expected a sequence of tokens, got an empty one")
+        lengths, ids, values = _coded(tokens, sequence_lengths, first, index, pairs)
+        yield Block(first, sequence_lengths, lengths, ids, values)
+        first += len(block)
+
+
+def pack(blocks: Iterable[Block], n_features: int, table: npt.NDArray[np.int32] | None = None) -> PackedSequences:
+    """Blocks joined to one packed corpus; ids go through the table if there is one, then those of -1 are left out.
+
+    The table's last entry answers for the id -1.
+    """
+    indptrs, ids, values, lengths = [np.zeros(1, np.int64)], [], [], []
+    end = 0
+    for block in blocks:
+        codes = block.ids if table is None else table[block.ids]
+        pointers, codes, weights = coalesced(block.lengths, codes, block.values)
+        indptrs.append(pointers[1:] + end)
+        end += len(codes)
+        ids.append(codes)
+        values.append(weights)
+        lengths.extend(block.sequence_lengths)
+    indices = np.concatenate(ids) if ids else np.empty(0, np.int32)
+    offsets = np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))
+    weights = np.concatenate(values) if values else np.empty(0, np.float32)
+    return PackedSequences(np.concatenate(indptrs), indices, weights, offsets, n_features)
+
+
+def coalesced(
+    lengths: npt.NDArray[np.int64], ids: npt.NDArray[np.int32], values: npt.NDArray[np.float32] | None
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np.float32]]:
+    """Row pointers, ids and values of rows in which no id is negative and none stands twice (values are summed).
+
+    lengths: entries of each row; ids, values: the entries, row by row; values None means all 1. Entries with the id -1
+    are dropped. Rows without repetition keep their order; if any row has one, all rows come out in ascending order.
+    """
+    known = ids >= 0
+    if not known.all():
+        kept = np.zeros(len(ids) + 1, np.int64)
+        np.cumsum(known, out=kept[1:])
+        lengths = np.diff(kept[np.concatenate(([0], np.cumsum(lengths)))])
+        ids = ids[known]
+        values = None if values is None else values[known]
+    weights = np.ones(len(ids), np.float32) if values is None else values
+    if _has_repeats(lengths, ids):
+        rows = np.repeat(np.arange(len(lengths)), lengths)
+        width = int(ids.max()) + 1
+        unique, inverse = np.unique(rows * width + ids, return_inverse=True)
+        weights = np.bincount(inverse, weights, len(unique)).astype(np.float32)
+        rows, ids = unique // width, (unique % width).astype(np.int32)
+        lengths = np.bincount(rows, minlength=len(lengths))
+    return np.concatenate(([0], np.cumsum(lengths, dtype=np.int64))), ids, weights
+
+
+def _has_repeats(lengths: npt.NDArray[np.int64], ids: npt.NDArray[np.int32]) -> bool:
+    """Whether an id stands twice in a row; rows of like length are sorted as a padded table, which is ten times quicker."""
+    longest = int(lengths.max(initial=0))
+    if longest < 2:
+        return False
+    if longest * len(lengths) > 3 * len(ids) + 1024:
+        rows = np.repeat(np.arange(len(lengths)), lengths)
+        keys = np.sort(rows * (int(ids.max()) + 1) + ids, kind="stable")
+        return bool((keys[1:] == keys[:-1]).any())
+    table = np.full((len(lengths), longest), -1, np.int32)
+    table[np.arange(longest) < lengths[:, None]] = ids
+    table.sort(axis=1)
+    return bool(((table[:, 1:] == table[:, :-1]) & (table[:, 1:] >= 0)).any())
+
+
+class _PairIndex(dict[tuple[str, Any], int]):
+    """(key, value) of a feature dict -> its slot in ``ids`` and ``weights``; each distinct pair is taken apart once.
+
+    Equal keys mean equal features: (k, 1), (k, 1.0) and (k, True) compare equal, and so does what they stand for.
+    """
+
+    def __init__(self, index: FeatureIndex) -> None:
+        super().__init__()
+        self.index = index
+        self.forget()
+
+    def forget(self) -> None:
+        """Start anew: with real-valued features nearly every pair is new."""
+        self.clear()
+        self.ids = array("i")
+        self.weights = array("f")
+
+    def __missing__(self, pair: tuple[str, Any]) -> int:
+        name, value = _plain_feature(*pair)
+        # a value of 0 adds nothing to any score: not worth an entry, nor a weight
+        feature = self.index[name] if value else -1
+        slot = self[pair] = len(self.ids)
+        self.ids.append(feature)
+        self.weights.append(value)
+        return slot
+
+
+def _plain_feature(key: Any, value: Any) -> tuple[str, float]:
+    """The feature of a dict entry that is a string or a number; TypeError asks for the long way (nested values)."""
+    if not isinstance(key, str):
+        raise _BadToken(f"expected feature names that are strings, got {_shown(key)}")
+    if isinstance(value, str):
+        return f"{key}:{value}", 1.0
+    if isinstance(value, tuple | frozenset):
+        raise TypeError("nested")
+    if not isinstance(value, numbers.Real | np.bool_):
+        raise _BadToken(f"feature {key!r}: expected a string, a number, or a list of strings, got {_shown(value)}")
+    try:
+        number = float(value)
+    except OverflowError:
+        number = float("inf")
+    if not abs(number) < _FLOAT32_END:
+        raise _BadToken(f"feature {key!r} is {number}; features must be finite (missing values must be filled in first)")
+    return key, number
+
+
+def _flat_features(key: str, value: Any, depth: int = 0) -> Iterator[tuple[str, float]]:
+    """The features of any dict entry, nested ones too."""
+    if not isinstance(key, str):
+        raise _BadToken(f"expected feature names that are strings, got {_shown(key)}")
+    if depth > _DEEPEST:
+        raise _BadToken(f"feature {key[:40]!r}...: dicts are nested more than {_DEEPEST} deep; does one hold itself?")
+    if isinstance(value, Mapping):
+        for inner, item in value.items():
+            if not isinstance(inner, str):
+                raise _BadToken(f"feature {key!r}: expected keys that are strings, got {_shown(inner)}")
+            yield from _flat_features(f"{key}:{inner}", item, depth + 1)
+    elif isinstance(value, list | tuple | set | frozenset):
+        for item in value:
+            if not isinstance(item, str):
+                raise _BadToken(f"feature {key!r}: expected a list of strings, got {_shown(item)} in it")
+        for item in sorted(value) if isinstance(value, set | frozenset) else value:
+            yield f"{key}:{item}", 1.0
+    else:
+        yield _plain_feature(key, value)
+
+
+def _coded(
+    tokens: list[Any], sequence_lengths: list[int], first: int, index: FeatureIndex, pairs: _PairIndex
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np.float32] | None]:
+    """The quick ways for a block of one kind of token, else (or to name a bad token) one token after the other."""
+    kinds = set(map(type, tokens))
+    if any(issubclass(kind, Iterator) for kind in kinds):
+        # a generator can be read once, but a bad token is looked at twice
+        tokens = [list(token) if isinstance(token, Iterator) else token for token in tokens]
+        kinds = set(map(type, tokens))
+    try:
+        if kinds <= {list, tuple}:
+            return _coded_strings(tokens, index)
+        if kinds == {dict}:
+            return _coded_dicts(tokens, pairs)
+    except (_BadToken, TypeError):
+        pass  # said properly below
+    return _coded_one_by_one(tokens, sequence_lengths, first, index)
+
+
+def _coded_strings(
+    tokens: list[Any], index: FeatureIndex
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np.float32] | None]:
+    lengths = np.fromiter(map(len, tokens), np.int64, len(tokens))
+    return lengths, index.ids(tokens, int(lengths.sum())), None
+
+
+def _coded_dicts(
+    tokens: list[Any], pairs: _PairIndex
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np.float32] | None]:
+    if len(pairs) > _MAX_SEEN:
+        pairs.forget()
+    lengths = np.fromiter(map(len, tokens), np.int64, len(tokens))
+    flat = itertools.chain.from_iterable(map(dict.items, tokens))
+    slots = np.fromiter(map(pairs.__getitem__, flat), np.intp, int(lengths.sum()))
+    if not len(slots):
+        return lengths, np.empty(0, np.int32), None
+    return lengths, np.frombuffer(pairs.ids, np.int32)[slots], np.frombuffer(pairs.weights, np.float32)[slots]
+
+
+def _coded_one_by_one(
+    tokens: list[Any], sequence_lengths: list[int], first: int, index: FeatureIndex
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np.float32] | None]:
+    lengths, ids, values = [], array("i"), array("f")
+    places = ((i, t) for i, length in enumerate(sequence_lengths, first) for t in range(length))
+    for (i, t), token in zip(places, tokens, strict=True):
+        before = len(ids)
+        try:
+            for name, value in _token_features(token):
+                if value:
+                    ids.append(index[name])
+                    values.append(value)
+        except _BadToken as error:
+            raise DataError(f"sample {i}, position {t}: {error}") from None
+        lengths.append(len(ids) - before)
+    return np.array(lengths, np.int64), np.array(ids, np.int32), np.array(values, np.float32)
+
+
+def _token_features(token: Any) -> Iterator[tuple[str, float]]:
+    if isinstance(token, Mapping):
+        for key, value in token.items():
+            yield from _flat_features(key, value)
+        return
+    if isinstance(token, str | bytes | numbers.Number | np.ndarray | np.generic) or not isinstance(token, Iterable):
+        raise _BadToken(f"expected a dict of features or a list of feature strings, got {_shown(token)}; {_HINT}")
+    for name in token:
+        if not isinstance(name, str):
+            hint = (
+                f"; {_HINT}" if not isinstance(name, Mapping | list | tuple) else "; are the sequences nested one level too deep?"
+            )
+            raise _BadToken(f"expected feature strings, got {_shown(name)}{hint}")
+    # the order of a set changes from run to run, and with it would the ids of new features
+    for name in sorted(token) if isinstance(token, set | frozenset) else token:
+        yield name, 1.0
+
+
+def _sequences(sequences: Any) -> Iterable[Any]:
+    if isinstance(sequences, str | bytes | Mapping) or not isinstance(sequences, Iterable):
+        raise DataError(f"expected a list of sequences, got {_shown(sequences)}; {_HINT}")
+    return sequences
+
+
+def _tokens(sequence: Any, sample: int) -> Iterable[Any]:
+    if isinstance(sequence, str | bytes | Mapping) or not isinstance(sequence, Iterable):
+        raise DataError(f"sample {sample}: expected a sequence of tokens, got {_shown(sequence)}; {_HINT}")
+    return sequence
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return f"{type(value).__name__} {text if len(text) <= 60 else text[:60] + '...'}"

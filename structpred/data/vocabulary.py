@@ -1,0 +1,134 @@
+"""A dictionary of features: feature dicts or lists of feature strings to packed ids, the ids learned from the data."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from structpred.data.sequences import PackedSequences
+from structpred.data.tokens import Block, FeatureIndex, pack, read_blocks
+from structpred.errors import DataError, ParameterError
+from structpred.storage.schema import Record, Whole, as_file_error
+
+
+def _add(index: FeatureIndex, name: str) -> int:
+    code = index[name] = len(index)
+    return code
+
+
+class FeatureDictionary:
+    """Feature string -> id, in order of appearance; a feature that was not seen at fit is left out at transform.
+
+    min_count: features that stand at fewer tokens are left out. A sequence is a list of tokens, a token a list of
+    strings (value 1 each) or a dict as python-crfsuite takes it: ``{"w": "x"}`` is the feature ``w:x``, a number is the
+    value of its key, True and False are 1 and 0, a list of strings or a nested dict gives ``key:...``. Values of 0 and
+    what stands twice at a token are treated as sums: a 0 makes no entry, doubles are added.
+
+    >>> dictionary = FeatureDictionary()
+    >>> packed = dictionary.fit_transform([[{"w": "the", "length": 3}, {"w": "cat"}], [["w:cat", "end"]]])
+    >>> dictionary.names, packed.indptr.tolist(), packed.values.tolist()
+    (['w:the', 'length', 'w:cat', 'end'], [0, 2, 3, 5], [1.0, 3.0, 1.0, 1.0, 1.0])
+    """
+
+    HEADER = Record({"min_count": Whole(1)})
+
+    def __init__(self, min_count: int = 1) -> None:
+        if min_count < 1:
+            raise ParameterError(f"min_count must be at least 1, got {min_count}")
+        self.min_count = min_count
+        self._index: FeatureIndex | None = None
+
+    @property
+    def names(self) -> list[str]:
+        """The feature strings by id."""
+        return list(self._fitted())
+
+    @property
+    def n_features(self) -> int:
+        """The number of features."""
+        return len(self._fitted())
+
+    def feature_names(self) -> list[str]:
+        """The feature strings by id, as `names`."""
+        return self.names
+
+    def fit(self, sequences: Iterable[Iterable[Any]]) -> "FeatureDictionary":
+        """Learn the features; sequences may be a generator and is held in memory some hundred sequences at a time.
+
+        Raises DataError naming the sample, position and likely cause: one sequence in place of a list of sequences, an
+        empty sequence, a token that is a string or number, a value that is not finite, no sequence at all.
+        """
+        index = FeatureIndex(_add)
+        counts = np.zeros(0, np.int64)
+        for block in _at_least_one(read_blocks(sequences, index)):
+            more = _counts(block, len(index))
+            more[: len(counts)] += counts
+            counts = more
+        self._keep(index, counts)
+        return self
+
+    def transform(self, sequences: Iterable[Iterable[Any]]) -> PackedSequences:
+        """The sequences as packed features. Raises as `fit` does, but no sequence at all is allowed."""
+        index = self._fitted()
+        return pack(read_blocks(sequences, index), len(index))
+
+    def fit_transform(self, sequences: Iterable[Iterable[Any]]) -> PackedSequences:
+        """`fit` and `transform` in one pass over the sequences."""
+        index = FeatureIndex(_add)
+        blocks = list(_at_least_one(read_blocks(sequences, index)))
+        counts = np.zeros(len(index), np.int64)
+        for block in blocks:
+            counts += _counts(block, len(index))
+        self._keep(index, counts)
+        return pack(blocks, self.n_features, self._table(counts) if self.min_count > 1 else None)
+
+    @classmethod
+    def from_names(cls, names: Iterable[str], min_count: int = 1) -> "FeatureDictionary":
+        """A fitted dictionary of given features; the ids are their places in the list, which holds no string twice."""
+        self = cls(min_count)
+        listed = list(names)
+        self._index = FeatureIndex(None, listed)
+        if len(self._index) != len(listed) or not all(isinstance(name, str) for name in listed):
+            raise ParameterError("expected feature names that are strings, none of them twice")
+        return self
+
+    def to_bundle(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]], dict[str, list[str]]]:
+        """The fitted state for a model file: plain data for JSON, arrays by name, lists of strings by name."""
+        return {"min_count": self.min_count}, {}, {"names": self.names}
+
+    @classmethod
+    def from_bundle(
+        cls, header: dict[str, Any], arrays: dict[str, npt.NDArray[Any]], texts: dict[str, list[str]]
+    ) -> "FeatureDictionary":
+        """A fitted dictionary from what `to_bundle` gave. Raises FileFormatError where the parts do not fit."""
+        with as_file_error("the feature dictionary of this file cannot be used"):
+            return cls.from_names(texts["names"], cls.HEADER.read(header, "input.header")["min_count"])
+
+    def _fitted(self) -> FeatureIndex:
+        if self._index is None:
+            raise ParameterError("this feature dictionary has not been fitted yet; call fit first")
+        return self._index
+
+    def _keep(self, index: FeatureIndex, counts: npt.NDArray[np.int64]) -> None:
+        """From now on the index is closed: strings that it does not hold are unknown."""
+        kept = (counts >= self.min_count).tolist()
+        self._index = FeatureIndex(None, (name for name, keep in zip(index, kept, strict=True) if keep))
+
+    def _table(self, counts: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
+        """Old id -> new id, -1 for features that are too rare; the last entry answers for the id -1."""
+        kept = counts >= self.min_count
+        return np.append(np.where(kept, np.cumsum(kept) - 1, -1), -1).astype(np.int32)
+
+
+def _at_least_one(blocks: Iterable[Block]) -> Iterator[Block]:
+    empty = True
+    for block in blocks:
+        empty = False
+        yield block
+    if empty:
+        raise DataError("expected at least one sequence, got none; is this a generator that was used up before?")
+
+
+def _counts(block: Block, size: int) -> npt.NDArray[np.int64]:
+    return np.bincount(block.ids[block.ids >= 0], minlength=size)

@@ -1,0 +1,192 @@
+# mypy: ignore-errors
+"""Compiled scoring of feature rows. All sums are float64, whatever the weights' type."""
+
+import numpy as np
+
+from structpred.runtime.jit import njit
+
+
+@njit(cache=True, nogil=True)
+def score_row(table, indices, values, start, stop, row):
+    """row += sum of table[indices[k]] * values[k], one table row a feature."""
+    for k in range(start, stop):
+        weights = table[indices[k]]
+        x = np.float64(values[k])
+        for label in range(row.shape[0]):
+            row[label] += x * np.float64(weights[label])
+
+
+@njit(cache=True, nogil=True)
+def score_sequence(table, indices, values, indptr, first, last, start_row, n_labels, row, out):
+    """Emission scores of tokens first..last-1 into out (T, n_labels); start_row < 0 means no start and stop rows."""
+    for t in range(first, last):
+        row[:] = 0.0
+        score_row(table, indices, values, indptr[t], indptr[t + 1], row)
+        if start_row >= 0 and t == first:
+            for label in range(row.shape[0]):
+                row[label] += np.float64(table[start_row, label])
+        if start_row >= 0 and t == last - 1:
+            for label in range(row.shape[0]):
+                row[label] += np.float64(table[start_row + 1, label])
+        for label in range(n_labels):
+            out[t - first, label] = row[label]
+
+
+@njit(cache=True, nogil=True, fastmath={"reassoc"})
+def add_row(row, x, target):
+    """target += x * row; returns by how much |target|^2 grew (the sum may be taken in any order, so that it vectorises)."""
+    grown = 0.0
+    for label in range(row.shape[0]):
+        change = x * row[label]
+        grown += change * (2.0 * target[label] + change)
+        target[label] += change
+    return grown
+
+
+@njit(cache=True, nogil=True)
+def number_locally(indices, indptr, offsets, n_features, local):
+    """local[k] = which of its sequence's features indices[k] is, in order of appearance; returns the most in one sequence."""
+    seen_in = np.full(n_features, -1, np.int64)
+    rank = np.empty(n_features, np.int32)
+    most = 0
+    for i in range(offsets.shape[0] - 1):
+        count = 0
+        for k in range(indptr[offsets[i]], indptr[offsets[i + 1]]):
+            f = indices[k]
+            if seen_in[f] != i:
+                seen_in[f] = i
+                rank[f] = count
+                count += 1
+            local[k] = rank[f]
+        most = max(most, count)
+    return most
+
+
+@njit(cache=True, nogil=True)
+def spread_sequence(mu, local, values, indptr, first, last, bounds, n_labels, row, table):
+    """table = Psi^T mu of one sequence, its features numbered locally, where table was zero; returns its squared norm.
+
+    Rows from `bounds` on are start, stop and the transitions; bounds < 0 means there are none.
+    """
+    length = last - first
+    total = 0.0
+    for t in range(length):
+        for label in range(n_labels):
+            row[label] = mu[t * n_labels + label]
+        for k in range(indptr[first + t], indptr[first + t + 1]):
+            total += add_row(row, np.float64(values[k]), table[local[k]])
+        if bounds >= 0 and t == 0:
+            total += add_row(row, 1.0, table[bounds])
+        if bounds >= 0 and t == length - 1:
+            total += add_row(row, 1.0, table[bounds + 1])
+    if bounds >= 0:
+        for p in range(n_labels):
+            for label in range(n_labels):
+                row[label] = mu[(length + p) * n_labels + label]
+            total += add_row(row, 1.0, table[bounds + 2 + p])
+    return total
+
+
+@njit(cache=True, nogil=True)
+def add_sequences(mu, places, coefs, indices, values, indptr, offsets, start_row, n_labels, row, table):
+    """table += sum over the sequences of coefs[i] * Psi_i^T mu[places[i]:places[i + 1]]."""
+    for i in range(coefs.shape[0]):
+        first = offsets[i]
+        last = offsets[i + 1]
+        base = places[i]
+        for t in range(first, last):
+            for label in range(n_labels):
+                row[label] = coefs[i] * mu[base + (t - first) * n_labels + label]
+            for k in range(indptr[t], indptr[t + 1]):
+                add_row(row, np.float64(values[k]), table[indices[k]])
+            if start_row >= 0 and t == first:
+                add_row(row, 1.0, table[start_row])
+            if start_row >= 0 and t == last - 1:
+                add_row(row, 1.0, table[start_row + 1])
+        if start_row >= 0:
+            edges = base + (last - first) * n_labels
+            for p in range(n_labels):
+                for label in range(n_labels):
+                    table[start_row + 2 + p, label] += coefs[i] * mu[edges + p * n_labels + label]
+
+
+@njit(cache=True, nogil=True)
+def move_row(source, coef, target):
+    """target += coef * source, and source becomes zero."""
+    for label in range(source.shape[0]):
+        target[label] += coef * source[label]
+        source[label] = 0.0
+
+
+@njit(cache=True, nogil=True)
+def flush_sequence(table, local, indices, indptr, first, last, bounds, start_row, n_labels, coef, weights):
+    """weights += coef * table on the rows that spread_sequence touched; these rows of table become zero again."""
+    for k in range(indptr[first], indptr[last]):
+        move_row(table[local[k]], coef, weights[indices[k]])
+    if start_row >= 0:
+        for p in range(2 + n_labels):
+            move_row(table[bounds + p], coef, weights[start_row + p])
+
+
+@njit(cache=True, nogil=True)
+def emit_token(indices, values, start, stop, width, label, sign, idx, val, n):
+    """Append (feature * width + label, sign * value) for the features of one token; returns the new length."""
+    for k in range(start, stop):
+        idx[n] = np.int64(indices[k]) * width + label
+        val[n] = sign * np.float64(values[k])
+        n += 1
+    return n
+
+
+@njit(cache=True, nogil=True)
+def emit_parts(parts, counts, indices, values, indptr, first, last, start_row, width, n_labels, idx, val):
+    """The joint features of part counts: Psi^T mu as unsorted pairs; returns their number.
+
+    Parts below (last - first) * n_labels are position-label, the others label-label.
+    """
+    n = 0
+    n_emissions = (last - first) * n_labels
+    for j in range(parts.shape[0]):
+        part = parts[j]
+        c = counts[j]
+        if part < n_emissions:
+            t = first + part // n_labels
+            label = part % n_labels
+            n = emit_token(indices, values, indptr[t], indptr[t + 1], width, label, c, idx, val, n)
+            if start_row >= 0 and t == first:
+                idx[n] = start_row * width + label
+                val[n] = c
+                n += 1
+            if start_row >= 0 and t == last - 1:
+                idx[n] = (start_row + 1) * width + label
+                val[n] = c
+                n += 1
+        else:
+            pair = part - n_emissions
+            idx[n] = (start_row + 2 + pair // n_labels) * width + pair % n_labels
+            val[n] = c
+            n += 1
+    return n
+
+
+@njit(cache=True, nogil=True)
+def score_parts(w, indices, values, indptr, first, last, out):
+    """out[p] = row (first + p) of a CSR matrix times w."""
+    for p in range(first, last):
+        total = 0.0
+        for k in range(indptr[p], indptr[p + 1]):
+            total += np.float64(values[k]) * np.float64(w[indices[k]])
+        out[p - first] = total
+
+
+@njit(cache=True, nogil=True)
+def combine_parts(parts, counts, indices, values, indptr, first, idx, val):
+    """Rows first + parts[j] of a CSR matrix, times counts[j], as unsorted pairs; returns their number."""
+    n = 0
+    for j in range(parts.shape[0]):
+        p = first + parts[j]
+        for k in range(indptr[p], indptr[p + 1]):
+            idx[n] = indices[k]
+            val[n] = counts[j] * np.float64(values[k])
+            n += 1
+    return n

@@ -1,0 +1,289 @@
+"""The feature map of arc-factored trees: hashed templates, each in a block of its own, computed when they are needed."""
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from structpred.core.fixed_scores import FORBIDDEN
+from structpred.core.sparse import SparseVector, coalesced
+from structpred.core.weights import Vector, check_length
+from structpred.data.arc_templates import ArcTemplate, compile_templates
+from structpred.data.sentences import AttributedSentences
+from structpred.errors import DataError, ParameterError
+from structpred.runtime.memory import SMALL, check_fits
+
+Floats = npt.NDArray[np.float64]
+
+
+class ArcScratch:
+    """What the kernels of one thread need for sentences of up to `longest` words."""
+
+    def __init__(self, longest: int, n_templates: int, n_tags: int) -> None:
+        self.hashes = np.empty((2, n_templates, longest + 1), np.uint32)
+        self.counts = np.empty((3, longest + 1), np.int64)
+        self.tags = np.empty(longest + 1, np.int64)
+        self.codes = np.zeros((6, longest + 1), np.uint32)
+        self.unary = np.empty((2, longest + 1, 16))
+        self.acc, self.seen = np.empty(n_tags), np.empty(n_tags, np.uint8)
+        self.row = np.empty(longest + 1)
+        self.idx, self.val = np.empty(n_templates + n_tags, np.int64), np.empty(n_templates + n_tags)
+
+
+class ArcCandidates:
+    """The heads that each word may have: word t has heads[starts[t]:starts[t+1]], ascending; all others are forbidden."""
+
+    def __init__(self, starts: npt.NDArray[np.int64], heads: npt.NDArray[np.int32]) -> None:
+        self.starts, self.heads = starts, heads
+
+    @staticmethod
+    def everything() -> "ArcCandidates":
+        """No arc is left out."""
+        return ArcCandidates(np.zeros(1, np.int64), np.empty(0, np.int32))
+
+    @property
+    def complete(self) -> bool:
+        """Whether nothing is left out."""
+        return len(self.starts) == 1
+
+
+class FixedArcs:
+    """Scores added to the arcs of each sentence, flat (n (n + 1)), or None for none: -1e30 forbids."""
+
+    def __init__(self, scores: Sequence[Floats | None] | None = None) -> None:
+        self.scores = None if scores is None else list(scores)
+
+    def of(self, i: int) -> Floats | None:
+        """Those of sentence i."""
+        return None if self.scores is None else self.scores[i]
+
+
+class ArcFeatures:
+    """Parts: the arc from head h to word m of a sentence of n words is part (m - 1) * (n + 1) + h; its features are one weight
+    a template, and one for each tag between the ends.
+
+    bits[t]: the block of templates[t] has 2**bits[t] weights. Blocks follow each other as the templates do, then comes that of
+    tags between, with 2 n_tags^3 weights: `groups`. Parts whose head is the word itself have no features.
+    fixed: scores that are added whatever the weights are. Raises ParameterError for bits outside [1, 28].
+    """
+
+    def __init__(
+        self,
+        data: AttributedSentences,
+        templates: Sequence[ArcTemplate],
+        bits: Sequence[int],
+        *,
+        dtype: npt.DTypeLike = np.float32,
+        candidates: ArcCandidates | None = None,
+        fixed: FixedArcs | None = None,
+    ) -> None:
+        if len(bits) != len(templates) or not all(1 <= b <= 28 for b in bits):
+            raise ParameterError(f"expected {len(templates)} numbers of bits in [1, 28], one a template, got {list(bits)}")
+        self.data, self.templates, self.bits = data, list(templates), list(bits)
+        self.dtype: np.dtype[Any] = np.dtype(dtype)
+        self.candidates, self.fixed = candidates or ArcCandidates.everything(), fixed or FixedArcs()
+        self.compiled = compile_templates(self.templates, data.names)
+        sizes = [1 << b for b in bits]
+        starts = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
+        self.between = int(starts[-1])
+        self.dim = self.between + 2 * data.n_tags**3
+        self.groups = np.concatenate((starts, [self.dim])).astype(np.int64)
+        order = self.compiled.order
+        self.bases = starts[order].astype(np.uint64)
+        self.shifts = np.array([32 - bits[t] for t in order.tolist()], dtype=np.uint32)
+
+    def __len__(self) -> int:
+        """The number of sentences."""
+        return len(self.data)
+
+    def n_parts(self, i: int) -> int:
+        """n (n + 1)."""
+        n = int(self.data.offsets[i + 1] - self.data.offsets[i])
+        return n * (n + 1)
+
+    def new_scratch(self, longest: int) -> ArcScratch:
+        """Working memory for sentences of up to `longest` words; DataError, naming the sample, where their scores cannot fit."""
+        size = 8 * longest * (longest + 1)
+        if size >= SMALL:
+            which = int(np.argmax(self.data.lengths == longest))
+            check_fits(size, f"sample {which}: the arc scores of a sentence of {longest:,} words")
+        return ArcScratch(longest, len(self.templates), self.data.n_tags)
+
+    @cached_property
+    def _scratch(self) -> ArcScratch:
+        return self.new_scratch(int(self.data.lengths.max(initial=1)))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without working memory."""
+        return {name: value for name, value in self.__dict__.items() if name != "_scratch"}
+
+    def sentence_arguments(self) -> tuple[Any, ...]:
+        """The corpus as the kernels take it."""
+        return self.data.codes, self.data.tags, self.data.classes
+
+    def _prepare(self, i: int) -> tuple[int, ArcScratch]:
+        from structpred.features._arc_kernels import prepare_sentence
+
+        d, c, s = self.data, self.compiled, self._scratch
+        first, n = int(d.offsets[i]), int(d.offsets[i + 1] - d.offsets[i])
+        prepare_sentence(*self.sentence_arguments(), first, n, c.atoms, c.ends, c.seeds, s.hashes, s.counts, s.tags)
+        return n, s
+
+    def emitting(self, s: ArcScratch) -> tuple[Any, ...]:
+        """The arguments of the kernels that write features of a prepared sentence."""
+        c = self.compiled
+        return s.hashes, c.kinds, self.shifts, self.bases, self.between, self.data.n_tags, s.counts, s.tags, s.seen
+
+    def scores(self, w: Vector, i: int) -> Floats:
+        """theta of sentence i; arcs that are no candidates have the score 0 here and are forbidden by `fixed_scores`."""
+        from structpred.features._arc_kernels import score_sentence
+
+        check_length(w, self.dim)
+        n, s = self._prepare(i)
+        out = np.empty(n * (n + 1))
+        score_sentence(w, n, *self.listed(i), *self.scoring(s), out)
+        return out
+
+    def score_block(self, w: Vector, scale: float, start: int, stop: int, places: npt.NDArray[np.int64], out: Floats) -> None:
+        """out[places[i - start]:]: scale times the scores of sentence i, plus its fixed scores; for many threads at once."""
+        check_length(w, self.dim)
+        self.score_into(w, scale, start, stop, places, out, self.block_scratch(start, stop))
+
+    def block_scratch(self, start: int, stop: int) -> ArcScratch:
+        """Working memory for sentences start..stop-1."""
+        return self.new_scratch(int(self.data.lengths[start:stop].max(initial=1)))
+
+    def score_into(
+        self, w: Vector, scale: float, start: int, stop: int, places: npt.NDArray[np.int64], out: Floats, scratch: ArcScratch
+    ) -> None:
+        """score_block in the given working memory."""
+        from structpred.features._arc_block_kernels import score_block
+
+        c = self.compiled
+        corpus = (self.data.offsets, start, stop, *self.sentence_arguments(), c.atoms, c.ends, c.seeds)
+        listed = (self.candidates.starts, self.candidates.heads)
+        score_block(w, scale, *corpus, *listed, *self.scoring(scratch), FORBIDDEN, places, out)
+        if self.fixed.scores is not None:
+            for i in range(start, stop):
+                if (fixed := self.fixed.of(i)) is not None:
+                    out[places[i - start] : places[i - start + 1]] += fixed
+
+    def most_pairs(self) -> int:
+        """Every head wrong: two arcs a word, with all templates and all tags between."""
+        longest = int(self.data.lengths.max(initial=1))
+        return 2 * longest * (len(self.templates) + min(self.data.n_tags, longest))
+
+    def emit_difference(
+        self, truth: npt.NDArray[np.int64], found: npt.NDArray[np.int64], idx: npt.NDArray[np.int64], val: Floats,
+        scratch: ArcScratch,
+    ) -> int:  # fmt: skip
+        """The features of the heads `truth` minus those of `found`, unsorted, for the sentence that was scored last."""
+        from structpred.features._arc_block_kernels import emit_difference
+
+        return int(emit_difference(truth, found, *self.emitting(scratch), idx, val))
+
+    def listed(self, i: int) -> tuple[Any, ...]:
+        """The candidates of sentence i as the kernels take them: (first word, starts, heads)."""
+        return int(self.data.offsets[i]), self.candidates.starts, self.candidates.heads
+
+    def scoring(self, s: ArcScratch) -> tuple[Any, ...]:
+        """The arguments of the scoring kernels that do not depend on the sentence."""
+        c = self.compiled
+        tables = (s.hashes, c.kinds, self.shifts, self.bases, c.n_pair, c.n_head, self.between, self.data.n_tags)
+        return (*tables, s.counts, s.tags, s.codes, s.unary, s.acc, s.seen, s.row)
+
+    def fixed_scores(self, i: int) -> Floats | None:
+        """Forbidden arcs, and what was given as `fixed`."""
+        given = self.fixed.of(i)
+        if self.candidates.complete:
+            return given
+        first, starts, heads = self.listed(i)
+        n = int(self.data.offsets[i + 1]) - first
+        out = np.full((n, n + 1), FORBIDDEN)
+        for m in range(n):
+            out[m, heads[starts[first + m] : starts[first + m + 1]]] = 0.0
+        return out.ravel() if given is None else np.maximum(out.ravel() + given, FORBIDDEN)
+
+    def adjoint(self, i: int, parts: npt.NDArray[np.int64], counts: Floats) -> SparseVector:
+        """The joint features of sparse part counts."""
+        from structpred.features._arc_kernels import emit_arcs
+
+        n, s = self._prepare(i)
+        size = len(parts) * (len(self.templates) + self.data.n_tags)
+        check_fits(32 * size, f"the features of {len(parts):,} arcs of a sentence of {n:,} words")
+        idx, val = np.empty(size, np.int64), np.empty(size)
+        k = emit_arcs(parts, counts, n, *self.emitting(s), idx, val)
+        return coalesced(idx[:k], val[:k])
+
+    def scratch(self) -> Floats:
+        """Zeros for `spread`: as many as there are weights."""
+        return np.zeros(self.dim)
+
+    def spread(self, i: int, mu: Floats, scratch: Floats) -> float:
+        """scratch = Psi_i^T mu for dense mu, where scratch was zero; returns its squared norm."""
+        from structpred.features._arc_kernels import project_arcs, spread_arcs
+
+        n, s = self._prepare(i)
+        spread_arcs(mu, n, 1.0, *self.emitting(s), s.idx, s.val, scratch)
+        return float(project_arcs(mu, n, *self.emitting(s), s.idx, s.val, scratch))
+
+    def flush(self, i: int, scratch: Floats, coef: float, w: Vector) -> None:
+        """w += coef * scratch; scratch, which `spread` filled for sentence i, becomes zero again."""
+        from structpred.features._arc_kernels import flush_arcs
+
+        n, s = self._prepare(i)
+        flush_arcs(n, coef, *self.emitting(s), s.idx, s.val, scratch, w)
+
+    def total(self, mu: Floats, places: npt.NDArray[np.int64], coefs: Floats) -> Floats:
+        """sum_i coefs[i] Psi_i^T mu_i, float64, for the dense mu_i = mu[places[i]:places[i+1]] of all sentences."""
+        out = np.zeros(self.dim)
+        for i in range(len(self)):
+            self.add_spread(i, mu[places[i] : places[i + 1]], float(coefs[i]), out)
+        return out
+
+    def add_spread(self, i: int, mu: Floats, coef: float, out: Floats) -> None:
+        """out += coef * Psi_i^T mu."""
+        from structpred.features._arc_kernels import spread_arcs
+
+        n, s = self._prepare(i)
+        spread_arcs(mu, n, coef, *self.emitting(s), s.idx, s.val, out)
+
+    def arrays(self) -> Sequence[npt.NDArray[Any]]:
+        """The corpus, the templates and the sizes of their blocks."""
+        d, c = self.data, self.compiled
+        extra = [f for f in self.fixed.scores or () if f is not None]
+        own = (d.codes, d.tags, d.classes, d.offsets, c.atoms, c.ends, c.kinds, self.groups)
+        return (*own, self.candidates.starts, self.candidates.heads, *extra)
+
+
+def observed_bits(
+    data: AttributedSentences,
+    templates: Sequence[ArcTemplate],
+    heads: npt.NDArray[np.int64],
+    *,
+    max_bits: int = 18,
+    room: float = 4.0,
+    n_sentences: int = 20_000,
+) -> list[int]:
+    """The size of each template's block, as a power of two: `room` times the different features of the arcs (heads[t], t), at
+    most 2**max_bits. Distinct features are counted in a bitmap (linear counting, Whang et al. 1990), on up to n_sentences.
+    """
+    from structpred.features._arc_kernels import mark_places
+
+    if len(heads) != data.n_words:
+        raise DataError(f"{data.n_words} words, but heads for {len(heads)}")
+    compiled, n_bits = compile_templates(templates, data.names), 20
+    chosen = np.linspace(0, len(data) - 1, min(len(data), n_sentences)).astype(np.int64)
+    s = ArcScratch(int(data.lengths.max(initial=1)), len(templates), data.n_tags)
+    marks = np.zeros((len(templates), 1 << n_bits), np.uint8)
+    corpus = (data.codes, data.tags, data.classes, data.offsets, chosen, heads)
+    mark_places(*corpus, compiled.atoms, compiled.ends, compiled.seeds, compiled.kinds, s.hashes, s.counts, s.tags, n_bits, marks)
+    size = 1 << n_bits
+    empty = np.maximum(size - marks.sum(axis=1, dtype=np.int64), 1)
+    distinct = -size * np.log(empty / size)
+    wanted = np.clip(np.ceil(np.log2(np.maximum(room * distinct, 1.0))), 6, max_bits).astype(int)
+    bits = np.empty(len(templates), dtype=int)
+    bits[compiled.order] = wanted
+    return [int(b) for b in bits]

@@ -1,0 +1,267 @@
+"""Joint features of graphs: weight tables over the feature rows of nodes and edges."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from structpred.core.oracle import Shape
+from structpred.core.sparse import SparseVector, coalesced
+from structpred.core.weights import Vector, check_length
+from structpred.errors import DataError, ParameterError
+from structpred.features.rows import FeatureRows, checked_places, one_each, stack_rows
+from structpred.runtime.memory import check_fits
+
+Integers = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class FixedParts:
+    """Scores added to the parts of each instance, whatever the weights are: -1e30 forbids a state or a pair. None: nothing."""
+
+    rows: Sequence[Floats | None]
+
+
+class GraphFeatures:
+    """Tables of weights (type, feature, state) for nodes and (type, feature, pair of states) for edges.
+
+    The score of state a at a node of type t with feature row x is sum_f x[f] * table[t, f, a]; edges likewise, with pairs of
+    states. So labels of one example are nodes of different types that share a row, pixels are nodes of one type with a row each.
+
+    graphs: the shape (n, K, i1, j1, ...) of each instance. rows: for each instance a matrix of feature rows, array or sparse; or
+    one matrix with a single row an instance. row_of: for each instance which row each node uses; None: node v uses row v.
+    node_type: for each instance the table of each node; None: table 0. edge_rows, edge_row_of, edge_type: the same for edges, in
+    the shape's order; without edge_rows every edge has the constant 1. edge_flipped: for each instance True for edges whose table
+    is meant from the larger node to the smaller one. symmetric: the pairs (a, b) and (b, a) share their weights.
+    fixed: for each instance scores added to its parts, or None.
+
+    Flat weights: node tables (n_node_types, d, K), then edge tables (n_edge_types, d_e, P); P = K^2, pair (a, b) at a * K + b, or
+    K (K + 1) / 2 for symmetric ones. `groups` are these two. Parts: as the oracles over graphs number them, n * K states of
+    nodes, then K^2 pairs an edge. Instances that are given the same objects as row_of, node_type and so on share them in memory.
+    Raises DataError, naming the sample, for what does not fit.
+
+    >>> two = GraphFeatures([(2, 2, 0, 1)], [np.array([[1.0, 0.5]])], [[0, 0]], [[0, 1]], n_node_types=2, n_states=2)
+    >>> two.dim, two.scores(np.arange(12.0), 0).tolist()
+    (12, [1.0, 2.5, 7.0, 8.5, 8.0, 9.0, 10.0, 11.0])
+    """
+
+    def __init__(
+        self,
+        graphs: Sequence[Shape],
+        rows: Any,
+        row_of: Sequence[npt.ArrayLike] | None = None,
+        node_type: Sequence[npt.ArrayLike] | None = None,
+        *,
+        edge_rows: Any = None,
+        edge_row_of: Sequence[npt.ArrayLike] | None = None,
+        edge_type: Sequence[npt.ArrayLike] | None = None,
+        edge_flipped: Sequence[npt.ArrayLike] | None = None,
+        n_node_types: int = 1,
+        n_edge_types: int = 1,
+        n_states: int,
+        symmetric: bool = False,
+        fixed: Sequence[Floats | None] | None = None,
+        dtype: npt.DTypeLike = np.float64,
+    ) -> None:
+        for name, value in (("n_node_types", n_node_types), ("n_edge_types", n_edge_types), ("n_states", n_states)):
+            if value < 1:
+                raise ParameterError(f"{name} must be at least 1, got {value}")
+        n = len(graphs)
+        self.n_states, self.n_node_types, self.n_edge_types, self.symmetric = n_states, n_node_types, n_edge_types, symmetric
+        self.dtype: np.dtype[Any] = np.dtype(dtype)
+        self.nodes = _stacked(rows, n, "features")
+        # one row with the constant 1 for all edges of all instances
+        self._constant = edge_rows is None
+        self.edges = stack_rows(np.ones((1, 1))) if self._constant else _stacked(edge_rows, n, "edge features")
+        self._columns, self.width = _pair_columns(n_states, symmetric)
+        self.start = n_node_types * self.nodes.n_columns * n_states
+        self.dim = self.start + n_edge_types * self.edges.n_columns * self.width
+        check_fits(self.dim * (self.dtype.itemsize + 8), f"{self.dim:,} weights")
+        self.groups = np.array([0, self.start, self.dim], dtype=np.int64)
+        lists = (row_of, node_type, edge_row_of, edge_type, edge_flipped)
+        names = ("row_of", "node_type", "edge_row_of", "edge_type", "edge_flipped")
+        self._lay_out(list(graphs), [one_each(given, n, name) for given, name in zip(lists, names, strict=True)])
+        self.fixed = None if fixed is None else FixedParts(self._checked_fixed(one_each(fixed, n, "fixed")))
+
+    def _lay_out(self, graphs: list[Shape], lists: list[list[Any]]) -> None:
+        """What each instance's nodes and edges use, once for all instances that are given the same objects."""
+        known: dict[tuple[int, ...], int] = {}
+        nodes, edges = [np.zeros((0, 2), np.int64)], [np.zeros((0, 3), np.int64)]
+        self._pattern = np.empty(len(graphs), np.int64)
+        for i, shape in enumerate(graphs):
+            entries = [listed[i] for listed in lists]
+            n_rows = 0 if self._constant else int(self.edges.counts[i])
+            key = (id(shape), *map(id, entries), int(self.nodes.counts[i]), n_rows)
+            if key not in known:
+                known[key] = len(known)
+                nodes.append(self._nodes_of(i, shape, *entries[:2]))
+                edges.append(self._edges_of(i, shape, *entries[2:]))
+            self._pattern[i] = known[key]
+        self._node_at = np.cumsum([len(block) for block in nodes])
+        self._edge_at = np.cumsum([len(block) for block in edges])
+        self._nodes, self._edges = np.concatenate(nodes), np.concatenate(edges)
+
+    def _nodes_of(self, i: int, shape: Shape, row_of: Any, node_type: Any) -> Integers:
+        if len(shape) < 2 or len(shape) % 2 or shape[0] < 1 or shape[1] != self.n_states:
+            raise DataError(f"sample {i}: expected a shape (n, {self.n_states}, i1, j1, ...), got {shape[:6]}")
+        n, n_rows = shape[0], int(self.nodes.counts[i])
+        if row_of is None and n_rows != n:
+            raise DataError(f"sample {i}: the graph has {n} nodes, but there are {n_rows} feature rows")
+        rows = checked_places(np.arange(n) if row_of is None else row_of, n, n_rows, i, "row_of")
+        types = checked_places(np.zeros(n, np.int64) if node_type is None else node_type, n, self.n_node_types, i, "node_type")
+        return np.stack((rows, types), axis=1)
+
+    def _edges_of(self, i: int, shape: Shape, row_of: Any, edge_type: Any, flipped: Any) -> Integers:
+        n = (len(shape) - 2) // 2
+        none = np.zeros(n, np.int64)
+        n_rows = 1 if self._constant else int(self.edges.counts[i])
+        if row_of is None and not self._constant and n_rows != n:
+            raise DataError(f"sample {i}: the graph has {n} edges, but there are {n_rows} rows of edge features")
+        own = none if self._constant else np.arange(n)
+        rows = checked_places(own if row_of is None else row_of, n, n_rows, i, "edge_row_of")
+        types = checked_places(none if edge_type is None else edge_type, n, self.n_edge_types, i, "edge_type")
+        turned = none if flipped is None else np.asarray(flipped, dtype=np.int64)
+        return np.stack((rows, types, checked_places(turned, n, 2, i, "edge_flipped")), axis=1)
+
+    def _checked_fixed(self, fixed: list[Any]) -> list[Floats | None]:
+        known: dict[int, Floats] = {}
+        for i, row in enumerate(fixed):
+            if row is None:
+                continue
+            if id(row) not in known:
+                known[id(row)] = np.ascontiguousarray(row, dtype=np.float64)
+                if not np.isfinite(known[id(row)]).all():
+                    raise DataError(f"sample {i}: fixed scores must be finite; -1e30 forbids a part")
+            if (shape := known[id(row)].shape) != (self.n_parts(i),):
+                raise DataError(f"sample {i}: fixed: expected {self.n_parts(i)} scores, one a part, got shape {shape}")
+        return [None if row is None else known[id(row)] for row in fixed]
+
+    def __len__(self) -> int:
+        """The number of graphs."""
+        return len(self._pattern)
+
+    def n_parts(self, i: int) -> int:
+        """n * K + E * K^2."""
+        p = self._pattern[i]
+        n, e = self._node_at[p + 1] - self._node_at[p], self._edge_at[p + 1] - self._edge_at[p]
+        return int(n * self.n_states + e * self.n_states**2)
+
+    def tables(self, w: Vector) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+        """The flat weights as node tables (n_node_types, d, K) and edge tables (n_edge_types, d_e, P), views."""
+        check_length(w, self.dim)
+        nodes, edges = w[: self.start], w[self.start :]
+        return nodes.reshape(self.n_node_types, -1, self.n_states), edges.reshape(self.n_edge_types, -1, self.width)
+
+    def _node_side(self, i: int) -> tuple[Integers, int]:
+        p = self._pattern[i]
+        return self._nodes[self._node_at[p] : self._node_at[p + 1]], int(self.nodes.offsets[i])
+
+    def _edge_side(self, i: int) -> tuple[Integers, int]:
+        p = self._pattern[i]
+        return self._edges[self._edge_at[p] : self._edge_at[p + 1]], 0 if self._constant else int(self.edges.offsets[i])
+
+    def _arguments(self, i: int) -> tuple[Any, ...]:
+        """What the kernels need of instance i."""
+        a, b = self.nodes, self.edges
+        left = (*self._node_side(i), a.indptr, a.indices, a.values, a.n_columns)
+        right = (*self._edge_side(i), b.indptr, b.indices, b.values, b.n_columns)
+        return (self.n_states, *left, *right, self._columns, self.width, self.start)
+
+    def scores(self, w: Vector, i: int) -> Floats:
+        """Scores of the states of nodes (n * K), then of the pairs of edges (E * K^2), flat."""
+        from structpred.features._graph_kernels import score_graph
+
+        check_length(w, self.dim)
+        out = np.empty(self.n_parts(i))
+        score_graph(w, *self._arguments(i), out)
+        return out
+
+    def score_block(self, w: Vector, scale: float, start: int, stop: int, places: Integers, out: Floats) -> None:
+        """out[places[i - start]:]: scale times the scores of instance i, plus its fixed scores; for many threads at once."""
+        from structpred.features._graph_kernels import score_graph
+
+        check_length(w, self.dim)
+        for i in range(start, stop):
+            score_graph(w, *self._arguments(i), out[places[i - start] : places[i - start + 1]])
+        if scale != 1.0:
+            out *= scale
+        if self.fixed is not None:
+            for i in range(start, stop):
+                if (fixed := self.fixed.rows[i]) is not None:
+                    out[places[i - start] : places[i - start + 1]] += fixed
+
+    def fixed_scores(self, i: int) -> Floats | None:
+        """What is added to the scores of instance i; None for nothing."""
+        return None if self.fixed is None else self.fixed.rows[i]
+
+    def adjoint(self, i: int, parts: Integers, counts: Floats) -> SparseVector:
+        """The joint features of sparse part counts."""
+        from structpred.features._graph_kernels import add_graph, count_pairs, emit_graph, without_zeros
+
+        n_pairs = count_pairs(
+            parts, self.n_states, *self._node_side(i), self.nodes.indptr, *self._edge_side(i), self.edges.indptr
+        )
+        if n_pairs > self.dim:  # many nodes share their weights: adding up is cheaper than sorting
+            dense, mu = np.zeros(self.dim), np.zeros(self.n_parts(i))
+            np.add.at(mu, parts, counts)
+            add_graph(mu, 1.0, *self._arguments(i), dense)
+            at = np.flatnonzero(dense)
+            return SparseVector(at, dense[at])
+        idx, val = np.empty(n_pairs, np.int64), np.empty(n_pairs)
+        if not emit_graph(parts, counts, *self._arguments(i), idx, val):
+            return coalesced(idx, val)
+        n = without_zeros(idx, val)
+        return SparseVector(idx[:n], val[:n])
+
+    def scratch(self) -> Floats:
+        """Zeros for `spread`, of length dim."""
+        return np.zeros(self.dim)
+
+    def spread(self, i: int, mu: Floats, scratch: Floats) -> float:
+        """scratch = Psi_i^T mu for dense mu, where scratch was zero; returns its squared norm."""
+        from structpred.features._graph_kernels import add_graph
+
+        return float(add_graph(mu, 1.0, *self._arguments(i), scratch))
+
+    def flush(self, i: int, scratch: Floats, coef: float, w: Vector) -> None:
+        """w += coef * scratch; scratch, which `spread` filled for instance i, becomes zero again."""
+        from structpred.features._graph_kernels import flush_graph
+
+        left = (*self._node_side(i), self.nodes.indptr, self.nodes.indices, self.nodes.n_columns)
+        right = (*self._edge_side(i), self.edges.indptr, self.edges.indices, self.edges.n_columns)
+        flush_graph(scratch, coef, self.n_states, *left, *right, self.width, self.start, w)
+
+    def total(self, mu: Floats, places: Integers, coefs: Floats) -> Floats:
+        """sum_i coefs[i] Psi_i^T mu_i, float64, for the dense mu_i = mu[places[i]:places[i+1]] of all instances."""
+        from structpred.features._graph_kernels import add_graph
+
+        out = np.zeros(self.dim)
+        for i in range(len(self)):
+            add_graph(mu[places[i] : places[i + 1]], float(coefs[i]), *self._arguments(i), out)
+        return out
+
+    def arrays(self) -> Sequence[npt.NDArray[Any]]:
+        """The rows, and which of them nodes and edges use."""
+        fixed = () if self.fixed is None else tuple({id(row): row for row in self.fixed.rows if row is not None}.values())
+        rows = (a for side in (self.nodes, self.edges) for a in (side.indptr, side.indices, side.values, side.offsets))
+        return (*rows, self._pattern, self._nodes, self._node_at, self._edges, self._edge_at, *fixed)
+
+
+def _stacked(rows: Any, n: int, what: str) -> FeatureRows:
+    stacked = stack_rows(rows, what)
+    if len(stacked.counts) != n:
+        raise DataError(f"{n} graphs but {what} of {len(stacked.counts)} samples")
+    return stacked
+
+
+def _pair_columns(n_states: int, symmetric: bool) -> tuple[Integers, int]:
+    """For each pair a * K + b its column in an edge table, and that of (b, a); and the number of columns."""
+    a, b = np.divmod(np.arange(n_states**2), n_states)
+    if not symmetric:
+        return np.stack((a * n_states + b, b * n_states + a)), n_states**2
+    low, high = np.minimum(a, b), np.maximum(a, b)
+    column = high * (high + 1) // 2 + low
+    return np.stack((column, column)), n_states * (n_states + 1) // 2

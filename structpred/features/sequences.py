@@ -1,0 +1,150 @@
+"""Features of label sequences: emission weights for every (feature, label), and transition weights."""
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from structpred.core.sparse import SparseVector, coalesced
+from structpred.core.weights import Vector, check_length
+from structpred.data.sequences import PackedSequences
+from structpred.errors import ParameterError
+from structpred.features.fixed_scores import FixedScores
+
+
+class SequenceFeatures:
+    """Emission weights for every (feature, label), and start, stop and transition weights.
+
+    The weights are one table of (n_features + 2 + n_labels) rows and `width` columns: a row a feature, then the start and
+    the stop row, then n_labels rows of transitions (row: label before, column: label after). `width` is n_labels rounded
+    up to a multiple of 8, the columns that fill it stay zero. Parts of a sequence of T tokens: T * n_labels
+    position-label parts, then n_labels^2 label-label parts.
+
+    `fixed` scores are added to what the weights give: -1e30 forbids a label at a token, or a transition.
+    With ``transitions=False`` there are emission rows and emission parts only (independent labels).
+    """
+
+    def __init__(
+        self,
+        data: PackedSequences,
+        n_labels: int,
+        *,
+        transitions: bool = True,
+        dtype: npt.DTypeLike = np.float32,
+        fixed: FixedScores | None = None,
+    ) -> None:
+        if n_labels < 1:
+            raise ParameterError(f"n_labels must be at least 1, got {n_labels}")
+        self.data, self.n_labels, self.transitions = data, n_labels, transitions
+        self.dtype: np.dtype[Any] = np.dtype(dtype)
+        self.fixed = fixed or FixedScores.none(data.n_tokens, n_labels)
+        self._has_fixed = fixed is not None
+        self.width = -(-n_labels // 8) * 8
+        self.start_row = data.n_features if transitions else -1
+        self.n_rows = data.n_features + (2 + n_labels if transitions else 0)
+        self.dim = self.n_rows * self.width
+        ends = [data.n_features, data.n_features + 2, self.n_rows] if transitions else [data.n_features]
+        self.groups = np.array([0, *ends], dtype=np.int64) * self.width
+
+    def __len__(self) -> int:
+        """The number of sequences."""
+        return len(self.data)
+
+    def n_parts(self, i: int) -> int:
+        """T * n_labels emissions and n_labels^2 transitions."""
+        n = int(self.data.offsets[i + 1] - self.data.offsets[i]) * self.n_labels
+        return n + (self.n_labels**2 if self.transitions else 0)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what is counted again when it is needed."""
+        return {name: value for name, value in self.__dict__.items() if name != "_local"}
+
+    def table(self, w: Vector) -> npt.NDArray[Any]:
+        """The flat weights as their table (n_rows, width), a view; DataError for another number of weights."""
+        check_length(w, self.dim)
+        return w.reshape(self.n_rows, self.width)
+
+    def scores(self, w: Vector, i: int) -> npt.NDArray[np.float64]:
+        """Emission scores (T * n_labels), then transition scores (n_labels^2), flat."""
+        from structpred.features._feature_kernels import score_sequence
+
+        d, n_labels, table = self.data, self.n_labels, self.table(w)
+        first, last = d.offsets[i], d.offsets[i + 1]
+        out = np.empty(self.n_parts(i))
+        emissions = out[: (last - first) * n_labels].reshape(-1, n_labels)
+        score_sequence(
+            table, d.indices, d.values, d.indptr, first, last, self.start_row, n_labels, np.empty(self.width), emissions
+        )
+        if self.transitions:
+            out[(last - first) * n_labels :] = table[self.start_row + 2 :, :n_labels].ravel()
+        return out
+
+    def fixed_scores(self, i: int) -> npt.NDArray[np.float64] | None:
+        """What is added to the scores of instance i whatever the weights are; None if there is nothing."""
+        if not self._has_fixed:
+            return None
+        first, last = self.data.offsets[i], self.data.offsets[i + 1]
+        rows = self.fixed.rows[self.fixed.row_of[first:last]].ravel()
+        return np.concatenate((rows, self.fixed.edges.ravel())) if self.transitions else rows
+
+    def adjoint(self, i: int, parts: npt.NDArray[np.int64], counts: npt.NDArray[np.float64]) -> SparseVector:
+        """The joint features of sparse part counts."""
+        from structpred.features._feature_kernels import emit_parts
+
+        d = self.data
+        first, last = d.offsets[i], d.offsets[i + 1]
+        positions = np.unique(parts[parts < (last - first) * self.n_labels] // self.n_labels)
+        longest = int(np.diff(d.indptr[first : last + 1]).max(initial=0)) + 2
+        size = len(parts) * longest if len(positions) else len(parts)
+        idx, val = np.empty(size, np.int64), np.empty(size)
+        args = (d.indices, d.values, d.indptr, first, last, self.start_row, self.width, self.n_labels, idx, val)
+        n = emit_parts(parts, counts, *args)
+        return coalesced(idx[:n], val[:n])
+
+    def scratch(self) -> npt.NDArray[np.float64]:
+        """Zeros for `spread`: room for the features of the sequence that has the most, whatever `dim` is."""
+        most = self._local[1]
+        return np.zeros((most + (2 + self.n_labels if self.transitions else 0)) * self.width)
+
+    @cached_property
+    def _local(self) -> tuple[npt.NDArray[np.int32], int]:
+        """The features of each sequence numbered from zero, so that `spread` works in a few cached rows; the most of any."""
+        from structpred.features._feature_kernels import number_locally
+
+        d, local = self.data, np.empty(len(self.data.indices), np.int32)
+        return local, int(number_locally(d.indices, d.indptr, d.offsets, d.n_features, local))
+
+    def spread(self, i: int, mu: npt.NDArray[np.float64], scratch: npt.NDArray[np.float64]) -> float:
+        """scratch = Psi_i^T mu for dense mu, where scratch was zero; returns its squared norm."""
+        from structpred.features._feature_kernels import spread_sequence
+
+        d, (local, most) = self.data, self._local
+        where = (d.offsets[i], d.offsets[i + 1], most if self.transitions else -1, self.n_labels)
+        square = spread_sequence(mu, local, d.values, d.indptr, *where, np.zeros(self.width), scratch.reshape(-1, self.width))
+        return float(square)
+
+    def flush(self, i: int, scratch: npt.NDArray[np.float64], coef: float, w: Vector) -> None:
+        """w += coef * scratch; scratch, which `spread` filled for instance i, becomes zero again."""
+        from structpred.features._feature_kernels import flush_sequence
+
+        d, (local, most) = self.data, self._local
+        where = (d.offsets[i], d.offsets[i + 1], most, self.start_row, self.n_labels)
+        flush_sequence(scratch.reshape(-1, self.width), local, d.indices, d.indptr, *where, coef, self.table(w))
+
+    def total(
+        self, mu: npt.NDArray[np.float64], places: npt.NDArray[np.int64], coefs: npt.NDArray[np.float64]
+    ) -> npt.NDArray[np.float64]:
+        """sum_i coefs[i] Psi_i^T mu_i, float64, for the dense mu_i = mu[places[i]:places[i+1]] of all instances."""
+        from structpred.features._feature_kernels import add_sequences
+
+        d, out = self.data, np.zeros((self.n_rows, self.width))
+        where = (d.indices, d.values, d.indptr, d.offsets, self.start_row, self.n_labels)
+        add_sequences(mu, places, coefs, *where, np.zeros(self.width), out)
+        return out.ravel()
+
+    def arrays(self) -> Sequence[npt.NDArray[Any]]:
+        """The packed corpus."""
+        d, fixed = self.data, self.fixed
+        return (d.indptr, d.indices, d.values, d.offsets, fixed.rows, fixed.row_of, fixed.edges)

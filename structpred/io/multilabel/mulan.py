@@ -1,0 +1,175 @@
+"""Multi-label data as Mulan keeps them: an ARFF file, and an XML file that says which attributes are labels."""
+
+import os
+from collections.abc import Sequence
+from typing import Any
+from xml.parsers import expat
+
+import numpy as np
+import numpy.typing as npt
+
+from structpred.data.hierarchy import LabelHierarchy
+from structpred.errors import DataError, ParameterError
+from structpred.io.multilabel.arff import ArffTable, Attribute, read_arff
+from structpred.io.multilabel.data import MultiLabelData, check_table
+from structpred.io.text import PathLike, quoted, read_bytes, source_name
+
+
+def read_mulan(path: PathLike, labels: PathLike | int | Sequence[str], *, encoding: str = "utf-8") -> MultiLabelData:
+    """Read a multi-label ARFF file, plain or gzip.
+
+    labels: the label XML (a path); or how many of the last attributes are labels (-3: the first three, as MEKA has it); or a list
+    of names. Labels keep the order of the ARFF file. Label attributes have the values 0 and 1, nominal or numeric. Nominal
+    features whose values are numbers become these numbers, others one column a value, called name=value. Labels within labels
+    in the XML are a hierarchy; rows are then closed.
+
+    encoding: of the ARFF file; the XML names its own.
+
+    Raises DataError with file and line for what cannot be read, labels that are no attribute, label values other than 0 and 1.
+    """
+    table = read_arff(path, encoding=encoding)
+    names, parents = _label_names(table, labels)
+    place = {one.name: k for k, one in enumerate(table.attributes)}
+    columns = sorted(place[name] for name in names)
+    ordered = [table.attributes[k].name for k in columns]
+    if len(columns) == len(table.attributes):
+        raise DataError(f"{table.name}: every attribute is a label; there are no features")
+    check_table(len(table.lines), len(columns), table.size, table.name)
+    Y = np.stack([_label_column(table, k) for k in columns], axis=1)
+    is_label = set(columns)
+    X, features = feature_columns(table, [k for k in range(len(table.attributes)) if k not in is_label])
+    hierarchy = None
+    if any(parent is not None for parent in parents.values()):
+        at = {name: k for k, name in enumerate(ordered)}
+        edges = [(at[parent], at[child]) for child, parent in parents.items() if parent is not None]
+        hierarchy = LabelHierarchy(len(ordered), edges, ordered)
+        Y = hierarchy.closed(Y)
+    return MultiLabelData(X, Y, ordered, features, hierarchy, table.name)
+
+
+def _label_names(table: ArffTable, labels: PathLike | int | Sequence[str]) -> tuple[list[str], dict[str, str | None]]:
+    names = [one.name for one in table.attributes]
+    if isinstance(labels, int) and not isinstance(labels, bool):
+        if not 0 < abs(labels) < len(names):
+            raise ParameterError(f"labels: expected from 1 to {len(names) - 1} of the {len(names)} attributes, got {labels}")
+        return (names[-labels:] if labels > 0 else names[:-labels]), {}
+    if isinstance(labels, list | tuple):
+        known = set(names)
+        for name in labels:
+            if name not in known:
+                raise DataError(f"{table.name}: there is no attribute {quoted(str(name))} to be a label")
+        if not labels or len(set(labels)) < len(labels):
+            raise ParameterError("labels: expected at least one name, and none twice")
+        return list(labels), {}
+    if not isinstance(labels, str | os.PathLike):
+        raise ParameterError(f"labels: expected the path of a label XML, a number or a list of names, got {labels!r}")
+    found, known = read_label_xml(labels), set(names)
+    for name, (_, line) in found.items():
+        if name not in known:
+            raise DataError(f"{source_name(labels)}:{line}: the label {quoted(name)} is no attribute of {table.name}")
+    return list(found), {name: parent for name, (parent, _) in found.items()}
+
+
+def read_label_xml(path: PathLike) -> dict[str, tuple[str | None, int]]:
+    """The labels of a Mulan label file: name -> (the label that it stands in, or None; its line).
+
+    Raises DataError with file and line: no XML, entities, elements other than labels and label, a label without a name or twice.
+    """
+    name, stack, found = source_name(path), list[str](), dict[str, tuple[str | None, int]]()
+    parser = expat.ParserCreate(namespace_separator=" ")
+
+    def start(tag: str, attributes: dict[str, str]) -> None:
+        line, kind = parser.CurrentLineNumber, tag.rpartition(" ")[2]
+        if kind != ("label" if stack else "labels"):
+            raise DataError(f"{name}:{line}: expected {'<label>' if stack else '<labels>'}, got <{kind}>")
+        label = attributes.get("name", "")
+        if stack and not label:
+            raise DataError(f"{name}:{line}: expected a label with a name")
+        if label in found:
+            raise DataError(f"{name}:{line}: the label {quoted(label)} is given twice, first on line {found[label][1]}")
+        if stack:
+            found[label] = (stack[-1] or None, line)
+        stack.append(label if stack else "")
+
+    def refuse(*_: Any) -> None:
+        raise DataError(f"{name}:{parser.CurrentLineNumber}: a label file has no document type and no entities")
+
+    parser.StartElementHandler = start
+    parser.EndElementHandler = lambda _: stack.pop()
+    parser.StartDoctypeDeclHandler = refuse
+    try:
+        parser.Parse(read_bytes(path), True)
+    except expat.ExpatError as error:
+        raise DataError(f"{name}:{error.lineno}: expected XML: {expat.ErrorString(error.code)}") from None
+    except (LookupError, ValueError) as error:  # an encoding that is not known
+        if isinstance(error, DataError):
+            raise
+        raise DataError(f"{name}: expected XML: {error}") from None
+    if not found:
+        raise DataError(f"{name}: expected at least one label, got none")
+    return found
+
+
+def _label_column(table: ArffTable, k: int) -> npt.NDArray[np.uint8]:
+    """0 and 1 of a label attribute."""
+    one, codes = table.attributes[k], table.column(k)
+    values: npt.NDArray[Any] = codes
+    if one.kind == "nominal":
+        if not set(one.values) <= {"0", "1"}:
+            listed = quoted(", ".join(one.values))
+            raise DataError(f"{table.name}:{one.line}: label {quoted(one.name)}: expected the values 0 and 1, got {listed}")
+        values = np.array([float(value) for value in one.values])[codes.astype(np.int64)]
+    elif one.kind != "numeric":
+        raise DataError(f"{table.name}:{one.line}: label {quoted(one.name)}: expected the values 0 and 1, got {one.kind}")
+    bad = (values != 0.0) & (values != 1.0)
+    if bad.any():
+        row = int(bad.argmax())
+        raise DataError(f"{table.where(row)}: label {quoted(one.name)}: expected 0 or 1, got {values[row]:g}")
+    return values.astype(np.uint8)
+
+
+def feature_columns(table: ArffTable, columns: Sequence[int]) -> tuple[Any, list[str]]:
+    """The features in these columns as CSR, and their names; nominal ones become numbers or one column a value."""
+    from scipy import sparse
+
+    nominal = sum(table.attributes[k].kind == "nominal" for k in columns)
+    check_table(len(table.lines), nominal, table.size, table.name, "nominal features")
+    blocks: list[Any] = []
+    names: list[str] = []
+    start = 0
+    for at, k in enumerate([*columns, -1]):
+        block = None if k < 0 else _nominal_block(table, k)
+        if k >= 0 and block is None:
+            continue
+        if plain := list(columns[start:at]):
+            blocks.append(table.by_column[:, plain])
+            names += [table.attributes[j].name for j in plain]
+        if block is not None:
+            blocks.append(block[0])
+            names += block[1]
+        start = at + 1
+    return sparse.csr_array(sparse.hstack(blocks, format="csr")), names
+
+
+def _nominal_block(table: ArffTable, k: int) -> tuple[Any, list[str]] | None:
+    """The columns of a nominal attribute; None where the codes are the values themselves, as for {0,1}."""
+    from scipy import sparse
+
+    one: Attribute = table.attributes[k]
+    if one.kind == "numeric":
+        return None
+    if one.kind != "nominal":
+        raise DataError(
+            f"{table.name}:{one.line}: feature {quoted(one.name)}: expected numeric or nominal values, got {one.kind}"
+        )
+    try:
+        numbers = [float(value) for value in one.values]
+    except ValueError:
+        numbers = [np.nan]
+    if numbers == list(range(len(numbers))):
+        return None
+    codes = table.column(k).astype(np.int64)
+    if np.isfinite(numbers).all():
+        return sparse.csc_array(np.array(numbers)[codes][:, None]), [one.name]
+    ones = np.ones(len(codes)), (np.arange(len(codes)), codes)
+    return sparse.csc_array(ones, shape=(len(codes), len(one.values))), [f"{one.name}={value}" for value in one.values]

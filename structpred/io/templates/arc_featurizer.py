@@ -1,0 +1,134 @@
+"""From a treebank to what arc templates look at: codes of attributes, coarse tags, and the classes of words that are counted."""
+
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from structpred.data.arc_templates import ArcTemplate
+from structpred.data.sentences import AttributedSentences, attribute_code
+from structpred.errors import DataError
+from structpred.io.treebanks.treebank import Treebank
+from structpred.storage.schema import Flag, ListOf, OneOf, Record, Text, as_file_error
+
+#: the attributes that templates may name
+ATTRIBUTES = ("form", "lemma", "upos", "xpos", "feats", "case", "suffix")
+_MAX_REMEMBERED = 1 << 19
+#: coarse tags beyond these, the most frequent ones, count as unknown: weights of tags between grow with the cube of their number
+_MOST_TAGS = 60
+_VERBS, _PUNCTUATION, _CONJUNCTIONS = 1, 2, 4
+
+
+class ArcFeaturizer:
+    """Attributes and tags of words; what it learns is the list of coarse tags, and which attributes the treebank has at all.
+
+    The coarse tag is UPOS (CPOSTAG), or XPOS where the treebank has no other. A tag that was not seen is one of its own.
+    """
+
+    HEADER = Record({"tags": ListOf(Text(), most=_MOST_TAGS), "present": ListOf(OneOf(ATTRIBUTES)), "fine": Flag()})
+
+    def __init__(self, tags: Sequence[str] = (), present: Iterable[str] = ATTRIBUTES, *, fine: bool = False) -> None:
+        self.tags, self.present, self.fine = list(tags), tuple(a for a in ATTRIBUTES if a in set(present)), fine
+        self._codes: dict[str, dict[str, int]] = {name: {} for name in ATTRIBUTES}
+
+    def fit(self, treebank: Treebank) -> "ArcFeaturizer":
+        """Learn the tags."""
+        self.fine = all(tag == "_" for tag in treebank.upos)
+        counts = Counter(treebank.xpos if self.fine else treebank.upos)
+        self.tags = sorted(tag for tag, _ in counts.most_common(_MOST_TAGS))
+        self.present = tuple(name for name in ATTRIBUTES if _present(name, treebank))
+        return self
+
+    def usable(self, templates: Sequence[ArcTemplate]) -> list[ArcTemplate]:
+        """The templates whose attributes the treebank has."""
+        return [template for template in templates if template.attributes <= set(self.present)]
+
+    @property
+    def n_tags(self) -> int:
+        """The root's, the unknown one, and those that were seen."""
+        return len(self.tags) + 2
+
+    def transform(self, treebank: Treebank) -> AttributedSentences:
+        """The sentences as codes. Raises DataError for an empty sentence."""
+        if (empty := np.flatnonzero(treebank.lengths == 0)).size:
+            raise DataError(f"sample {int(empty[0])}: the sentence has no words; there is nothing to parse")
+        codes = np.empty((len(self.present), treebank.n_words), np.uint32)
+        for row, name in zip(codes, self.present, strict=True):
+            row[:] = self._coded(name, treebank)
+        coarse = treebank.xpos if self.fine else treebank.upos
+        number = dict.fromkeys(coarse, 1) | {tag: k + 2 for k, tag in enumerate(self.tags)}
+        tags = np.fromiter(map(number.__getitem__, coarse), np.int32, len(coarse))
+        pairs = list(zip(treebank.forms, coarse, strict=True))
+        class_of = {pair: word_class(*pair) for pair in set(pairs)}
+        classes = np.fromiter(map(class_of.__getitem__, pairs), np.uint8, len(pairs))
+        offsets = np.ascontiguousarray(treebank.offsets, dtype=np.int64)
+        return AttributedSentences(self.present, codes, tags, classes, offsets, self.n_tags)
+
+    def _coded(self, name: str, treebank: Treebank) -> npt.NDArray[np.uint32]:
+        """The codes of an attribute; each different value of its column is looked at once, and remembered."""
+        column, derive = _SOURCES[name]
+        values: list[str] = getattr(treebank, column)
+        known = self._codes[name]
+        if len(known) > _MAX_REMEMBERED:
+            known.clear()
+        for value in set(values).difference(known):
+            known[value] = attribute_code(name, value if derive is None else derive(value))
+        return np.fromiter(map(known.__getitem__, values), np.uint32, len(values))
+
+    def to_bundle(self) -> dict[str, Any]:
+        """The state for a model file: plain data."""
+        return {"tags": self.tags, "present": list(self.present), "fine": self.fine}
+
+    @classmethod
+    def from_bundle(cls, header: dict[str, Any]) -> "ArcFeaturizer":
+        """A featurizer from what `to_bundle` gave; FileFormatError where it does not fit."""
+        with as_file_error("the word attributes of this file cannot be used"):
+            head = cls.HEADER.read(header, "featurizer")
+            if len(set(head["tags"])) < len(head["tags"]):
+                raise ValueError("a tag comes twice")
+            return cls(head["tags"], head["present"], fine=head["fine"])
+
+
+def case_of(feats: str) -> str:
+    """The value of Case in a FEATS column; `_` where there is none."""
+    for pair in feats.split("|"):
+        name, _, value = pair.partition("=")
+        if name.lower() == "case":
+            return value
+    return "_"
+
+
+def word_class(form: str, tag: str) -> int:
+    """1 for verbs and auxiliaries, 2 for punctuation, 4 for coordinating conjunctions, 0 for other words, by tag and form."""
+    upper = tag.upper()
+    if upper == "PUNCT" or all(unicodedata.category(c)[0] == "P" for c in form):
+        return _PUNCTUATION
+    if upper.startswith("V") or upper in ("AUX", "MD"):
+        return _VERBS
+    return _CONJUNCTIONS if upper in ("CCONJ", "CONJ", "CC") else 0
+
+
+def suffix_of(form: str) -> str:
+    """The last three characters, in lower case."""
+    return form.lower()[-3:]
+
+
+#: attribute -> the column that it is read off, and how (None: as it is)
+_SOURCES: dict[str, tuple[str, Callable[[str], str] | None]] = {
+    "form": ("forms", None),
+    "lemma": ("lemmas", str.lower),
+    "upos": ("upos", None),
+    "xpos": ("xpos", None),
+    "feats": ("feats", None),
+    "case": ("feats", case_of),
+    "suffix": ("forms", suffix_of),
+}
+
+
+def _present(name: str, treebank: Treebank) -> bool:
+    """Whether any word has the attribute."""
+    column, derive = _SOURCES[name]
+    return any((value if derive is None else derive(value)) != "_" for value in set(getattr(treebank, column)))

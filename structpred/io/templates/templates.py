@@ -1,0 +1,224 @@
+"""Feature templates as data: which columns at which offsets make a feature; built-in ones and CRF++ template files."""
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from structpred.core.suggestions import did_you_mean
+from structpred.errors import DataError, ParameterError
+from structpred.io.templates.transforms import transform
+from structpred.io.text import PathLike, quoted, read_text, source_name, split_lines
+
+_MACRO = re.compile(r"%x\[(-?[0-9]{1,4}),([0-9]{1,4})\]")
+
+#: a longer line is no template, and a file of more lines no template file: each becomes many times its size
+LONGEST_TEMPLATE, MOST_TEMPLATES = 2_000, 10_000
+
+
+def template_lines(path: PathLike) -> Iterator[tuple[str, str]]:
+    """The lines of a template file, each behind its place for messages; DataError where they are too long or too many."""
+    name = source_name(path)
+    for number, line in enumerate(split_lines(read_text(path)), 1):
+        where = f"{name}:{number}"
+        if number > MOST_TEMPLATES:
+            raise DataError(f"{where}: expected a template file of at most {MOST_TEMPLATES:,} lines, got more; is this data?")
+        if len(line) > LONGEST_TEMPLATE:
+            got = f"got {len(line):,}: {quoted(line)}"
+            raise DataError(f"{where}: expected a template of at most {LONGEST_TEMPLATE:,} characters, {got}")
+        yield where, line
+
+
+class Atom(NamedTuple):
+    """One part of a template: a column (counted from 0) of the token at an offset, perhaps through a transform."""
+
+    column: int
+    offset: int
+    transform: str = ""
+
+
+@dataclass(frozen=True)
+class Template:
+    """One kind of feature: the values of its atoms, joined to one string.
+
+    name: leads the feature's string, ``name=value|value``. atoms: of columns and offsets; a plain tuple
+    ``(column, offset)`` will do. Without atoms the feature is the name alone, at every token. at: "any" token of the
+    sentence, or only the "first" or the "last". pad: where an offset lies outside the sentence, False leaves the
+    feature out, True puts ``_B-1``, ``_B+1`` ... there (as CRF++ does). literals: the strings before, between and after
+    the atoms, where they are not those that the name gives.
+
+    Raises ParameterError for an unknown transform, a negative column, or literals that do not fit the atoms.
+
+    >>> Template("w[-1]|w[0]", ((0, -1), (0, 0))).render(["of", "the"])
+    'w[-1]|w[0]=of|the'
+    """
+
+    name: str
+    atoms: tuple[Atom, ...]
+    at: str = "any"
+    pad: bool = False
+    literals: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "atoms", tuple(_atom(self.name, atom) for atom in self.atoms))
+        if not isinstance(self.name, str) or not isinstance(self.pad, bool):
+            raise ParameterError(f"expected a name that is a string and pad True or False, got {self.name!r}, {self.pad!r}")
+        if self.at not in ("any", "first", "last"):
+            raise ParameterError(f"template {self.name!r}: at must be any, first or last, got {self.at!r}")
+        if self.literals is not None:
+            object.__setattr__(self, "literals", tuple(self.literals))
+            expected = len(self.atoms) + 1
+            if len(self.literals) != expected or not all(isinstance(piece, str) for piece in self.literals):
+                raise ParameterError(f"template {self.name!r}: its atoms need {expected} literal strings, got {self.literals!r}")
+
+    @property
+    def pieces(self) -> tuple[str, ...]:
+        """The strings before, between and after the atoms."""
+        if self.literals is not None:
+            return self.literals
+        if not self.atoms:
+            return (self.name,)
+        return (f"{self.name}=", *("|" for _ in self.atoms[1:]), "")
+
+    def render(self, values: Sequence[str]) -> str:
+        """The feature's string, given the value of each atom."""
+        first, *rest = self.pieces
+        return first + "".join(value + piece for value, piece in zip(values, rest, strict=True))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The template as plain data for JSON; `from_dict` takes it back."""
+        atoms = [list(atom) for atom in self.atoms]
+        literals = None if self.literals is None else list(self.literals)
+        return {"name": self.name, "atoms": atoms, "at": self.at, "pad": self.pad, "literals": literals}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> "Template":
+        """A template from what `to_dict` gave."""
+        literals = None if data["literals"] is None else tuple(data["literals"])
+        return cls(data["name"], tuple(Atom(*atom) for atom in data["atoms"]), data["at"], data["pad"], literals)
+
+
+def _atom(name: str, atom: Sequence[Any]) -> Atom:
+    try:
+        made = Atom(*atom)
+    except TypeError:
+        raise ParameterError(f"template {name!r}: expected atoms (column, offset[, transform]), got {atom!r}") from None
+    if type(made.column) is not int or type(made.offset) is not int or made.column < 0 or abs(made.offset) > 9999:
+        raise ParameterError(f"template {name!r}: columns count from 0 and offsets are whole numbers, got {atom!r}")
+    transform(made.transform)
+    return made
+
+
+def _window(label: str, column: int, offsets: Iterable[int], transform: str = "") -> list[Template]:
+    """One template for each offset: ``label[offset]=value``."""
+    return [Template(f"{label}[{offset}]", (Atom(column, offset, transform),)) for offset in offsets]
+
+
+def _ngram(label: str, column: int, *offsets: int) -> Template:
+    return Template("|".join(f"{label}[{offset}]" for offset in offsets), tuple(Atom(column, offset) for offset in offsets))
+
+
+def _bounds() -> list[Template]:
+    return [Template("__BOS__", (), at="first"), Template("__EOS__", (), at="last")]
+
+
+def _affixes(label: str, column: int, sizes: Iterable[int]) -> list[Template]:
+    kinds = [f"{kind}{size}" for size in sizes for kind in ("prefix", "suffix")]
+    return [template for kind in kinds for template in _window(f"{label}.{kind}", column, (0,), kind)]
+
+
+def _chunking() -> list[Template]:
+    """The templates of CRFsuite's chunking example; columns: word, part of speech."""
+    near = range(-2, 3)
+    words = [*_window("w", 0, near), _ngram("w", 0, -1, 0), _ngram("w", 0, 0, 1)]
+    pairs = [_ngram("pos", 1, k, k + 1) for k in range(-2, 2)]
+    triples = [_ngram("pos", 1, k, k + 1, k + 2) for k in range(-2, 1)]
+    return [*words, *_window("pos", 1, near), *pairs, *triples, *_bounds()]
+
+
+def _ner() -> list[Template]:
+    """Names: words, lower case, shapes and affixes; column: word."""
+    words = [*_window("w", 0, range(-2, 3)), _ngram("w", 0, -1, 0), _ngram("w", 0, 0, 1)]
+    shapes = [*_window("shape", 0, range(-2, 3), "short_shape"), *_window("form", 0, (0,), "shape")]
+    pair = Template("shape[-1]|shape[0]", (Atom(0, -1, "short_shape"), Atom(0, 0, "short_shape")))
+    after = Template("shape[0]|shape[1]", (Atom(0, 0, "short_shape"), Atom(0, 1, "short_shape")))
+    lower = _window("lower", 0, (-1, 0, 1), "lower")
+    tests = [*_window("title", 0, (-1, 0, 1), "is_title"), *_window("upper", 0, (0,), "is_upper")]
+    digits = [*_window("digit", 0, (0,), "has_digit"), *_window("hyphen", 0, (0,), "has_hyphen")]
+    return [*words, *lower, *shapes, pair, after, *tests, *digits, *_affixes("w", 0, range(1, 5)), *_bounds()]
+
+
+def _pos() -> list[Template]:
+    """Parts of speech: word, affixes up to 4, shape, neighbours; column: word."""
+    words = [*_window("w", 0, range(-2, 3)), _ngram("w", 0, -1, 0), _ngram("w", 0, 0, 1)]
+    ends = _window("suffix3", 0, (-1, 1), "suffix3")
+    tests = [*_window("digit", 0, (0,), "has_digit"), *_window("hyphen", 0, (0,), "has_hyphen")]
+    shapes = [*_window("title", 0, (0,), "is_title"), *_window("shape", 0, (0,), "short_shape")]
+    return [*words, *_window("lower", 0, (0,), "lower"), *_affixes("w", 0, range(1, 5)), *ends, *tests, *shapes, *_bounds()]
+
+
+_BUILT_IN = {"chunking": _chunking, "ner": _ner, "pos": _pos}
+
+
+def built_in_templates() -> tuple[str, ...]:
+    """The names that `load_templates` knows.
+
+    >>> built_in_templates()
+    ('chunking', 'ner', 'pos')
+    """
+    return tuple(_BUILT_IN)
+
+
+def load_templates(template: PathLike | Sequence[Template]) -> list[Template]:
+    """The templates of a built-in name (chunking, ner, pos), of a CRF++ template file, or of a list of them.
+
+    Raises ParameterError for a name that is neither, and for an empty list.
+
+    >>> [t.name for t in load_templates("chunking")][:3]
+    ['w[-2]', 'w[-1]', 'w[0]']
+    """
+    if isinstance(template, str) and template in _BUILT_IN:
+        return _BUILT_IN[template]()
+    if isinstance(template, str | os.PathLike):
+        if not Path(template).exists() and str(template) != "-":
+            known, hint = ", ".join(_BUILT_IN), did_you_mean(str(template), _BUILT_IN)
+            raise ParameterError(f"expected a built-in template ({known}) or a CRF++ template file, got {str(template)!r}{hint}")
+        return read_template(template)
+    templates = list(template)
+    if not templates or not all(isinstance(entry, Template) for entry in templates):
+        raise ParameterError(f"expected a list of at least one Template, got {quoted(repr(template))}")
+    return templates
+
+
+def read_template(path: PathLike) -> list[Template]:
+    """Read a CRF++ template file: ``U01:%x[-1,0]/%x[0,0]``, comments with ``#``, and ``B`` lines.
+
+    A ``B`` line asks for transition features; a chain has those always, so it adds nothing here. Two lines without an
+    identifier of their own (``U:%x[-1,0]`` and ``U:%x[0,0]``) share their features, as in CRF++. Raises DataError with
+    file and line: another kind of line, ``B`` with macros, a macro that is not ``%x[row,column]``, no U line at all, a line of
+    more than 2,000 characters, more than 10,000 lines.
+    """
+    templates = []
+    for where, line in template_lines(path):
+        if not line.strip() or line.startswith("#"):
+            continue
+        if line.startswith("U"):
+            templates.append(_parse_macro(line, where))
+        elif not line.startswith("B"):
+            raise DataError(f"{where}: expected a line that begins with U, B or #, got {quoted(line)}")
+        elif "%" in line:
+            raise DataError(f"{where}: B lines with macros are not supported, only a plain B; got {quoted(line)}")
+    if not templates:
+        raise DataError(f"{source_name(path)}: expected at least one U line, got none")
+    return templates
+
+
+def _parse_macro(line: str, where: str) -> Template:
+    pieces = _MACRO.split(line)
+    literals = tuple(pieces[0::3])
+    if any("%" in literal for literal in literals):
+        raise DataError(f"{where}: expected macros of the form %x[row,column], got {quoted(line)}")
+    atoms = [Atom(int(column), int(row)) for row, column in zip(pieces[1::3], pieces[2::3], strict=True)]
+    return Template(line, tuple(atoms), pad=True, literals=literals)

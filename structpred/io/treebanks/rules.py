@@ -1,0 +1,277 @@
+"""The rules that one sentence of a treebank file keeps, and what is said where it does not."""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+from unicodedata import name
+
+from structpred.io.text import ENCODING_HINT, quoted
+from structpred.io.treebanks.formats import TreebankFormat
+
+ERROR, WARNING = "error", "warning"
+
+# No more than nine digits: every number fits, and nothing spends its time on a number of a million digits.
+_NUMBER = re.compile(r"0|[1-9][0-9]{0,8}")
+_WORD_ID = re.compile(r"[1-9][0-9]{0,8}")
+RANGE_ID = re.compile(r"([1-9][0-9]{0,8})-([1-9][0-9]{0,8})")
+EMPTY_ID = re.compile(r"(0|[1-9][0-9]{0,8})\.([1-9][0-9]{0,8})")
+_NOT_UTF8 = re.compile("[\udc80-\udcff]")
+_ODD_SPACES = re.compile("^ |  | $")
+
+
+class Problem(NamedTuple):
+    """One problem of a treebank file.
+
+    line: from 1; 0 where the whole file is meant. sentence: its number in the file, from 1; 0 outside sentences.
+    severity: "error" (the sentence cannot be used) or "warning". kind: one word for problems of the same sort.
+    """
+
+    path: str
+    line: int
+    sentence: int
+    severity: str
+    kind: str
+    message: str
+
+    def __str__(self) -> str:
+        where = f"{self.path}:{self.line}" if self.line else self.path
+        return f"{where}: {self.message}"
+
+
+class _Row(NamedTuple):
+    """A line of a word, multiword token or empty node. whole: whether it has as many columns as it should."""
+
+    at: int
+    fields: list[str]
+    whole: bool
+
+
+class _Found:
+    """The problems of one sentence so far."""
+
+    def __init__(self, path: str, line: int, sentence: int) -> None:
+        self.path, self.line, self.sentence = path, line, sentence
+        self.problems: list[Problem] = []
+
+    def error(self, index: int, kind: str, message: str) -> None:
+        """An error in the sentence's line number `index`, from 0."""
+        self.problems.append(Problem(self.path, self.line + index, self.sentence, ERROR, kind, message))
+
+    def warn(self, index: int, kind: str, message: str) -> None:
+        """A warning likewise."""
+        self.problems.append(Problem(self.path, self.line + index, self.sentence, WARNING, kind, message))
+
+    def no_errors_since(self, count: int) -> bool:
+        """Whether all problems after the first `count` are warnings."""
+        return all(problem.severity != ERROR for problem in self.problems[count:])
+
+
+def check_sentence(
+    lines: Sequence[str], line: int, sentence: int, format: TreebankFormat, path: str, *, check_trees: bool = True
+) -> list[Problem]:
+    """All problems of one sentence, by line.
+
+    lines: without line ends, bytes that are not UTF-8 as lone surrogates. line: the number of the first. sentence: its
+    number; 0 for comments that belong to none. check_trees: whether the heads are looked at.
+
+    >>> from structpred.io.treebanks.formats import CONLL_U
+    >>> rows = ["1\\tno\\t_\\t_\\t_\\t_\\t2\\t_\\t_\\t_"]
+    >>> print(*check_sentence(rows, 5, 1, CONLL_U, "a.conllu"))
+    a.conllu:5: expected a head from 0 to 1 (the sentence has 1 word), got 2
+    """
+    found = _Found(path, line, sentence)
+    rows: list[_Row] = []
+    width = 0
+    for index, text in enumerate(lines):
+        _check_text(text, index, found)
+        if format.comments and text.startswith("#"):
+            if rows:
+                found.warn(index, "comment", "expected comments before the first word of a sentence, got one among its lines")
+            continue
+        fields = text.split("\t")
+        width = width or max(format.n_columns, len(fields) if format.open_ended else 0)
+        _check_columns(text, fields, width, index, format, found)
+        rows.append(_Row(index, fields, len(fields) == width))
+    if rows:
+        words, sound = _check_ids(rows, format, found)
+        if check_trees:
+            _check_heads(words, sound, format, found)
+    found.problems.sort(key=lambda problem: problem.line)
+    return found.problems
+
+
+def _check_text(text: str, index: int, found: _Found) -> None:
+    if text.replace("\t", " ").isprintable():
+        return
+    if (bad := _NOT_UTF8.search(text)) is not None:
+        found.error(index, "encoding", f"expected UTF-8 text, got the byte 0x{ord(bad.group()) - 0xDC00:02x}; {ENCODING_HINT}")
+    if "\0" in text:
+        found.error(index, "encoding", "expected text, got a NUL byte; the file is binary, damaged, or UTF-16")
+    if "\r" in text:
+        found.error(index, "line-ends", "expected a carriage return before a line feed only, got one inside the line")
+    unseen = next((c for c in text if not c.isprintable() and c not in "\t\r\0" and not _NOT_UTF8.match(c)), None)
+    if unseen is not None:
+        found.warn(index, "unprinted", f"a character that is not seen: U+{ord(unseen):04X} {name(unseen, 'control character')}")
+
+
+def _check_columns(text: str, fields: list[str], width: int, index: int, format: TreebankFormat, found: _Found) -> None:
+    if len(fields) != width:
+        hint = ""
+        if text.startswith("#"):
+            hint = f"; the format {format.name} has no comments"
+        elif len(fields) == 1 and len(text.split()) >= format.n_columns:
+            hint = "; are they separated by spaces?"
+        elif format.open_ended and len(fields) >= format.n_columns:
+            hint = f" (the first line of the sentence has {width})"
+        found.error(
+            index, "columns", f"expected {width} columns separated by single tabs, got {len(fields)}{hint}: {quoted(text)}"
+        )
+        return
+    if "" in fields:
+        column = fields.index("")
+        found.error(index, "empty-column", f"{_column(format, column)} is empty; expected _ where there is nothing")
+    if " " not in text:
+        return
+    for column, field in enumerate(fields):
+        if " " in field and column not in format.spaced:
+            found.error(index, "spaces", f"expected no spaces in {_column(format, column)}, got {quoted(field)}")
+        elif _ODD_SPACES.search(field) is not None:
+            found.warn(index, "spaces", f"spaces at an end, or two in a row, in {_column(format, column)}: {quoted(field)}")
+
+
+def _column(format: TreebankFormat, column: int) -> str:
+    return f"column {column + 1}" + (f" ({format.columns[column]})" if column < format.n_columns else "")
+
+
+def _check_ids(rows: list[_Row], format: TreebankFormat, found: _Found) -> tuple[list[_Row], bool]:
+    """The rows that are words, and whether their ids count from 1 without a gap and all rows are whole."""
+    words: list[_Row] = []
+    ranges: list[tuple[_Row, int]] = []
+    before = len(found.problems)
+    last = last_end = last_empty = 0
+    for row in rows:
+        text = row.fields[0]
+        if _WORD_ID.fullmatch(text):
+            words.append(row)
+            last = _check_word_id(row, int(text), last, found)
+            last_empty = 0
+        elif format.extended_ids and (match := RANGE_ID.fullmatch(text)):
+            first, end = int(match[1]), int(match[2])
+            _check_range(row, first, end, last, last_end, found)
+            ranges.append((row, end))
+            last_end = max(last_end, end)
+            _check_no_tree(row, format, "a multiword token", found)
+        elif format.extended_ids and (match := EMPTY_ID.fullmatch(text)):
+            if (int(match[1]), int(match[2])) != (last, last_empty + 1):
+                found.error(row.at, "ids", f"expected {last}.{last_empty + 1} as the id of an empty node here, got {text}")
+            last_empty = int(match[2]) if int(match[1]) == last else last_empty
+            _check_no_tree(row, format, "an empty node", found)
+        elif row.whole or len(row.fields) > 1:
+            kinds = "a number, a range such as 3-4 or an empty node such as 5.1" if format.extended_ids else "a number"
+            found.error(row.at, "ids", f"expected as ID {kinds}, got {quoted(text)}")
+    for row, end in ranges:
+        if end > last:
+            found.error(row.at, "ids", f"expected a range within the sentence of {last} words, got {row.fields[0]}")
+    sound = found.no_errors_since(before) and all(row.whole for row in rows)
+    if sound and not words:
+        found.error(rows[0].at, "ids", "expected at least one word, got only multiword tokens or empty nodes")
+    return words, sound
+
+
+def _check_word_id(row: _Row, number: int, last: int, found: _Found) -> int:
+    """The id from which the next one counts on: after a gap from the far side, so that one gap is one problem."""
+    if number == last + 1:
+        return number
+    if number <= last:
+        found.error(row.at, "ids", f"expected id {last + 1}, got {number}, which stands before it or was passed over")
+        return last
+    found.error(row.at, "ids", f"expected id {last + 1}, got {number}")
+    return number
+
+
+def _check_range(row: _Row, first: int, end: int, last: int, last_end: int, found: _Found) -> None:
+    text = row.fields[0]
+    if end < first:
+        found.error(row.at, "ids", f"expected a range from a lower to a higher id, got {text}")
+    elif first <= last_end:
+        found.error(row.at, "ids", f"expected a range that begins after the one before, which ends at {last_end}, got {text}")
+    elif first != last + 1:
+        found.error(row.at, "ids", f"expected the range before its first word, {last + 1}-... here, got {text}")
+    elif first == end:
+        found.warn(row.at, "range", f"a multiword token of one word: {text}")
+
+
+def _check_no_tree(row: _Row, format: TreebankFormat, what: str, found: _Found) -> None:
+    if row.whole and (row.fields[format.head], row.fields[format.deprel]) != ("_", "_"):
+        found.warn(row.at, "no-word", f"{what} has no place in the tree: expected _ as HEAD and DEPREL")
+
+
+def _check_heads(words: list[_Row], sound: bool, format: TreebankFormat, found: _Found) -> None:
+    """Heads as numbers; with sound ids also as a tree."""
+    n = len(words)
+    heads: list[int | None] = []
+    for number, row in enumerate(words, 1):
+        text = row.fields[format.head] if row.whole else "_"
+        head = int(text) if _NUMBER.fullmatch(text) else None
+        heads.append(head if head is not None and head <= n and head != number else None)
+        if head is None:
+            if text not in ("_", ""):  # an empty column was told before
+                found.error(row.at, "heads", f"expected a whole number from 0 or _ as HEAD, got {quoted(text)}")
+        elif sound and head > n:
+            size = f"{n} word{'s' if n > 1 else ''}"
+            found.error(row.at, "heads", f"expected a head from 0 to {n} (the sentence has {size}), got {head}")
+        elif sound and head == number:
+            found.error(row.at, "heads", f"word {number} is its own head")
+        if head is not None and format.single_root:
+            _check_root_label(row, head, format, found)
+    if not sound:
+        return
+    missing = [row for row in words if row.fields[format.head] == "_"]
+    if missing and len(missing) < n:
+        message = f"expected a head on every word of a sentence or on none, got _ on {len(missing)} of {n}"
+        found.error(missing[0].at, "heads", message)
+    if len(missing) < n:
+        _check_tree(words, heads, format, found)
+
+
+def _check_root_label(row: _Row, head: int, format: TreebankFormat, found: _Found) -> None:
+    label = row.fields[format.deprel]
+    if label != "_" and (label.partition(":")[0] == "root") != (head == 0):
+        found.warn(
+            row.at,
+            "root",
+            f"expected the relation root where the head is 0, and only there, got {quoted(label)} and head {head}",
+        )
+
+
+def _check_tree(words: list[_Row], heads: list[int | None], format: TreebankFormat, found: _Found) -> None:
+    """One root, and from every word a way to it; a head that is wrong by itself (None) leads somewhere, for all we know."""
+    roots = [number for number, head in enumerate(heads, 1) if head == 0]
+    if not roots and None not in heads:
+        found.error(words[0].at, "root", "expected a word with head 0, the root, got none in the sentence")
+    if format.single_root and len(roots) > 1:
+        message = f"expected one word with head 0, got {len(roots)}: {_listed(roots)}"
+        found.error(words[roots[1] - 1].at, "root", message)
+    for cycle in _cycles(heads):
+        start = cycle.index(min(cycle))
+        way = [*cycle[start:], *cycle[:start], min(cycle)]
+        found.error(words[min(cycle) - 1].at, "cycle", f"the heads go round in a circle: {_listed(way, ' -> ')}")
+
+
+def _cycles(heads: list[int | None]) -> Iterator[list[int]]:
+    """Each circle once, as the words along it."""
+    seen = [0] * (len(heads) + 1)  # the walk on which a word was first met
+    for start in range(1, len(heads) + 1):
+        word: int | None = start
+        walk = []
+        while word and not seen[word]:
+            seen[word] = start
+            walk.append(word)
+            word = heads[word - 1]
+        if word and seen[word] == start:
+            yield walk[walk.index(word) :]
+
+
+def _listed(numbers: list[int], separator: str = ", ") -> str:
+    shown = numbers if len(numbers) <= 10 else numbers[:9]
+    return separator.join(map(str, shown)) + ("" if len(numbers) <= 10 else f"{separator}...")

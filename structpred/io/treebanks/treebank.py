@@ -1,0 +1,258 @@
+"""Treebanks in memory: the words of all sentences, their heads and relations, and the file as it was, byte for byte."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from structpred.errors import DataError
+from structpred.io.text import quoted
+from structpred.io.treebanks.formats import CONLL_U, TreebankFormat
+from structpred.io.treebanks.rules import Problem
+
+
+class Tree(NamedTuple):
+    """One parse of n words.
+
+    heads: int64 (n,), the number of each word's head, words counted from 1; 0 is the root. labels: the n dependency
+    relations, None for a parse without relations.
+    """
+
+    heads: npt.NDArray[np.int64]
+    labels: list[str] | None
+
+
+class Sentence(NamedTuple):
+    """One sentence of n words as lists of n strings; ``_`` stands for an attribute that is not known."""
+
+    forms: list[str]
+    lemmas: list[str]
+    upos: list[str]
+    xpos: list[str]
+    feats: list[str]
+
+
+@dataclass(frozen=True, eq=False)
+class Treebank:
+    """Sentences with their trees, packed; multiword tokens and empty nodes are no words, but are kept for writing.
+
+    offsets: int64 (S + 1), sentence i is the words ``offsets[i]:offsets[i+1]``. forms, lemmas, upos, xpos, feats, labels:
+    flat lists of n_words strings, as in the file. heads: int64 (n_words), from 0 (root) to the length of the sentence, -1
+    where the file has none. format: which columns the file has. path: the source, for messages. line_numbers: int64
+    (n_words), from 1; 0 where there is no file. raw: the lines, for writing. bounds: int64 (S + 1), the bytes of sentence
+    i are ``raw[bounds[i]:bounds[i+1]]``, what stands between sentences included. bom: whether the file begins with a
+    byte order mark, which is not in ``raw``. skipped: the errors for which sentences were left out.
+
+    >>> cats = Sentence(["cats", "sleep"], ["cat", "sleep"], ["NOUN", "VERB"], ["_", "_"], ["_", "_"])
+    >>> treebank = Treebank.of([cats], [Tree(np.array([2, 0]), ["nsubj", "root"])])
+    >>> len(treebank), treebank.n_words, treebank.has_trees, treebank.tree(0).heads.tolist()
+    (1, 2, True, [2, 0])
+    """
+
+    offsets: npt.NDArray[np.int64]
+    forms: list[str]
+    lemmas: list[str]
+    upos: list[str]
+    xpos: list[str]
+    feats: list[str]
+    heads: npt.NDArray[np.int64]
+    labels: list[str]
+    format: TreebankFormat
+    path: str
+    line_numbers: npt.NDArray[np.int64]
+    raw: bytes
+    bounds: npt.NDArray[np.int64]
+    bom: bool = False
+    skipped: tuple[Problem, ...] = ()
+
+    def __len__(self) -> int:
+        """The number of sentences."""
+        return len(self.offsets) - 1
+
+    @property
+    def n_words(self) -> int:
+        """The number of words of all sentences together."""
+        return len(self.forms)
+
+    @property
+    def lengths(self) -> npt.NDArray[np.int64]:
+        """The number of words of each sentence."""
+        return np.diff(self.offsets)
+
+    @property
+    def has_trees(self) -> bool:
+        """Whether every word has a head."""
+        return bool((self.heads >= 0).all())
+
+    def sentence(self, i: int) -> Sentence:
+        """The attributes of sentence i."""
+        words = self._words(i)
+        return Sentence(self.forms[words], self.lemmas[words], self.upos[words], self.xpos[words], self.feats[words])
+
+    def sentences(self) -> list[Sentence]:
+        """The attributes of all sentences."""
+        return [self.sentence(i) for i in range(len(self))]
+
+    def tree(self, i: int) -> Tree:
+        """The tree of sentence i; its labels are None where the relations are ``_`` throughout.
+
+        Raises DataError where a word has no head.
+        """
+        words = self._words(i)
+        heads = self.heads[words]
+        if (heads < 0).any():
+            missing = words.start + int(np.argmax(heads < 0))
+            raise DataError(f"{self.where(missing)}: expected a head, the tree is needed here, got none")
+        labels = self.labels[words]
+        return Tree(heads, None if all(label == "_" for label in labels) else labels)
+
+    def trees(self) -> list[Tree]:
+        """The trees of all sentences. Raises DataError where a word has no head."""
+        return [self.tree(i) for i in range(len(self))]
+
+    def where(self, word: int) -> str:
+        """Where word number ``word`` of the treebank stands, for messages: file and line, or sample and position."""
+        if self.line_numbers[word] > 0:
+            return f"{self.path}:{self.line_numbers[word]}"
+        sample = int(np.searchsorted(self.offsets, word, side="right")) - 1
+        return f"sample {sample}, position {word - int(self.offsets[sample])}"
+
+    def take(self, indices: npt.ArrayLike) -> "Treebank":
+        """Some of the sentences, by number or by mask, in the order given, with their lines.
+
+        >>> one = Sentence(["a"], ["_"], ["_"], ["_"], ["_"])
+        >>> two = Sentence(["b"], ["_"], ["_"], ["_"], ["_"])
+        >>> Treebank.of([one, two], None).take([1, 0]).forms
+        ['b', 'a']
+        """
+        chosen = np.asarray(indices)
+        chosen = np.flatnonzero(chosen) if chosen.dtype == np.bool_ else chosen.astype(np.int64)
+        chosen = np.where(chosen < 0, chosen + len(self), chosen)
+        if chosen.size and not (chosen.min() >= 0 and chosen.max() < len(self)):
+            raise DataError(f"{self.path} has {len(self)} sentences; expected numbers below that, got {np.asarray(indices)}")
+        lengths = self.lengths[chosen]
+        offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
+        words = np.repeat(self.offsets[:-1][chosen] - offsets[:-1], lengths) + np.arange(offsets[-1])
+        picked = words.tolist()
+        blocks = [self.raw[self.bounds[i] : self.bounds[i + 1]] for i in chosen.tolist()]
+        blocks = [_closed(block) for block in blocks[:-1]] + blocks[-1:]
+        bounds = np.concatenate(([0], np.cumsum([len(block) for block in blocks], dtype=np.int64))).astype(np.int64)
+        return Treebank(
+            offsets=offsets,
+            forms=[self.forms[k] for k in picked],
+            lemmas=[self.lemmas[k] for k in picked],
+            upos=[self.upos[k] for k in picked],
+            xpos=[self.xpos[k] for k in picked],
+            feats=[self.feats[k] for k in picked],
+            heads=self.heads[words],
+            labels=[self.labels[k] for k in picked],
+            format=self.format,
+            path=self.path,
+            line_numbers=self.line_numbers[words],
+            raw=b"".join(blocks),
+            bounds=bounds,
+            bom=self.bom,
+        )
+
+    @classmethod
+    def of(cls, sentences: Sequence[Sentence], trees: Sequence[Tree] | None = None, path: str = "<sentences>") -> "Treebank":
+        """A treebank of Python data, in the format CoNLL-U; without trees all heads are -1 and all labels ``_``.
+
+        Raises DataError naming the sample: an empty sentence, lists of different lengths, a string that cannot stand in a
+        column, a head that is not from 0 to n.
+        """
+        if trees is not None and len(trees) != len(sentences):
+            raise DataError(f"there are {len(sentences)} sentences, but {len(trees)} trees")
+        blocks = []
+        for i, sentence in enumerate(sentences):
+            if not isinstance(sentence, Sentence):
+                raise DataError(f"sample {i}: expected a Sentence, got {type(sentence).__name__}")
+            tree = Tree(np.full(len(sentence.forms), -1), None) if trees is None else trees[i]
+            if not isinstance(tree, Tree):
+                raise DataError(f"sample {i}: expected a Tree, got {type(tree).__name__}")
+            _check_sample(i, sentence, tree, check_heads=trees is not None)
+            blocks.append(_lines_of(sentence, tree))
+        lengths = [len(sentence.forms) for sentence in sentences]
+        offsets = np.concatenate(([0], np.cumsum(lengths, dtype=np.int64))).astype(np.int64)
+        bounds = np.concatenate(([0], np.cumsum([len(block) for block in blocks], dtype=np.int64))).astype(np.int64)
+        labels = ["_"] * int(offsets[-1])
+        heads = np.full(offsets[-1], -1, np.int64)
+        if trees:
+            heads = np.concatenate([np.asarray(tree.heads, np.int64) for tree in trees])
+            labels = _flat(["_"] * n if tree.labels is None else tree.labels for tree, n in zip(trees, lengths, strict=True))
+        return cls(
+            offsets=offsets,
+            forms=_flat(sentence.forms for sentence in sentences),
+            lemmas=_flat(sentence.lemmas for sentence in sentences),
+            upos=_flat(sentence.upos for sentence in sentences),
+            xpos=_flat(sentence.xpos for sentence in sentences),
+            feats=_flat(sentence.feats for sentence in sentences),
+            heads=heads,
+            labels=labels,
+            format=CONLL_U,
+            path=path,
+            line_numbers=np.zeros(len(heads), np.int64),
+            raw=b"".join(blocks),
+            bounds=bounds,
+        )
+
+    def _words(self, i: int) -> slice:
+        if not -len(self) <= i < len(self):
+            raise DataError(f"{self.path} has {len(self)} sentences, numbered from 0; there is no sentence {i}")
+        i %= len(self)
+        return slice(int(self.offsets[i]), int(self.offsets[i + 1]))
+
+
+def _closed(block: bytes) -> bytes:
+    """A sentence's lines with a blank line behind them, which the last sentence of a file may lack, in part or whole."""
+    if block.endswith(b"\r"):
+        block += b"\n"
+    end = b"\r\n" if b"\r\n" in block else b"\n"
+    if not block.endswith(b"\n"):
+        block += end
+    return block if block.endswith((b"\n\n", b"\n\r\n")) else block + end
+
+
+def _flat(lists: Iterable[Sequence[str]]) -> list[str]:
+    return [entry for one in lists for entry in one]
+
+
+def _lines_of(sentence: Sentence, tree: Tree) -> bytes:
+    labels = ["_"] * len(sentence.forms) if tree.labels is None else tree.labels
+    heads = [str(head) if head >= 0 else "_" for head in np.asarray(tree.heads).tolist()]
+    rows = zip(*sentence, heads, labels, strict=True)
+    return "".join(["\t".join((str(k), *row)) + "\t_\t_\n" for k, row in enumerate(rows, 1)] + ["\n"]).encode()
+
+
+def _check_sample(i: int, sentence: Sentence, tree: Tree, check_heads: bool) -> None:
+    """Raise DataError for what could not be written and read again."""
+    n = len(sentence.forms)
+    if not n:
+        raise DataError(f"sample {i}: expected at least one word, got an empty sentence")
+    lists: dict[str, list[str]] = dict(zip(Sentence._fields, sentence, strict=True))
+    if tree.labels is not None:
+        lists["labels"] = tree.labels
+    for name, entries in lists.items():
+        if len(entries) != n:
+            raise DataError(f"sample {i}: expected {n} {name}, as many as forms, got {len(entries)}")
+        for k, entry in enumerate(entries):
+            check_cell(entry, f"sample {i}, position {k}: {name}", spaces=name in ("forms", "lemmas"))
+    heads = np.asarray(tree.heads)
+    if heads.shape != (n,) or not np.issubdtype(heads.dtype, np.integer):
+        raise DataError(f"sample {i}: expected {n} whole numbers as heads, got shape {heads.shape} of type {heads.dtype}")
+    if check_heads and not (heads.min() >= 0 and heads.max() <= n):
+        raise DataError(f"sample {i}: expected heads from 0 to {n}, got {heads.tolist()}")
+
+
+def check_cell(entry: object, what: str, *, spaces: bool) -> None:
+    """Raise DataError for what cannot stand in a column: no string, empty, with a tab or a line end, with a space."""
+    if not isinstance(entry, str):
+        raise DataError(f"{what}: expected a string, got {entry!r} of type {type(entry).__name__}")
+    if not entry or any(c in entry for c in "\t\r\n\0") or (not spaces and " " in entry):
+        raise DataError(f"{what}: {quoted(entry)} cannot stand in a column: it is empty or holds tabs, line ends, NUL or spaces")
+    try:
+        entry.encode()
+    except UnicodeEncodeError:
+        raise DataError(f"{what}: expected text that UTF-8 can hold, got {quoted(entry)}") from None

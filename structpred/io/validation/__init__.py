@@ -1,0 +1,1 @@
+"""All problems of a data file at once."""

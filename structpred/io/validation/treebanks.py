@@ -1,0 +1,136 @@
+"""All problems of a treebank file at once: lines, ids and trees that are wrong, odd relations, and leaks into held-out data."""
+
+import io
+import itertools
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+from structpred.errors import ParameterError
+from structpred.io.text import PathLike
+from structpred.io.treebanks.checks import validate_treebank
+from structpred.io.treebanks.formats import TREEBANK_FORMATS, TreebankFormat
+from structpred.io.treebanks.reader import read_good_sentences
+from structpred.io.treebanks.rules import ERROR, Problem
+from structpred.io.treebanks.source import held_treebank
+from structpred.io.treebanks.treebank import Treebank
+from structpred.io.treebanks.writer import write_treebank
+from structpred.io.validation.columns import (
+    Collector,
+    Validation,
+    label_warnings,
+    leaks,
+    repeats,
+    shape,
+    summary_of,
+    unseen,
+)
+from structpred.io.validation.scan import Scan, Sentence
+
+_SUMMARIES = {
+    ("error", "encoding"): "lines that are no UTF-8 text",
+    ("error", "columns"): "lines with another number of columns",
+    ("error", "empty-column"): "lines with an empty column",
+    ("error", "spaces"): "lines with a space where none may be",
+    ("error", "line-ends"): "lines with a carriage return inside",
+    ("error", "ids"): "lines whose ID does not fit in its sentence",
+    ("error", "heads"): "words whose HEAD cannot be",
+    ("error", "root"): "sentences without a root, or with several",
+    ("error", "cycle"): "circles of heads",
+    ("error", "empty"): "files without a single sentence",
+    ("warning", "bom"): "files that begin with a byte order mark",
+    ("warning", "line-ends"): "files with two kinds of line ends",
+    ("warning", "blank"): "empty lines too many",
+    ("warning", "end"): "files that do not end with an empty line",
+    ("warning", "comment"): "comments inside a sentence, or without one",
+    ("warning", "unprinted"): "lines with characters that are not seen (controls, direction marks, odd spaces)",
+    ("warning", "spaces"): "columns with spaces at an end, or two in a row",
+    ("warning", "range"): "multiword tokens of one word",
+    ("warning", "no-word"): "multiword tokens and empty nodes with a head",
+    ("warning", "root"): "relations root at another place than the root",
+}
+
+
+@dataclass(frozen=True)
+class TreebankValidation(Validation):
+    """What was found in a treebank. format: the name of its format."""
+
+    format: str
+    _treebank: Treebank
+
+    def clean(self) -> bytes:
+        """The first file without the sentences that have an error, otherwise byte for byte."""
+        out = io.BytesIO()
+        write_treebank(self._treebank, out)
+        return out.getvalue()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+        return {"format": self.format, **super().to_dict()}
+
+    def _kind(self) -> str:
+        return f"format: {self.format}"
+
+
+def validate_trees(
+    path: PathLike,
+    format: str | None = None,
+    *,
+    dev: PathLike | None = None,
+    rare: int = 5,
+    max_length: int = 250,
+    places: int = 5,
+    encoding: str = "utf-8",
+) -> TreebankValidation:
+    """Look at a whole treebank file, and at the held-out data beside it, as `validate` does for sequences.
+
+    format: a name of `TREEBANK_FORMATS`; None tells it from the lines. The labels are the dependency relations. Errors are
+    those of `validate_treebank`. Raises DataError only where a file cannot be opened or its format not be told.
+
+    >>> import pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / "a.conllu"
+    ...     _ = path.write_text("1\\tno\\t_\\t_\\t_\\t_\\t1\\t_\\t_\\t_\\n\\n")
+    ...     found = validate_trees(path)
+    >>> found.ok, found.format, [finding.kind for finding in found.findings]
+    (False, 'conllu', ['heads'])
+    """
+    if format is not None and format not in TREEBANK_FORMATS:
+        raise ParameterError(f"format: expected one of {', '.join(TREEBANK_FORMATS)}, got {format!r}")
+    collect = Collector(places)
+    treebank, scan = _scan(path, None if format is None else TREEBANK_FORMATS[format], collect, encoding)
+    counts = Counter(treebank.labels)
+    scans = [(scan, counts)]
+    if dev is not None:
+        held_out, dev_scan = _scan(dev, treebank.format, collect, encoding)
+        scans.append((dev_scan, Counter(held_out.labels)))
+    for one, _ in scans:
+        shape(one, max_length, collect)
+        repeats(one, collect)
+    label_warnings(scan, counts, rare, None, collect)
+    for one, _ in scans[1:]:
+        unseen(one, counts, collect)
+        leaks(scan, one, collect)
+    files = [summary_of(*pair) for pair in scans]
+    broken = frozenset(i for i, sentence in enumerate(scan.sentences) if sentence.broken)
+    return TreebankValidation(files, None, collect.findings(), scan, broken, treebank.format.name, treebank)
+
+
+def _scan(path: PathLike, format: TreebankFormat | None, collect: Collector, encoding: str) -> tuple[Treebank, Scan]:
+    """The good sentences of a file, and the same as sequences of relations; its problems are collected."""
+    with held_treebank(path, encoding) as stream:
+        problems = validate_treebank(stream, format)
+        stream.seek(0)
+        treebank = read_good_sentences(stream, format)
+    for problem in problems:
+        summary = _SUMMARIES[problem.severity, problem.kind]
+        collect.add(problem.severity, problem.kind, summary, str(problem))
+    lines, labels, forms = treebank.line_numbers.tolist(), treebank.labels, treebank.forms
+    bounds = itertools.pairwise(treebank.offsets.tolist())
+    sentences = [Sentence(tuple(lines[a:b]), tuple(labels[a:b]), tuple(forms[a:b]), False) for a, b in bounds]
+    sentences += [Sentence((), (), (), True)] * _n_broken(problems)
+    return treebank, Scan(treebank.path, treebank.format.name, [], sentences, [], treebank.format.n_columns)
+
+
+def _n_broken(problems: list[Problem]) -> int:
+    return len({problem.sentence for problem in problems if problem.severity == ERROR and problem.sentence})

@@ -1,0 +1,1 @@
+"""What the oracles of chains share: kernels and scratch."""

@@ -1,0 +1,46 @@
+"""Working memory of chain decoding and of forward-backward."""
+
+import threading
+
+import numpy as np
+
+from structpred.runtime.memory import check_fits
+
+
+class Scratch:
+    """The working memory of one decoder: O(L^2), and back-pointers for the longest sequence (one byte each up to 256 labels)."""
+
+    def __init__(self, n_labels: int, longest: int) -> None:
+        width = -(-n_labels // 8) * 8
+        itemsize = 1 if n_labels <= 256 else 2
+        check_fits(longest * width * itemsize, f"decoding {longest:,} positions with {n_labels} labels")
+        self.trans = np.zeros((n_labels, width))
+        self.work = np.zeros((3, width))
+        self.back = np.zeros(width, np.int64)
+        self.pointers = np.empty((longest, width), np.uint8 if n_labels <= 256 else np.uint16)
+
+
+class SumScratch:
+    """The working memory of one forward-backward pass: four arrays of (longest, width) float64."""
+
+    def __init__(self, n_labels: int, longest: int) -> None:
+        width = -(-n_labels // 8) * 8
+        check_fits(4 * 8 * longest * width, f"marginals of {longest:,} positions with {n_labels} labels")
+        self.trans, self.exp_trans, self.counts = np.zeros((3, n_labels, width))
+        self.emissions, self.alpha, self.local, self.marg = np.zeros((4, longest, width))
+        self.norm = np.zeros(longest)
+        self.work = np.zeros((3, width))
+
+
+_kept = threading.local()
+
+
+def sum_scratch(n_labels: int, longest: int) -> SumScratch:
+    """Working memory for a chain of `longest` positions: this thread's own, kept from call to call while it is small."""
+    kept: SumScratch | None = getattr(_kept, "scratch", None)
+    if kept is not None and kept.counts.shape[0] == n_labels and len(kept.norm) >= longest:
+        return kept
+    scratch = SumScratch(n_labels, longest)
+    if scratch.alpha.nbytes < 1 << 20:
+        _kept.scratch = scratch
+    return scratch

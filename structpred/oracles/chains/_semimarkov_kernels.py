@@ -1,0 +1,220 @@
+# mypy: ignore-errors
+"""Compiled dynamic programmes over labelled segmentations: the best, the k best, sums over all.
+
+Part scores of one instance: scores[(t * longest + m - 1) * n_labels + l] for the segment of length m and label l that starts
+at t, then n_labels^2 transitions. best[e, l] belongs to segmentations of the first e positions whose last segment has label l;
+into[s, l] to those of the first s positions that go on with a segment of label l (the transition is counted).
+"""
+
+import numpy as np
+
+from structpred.runtime.jit import njit
+
+FORBIDDEN = -1e29
+
+
+@njit(cache=True, nogil=True)
+def decode_segments(scores, offsets, shapes, best, into, before, lengths, out):
+    """The best segmentation of each instance, written one after the other; shapes: (n, 3) of T, L, M.
+
+    Ties go to the shorter last segment, and to the first label.
+    """
+    written = 0
+    for i in range(shapes.shape[0]):
+        length, n_labels, longest = shapes[i]
+        theta = scores[offsets[i] : offsets[i + 1]]
+        edges = length * longest * n_labels
+        into[0, :n_labels] = 0.0
+        for e in range(1, length + 1):
+            best[e, :n_labels] = -np.inf
+            for m in range(1, min(longest, e) + 1):
+                row = ((e - m) * longest + m - 1) * n_labels
+                for label in range(n_labels):
+                    x = into[e - m, label] + theta[row + label]
+                    if x > best[e, label]:
+                        best[e, label] = x
+                        lengths[e, label] = m
+            into[e, :n_labels] = -np.inf
+            for p in range(n_labels):
+                for label in range(n_labels):
+                    x = best[e, p] + theta[edges + p * n_labels + label]
+                    if x > into[e, label]:
+                        into[e, label] = x
+                        before[e, label] = p
+        label = 0
+        for k in range(1, n_labels):
+            if best[length, k] > best[length, label]:
+                label = k
+        write_segments(length, label, before, lengths, out[written : written + length])
+        written += length
+
+
+@njit(cache=True, nogil=True)
+def write_segments(length, label, before, lengths, out):
+    """Trace back from the end: 2 * label + 1 where a segment starts, 2 * label where it goes on."""
+    e = length
+    while e > 0:
+        start = e - lengths[e, label]
+        for t in range(start + 1, e):
+            out[t] = 2 * label
+        out[start] = 2 * label + 1
+        e = start
+        if e > 0:
+            label = before[e, label]
+
+
+@njit(cache=True, nogil=True)
+def log_sum(row, n):
+    """log sum exp of the first n entries; -inf if all are."""
+    top = -np.inf
+    for k in range(n):
+        top = max(top, row[k])
+    if top == -np.inf:
+        return top
+    total = 0.0
+    for k in range(n):
+        total += np.exp(row[k] - top)
+    return top + np.log(total)
+
+
+@njit(cache=True, nogil=True)
+def usable(x):
+    """The score, or minus infinity where it forbids."""
+    return x if x > FORBIDDEN else -np.inf
+
+
+@njit(cache=True, nogil=True)
+def sum_segments(theta, length, n_labels, longest, best, into, row, arrive, mu):
+    """log Z; expected counts into mu (zeros at first).
+
+    Forward: logarithms of sums. Backward: the probability of each (end, label) is handed on to the segments that end there, and
+    from their starts to the labels before, by shares that add up to one. So probabilities stay consistent to rounding
+    however large the scores are.
+    """
+    edges = length * longest * n_labels
+    into[0, :n_labels] = 0.0
+    for e in range(1, length + 1):
+        n = min(longest, e)
+        for label in range(n_labels):
+            for m in range(1, n + 1):
+                row[m - 1] = into[e - m, label] + usable(theta[((e - m) * longest + m - 1) * n_labels + label])
+            best[e, label] = log_sum(row, n)
+        for label in range(n_labels):
+            for p in range(n_labels):
+                row[p] = best[e, p] + usable(theta[edges + p * n_labels + label])
+            into[e, label] = log_sum(row, n_labels)
+    log_z = log_sum(best[length], n_labels)
+    if log_z == -np.inf:
+        return log_z
+    arrive[:] = 0.0  # arrive[e, l]: the probability that a segment of label l ends at e
+    share_out(best[length], n_labels, log_z, 1.0, row)
+    for label in range(n_labels):
+        arrive[length, label] = row[label]
+    for e in range(length, 0, -1):
+        n = min(longest, e)
+        for label in range(n_labels):
+            if arrive[e, label] == 0.0:
+                continue
+            for m in range(1, n + 1):
+                row[m - 1] = into[e - m, label] + usable(theta[((e - m) * longest + m - 1) * n_labels + label])
+            share_out(row, n, best[e, label], arrive[e, label], row)
+            for m in range(1, n + 1):
+                mu[((e - m) * longest + m - 1) * n_labels + label] = row[m - 1]
+        s = e - 1  # every segment that starts at s ends at e or later: all are known now
+        if s == 0:
+            break
+        for label in range(n_labels):
+            starts = 0.0
+            for m in range(1, min(longest, length - s) + 1):
+                starts += mu[(s * longest + m - 1) * n_labels + label]
+            if starts == 0.0:
+                continue
+            for p in range(n_labels):
+                row[p] = best[s, p] + usable(theta[edges + p * n_labels + label])
+            share_out(row, n_labels, into[s, label], starts, row)
+            for p in range(n_labels):
+                arrive[s, p] += row[p]
+                mu[edges + p * n_labels + label] += row[p]
+    return log_z
+
+
+@njit(cache=True, nogil=True)
+def share_out(logs, n, log_total, mass, out):
+    """out = mass times exp(logs - log_total), made to add up to `mass`."""
+    total = 0.0
+    for k in range(n):
+        out[k] = np.exp(logs[k] - log_total)
+        total += out[k]
+    for k in range(n):
+        out[k] *= mass / total
+
+
+@njit(cache=True, nogil=True)
+def best_segmentations(theta, length, n_labels, longest, k, best, into, lengths, ranks, before, into_ranks, heads):
+    """The k best values of each (end, label) and each (start, label), with where they come from; unused ones are -inf."""
+    edges = length * longest * n_labels
+    best[:] = -np.inf
+    into[:] = -np.inf
+    into[0, :, 0] = 0.0
+    for e in range(1, length + 1):
+        n = min(longest, e)
+        for label in range(n_labels):
+            heads[:] = 0
+            for r in range(k):
+                for m in range(1, n + 1):
+                    if heads[m - 1] < k:
+                        x = into[e - m, label, heads[m - 1]] + theta[((e - m) * longest + m - 1) * n_labels + label]
+                        if x > best[e, label, r]:
+                            best[e, label, r] = x
+                            lengths[e, label, r] = m
+                if best[e, label, r] == -np.inf:
+                    break
+                m = lengths[e, label, r]
+                ranks[e, label, r] = heads[m - 1]
+                heads[m - 1] += 1
+        for label in range(n_labels):
+            heads[:] = 0
+            for r in range(k):
+                for p in range(n_labels):
+                    if heads[p] < k:
+                        x = best[e, p, heads[p]] + theta[edges + p * n_labels + label]
+                        if x > into[e, label, r]:
+                            into[e, label, r] = x
+                            before[e, label, r] = p
+                if into[e, label, r] == -np.inf:
+                    break
+                p = before[e, label, r]
+                into_ranks[e, label, r] = heads[p]
+                heads[p] += 1
+
+
+@njit(cache=True, nogil=True)
+def read_segmentations(length, n_labels, k, best, lengths, ranks, before, into_ranks, heads, out, totals):
+    """Write the k best whole segmentations into out (k, length), best first; returns how many there are."""
+    heads[:] = 0
+    for r in range(k):
+        at = -1
+        top = -np.inf
+        for label in range(n_labels):
+            if heads[label] < k and best[length, label, heads[label]] > top:
+                top = best[length, label, heads[label]]
+                at = label
+        if at < 0:
+            return r
+        totals[r] = top
+        label = at
+        rank = heads[at]
+        heads[at] += 1
+        e = length
+        while e > 0:
+            start = e - lengths[e, label, rank]
+            for t in range(start + 1, e):
+                out[r, t] = 2 * label
+            out[r, start] = 2 * label + 1
+            rank = ranks[e, label, rank]
+            e = start
+            if e > 0:
+                p = before[e, label, rank]
+                rank = into_ranks[e, label, rank]
+                label = p
+    return k

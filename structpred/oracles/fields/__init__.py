@@ -1,0 +1,1 @@
+"""What the oracles of pairwise random fields share: kernels, links, relaxations."""

@@ -1,0 +1,1 @@
+"""The solvers of other projects that oracles call."""

@@ -1,0 +1,201 @@
+# mypy: ignore-errors
+"""Compiled search for the best tree: path-growing Chu-Liu-Edmonds on dense scores, O(n^2).
+
+Chu & Liu 1965; Edmonds 1967; Tarjan 1977 (contraction along one growing path); Gabow, Galil, Spencer & Tarjan 1986. A node is a
+token 1..n or a contracted cycle n + 1, n + 2, ... A row holds the scores of the arcs into a node from each head 0..n; a token's
+row is the one in `scores`, a contracted node's is in `rows`, with -inf where the head lies inside the node. Only rows are
+merged: heads stay tokens, and marks[PLACE] says in which node of the path a head lies.
+
+Scores of -1e30 forbid. No such score is ever subtracted from another one: its size would eat the digits of the rest. The root
+arcs of a single-root tree are no arcs like the others with a penalty, but come second: a node takes one only where no other arc
+is left. So no digits are lost there either, and the root is right for scores of any size.
+
+For speed, indices are unsigned (a signed one may count from the end, which keeps loops from being vectorised), and helpers that
+get arrays are called once a contraction, not once a node: counting references to them costs more than a short row.
+"""
+
+import numpy as np
+
+from structpred.oracles.trees._tree_scratch import MARKS
+from structpred.runtime.jit import njit
+
+FORBIDDEN = -1e30
+USABLE = 0.5 * FORBIDDEN
+
+# rows of `marks`
+PLACE = 0  # head -> where it lies: -1 not seen yet, 0 in the tree (the root too), p > 0 in the node at position p of the path
+PATH = 1  # position -> node
+ARC = 2  # node -> head of its best arc
+MEMBERS = 3  # the nodes that were contracted, cycle after cycle
+FIRST = 4  # contracted node (minus n) -> where its members begin; they end where the next one's begin
+
+
+@njit(cache=True, nogil=True)
+def contract(scores, rows, n, marks, new, bottom, top):
+    """Merge the nodes at positions bottom..top of the path into `new`: row[u] = max over members of score[u] - best score."""
+    width = np.uintp(n + 1)
+    to = np.uintp(new - n - 1) * width
+    for u in range(width):
+        rows[to + u] = -np.inf
+    end = marks[FIRST, new - n]
+    for p in range(bottom, top + 1):
+        node = marks[PATH, p]
+        marks[MEMBERS, end] = node
+        end += 1
+        arc = np.uintp(marks[ARC, node])
+        if node <= n:
+            base = np.uintp(node - 1) * width
+            shift = scores[base + arc]
+            for u in range(width):
+                x = scores[base + u] - shift
+                y = rows[to + u]
+                rows[to + u] = x if x > y else y
+        else:
+            base = np.uintp(node - n - 1) * width
+            shift = rows[base + arc]
+            for u in range(width):
+                x = rows[base + u] - shift
+                y = rows[to + u]
+                rows[to + u] = x if x > y else y
+    marks[FIRST, new - n + 1] = end
+    for u in range(width):  # the heads inside cannot enter it
+        q = marks[PLACE, u]
+        y = rows[to + u]
+        marks[PLACE, u] = bottom if q >= bottom else q
+        rows[to + u] = -np.inf if q >= bottom else y
+    marks[PATH, bottom] = new
+
+
+@njit(cache=True, nogil=True)
+def expand(scores, rows, n, marks, last):
+    """Undo the contractions, the last one first: the arc into a contracted node enters the member that gave it its score."""
+    width = np.uintp(n + 1)
+    for new in range(last, n, -1):
+        u = np.uintp(marks[ARC, new])
+        best = -np.inf
+        at = marks[MEMBERS, marks[FIRST, new - n]]
+        for j in range(marks[FIRST, new - n], marks[FIRST, new - n + 1]):
+            node = marks[MEMBERS, j]
+            arc = np.uintp(marks[ARC, node])
+            if node <= n:
+                base = np.uintp(node - 1) * width
+                x = scores[base + u] - scores[base + arc]
+            else:
+                base = np.uintp(node - n - 1) * width
+                x = rows[base + u] - rows[base + arc]
+            if x > best:
+                best = x
+                at = node
+        marks[ARC, at] = marks[ARC, new]
+
+
+@njit(cache=True, nogil=True)
+def grow(scores, n, single_root, lowest, rows, marks, heads):
+    """Write the best tree that uses only arcs with scores above `lowest`; False, and nothing written, where there is none."""
+    one = np.uintp(1)
+    width = np.uintp(n + 1)
+    skipped = np.uintp(1 if single_root else 0)  # the root's arcs, if they come second
+    rooted = False
+    last = n  # the newest contracted node
+    marks[FIRST, 1] = 0
+    marks[PLACE, 0] = 0
+    for u in range(one, width):
+        marks[PLACE, u] = -1
+    for start in range(1, n + 1):
+        if marks[PLACE, start] >= 0:
+            continue
+        depth = 1
+        node = start
+        marks[PATH, 1] = start
+        marks[PLACE, start] = 1
+        while True:
+            best = lowest
+            u = skipped
+            if node <= n:
+                base = np.uintp(node - 1) * width
+                own = np.uintp(node)
+                root_score = scores[base]
+                for i in range(skipped, own):  # choices instead of branches, which would be guessed wrong
+                    x = scores[base + i]
+                    better = x > best
+                    best = x if better else best
+                    u = i if better else u
+                for i in range(own + one, width):
+                    x = scores[base + i]
+                    better = x > best
+                    best = x if better else best
+                    u = i if better else u
+            else:
+                base = np.uintp(node - n - 1) * width
+                root_score = rows[base]
+                for i in range(skipped, width):
+                    x = rows[base + i]
+                    better = x > best
+                    best = x if better else best
+                    u = i if better else u
+            if not best > lowest:
+                if rooted or not single_root or not root_score > lowest:
+                    return False
+                u = np.uintp(0)
+                rooted = True
+            marks[ARC, node] = u
+            p = marks[PLACE, u]
+            if p == 0:
+                break
+            if p < 0:
+                depth += 1
+                node = np.int64(u)
+                marks[PATH, depth] = node
+                marks[PLACE, node] = depth
+            else:
+                last += 1
+                contract(scores, rows, n, marks, last, p, depth)
+                depth = p
+                node = last
+        for u in range(one, width):  # what is on the path is in the tree
+            marks[PLACE, u] = min(marks[PLACE, u], 0)
+    expand(scores, rows, n, marks, last)
+    for m in range(n):
+        heads[m] = marks[ARC, m + 1]
+    return True
+
+
+@njit(cache=True, nogil=True)
+def search(scores, n, single_root, flat, marks, heads):
+    """best_tree, with 2 n (n + 1) or more numbers to write to in one row."""
+    if grow(scores, n, single_root, USABLE, flat, marks, heads):
+        return
+    size = n * (n + 1)
+    bounded = flat[size : 2 * size]  # behind the rows of contracted nodes
+    for i in range(size):
+        x = scores[i]
+        bounded[i] = min(x, -FORBIDDEN) if x > FORBIDDEN else FORBIDDEN  # NaN and -inf are forbidden too
+    grow(bounded, n, single_root, -np.inf, flat, marks, heads)
+
+
+@njit(cache=True, nogil=True)
+def best_tree(scores, n, single_root, work, marks, heads):
+    """Write the best tree's heads. scores: flat (n * (n + 1)), not changed; work, marks: of tree_scratch(n or more); O(n^2).
+
+    Where every tree needs a forbidden arc: one with as few of them as can be.
+    """
+    search(scores, n, single_root, work.reshape(work.size), marks, heads)
+
+
+@njit(cache=True, nogil=True)
+def best_heads(scores, single_root, room, heads):
+    """best_tree of len(heads) tokens with few arguments, for calls from Python; room: of tree_room(n or more)."""
+    n = len(heads)
+    end = MARKS * (2 * n + 2)
+    marks = room[:end].view(np.int64).reshape(MARKS, 2 * n + 2)
+    search(scores, n, single_root != 0, room[end:], marks, heads)
+
+
+@njit(cache=True, nogil=True)
+def best_trees(scores, offsets, sizes, single_root, work, marks, heads):
+    """best_tree of each of many instances; heads holds theirs one after the other."""
+    end = 0
+    for i in range(len(sizes)):
+        n = sizes[i]
+        best_tree(scores[offsets[i] : offsets[i + 1]], n, single_root, work, marks, heads[end : end + n])
+        end += n

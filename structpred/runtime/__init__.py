@@ -1,0 +1,1 @@
+"""What programs need of the machine: compiling, threads, memory, optional libraries."""

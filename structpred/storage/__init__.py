@@ -1,0 +1,1 @@
+"""Files of ours: bundles of header and arrays with checksums, written atomically, read without trust."""

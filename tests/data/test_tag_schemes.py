@@ -1,0 +1,75 @@
+"""Tagging schemes are recognised, and the places that break them are the ones that a naive automaton finds."""
+
+import itertools
+
+import pytest
+
+from structpred.data.tag_schemes import detect_scheme, violations
+
+
+@pytest.mark.parametrize(
+    ("labels", "scheme"),
+    [
+        ("B-X I-X O B-Y", "IOB2"),
+        ("I-X I-X O I-Y I-X B-X I-X", "IOB1"),
+        ("I-X I-X O I-Y", "IO"),
+        ("B-X I-X E-X O S-Y", "IOBES"),
+        ("B-X I-X L-X O U-Y", "BILOU"),
+        ("B-X M-X E-X O S-Y", "BMES"),
+        ("DT NN VB", None),
+        ("O O O", None),
+        ("B I O", None),
+        ("DT NN VB B-X", None),
+    ],
+)
+def test_schemes_are_recognised(labels: str, scheme: str | None) -> None:
+    """Each scheme is recognised by its tags; plain labels, and few tags among many others, are none."""
+    assert detect_scheme([labels.split()]) == scheme
+
+
+def test_one_slip_does_not_change_the_scheme() -> None:
+    """A single I- after O in IOB2 data is a slip, and IOB1 data with a single lone B- stay IOB1."""
+    good = ["B-X", "I-X", "O", "B-Y", "B-Y"]
+    assert detect_scheme([good, good, ["O", "I-X"]]) == "IOB2"
+    assert detect_scheme([["I-X", "I-X", "B-X"]] * 3 + [["O", "B-X"]]) == "IOB1"
+
+
+def spans_of(spans: tuple[tuple[int, str], ...], scheme: str) -> list[str]:
+    """Write spans (length, type; type "" outside) in a scheme: what is written so can break nothing."""
+    first, middle, last, single = {"IOB2": "BIIB", "IOBES": "BIES", "BILOU": "BILU", "BMES": "BMES"}[scheme]
+    labels = []
+    for length, kind in spans:
+        inner = [single] if length == 1 else [first, *[middle] * (length - 2), last]
+        labels += ["O"] * length if not kind else [f"{tag}-{kind}" for tag in inner]
+    return labels
+
+
+@pytest.mark.parametrize("scheme", ["IOB2", "IOBES", "BILOU", "BMES"])
+def test_a_sequence_is_valid_exactly_if_spans_give_it(scheme: str) -> None:
+    """Of all sequences of four tags, those without violations are exactly the ones that some spans are written as."""
+    pieces = [(n, kind) for n in (1, 2, 3, 4) for kind in ("X", "Y")] + [(1, "")]
+    valid = {
+        tuple(spans_of(spans, scheme))
+        for k in range(1, 5)
+        for spans in itertools.product(pieces, repeat=k)
+        if sum(n for n, _ in spans) == 4
+    }
+    tags = sorted({label for labels in valid for label in labels})
+    found = {labels for labels in itertools.product(tags, repeat=4) if not violations(labels, scheme)}
+    assert found == valid
+
+
+def test_violations_name_place_and_cause() -> None:
+    """The place is the label that may not stand there, with what is before it; a phrase left open is told at the end."""
+    assert violations(["I-X", "O", "I-Y"], "IOB2") == [(0, "I-X after the start"), (2, "I-Y after O")]
+    assert violations(["B-X", "O"], "IOBES") == [(1, "O after B-X")]
+    assert violations(["S-X", "B-X"], "IOBES") == [(1, "B-X at the end")]
+    assert violations(["O", "B-X"], "IOB1") == [(1, "B-X after O")]
+    assert violations(["I-X", "O", "I-Y"], "IO") == []
+
+
+def test_a_label_that_is_no_tag_is_told_once() -> None:
+    """A label outside the scheme is one violation, not two more at its neighbours."""
+    assert violations(["B-X", "XX", "I-X"], "IOB2") == [(1, "'XX' is no IOB2 tag")]
+    assert violations(["B-X", "E-X", "O"], "IOB2") == [(1, "'E-X' is no IOB2 tag")]
+    assert violations(["O", "XX"], "IOBES") == [(1, "'XX' is no IOBES tag")]

@@ -1,0 +1,90 @@
+"""Promises of structpred.runtime.compiled: there is always a safe place for compiled kernels."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from structpred.runtime import compiled
+
+
+@pytest.fixture
+def unwritable(tmp_path: Path) -> Path:
+    """A path below which no folder can be made, for root too."""
+    blocker = tmp_path / "a_file"
+    blocker.write_text("not a folder")
+    return blocker
+
+
+@pytest.fixture
+def no_home(monkeypatch: pytest.MonkeyPatch, unwritable: Path) -> None:
+    """Neither the package's folders nor the user's cache folder can be written, and temporary files go to tmp_path."""
+    monkeypatch.delenv(compiled.VARIABLE, raising=False)
+    for name in ("HOME", "XDG_CACHE_HOME", "LOCALAPPDATA", "USERPROFILE"):
+        monkeypatch.setenv(name, str(unwritable))
+    monkeypatch.setattr(compiled, "_kernel_folders", lambda: {unwritable})
+    monkeypatch.setattr("tempfile.tempdir", str(unwritable.parent))
+
+
+def test_the_users_variable_comes_first(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A writable NUMBA_CACHE_DIR is taken as it is."""
+    monkeypatch.setenv(compiled.VARIABLE, str(tmp_path / "mine"))
+    assert compiled.find_cache() == (tmp_path / "mine", "NUMBA_CACHE_DIR says so", True)
+
+
+def test_an_unwritable_variable_is_reported_and_passed_over(
+    monkeypatch: pytest.MonkeyPatch, unwritable: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """NUMBA_CACHE_DIR that cannot be written is named in a warning, and another place is found."""
+    monkeypatch.setenv(compiled.VARIABLE, str(unwritable / "x"))
+    location = compiled.find_cache()
+    assert location.folder != unwritable / "x"
+    assert "NUMBA_CACHE_DIR" in caplog.text
+
+
+def test_beside_the_sources_where_that_can_be_written(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """An ordinary installation keeps its kernels beside its sources, where numba puts them by itself."""
+    monkeypatch.delenv(compiled.VARIABLE, raising=False)
+    monkeypatch.setattr(compiled, "_kernel_folders", lambda: {tmp_path})
+    assert compiled.find_cache().folder == compiled.PACKAGE
+
+
+def test_the_users_cache_folder_for_a_read_only_package(no_home: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A package that cannot be written keeps its kernels in the user's cache folder."""
+    monkeypatch.setattr(compiled, "_user_cache", lambda: tmp_path / "cache")
+    assert compiled.find_cache().folder == tmp_path / "cache"
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid"), reason="the folder's owner is checked on POSIX systems only")
+def test_a_private_temporary_folder_is_the_last_resort(no_home: None, tmp_path: Path) -> None:
+    """With nothing else to write to, kernels go to a lasting temporary folder that nobody else can write."""
+    location = compiled.find_cache()
+    assert location.folder == tmp_path / f"structpred-numba-{os.getuid()}"
+    assert location.lasting
+    assert location.folder.stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid"), reason="the folder's owner is checked on POSIX systems only")
+@pytest.mark.parametrize("trap", ["open to others", "a link"])
+def test_a_folder_that_others_could_have_filled_is_not_used(no_home: None, tmp_path: Path, trap: str) -> None:
+    """A cache folder of the expected name that others can write, or that is a link, is passed over for a fresh one."""
+    expected = tmp_path / f"structpred-numba-{os.getuid()}"
+    if trap == "a link":
+        (tmp_path / "elsewhere").mkdir(mode=0o700)
+        expected.symlink_to(tmp_path / "elsewhere")
+    else:
+        expected.mkdir()
+        expected.chmod(0o777)
+    location = compiled.find_cache()
+    assert location.folder != expected
+    assert not location.lasting
+
+
+def test_a_user_without_a_home_has_no_cache_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where Python cannot tell the home folder, the search goes on instead of failing."""
+
+    def no_home() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(Path, "home", no_home)
+    assert compiled._user_cache() is None
