@@ -53,7 +53,7 @@ def test(watch: Stopwatch, test_file: str, model: str) -> dict[str, Any]:
     from structpred.evaluation import evaluate_sequences
     from structpred.io import read_columns
     from structpred.models import ChainLabeler
-    from structpred.models.chain import decode_chains
+    from structpred.models.chain.labeler import decode_chains
 
     corpus = read_columns(test_file)
     with watch("load"):

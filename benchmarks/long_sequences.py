@@ -41,7 +41,7 @@ def present() -> float:
 
 def decode(watch: Stopwatch, length: int) -> dict[str, Any]:
     """Decode one sentence."""
-    from structpred.models.decoding import decode_chains
+    from structpred.models.chain.decoding import decode_chains
 
     small, w = sentence(1000)
     decode_chains(small, N_LABELS, w)
@@ -54,7 +54,7 @@ def decode(watch: Stopwatch, length: int) -> dict[str, Any]:
 
 def sums(watch: Stopwatch, length: int) -> dict[str, Any]:
     """Marginals of one sentence."""
-    from structpred.models.decoding import chain_marginals
+    from structpred.models.chain.decoding import chain_marginals
 
     small, w = sentence(1000)
     chain_marginals(small, N_LABELS, w, None)
@@ -68,7 +68,7 @@ def sums(watch: Stopwatch, length: int) -> dict[str, Any]:
 def too_long(watch: Stopwatch, length: int) -> dict[str, Any]:
     """Ask for the k best of a sentence whose tables cannot fit into any machine of today."""
     from structpred.errors import DataError
-    from structpred.models.decoding import chain_kbest
+    from structpred.models.chain.decoding import chain_kbest
 
     data, w = sentence(length)
     chain_kbest(sentence(10)[0], N_LABELS, w, None, 2)

@@ -41,7 +41,7 @@ def speed(watch: Stopwatch, train_file: str, rounds: int) -> dict[str, Any]:
     from structpred.features.sequences import SequenceFeatures
     from structpred.io import read_columns
     from structpred.models import ChainLabeler
-    from structpred.models.decoding import decode_chains
+    from structpred.models.chain.decoding import decode_chains
     from structpred.objectives.part_losses import Hamming
     from structpred.oracles.chain import ChainOracle
 
@@ -103,7 +103,7 @@ def halves(data: Any, n_labels: int, w: Any, n: int) -> Any:
     """Decode two halves of the sentences in n plain threads that share nothing."""
     import numpy as np
 
-    from structpred.models.decoding import decode_chains
+    from structpred.models.chain.decoding import decode_chains
 
     cut = int(np.searchsorted(data.offsets, data.n_tokens // 2))
     parts, out = [data.take(0, cut), data.take(cut, len(data))], [None, None]
@@ -160,7 +160,7 @@ def counting(watch: Stopwatch, train_file: str, trainer: str, jobs: int, rounds:
     labels = corpus.labels()
     model = ChainLabeler(trainer, C=0.3, max_iter=2, template="chunking", n_jobs=jobs).fit(corpus, labels)
     packed = model.input_.transform(packed_from)
-    from structpred.models.decoding import decode_chains
+    from structpred.models.chain.decoding import decode_chains
 
     def decode() -> None:
         for _ in range(5):

@@ -23,8 +23,8 @@ from structpred.errors import DataError
 from structpred.io.multilabel.clus import read_clus
 from structpred.io.multilabel.data import MultiLabelData
 from structpred.io.multilabel.mulan import read_mulan
-from structpred.models.hierarchical import HierarchicalMultiLabel
-from structpred.models.multilabel import MultiLabelMRF
+from structpred.models.fields.hierarchical import HierarchicalMultiLabel
+from structpred.models.fields.multilabel import MultiLabelMRF
 from structpred.oracles.mrf_enumeration import EnumerationMRF
 from structpred.oracles.mrf_lp import RelaxedMRF
 from structpred.oracles.qpbo import QPBO

@@ -11,7 +11,7 @@ from structpred.cli.options import general_options, refuse
 
 if TYPE_CHECKING:
     from structpred.core.result import Record
-    from structpred.models.inspection import Inspection
+    from structpred.models.chain.inspection import Inspection
 
 
 @click.command(short_help="Show what a model has learnt.")
@@ -39,7 +39,7 @@ def inspect(ctx: click.Context, /, model: str, top: int, label: str | None, pict
     from structpred.cli.corpora import check_output
     from structpred.cli.treebanks import load_model
     from structpred.models import ChainLabeler, DependencyParser
-    from structpred.models.inspection import inspect_weights
+    from structpred.models.chain.inspection import inspect_weights
     from structpred.report import figures, transitions
 
     if picture is not None:

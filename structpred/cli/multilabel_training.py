@@ -12,9 +12,9 @@ from structpred.cli.session import EXIT_NOT_CONVERGED, Session, Stop
 from structpred.cli.trainer_options import check_trainer, trainer_of
 from structpred.errors import ParameterError
 from structpred.io.multilabel.data import MultiLabelData
-from structpred.models.hierarchical import HierarchicalMultiLabel
-from structpred.models.label_graphs import ENUMERATED
-from structpred.models.multilabel import MultiLabelMRF
+from structpred.models.fields.hierarchical import HierarchicalMultiLabel
+from structpred.models.fields.label_graphs import ENUMERATED
+from structpred.models.fields.multilabel import MultiLabelMRF
 from structpred.trainers.checkpoints import remove_checkpoint
 
 log = logging.getLogger("structpred.cli")

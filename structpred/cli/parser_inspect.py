@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from structpred.cli.inspect import columns, cut, facts_lines, held_out, model_facts, training_text
 from structpred.cli.options import ReadingOptions
 from structpred.cli.parser_evaluate import RULES, read_gold
-from structpred.models.parser_inspection import ParserInspection, inspect_parser
+from structpred.models.parser.inspection import ParserInspection, inspect_parser
 
 if TYPE_CHECKING:
     from structpred.models import DependencyParser

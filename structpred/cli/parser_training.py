@@ -23,8 +23,8 @@ from structpred.io.text import source_name
 from structpred.io.treebanks.formats import CONLL_U, TREEBANK_FORMATS
 from structpred.io.treebanks.reader import OnError, read_treebank
 from structpred.io.treebanks.treebank import Treebank
-from structpred.models.parser import DependencyParser
-from structpred.models.relations import relations_checkpoint
+from structpred.models.parser.parser import DependencyParser
+from structpred.models.parser.relations import relations_checkpoint
 from structpred.runtime.threads import checked_jobs
 from structpred.trainers.checkpoints import remove_checkpoint
 

@@ -122,7 +122,7 @@ def model_contents(labeler: "ChainLabeler", path: str, title: str | None, top: i
     import numpy as np
 
     from structpred.cli.inspect import describe_facts, model_facts
-    from structpred.models.constraints import resolve_constraints
+    from structpred.models.chain.constraints import resolve_constraints
     from structpred.report.page import Contents, Weights
 
     found = labeler.top_features(top)

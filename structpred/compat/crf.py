@@ -11,9 +11,9 @@ import numpy as np
 from structpred.compat.crf_settings import CRFSettings, TrainingLog, log, zero_pairs
 from structpred.errors import ParameterError
 from structpred.models.base import NotFittedError, StructuredEstimator
-from structpred.models.chain import ChainLabeler
-from structpred.models.inputs import TokenInput, choose_input
-from structpred.models.targets import LabelEncoder, as_label_lists
+from structpred.models.chain.inputs import TokenInput, choose_input
+from structpred.models.chain.labeler import ChainLabeler
+from structpred.models.chain.targets import LabelEncoder, as_label_lists
 
 
 class CRF(StructuredEstimator):

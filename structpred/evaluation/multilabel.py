@@ -10,7 +10,7 @@ import numpy.typing as npt
 from structpred.data.hierarchy import LabelHierarchy
 from structpred.errors import DataError
 from structpred.io.multilabel.data import MultiLabelData
-from structpred.models.label_inputs import as_indicator, example_accuracy
+from structpred.models.fields.label_inputs import as_indicator, example_accuracy
 
 Integers = npt.NDArray[np.int64]
 

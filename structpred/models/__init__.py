@@ -1,11 +1,11 @@
 """What a user fits: the only place that composes features, an oracle, a loss and a trainer."""
 
-from structpred.models.chain import ChainLabeler
+from structpred.models.chain.labeler import ChainLabeler
+from structpred.models.fields.graph import GraphLabeler
+from structpred.models.fields.hierarchical import HierarchicalMultiLabel
+from structpred.models.fields.multilabel import MultiLabelMRF
 from structpred.models.files import load
-from structpred.models.graph import GraphLabeler
-from structpred.models.hierarchical import HierarchicalMultiLabel
-from structpred.models.multilabel import MultiLabelMRF
-from structpred.models.parser import DependencyParser
+from structpred.models.parser.parser import DependencyParser
 from structpred.models.structured import StructuredPredictor
 
 __all__ = [

@@ -12,7 +12,7 @@ from structpred import __version__
 from structpred.core.result import Certificate
 from structpred.core.weights import Vector
 from structpred.errors import DataError, ModelFileError, ParameterError
-from structpred.models.constraints import ChainConstraints, resolve_constraints
+from structpred.models.chain.constraints import ChainConstraints, resolve_constraints
 from structpred.models.settings import settings_of, settings_restored
 from structpred.runtime.memory import SMALL, available_bytes
 from structpred.runtime.threads import MOST_JOBS
@@ -40,7 +40,7 @@ from structpred.storage.schema import (
 )
 
 if TYPE_CHECKING:
-    from structpred.models.chain import ChainLabeler
+    from structpred.models.chain.labeler import ChainLabeler
     from structpred.models.structured import StructuredPredictor
 
 FORMAT_VERSION = 1
@@ -178,15 +178,15 @@ def _kind(name: Any) -> ModelKind | None:
     if name == "StructuredPredictor":
         return ModelKind(STRUCTURED, _read_structured)
     if name == "DependencyParser":
-        from structpred.models.parser_files import KIND as PARSER
+        from structpred.models.parser.files import KIND as PARSER
 
         return PARSER
     if name == "GraphLabeler":
-        from structpred.models.graph_files import KIND as GRAPH
+        from structpred.models.fields.graph_files import KIND as GRAPH
 
         return GRAPH
     if name in ("MultiLabelMRF", "HierarchicalMultiLabel"):
-        from structpred.models.field_files import KINDS
+        from structpred.models.fields.files import KINDS
 
         return KINDS[name]
     return None
@@ -252,9 +252,9 @@ def chain_size(n_features: int, n_labels: int) -> int:
 
 
 def _read_chain(head: dict[str, Any], bundle: Bundle, oracle: Any) -> "ChainLabeler":
-    from structpred.models.chain import ChainLabeler
-    from structpred.models.inputs import INPUTS, RowInput
-    from structpred.models.targets import LabelEncoder
+    from structpred.models.chain.inputs import INPUTS, RowInput
+    from structpred.models.chain.labeler import ChainLabeler
+    from structpred.models.chain.targets import LabelEncoder
 
     model = ChainLabeler(**plain_settings(head, ChainLabeler))
     arrays = {k.removeprefix("input."): v for k, v in bundle.arrays.items() if k.startswith("input.")}

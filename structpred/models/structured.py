@@ -15,7 +15,7 @@ from structpred.core.task import Task
 from structpred.core.weights import Vector
 from structpred.errors import ParameterError
 from structpred.models.base import StructuredEstimator, about_dev, as_floats, checked_sample_weight, dev_parts
-from structpred.models.decoding import checked_k
+from structpred.models.chain.decoding import checked_k
 from structpred.models.files import load_estimator, save_structured
 from structpred.models.output_scores import OutputScores, Scoring, checked_scoring
 from structpred.models.part_inputs import PartInput, as_labels, as_list, split_instances

@@ -9,8 +9,8 @@ from parser_cases import corpus
 
 from structpred.io.templates.templates import Atom, Template
 from structpred.models import ChainLabeler, GraphLabeler, HierarchicalMultiLabel, MultiLabelMRF, StructuredPredictor
-from structpred.models.constraints import ChainConstraints
-from structpred.models.parser import DependencyParser
+from structpred.models.chain.constraints import ChainConstraints
+from structpred.models.parser.parser import DependencyParser
 from structpred.oracles.multiclass import MulticlassOracle
 
 

@@ -83,7 +83,7 @@ def is_tree(heads: list[int], *, single_root: bool = True, projective: bool = Fa
 
 def as_bank(X: list[Tokens], y: list[Arcs]) -> Treebank:
     """The same sentences as a treebank."""
-    from structpred.models.sentences import as_treebank
+    from structpred.models.parser.sentences import as_treebank
 
     return as_treebank(X, y)
 

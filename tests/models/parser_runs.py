@@ -23,7 +23,7 @@ from parser_cases import corpus, plain
 
 from structpred.errors import CheckpointWarning, FileFormatError
 from structpred.models import base
-from structpred.models.parser import DependencyParser
+from structpred.models.parser.parser import DependencyParser
 from structpred.storage.bundles import read_bundle
 from structpred.trainers.bcfw import BCFW
 from structpred.trainers.loop import RunSettings

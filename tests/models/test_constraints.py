@@ -12,7 +12,7 @@ from structpred.errors import DataError, InfeasibleError, ParameterError
 from structpred.evaluation import evaluate_sequences
 from structpred.io import read_columns
 from structpred.models import ChainLabeler
-from structpred.models.constraints import ChainConstraints, tag_dictionary
+from structpred.models.chain.constraints import ChainConstraints, tag_dictionary
 
 
 def anything(sequence: Any) -> bool:

@@ -161,7 +161,7 @@ def test_what_cannot_fit_is_refused_before_it_is_allocated(monkeypatch: pytest.M
     """A sentence whose back-pointers do not fit: the error names tokens, labels and sizes, and nothing was allocated."""
     import tracemalloc
 
-    from structpred.models.decoding import decode_chains
+    from structpred.models.chain.decoding import decode_chains
 
     data, w = long_sentence(200_000, 50)
     monkeypatch.setattr(memory, "SMALL", 0)
@@ -190,7 +190,7 @@ import resource
 from test_decoding import long_sentence
 import numpy as np
 from structpred.data.sequences import PackedSequences
-from structpred.models.decoding import decode_chains
+from structpred.models.chain.decoding import decode_chains
 small, w = long_sentence(1000, 50)
 decode_chains(small, 50, w)
 data, w = long_sentence(1_000_000, 50)

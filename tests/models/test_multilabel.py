@@ -17,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 from structpred.errors import DataError, MissingCapabilityError, ModelFileError, ParameterError
 from structpred.io import MultiLabelData, read_mulan
 from structpred.models import MultiLabelMRF, load
-from structpred.models.label_graphs import label_edges
+from structpred.models.fields.label_graphs import label_edges
 from structpred.oracles.branch_and_bound import BranchAndBoundMRF
 from structpred.oracles.mrf_enumeration import EnumerationMRF
 from structpred.oracles.qpbo import QPBO

@@ -13,7 +13,7 @@ from sklearn.utils import estimator_html_repr
 
 from structpred.errors import DataError, ParameterError
 from structpred.io import Sentence, Tree
-from structpred.models.parser import DependencyParser
+from structpred.models.parser.parser import DependencyParser
 from structpred.trainers.bcfw import BCFW
 from structpred.trainers.mira import MIRA
 

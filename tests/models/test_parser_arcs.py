@@ -8,9 +8,9 @@ import pytest
 from parser_cases import corpus, is_tree, plain, random_corpus
 
 from structpred.io.templates.arc_template_sets import pruning_templates
-from structpred.models.arcs import arc_scores, choose_projective, tree_oracle
-from structpred.models.parser import DependencyParser
-from structpred.models.sentences import as_treebank
+from structpred.models.parser.arcs import arc_scores, choose_projective, tree_oracle
+from structpred.models.parser.parser import DependencyParser
+from structpred.models.parser.sentences import as_treebank
 
 X, Y = corpus(60, 0, 0.3)
 X_TEST, Y_TEST = corpus(40, 1, 0.3)

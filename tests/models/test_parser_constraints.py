@@ -7,9 +7,9 @@ import pytest
 from parser_cases import corpus, is_tree, plain, random_corpus, random_words
 
 from structpred.errors import InfeasibleError
-from structpred.models.arcs import arc_scores
-from structpred.models.parser import DependencyParser
-from structpred.models.sentences import as_treebank
+from structpred.models.parser.arcs import arc_scores
+from structpred.models.parser.parser import DependencyParser
+from structpred.models.parser.sentences import as_treebank
 
 X, Y = corpus(40, 0, 0.3)
 RANDOM = random_words([1, 2, 3, 4, 5, 5, 4, 3], np.random.default_rng(8))

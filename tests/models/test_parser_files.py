@@ -9,7 +9,7 @@ from parser_cases import corpus, plain
 
 from structpred.errors import ModelFileError, ParameterError
 from structpred.models import ChainLabeler, load
-from structpred.models.parser import DependencyParser
+from structpred.models.parser.parser import DependencyParser
 from structpred.objectives.part_losses import Hamming
 from structpred.storage.bundles import read_bundle, write_bundle
 from structpred.trainers.mira import MIRA

@@ -13,7 +13,7 @@ from parser_cases import corpus, plain
 from parser_runs import CASES
 
 from structpred.errors import CheckpointError
-from structpred.models.parser import DependencyParser
+from structpred.models.parser.parser import DependencyParser
 
 HERE = Path(__file__).resolve().parent
 KILLS = 25  # in each case

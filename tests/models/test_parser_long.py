@@ -8,7 +8,7 @@ from parser_cases import corpus, is_tree
 
 from structpred.errors import DataError
 from structpred.io import Sentence, Tree, Treebank
-from structpred.models.parser import DependencyParser
+from structpred.models.parser.parser import DependencyParser
 from structpred.runtime import memory
 
 X, Y = corpus(60, 0, 0.3)

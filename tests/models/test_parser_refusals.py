@@ -11,7 +11,7 @@ from parser_cases import Arcs, as_bank, corpus, plain
 
 from structpred.errors import DataError, ParameterError, StructpredError
 from structpred.io import Sentence, Tree, read_treebank
-from structpred.models.parser import DependencyParser
+from structpred.models.parser.parser import DependencyParser
 from structpred.trainers.mira import MIRA
 
 X, Y = corpus(20, 0, 0.3)

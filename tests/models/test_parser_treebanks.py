@@ -9,8 +9,8 @@ import pytest
 from structpred.core.task import Task
 from structpred.features.arcs import ArcFeatures
 from structpred.io import Treebank, read_treebank
-from structpred.models.arcs import tree_oracle
-from structpred.models.parser import DependencyParser
+from structpred.models.parser.arcs import tree_oracle
+from structpred.models.parser.parser import DependencyParser
 from structpred.objectives.margin import MarginRescaling
 from structpred.objectives.part_losses import Hamming
 from structpred.trainers.bcfw import BCFW

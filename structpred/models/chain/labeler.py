@@ -13,17 +13,17 @@ from structpred.data.sequences import PackedSequences
 from structpred.errors import DataError, ParameterError
 from structpred.features.fixed_scores import FixedScores
 from structpred.io.templates.templates import Template
-from structpred.models import online
 from structpred.models.base import StructuredEstimator, about_dev, checked_sample_weight, dev_parts
-from structpred.models.constraints import ChainConstraints, fixed_scores, resolve_constraints
-from structpred.models.decoding import chain_kbest, chain_marginals, chain_score_gaps, checked_k, decode_chains
-from structpred.models.explain import Explanation, explain
+from structpred.models.chain import online
+from structpred.models.chain.constraints import ChainConstraints, fixed_scores, resolve_constraints
+from structpred.models.chain.decoding import chain_kbest, chain_marginals, chain_score_gaps, checked_k, decode_chains
+from structpred.models.chain.explain import Explanation, explain
+from structpred.models.chain.inputs import Input, choose_input
+from structpred.models.chain.inspection import Inspection, inspect_weights
+from structpred.models.chain.targets import LabelEncoder, as_label_lists
+from structpred.models.chain.tasks import chain_task
 from structpred.models.files import load_estimator, save_chain
-from structpred.models.inputs import Input, choose_input
-from structpred.models.inspection import Inspection, inspect_weights
 from structpred.models.settings import resolve_loss
-from structpred.models.targets import LabelEncoder, as_label_lists
-from structpred.models.tasks import chain_task
 from structpred.objectives.log_loss import LogLoss
 from structpred.runtime.threads import checked_jobs
 from structpred.trainers.loop import Callback

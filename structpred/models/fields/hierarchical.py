@@ -16,10 +16,10 @@ from structpred.data.hierarchy import LabelHierarchy
 from structpred.errors import DataError, ParameterError
 from structpred.io.multilabel.data import MultiLabelData
 from structpred.models.base import StructuredEstimator, about_dev, as_floats, checked_sample_weight
-from structpred.models.feature_scale import FeatureScale
-from structpred.models.label_graphs import LabelField, checked_oracle, hierarchy_oracle
-from structpred.models.label_inputs import as_rows, labelled_rows
-from structpred.models.multilabel import accuracy_of, checked_bias, dev_scorer, label_tags
+from structpred.models.fields.feature_scale import FeatureScale
+from structpred.models.fields.label_graphs import LabelField, checked_oracle, hierarchy_oracle
+from structpred.models.fields.label_inputs import as_rows, labelled_rows
+from structpred.models.fields.multilabel import accuracy_of, checked_bias, dev_scorer, label_tags
 from structpred.models.settings import resolve_loss
 from structpred.oracles.mrf import graph_shape
 from structpred.trainers.loop import Callback
@@ -171,7 +171,7 @@ class HierarchicalMultiLabel(StructuredEstimator):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model as one file, atomically, without pickle; an oracle of yours is named in it, not held."""
-        from structpred.models.field_files import save_hierarchical
+        from structpred.models.fields.files import save_hierarchical
 
         self._check_fitted()
         save_hierarchical(self, path)

@@ -16,12 +16,12 @@ from structpred.core.weights import Vector
 from structpred.errors import DataError, ParameterError
 from structpred.features.graphs import GraphFeatures
 from structpred.models.base import StructuredEstimator, about_dev, checked_sample_weight, dev_parts
-from structpred.models.graph_inputs import GraphTable, as_graphs, as_node_labels
-from structpred.models.label_graphs import ENUMERATED, checked_oracle, is_forest
-from structpred.models.multilabel import checked_bias
+from structpred.models.chain.targets import LabelEncoder
+from structpred.models.chain.tasks import checked_token_weights
+from structpred.models.fields.graph_inputs import GraphTable, as_graphs, as_node_labels
+from structpred.models.fields.label_graphs import ENUMERATED, checked_oracle, is_forest
+from structpred.models.fields.multilabel import checked_bias
 from structpred.models.settings import resolve_loss
-from structpred.models.targets import LabelEncoder
-from structpred.models.tasks import checked_token_weights
 from structpred.trainers.loop import Callback
 from structpred.trainers.problem import Surrogate, Trainer
 
@@ -204,7 +204,7 @@ class GraphLabeler(StructuredEstimator):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model as one file, atomically, without pickle; an oracle of yours is named in it, not held."""
-        from structpred.models.graph_files import save_graph_labeler
+        from structpred.models.fields.graph_files import save_graph_labeler
 
         self._check_fitted()
         save_graph_labeler(self, path)

@@ -14,9 +14,9 @@ from structpred.core.task import Task
 from structpred.core.weights import Vector
 from structpred.errors import DataError, ParameterError
 from structpred.models.base import StructuredEstimator, about_dev, checked_sample_weight, dev_parts
-from structpred.models.feature_scale import FeatureScale
-from structpred.models.label_graphs import LabelField, checked_oracle, label_edges, label_oracle
-from structpred.models.label_inputs import as_indicator, as_rows, example_accuracy, labelled_rows
+from structpred.models.fields.feature_scale import FeatureScale
+from structpred.models.fields.label_graphs import LabelField, checked_oracle, label_edges, label_oracle
+from structpred.models.fields.label_inputs import as_indicator, as_rows, example_accuracy, labelled_rows
 from structpred.models.settings import resolve_loss
 from structpred.trainers.loop import Callback
 from structpred.trainers.problem import Surrogate, Trainer
@@ -144,7 +144,7 @@ class MultiLabelMRF(StructuredEstimator):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model as one file, atomically, without pickle; an oracle of yours is named in it, not held."""
-        from structpred.models.field_files import save_multilabel
+        from structpred.models.fields.files import save_multilabel
 
         self._check_fitted()
         save_multilabel(self, path)

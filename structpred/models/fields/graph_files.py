@@ -4,7 +4,9 @@ import os
 from typing import Any
 
 from structpred.core.oracle import Oracle
-from structpred.models.field_files import BIAS, ORACLE, oracle_header
+from structpred.models.chain.targets import LabelEncoder
+from structpred.models.fields.files import BIAS, ORACLE, oracle_header
+from structpred.models.fields.graph import GraphLabeler, graph_oracle
 from structpred.models.files import (
     CLASSES,
     COMMON,
@@ -15,8 +17,6 @@ from structpred.models.files import (
     restore_run,
     write_model,
 )
-from structpred.models.graph import GraphLabeler, graph_oracle
-from structpred.models.targets import LabelEncoder
 from structpred.oracles.mrf import graph_shape
 from structpred.storage.bundles import Bundle
 from structpred.storage.schema import Flag, Record, Text, Whole, maybe

@@ -13,10 +13,10 @@ from structpred.errors import DataError, ParameterError
 from structpred.io.columns import ColumnCorpus
 from structpred.io.crfsuite import AttributeCorpus
 from structpred.io.ocr import OcrWords
-from structpred.models.targets import as_label_lists
+from structpred.models.chain.targets import as_label_lists
 
 if TYPE_CHECKING:
-    from structpred.models.chain import ChainLabeler
+    from structpred.models.chain.labeler import ChainLabeler
 
 Ints = npt.NDArray[np.int64]
 RUNNER_UP = "runner-up"
@@ -142,8 +142,8 @@ def _one_sequence(model: "ChainLabeler", x: Any) -> PackedSequences:
 
 def _predicted(model: "ChainLabeler", data: PackedSequences, k: int) -> list[Ints]:
     """The codes of the k best label sequences that keep to the constraints of the model."""
-    from structpred.models.constraints import fixed_scores, resolve_constraints
-    from structpred.models.decoding import chain_kbest
+    from structpred.models.chain.constraints import fixed_scores, resolve_constraints
+    from structpred.models.chain.decoding import chain_kbest
 
     fixed = fixed_scores(model.classes_.tolist(), data.offsets, resolve_constraints(model.constraints))
     return [codes for codes, _ in chain_kbest(data, len(model.classes_), model.coef_, fixed, k)[0]]

@@ -12,8 +12,8 @@ from structpred.data.sequences import PackedSequences
 from structpred.errors import ParameterError
 from structpred.features.sequences import SequenceFeatures
 from structpred.models.base import as_floats, checked_sample_weight
-from structpred.models.constraints import ChainConstraints, check_gold, fixed_scores
-from structpred.models.targets import LabelEncoder
+from structpred.models.chain.constraints import ChainConstraints, check_gold, fixed_scores
+from structpred.models.chain.targets import LabelEncoder
 from structpred.oracles.chain import ChainOracle
 
 

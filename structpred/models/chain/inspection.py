@@ -11,7 +11,7 @@ import numpy.typing as npt
 from structpred.errors import ParameterError
 
 if TYPE_CHECKING:
-    from structpred.models.chain import ChainLabeler
+    from structpred.models.chain.labeler import ChainLabeler
 
 Floats = npt.NDArray[np.float64]
 _KIND = re.compile(r"[^=:]*")

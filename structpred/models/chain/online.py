@@ -16,11 +16,11 @@ from structpred.core.result import Certificate, Result
 from structpred.core.task import Task
 from structpred.errors import CheckpointError, DataError, ParameterError
 from structpred.models.base import as_callbacks, checked_C, dev_parts, seed_of
-from structpred.models.constraints import resolve_constraints
-from structpred.models.inputs import Input, choose_input
+from structpred.models.chain.constraints import resolve_constraints
+from structpred.models.chain.inputs import Input, choose_input
+from structpred.models.chain.targets import LabelEncoder, as_label_lists
+from structpred.models.chain.tasks import chain_task
 from structpred.models.settings import resolve_loss
-from structpred.models.targets import LabelEncoder, as_label_lists
-from structpred.models.tasks import chain_task
 from structpred.objectives.log_loss import LogLoss
 from structpred.trainers.checkpoints import Progress
 from structpred.trainers.loop import RunSettings
@@ -30,7 +30,7 @@ from structpred.trainers.states import rebuild
 from structpred.trainers.stream import StreamProblem, check_online, train_batch, train_stream
 
 if TYPE_CHECKING:
-    from structpred.models.chain import ChainLabeler
+    from structpred.models.chain.labeler import ChainLabeler
 
 #: a function that starts a new pass: an iterable of (sequence, its labels)
 Source = Callable[[], Iterable[tuple[Any, Any]]]

@@ -8,11 +8,11 @@ import numpy.typing as npt
 
 from structpred.core.oracle import Oracle
 from structpred.data.hierarchy import LabelHierarchy
-from structpred.models.feature_scale import SCALES, FeatureScale
+from structpred.models.fields.feature_scale import SCALES, FeatureScale
+from structpred.models.fields.hierarchical import HierarchicalMultiLabel, hierarchy_field, label_costs
+from structpred.models.fields.label_graphs import LabelField, label_oracle
+from structpred.models.fields.multilabel import MultiLabelMRF
 from structpred.models.files import COMMON, ModelKind, common_header, pack_weights, plain_settings, restore_run, write_model
-from structpred.models.hierarchical import HierarchicalMultiLabel, hierarchy_field, label_costs
-from structpred.models.label_graphs import LabelField, label_oracle
-from structpred.models.multilabel import MultiLabelMRF
 from structpred.storage.bundles import Bundle
 from structpred.storage.schema import (
     LARGEST,

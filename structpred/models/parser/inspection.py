@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from structpred.models.inspection import WeightGroup, inspect_weights, weight_group
+from structpred.models.chain.inspection import WeightGroup, inspect_weights, weight_group
 
 if TYPE_CHECKING:
-    from structpred.models.parser import DependencyParser
+    from structpred.models.parser.parser import DependencyParser
 
 #: the name of the weights for each tag that stands between head and modifier
 TAGS_BETWEEN = "h.tag m.tag | each tag between"

@@ -14,7 +14,7 @@ from structpred.core.requirements import require
 from structpred.core.weights import Vector
 from structpred.errors import DataError, ParameterError
 from structpred.features.graphs import GraphFeatures
-from structpred.models.feature_scale import FeatureScale
+from structpred.models.fields.feature_scale import FeatureScale
 from structpred.oracles.mrf import graph_shape
 
 Integers = npt.NDArray[np.int64]

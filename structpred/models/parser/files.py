@@ -7,7 +7,9 @@ import numpy.typing as npt
 
 from structpred.data.arc_templates import ArcTemplate
 from structpred.io.templates.arc_featurizer import ArcFeaturizer
-from structpred.models.chain import ChainLabeler
+from structpred.models.chain.inputs import NumericInput
+from structpred.models.chain.labeler import ChainLabeler
+from structpred.models.chain.targets import LabelEncoder
 from structpred.models.files import (
     COMMON,
     ModelKind,
@@ -18,14 +20,12 @@ from structpred.models.files import (
     restore_run,
     write_model,
 )
-from structpred.models.inputs import NumericInput
-from structpred.models.relations import RelationFeatures
-from structpred.models.targets import LabelEncoder
+from structpred.models.parser.relations import RelationFeatures
 from structpred.storage.bundles import Bundle
 from structpred.storage.schema import Flag, ListOf, Number, OneOf, Record, Spec, Text, Whole, maybe
 
 if TYPE_CHECKING:
-    from structpred.models.parser import DependencyParser
+    from structpred.models.parser.parser import DependencyParser
 
 Arrays = dict[str, npt.NDArray[Any]]
 
@@ -93,7 +93,7 @@ def _read(head: dict[str, Any], bundle: Bundle, oracle: Any) -> "DependencyParse
 
 def _read_own(head: dict[str, Any], arrays: Arrays) -> "DependencyParser":
     """A parser without what its pruning model and its relations add."""
-    from structpred.models.parser import DependencyParser
+    from structpred.models.parser.parser import DependencyParser
 
     model = DependencyParser(**plain_settings(head, DependencyParser))
     model.featurizer_ = ArcFeaturizer.from_bundle(head["featurizer"])

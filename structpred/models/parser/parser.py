@@ -19,7 +19,10 @@ from structpred.features.arcs import ArcCandidates, ArcFeatures, FixedArcs, obse
 from structpred.io.templates.arc_featurizer import ATTRIBUTES, ArcFeaturizer
 from structpred.io.templates.arc_template_sets import default_templates, pruning_templates, relation_templates
 from structpred.io.treebanks.treebank import Tree, Treebank
-from structpred.models.arcs import (
+from structpred.models.base import StructuredEstimator, about_dev, checked_C, checked_sample_weight, dev_parts
+from structpred.models.chain.decoding import checked_k
+from structpred.models.chain.labeler import ChainLabeler
+from structpred.models.parser.arcs import (
     TreeOracle,
     arc_marginals,
     best_trees,
@@ -30,11 +33,8 @@ from structpred.models.arcs import (
     tree_oracle,
     tree_task,
 )  # fmt: skip
-from structpred.models.base import StructuredEstimator, about_dev, checked_C, checked_sample_weight, dev_parts
-from structpred.models.chain import ChainLabeler
-from structpred.models.decoding import checked_k
-from structpred.models.relations import RelationFeatures, forget_second_stage, second_callbacks, second_stage
-from structpred.models.sentences import as_treebank, check_one_root
+from structpred.models.parser.relations import RelationFeatures, forget_second_stage, second_callbacks, second_stage
+from structpred.models.parser.sentences import as_treebank, check_one_root
 from structpred.models.settings import resolve_loss
 from structpred.objectives.log_loss import LogLoss
 from structpred.runtime.threads import checked_jobs
@@ -362,7 +362,7 @@ class DependencyParser(StructuredEstimator):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model as one file, atomically, without pickle: see docs/formats.md."""
-        from structpred.models.parser_files import save_parser
+        from structpred.models.parser.files import save_parser
 
         self._check_fitted()
         save_parser(self, path)

@@ -1,0 +1,1 @@
+"""Label sequences: the labeler of chains, its inputs, constraints, inspection and streams."""

@@ -1,0 +1,1 @@
+"""Pairwise random fields: label sets, label hierarchies and graphs."""

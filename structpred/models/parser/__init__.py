@@ -1,0 +1,1 @@
+"""Dependency trees: the parser, its arcs and relations, its files and inspection."""
