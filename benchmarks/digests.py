@@ -76,7 +76,7 @@ def ewt() -> Iterator[tuple[str, Callable[[], Any]]]:
 
 def yeast() -> Iterator[tuple[str, Callable[[], Any]]]:
     """300 examples of yeast, margin and slack rescaling."""
-    from structpred.io.multilabel.mulan import read_mulan
+    from structpred.io import read_mulan
     from structpred.models import MultiLabelMRF
 
     folder = data_folder() / "multilabel_yeast"

@@ -107,6 +107,8 @@ class TaskCosts:
         raise LossError(f"sample {i}: {self._name}.costs must return GridCosts or PartCosts, got {type(answer).__name__}")
 
     def _checked_grid(self, i: int, answer: GridCosts) -> GridCosts:
+        if type(answer.cost) is float and (same := self._known.get(answer.cost)) is not None:
+            return same  # one number for all instances, as most losses answer: nothing is left to check
         grid = getattr(self._oracle, "label_grid", None)
         if grid is None:
             raise ParameterError(

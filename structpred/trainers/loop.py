@@ -211,7 +211,7 @@ class Run:
             score = self._try_on_dev()
         elif replace and self.history and self.history[-1]["passes"] == self.passes:
             score = self.history.pop()["dev_score"]
-        if check:
+        if check and not any(isinstance(part, Weights) and part.surely_finite() for part in self.state):
             self._finite_weights()  # else the oracle would speak of what is no fault of its own
         found = self.trainer.objective(self.problem, self.state) if check else (None, None)
         primal, dual = (None if value is None else float(value) for value in found)
