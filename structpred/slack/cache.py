@@ -3,7 +3,10 @@
 from typing import Any
 from weakref import WeakKeyDictionary
 
+import numpy as np
+
 from structpred.core.steps import TaskLike
+from structpred.core.weights import Vector
 from structpred.errors import ParameterError
 from structpred.slack.problem import Candidate, SlackProblem
 
@@ -39,6 +42,28 @@ class LabelCache:
             del kept[k]
         kept.insert(0, label)
         del kept[self.size :]
+
+
+class LastSweep:
+    """What the last searches over a whole task found at which weights. Copies and files of it are empty."""
+
+    def __init__(self) -> None:
+        self._kept: WeakKeyDictionary[TaskLike, tuple[Vector, Any]] = WeakKeyDictionary()
+
+    def __repr__(self) -> str:
+        return "LastSweep()"
+
+    def __reduce__(self) -> tuple[type["LastSweep"], tuple[()]]:
+        return LastSweep, ()
+
+    def keep(self, task: TaskLike, w: Vector, found: Any) -> None:
+        """Keep this, and nothing older."""
+        self._kept[task] = (w.copy(), found)
+
+    def at(self, task: TaskLike, w: Vector) -> Any | None:
+        """What was found at just these weights; None if the last searches were made at others."""
+        kept = self._kept.get(task)
+        return kept[1] if kept is not None and np.array_equal(kept[0], w) else None
 
 
 def _key(label: Any) -> bytes:

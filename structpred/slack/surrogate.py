@@ -8,7 +8,7 @@ from structpred.core.steps import Step, TaskLike
 from structpred.core.task import Task
 from structpred.core.weights import Vector
 from structpred.errors import MissingCapabilityError, ParameterError
-from structpred.slack.cache import LabelCache
+from structpred.slack.cache import LabelCache, LastSweep
 from structpred.slack.ledger import Goal
 from structpred.slack.search import METHODS, SearchResult, choose, search
 from structpred.slack.step_problem import StepProblem
@@ -51,6 +51,7 @@ class SlackRescaling:
         self.method, self.relaxed = method, bool(relaxed)
         self.rel, self.abs, self.max_queries = float(rel), float(abs), max_queries
         self.cache_size, self._cache = cache_size, LabelCache(cache_size)
+        self._last = LastSweep()
         self.requires: tuple[str | tuple[str, ...], ...] = oracle_needs(method, self.relaxed)
 
     def problem(self, task: TaskLike, w: Vector, i: int, scale: float = 1.0) -> TaskProblem | StepProblem:
@@ -98,7 +99,7 @@ class SlackRescaling:
 
     def values(self, task: TaskLike, w: Vector) -> npt.NDArray[np.float64]:
         """Upper bounds of H_i(w), all i; for a task that is not `certified`, the largest values found."""
-        found = (self.search(task, w, i) for i in range(len(task)))
+        found = self._sweep(task, w)
         return np.array([_finite(one.upper_bound, one.phi) for one in found])
 
     def unsettled(self, task: TaskLike, w: Vector) -> npt.NDArray[np.float64]:
@@ -106,14 +107,21 @@ class SlackRescaling:
 
         This part of a duality gap does not go away with more training; a better search (see `choose`) closes it.
         """
-        problems = (self.problem(task, w, i) for i in range(len(task)))
-        return np.array([self._unsettled(task, problem, i) for i, problem in enumerate(problems)])
+        found = self._last.at(task, w)
+        if found is None:
+            found = [self._unsettled(task, self.problem(task, w, i), i) for i in range(len(task))]
+        return np.asarray(found)
+
+    def _sweep(self, task: TaskLike, w: Vector) -> list[SearchResult]:
+        """A search for every instance; what they leave unsettled is kept, since a run that ends asks for it next."""
+        found = [self.search(task, w, i) for i in range(len(task))]
+        self._last.keep(task, w, [_missed(one) for one in found])
+        return found
 
     def _unsettled(self, task: TaskLike, problem: TaskProblem | StepProblem, i: int) -> float:
         if (choose(problem) if self.method == "auto" else self.method) == "direct":
-            return 0.0
-        result = self._search(task, problem, i, None)
-        return 0.0 if result.exact else _finite(result.upper_bound, result.phi) - result.phi
+            return 0.0  # exact, without a search
+        return _missed(self._search(task, problem, i, None))
 
     def certified(self, task: TaskLike) -> bool:
         """Whether bounds hold: plain queries are exact or bounded, or the search rests on queries that are exact by contract."""
@@ -127,3 +135,8 @@ class SlackRescaling:
 
 def _finite(bound: float, otherwise: float) -> float:
     return bound if np.isfinite(bound) else otherwise
+
+
+def _missed(result: SearchResult) -> float:
+    """By how much a search may have missed the maximum."""
+    return 0.0 if result.exact or result.method == "direct" else _finite(result.upper_bound, result.phi) - result.phi
