@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -77,8 +78,13 @@ class Import(NamedTuple):
     at_import_time: bool
 
 
-def imports_of(path: Path, root: Path) -> Iterator[Import]:
+@lru_cache(maxsize=None)
+def imports_of(path: Path, root: Path) -> tuple[Import, ...]:
     """Every import of a file: statements at any depth, and `import_module` or `__import__` of a constant name."""
+    return tuple(_imports(path, root))
+
+
+def _imports(path: Path, root: Path) -> Iterator[Import]:
     tree = ast.parse(path.read_text(encoding="utf-8"))
     file = path.relative_to(root).as_posix()
     within_functions = {

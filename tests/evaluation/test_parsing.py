@@ -158,7 +158,7 @@ def _slowly(heads: list[int]) -> list[bool]:
     return [h > 0 and any(not descends(k, h) for k in range(min(h, m) + 1, max(h, m))) for m, h in arcs]
 
 
-@pytest.mark.parametrize("block", [7, 2_000_000])
+@pytest.mark.parametrize("block", [pytest.param(7, marks=pytest.mark.slow), 2_000_000])
 def test_non_projective_against_the_definition(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """All head vectors of 1 to 4 words and many random longer ones, cycles included, agree with the definition word by word."""
     monkeypatch.setattr(trees_module, "_BLOCK", block)

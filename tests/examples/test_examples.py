@@ -102,6 +102,7 @@ def test_the_chunking_example_labels_a_new_sentence(tmp_path: Path) -> None:
     assert float(found[1]) >= 0
 
 
+@pytest.mark.slow
 def test_the_own_trainer_example_nears_the_optimum(tmp_path: Path) -> None:
     """own_trainer: above the certified lower bound by less than 5 %, never below it, and the log loss is minimised, too."""
     printed = run("own_trainer.py", folder=tmp_path)

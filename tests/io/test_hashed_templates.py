@@ -72,7 +72,7 @@ def test_shifting_joins_checksums() -> None:
 
 def test_blocks_make_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
     """A corpus worked off in pieces of two sentences has the same features as in one piece."""
-    from structpred.io.templates.templates import hashed_templates
+    from structpred.io.templates import hashed_templates
 
     featurizer = HashedTemplateFeaturizer(load_templates("chunking"), 12)
     whole = featurizer.transform(rows(1))

@@ -229,6 +229,7 @@ def test_cross_validation_and_grid_search() -> None:
     assert ChainLabeler().fit(parts[0], parts[2]).score(parts[1], parts[3]) > 0.4
 
 
+@pytest.mark.slow
 def test_grid_search_in_processes() -> None:
     """Estimators travel to worker processes and back."""
     X, y = noisy(12)

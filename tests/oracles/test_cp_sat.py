@@ -139,6 +139,7 @@ def test_the_same_answer_each_time_and_in_threads() -> None:
     assert found[2] == found[0]
 
 
+@pytest.mark.slow
 def test_cut_short_is_told() -> None:
     """Within a tiny limit the exact oracle raises with a bound, and the other one gives labels with a bound that holds."""
     rng = np.random.default_rng(0)

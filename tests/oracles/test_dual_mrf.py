@@ -117,6 +117,7 @@ def test_what_cannot_be_done_is_said() -> None:
         DualMRF().argmax(scores, graph_shape(3, 2, [(0, 1), (0, 2), (1, 2)]))
 
 
+@pytest.mark.slow
 def test_real_instances_are_bounded(data_dir: Path) -> None:
     """All 20 instances with exact answers, larger factors made variables: the bound is never below exact_max; half are tight."""
     tight = 0

@@ -177,6 +177,7 @@ def test_the_best_mixture_is_that_of_a_fine_grid() -> None:
         assert (best_h, best_g) == pytest.approx((share * a.h + (1 - share) * b.h, share * a.g + (1 - share) * b.g))
 
 
+@pytest.mark.slow
 def test_training_on_a_relaxation_is_certified() -> None:
     """BCFW with fractional steps: the gap closes, the primal is above the integer optimum, and both bounds are of one problem."""
     pytest.importorskip("cvxpy")

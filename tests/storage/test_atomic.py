@@ -74,7 +74,7 @@ def test_failure_at_every_step(file: Path, monkeypatch: pytest.MonkeyPatch, wher
 def test_kill_at_every_step(file: Path, where: str) -> None:
     """A kill at any step leaves the whole old or the whole new file, and its leftovers can be removed."""
     script = (
-        "import os, signal, sys\nfrom structpred.core import atomic\n"
+        "import os, signal, sys\nfrom structpred.storage import atomic\n"
         "def step(name):\n    if name == sys.argv[2]: os.kill(os.getpid(), signal.SIGKILL)\n"
         "atomic.step = step\natomic.write_atomic(sys.argv[1], b'new' * 1000)\n"
     )

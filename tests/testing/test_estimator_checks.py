@@ -158,6 +158,7 @@ def test_a_broken_estimator_is_caught(kind: type, name: str) -> None:
     check(ChainLabeler(max_iter=60))
 
 
+@pytest.mark.slow
 def test_the_error_names_the_failed_checks() -> None:
     """The runner goes through all checks and then names those that failed; the report can be had without an error."""
     with pytest.raises(EstimatorCheckError, match="check_fit_returns_self"):
