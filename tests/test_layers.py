@@ -2,7 +2,7 @@
 
 import ast
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -78,7 +78,7 @@ class Import(NamedTuple):
     at_import_time: bool
 
 
-@lru_cache(maxsize=None)
+@cache
 def imports_of(path: Path, root: Path) -> tuple[Import, ...]:
     """Every import of a file: statements at any depth, and `import_module` or `__import__` of a constant name."""
     return tuple(_imports(path, root))
