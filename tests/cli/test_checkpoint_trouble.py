@@ -17,7 +17,8 @@ OPTIONS = ["--format", "conll2000", "--template", "chunking", "--max-iter", "2",
 def test_a_checkpoint_that_cannot_be_written_is_a_warning(corpus: Path, tmp_path: Path) -> None:
     """Where no checkpoint fits on the disk, a warning says so, the model is written and the exit code is 0."""
     (tmp_path / "full.py").write_text(
-        "import errno\nfrom structpred.cli.app import main\nfrom structpred.storage import atomic\nreal = atomic._write_temporary\n"
+        "import errno\nfrom structpred.cli.app import main\nfrom structpred.storage import atomic\n"
+        "real = atomic._write_temporary\n"
         "def write(path, data, mode):\n    if '.ckpt' in path.name:\n        raise OSError(errno.ENOSPC, 'full')\n"
         "    real(path, data, mode)\natomic._write_temporary = write\nmain()\n"
     )
