@@ -123,7 +123,7 @@ def _searches(name: str, data: MultiLabelData, plan: Plan, relaxed: bool) -> Sea
     log.info("searches on %s, %s: %d samples, %d rounds", name, "relaxed" if relaxed else "whole labels", len(some), rounds)
     task = multilabel_task(some, QPBO() if relaxed else EnumerationMRF())
     tasks = dict.fromkeys(METHODS, task)
-    if relaxed:  # what angular search asks is a linear programme; plain queries are a cut in a graph
+    if relaxed:  # what angular search asks is a linear program; plain queries are a cut in a graph
         tasks["angular"] = multilabel_task(some, RelaxedMRF())
     rows = compare_searches(tasks, plan.lam, rounds=rounds, relaxed=relaxed)
     return SearchTable(name, relaxed, len(some), rounds, 1.0 / (plan.lam * len(some)), SEARCHED[name], rows)

@@ -130,7 +130,7 @@ def _clash() -> Finding:
 
 
 def _solver_orders() -> list[Finding]:
-    """Solve a tiny linear programme with both libraries in one process, in both import orders."""
+    """Solve a tiny linear program with both libraries in one process, in both import orders."""
     if any(installed_version(name) is None for name in SOLVERS):
         return [
             Finding(
@@ -150,7 +150,7 @@ def _solver_order(order: Sequence[str]) -> Finding:
     name = ", then ".join(order)
     if problem:
         return Finding(name, "broken", problem, "python -m pip install 'structpred[solvers]' in a fresh environment")
-    return Finding(name, "ok", "both solve a small linear programme in one process")
+    return Finding(name, "ok", "both solve a small linear program in one process")
 
 
 def _kernel_cache() -> Finding:

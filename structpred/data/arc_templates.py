@@ -42,7 +42,7 @@ class ArcTemplate(NamedTuple):
 
     @staticmethod
     def parse(text: str) -> "ArcTemplate":
-        """The template that `text` describes; ParameterError for what is none."""
+        """The template that `text` describes; ParameterError for an invalid template."""
         atoms, _, arc = text.partition("|")
         ends: dict[str, list[Atom]] = {"h": [], "m": []}
         for word in atoms.split():

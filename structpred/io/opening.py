@@ -45,7 +45,7 @@ def open_bytes(source: Source, name: str, encoding: str = "utf-8") -> Iterator[B
 
 
 def checked_encoding(encoding: str) -> codecs.CodecInfo:
-    """What Python knows of a text encoding. Raises ParameterError for what is none.
+    """What Python knows of a text encoding. Raises ParameterError for an unknown encoding.
 
     >>> checked_encoding("latin-1").name
     'iso8859-1'

@@ -97,7 +97,7 @@ class ChainOracle(Oracle):
     def argmax_per_loss(
         self, scores: Scores, costs: npt.NDArray[np.float64], shape: Shape
     ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], list[Labels]]:
-        """The best label sequence for each value of a whole-number loss, by counting it in the state of the dynamic programme.
+        """The best label sequence for each value of a whole-number loss, by counting it in the state of the dynamic program.
 
         O(T L^2 K) for K values (Hamming: T + 1, so O(T^2 L^2)). Raises DataError for costs that are not whole numbers.
         """

@@ -19,7 +19,7 @@ Floats = npt.NDArray[np.float64]
 #: shape -> (a cvxpy Variable with one number a part, the constraints that it keeps to)
 Description = Callable[[Shape], tuple[Any, Sequence[Any]]]
 
-#: programmes that a thread keeps compiled
+#: programs that a thread keeps compiled
 KEPT = 32
 #: the interior point method converges in far fewer steps, or never
 _CLARABEL_STEPS = 200
@@ -29,7 +29,7 @@ _LP_ACCURACY = {"dual_feasibility_tolerance": 1e-10}
 _ACCURACY = {"tol_gap_abs": 1e-12, "tol_gap_rel": 1e-12, "tol_feas": 1e-11}
 
 
-class _Programme(NamedTuple):
+class _Program(NamedTuple):
     """A compiled problem: its variable and the parameters that are set for each question (None: it has none such)."""
 
     problem: Any
@@ -153,53 +153,53 @@ class ConvexOracle(Oracle):
     def project(self, point: Floats, shape: Shape) -> Floats:
         """The nearest point of the set (Euclidean), to about 1e-9, or 1e-4 where the set is round."""
         point = self._checked(point, shape)
-        programme = self._programme(shape, "project", 0, False)
+        program = self._program(shape, "project", 0, False)
         # |mu|^2 - 2 point . mu, the point scaled down to numbers that a solver's tolerances are made for
         size = max(1.0, float(np.abs(point).max(initial=0.0)))
-        programme.scores.value, programme.weight.value = 2.0 * point / size, 1.0 / size
-        status = self._solve(programme, shape, _ACCURACY if programme.problem.is_qp() else {})
+        program.scores.value, program.weight.value = 2.0 * point / size, 1.0 / size
+        status = self._solve(program, shape, _ACCURACY if program.problem.is_qp() else {})
         if status == "infeasible":
             raise InfeasibleError(f"shape {shape}: no point keeps to the constraints of the description")
-        return np.asarray(programme.mu.value, dtype=np.float64)
+        return np.asarray(program.mu.value, dtype=np.float64)
 
     def _checked(self, scores: Scores, shape: Shape) -> Scores:
         return checked_scores(scores, self.n_parts(shape), shape)
 
     def _best(self, scores: Scores, shape: Shape, A: Floats, b: Floats) -> Floats | None:
         forbidden = scores <= 0.5 * FORBIDDEN
-        programme = self._programme(shape, "argmax", len(b), bool(forbidden.any()))
+        program = self._program(shape, "argmax", len(b), bool(forbidden.any()))
         given = np.where(forbidden, 0.0, scores)
         # solvers have absolute tolerances
-        programme.scores.value = given / max(float(np.abs(given).max(initial=0.0)), 1e-300)
+        program.scores.value = given / max(float(np.abs(given).max(initial=0.0)), 1e-300)
         if len(b):
             sizes = np.maximum(np.abs(A).max(axis=1), 1e-300)
-            programme.rows.value, programme.limits.value = A / sizes[:, None], b / sizes
-        if programme.closed is not None:
-            programme.closed.value = forbidden.astype(np.float64)
-        if self._solve(programme, shape, {}) == "infeasible":
+            program.rows.value, program.limits.value = A / sizes[:, None], b / sizes
+        if program.closed is not None:
+            program.closed.value = forbidden.astype(np.float64)
+        if self._solve(program, shape, {}) == "infeasible":
             return None
-        mu = np.asarray(programme.mu.value, dtype=np.float64)
+        mu = np.asarray(program.mu.value, dtype=np.float64)
         return np.where(forbidden, 0.0, mu)
 
     def _contains(self, mu: Floats, shape: Shape) -> bool:
         """Whether a point keeps to the description: other variables may be chosen freely."""
         return bool(np.abs(self.project(mu, shape) - mu).max(initial=0.0) <= 1e-6)
 
-    def _solve(self, programme: _Programme, shape: Shape, accuracy: dict[str, float]) -> str:
+    def _solve(self, program: _Program, shape: Shape, accuracy: dict[str, float]) -> str:
         """Solve; "optimal" or "infeasible"."""
         import cvxpy as cp
 
         limit: dict[str, float] = {"max_iter": min(self.max_iterations, _CLARABEL_STEPS)}
         solver = cp.CLARABEL
-        if programme.problem.is_lp() and "HIGHS" in cp.installed_solvers():
+        if program.problem.is_lp() and "HIGHS" in cp.installed_solvers():
             solver, limit = cp.HIGHS, {"simplex_iteration_limit": self.max_iterations, **_LP_ACCURACY}
         try:
-            programme.problem.solve(solver=solver, warm_start=False, **accuracy, **limit)
+            program.problem.solve(solver=solver, warm_start=False, **accuracy, **limit)
         except cp.error.SolverError as error:
             raise ConvergenceError(f"shape {shape}: {solver} gave up: {error}") from error
-        status = str(programme.problem.status)
+        status = str(program.problem.status)
         if status == "infeasible_or_unbounded" or (status.startswith("infeasible") and solver == cp.CLARABEL):
-            status = self._which(programme)
+            status = self._which(program)
         if status.startswith("unbounded"):
             raise OracleError(
                 f"shape {shape}: the description has no bounds in the direction of the scores: add 0 <= mu, mu <= 1"
@@ -211,15 +211,15 @@ class ConvexOracle(Oracle):
             raise ConvergenceError(f"shape {shape}: {solver} ended with the status {status!r}{reached}")
         return status
 
-    def _which(self, programme: _Programme) -> str:
+    def _which(self, program: _Program) -> str:
         """Whether the set is really empty: solvers mistake unbounded and badly scaled objectives for that."""
         import cvxpy as cp
 
-        programme.scores.value = np.zeros(programme.scores.shape)
-        programme.problem.solve(solver=cp.CLARABEL, warm_start=False)
-        if str(programme.problem.status).startswith("infeasible"):
+        program.scores.value = np.zeros(program.scores.shape)
+        program.problem.solve(solver=cp.CLARABEL, warm_start=False)
+        if str(program.problem.status).startswith("infeasible"):
             return "infeasible"
-        return "badly scaled" if programme.weight is not None else "unbounded"
+        return "badly scaled" if program.weight is not None else "unbounded"
 
     def _described(self, shape: Shape) -> tuple[Any, list[Any]]:
         """What the user's function gives for a shape, looked at before anything is solved."""
@@ -241,11 +241,11 @@ class ConvexOracle(Oracle):
                 raise OracleError(f"shape {shape}: cvxpy cannot tell that this constraint is convex: {constraint}")
         return mu, constraints
 
-    def _programme(self, shape: Shape, question: str, n_rows: int, forbids: bool) -> _Programme:
+    def _program(self, shape: Shape, question: str, n_rows: int, forbids: bool) -> _Program:
         """The compiled problem for a kind of question; each thread has its own, as parameters are set on it."""
-        kept: OrderedDict[Any, _Programme] | None = getattr(self._kept, "programmes", None)
+        kept: OrderedDict[Any, _Program] | None = getattr(self._kept, "programs", None)
         if kept is None:
-            kept = self._kept.programmes = OrderedDict()
+            kept = self._kept.programs = OrderedDict()
         key = (shape, question, n_rows, forbids)
         if key not in kept:
             kept[key] = self._compiled(shape, question, n_rows, forbids)
@@ -254,7 +254,7 @@ class ConvexOracle(Oracle):
         kept.move_to_end(key)
         return kept[key]
 
-    def _compiled(self, shape: Shape, question: str, n_rows: int, forbids: bool) -> _Programme:
+    def _compiled(self, shape: Shape, question: str, n_rows: int, forbids: bool) -> _Program:
         import cvxpy
 
         cp: Any = cvxpy  # its functions are not all known to type checkers
@@ -270,7 +270,7 @@ class ConvexOracle(Oracle):
             constraints.append(cp.multiply(closed, mu) == 0.0)
         weight = cp.Parameter(nonneg=True) if question == "project" else None
         aim = scores @ mu if weight is None else scores @ mu - weight * cp.sum_squares(mu)
-        return _Programme(cp.Problem(cp.Maximize(aim), constraints), mu, scores, weight, rows, limits, closed)
+        return _Program(cp.Problem(cp.Maximize(aim), constraints), mu, scores, weight, rows, limits, closed)
 
     def __getstate__(self) -> dict[str, Any]:
         """Without what is compiled, which other processes cannot use."""

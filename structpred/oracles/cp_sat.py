@@ -144,10 +144,10 @@ def _search(scores: Scores, shape: Shape, A: npt.ArrayLike, b: npt.ArrayLike, li
     if graph.n_states == 1:  # nothing to choose
         fits = bool(allowed.all() and keeps(*rows, np.arange(graph.n_parts)))
         return _Answer(np.zeros(graph.n, np.int64), float(given.sum()), True) if fits else _Answer(None, -np.inf, True)
-    return _Programme(given, allowed, shape, *rows, who).search(limit)
+    return _Program(given, allowed, shape, *rows, who).search(limit)
 
 
-class _Programme:
+class _Program:
     """The model of one question: a Boolean for each kept part of the compact form, a row for each dropped one."""
 
     def __init__(self, scores: Floats, allowed: Mask, shape: Shape, A: Floats, b: Floats, who: str) -> None:

@@ -153,7 +153,7 @@ class EnumeratedOracle(Oracle):
         return best
 
     def argmax_relaxed_constrained(self, scores: Scores, shape: Shape, A: npt.ArrayLike, b: npt.ArrayLike) -> Floats | None:
-        """The best mixture of outputs with A mu <= b, a linear programme over their shares; None if there is none."""
+        """The best mixture of outputs with A mu <= b, a linear program over their shares; None if there is none."""
         from scipy.optimize import linprog
 
         _, counts, given = self._asked(scores, shape)
@@ -164,7 +164,7 @@ class EnumeratedOracle(Oracle):
         if found.status == 2:
             return None
         if not found.success:
-            raise OracleError(f"shape {shape}: the linear programme over all outputs failed: {found.message}")
+            raise OracleError(f"shape {shape}: the linear program over all outputs failed: {found.message}")
         mu: Floats = counts.T @ np.asarray(found.x)
         return mu
 

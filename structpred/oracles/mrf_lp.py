@@ -1,4 +1,4 @@
-"""Pairwise MRFs relaxed to the local polytope: a linear programme, by OR-Tools (Schlesinger 1976; Werner 2007)."""
+"""Pairwise MRFs relaxed to the local polytope: a linear program, by OR-Tools (Schlesinger 1976; Werner 2007)."""
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -51,8 +51,8 @@ class RelaxedMRF(PairwiseOracle):
     """The best point of the local polytope, and labels rounded from it: inexact, with a bound.
 
     pdlp_from: graphs with so many parts or more are solved by a first-order method (PDLP), to the relative accuracy `tol`; the
-    others by a simplex method (GLOP), which gives vertices and solves similar programmes again from the last basis.
-    max_iterations: the most steps of either method (GLOP: pivots; PDLP: products with the programme's matrix).
+    others by a simplex method (GLOP), which gives vertices and solves similar programs again from the last basis.
+    max_iterations: the most steps of either method (GLOP: pivots; PDLP: products with the program's matrix).
     Needs OR-Tools (the extra `solvers`; DependencyError says so). Raises DataError for scores that are not finite,
     InfeasibleError where every output is forbidden, ConvergenceError where a solver gives up or reaches its limit, and where
     labels without forbidden parts are not found.

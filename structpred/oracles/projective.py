@@ -1,4 +1,4 @@
-"""Dependency trees without crossing arcs: the dynamic programme of Eisner (1996)."""
+"""Dependency trees without crossing arcs: the dynamic program of Eisner (1996)."""
 
 import threading
 from collections.abc import Callable, Iterator, Sequence

@@ -138,7 +138,7 @@ class TreeMRF(PairwiseOracle):
         return list(labels)
 
     def argmax_per_loss(self, scores: Scores, costs: Floats, shape: Shape) -> tuple[Floats, Floats, list[Labels]]:
-        """The best output for each value of a whole-number loss, by counting it in the state of the dynamic programme.
+        """The best output for each value of a whole-number loss, by counting it in the state of the dynamic program.
 
         O(n^2 K^2) for Hamming losses. Raises DataError for costs that are not whole numbers.
         """

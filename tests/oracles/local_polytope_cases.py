@@ -1,4 +1,4 @@
-"""The linear programme over the local polytope, written down anew and given to scipy's HiGHS: what relaxations are held to."""
+"""The linear program over the local polytope, written down anew and given to scipy's HiGHS: what relaxations are held to."""
 
 import numpy as np
 from scipy.optimize import linprog

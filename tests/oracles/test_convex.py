@@ -143,8 +143,8 @@ def test_described_once_for_each_kind_of_question() -> None:
         oracle.project(rng.normal(size=4), (2,))
     assert len(calls) == 4  # one more for the number of parts
     for n in range(1, KEPT + 2):
-        oracle._programme((1,), "argmax", n, False)
-    assert len(oracle._kept.programmes) == KEPT
+        oracle._program((1,), "argmax", n, False)
+    assert len(oracle._kept.programs) == KEPT
 
 
 def test_threads_and_pickles_give_the_same() -> None:

@@ -1,4 +1,4 @@
-"""Projective trees: the best, the k best and sums against enumeration, long ones against another dynamic programme."""
+"""Projective trees: the best, the k best and sums against enumeration, long ones against another dynamic program."""
 
 import tracemalloc
 from itertools import product
@@ -129,7 +129,7 @@ def test_the_best_equals_enumeration(oracle, kind, forbidden) -> None:
 @pytest.mark.slow
 @BOTH
 @pytest.mark.parametrize("n", [15, 40, 90])
-def test_long_sentences_equal_another_dynamic_programme(oracle, n) -> None:
+def test_long_sentences_equal_another_dynamic_program(oracle, n) -> None:
     """The score of the best tree, with and without forbidden arcs, and with ties."""
     rng = np.random.default_rng(n)
     for kind, forbidden in [("normal", 0.0), ("ties", 0.0), ("normal", 0.6)]:

@@ -31,7 +31,7 @@ def value(mu: np.ndarray, scores: np.ndarray) -> float:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", range(4))
-def test_the_relaxation_has_the_value_of_the_linear_programme(kind: int) -> None:
+def test_the_relaxation_has_the_value_of_the_linear_program(kind: int) -> None:
     """1,000 random instances: the value of the LP over the local polytope to 1e-9; infeasible where the LP is."""
     rng = np.random.default_rng(kind)
     solved = 0

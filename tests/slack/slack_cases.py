@@ -137,7 +137,7 @@ def hinges(task: Task, w: Any) -> np.ndarray:
 
 
 def slack_optimum(task: Task, lam: float) -> tuple[float, np.ndarray]:
-    """The optimal value of lam/2 |w|^2 + sum p_i H_i(w) and its w: a quadratic programme over all outputs."""
+    """The optimal value of lam/2 |w|^2 + sum p_i H_i(w) and its w: a quadratic program over all outputs."""
     import cvxpy as cp
 
     p = task.sample_weight / task.sample_weight.sum()

@@ -43,7 +43,7 @@ def local_polytope(n: int, k: int, edges: list[tuple[int, int]]) -> tuple[np.nda
 
 
 class Graph(EnumeratedOracle):
-    """A pairwise model on one graph, outputs by enumeration, and its local polytope by a linear programme."""
+    """A pairwise model on one graph, outputs by enumeration, and its local polytope by a linear program."""
 
     def __init__(self, n: int, k: int, edges: list[tuple[int, int]]) -> None:
         self.n, self.k, self.edges = n, k, edges

@@ -1,4 +1,4 @@
-"""Training with slack rescaling: the optimum of the quadratic programme, honest gaps, and every model that takes the name."""
+"""Training with slack rescaling: the optimum of the quadratic program, honest gaps, and every model that takes the name."""
 
 from pathlib import Path
 from typing import Any
@@ -33,7 +33,7 @@ def true_primal(task: Task, w: Any, lam: float) -> float:
 
 @pytest.mark.parametrize("name", ["chains", "matchings by constraints"])
 def test_bcfw_reaches_the_optimum(name: str) -> None:
-    """Primal and dual meet at the optimum of the quadratic programme over all outputs."""
+    """Primal and dual meet at the optimum of the quadratic program over all outputs."""
     pytest.importorskip("cvxpy")
     task = chains(1, n=6, longest=3) if name == "chains" else parts_task(1, without(AssignmentOracle(), *DIRECT), (3,), n=6, d=3)
     value, w = slack_optimum(task, LAM)
@@ -125,7 +125,7 @@ class Recorded(ChainLabeler):
 
 
 def test_chain_labeler_reaches_the_enumerated_optimum() -> None:
-    """ChainLabeler(surrogate="slack") on a small corpus: its certificate encloses the optimum of the quadratic programme."""
+    """ChainLabeler(surrogate="slack") on a small corpus: its certificate encloses the optimum of the quadratic program."""
     pytest.importorskip("cvxpy")
     rng = np.random.default_rng(0)
     X = [rng.normal(size=(int(k), 2)) for k in rng.integers(1, 4, 8)]

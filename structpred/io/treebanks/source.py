@@ -29,7 +29,7 @@ class Chunk(NamedTuple):
 
 
 def treebank_name(source: Source) -> str:
-    """The name of a source in messages. Raises ParameterError for what is none."""
+    """The name of a source in messages. Raises ParameterError for an object of another kind."""
     if isinstance(source, str | os.PathLike):
         return source_name(source)
     if not hasattr(source, "read"):

@@ -1,5 +1,5 @@
 # mypy: ignore-errors
-"""Compiled dynamic programmes over labelled segmentations: the best, the k best, sums over all.
+"""Compiled dynamic programs over labelled segmentations: the best, the k best, sums over all.
 
 Part scores of one instance: scores[(t * longest + m - 1) * n_labels + l] for the segment of length m and label l that starts
 at t, then n_labels^2 transitions. best[e, l] belongs to segmentations of the first e positions whose last segment has label l;

@@ -25,7 +25,7 @@ _SWEEPS = 20
 class Compact(NamedTuple):
     """mu = start + matrix z: the last state of each node, the last row and column of each table are left out of z.
 
-    kept: the parts that z holds. dropped: the others; each is a row of the linear programme, start + matrix z >= 0.
+    kept: the parts that z holds. dropped: the others; each is a row of the linear program, start + matrix z >= 0.
     matrix: CSR (n_parts, len(kept)).
     """
 

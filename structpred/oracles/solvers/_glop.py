@@ -31,7 +31,7 @@ class Solution(NamedTuple):
 
 
 class GlopModel:
-    """One linear programme: maximise scores . mu over the local polytope of a shape, with `n_rows` further rows A mu <= b."""
+    """One linear program: maximise scores . mu over the local polytope of a shape, with `n_rows` further rows A mu <= b."""
 
     def __init__(self, shape: Shape, n_rows: int) -> None:
         from ortools.linear_solver import pywraplp

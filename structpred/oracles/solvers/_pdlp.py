@@ -15,7 +15,7 @@ def solve_pdlp(
     """A point near the best one, the messages (E, 2, K) of its dual, the multipliers of the rows A mu <= b; None: there is none.
 
     tol: how far the objective and the equations may be off, relative to the size of the numbers. max_products: the most products
-    with the programme's matrix. Deterministic: one thread.
+    with the program's matrix. Deterministic: one thread.
     Raises ConvergenceError.
     """
     check_ortools(needed_by)
@@ -24,18 +24,18 @@ def solve_pdlp(
     from scipy import sparse
 
     equations, right = marginal_rows(shape)
-    programme = pdlp.QuadraticProgram()
-    programme.objective_vector = -scores
-    programme.constraint_matrix = sparse.csc_matrix(sparse.vstack((equations, sparse.csr_array(A))))
-    programme.constraint_lower_bounds = np.concatenate((right, np.full(len(b), -np.inf)))
-    programme.constraint_upper_bounds = np.concatenate((right, b))
-    programme.variable_lower_bounds = np.zeros(len(scores))
-    programme.variable_upper_bounds = np.where(allowed, np.inf, 0.0)
+    program = pdlp.QuadraticProgram()
+    program.objective_vector = -scores
+    program.constraint_matrix = sparse.csc_matrix(sparse.vstack((equations, sparse.csr_array(A))))
+    program.constraint_lower_bounds = np.concatenate((right, np.full(len(b), -np.inf)))
+    program.constraint_upper_bounds = np.concatenate((right, b))
+    program.variable_lower_bounds = np.zeros(len(scores))
+    program.variable_upper_bounds = np.where(allowed, np.inf, 0.0)
     parameters = solvers_pb2.PrimalDualHybridGradientParams(num_threads=1)
     parameters.termination_criteria.simple_optimality_criteria.eps_optimal_relative = tol
     parameters.termination_criteria.simple_optimality_criteria.eps_optimal_absolute = tol
     parameters.termination_criteria.kkt_matrix_pass_limit = max_products
-    result = pdlp.primal_dual_hybrid_gradient(programme, parameters)
+    result = pdlp.primal_dual_hybrid_gradient(program, parameters)
     reason = result.solve_log.termination_reason
     if reason == solve_log_pb2.TERMINATION_REASON_PRIMAL_INFEASIBLE:
         return None

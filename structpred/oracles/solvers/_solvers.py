@@ -9,7 +9,7 @@ from structpred.runtime.dependencies import check_solver_versions, require_insta
 def check_ortools(needed_by: str) -> None:
     """Raise DependencyError, with the command that helps, where OR-Tools is missing or clashes with another library.
 
-    Looking up versions takes longer than solving a small programme, so that what was found once is not asked again.
+    Looking up versions takes longer than solving a small program, so that what was found once is not asked again.
     """
     require_installed("ortools", extra="solvers", needed_by=needed_by)
     check_solver_versions()

@@ -1,5 +1,5 @@
 # mypy: ignore-errors
-"""Compiled bound for trees under linear constraints: the linear programme over mixtures of trees, by column generation.
+"""Compiled bound for trees under linear constraints: the linear program over mixtures of trees, by column generation.
 
 max sum_k p_k t_k  with  sum_k p_k v_k + s = 0,  sum_k p_k = 1,  p, s >= 0: t_k is the score of tree k, v_k = A mu_k - b what it
 exceeds the limits by. Its dual is the Lagrangian one, min over lam >= 0 of max_k t_k - lam . v_k (Geoffrion 1974), and the column

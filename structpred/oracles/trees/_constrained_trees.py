@@ -1,6 +1,6 @@
 """The best tree under linear constraints on its arcs: branch and bound over Lagrangian bounds, then CP-SAT if that is too long.
 
-A cell is the set of trees without certain arcs. Its bound is the linear programme over mixtures of its trees, some ten maximum
+A cell is the set of trees without certain arcs. Its bound is the linear program over mixtures of its trees, some ten maximum
 spanning arborescences; trees met on the way that keep to the constraints are the first answers. The best mixture says where to
 split: one part without an arc that it half contains, one without all other arcs into the same token.
 """
