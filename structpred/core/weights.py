@@ -70,8 +70,8 @@ class Weights(NamedTuple):
         self.mass.fill(self.mass.item() + rho)
 
     def in_doubt(self) -> bool:
-        """Whether something may no longer be finite: a look at the sums, which costs a fraction of the average."""
-        return not all(np.isfinite(array.sum()) for array in self)
+        """Whether something may no longer be finite: a look at a sum and three numbers, once a pass."""
+        return not all(np.isfinite(array.sum()) for array in (self.v, self.factor, self.mass, self.scaled_mass))
 
     def surely_finite(self) -> bool:
         """Whether bounds alone say that the present and the average weights are finite; cheaper than making these."""

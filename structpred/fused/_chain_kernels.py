@@ -1,7 +1,10 @@
 # mypy: ignore-errors
 """Chains over sparse feature rows: scoring welded to decoding, to forward-backward and to the writing of differences.
 
-Label axes are padded to `width`, a multiple of 8; the columns that fill it are computed and never read.
+Label axes are padded to `width`, a multiple of 8; the columns that fill it are computed and never read. What goes together comes
+as one tuple: corpus (feature indices, values, indptr of tokens, offsets of sequences), rule (the first row of transitions in the
+table, n_labels, fixed scores of transitions, fixed rows of tokens, the row of each token), aim (true labels, token weights, label
+costs), scratch (transitions, work, back, pointers).
 """
 
 import numpy as np
@@ -27,11 +30,11 @@ def token_row(table, indices, values, indptr, t, first, last, start_row, row):
 
 
 @njit(cache=True, nogil=True)
-def decode_sequences(
-    table, indices, values, indptr, offsets, start, stop, start_row, n_labels, edges, trans, rows, row_of,
-    work, back, pointers, out, found,
-):  # fmt: skip
+def decode_sequences(table, corpus, start, stop, rule, scratch, out, found):
     """The best labels of sequences start..stop-1 into out, and their scores into found."""
+    indices, values, indptr, offsets = corpus
+    start_row, n_labels, edges, rows, row_of = rule
+    trans, work, back, pointers = scratch
     scale_transitions(table, start_row, 1.0, n_labels, edges, trans)
     alpha = work[0]
     best = work[1]
@@ -65,11 +68,15 @@ def scale_transitions(table, start_row, scale, n_labels, fixed, trans):
 
 
 @njit(cache=True, nogil=True)
-def decode_sequence(
-    table, scale, indices, values, indptr, first, last, start_row, n_labels,
-    trans, rows, row_of, gold, token_weights, costs, loss_weight, work, back, pointers, out,
-):  # fmt: skip
-    """Score tokens first..last-1 and decode them with loss_weight times their loss; returns (score, score of gold)."""
+def decode_sequence(table, scale, corpus, first, last, rule, aim, loss_weight, scratch, out):
+    """Score tokens first..last-1 and decode them with loss_weight times their loss; returns (score, score of gold).
+
+    The transitions of scratch are scaled already.
+    """
+    indices, values, indptr, _ = corpus
+    start_row, n_labels, _, rows, row_of = rule
+    gold, token_weights, costs = aim
+    trans, work, back, pointers = scratch
     alpha = work[0]
     best = work[1]
     row = work[2]
@@ -97,10 +104,10 @@ def decode_sequence(
 
 
 @njit(cache=True, nogil=True)
-def emit_difference(
-    gold, labels, indices, values, indptr, first, last, start_row, width, token_weights, costs, idx, val
-):  # fmt: skip
-    """Joint features of gold minus those of labels as unsorted pairs; returns (their number, the loss)."""
+def emit_difference(labels, corpus, first, last, start_row, width, aim, idx, val):
+    """Joint features of the truth minus those of labels as unsorted pairs; returns (their number, the loss)."""
+    indices, values, indptr, _ = corpus
+    gold, token_weights, costs = aim
     n = 0
     loss = 0.0
     for t in range(first, last):
@@ -127,39 +134,33 @@ def emit_difference(
 
 
 @njit(cache=True, nogil=True)
-def step_sequence(
-    flat, table, scale, indices, values, indptr, first, last, start_row, n_labels, edges, trans, rows, row_of,
-    gold, token_weights, costs, loss_weight, work, back, pointers, out, idx, val, idx2, val2,
-):  # fmt: skip
-    """Decode one sequence and write its sorted difference; returns (pairs, loss, <flat weights, difference>)."""
-    scale_transitions(table, start_row, scale, n_labels, edges, trans)
-    decode_sequence(
-        table, scale, indices, values, indptr, first, last, start_row, n_labels,
-        trans, rows, row_of, gold, token_weights, costs, loss_weight, work, back, pointers, out,
-    )  # fmt: skip
-    n, loss = emit_difference(
-        gold, out, indices, values, indptr, first, last, start_row, table.shape[1], token_weights, costs, idx, val
-    )
+def step_sequence(flat, table, scale, corpus, i, rule, aim, loss_weight, scratch, out, idx, val, idx2, val2):
+    """Decode sequence i and write its sorted difference; returns (pairs, loss, <flat weights, difference>)."""
+    start_row, n_labels, edges, _, _ = rule
+    first = corpus[3][i]
+    last = corpus[3][i + 1]
+    scale_transitions(table, start_row, scale, n_labels, edges, scratch[0])
+    decode_sequence(table, scale, corpus, first, last, rule, aim, loss_weight, scratch, out)
+    n, loss = emit_difference(out, corpus, first, last, start_row, table.shape[1], aim, idx, val)
     n = coalesce(idx, val, n, idx2, val2)
     return n, loss, dot(flat, idx[:n], val[:n])
 
 
 @njit(cache=True, nogil=True)
 def sweep_sequences(
-    table, scale, indices, values, indptr, offsets, start, stop, start_row, n_labels, edges, trans, rows, row_of,
-    gold, token_weights, costs, loss_weight, work, back, pointers, out, losses, found, truths,
+    table, scale, corpus, start, stop, rule, aim, loss_weight, scratch, out, losses, found, truths
 ):  # fmt: skip
     """Decode sequences start..stop-1: labels into out, and each one's loss, score and score of the truth."""
-    scale_transitions(table, start_row, scale, n_labels, edges, trans)
+    offsets = corpus[3]
+    start_row, n_labels, edges, _, _ = rule
+    gold, token_weights, costs = aim
+    scale_transitions(table, start_row, scale, n_labels, edges, scratch[0])
     base = offsets[start]
     for i in range(start, stop):
         first = offsets[i]
         last = offsets[i + 1]
         labels = out[first - base : last - base]
-        score, truth = decode_sequence(
-            table, scale, indices, values, indptr, first, last, start_row, n_labels,
-            trans, rows, row_of, gold, token_weights, costs, loss_weight, work, back, pointers, labels,
-        )  # fmt: skip
+        score, truth = decode_sequence(table, scale, corpus, first, last, rule, aim, loss_weight, scratch, labels)
         total = 0.0
         for t in range(first, last):
             total += token_weights[t] * costs[gold[t], labels[t - first]]
@@ -169,14 +170,15 @@ def sweep_sequences(
 
 
 @njit(cache=True, nogil=True)
-def log_loss_sweep(
-    table, indices, values, indptr, offsets, start, stop, start_row, n_labels, edges, trans, exp_trans,
-    rows, row_of, gold, shares, emissions, alpha, local, norm, counts, work, errors, edge_errors, out,
-):  # fmt: skip
+def log_loss_sweep(table, corpus, start, stop, rule, gold, shares, scratch, errors, edge_errors, out):
     """Negative log-likelihoods of sequences start..stop-1, and truth minus expectation of their parts, times their shares.
 
     errors: (tokens from offsets[start] on, width), position-label. edge_errors: (n_labels, width), summed over the sequences.
+    scratch: transitions, their exponentials, emissions, alpha, local, norm, counts, work (SumScratch).
     """
+    indices, values, indptr, offsets = corpus
+    start_row, n_labels, edges, rows, row_of = rule
+    trans, exp_trans, emissions, alpha, local, norm, counts, work = scratch
     width = table.shape[1]
     for p in range(n_labels):
         for label in range(n_labels):

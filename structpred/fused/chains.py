@@ -28,6 +28,9 @@ class ChainPair:
         n_labels, fixed = features.n_labels, features.fixed
         self.rows, self.edges = np.zeros((len(fixed.rows), features.width)), np.zeros((n_labels, features.width))
         self.rows[:, :n_labels], self.edges[:, :n_labels] = fixed.rows, fixed.edges
+        data = features.data
+        self.corpus = (data.indices, data.values, data.indptr, data.offsets)
+        self.rule = (features.start_row, n_labels, self.edges, self.rows, fixed.row_of)
 
     def decode(self, w: Vector, n_jobs: int) -> tuple[Labels, Integers]:
         """The best labels of all tokens, flat, and where each sequence begins."""
@@ -40,9 +43,8 @@ class ChainPair:
         def run(a: int, b: int) -> None:
             s = Scratch(f.n_labels, int(data.lengths[a:b].max()))
             decode_sequences(
-                f.table(w), data.indices, data.values, data.indptr, offsets, a, b, f.start_row, f.n_labels, self.edges, s.trans,
-                self.rows, f.fixed.row_of, s.work, s.back, s.pointers, labels[offsets[a] : offsets[b]], found[a:b],
-            )  # fmt: skip
+                f.table(w), self.corpus, a, b, self.rule, best_scratch(s), labels[offsets[a] : offsets[b]], found[a:b]
+            )
 
         run_pieces(run, data.lengths, 0, n_jobs)
         refuse_impossible(found, 0)
@@ -51,6 +53,11 @@ class ChainPair:
     def steps(self, labels: Sequence[Labels], costs: GridCosts, token_weights: Sequence[Floats] | None) -> "ChainSteps":
         """Training steps towards `labels`."""
         return ChainSteps(self, labels, costs.table(self.features.n_labels), token_weights)
+
+
+def best_scratch(scratch: Scratch) -> tuple[Any, ...]:
+    """As the kernels that look for the best sequence take it."""
+    return scratch.trans, scratch.work, scratch.back, scratch.pointers
 
 
 def run_pieces(run: Any, lengths: Integers, start: int, n_jobs: int) -> None:
@@ -73,7 +80,7 @@ class ChainSteps:
         self.features, data, self.n_jobs = features, features.data, 1
         self.costs = np.zeros((features.n_labels, features.width))
         self.costs[:, : features.n_labels] = costs
-        self.rows, self.edges = pair.rows, pair.edges
+        self.corpus, self.rule = pair.corpus, pair.rule
         self.gold = np.concatenate([*labels, np.empty(0, np.int64)])
         self.token_weights = np.ones(data.n_tokens) if token_weights is None else np.concatenate([*token_weights, np.empty(0)])
         if not len(self.gold) == len(self.token_weights) == data.n_tokens:
@@ -81,6 +88,7 @@ class ChainSteps:
                 f"{data.n_tokens} tokens but {len(self.gold)} labels and {len(self.token_weights)} token weights: "
                 "give one of each for every position"
             )
+        self.aim = (self.gold, self.token_weights, self.costs)
         longest = int(data.lengths.max(initial=1))
         self.scratch, self.out = Scratch(features.n_labels, longest), np.empty(longest, np.int64)
         self.idx2, self.val2 = np.empty(self.buffer_size(), np.int64), np.empty(self.buffer_size())
@@ -91,30 +99,15 @@ class ChainSteps:
         pairs = data.indptr[data.offsets[1:]] - data.indptr[data.offsets[:-1]]
         return int((2 * (pairs + data.lengths)).max(initial=0)) + 4
 
-    def _data(self) -> tuple[Any, ...]:
-        data = self.features.data
-        return data.indices, data.values, data.indptr
-
     def step_into(
         self, w: Vector, scale: float, i: int, loss_weight: float, idx: npt.NDArray[np.int64], val: npt.NDArray[np.float64]
     ) -> tuple[int, float, float]:
         """Decode sequence i and write its difference, sorted and unique."""
-        kernel, shape, offsets, data, middle, tail = self._step
+        kernel, shape, scratch = self._step
         found: tuple[int, float, float] = kernel(
-            w,
-            w.reshape(shape),
-            scale,
-            *data,
-            offsets[i],
-            offsets[i + 1],
-            *middle,
-            loss_weight,
-            *tail,
-            idx,
-            val,
-            self.idx2,
-            self.val2,
-        )
+            w, w.reshape(shape), scale, self.corpus, i, self.rule, self.aim, loss_weight, scratch, self.out,
+            idx, val, self.idx2, self.val2,
+        )  # fmt: skip
         return found
 
     @cached_property
@@ -122,11 +115,7 @@ class ChainSteps:
         """The kernel of step_into and what it gets at every step, gathered once: steps are many and short."""
         from structpred.fused._chain_kernels import step_sequence
 
-        f, s = self.features, self.scratch
-        fixed: tuple[Any, ...] = (f.start_row, f.n_labels, self.edges, s.trans, self.rows, f.fixed.row_of)
-        middle = (*fixed, self.gold, self.token_weights, self.costs)
-        shape = (f.n_rows, f.width)
-        return step_sequence, shape, f.data.offsets, self._data(), middle, (s.work, s.back, s.pointers, self.out)
+        return step_sequence, (self.features.n_rows, self.features.width), best_scratch(self.scratch)
 
     def sweep(self, w: Vector, scale: float, start: int, stop: int, loss_weight: float) -> tuple[Labels, Floats, Floats]:
         """Decode sequences start..stop-1, on n_jobs threads: (flat labels, losses, violations)."""
@@ -140,8 +129,7 @@ class ChainSteps:
             s = self.scratch if self.n_jobs == 1 else Scratch(f.n_labels, int(f.data.lengths[a:b].max()))
             here, tokens = slice(a - start, b - start), slice(int(offsets[a] - offsets[start]), int(offsets[b] - offsets[start]))
             sweep_sequences(
-                f.table(w), scale, *self._data(), offsets, a, b, f.start_row, f.n_labels, self.edges, s.trans,
-                self.rows, f.fixed.row_of, self.gold, self.token_weights, self.costs, loss_weight, s.work, s.back, s.pointers,
+                f.table(w), scale, self.corpus, a, b, self.rule, self.aim, loss_weight, best_scratch(s),
                 labels[tokens], losses[here], found[here], truths[here],
             )  # fmt: skip
 
@@ -171,11 +159,9 @@ class ChainSteps:
 
         def run(a: int, b: int) -> None:
             s = SumScratch(f.n_labels, int(f.data.lengths[a:b].max()))
-            log_loss_sweep(
-                f.table(w), *self._data(), offsets, a, b, f.start_row, f.n_labels, self.edges, s.trans, s.exp_trans,
-                self.rows, f.fixed.row_of, self.gold, shares, s.emissions, s.alpha, s.local, s.norm, s.counts, s.work,
-                errors[offsets[a] - base : offsets[b] - base], edges[a, b], values[a:b],
-            )  # fmt: skip
+            scratch = (s.trans, s.exp_trans, s.emissions, s.alpha, s.local, s.norm, s.counts, s.work)
+            here = errors[offsets[a] - base : offsets[b] - base]
+            log_loss_sweep(f.table(w), self.corpus, a, b, self.rule, self.gold, shares, scratch, here, edges[a, b], values[a:b])
 
         def gather(a: int, b: int) -> None:
             gather_rows(block.starts, block.tokens, block.values, errors, a, b, -1.0, gradient)
