@@ -91,6 +91,11 @@ class CompiledTemplates(NamedTuple):
     n_pair: int
     n_head: int
 
+    @property
+    def program(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.uint32]]:
+        """(atoms, ends, seeds): what kernels need to hash a word."""
+        return self.atoms, self.ends, self.seeds
+
 
 def compile_templates(templates: Sequence[ArcTemplate], names: Sequence[str]) -> CompiledTemplates:
     """The arrays of templates over the attributes `names`; ParameterError for an attribute that there is not."""

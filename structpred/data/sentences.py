@@ -64,6 +64,11 @@ class AttributedSentences:
         return len(self.offsets) - 1
 
     @property
+    def words(self) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int32], npt.NDArray[np.uint8]]:
+        """(codes, tags, classes), as kernels take a corpus."""
+        return self.codes, self.tags, self.classes
+
+    @property
     def n_words(self) -> int:
         """The number of words in all sentences."""
         return int(self.offsets[-1])

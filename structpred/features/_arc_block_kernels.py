@@ -6,21 +6,15 @@ from structpred.runtime.jit import njit
 
 
 @njit(cache=True, nogil=True)
-def score_block(
-    w, scale, offsets, start, stop, codes_of, tags_of, classes, atoms, ends, seeds, starts, heads,
-    hashes, kinds, shifts, bases, n_pair, n_head, between, n_tags, counts, tags, codes, unary, acc, seen, row,
-    forbidden, places, out,
-):  # fmt: skip
+def score_block(w, scale, offsets, start, stop, corpus, compiled, candidates, arcs, room, forbidden, places, out):
     """out[places[i - start]:]: scale times the arc scores of sentence i; arcs that are not listed are forbidden."""
+    starts, heads = candidates
     for i in range(start, stop):
         first = offsets[i]
         n = offsets[i + 1] - first
         own = out[places[i - start] : places[i - start + 1]]
-        prepare_sentence(codes_of, tags_of, classes, first, n, atoms, ends, seeds, hashes, counts, tags)
-        score_sentence(
-            w, n, first, starts, heads, hashes, kinds, shifts, bases, n_pair, n_head, between, n_tags, counts, tags, codes,
-            unary, acc, seen, row, own,
-        )  # fmt: skip
+        prepare_sentence(corpus, first, n, compiled, arcs[0], arcs[6], arcs[7])
+        score_sentence(w, n, first, candidates, arcs, room, own)
         for m in range(n):
             at = m * (n + 1)
             for h in range(n + 1):
@@ -36,7 +30,7 @@ def score_block(
 
 
 @njit(cache=True, nogil=True)
-def emit_difference(truth, found, hashes, kinds, shifts, bases, between, n_tags, counts, tags, seen, idx, val):
+def emit_difference(truth, found, arcs, idx, val):
     """The features of the heads `truth` minus those of `found` as unsorted pairs, for the sentence that was prepared last."""
     k = 0
     for m in range(truth.shape[0]):
@@ -44,5 +38,5 @@ def emit_difference(truth, found, hashes, kinds, shifts, bases, between, n_tags,
             for side in range(2):
                 h = truth[m] if side == 0 else found[m]
                 value = 1.0 if side == 0 else -1.0
-                k = emit_arc(h, m + 1, value, hashes, kinds, shifts, bases, between, n_tags, counts, tags, seen, idx, val, k)
+                k = emit_arc(h, m + 1, value, arcs, idx, val, k)
     return k

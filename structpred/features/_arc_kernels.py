@@ -6,6 +6,10 @@ mod 2^32: an arc costs one addition, one shift and one look-up a template. What 
 word and a distance class.
 The weights of tags between the ends are a dense block [direction, tag of m, tag between, tag of h]: going outwards from m, a tag
 that is met for the first time adds one row to a running vector over the tags of h.
+
+What goes together comes as one tuple: corpus (codes, tags, classes of all words), compiled (atoms, ends, seeds of the templates),
+arcs (hashes, kinds, shifts, bases, between, n_tags, counts, tags, seen: the templates, and the sentence prepared last), room
+(n_pair, n_head, codes, unary, acc, row: the groups of templates, and working memory of scores).
 """
 
 import numpy as np
@@ -66,8 +70,10 @@ def counting_code(kind, h, m, counts):
 
 
 @njit(cache=True, nogil=True)
-def prepare_sentence(codes, tags, classes, first, n, atoms, ends, seeds, hashes, counts, own_tags):
+def prepare_sentence(corpus, first, n, compiled, hashes, counts, own_tags):
     """Fill hashes (2, T, n + 1), counts (3, n + 1) of classed words before a place, and own_tags (n + 1), the root's first."""
+    codes, tags, classes = corpus
+    atoms, ends, seeds = compiled
     own_tags[0] = 0
     for c in range(3):
         counts[c, 0] = 0
@@ -102,8 +108,10 @@ def prepare_sentence(codes, tags, classes, first, n, atoms, ends, seeds, hashes,
 
 
 @njit(cache=True, nogil=True)
-def score_unary(w, n, hashes, kinds, shifts, bases, n_pair, n_head, unary):
+def score_unary(w, n, arcs, room):
     """unary[0, h, c], unary[1, m, c]: what templates of one end give a word whose other end lies in distance class c."""
+    hashes, kinds, shifts, bases = arcs[:4]
+    n_pair, n_head, _, unary, _, _ = room
     for side in range(2):
         begin = n_pair if side == 0 else n_pair + n_head
         end = n_pair + n_head if side == 0 else kinds.shape[0]
@@ -121,8 +129,10 @@ def score_unary(w, n, hashes, kinds, shifts, bases, n_pair, n_head, unary):
 
 
 @njit(cache=True, nogil=True)
-def score_row(w, m, n, heads, hashes, kinds, shifts, bases, n_pair, between, n_tags, counts, tags, codes, unary, acc, seen, row):
+def score_row(w, m, n, heads, arcs, room):
     """row[h] of modifier m for the listed heads (all but m, where the list is empty)."""
+    hashes, kinds, shifts, bases, between, n_tags, counts, tags, seen = arcs
+    n_pair, _, codes, unary, acc, row = room
     n_listed = heads.shape[0]
     for h in range(n + 1):
         row[h] = 0.0
@@ -167,8 +177,9 @@ def score_row(w, m, n, heads, hashes, kinds, shifts, bases, n_pair, between, n_t
 
 
 @njit(cache=True, nogil=True)
-def emit_arc(h, m, value, hashes, kinds, shifts, bases, between, n_tags, counts, tags, seen, idx, val, k):
+def emit_arc(h, m, value, arcs, idx, val, k):
     """Write the features of one arc, each `value` times, from place k on; returns the place behind them."""
+    hashes, kinds, shifts, bases, between, n_tags, counts, tags, seen = arcs
     if h == m:
         return k
     c = distance_class(h, m)
@@ -191,37 +202,37 @@ def emit_arc(h, m, value, hashes, kinds, shifts, bases, between, n_tags, counts,
 
 
 @njit(cache=True, nogil=True)
-def emit_arcs(parts, values, n, hashes, kinds, shifts, bases, between, n_tags, counts, tags, seen, idx, val):
+def emit_arcs(parts, values, n, arcs, idx, val):
     """Write the features of many arcs; returns how many pairs there are. parts: (m - 1) * (n + 1) + h."""
     k = 0
     for a in range(parts.shape[0]):
         m = parts[a] // (n + 1) + 1
         h = parts[a] % (n + 1)
-        k = emit_arc(h, m, values[a], hashes, kinds, shifts, bases, between, n_tags, counts, tags, seen, idx, val, k)
+        k = emit_arc(h, m, values[a], arcs, idx, val, k)
     return k
 
 
 @njit(cache=True, nogil=True)
-def spread_arcs(mu, n, coef, hashes, kinds, shifts, bases, between, n_tags, counts, tags, seen, idx, val, out):
+def spread_arcs(mu, n, coef, arcs, idx, val, out):
     """out += coef * Psi^T mu for dense mu of one sentence."""
     for m in range(1, n + 1):
         for h in range(n + 1):
             x = mu[(m - 1) * (n + 1) + h]
             if x != 0.0:
-                k = emit_arc(h, m, x, hashes, kinds, shifts, bases, between, n_tags, counts, tags, seen, idx, val, 0)
+                k = emit_arc(h, m, x, arcs, idx, val, 0)
                 for j in range(k):
                     out[idx[j]] += coef * x
 
 
 @njit(cache=True, nogil=True)
-def project_arcs(mu, n, hashes, kinds, shifts, bases, between, n_tags, counts, tags, seen, idx, val, scratch):
+def project_arcs(mu, n, arcs, idx, val, scratch):
     """<mu, Psi scratch>: the squared norm of scratch, if scratch = Psi^T mu."""
     total = 0.0
     for m in range(1, n + 1):
         for h in range(n + 1):
             x = mu[(m - 1) * (n + 1) + h]
             if x != 0.0:
-                k = emit_arc(h, m, x, hashes, kinds, shifts, bases, between, n_tags, counts, tags, seen, idx, val, 0)
+                k = emit_arc(h, m, x, arcs, idx, val, 0)
                 inner = 0.0
                 for j in range(k):
                     inner += scratch[idx[j]]
@@ -230,11 +241,11 @@ def project_arcs(mu, n, hashes, kinds, shifts, bases, between, n_tags, counts, t
 
 
 @njit(cache=True, nogil=True)
-def flush_arcs(n, coef, hashes, kinds, shifts, bases, between, n_tags, counts, tags, seen, idx, val, scratch, w):
+def flush_arcs(n, coef, arcs, idx, val, scratch, w):
     """w += coef * scratch where any arc of the sentence has a feature; scratch becomes zero there."""
     for m in range(1, n + 1):
         for h in range(n + 1):
-            k = emit_arc(h, m, 1.0, hashes, kinds, shifts, bases, between, n_tags, counts, tags, seen, idx, val, 0)
+            k = emit_arc(h, m, 1.0, arcs, idx, val, 0)
             for j in range(k):
                 x = scratch[idx[j]]
                 if x != 0.0:
@@ -243,14 +254,12 @@ def flush_arcs(n, coef, hashes, kinds, shifts, bases, between, n_tags, counts, t
 
 
 @njit(cache=True, nogil=True)
-def mark_places(
-    codes, tags, classes, offsets, sentences, heads, atoms, ends, seeds, kinds, hashes, counts, own_tags, n_bits, marks
-):
+def mark_places(corpus, offsets, sentences, heads, compiled, kinds, hashes, counts, own_tags, n_bits, marks):
     """marks[t, top n_bits of a hash] = 1 for the arcs (heads[m], m) of the sentences: how many places a template would use."""
     for i in sentences:
         first = offsets[i]
         n = offsets[i + 1] - first
-        prepare_sentence(codes, tags, classes, first, n, atoms, ends, seeds, hashes, counts, own_tags)
+        prepare_sentence(corpus, first, n, compiled, hashes, counts, own_tags)
         for m in range(1, n + 1):
             h = heads[first + m - 1]
             c = distance_class(h, m)
@@ -260,16 +269,15 @@ def mark_places(
 
 
 @njit(cache=True, nogil=True)
-def score_sentence(
-    w, n, first, starts, heads, hashes, kinds, shifts, bases, n_pair, n_head, between, n_tags, counts, tags, codes, unary,
-    acc, seen, row, out,
-):  # fmt: skip
+def score_sentence(w, n, first, candidates, arcs, room, out):
     """The scores of all arcs of a prepared sentence, n rows of n + 1; those of arcs that are not listed are 0."""
-    score_unary(w, n, hashes, kinds, shifts, bases, n_pair, n_head, unary)
+    starts, heads = candidates
+    row = room[5]
+    score_unary(w, n, arcs, room)
     listed = starts.shape[0] > 1
     for m in range(1, n + 1):
         own = heads[starts[first + m - 1] : starts[first + m]] if listed else heads[:0]
-        score_row(w, m, n, own, hashes, kinds, shifts, bases, n_pair, between, n_tags, counts, tags, codes, unary, acc, seen, row)
+        score_row(w, m, n, own, arcs, room)
         place = (m - 1) * (n + 1)
         if listed:
             out[place : place + n + 1] = 0.0
@@ -281,12 +289,12 @@ def score_sentence(
 
 
 @njit(cache=True, nogil=True)
-def hash_arcs(codes, tags, classes, offsets, heads, atoms, ends, seeds, kinds, hashes, counts, own_tags, out):
+def hash_arcs(corpus, offsets, heads, compiled, kinds, hashes, counts, own_tags, out):
     """out[word, t]: the 32-bit hash of template t for the arc to each word from its head."""
     for i in range(offsets.shape[0] - 1):
         first = offsets[i]
         n = offsets[i + 1] - first
-        prepare_sentence(codes, tags, classes, first, n, atoms, ends, seeds, hashes, counts, own_tags)
+        prepare_sentence(corpus, first, n, compiled, hashes, counts, own_tags)
         for m in range(1, n + 1):
             h = heads[first + m - 1]
             c = distance_class(h, m)

@@ -119,20 +119,16 @@ class ArcFeatures:
         """Without working memory."""
         return {name: value for name, value in self.__dict__.items() if name != "_scratch"}
 
-    def sentence_arguments(self) -> tuple[Any, ...]:
-        """The corpus as the kernels take it."""
-        return self.data.codes, self.data.tags, self.data.classes
-
     def _prepare(self, i: int) -> tuple[int, ArcScratch]:
         from structpred.features._arc_kernels import prepare_sentence
 
-        d, c, s = self.data, self.compiled, self._scratch
+        d, s = self.data, self._scratch
         first, n = int(d.offsets[i]), int(d.offsets[i + 1] - d.offsets[i])
-        prepare_sentence(*self.sentence_arguments(), first, n, c.atoms, c.ends, c.seeds, s.hashes, s.counts, s.tags)
+        prepare_sentence(d.words, first, n, self.compiled.program, s.hashes, s.counts, s.tags)
         return n, s
 
     def emitting(self, s: ArcScratch) -> tuple[Any, ...]:
-        """The arguments of the kernels that write features of a prepared sentence."""
+        """Templates and the prepared sentence, as the kernels take them."""
         c = self.compiled
         return s.hashes, c.kinds, self.shifts, self.bases, self.between, self.data.n_tags, s.counts, s.tags, s.seen
 
@@ -143,7 +139,7 @@ class ArcFeatures:
         check_length(w, self.dim)
         n, s = self._prepare(i)
         out = np.empty(n * (n + 1))
-        score_sentence(w, n, *self.listed(i), *self.scoring(s), out)
+        score_sentence(w, n, int(self.data.offsets[i]), self._listed, self.emitting(s), self._room(s), out)
         return out
 
     def score_block(self, w: Vector, scale: float, start: int, stop: int, places: npt.NDArray[np.int64], out: Floats) -> None:
@@ -161,10 +157,9 @@ class ArcFeatures:
         """score_block in the given working memory."""
         from structpred.features._arc_block_kernels import score_block
 
-        c = self.compiled
-        corpus = (self.data.offsets, start, stop, *self.sentence_arguments(), c.atoms, c.ends, c.seeds)
-        listed = (self.candidates.starts, self.candidates.heads)
-        score_block(w, scale, *corpus, *listed, *self.scoring(scratch), FORBIDDEN, places, out)
+        corpus = (self.data.words, self.compiled.program, self._listed)
+        own = (self.emitting(scratch), self._room(scratch))
+        score_block(w, scale, self.data.offsets, start, stop, *corpus, *own, FORBIDDEN, places, out)
         if self.fixed.scores is not None:
             for i in range(start, stop):
                 if (fixed := self.fixed.of(i)) is not None:
@@ -182,24 +177,23 @@ class ArcFeatures:
         """The features of the heads `truth` minus those of `found`, unsorted, for the sentence that was scored last."""
         from structpred.features._arc_block_kernels import emit_difference
 
-        return int(emit_difference(truth, found, *self.emitting(scratch), idx, val))
+        return int(emit_difference(truth, found, self.emitting(scratch), idx, val))
 
-    def listed(self, i: int) -> tuple[Any, ...]:
-        """The candidates of sentence i as the kernels take them: (first word, starts, heads)."""
-        return int(self.data.offsets[i]), self.candidates.starts, self.candidates.heads
+    @property
+    def _listed(self) -> tuple[Any, ...]:
+        """The candidates of all words, as the kernels take them."""
+        return self.candidates.starts, self.candidates.heads
 
-    def scoring(self, s: ArcScratch) -> tuple[Any, ...]:
-        """The arguments of the scoring kernels that do not depend on the sentence."""
-        c = self.compiled
-        tables = (s.hashes, c.kinds, self.shifts, self.bases, c.n_pair, c.n_head, self.between, self.data.n_tags)
-        return (*tables, s.counts, s.tags, s.codes, s.unary, s.acc, s.seen, s.row)
+    def _room(self, s: ArcScratch) -> tuple[Any, ...]:
+        """The groups of templates, and working memory of scores, as the kernels take them."""
+        return self.compiled.n_pair, self.compiled.n_head, s.codes, s.unary, s.acc, s.row
 
     def fixed_scores(self, i: int) -> Floats | None:
         """Forbidden arcs, and what was given as `fixed`."""
         given = self.fixed.of(i)
         if self.candidates.complete:
             return given
-        first, starts, heads = self.listed(i)
+        first, (starts, heads) = int(self.data.offsets[i]), self._listed
         n = int(self.data.offsets[i + 1]) - first
         out = np.full((n, n + 1), FORBIDDEN)
         for m in range(n):
@@ -214,7 +208,7 @@ class ArcFeatures:
         size = len(parts) * (len(self.templates) + self.data.n_tags)
         check_fits(32 * size, f"the features of {len(parts):,} arcs of a sentence of {n:,} words")
         idx, val = np.empty(size, np.int64), np.empty(size)
-        k = emit_arcs(parts, counts, n, *self.emitting(s), idx, val)
+        k = emit_arcs(parts, counts, n, self.emitting(s), idx, val)
         return coalesced(idx[:k], val[:k])
 
     def scratch(self) -> Floats:
@@ -226,15 +220,15 @@ class ArcFeatures:
         from structpred.features._arc_kernels import project_arcs, spread_arcs
 
         n, s = self._prepare(i)
-        spread_arcs(mu, n, 1.0, *self.emitting(s), s.idx, s.val, scratch)
-        return float(project_arcs(mu, n, *self.emitting(s), s.idx, s.val, scratch))
+        spread_arcs(mu, n, 1.0, self.emitting(s), s.idx, s.val, scratch)
+        return float(project_arcs(mu, n, self.emitting(s), s.idx, s.val, scratch))
 
     def flush(self, i: int, scratch: Floats, coef: float, w: Vector) -> None:
         """w += coef * scratch; scratch, which `spread` filled for sentence i, becomes zero again."""
         from structpred.features._arc_kernels import flush_arcs
 
         n, s = self._prepare(i)
-        flush_arcs(n, coef, *self.emitting(s), s.idx, s.val, scratch, w)
+        flush_arcs(n, coef, self.emitting(s), s.idx, s.val, scratch, w)
 
     def total(self, mu: Floats, places: npt.NDArray[np.int64], coefs: Floats) -> Floats:
         """sum_i coefs[i] Psi_i^T mu_i, float64, for the dense mu_i = mu[places[i]:places[i+1]] of all sentences."""
@@ -248,7 +242,7 @@ class ArcFeatures:
         from structpred.features._arc_kernels import spread_arcs
 
         n, s = self._prepare(i)
-        spread_arcs(mu, n, coef, *self.emitting(s), s.idx, s.val, out)
+        spread_arcs(mu, n, coef, self.emitting(s), s.idx, s.val, out)
 
     def arrays(self) -> Sequence[npt.NDArray[Any]]:
         """The corpus, the templates and the sizes of their blocks."""
@@ -278,8 +272,8 @@ def observed_bits(
     chosen = np.linspace(0, len(data) - 1, min(len(data), n_sentences)).astype(np.int64)
     s = ArcScratch(int(data.lengths.max(initial=1)), len(templates), data.n_tags)
     marks = np.zeros((len(templates), 1 << n_bits), np.uint8)
-    corpus = (data.codes, data.tags, data.classes, data.offsets, chosen, heads)
-    mark_places(*corpus, compiled.atoms, compiled.ends, compiled.seeds, compiled.kinds, s.hashes, s.counts, s.tags, n_bits, marks)
+    program = (compiled.program, compiled.kinds)
+    mark_places(data.words, data.offsets, chosen, heads, *program, s.hashes, s.counts, s.tags, n_bits, marks)
     size = 1 << n_bits
     empty = np.maximum(size - marks.sum(axis=1, dtype=np.int64), 1)
     distinct = -size * np.log(empty / size)

@@ -93,8 +93,7 @@ class RelationFeatures:
 
         def run(a: int, b: int) -> None:
             s = ArcScratch(int(data.lengths[a:b].max(initial=1)), len(self.templates), data.n_tags)
-            corpus = (data.codes, data.tags, data.classes, data.offsets[a : b + 1], heads)
-            hash_arcs(*corpus, c.atoms, c.ends, c.seeds, c.kinds, s.hashes, s.counts, s.tags, out)
+            hash_arcs(data.words, data.offsets[a : b + 1], heads, c.program, c.kinds, s.hashes, s.counts, s.tags, out)
 
         run_ranges(run, split_evenly(data.lengths, n_jobs), n_jobs)
         out >>= np.uint32(32 - _SLOT_BITS)
