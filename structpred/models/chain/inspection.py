@@ -75,7 +75,7 @@ def inspect_weights(model: "ChainLabeler", top: int = 20, label: Any = None) -> 
     model._check_fitted()
     classes = model.classes_.tolist()
     chosen = range(len(classes)) if label is None else [_code(classes, label)]
-    table = np.asarray(model._table()[:, : len(classes)])
+    table = np.asarray(model._table())
     n, names = model.n_features_in_, model.input_.feature_names()
     emissions = table[:n]
     edges = np.asarray(table[n + 2 :], dtype=np.float64)

@@ -21,7 +21,6 @@ from structpred.models.chain.inputs import Input, choose_input
 from structpred.models.chain.targets import LabelEncoder, as_label_lists
 from structpred.models.chain.tasks import chain_task
 from structpred.models.settings import resolve_loss
-from structpred.objectives.log_loss import LogLoss
 from structpred.trainers.checkpoints import Progress
 from structpred.trainers.loop import RunSettings
 from structpred.trainers.names import require
@@ -219,7 +218,6 @@ def _about_labels() -> Iterator[None]:
 def _keep(labeler: "ChainLabeler", result: Result, state: OnlineState) -> None:
     labeler.input_, labeler._encoder, labeler.classes_ = state.input_, state.encoder, state.encoder.classes
     labeler.n_features_in_ = int(state.input_.n_features or 0)
-    labeler.probabilistic_ = isinstance(labeler._trainer_and_surrogate()[1], LogLoss)
     labeler._keep(result)
     labeler._online = state
     labeler._stop_if_interrupted()
