@@ -117,7 +117,6 @@ def test_threads_of_the_program_may_predict_at_once() -> None:
     expected = plain(model.predict(X_TEST))
     for _ in range(5):
         shared = pickle.loads(pickle.dumps(model))
-        shared.relation_features_._rows = None
         with ThreadPoolExecutor(8) as pool:
             assert list(pool.map(lambda _: plain(shared.predict(X_TEST)), range(8))) == [expected] * 8  # noqa: B023
 
