@@ -27,7 +27,7 @@ from structpred.storage.schema import Optional, Record, Text, Whole, maybe
 
 @dataclass(eq=False, repr=False)
 class _OracleFirst:
-    """Its field comes before those of the last but one parent: StructuredPredictor(oracle, loss, trainer, C)."""
+    """Named last among the parents, so that its field is the first: StructuredPredictor(oracle, loss, trainer, C)."""
 
     oracle: Oracle
 
