@@ -226,7 +226,7 @@ def files_imported(root: Path) -> dict[str, set[str]]:
 
 
 def circles(root: Path) -> list[set[str]]:
-    """The largest sets of files that all import each other, on whatever way."""
+    """The largest sets of files that all import each other, directly or through others."""
     imported = files_imported(root)
 
     def reached(start: str) -> set[str]:
@@ -244,12 +244,12 @@ def circles(root: Path) -> list[set[str]]:
 
 
 def test_no_files_import_each_other() -> None:
-    """Files can be read one after the other: none imports, on whatever way, a file that imports it."""
+    """Files can be read one after the other: no file imports, directly or through others, a file that imports it."""
     assert [circle for circle in circles(PACKAGE) if not any(circle <= known for known in CIRCLES)] == []
 
 
 def test_a_circle_is_caught(tmp_path: Path) -> None:
-    """Files that import each other are found, through others, in functions and for types only; a file that ends a way is not."""
+    """Files that import each other are found: through others, in functions, for types only; one that imports nothing is not."""
     (tmp_path / "core").mkdir()
     for name, source in {
         "a": "from structpred.core import b",
