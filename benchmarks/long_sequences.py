@@ -16,13 +16,14 @@ def sentence(length: int) -> tuple[Any, Any]:
     """A packed sentence with ten features a token, and float32 weights."""
     import numpy as np
 
+    from structpred.core.weights import padded
     from structpred.data.sequences import PackedSequences
 
     rng = np.random.default_rng(0)
     indices = rng.integers(0, N_FEATURES, 10 * length, dtype=np.int32)
     ends = np.arange(0, 10 * length + 1, 10)
     data = PackedSequences(ends, indices, np.ones(10 * length, np.float32), np.array([0, length]), N_FEATURES)
-    width = -(-N_LABELS // 8) * 8
+    width = padded(N_LABELS)
     table_ = np.zeros((N_FEATURES + 2 + N_LABELS, width), np.float32)
     table_[:, :N_LABELS] = rng.normal(size=(len(table_), N_LABELS))
     return data, table_.ravel()

@@ -10,13 +10,13 @@ import numpy as np
 
 from structpred.compat.crf_settings import CRFSettings, TrainingLog, log, zero_pairs
 from structpred.errors import ParameterError
-from structpred.models.base import NotFittedError, StructuredEstimator
+from structpred.models.base import BaseEstimator, NotFittedError, structured_tags
 from structpred.models.chain.inputs import TokenInput, choose_input
 from structpred.models.chain.labeler import ChainLabeler
 from structpred.models.chain.targets import LabelEncoder, as_label_lists
 
 
-class CRF(StructuredEstimator):
+class CRF(BaseEstimator):  # type: ignore[misc]
     """A chain model with CRFsuite's parameters: change one import of a program written for sklearn-crfsuite.
 
     Parameters
@@ -174,7 +174,7 @@ class CRF(StructuredEstimator):
     def state_features_(self) -> dict[tuple[str, Any], float]:
         """(attribute, label) -> weight, for all weights that are not zero."""
         labeler = self._fitted()
-        table = self._rows(0, labeler.n_features_in_)
+        table = labeler.emissions_
         names, labels = labeler.input_.feature_names(), labeler.classes_.tolist()
         rows, columns = np.nonzero(table)
         found = zip(rows.tolist(), columns.tolist(), table[rows, columns].tolist(), strict=True)
@@ -191,14 +191,14 @@ class CRF(StructuredEstimator):
     def attributes_(self) -> list[str]:
         """The attributes that have a weight other than zero."""
         labeler = self._fitted()
-        used = np.flatnonzero(self._rows(0, labeler.n_features_in_).any(axis=1))
+        used = np.flatnonzero(labeler.emissions_.any(axis=1))
         names = labeler.input_.feature_names()
         return [names[i] for i in used.tolist()]
 
     @property
     def num_attributes_(self) -> int:
         """The number of attributes that have a weight other than zero."""
-        return int(self._rows(0, self._fitted().n_features_in_).any(axis=1).sum())
+        return int(self._fitted().emissions_.any(axis=1).sum())
 
     @property
     def size_(self) -> int:
@@ -206,9 +206,8 @@ class CRF(StructuredEstimator):
         names = sum(len(name.encode()) + 1 for name in chain(self.attributes_, map(str, self.classes_)))
         return int(names + (4 + self.coef_.itemsize) * np.count_nonzero(self.coef_))
 
-    def _rows(self, start: int, stop: int) -> Any:
-        n = len(self.classes_)
-        return self.coef_.reshape(-1, -(-n // 8) * 8)[start:stop, :n]
+    def __sklearn_tags__(self) -> Any:
+        return structured_tags(super().__sklearn_tags__())
 
     def _fitted(self) -> ChainLabeler:
         """The labeler; read from model_filename where nothing was fitted and the file is there."""

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.result import Record
+from structpred.core.weights import padded
 from structpred.data.sequences import PackedSequences
 from structpred.errors import ParameterError
 from structpred.models.settings import make_trainer
@@ -133,7 +134,7 @@ class CRFSettings:
         self, data: PackedSequences, codes: npt.NDArray[np.int64], n_labels: int, zeros: set[tuple[int, int]]
     ) -> npt.NDArray[np.int64]:
         """The numbers of the weights that CRFsuite would have: pairs that occur (or all), often enough; no start and stop."""
-        width, n = -(-n_labels // 8) * 8, data.n_features
+        width, n = padded(n_labels), data.n_features
         extra = np.array(sorted(zeros), dtype=np.int64).reshape(-1, 2)
         features = np.concatenate((data.indices.astype(np.int64), extra[:, 0]))
         labels = np.concatenate((np.repeat(codes, np.diff(data.indptr)), extra[:, 1]))

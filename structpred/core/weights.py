@@ -18,6 +18,11 @@ from structpred.errors import DataError
 Vector = npt.NDArray[np.float64] | npt.NDArray[np.float32]
 
 
+def padded(n: int) -> int:
+    """n rounded up to a multiple of 8: loops over rows of that length are compiled to whole vector instructions."""
+    return -(-n // 8) * 8
+
+
 def check_length(w: Vector, dim: int) -> None:
     """Raise DataError unless w is a flat array of `dim` floats: compiled code reads it without looking at its length."""
     if not isinstance(w, np.ndarray) or w.shape != (dim,) or w.dtype.kind != "f":

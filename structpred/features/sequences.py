@@ -8,10 +8,20 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.sparse import SparseVector, coalesced
-from structpred.core.weights import Vector, check_length
+from structpred.core.weights import Vector, check_length, padded
 from structpred.data.sequences import PackedSequences
 from structpred.errors import ParameterError
 from structpred.features.fixed_scores import FixedScores
+
+
+def n_chain_weights(n_features: int, n_labels: int) -> int:
+    """The number of weights of a chain: rows for features, start, stop and transitions, each as wide as the padded labels."""
+    return (n_features + 2 + n_labels) * padded(n_labels)
+
+
+def weight_table(w: Vector, n_labels: int) -> npt.NDArray[Any]:
+    """The flat weights of a chain as their table, without the columns that pad it; a view."""
+    return w.reshape(-1, padded(n_labels))[:, :n_labels]
 
 
 class SequenceFeatures:
@@ -41,7 +51,7 @@ class SequenceFeatures:
         self.dtype: np.dtype[Any] = np.dtype(dtype)
         self.fixed = fixed or FixedScores.none(data.n_tokens, n_labels)
         self._has_fixed = fixed is not None
-        self.width = -(-n_labels // 8) * 8
+        self.width = padded(n_labels)
         self.start_row = data.n_features if transitions else -1
         self.n_rows = data.n_features + (2 + n_labels if transitions else 0)
         self.dim = self.n_rows * self.width

@@ -1,22 +1,31 @@
 """What all estimators share: running a trainer, keeping what it returns, and acting on an interruption."""
 
+import os
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator as BaseEstimator
 from sklearn.exceptions import NotFittedError as SklearnNotFittedError
 from sklearn.utils import Tags, check_random_state
 
+from structpred.core.costs import PartLoss
+from structpred.core.oracle import Oracle
 from structpred.core.result import Certificate, Record, Result
 from structpred.core.steps import TaskLike
 from structpred.core.task_checks import checked_weights
 from structpred.core.weights import Vector
 from structpred.errors import DataError, ParameterError, StructpredError
+from structpred.models.bundles import read_model, write_model
 from structpred.models.settings import resolve_surrogate, resolve_trainer
+from structpred.objectives.log_loss import LogLoss
+from structpred.storage import schema as storage
+from structpred.storage.bundles import Bundle
 from structpred.trainers.checkpoints import Progress
 from structpred.trainers.loop import Callback, RunSettings, train
 from structpred.trainers.problem import Problem, Surrogate, Trainer
@@ -26,21 +35,112 @@ class NotFittedError(StructpredError, SklearnNotFittedError):  # type: ignore[mi
     """The estimator has not been fitted yet."""
 
 
-class StructuredEstimator(BaseEstimator):  # type: ignore[misc]
-    """The parent of the estimators; its children store their settings and build a task.
+@dataclass(eq=False, repr=False)
+class StructuredEstimator(BaseEstimator, ABC):  # type: ignore[misc]
+    """The parent of the estimators: the settings that all of them have, training, and model files.
 
-    After fit: coef_ (flat weights), certificate_, history_, n_iter_ (passes), stop_reason_, converged_. stop_reason_ is one of
-    those that core/result.py lists: "search_bound" says that a better slack search, not more passes, would close the gap.
+    A child is a dataclass, too (`@dataclass(eq=False, repr=False)`, which leaves scikit-learn's repr and equality alone). Its
+    fields are further settings, and may replace a default; its `fit` builds a task and calls `_train` and `_keep`. It says how
+    it is written and read: `_HEADER`, `_to_bundle` and `_from_bundle`.
+
+    Parameters
+    ----------
+    trainer : str or Trainer
+        A name (`structpred.trainers.names.trainers()` lists them, and `structpred train --help`), or a trainer object such as
+        ``BCFW(gap_sampling=True)``.
+    C : float
+        The weight of the training loss, > 0: lam = 1 / (C n).
+    max_iter : int
+        Passes over the data.
+    tol : float
+        Stop when the gap is at most tol times the primal; 0 means never.
+    loss : str or PartLoss
+        "hamming", "extra_parts", or a part loss such as ``LabelCosts(matrix)``.
+    surrogate : str or Surrogate, optional
+        "margin", "slack" or "log" (a conditional random field), or an object; None: the one that belongs to the trainer.
+    check_every : int
+        Passes between computations of the certificate.
+    patience : int, optional
+        Stop after so many passes without a better score on the `dev` data of fit.
+    callbacks : callable or list of callables, optional
+        Called with each row of the history; True stops.
+    checkpoint : path, optional
+        A file that holds the state of the run.
+    resume : bool
+        Go on from the checkpoint.
+    random_state : int or RandomState, optional
+        Seeds the order of visits; None means 0.
+
+    Attributes
+    ----------
+    coef_ : ndarray
+        The flat weights.
+    certificate_ : Certificate
+        Bounds on the objective: primal, dual, gap.
+    history_ : list of dict
+        A row for each time that the certificate was computed.
+    n_iter_ : int
+        Passes done.
+    stop_reason_ : str
+        One of those that core/result.py lists: "search_bound" says that a better slack search, not more passes, would close the
+        gap.
+    converged_ : bool
+        Whether the proven gap is at most tol.
+    probabilistic_ : bool
+        Whether it was trained with the log loss, so that exp(score) is a probability but for a factor.
     """
 
-    coef_: Vector
-    certificate_: Certificate
-    history_: list[Record]
-    n_iter_: int
-    stop_reason_: str
-    converged_: bool
-    _progress: Progress | None
-    _online: Any
+    loss: str | PartLoss = field(default="hamming", kw_only=True)  # first: StructuredPredictor takes it by position
+    trainer: str | Trainer = "bcfw"
+    C: float = 1.0
+    max_iter: int = 50
+    tol: float = 0.001
+    _: KW_ONLY
+    surrogate: str | Surrogate | None = None
+    check_every: int = 10
+    patience: int | None = None
+    callbacks: Callback | Sequence[Callback] | None = None
+    checkpoint: str | os.PathLike[str] | None = None
+    resume: bool = False
+    random_state: Any = None
+
+    coef_: Vector = field(init=False)
+    certificate_: Certificate = field(init=False)
+    history_: list[Record] = field(init=False)
+    n_iter_: int = field(init=False)
+    stop_reason_: str = field(init=False)
+    converged_: bool = field(init=False)
+    probabilistic_: bool = field(init=False)
+    reader_: dict[str, Any] = field(init=False)
+    _progress: Progress | None = field(init=False)
+    _online: Any = field(init=False)
+
+    #: what the header of a file must hold
+    _HEADER: ClassVar[storage.Record]
+
+    @abstractmethod
+    def _to_bundle(self) -> Bundle:
+        """What a file holds of the fitted estimator; its header keeps to `_HEADER`."""
+
+    @classmethod
+    @abstractmethod
+    def _from_bundle(cls, head: dict[str, Any], bundle: Bundle, oracle: Any) -> Self:
+        """The fitted estimator of a header that was checked; ValueError (or a child) where the parts do not fit each other."""
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model as one file, atomically, without pickle: see docs/formats.md. An oracle is named in it, not held."""
+        self._check_fitted()
+        write_model(path, self)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], oracle: Oracle | None = None) -> Self:
+        """Read a model file; raises ModelFileError for anything that is not a whole, unaltered model of this class.
+
+        oracle: of the same class as in training, where one was given then; other models have no use for it.
+        """
+        model = read_model(path, {cls.__name__: cls}, oracle, only=True)
+        assert isinstance(model, cls)
+        return model
 
     def _train(self, task: TaskLike, dev: Callable[[Vector], float] | None) -> Result:
         """Run the trainer that the settings name. Changes nothing in the estimator: if it fails, an earlier fit stays whole."""
@@ -79,14 +179,25 @@ class StructuredEstimator(BaseEstimator):  # type: ignore[misc]
     def _trainer_and_surrogate(self) -> tuple[Trainer, Surrogate]:
         """What the settings name; a surrogate of its own belongs to each trainer."""
         trainer, surrogate = resolve_trainer(self.trainer)
-        given = getattr(self, "surrogate", None)
-        return trainer, surrogate if given is None else resolve_surrogate(given)
+        return trainer, surrogate if self.surrogate is None else resolve_surrogate(self.surrogate)
+
+    def _minimises_log_loss(self) -> bool:
+        return isinstance(self._trainer_and_surrogate()[1], LogLoss)
+
+    def _check_probabilistic(self, instead: str = "") -> None:
+        """Raise ParameterError, with what to do instead, where a margin was trained: scores are then no log-probabilities."""
+        if not self.probabilistic_:
+            raise ParameterError(
+                f"this model was trained with trainer={self.trainer!r} and a margin, so its scores are no log-probabilities; "
+                f"{instead}train with trainer='oeg', trainer='lbfgs' or surrogate='log'"
+            )
 
     def _keep(self, result: Result) -> None:
         """Set the attributes that all fitted estimators have, also when training was interrupted."""
         self.coef_ = result.weights
         self._progress, self._online = result.progress, None
         self.certificate_ = result.certificate
+        self.probabilistic_ = self._minimises_log_loss()
         self.history_ = list(result.history)
         self.n_iter_ = result.passes
         self.stop_reason_ = result.stop_reason
@@ -107,11 +218,15 @@ class StructuredEstimator(BaseEstimator):  # type: ignore[misc]
             raise NotFittedError(f"this {type(self).__name__} is not fitted yet; call fit(X, y) first, or load a model")
 
     def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = False
-        tags.target_tags.required = True
-        tags.no_validation = True
-        return tags
+        return structured_tags(super().__sklearn_tags__())
+
+
+def structured_tags(tags: Tags) -> Tags:
+    """What estimators of structures tell scikit-learn: X is no matrix, and there must be a y."""
+    tags.input_tags.two_d_array = False
+    tags.target_tags.required = True
+    tags.no_validation = True
+    return tags
 
 
 def checked_C(C: Any, name: str = "C") -> float:

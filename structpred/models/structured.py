@@ -2,7 +2,8 @@
 
 import os
 from collections.abc import Callable, Sequence
-from typing import Any
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -15,32 +16,28 @@ from structpred.core.task import Task
 from structpred.core.weights import Vector
 from structpred.errors import ParameterError
 from structpred.models.base import StructuredEstimator, about_dev, as_floats, checked_sample_weight, dev_parts
+from structpred.models.bundles import COMMON, common_header, pack_weights, plain_settings, restore_run
 from structpred.models.chain.decoding import checked_k
-from structpred.models.files import load_estimator, save_structured
 from structpred.models.output_scores import OutputScores, Scoring, checked_scoring
 from structpred.models.part_inputs import PartInput, as_labels, as_list, split_instances
 from structpred.models.settings import resolve_loss
-from structpred.objectives.log_loss import LogLoss
-from structpred.trainers.loop import Callback
-from structpred.trainers.problem import Surrogate, Trainer
+from structpred.storage.bundles import Bundle
+from structpred.storage.schema import Optional, Record, Text, Whole, maybe
 
 
-class StructuredPredictor(StructuredEstimator):
+@dataclass(eq=False, repr=False)
+class _OracleFirst:
+    """Named last among the parents, so that its field is the first: StructuredPredictor(oracle, loss, trainer, C)."""
+
+    oracle: Oracle
+
+
+@dataclass(eq=False, repr=False)
+class StructuredPredictor(StructuredEstimator, _OracleFirst):
     """Outputs of any structure that an oracle describes, scored part by part: theta_p = <w, features of part p>.
 
     Minimises  1/2 |w|^2 + C sum_i s_i H_i(w), H_i the surrogate (the margin-rescaled hinge, the log loss) of instance i, s_i its
     sample weight. Certificates are of this divided by C sum_i s_i: lam/2 |w|^2 + the mean of the H_i, lam = 1 / (C n).
-
-    Parameters
-    ----------
-    oracle: an Oracle; check yours once with check_oracle.
-    loss: "hamming" or a part loss of your own.
-    trainer, C, max_iter, tol, check_every, patience, surrogate, callbacks, checkpoint, resume, warm_start, random_state: as for
-    ChainLabeler; with the log loss the oracle needs `marginals`.
-    scoring: what score() and held-out data are measured by, larger is better. None: 1 - (sum of the losses) / (sum of the sizes
-    of the true outputs), which with the Hamming loss is the share of labels (or, without a label grid, of true parts) that are
-    right. "labels": the share of labels that are right. "parts": F1 of predicted parts. "exact": the share of outputs that are
-    wholly right. "loss": minus the mean loss. Or a function of the true and the predicted labels (two lists).
 
     X is a list of Instance(features, shape); or a list of features with shapes= beside it, which model selection cannot split.
     The features of an instance are an array or sparse matrix (n_parts, d), one row a part, or a list with a dict a part
@@ -48,9 +45,33 @@ class StructuredPredictor(StructuredEstimator):
     its attribute `shapes`, if it has one, gives the shapes.
     y[i] are the labels as the oracle returns them, 1-d whole numbers. shapes[i] is any hashable value that the oracle knows.
 
-    After fit: coef_, certificate_, history_, n_iter_, stop_reason_, converged_, n_features_in_; feature_names_ (None where
-    features have no names).
+    Parameters
+    ----------
+    oracle : Oracle
+        The inference; check yours once with check_oracle.
+    loss : str or PartLoss
+        "hamming" or a part loss of your own.
+    trainer, C, max_iter, tol, surrogate, check_every, patience, callbacks, checkpoint, resume, random_state
+        As for every estimator: see `StructuredEstimator`; with the log loss the oracle needs `marginals`.
+    scoring : str or callable, optional
+        What score() and held-out data are measured by, larger is better. None: 1 - (sum of the losses) / (sum of the sizes of
+        the true outputs), which with the Hamming loss is the share of labels (or, without a label grid, of true parts) that are
+        right. "labels": the share of labels that are right. "parts": F1 of predicted parts. "exact": the share of outputs that
+        are right in all parts. "loss": minus the mean loss. Or a function of the true and the predicted labels (two lists).
+    warm_start : bool
+        As for ChainLabeler.
 
+    Attributes
+    ----------
+    n_features_in_ : int
+        The number of features of a part.
+    feature_names_ : list of str or None
+        Their names; None where features have no names.
+    coef_, certificate_, history_, n_iter_, stop_reason_, converged_, probabilistic_
+        As for every estimator.
+
+    Examples
+    --------
     >>> from structpred import Instance
     >>> from structpred.oracles.multiclass import MulticlassOracle
     >>> X = [Instance([[1.0, 0.0], [0.0, 1.0]], (2,)), Instance([[0.0, 1.0], [1.0, 0.0]], (2,))]
@@ -59,44 +80,39 @@ class StructuredPredictor(StructuredEstimator):
     ([[0], [1]], 1.0)
     """
 
-    n_features_in_: int
-    probabilistic_: bool
-    feature_names_: list[str] | None
+    loss: str | PartLoss = "hamming"
+    _: KW_ONLY
+    max_iter: int = 50
+    tol: float = 0.001
+    scoring: Scoring = None
+    warm_start: bool = False
 
-    def __init__(
-        self,
-        oracle: Oracle,
-        loss: str | PartLoss = "hamming",
-        trainer: str | Trainer = "bcfw",
-        C: float = 1.0,
-        *,
-        max_iter: int = 50,
-        tol: float = 0.001,
-        check_every: int = 10,
-        patience: int | None = None,
-        scoring: Scoring = None,
-        surrogate: str | Surrogate | None = None,
-        callbacks: Callback | Sequence[Callback] | None = None,
-        checkpoint: str | os.PathLike[str] | None = None,
-        resume: bool = False,
-        warm_start: bool = False,
-        random_state: Any = None,
-    ) -> None:
-        self.oracle = oracle
-        self.loss = loss
-        self.trainer = trainer
-        self.C = C
-        self.max_iter = max_iter
-        self.tol = tol
-        self.check_every = check_every
-        self.patience = patience
-        self.scoring = scoring
-        self.surrogate = surrogate
-        self.callbacks = callbacks
-        self.checkpoint = checkpoint
-        self.resume = resume
-        self.warm_start = warm_start
-        self.random_state = random_state
+    n_features_in_: int = field(init=False)
+    feature_names_: list[str] | None = field(init=False)
+    _input: PartInput = field(init=False)
+
+    # the class of the oracle, which the file does not hold
+    _HEADER = Record({**COMMON, "oracle": Text(), "n_weights": Optional(Whole(0, 2**40)), "scoring": Optional(maybe(Text()))})
+
+    def _to_bundle(self) -> Bundle:
+        head = {
+            **common_header(self),
+            "oracle": type(self.oracle).__qualname__,
+            "n_weights": len(self.coef_),
+            "scoring": _name_of(self.scoring),
+        }
+        texts = {} if self.feature_names_ is None else {"feature_names": self.feature_names_}
+        return Bundle(head, pack_weights(self.coef_), texts)
+
+    @classmethod
+    def _from_bundle(cls, head: dict[str, Any], bundle: Bundle, oracle: Any) -> Self:
+        model = cls(oracle, **plain_settings(head, cls), scoring=head["scoring"])
+        restore_run(model, head, bundle.arrays, head["n_weights"])
+        names, n = bundle.texts.get("feature_names"), len(model.coef_)
+        if names is not None and not len(set(names)) == len(names) == n:
+            raise ValueError(f"{n} weights do not fit {len(names)} feature names, {len(set(names))} of them different")
+        model._keep_input(PartInput(names, n))
+        return model
 
     def fit(
         self,
@@ -107,7 +123,7 @@ class StructuredPredictor(StructuredEstimator):
         sample_weight: npt.ArrayLike | None = None,
         token_weight: Sequence[npt.ArrayLike] | None = None,
         dev: tuple[Any, ...] | None = None,
-    ) -> "StructuredPredictor":
+    ) -> Self:
         """Train. dev: held-out (X, y) or (X, y, shapes); the weights that do best on it are kept. token_weight: one array a
         sample, by what the loss of each position is multiplied; the oracle must have a label grid.
 
@@ -124,7 +140,6 @@ class StructuredPredictor(StructuredEstimator):
         tokens = None if token_weight is None else _as_token_weights(token_weight)
         task = Task(features, self.oracle, as_labels(y), listed, loss, token_weights=tokens, sample_weight=weights)
         result = self._train(task, None if dev is None else self._dev_scorer(input_, loss, scoring, dev))
-        self.probabilistic_ = isinstance(self._trainer_and_surrogate()[1], LogLoss)
         self._keep_input(input_)
         self._keep(result)
         self._stop_if_interrupted()
@@ -147,11 +162,7 @@ class StructuredPredictor(StructuredEstimator):
         """
         self._check_fitted()
         require(("marginals",), self.oracle, "predict_marginals")
-        if not self.probabilistic_:
-            raise ParameterError(
-                f"this model was trained with trainer={self.trainer!r} and a margin, so its scores are no log-probabilities; "
-                "train with trainer='oeg', trainer='lbfgs' or surrogate='log'"
-            )
+        self._check_probabilistic()
         return list(self._read(X, shapes).marginals(self.coef_))
 
     def predict_kbest(self, X: Any, k: int, shapes: Sequence[Any] | None = None) -> list[list[tuple[Labels, float]]]:
@@ -182,22 +193,23 @@ class StructuredPredictor(StructuredEstimator):
             scores = OutputScores(inference.oracle, loss, scoring, as_labels(y), inference.shapes)
         return lambda w: scores(inference.outputs(w))
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model as one file, atomically, without pickle; it names its oracle but does not hold it."""
-        self._check_fitted()
-        save_structured(self, path)
-
     @classmethod
-    def load(cls, path: str | os.PathLike[str], oracle: Oracle, *, loss: str | PartLoss | None = None) -> "StructuredPredictor":
+    def load(cls, path: str | os.PathLike[str], oracle: Oracle | None = None, *, loss: str | PartLoss | None = None) -> Self:
         """Read a model file; `oracle` must be of the class that the model was trained with.
 
         loss: the loss, where it is one of your own: a file names it but does not hold it, and score() and fit() need it.
         """
-        model = load_estimator(path, cls.__name__, oracle=oracle)
-        assert isinstance(model, cls)
+        model = super().load(path, oracle)
         if loss is not None:
             model.loss = loss if isinstance(loss, str) else resolve_loss(loss)
         return model
+
+
+def _name_of(scoring: Any) -> str | None:
+    """A name as it is; a function as a text that no setting accepts."""
+    if scoring is None or isinstance(scoring, str):
+        return scoring
+    return f"{getattr(scoring, '__name__', type(scoring).__name__)} (a function that model files do not hold; give it again)"
 
 
 def _read(input_: PartInput, oracle: Oracle, X: Any, shapes: Any) -> Inference:

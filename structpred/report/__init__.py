@@ -1,10 +1,11 @@
 """Pictures of training and of results, saved as PNG or SVG (matplotlib is loaded when one is drawn), and the report pages."""
 
 from structpred.report.arcs import displacy, draw_tree
+from structpred.report.contents import Contents, Example, Weights
 from structpred.report.curves import gap_curve
 from structpred.report.learning import data_curve
 from structpred.report.matrices import confusion, transitions
-from structpred.report.page import Contents, Example, Weights, write_page
+from structpred.report.page import write_page
 from structpred.report.parsing_sections import ParsingContents, parsing_report
 from structpred.report.strips import word_strips
 

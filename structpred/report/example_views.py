@@ -1,19 +1,16 @@
 """Single sequences on the report page: sentences with labels below their words, and words as strips of letter images."""
 
 import math
-from typing import TYPE_CHECKING
 
+from structpred.report.contents import Example
 from structpred.report.drawings import brightness, letter_images, sequential
 from structpred.report.markup import Html, tag
-
-if TYPE_CHECKING:
-    from structpred.report.page import Example
 
 _MOST_CANDIDATES = 4
 _LEAST_SHARE = 0.01
 
 
-def sentence_view(example: "Example", sureness: str) -> Html:
+def sentence_view(example: Example, sureness: str) -> Html:
     """A sentence: each token with its label, the gold label where they differ, and a bar for how sure the decision was."""
     tokens = []
     for t, (token, gold, label) in enumerate(zip(example.tokens, example.gold, example.predicted, strict=True)):
@@ -28,7 +25,7 @@ def sentence_view(example: "Example", sureness: str) -> Html:
     return tag("div", tag("span", example.where, class_="where"), *tokens, class_="sentence")
 
 
-def word_view(example: "Example", sureness: str) -> Html:
+def word_view(example: Example, sureness: str) -> Html:
     """A word: letter images, the truth, what was read, and for each letter the likeliest ones or the score gap."""
     assert example.images is not None
     pictures = [tag("td", drawing) for drawing in letter_images(example.images)]
@@ -48,7 +45,7 @@ def word_view(example: "Example", sureness: str) -> Html:
     return tag("div", tag("table", *rows), tag("span", example.where, class_="where"), class_="word")
 
 
-def _candidate_rows(example: "Example") -> list[Html]:
+def _candidate_rows(example: Example) -> list[Html]:
     """Row k: the k-th likeliest letter at each position, as dark as it is probable; what is below one per cent is left out."""
     rows = []
     for k in range(_MOST_CANDIDATES):

@@ -1,73 +1,14 @@
 """A model and how it does, as one HTML page that needs nothing from outside; all data in it are text, never markup."""
 
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Sequence
 
-import numpy as np
-import numpy.typing as npt
-
-from structpred.evaluation import Evaluation
 from structpred.report import sections
+from structpred.report.contents import Contents, Example, Weights
 from structpred.report.markup import Html, join, tag
 from structpred.storage.atomic import write_atomic
 
-Floats = npt.NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Weights:
-    """The strongest features of a label: (name, weight), for it and against it."""
-
-    label: str
-    positive: Sequence[tuple[str, float]]
-    negative: Sequence[tuple[str, float]]
-
-
-@dataclass(frozen=True)
-class Example:
-    """One labelled sequence. where: its place in the data. sure: how sure each decision was, see Contents.sureness.
-
-    tokens: what to show of each token. images: letter images (T, height, width) instead. candidates: for each position
-    its best labels with their probabilities, best first.
-    """
-
-    where: str
-    tokens: Sequence[str]
-    gold: Sequence[str]
-    predicted: Sequence[str]
-    sure: Sequence[float] = ()
-    images: npt.NDArray[Any] | None = None
-    candidates: Sequence[Sequence[tuple[str, float]]] = ()
-
-
-@dataclass(frozen=True)
-class Contents:
-    """All that a page shows; what is None or empty is left out.
-
-    facts: (name, text). certificate: a sentence; proven: whether it proves that the optimum is near. history: as of training.
-    labels, transitions (n, n), start (n), stop (n): the weights of the chain; -inf is forbidden. templates: where features
-    are pixels, the weights of each label as a picture (height, width), instead of `weights`. data: the name of the data.
-    confusion: labels and counts (n, n), rows gold. sureness: "probability" or "score gap", what `Example.sure` is.
-    """
-
-    title: str
-    facts: Sequence[tuple[str, str]]
-    certificate: str
-    proven: bool
-    history: Sequence[Mapping[str, Any]]
-    labels: Sequence[str]
-    transitions: Floats
-    start: Floats
-    stop: Floats
-    weights: Sequence[Weights]
-    templates: Sequence[tuple[str, Floats]] = ()
-    data: str | None = None
-    evaluation: Evaluation | None = None
-    confusion: tuple[Sequence[str], npt.NDArray[np.int64]] | None = None
-    examples: Sequence[Example] = field(default_factory=tuple)
-    sureness: str = "score gap"
+__all__ = ["Contents", "Example", "Weights", "html_page", "page", "write_page"]
 
 
 def write_page(contents: Contents, path: str | os.PathLike[str]) -> None:

@@ -1,20 +1,18 @@
 """The parts of the report page; each takes plain figures and gives markup, empty where there is nothing to show."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from structpred.evaluation import Evaluation
 from structpred.evaluation.chunks import ChunkCounts
+from structpred.report.contents import Example, Weights
 from structpred.report.drawings import Curve, chart, diverging, heat_map, sequential, weight_image
 from structpred.report.example_views import sentence_view, word_view
 from structpred.report.figures import BLUE, GREEN, ORANGE
 from structpred.report.markup import Html, join, tag, text
-
-if TYPE_CHECKING:
-    from structpred.evaluation import Evaluation
-    from structpred.report.page import Example, Weights
 
 Floats = npt.NDArray[np.float64]
 _NOTHING = Html("")

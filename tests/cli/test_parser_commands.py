@@ -98,10 +98,16 @@ def test_predict_keeps_little_in_memory(here: Here, treebanks: Path, tmp_path: P
 
 
 def test_predict_as_json(here: Here, treebanks: Path, tmp_path: Path) -> None:
-    """One object a sentence: heads and relations, the k best trees in order, and marginals that sum to one for each word."""
-    model, data = str(treebanks / "p.spz"), str(treebanks / "test.conllu")
+    """One object a sentence: heads and relations, the k best trees in order, and marginals that sum to one for each word; a
+    model of a margin has none."""
+    model, data = str(tmp_path / "crf.spz"), str(treebanks / "test.conllu")
+    training = ("--trainer", "oeg", "-C", "1", "--max-iter", "1", "-o", model, "-q")
+    assert here("train", "parser", str(treebanks / "train.conllu"), *training, cwd=tmp_path)[0] == 0
     code, out, err = here("predict", model, data, "--json", "--kbest", "3", "--marginals", cwd=tmp_path)
     assert code == 0, err
+    refused = here("predict", str(treebanks / "p.spz"), data, "--json", "--marginals", cwd=tmp_path)
+    assert refused[0] == 2
+    assert "no log-probabilities" in refused[2]
     entries = [json.loads(line) for line in out.splitlines()]
     trees = DependencyParser.load(model).predict(read_treebank(data))
     assert [entry["heads"] for entry in entries] == [tree.heads.tolist() for tree in trees]

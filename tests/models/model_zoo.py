@@ -7,6 +7,7 @@ import numpy as np
 from labeler_cases import SENTENCES, Y
 from parser_cases import corpus
 
+from structpred import Instance
 from structpred.io.templates.templates import Atom, Template
 from structpred.models import ChainLabeler, GraphLabeler, HierarchicalMultiLabel, MultiLabelMRF, StructuredPredictor
 from structpred.models.chain.constraints import ChainConstraints
@@ -15,11 +16,16 @@ from structpred.oracles.multiclass import MulticlassOracle
 
 
 class Example(NamedTuple):
-    """A fitted model; predict(model) is what is compared; oracle: what `load` must be given."""
+    """A fitted model, and data that it can predict and be scored on; oracle: what `load` must be given."""
 
     model: Any
-    predict: Callable[[Any], Any]
+    X: Any
+    y: Any
     oracle: Any = None
+
+    def predict(self, model: Any) -> Any:
+        """What is compared."""
+        return model.predict(self.X)
 
 
 WORDS = [[{"w": w, "long": float(len(w))} for w in words] for words in SENTENCES]
@@ -41,37 +47,37 @@ def chain_templates() -> Example:
     """A chain over rows of columns, with constraints."""
     rules = ChainConstraints(forbidden=[("DET", "VERB")], required={"DET": ["NOUN", "ADJ"]}, not_last=["DET"])
     model = ChainLabeler(max_iter=5, template=TEMPLATES, constraints=rules).fit(ROWS, Y)
-    return Example(model, lambda m: m.predict(ROWS))
+    return Example(model, ROWS, Y)
 
 
 def chain_names() -> Example:
     """A chain over feature dicts, with a dictionary of names."""
-    return Example(ChainLabeler("lbfgs", max_iter=3, n_jobs=2).fit(WORDS, Y), lambda m: m.predict(WORDS))
+    return Example(ChainLabeler("lbfgs", max_iter=3, n_jobs=2).fit(WORDS, Y), WORDS, Y)
 
 
 def chain_hashed() -> Example:
     """A chain over feature lists, hashed; labels are numbers."""
     codes = [[len(label) for label in labels] for labels in Y]
-    return Example(ChainLabeler(max_iter=3, n_bits=6).fit(NAMES, codes), lambda m: m.predict(NAMES))
+    return Example(ChainLabeler(max_iter=3, n_bits=6).fit(NAMES, codes), NAMES, codes)
 
 
 def chain_numeric() -> Example:
     """A chain over rows of numbers."""
     X = [dense(len(words), 3, i) for i, words in enumerate(SENTENCES)]
-    return Example(ChainLabeler(max_iter=3).fit(X, Y), lambda m: m.predict(X))
+    return Example(ChainLabeler(max_iter=3).fit(X, Y), X, Y)
 
 
 def parser() -> Example:
     """A parser with pruning and relations."""
     X, trees = corpus(12, 0, 0.3)
     model = DependencyParser(prune=2, max_bits=8, max_iter=2).fit(X, trees)
-    return Example(model, lambda m: m.predict(X[:3]))
+    return Example(model, X[:3], trees[:3])
 
 
 def multilabel() -> Example:
     """Three labels, all joined."""
     X, labels = dense(12, 3), np.random.default_rng(1).integers(0, 2, (12, 3))
-    return Example(MultiLabelMRF(max_iter=5).fit(X, labels), lambda m: m.predict(X[:4]))
+    return Example(MultiLabelMRF(max_iter=5).fit(X, labels), X[:4], labels[:4])
 
 
 def hierarchical() -> Example:
@@ -79,21 +85,20 @@ def hierarchical() -> Example:
     X, parents = dense(12, 3), [-1, 0, 0, 1]
     labels = np.array([[1, k % 2, k % 3 == 0, k % 4 == 1] for k in range(12)], dtype=np.int64)
     model = HierarchicalMultiLabel(max_iter=5, hierarchy=parents, label_weights="depth").fit(X, labels)
-    return Example(model, lambda m: m.predict(X[:4]))
+    return Example(model, X[:4], labels[:4])
 
 
 def graph() -> Example:
     """Small graphs with features of edges, one of them a circle."""
     X = [(dense(4, 2, k), [(0, 1), (1, 2), (2, 3), (3, 0)][: 3 + k % 2], dense(3 + k % 2, 1, k)) for k in range(4)]
     labels = [["a", "b", "c", "a"], ["a", "b", "b", "a"]] * 2
-    return Example(GraphLabeler(max_iter=5).fit(X, labels), lambda m: m.predict(X))
+    return Example(GraphLabeler(max_iter=5).fit(X, labels), X, labels)
 
 
 def structured() -> Example:
     """A class each, by an oracle that the file only names."""
-    X, shapes = [dense(3, 4, k) for k in range(6)], [(3,)] * 6
-    model = StructuredPredictor(MulticlassOracle(), max_iter=5).fit(X, [[k % 3] for k in range(6)], shapes)
-    return Example(model, lambda m: m.predict(X, shapes), MulticlassOracle())
+    X, y = [Instance(dense(3, 4, k), (3,)) for k in range(6)], [[k % 3] for k in range(6)]
+    return Example(StructuredPredictor(MulticlassOracle(), max_iter=5).fit(X, y), X, y, MulticlassOracle())
 
 
 KINDS: dict[str, Callable[[], Example]] = {

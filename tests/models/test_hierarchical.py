@@ -55,7 +55,7 @@ def scores_of(model: HierarchicalMultiLabel, x: np.ndarray, outputs: np.ndarray)
 def test_predictions_are_the_best_closed_outputs(name: str) -> None:
     """predict, predict_scores and predict_marginals are those of all closed outputs; marginals never grow downwards."""
     tree = SHAPES[name]
-    model = HierarchicalMultiLabel(C=1.0, max_iter=20, hierarchy=tree).fit(*sample(tree))
+    model = HierarchicalMultiLabel("sgd", 1.0, 20, surrogate="log", hierarchy=tree).fit(*sample(tree))
     X, _ = sample(tree, 1, 12)
     outputs = closed_outputs(tree)
     scores = np.array([scores_of(model, x, outputs) for x in X])

@@ -14,7 +14,7 @@ from labeler_cases import SENTENCES, Y, plain
 
 from structpred.errors import ModelFileError, ParameterError, StorageError
 from structpred.models import ChainLabeler, StructuredPredictor, load
-from structpred.models.files import pack_weights, unpack_weights
+from structpred.models.bundles import pack_weights, unpack_weights
 from structpred.objectives.part_losses import LabelCosts
 from structpred.oracles.assignment import AssignmentOracle
 from structpred.oracles.multiclass import MulticlassOracle

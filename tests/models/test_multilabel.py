@@ -62,7 +62,7 @@ EDGES: dict[str, Any] = {"complete": "complete", "tree": "tree", "two": 2, "give
 @pytest.mark.parametrize("edges", EDGES)
 def test_predictions_scores_and_marginals_are_those_of_all_outputs(edges: str) -> None:
     """predict is the best of 2^L outputs, predict_scores the difference of two maxima, predict_marginals a sum."""
-    model = MultiLabelMRF(C=1.0, max_iter=20, edges=EDGES[edges]).fit(X0, Y0)
+    model = MultiLabelMRF("sgd", 1.0, 20, surrogate="log", edges=EDGES[edges]).fit(X0, Y0)
     X, _ = sample(1, 10)
     scores = np.array([[score_of(model, x, y) for y in OUTPUTS] for x in X])
     found = model.predict(X)
@@ -359,7 +359,7 @@ def test_bad_settings_are_named(settings: Any, message: str) -> None:
 
 def test_bad_input_to_predict_is_named() -> None:
     """Other numbers of columns, NaN, other numbers of labels; no rows give no rows."""
-    model = MultiLabelMRF(max_iter=2).fit(X0, Y0)
+    model = MultiLabelMRF("sgd", max_iter=2, surrogate="log").fit(X0, Y0)
     for call in (model.predict, model.predict_scores, model.predict_marginals):
         with pytest.raises(DataError, match="X has 2 features, but the model was fitted with 3"):
             call(X0[:, :2])

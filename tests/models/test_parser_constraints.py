@@ -20,7 +20,7 @@ def model(name: str) -> DependencyParser:
     """A parser trained once: "plain", "projective", or "pruned" to one head a word."""
     if name not in MODELS:
         settings: dict[str, Any] = {"plain": {}, "projective": {"projective": True}, "pruned": {"prune": 1}}[name]
-        MODELS[name] = DependencyParser(**settings).fit(X, Y)
+        MODELS[name] = DependencyParser("oeg", 1.0, **settings).fit(X, Y)
     return MODELS[name]
 
 

@@ -43,7 +43,7 @@ def test_thousands_of_words_are_one_tree(n: int, settings: dict[str, Any]) -> No
 @pytest.mark.parametrize("settings", [{}, {"prune": 4}, {"projective": True}])
 def test_a_million_words_are_refused_with_the_size(settings: dict[str, Any]) -> None:
     """Every method says how many GiB the scores would need, and of which sentence, before it makes room for them."""
-    model = DependencyParser(max_iter=1, **settings).fit(X, Y)
+    model = DependencyParser("oeg", 1.0, 1, **settings).fit(X, Y)
     n, none = 1_000_000, ["_"] * 1_000_000
     short = Sentence(["w"], ["_"], ["NOUN"], ["_"], ["_"])
     trees = [Tree(np.zeros(1, np.int64), ["root"]), Tree(np.arange(n), ["x"] * n)]

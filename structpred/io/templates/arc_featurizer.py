@@ -34,6 +34,10 @@ class ArcFeaturizer:
         self.tags, self.present, self.fine = list(tags), tuple(a for a in ATTRIBUTES if a in set(present)), fine
         self._codes: dict[str, dict[str, int]] = {name: {} for name in ATTRIBUTES}
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the codes of words that were looked at, which are made again."""
+        return {**self.__dict__, "_codes": {name: {} for name in ATTRIBUTES}}
+
     def fit(self, treebank: Treebank) -> "ArcFeaturizer":
         """Learn the tags."""
         self.fine = all(tag == "_" for tag in treebank.upos)

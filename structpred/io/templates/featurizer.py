@@ -150,6 +150,10 @@ class TemplateFeaturizer:
         checked = checked_corpus(corpus, self.templates)
         return self._packed(checked, self._fit(checked))
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the names of features, which are made again."""
+        return {**self.__dict__, "_names": None}
+
     def feature_names(self) -> list[str]:
         """The string of each feature, as CRFsuite and CRF++ would write it: ``w[-1]|w[0]=of|the``."""
         if self._names is None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -10,6 +10,8 @@ import numpy.typing as npt
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.errors import DataError, ParameterError
 from structpred.features.fixed_scores import FixedScores
+from structpred.models.bundles import LABEL
+from structpred.storage.schema import AnyOf, ListOf, Record, Text, maybe
 
 Bools = npt.NDArray[np.bool_]
 _SCHEMES = ("iob2", "iobes")
@@ -32,6 +34,16 @@ class ChainConstraints:
     not_first: Sequence[Any] = ()
     not_last: Sequence[Any] = ()
     scheme: str | None = None
+
+    HEADER: ClassVar = Record(
+        {
+            "forbidden": ListOf(ListOf(LABEL, 2, 2)),
+            "required": ListOf(ListOf(AnyOf((LABEL, ListOf(LABEL))), 2, 2)),
+            "not_first": ListOf(LABEL),
+            "not_last": ListOf(LABEL),
+            "scheme": maybe(Text()),
+        }
+    )
 
     def __post_init__(self) -> None:
         if self.scheme is not None and self.scheme not in _SCHEMES:

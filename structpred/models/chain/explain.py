@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,10 +13,10 @@ from structpred.errors import DataError, ParameterError
 from structpred.io.columns import ColumnCorpus
 from structpred.io.crfsuite import AttributeCorpus
 from structpred.io.ocr import OcrWords
+from structpred.models.chain.constraints import fixed_scores, resolve_constraints
+from structpred.models.chain.decoding import chain_kbest
+from structpred.models.chain.fitted import FittedChain
 from structpred.models.chain.targets import as_label_lists
-
-if TYPE_CHECKING:
-    from structpred.models.chain.labeler import ChainLabeler
 
 Ints = npt.NDArray[np.int64]
 RUNNER_UP = "runner-up"
@@ -100,7 +100,7 @@ class Explanation:
         return f"{heading}\n\n{self.table()}"
 
 
-def explain(model: "ChainLabeler", x: Any, labels: Sequence[Any] | None = None, against: Any = None) -> Explanation:
+def explain(model: FittedChain, x: Any, labels: Sequence[Any] | None = None, against: Any = None) -> Explanation:
     """Take the score of one sequence apart; see ChainLabeler.explain.
 
     The score is what the weights alone give: constraints decide what is predicted, and add nothing.
@@ -129,7 +129,7 @@ def _line(row: tuple[str, ...], widths: list[int]) -> str:
     return "  ".join((*numbers, row[4].ljust(widths[4]), row[5])).rstrip()
 
 
-def _one_sequence(model: "ChainLabeler", x: Any) -> PackedSequences:
+def _one_sequence(model: FittedChain, x: Any) -> PackedSequences:
     """The packed sequence; DataError where x holds none or several."""
     corpus = isinstance(x, PackedSequences | ColumnCorpus | AttributeCorpus | OcrWords)
     if corpus and len(x) != 1:
@@ -140,16 +140,13 @@ def _one_sequence(model: "ChainLabeler", x: Any) -> PackedSequences:
     return data
 
 
-def _predicted(model: "ChainLabeler", data: PackedSequences, k: int) -> list[Ints]:
+def _predicted(model: FittedChain, data: PackedSequences, k: int) -> list[Ints]:
     """The codes of the k best label sequences that keep to the constraints of the model."""
-    from structpred.models.chain.constraints import fixed_scores, resolve_constraints
-    from structpred.models.chain.decoding import chain_kbest
-
     fixed = fixed_scores(model.classes_.tolist(), data.offsets, resolve_constraints(model.constraints))
     return [codes for codes, _ in chain_kbest(data, len(model.classes_), model.coef_, fixed, k)[0]]
 
 
-def _runner_up(model: "ChainLabeler", data: PackedSequences, chosen: Ints) -> Ints:
+def _runner_up(model: FittedChain, data: PackedSequences, chosen: Ints) -> Ints:
     """The best sequence other than the chosen one."""
     for codes in _predicted(model, data, 2):
         if (codes != chosen).any():
@@ -157,14 +154,14 @@ def _runner_up(model: "ChainLabeler", data: PackedSequences, chosen: Ints) -> In
     raise DataError("there is no other label sequence to set against this one")
 
 
-def _coded(model: "ChainLabeler", labels: Any, data: PackedSequences, name: str) -> Ints:
+def _coded(model: FittedChain, labels: Any, data: PackedSequences, name: str) -> Ints:
     try:
         return model._encoder.encode(as_label_lists([labels], data.lengths))
     except DataError as error:
         raise DataError(f"{name}: {str(error).removeprefix('sample 0: ')}") from None
 
 
-def _contributions(model: "ChainLabeler", data: PackedSequences, chosen: Ints, other: Ints | None) -> Iterator[Contribution]:
+def _contributions(model: FittedChain, data: PackedSequences, chosen: Ints, other: Ints | None) -> Iterator[Contribution]:
     """All addends in order of position; of a contrast, those that are not the same on both sides."""
     table, names = model._table(), model.input_.feature_names()
     classes, first = model.classes_.tolist(), model.n_features_in_

@@ -19,7 +19,7 @@ from structpred.io.ocr import OcrWords
 from structpred.io.templates.featurizer import TemplateFeaturizer
 from structpred.io.templates.hashed_templates import HashedTemplateFeaturizer
 from structpred.io.templates.templates import Template, load_templates
-from structpred.storage.schema import Flag, Optional, Record, Whole, as_file_error
+from structpred.storage.schema import Flag, OneOf, Optional, Raw, Record, Whole, as_file_error
 
 #: whether feature strings are hashed
 _HASHED = Record({"hashed": Optional(Flag(), False)})
@@ -156,6 +156,8 @@ class RowInput:
 
 Input = NumericInput | TokenInput | RowInput
 INPUTS: dict[str, type[Input]] = {cls.kind: cls for cls in (NumericInput, TokenInput, RowInput)}
+#: what a file says of an input: its kind, and what that kind reads
+INPUT = Record({"kind": OneOf(tuple(INPUTS)), "header": Raw()})
 
 
 def choose_input(

@@ -3,15 +3,13 @@
 import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from structpred.errors import ParameterError
-
-if TYPE_CHECKING:
-    from structpred.models.chain.labeler import ChainLabeler
+from structpred.models.chain.fitted import FittedChain
 
 Floats = npt.NDArray[np.float64]
 _KIND = re.compile(r"[^=:]*")
@@ -65,7 +63,7 @@ class Inspection:
         return asdict(self)
 
 
-def inspect_weights(model: "ChainLabeler", top: int = 20, label: Any = None) -> Inspection:
+def inspect_weights(model: FittedChain, top: int = 20, label: Any = None) -> Inspection:
     """The `top` strongest positive and negative weights of every label (or of one), and of the transitions.
 
     Raises ParameterError for a label that the model does not have, or top < 1.
@@ -75,7 +73,7 @@ def inspect_weights(model: "ChainLabeler", top: int = 20, label: Any = None) -> 
     model._check_fitted()
     classes = model.classes_.tolist()
     chosen = range(len(classes)) if label is None else [_code(classes, label)]
-    table = np.asarray(model._table()[:, : len(classes)])
+    table = np.asarray(model._table())
     n, names = model.n_features_in_, model.input_.feature_names()
     emissions = table[:n]
     edges = np.asarray(table[n + 2 :], dtype=np.float64)

@@ -1,117 +1,133 @@
 """Sequence labelling with a first-order chain: features, Viterbi decoding, a part loss and any trainer."""
 
-import os
 from collections.abc import Callable, Sequence
-from typing import Any
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.costs import PartLoss
 from structpred.core.weights import Vector
 from structpred.data.sequences import PackedSequences
-from structpred.errors import DataError, ParameterError
+from structpred.errors import DataError
 from structpred.features.fixed_scores import FixedScores
+from structpred.features.sequences import n_chain_weights, weight_table
 from structpred.io.templates.templates import Template
 from structpred.models.base import StructuredEstimator, about_dev, checked_sample_weight, dev_parts
+from structpred.models.bundles import CLASSES, COMMON, common_header, pack_weights, plain_settings, restore_run, under
 from structpred.models.chain import online
 from structpred.models.chain.constraints import ChainConstraints, fixed_scores, resolve_constraints
 from structpred.models.chain.decoding import chain_kbest, chain_marginals, chain_score_gaps, checked_k, decode_chains
 from structpred.models.chain.explain import Explanation, explain
-from structpred.models.chain.inputs import Input, choose_input
+from structpred.models.chain.inputs import INPUT, INPUTS, Input, RowInput, choose_input
 from structpred.models.chain.inspection import Inspection, inspect_weights
 from structpred.models.chain.targets import LabelEncoder, as_label_lists
 from structpred.models.chain.tasks import chain_task
-from structpred.models.files import load_estimator, save_chain
 from structpred.models.settings import resolve_loss
-from structpred.objectives.log_loss import LogLoss
 from structpred.runtime.threads import checked_jobs
-from structpred.trainers.loop import Callback
-from structpred.trainers.problem import Surrogate, Trainer
+from structpred.storage.bundles import Bundle
+from structpred.storage.schema import Optional, Record, maybe
 
 
+@dataclass(eq=False, repr=False)
 class ChainLabeler(StructuredEstimator):
     """A label for each token of a sequence, decoded jointly with transition, start and stop scores.
 
-    Minimises  1/2 |w|^2 + C sum_i s_i max_y [loss(y_i, y) + <w, phi(x_i, y) - phi(x_i, y_i)>]  (the structural SVM).
-
-    Parameters
-    ----------
-    trainer: "bcfw", "sgd", "mira", "perceptron" (which ignores C): max-margin; "oeg", "lbfgs": conditional random
-    fields; or a trainer object such as BCFW(gap_sampling=True).
-    C: the weight of the training loss; lam = 1 / (C n).
-    max_iter: passes over the data. tol: stop when the gap is at most tol times the primal; 0 means never.
-    loss: "hamming", or a part loss such as LabelCosts(matrix).
-    template: feature templates for rows of columns: "chunking", "ner", "pos", a CRF++ template file, or Template objects.
-    min_count: features seen less often are left out. n_bits: hash feature strings into 2**n_bits ids instead.
-    check_every: passes between computations of the certificate. patience: stop after so many passes without a better
-    score on the `dev` data of fit. dev_metric: that score, a function (gold, predicted) -> float; default: token accuracy.
-    surrogate: "margin", "slack" or "log" (a conditional random field); None: the one that belongs to the trainer.
-    constraints: hard rules on label sequences, at fit and predict: "iob2", "iobes", or a ChainConstraints.
-    n_jobs: threads for prediction and for passes over all data; the result is the same for any number. None means 1.
-    callbacks: called with each row of the history; True stops. checkpoint, resume: a file to go on from.
-    random_state: seeds the order of visits; None means 0. warm_start: a second fit, on the same data with a larger max_iter
-    (which counts all passes), goes on from the trainer's state; with other data or settings it is an error.
+    Minimises  1/2 |w|^2 + C sum_i s_i max_y [loss(y_i, y) + <w, phi(x_i, y) - phi(x_i, y_i)>]  (the structural SVM); with the log
+    loss it is a conditional random field.
 
     X is a list of sequences: 2-d arrays or sparse matrices, lists of feature dicts or of feature strings, or, with a
     template, lists of rows; or a packed or read corpus. y is a list of label sequences, all strings or all whole numbers.
 
-    After fit: classes_, n_features_in_, coef_, certificate_, history_, n_iter_, stop_reason_, converged_.
+    Parameters
+    ----------
+    trainer, C, max_iter, tol, loss, surrogate, check_every, patience, callbacks, checkpoint, resume, random_state
+        As for every estimator: see `StructuredEstimator`; max_iter=10 and tol=0 unless given.
+    template : str or list of Template, optional
+        Feature templates for rows of columns: "chunking", "ner", "pos", a CRF++ template file, or Template objects.
+    min_count : int
+        Features seen less often are left out.
+    n_bits : int, optional
+        Hash feature strings into 2**n_bits ids instead.
+    dev_metric : callable, optional
+        The score on the `dev` data of fit, a function (gold, predicted) -> float; None: token accuracy.
+    constraints : str or ChainConstraints, optional
+        Hard rules on label sequences, at fit and predict: "iob2", "iobes", or a ChainConstraints.
+    n_jobs : int, optional
+        Threads for prediction and for passes over all data; the result is the same for any number. None means 1.
+    warm_start : bool
+        A second fit, on the same data with a larger max_iter (which counts all passes), goes on from the trainer's state; with
+        other data or settings it is an error.
 
+    Attributes
+    ----------
+    classes_ : ndarray
+        The labels, sorted.
+    n_features_in_ : int
+        The number of features.
+    coef_, certificate_, history_, n_iter_, stop_reason_, converged_, probabilistic_
+        As for every estimator.
+
+    Examples
+    --------
     >>> X = [[{"w": "the"}, {"w": "cat"}], [{"w": "a"}, {"w": "dog"}]]
     >>> model = ChainLabeler(max_iter=20).fit(X, [["DET", "NOUN"], ["DET", "NOUN"]])
     >>> [labels.tolist() for labels in model.predict([[{"w": "the"}, {"w": "dog"}]])]
     [['DET', 'NOUN']]
     """
 
-    def __init__(
-        self,
-        trainer: str | Trainer = "bcfw",
-        C: float = 1.0,
-        max_iter: int = 10,
-        tol: float = 0.0,
-        *,
-        loss: str | PartLoss = "hamming",
-        template: str | Sequence[Template] | None = None,
-        min_count: int = 1,
-        n_bits: int | None = None,
-        check_every: int = 10,
-        patience: int | None = None,
-        dev_metric: Callable[[Sequence[Any], Sequence[Any]], float] | None = None,
-        surrogate: str | Surrogate | None = None,
-        constraints: str | ChainConstraints | None = None,
-        n_jobs: int | None = None,
-        callbacks: Callback | Sequence[Callback] | None = None,
-        checkpoint: str | os.PathLike[str] | None = None,
-        resume: bool = False,
-        random_state: Any = None,
-        warm_start: bool = False,
-    ) -> None:
-        self.trainer = trainer
-        self.C = C
-        self.max_iter = max_iter
-        self.tol = tol
-        self.loss = loss
-        self.template = template
-        self.min_count = min_count
-        self.n_bits = n_bits
-        self.check_every = check_every
-        self.patience = patience
-        self.dev_metric = dev_metric
-        self.surrogate = surrogate
-        self.constraints = constraints
-        self.n_jobs = n_jobs
-        self.callbacks = callbacks
-        self.checkpoint = checkpoint
-        self.resume = resume
-        self.random_state = random_state
-        self.warm_start = warm_start
+    max_iter: int = 10
+    tol: float = 0.0
+    _: KW_ONLY
+    template: str | Sequence[Template] | None = None
+    min_count: int = 1
+    n_bits: int | None = None
+    dev_metric: Callable[[Sequence[Any], Sequence[Any]], float] | None = None
+    constraints: str | ChainConstraints | None = None
+    n_jobs: int | None = None
+    warm_start: bool = False
 
-    input_: Input
-    _n_total: float
-    classes_: npt.NDArray[Any]
-    n_features_in_: int
-    probabilistic_: bool
+    input_: Input = field(init=False)
+    classes_: npt.NDArray[Any] = field(init=False)
+    n_features_in_: int = field(init=False)
+    _encoder: LabelEncoder = field(init=False)
+    _n_total: float = field(init=False)
+
+    _HEADER = Record({**COMMON, "input": INPUT, "classes": CLASSES, "constraints": Optional(maybe(ChainConstraints.HEADER))})
+
+    def _to_bundle(self) -> Bundle:
+        header, arrays, texts = self.input_.to_bundle()
+        rules = resolve_constraints(self.constraints)
+        head = {
+            **common_header(self),
+            "input": {"kind": self.input_.kind, "header": header},
+            "classes": self.classes_.tolist(),
+            "constraints": None if rules is None else rules.to_dict(),
+        }
+        packed = {f"input.{name}": array for name, array in arrays.items()} | pack_weights(self.coef_)
+        return Bundle(head, packed, {f"input.{name}": lists for name, lists in texts.items()})
+
+    @classmethod
+    def _from_bundle(cls, head: dict[str, Any], bundle: Bundle, oracle: Any) -> Self:
+        arrays, texts = under("input.", bundle.arrays), under("input.", bundle.texts)
+        input_ = INPUTS[head["input"]["kind"]].from_bundle(head["input"]["header"], arrays, texts)
+        model = cls._restored(head, bundle.arrays, input_)
+        if isinstance(input_, RowInput):
+            model.template = list(input_.featurizer.templates)
+        if (rules := head["constraints"]) is not None:
+            model.constraints = ChainConstraints.from_dict(rules)
+            model.constraints.tables(head["classes"])  # a scheme must know the labels
+        return model
+
+    @classmethod
+    def _restored(cls, head: dict[str, Any], arrays: dict[str, npt.NDArray[Any]], input_: Input) -> Self:
+        """A fitted labeler of the input, the header and the weights."""
+        model = cls(**plain_settings(head, cls))
+        model.input_, model.n_features_in_ = input_, input_.n_features or 0
+        model._encoder = LabelEncoder(head["classes"])
+        model.classes_ = model._encoder.classes
+        restore_run(model, head, arrays, n_chain_weights(model.n_features_in_, len(model.classes_)))
+        return model
 
     def fit(
         self,
@@ -122,7 +138,7 @@ class ChainLabeler(StructuredEstimator):
         token_weight: Sequence[npt.ArrayLike] | None = None,
         dev: tuple[Any, Any] | None = None,
         allowed: Sequence[Any] | None = None,
-    ) -> "ChainLabeler":
+    ) -> Self:
         """Train. sample_weight: one number a sequence. token_weight: one list a sequence, nested like y, weighing the loss.
 
         allowed: nested like y, for each token None or the labels it may have (a tag dictionary, say): all others are
@@ -144,7 +160,6 @@ class ChainLabeler(StructuredEstimator):
         scorer = None if dev is None else self._dev_scorer(input_, encoder, *dev_parts(dev, "X, y"))
         result = self._train(task, scorer)
         self.input_, self._encoder, self.classes_, self.n_features_in_ = input_, encoder, encoder.classes, data.n_features
-        self.probabilistic_ = isinstance(self._trainer_and_surrogate()[1], LogLoss)
         self._n_total = float(task.sample_weight.sum())
         self._keep(result)
         self._stop_if_interrupted()
@@ -160,7 +175,7 @@ class ChainLabeler(StructuredEstimator):
         token_weight: Sequence[npt.ArrayLike] | None = None,
         allowed: Sequence[Any] | None = None,
         n_total: float | None = None,
-    ) -> "ChainLabeler":
+    ) -> Self:
         """One pass of an online trainer (perceptron, mira, sgd, pa, arow) over a batch, in the order given; then the next batch.
 
         classes: all labels there will be; None: those of the first batch. A dictionary of features, too, is that of the first
@@ -182,7 +197,7 @@ class ChainLabeler(StructuredEstimator):
         *,
         n_total: float | None = None,
         dev: tuple[Any, Any] | None = None,
-    ) -> "ChainLabeler":
+    ) -> Self:
         """Train an online trainer in memory bounded by a batch. source(): a new iterable of (sequence, labels) for each pass.
 
         Sequences are visited in the order in which they come (so shuffle them in the source); the batch size has no part in the
@@ -202,8 +217,10 @@ class ChainLabeler(StructuredEstimator):
         allowed, fixed: nested like y; for each token None, or the labels it may have, or the label it has.
         Raises InfeasibleError, naming the sample, where nothing keeps to all of them.
         """
-        data, scores = self._read(X, allowed, fixed)
-        codes = decode_chains(data, len(self.classes_), self.coef_, scores, checked_jobs(self.n_jobs))
+        return self._decoded(*self._read(X, allowed, fixed), checked_jobs(self.n_jobs))
+
+    def _decoded(self, data: PackedSequences, scores: FixedScores | None, n_jobs: int) -> list[npt.NDArray[Any]]:
+        codes = decode_chains(data, len(self.classes_), self.coef_, scores, n_jobs)
         return self._encoder.decode(codes, data.offsets)
 
     def predict_marginals(
@@ -215,11 +232,7 @@ class ChainLabeler(StructuredEstimator):
         are no log-probabilities, and ParameterError says so; predict_score_gaps tells how clear their decisions are.
         """
         data, scores = self._read(X, allowed, fixed)
-        if not self.probabilistic_:
-            raise ParameterError(
-                f"this model was trained with trainer={self.trainer!r} and a margin, so its scores are no log-probabilities; "
-                "use predict_score_gaps, or train with trainer='oeg', trainer='lbfgs' or surrogate='log'"
-            )
+        self._check_probabilistic("use predict_score_gaps, or ")
         return chain_marginals(data, len(self.classes_), self.coef_, scores)
 
     def predict_kbest(
@@ -290,30 +303,17 @@ class ChainLabeler(StructuredEstimator):
     def transitions_(self) -> npt.NDArray[np.float64]:
         """Transition weights (label before, label after)."""
         self._check_fitted()
-        n = len(self.classes_)
-        return np.asarray(self._table()[-n:, :n], dtype=np.float64)
+        return np.asarray(self._table()[-len(self.classes_) :], dtype=np.float64)
 
     @property
     def emissions_(self) -> npt.NDArray[np.float64]:
         """Emission weights (feature, label)."""
         self._check_fitted()
-        return np.asarray(self._table()[: self.n_features_in_, : len(self.classes_)], dtype=np.float64)
+        return np.asarray(self._table()[: self.n_features_in_], dtype=np.float64)
 
     def _table(self) -> npt.NDArray[Any]:
-        width = -(-len(self.classes_) // 8) * 8
-        return self.coef_.reshape(-1, width)
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model as one file, atomically, without pickle: see docs/formats.md."""
-        self._check_fitted()
-        save_chain(self, path)
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> "ChainLabeler":
-        """Read a model file; raises ModelFileError for anything that is not a whole, unaltered chain model."""
-        model = load_estimator(path, cls.__name__)
-        assert isinstance(model, cls)
-        return model
+        """A row for each feature, start, stop and transitions; a column for each label."""
+        return weight_table(self.coef_, len(self.classes_))
 
 
 def token_accuracy(gold: Sequence[Any], predicted: Sequence[Any]) -> float:

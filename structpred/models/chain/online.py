@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,20 +17,17 @@ from structpred.core.task import Task
 from structpred.errors import CheckpointError, DataError, ParameterError
 from structpred.models.base import as_callbacks, checked_C, dev_parts, seed_of
 from structpred.models.chain.constraints import resolve_constraints
+from structpred.models.chain.fitted import OnlineLabeler
 from structpred.models.chain.inputs import Input, choose_input
 from structpred.models.chain.targets import LabelEncoder, as_label_lists
 from structpred.models.chain.tasks import chain_task
 from structpred.models.settings import resolve_loss
-from structpred.objectives.log_loss import LogLoss
 from structpred.trainers.checkpoints import Progress
 from structpred.trainers.loop import RunSettings
 from structpred.trainers.names import require
 from structpred.trainers.problem import Trainer
 from structpred.trainers.states import rebuild
 from structpred.trainers.stream import StreamProblem, check_online, train_batch, train_stream
-
-if TYPE_CHECKING:
-    from structpred.models.chain.labeler import ChainLabeler
 
 #: a function that starts a new pass: an iterable of (sequence, its labels)
 Source = Callable[[], Iterable[tuple[Any, Any]]]
@@ -55,7 +52,7 @@ class OnlineState:
 
 
 def partial_fit(
-    labeler: "ChainLabeler",
+    labeler: OnlineLabeler,
     X: Any,
     y: Any,
     classes: Sequence[Any] | None,
@@ -99,7 +96,7 @@ def partial_fit(
 
 
 def fit_stream(
-    labeler: "ChainLabeler",
+    labeler: OnlineLabeler,
     source: Source,
     classes: Sequence[Any],
     n_passes: int,
@@ -138,7 +135,7 @@ def fit_stream(
     _keep(labeler, result, after)
 
 
-def _state_before(labeler: "ChainLabeler", n_total: float | None) -> OnlineState | None:
+def _state_before(labeler: OnlineLabeler, n_total: float | None) -> OnlineState | None:
     """What to go on from; None for a new model. Raises ParameterError where the state is not there, or settings changed."""
     trainer, _ = labeler._trainer_and_surrogate()
     check_online(trainer)
@@ -161,7 +158,7 @@ def _state_before(labeler: "ChainLabeler", n_total: float | None) -> OnlineState
     return OnlineState(trainer, progress, *fixed, calls=labeler.n_iter_, sequences=done)
 
 
-def _start(labeler: "ChainLabeler", task: Task, input_: Input, encoder: LabelEncoder, n_total: float | None) -> OnlineState:
+def _start(labeler: OnlineLabeler, task: Task, input_: Input, encoder: LabelEncoder, n_total: float | None) -> OnlineState:
     trainer, _ = labeler._trainer_and_surrogate()
     total = _checked_total(trainer, n_total)
     problem = _problem(labeler, task, total)
@@ -170,7 +167,7 @@ def _start(labeler: "ChainLabeler", task: Task, input_: Input, encoder: LabelEnc
     return OnlineState(trainer, state, input_, encoder, total, _settings(labeler))
 
 
-def _problem(labeler: "ChainLabeler", task: Task, n_total: float) -> StreamProblem:
+def _problem(labeler: OnlineLabeler, task: Task, n_total: float) -> StreamProblem:
     _, surrogate = labeler._trainer_and_surrogate()
     return StreamProblem(task, surrogate, 1.0 / (checked_C(labeler.C) * n_total), n_total)
 
@@ -188,7 +185,7 @@ def _checked_total(trainer: Trainer, n_total: float | None) -> float:
     return float(n_total)
 
 
-def _settings(labeler: "ChainLabeler") -> tuple[Any, ...]:
+def _settings(labeler: OnlineLabeler) -> tuple[Any, ...]:
     return labeler.trainer, labeler.surrogate, labeler.loss, float(labeler.C)
 
 
@@ -216,10 +213,9 @@ def _about_labels() -> Iterator[None]:
         raise type(error)(message) from error
 
 
-def _keep(labeler: "ChainLabeler", result: Result, state: OnlineState) -> None:
+def _keep(labeler: OnlineLabeler, result: Result, state: OnlineState) -> None:
     labeler.input_, labeler._encoder, labeler.classes_ = state.input_, state.encoder, state.encoder.classes
     labeler.n_features_in_ = int(state.input_.n_features or 0)
-    labeler.probabilistic_ = isinstance(labeler._trainer_and_surrogate()[1], LogLoss)
     labeler._keep(result)
     labeler._online = state
     labeler._stop_if_interrupted()
@@ -230,7 +226,7 @@ class _Reader:
 
     input_: Input
 
-    def __init__(self, labeler: "ChainLabeler", source: Source, encoder: LabelEncoder, batch_size: int) -> None:
+    def __init__(self, labeler: OnlineLabeler, source: Source, encoder: LabelEncoder, batch_size: int) -> None:
         if not callable(source):
             raise ParameterError(
                 f"source: expected a function that returns an iterable of (sequence, labels), got {type(source).__name__}; "

@@ -1,29 +1,27 @@
 """Multi-label classification under a hierarchy of labels: outputs are closed, a label that is on has its parents on."""
 
-import os
-from collections.abc import Sequence
-from typing import Any
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.utils import Tags
 
-from structpred.core.costs import PartLoss
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.oracle import Oracle
-from structpred.core.task import Task
 from structpred.data.hierarchy import LabelHierarchy
 from structpred.errors import DataError, ParameterError
 from structpred.io.multilabel.data import MultiLabelData
-from structpred.models.base import StructuredEstimator, about_dev, as_floats, checked_sample_weight
+from structpred.models.base import as_floats
+from structpred.models.bundles import pack_weights, plain_settings, restore_run
+from structpred.models.fields.estimator import FieldEstimator, checked_bias
 from structpred.models.fields.feature_scale import FeatureScale
-from structpred.models.fields.label_graphs import LabelField, checked_oracle, hierarchy_oracle
-from structpred.models.fields.label_inputs import as_rows, labelled_rows
-from structpred.models.fields.multilabel import accuracy_of, checked_bias, dev_scorer, label_tags
-from structpred.models.settings import resolve_loss
+from structpred.models.fields.label_field import FIELD, LabelField, label_tags, pairs_of, scale_of
+from structpred.models.fields.label_graphs import checked_oracle, hierarchy_oracle
+from structpred.models.fields.label_inputs import labelled_rows
 from structpred.oracles.mrf import graph_shape
-from structpred.trainers.loop import Callback
-from structpred.trainers.problem import Surrogate, Trainer
+from structpred.storage.bundles import Bundle
+from structpred.storage.schema import Array, Record, Text, array_of, maybe
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -31,74 +29,68 @@ Integers = npt.NDArray[np.int64]
 #: label_weights="depth": what a label counts less than its parent (Vens et al. 2008)
 DECAY = 0.75
 
+_COSTS = Array(("float64",), ("n_labels",))
 
-class HierarchicalMultiLabel(StructuredEstimator):
+
+@dataclass(eq=False, repr=False)
+class HierarchicalMultiLabel(FieldEstimator[Integers, Floats]):
     """A Markov random field along a hierarchy of labels, whose outputs are all closed under ancestors.
 
     As MultiLabelMRF, with the edges of the hierarchy; the pair (parent off, child on) is forbidden, in training and prediction.
 
+    X as for MultiLabelMRF, or MultiLabelData with a hierarchy (io.read_clus); y: rows of 0 and 1, closed
+    (LabelHierarchy.closed makes them so).
+
     Parameters
     ----------
-    trainer, C, max_iter, tol, surrogate, bias, loss, scale, check_every, patience, callbacks, checkpoint, resume, random_state:
-    as for MultiLabelMRF.
-    hierarchy: a LabelHierarchy (a forest or a directed acyclic graph), or the parent of each label (-1: none), or edges (parent,
-    child); None: that of the data, where fit gets MultiLabelData (io.read_clus).
-    label_weights: what a wrong label costs: "uniform" (1), "depth" (0.75 to the power of its depth; Vens et al. 2008), "sibling"
-    (1 at the roots, shared out among the children of a label; Cesa-Bianchi et al. 2006), or one number >= 0 a label.
-    oracle: None: TreeMRF for trees, else EnumerationMRF up to 16 labels, else CpSatMRF; all exact. Or an object of yours.
+    trainer, C, max_iter, tol, loss, surrogate, check_every, patience, callbacks, checkpoint, resume, random_state
+        As for every estimator: see `StructuredEstimator`.
+    bias, scale
+        As for MultiLabelMRF.
+    hierarchy : LabelHierarchy or array, optional
+        A forest or a directed acyclic graph: a LabelHierarchy, the parent of each label (-1: none), or edges (parent, child);
+        None: that of the data, where fit gets MultiLabelData.
+    label_weights : str or array
+        What a wrong label costs: "uniform" (1), "depth" (0.75 to the power of its depth; Vens et al. 2008), "sibling" (1 at the
+        roots, shared out among the children of a label; Cesa-Bianchi et al. 2006), or one number >= 0 a label.
+    oracle : Oracle, optional
+        None: TreeMRF for trees, else EnumerationMRF up to 16 labels, else CpSatMRF; all exact. Or an object of yours.
 
-    y: rows of 0 and 1, closed (LabelHierarchy.closed makes them so). After fit as MultiLabelMRF, and hierarchy_, label_weights_.
+    Attributes
+    ----------
+    hierarchy_ : LabelHierarchy
+        The hierarchy.
+    label_weights_ : ndarray (n_labels,)
+        What a wrong label costs.
+    edges_, oracle_, n_labels_, n_features_in_, label_names_
+        As for MultiLabelMRF.
+    coef_, certificate_, history_, n_iter_, stop_reason_, converged_, probabilistic_
+        As for every estimator.
 
+    Examples
+    --------
     >>> X, Y = [[0.0], [1.0], [2.0], [3.0]], [[0, 0], [1, 0], [1, 1], [1, 1]]
     >>> HierarchicalMultiLabel(C=10.0, hierarchy=[-1, 0], max_iter=200).fit(X, Y).predict([[-0.5], [2.9]]).tolist()
     [[0, 0], [1, 1]]
     """
 
-    n_features_in_: int
-    n_labels_: int
+    _: KW_ONLY
+    hierarchy: LabelHierarchy | npt.ArrayLike | None = None
+    label_weights: str | npt.ArrayLike = "uniform"
+    scale: str | None = None
 
-    def __init__(
-        self,
-        trainer: str | Trainer = "bcfw",
-        C: float = 1.0,
-        max_iter: int = 50,
-        tol: float = 0.001,
-        *,
-        hierarchy: LabelHierarchy | npt.ArrayLike | None = None,
-        label_weights: str | npt.ArrayLike = "uniform",
-        surrogate: str | Surrogate | None = None,
-        oracle: Oracle | None = None,
-        bias: float = 1.0,
-        loss: str | PartLoss = "hamming",
-        scale: str | None = None,
-        check_every: int = 10,
-        patience: int | None = None,
-        callbacks: Callback | Sequence[Callback] | None = None,
-        checkpoint: str | os.PathLike[str] | None = None,
-        resume: bool = False,
-        random_state: Any = None,
-    ) -> None:
-        self.trainer = trainer
-        self.C = C
-        self.max_iter = max_iter
-        self.tol = tol
-        self.hierarchy = hierarchy
-        self.label_weights = label_weights
-        self.surrogate = surrogate
-        self.oracle = oracle
-        self.bias = bias
-        self.loss = loss
-        self.scale = scale
-        self.check_every = check_every
-        self.patience = patience
-        self.callbacks = callbacks
-        self.checkpoint = checkpoint
-        self.resume = resume
-        self.random_state = random_state
+    n_labels_: int = field(init=False)
+    label_names_: list[str] = field(init=False)
+    edges_: Integers = field(init=False)
+    hierarchy_: LabelHierarchy = field(init=False)
+    label_weights_: Floats = field(init=False)
+
+    _field: LabelField = field(init=False)
+    _HEADER = Record({**FIELD, "label_weights": maybe(Text())})
 
     def fit(
         self, X: Any, y: Any = None, *, sample_weight: npt.ArrayLike | None = None, dev: tuple[Any, Any] | None = None
-    ) -> "HierarchicalMultiLabel":
+    ) -> Self:
         """Train. dev: held-out (X, y); the weights with the best score on it are kept.
 
         Raises DataError, naming the sample, before training starts: as MultiLabelMRF, and for rows that are not closed, a
@@ -106,26 +98,10 @@ class HierarchicalMultiLabel(StructuredEstimator):
         """
         rows, Y, names = labelled_rows(X, y)
         hierarchy = self._hierarchy_of(X, Y.shape[1], names)
-        _check_closed(hierarchy, Y)
-        costs = label_costs(self.label_weights, hierarchy)
-        weights = checked_sample_weight(sample_weight, len(Y))
-        scale = FeatureScale.measured(self.scale, rows)
-        field = hierarchy_field(hierarchy, checked_bias(self.bias), self.oracle, scale)
-        task = Task(
-            field.features(rows), field.oracle, list(Y), [field.shape] * len(Y), resolve_loss(self.loss),
-            token_weights=None if (costs == 1.0).all() else [costs] * len(Y), sample_weight=weights,
-        )  # fmt: skip
-        scorer = None if dev is None else dev_scorer(field, rows.shape[1], dev)
-        if dev is not None:
-            with about_dev():
-                _check_closed(hierarchy, labelled_rows(*dev)[1])
-        result = self._train(task, scorer)
-        self.n_features_in_, self.n_labels_, self.edges_, self.oracle_ = rows.shape[1], Y.shape[1], field.edges, field.oracle
-        self.hierarchy_, self.label_weights_ = hierarchy, costs
-        self.label_names_ = list(hierarchy.names)
-        self._field = field
-        self._keep(result)
-        self._stop_if_interrupted()
+        costs, scale = label_costs(self.label_weights, hierarchy), FeatureScale.measured(self.scale, rows)
+        made = hierarchy_field(hierarchy, costs, rows.shape[1], checked_bias(self.bias), self.oracle, scale)
+        weights = None if (costs == 1.0).all() else [costs] * len(Y)
+        self._fit(made, rows, Y, dev, sample_weight=sample_weight, token_weights=weights)
         return self
 
     def _hierarchy_of(self, X: Any, n_labels: int, names: list[str] | None) -> LabelHierarchy:
@@ -146,43 +122,30 @@ class HierarchicalMultiLabel(StructuredEstimator):
             raise DataError(f"the hierarchy has {given.n} labels, but y has {n_labels} columns")
         return given
 
-    def predict(self, X: Any) -> Integers:
-        """The best closed set of labels of each sample: (n, n_labels) of 0 and 1."""
-        self._check_fitted()
-        return self._field.decode(as_rows(X, self.n_features_in_), self.coef_)
-
     def predict_scores(self, X: Any) -> Floats:
         """(n, n_labels): the best score with the label on (and its ancestors) less the best with it off (and its descendants)."""
         self._check_fitted()
-        return self._field.label_scores(as_rows(X, self.n_features_in_), self.coef_)
+        return self._field.label_scores(self._field.read(X), self.coef_)
 
-    def predict_marginals(self, X: Any) -> Floats:
-        """(n, n_labels): p(label on | x) over closed outputs; never larger for a child than for its parent.
-
-        Raises MissingCapabilityError where the oracle has no marginals.
-        """
-        self._check_fitted()
-        return self._field.marginals(as_rows(X, self.n_features_in_), self.coef_, "predict_marginals")
-
-    def score(self, X: Any, y: Any = None) -> float:
-        """The mean over samples of |right labels| / |labels of either side| (Jaccard), ancestors counted."""
-        self._check_fitted()
-        return accuracy_of(self, X, y)
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model as one file, atomically, without pickle; an oracle of yours is named in it, not held."""
-        from structpred.models.fields.files import save_hierarchical
-
-        self._check_fitted()
-        save_hierarchical(self, path)
+    def _to_bundle(self) -> Bundle:
+        plain = self.label_weights if isinstance(self.label_weights, str) else None
+        head = {**self._field_header(), **self._field.header(self.scale), "label_weights": plain}
+        arrays = {"hierarchy": self.hierarchy_.edges, "label_weights": self.label_weights_, **self._field.arrays()}
+        return Bundle(head, {**arrays, **pack_weights(self.coef_)})
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], oracle: Oracle | None = None) -> "HierarchicalMultiLabel":
-        """Read a model file. oracle: of the same class as in training, where one was given then."""
-        from structpred.models.files import load_estimator
-
-        model = load_estimator(path, cls.__name__, oracle=oracle)
-        assert isinstance(model, cls)
+    def _from_bundle(cls, head: dict[str, Any], bundle: Bundle, oracle: Oracle | None) -> Self:
+        pairs, bias, n_labels = pairs_of(head, bundle, "hierarchy"), float(head["bias"]), head["n_labels"]
+        hierarchy = LabelHierarchy(n_labels, pairs, head["label_names"])
+        costs = label_costs(array_of(bundle.arrays, "label_weights", _COSTS, n_labels=n_labels).copy(), hierarchy)
+        setting = costs if head["label_weights"] is None else head["label_weights"]
+        model = cls(
+            **plain_settings(head, cls), bias=bias, hierarchy=hierarchy, label_weights=setting, scale=head["scale"], oracle=oracle
+        )
+        made = hierarchy_field(hierarchy, costs, head["n_features"], bias, oracle, scale_of(head, bundle))
+        _ = made.shape  # checks the edges
+        model._keep_field(made, made.oracle)
+        restore_run(model, head, bundle.arrays, made.n_weights)
         return model
 
     def __sklearn_tags__(self) -> Tags:
@@ -190,16 +153,16 @@ class HierarchicalMultiLabel(StructuredEstimator):
 
 
 def hierarchy_field(
-    hierarchy: LabelHierarchy, bias: float, oracle: Oracle | None, scale: FeatureScale | None = None
+    hierarchy: LabelHierarchy, costs: Floats, n_features: int, bias: float, oracle: Oracle | None, scale: FeatureScale | None
 ) -> LabelField:
-    """The field along a hierarchy: (parent off, child on) is forbidden on every edge."""
+    """The field along a hierarchy: (parent off, child on) is forbidden on every edge. costs: of wrong labels."""
     n = hierarchy.n
     edges = np.array(graph_shape(n, 2, hierarchy.edges)[2:], dtype=np.int64).reshape(-1, 2)
     fixed = np.zeros(2 * n + 4 * len(edges))
     parent_first = hierarchy.edges[:, 0] < hierarchy.edges[:, 1]
     fixed[2 * n + 4 * np.arange(len(edges)) + np.where(parent_first, 1, 2)] = FORBIDDEN
     chosen = hierarchy_oracle(n, edges) if oracle is None else checked_oracle(oracle)
-    return LabelField(n, edges, bias, chosen, fixed, scale)
+    return LabelField(n_features, list(hierarchy.names), edges, bias, chosen, fixed, scale, hierarchy, costs)
 
 
 def label_costs(label_weights: Any, hierarchy: LabelHierarchy) -> Floats:
@@ -220,12 +183,3 @@ def label_costs(label_weights: Any, hierarchy: LabelHierarchy) -> Floats:
     if costs.shape != (hierarchy.n,) or not np.isfinite(costs).all() or (costs < 0).any() or not costs.any():
         raise ParameterError(f"label_weights: expected {hierarchy.n} finite numbers >= 0, not all zero, got shape {costs.shape}")
     return costs
-
-
-def _check_closed(hierarchy: LabelHierarchy, Y: Integers) -> None:
-    if (found := hierarchy.broken(Y)) is not None:
-        i, parent, child = found
-        raise DataError(
-            f"sample {i}: label {hierarchy.names[child]!r} is on without its parent {hierarchy.names[parent]!r}; "
-            "close the rows first: y = hierarchy.closed(y)"
-        )

@@ -1,20 +1,13 @@
-"""Which labels are joined by an edge, which oracle then serves, and the field over the labels of one example."""
+"""Which labels are joined by an edge, and which oracle then serves."""
 
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.fixed_scores import FORBIDDEN
-from structpred.core.inference import Inference
 from structpred.core.oracle import Oracle, Shape
-from structpred.core.requirements import require
-from structpred.core.weights import Vector
 from structpred.errors import DataError, ParameterError
-from structpred.features.graphs import GraphFeatures
-from structpred.models.fields.feature_scale import FeatureScale
 from structpred.oracles.mrf import graph_shape
 
 Integers = npt.NDArray[np.int64]
@@ -122,79 +115,22 @@ def hierarchy_oracle(n_labels: int, edges: Integers) -> Oracle:
     return CpSatMRF()
 
 
-@dataclass(frozen=True, eq=False)
-class LabelField:
-    """The Markov field over the labels of one example: a node a label with its own weights, an edge a pair with its own table.
+def graph_oracle(shapes: Sequence[Shape]) -> Oracle:
+    """TreeMRF for forests, EnumerationMRF up to 2^16 outputs, else QPBO for two states and DualMRF for more."""
+    distinct = {id(shape): shape for shape in shapes}.values()
+    n_states = max(shape[1] for shape in distinct)
+    if all(is_forest(shape[0], np.array(shape[2:], dtype=np.int64).reshape(-1, 2)) for shape in distinct):
+        from structpred.oracles.tree_mrf import TreeMRF
 
-    edges: (E, 2), the smaller label first. bias: the value of a constant feature; 0 for none. fixed: scores added to the parts of
-    every example (forbidden pairs), or None. scale: of the features, or None.
-    """
+        return TreeMRF()
+    if max(shape[0] for shape in distinct) * np.log2(n_states) <= ENUMERATED:
+        from structpred.oracles.mrf_enumeration import EnumerationMRF
 
-    n_labels: int
-    edges: Integers
-    bias: float
-    oracle: Oracle
-    fixed: Floats | None = None
-    scale: FeatureScale | None = None
+        return EnumerationMRF()
+    if n_states == 2:
+        from structpred.oracles.qpbo import QPBO
 
-    @cached_property
-    def shape(self) -> Shape:
-        """The shape of every example."""
-        return graph_shape(self.n_labels, 2, self.edges)
+        return QPBO()
+    from structpred.oracles.dual_mrf import DualMRF
 
-    def n_weights(self, n_features: int) -> int:
-        """The length of the flat weights for so many features."""
-        return self.n_labels * (n_features + (self.bias != 0)) * 2 + max(len(self.edges), 1) * 4
-
-    def features(self, rows: Any) -> GraphFeatures:
-        """The joint features of examples with these rows (CSR)."""
-        from scipy import sparse
-
-        n = rows.shape[0]
-        if self.scale is not None:
-            rows = self.scale.applied(rows)
-        if self.bias:
-            constant: Any = np.full((n, 1), self.bias)
-            rows = sparse.csr_array(sparse.hstack((rows, constant), format="csr"))
-        zeros, labels, pairs = np.zeros(self.n_labels, np.int64), np.arange(self.n_labels), np.arange(len(self.edges))
-        fixed = None if self.fixed is None else [self.fixed] * n
-        return GraphFeatures(
-            [self.shape] * n, rows, [zeros] * n, [labels] * n, edge_type=[pairs] * n, n_node_types=self.n_labels,
-            n_edge_types=max(len(self.edges), 1), n_states=2, fixed=fixed,
-        )  # fmt: skip
-
-    def inference(self, rows: Any) -> Inference:
-        """Inference over examples with these rows (CSR), at least one."""
-        return Inference(self.features(rows), self.oracle, [self.shape] * rows.shape[0])
-
-    def decode(self, rows: Any, w: Vector) -> Integers:
-        """The best labels of each example, (n, n_labels)."""
-        if not rows.shape[0]:
-            return np.zeros((0, self.n_labels), np.int64)
-        return self.inference(rows).decode(w)[0].reshape(-1, self.n_labels)
-
-    def label_scores(self, rows: Any, w: Vector) -> Floats:
-        """(n, n_labels): the best score with the label less the best score without it."""
-        out = np.empty((rows.shape[0], self.n_labels))
-        if not len(out):
-            return out
-        inference = self.inference(rows)
-        found = inference.decode(w)[0].reshape(out.shape)
-        for i, (labels, theta) in enumerate(zip(found, inference.part_scores(w), strict=True)):
-            best = self._value(theta, labels)
-            for k, state in enumerate(labels.tolist()):
-                other = theta.copy()
-                other[2 * k + state] = FORBIDDEN
-                gap = best - self._value(theta, self.oracle.argmax(other, self.shape))
-                out[i, k] = gap if state else -gap
-        return out
-
-    def _value(self, theta: Floats, labels: Integers) -> float:
-        return float(theta[self.oracle.parts(labels, self.shape)].sum())
-
-    def marginals(self, rows: Any, w: Vector, who: str) -> Floats:
-        """(n, n_labels): p(label on | x). Raises MissingCapabilityError where the oracle has no marginals."""
-        require(("marginals",), self.oracle, who)
-        if not rows.shape[0]:
-            return np.empty((0, self.n_labels))
-        return np.array([mu[1 : 2 * self.n_labels : 2] for mu in self.inference(rows).marginals(w)])
+    return DualMRF()

@@ -63,14 +63,19 @@ def as_indicator(y: Any, n: int, n_labels: int | None = None) -> Labels:
     return given.astype(np.int64)
 
 
+def labels_of(X: Any, y: Any, n: int, n_labels: int | None = None) -> Labels:
+    """The labels of n samples: y, or those of MultiLabelData as X with y left out."""
+    return as_indicator(X.Y if isinstance(X, MultiLabelData) and y is None else y, n, n_labels)
+
+
 def labelled_rows(X: Any, y: Any) -> tuple[Any, Labels, list[str] | None]:
     """(features, labels, names of the labels or None) of arguments X, y, or of MultiLabelData as X with y left out."""
     rows = as_rows(X)
     if not rows.shape[0]:
         raise DataError("X: expected at least one sample, got none")
-    if isinstance(X, MultiLabelData) and y is None:
-        return rows, X.Y.astype(np.int64), list(X.label_names)
-    return rows, as_indicator(y, rows.shape[0]), None
+    Y = labels_of(X, y, rows.shape[0])
+    named = isinstance(X, MultiLabelData) and y is None
+    return rows, Y, list(X.label_names) if named else None
 
 
 def example_accuracy(gold: npt.NDArray[Any], predicted: npt.NDArray[Any]) -> npt.NDArray[np.float64]:

@@ -1,17 +1,28 @@
 """What a dependency parser has learnt: how its weights are spread over templates, and what its relations look like."""
 
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
+from structpred.core.weights import Vector
+from structpred.data.arc_templates import ArcTemplate
 from structpred.models.chain.inspection import WeightGroup, inspect_weights, weight_group
-
-if TYPE_CHECKING:
-    from structpred.models.parser.parser import DependencyParser
+from structpred.models.chain.labeler import ChainLabeler
 
 #: the name of the weights for each tag that stands between head and modifier
 TAGS_BETWEEN = "h.tag m.tag | each tag between"
+
+
+class FittedParser(Protocol):
+    """What is looked at of a parser."""
+
+    templates_: list[ArcTemplate]
+    bits_: list[int]
+    coef_: Vector
+    relations_: ChainLabeler | None
+
+    def _check_fitted(self) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -52,7 +63,7 @@ class ParserInspection:
         return asdict(self)
 
 
-def inspect_parser(model: "DependencyParser", top: int = 20) -> ParserInspection:
+def inspect_parser(model: FittedParser, top: int = 20) -> ParserInspection:
     """How large the weights of each template and of each relation are, and the `top` strongest transitions of either sign.
 
     Features are hashed: a weight belongs to a template, but the words it stands for are not kept. Raises ParameterError for

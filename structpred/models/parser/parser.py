@@ -2,24 +2,24 @@
 
 import itertools
 import logging
-import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.costs import PartLoss
 from structpred.core.result import Certificate, Record
 from structpred.core.weights import Vector
 from structpred.data.arc_templates import ArcTemplate
 from structpred.data.sentences import AttributedSentences
 from structpred.errors import DataError, ParameterError
 from structpred.features.arcs import ArcCandidates, ArcFeatures, FixedArcs, observed_bits
-from structpred.io.templates.arc_featurizer import ATTRIBUTES, ArcFeaturizer
-from structpred.io.templates.arc_template_sets import default_templates, pruning_templates, relation_templates
+from structpred.io.templates.arc_featurizer import ArcFeaturizer
+from structpred.io.templates.arc_template_sets import pruning_templates, relation_templates
 from structpred.io.treebanks.treebank import Tree, Treebank
-from structpred.models.base import StructuredEstimator, about_dev, checked_C, checked_sample_weight, dev_parts
+from structpred.models.base import StructuredEstimator, about_dev, checked_C, checked_sample_weight
+from structpred.models.bundles import common_header, pack_weights, plain_settings, restore_run, under
 from structpred.models.chain.decoding import checked_k
 from structpred.models.chain.labeler import ChainLabeler
 from structpred.models.parser.arcs import (
@@ -33,115 +33,172 @@ from structpred.models.parser.arcs import (
     tree_oracle,
     tree_task,
 )  # fmt: skip
+from structpred.models.parser.bundles import (
+    PARSER,
+    Arrays,
+    relations_from_bundle,
+    relations_to_bundle,
+    usable_templates,
+    with_prefix,
+)  # fmt: skip
 from structpred.models.parser.relations import RelationFeatures, forget_second_stage, second_callbacks, second_stage
-from structpred.models.parser.sentences import as_treebank, check_one_root
+from structpred.models.parser.sentences import as_treebank, check_one_root, held_out_trees
+from structpred.models.parser.settings import check_settings, check_switches, checked_templates
 from structpred.models.settings import resolve_loss
-from structpred.objectives.log_loss import LogLoss
 from structpred.runtime.threads import checked_jobs
-from structpred.trainers.loop import Callback
-from structpred.trainers.problem import Surrogate, Trainer
+from structpred.storage.bundles import Bundle
+from structpred.trainers.problem import Trainer
 
 Floats = npt.NDArray[np.float64]
 logger = logging.getLogger(__name__)
 
 
+@dataclass(eq=False, repr=False)
 class DependencyParser(StructuredEstimator):
     """The head of each word, all decoded together as the best tree, and then the relation of each word to its head.
 
     Minimises  1/2 |w|^2 + C sum_i s_i H_i(w)  over arc weights, H_i the margin-rescaled hinge (or the log loss) of trees with the
     number of wrong heads as loss; the relations are a chain labeller of their own, over the features of the arcs (relations_).
-
-    Parameters
-    ----------
-    trainer: "mira", "perceptron", "sgd", "bcfw" (certified), "pa", or "oeg", "lbfgs" (conditional random fields by the
-    matrix-tree theorem), or a trainer object. C: the weight of the training loss; lam = 1 / (C n).
-    max_iter, tol, check_every, patience, callbacks, checkpoint, resume, random_state, surrogate: as for ChainLabeler;
-    callbacks get the rows of both stages, those of relations with "stage": 2.
-    projective: only trees without crossing arcs; None: where less than one arc in a hundred of the training data crosses another
-    (projective_ says what came of it). Sentences whose trees cross are then left out of training (left_out_).
-    single_root: exactly one word hangs on the root.
-    templates: arc templates; None: the default set, as far as the treebank has the attributes. max_bits: the largest block of a
-    template has 2**max_bits weights. prune: keep only so many heads a word, those a cheap first model likes best; None: all.
-    labelled: whether to learn relations. label_C: their C. loss: "hamming" or a part loss. n_jobs: threads for prediction.
+    With the log loss it is a conditional random field over trees, by the matrix-tree theorem.
 
     X is a Treebank (io.read_treebank), or a list of sentences: Sentence objects or lists of token dicts. y: the trees, where X
     has none: Tree objects, lists of heads, or lists of (head, relation).
 
-    After fit: coef_, certificate_, history_, n_iter_, stop_reason_, converged_; bits_; relations_ (a fitted ChainLabeler, or
-    None); kept_ (the share of true arcs that pruning kept, None without pruning); projective_, left_out_.
+    Parameters
+    ----------
+    trainer, C, max_iter, tol, loss, surrogate, check_every, patience, callbacks, checkpoint, resume, random_state
+        As for every estimator: see `StructuredEstimator`; trainer="mira", C=0.01, max_iter=10 and tol=0 unless given. Callbacks
+        get the rows of both stages, those of relations with "stage": 2.
+    projective : bool, optional
+        Only trees without crossing arcs; None: where less than one arc in a hundred of the training data crosses another.
+        Sentences whose trees cross are then left out of training.
+    single_root : bool
+        Exactly one word hangs on the root.
+    templates : list of ArcTemplate or str, optional
+        Arc templates; None: the default set, as far as the treebank has the attributes.
+    max_bits : int
+        The largest block of a template has 2**max_bits weights.
+    prune : int, optional
+        Keep only so many heads a word, those a cheap first model likes best; None: all.
+    labelled : bool
+        Whether to learn relations.
+    label_C : float
+        Their C.
+    n_jobs : int, optional
+        Threads for prediction. None means 1.
 
+    Attributes
+    ----------
+    bits_ : list of int
+        The sizes of the templates' blocks: 2**bits weights each.
+    relations_ : ChainLabeler or None
+        The second stage.
+    kept_ : float or None
+        The share of true arcs that pruning kept; None without pruning.
+    projective_ : bool
+        Whether only projective trees are predicted.
+    left_out_ : int
+        The number of sentences that were left out of training.
+    coef_, certificate_, history_, n_iter_, stop_reason_, converged_, probabilistic_
+        As for every estimator, of the first stage.
+
+    Examples
+    --------
     >>> X = [[{"form": "cats", "upos": "NOUN"}, {"form": "sleep", "upos": "VERB"}]]
     >>> parser = DependencyParser().fit(X, [[(2, "nsubj"), (0, "root")]])
     >>> parser.predict(X)[0].heads.tolist(), parser.predict(X)[0].labels
     ([2, 0], ['nsubj', 'root'])
     """
 
-    def __init__(
-        self,
-        trainer: str | Trainer = "mira",
-        C: float = 0.01,
-        max_iter: int = 10,
-        tol: float = 0.0,
-        *,
-        projective: bool | None = None,
-        single_root: bool = True,
-        templates: Sequence[ArcTemplate | str] | None = None,
-        max_bits: int = 18,
-        prune: int | None = None,
-        labelled: bool = True,
-        label_C: float = 0.02,
-        loss: str | PartLoss = "hamming",
-        check_every: int = 10,
-        patience: int | None = None,
-        surrogate: str | Surrogate | None = None,
-        n_jobs: int | None = None,
-        callbacks: Callback | Sequence[Callback] | None = None,
-        checkpoint: str | os.PathLike[str] | None = None,
-        resume: bool = False,
-        random_state: Any = None,
-    ) -> None:
-        self.trainer = trainer
-        self.C = C
-        self.max_iter = max_iter
-        self.tol = tol
-        self.projective = projective
-        self.single_root = single_root
-        self.templates = templates
-        self.max_bits = max_bits
-        self.prune = prune
-        self.labelled = labelled
-        self.label_C = label_C
-        self.loss = loss
-        self.check_every = check_every
-        self.patience = patience
-        self.surrogate = surrogate
-        self.n_jobs = n_jobs
-        self.callbacks = callbacks
-        self.checkpoint = checkpoint
-        self.resume = resume
-        self.random_state = random_state
+    trainer: str | Trainer = "mira"
+    C: float = 0.01
+    max_iter: int = 10
+    tol: float = 0.0
+    _: KW_ONLY
+    projective: bool | None = None
+    single_root: bool = True
+    templates: Sequence[ArcTemplate | str] | None = None
+    max_bits: int = 18
+    prune: int | None = None
+    labelled: bool = True
+    label_C: float = 0.02
+    n_jobs: int | None = None
 
-    featurizer_: ArcFeaturizer
-    templates_: list[ArcTemplate]
-    bits_: list[int]
-    relations_: ChainLabeler | None
-    relation_features_: RelationFeatures | None
-    pruner_: "DependencyParser | None"
-    kept_: float | None
-    projective_: bool
-    left_out_: int
-    probabilistic_: bool
+    featurizer_: ArcFeaturizer = field(init=False)
+    templates_: list[ArcTemplate] = field(init=False)
+    bits_: list[int] = field(init=False)
+    relations_: ChainLabeler | None = field(init=False)
+    relation_features_: RelationFeatures | None = field(init=False)
+    pruner_: "DependencyParser | None" = field(init=False)
+    kept_: float | None = field(init=False)
+    projective_: bool = field(init=False)
+    left_out_: int = field(init=False)
+
+    _HEADER = PARSER
+
+    def _to_bundle(self) -> Bundle:
+        head: dict[str, Any] = {
+            **common_header(self),
+            "featurizer": self.featurizer_.to_bundle(),
+            "templates": [str(template) for template in self.templates_],
+            "bits": self.bits_,
+            "single_root": bool(self.single_root),
+            "projective": self.projective_,
+            "left_out": self.left_out_,
+            "kept": self.kept_,
+            "pruner": None,
+            "relations": None,
+        }
+        arrays = pack_weights(self.coef_)
+        if self.pruner_ is not None:
+            first = self.pruner_._to_bundle()
+            head["pruner"], arrays = first.header, arrays | with_prefix("pruner.", first.arrays)
+        if self.relations_ is not None and self.relation_features_ is not None:
+            head["relations"], second = relations_to_bundle(self.relations_, self.relation_features_)
+            arrays |= with_prefix("relations.", second)
+        return Bundle(head, arrays)
+
+    @classmethod
+    def _from_bundle(cls, head: dict[str, Any], bundle: Bundle, oracle: Any) -> Self:
+        model = cls._restored(head, bundle.arrays)
+        if head["pruner"] is not None:
+            if model.prune is None:
+                raise ValueError("a model for pruning, but prune is None")
+            model.pruner_ = cls._restored(head["pruner"], under("pruner.", bundle.arrays))
+            # the model for pruning reads the sentences that the parser's featurizer has coded
+            if (theirs := model.pruner_.featurizer_.to_bundle()) != (own := model.featurizer_.to_bundle()):
+                raise ValueError(f"the model for pruning has the word attributes {theirs}, the parser has {own}")
+        if head["relations"] is not None:
+            second = under("relations.", bundle.arrays)
+            model.relations_, model.relation_features_ = relations_from_bundle(head["relations"], second, model.featurizer_)
+        return model
+
+    @classmethod
+    def _restored(cls, head: dict[str, Any], arrays: Arrays) -> Self:
+        """A parser without what its pruning model and its relations add."""
+        model = cls(**plain_settings(head, cls))
+        model.featurizer_ = ArcFeaturizer.from_bundle(head["featurizer"])
+        model.templates_ = usable_templates(head["templates"], model.featurizer_)
+        model.templates, model.bits_ = list(model.templates_), head["bits"]
+        model.single_root, model.projective_, model.projective = head["single_root"], head["projective"], head["projective"]
+        model.left_out_, model.kept_ = head["left_out"], head["kept"]
+        if len(model.bits_) != len(model.templates_):
+            raise ValueError(f"{len(model.templates_)} templates, but bits for {len(model.bits_)}")
+        restore_run(model, head, arrays, sum(1 << b for b in model.bits_) + 2 * model.featurizer_.n_tags**3)
+        model.pruner_, model.relations_, model.relation_features_ = None, None, None
+        return model
 
     def fit(
         self, X: Any, y: Any = None, *, sample_weight: npt.ArrayLike | None = None, dev: Treebank | tuple[Any, Any] | None = None
-    ) -> "DependencyParser":
+    ) -> Self:
         """Train. sample_weight: one number a sentence. dev: a held-out treebank (or (X, y)); its UAS decides with `patience`.
 
         Raises DataError, naming the file and line or the sample, for what is wrong in X, y or dev, before training starts. When
         interrupted (Ctrl-C, SIGTERM) it keeps the weights so far and raises KeyboardInterrupt.
         """
-        self._check_settings()
-        given = self._templates()
+        checked_C(self.C)
+        check_settings(self.label_C, self.max_bits, self.prune, self.projective)
+        given = checked_templates(self.templates)
         loss, jobs = resolve_loss(self.loss), checked_jobs(self.n_jobs)
         treebank = as_treebank(X, y, trees=True)
         if not len(treebank):
@@ -149,7 +206,7 @@ class DependencyParser(StructuredEstimator):
         if self.single_root:
             check_one_root(treebank)
         importance = checked_sample_weight(sample_weight, len(treebank))
-        held_out = None if dev is None else _held_out(dev)
+        held_out = None if dev is None else held_out_trees(dev)
         projective, crossing = choose_projective(self.projective, treebank.heads, treebank.offsets)
         if projective and crossing.any():
             logger.info(
@@ -176,32 +233,12 @@ class DependencyParser(StructuredEstimator):
         self.featurizer_, self.templates_, self.bits_ = featurizer, templates, bits
         self.pruner_, self.kept_ = pruner, kept
         self.projective_, self.left_out_ = projective, int(crossing.sum()) if projective else 0
-        self.probabilistic_ = isinstance(self._trainer_and_surrogate()[1], LogLoss)
         self._keep(result)
         self.relations_, self.relation_features_ = relations
         if self.relations_ is not None and self.relations_.stop_reason_ == "interrupted":
             self.stop_reason_ = "interrupted"
         self._stop_if_interrupted()
         return self
-
-    def _check_settings(self) -> None:
-        """Refuse at once what only a later stage would find wrong."""
-        checked_C(self.C)
-        checked_C(self.label_C, "label_C")
-        if not _whole(self.max_bits) or not 1 <= self.max_bits <= 28:
-            raise ParameterError(f"max_bits: expected a whole number in 1..28, got {self.max_bits!r}")
-        if self.prune is not None and (not _whole(self.prune) or self.prune < 1):
-            raise ParameterError(f"prune: expected a number of heads a word >= 1, or None, got {self.prune!r}")
-        _check_switches(projective=self.projective)
-
-    def _templates(self) -> list[ArcTemplate]:
-        if self.templates is None:
-            return default_templates()
-        found = [t if isinstance(t, ArcTemplate) else ArcTemplate.parse(t) for t in self.templates]
-        for template in found:
-            if unknown := sorted(template.attributes - set(ATTRIBUTES)):
-                raise ParameterError(f"arc template {str(template)!r}: the attributes are {ATTRIBUTES}, got {unknown[0]!r}")
-        return found
 
     def _pruned(
         self, featurizer: ArcFeaturizer, treebank: Treebank, data: AttributedSentences, projective: bool, sample_weight: Floats
@@ -273,7 +310,7 @@ class DependencyParser(StructuredEstimator):
         treebank = as_treebank(X)
         data = self.featurizer_.transform(treebank)
         rules = fixed_arcs(data.lengths.tolist(), fixed, forbidden)
-        _check_switches(projective=projective, single_root=single_root)
+        check_switches(projective=projective, single_root=single_root)
         oracle = tree_oracle(
             self.projective_ if projective is None else projective, self.single_root if single_root is None else single_root
         )
@@ -303,8 +340,7 @@ class DependencyParser(StructuredEstimator):
         if self.relations_ is None or self.relation_features_ is None:
             return [Tree(h, None) for h in split]
         jobs = checked_jobs(self.n_jobs)
-        self.relations_.n_jobs = jobs
-        labels = self.relations_.predict(self.relation_features_.transform(data, heads, jobs)) if len(data) else []
+        labels = self.relations_._decoded(self.relation_features_.transform(data, heads, jobs), None, jobs) if len(data) else []
         return [Tree(h, found.tolist()) for h, found in zip(split, labels, strict=True)]
 
     def predict_marginals(
@@ -312,10 +348,12 @@ class DependencyParser(StructuredEstimator):
     ) -> list[Floats]:
         """p(head of word m is h | x) of each sentence, an array (n, n + 1): row m - 1, column h, column 0 the root.
 
-        By the matrix-tree theorem (Koo et al. 2007), or inside-outside where trees are projective. For a model trained with the
-        log loss these are its probabilities; for any other the same formula of its scores, which need not be calibrated.
+        By the matrix-tree theorem (Koo et al. 2007), or inside-outside where trees are projective. Only for models trained with
+        the log loss (trainer "oeg" or "lbfgs", or surrogate "log"): scores learnt with a margin are no log-probabilities, and
+        ParameterError says so; predict_kbest tells by how much the best tree is preferred.
         """
         _, features, oracle = self._ready(X, fixed, forbidden, projective, single_root)
+        self._check_probabilistic("use predict_kbest, or ")
         return arc_marginals(features, oracle, self.coef_)
 
     def predict_kbest(
@@ -359,39 +397,3 @@ class DependencyParser(StructuredEstimator):
         """The history of the relations' training."""
         self._check_fitted()
         return [] if self.relations_ is None else self.relations_.history_
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model as one file, atomically, without pickle: see docs/formats.md."""
-        from structpred.models.parser.files import save_parser
-
-        self._check_fitted()
-        save_parser(self, path)
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> "DependencyParser":
-        """Read a model file; raises ModelFileError for anything that is not a whole, unaltered parser."""
-        from structpred.models.files import load_estimator
-
-        model = load_estimator(path, cls.__name__)
-        assert isinstance(model, cls)
-        return model
-
-
-def _held_out(dev: Any) -> Treebank:
-    """The held-out data as a treebank with trees; DataError and ParameterError say that it is about `dev`."""
-    with about_dev():
-        treebank = as_treebank(*((dev,) if isinstance(dev, Treebank) else dev_parts(dev, "X, y")), trees=True)
-        if not len(treebank):
-            raise DataError("expected at least one sentence, got none")
-    return treebank
-
-
-def _whole(value: Any) -> bool:
-    return isinstance(value, int | np.integer) and not isinstance(value, bool)
-
-
-def _check_switches(**values: Any) -> None:
-    """Raise ParameterError for what is neither True nor False nor None."""
-    for name, value in values.items():
-        if value is not None and not isinstance(value, bool | np.bool_):
-            raise ParameterError(f"{name}: expected True, False or None, got {value!r}")

@@ -64,22 +64,33 @@ class RelationFeatures:
     def __init__(self, templates: Sequence[ArcTemplate], slots: npt.NDArray[np.int32] | None = None, min_count: int = 2) -> None:
         self.templates, self.min_count = list(templates), min_count
         self.slots = np.empty(0, np.int32) if slots is None else slots
-        self._rows: npt.NDArray[np.int32] | None = None
+        self._rows = self._row_of_slot()
+
+    def _row_of_slot(self) -> npt.NDArray[np.int32]:
+        """The row of each hash, -1 for none."""
+        rows = np.full(1 << _SLOT_BITS, -1, np.int32)
+        rows[self.slots] = np.arange(len(self.slots), dtype=np.int32)
+        return rows
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the rows of the slots, which follow from them and are much larger."""
+        return {name: value for name, value in self.__dict__.items() if name != "_rows"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """The inverse of __getstate__."""
+        self.__dict__.update(state)
+        self._rows = self._row_of_slot()
 
     def fit(self, data: AttributedSentences, heads: npt.NDArray[np.int64]) -> "RelationFeatures":
         """Learn which features there are."""
         counts = np.bincount(self._hashed(data, heads).ravel(), minlength=1 << _SLOT_BITS)
-        self.slots, self._rows = np.flatnonzero(counts >= self.min_count).astype(np.int32), None
+        self.slots = np.flatnonzero(counts >= self.min_count).astype(np.int32)
+        self._rows = self._row_of_slot()
         return self
 
     def transform(self, data: AttributedSentences, heads: npt.NDArray[np.int64], n_jobs: int = 1) -> PackedSequences:
         """The features of the arcs (heads[t], t), one position a word; the same for any number of threads."""
-        rows = self._rows
-        if rows is None:
-            rows = np.full(1 << _SLOT_BITS, -1, np.int32)
-            rows[self.slots] = np.arange(len(self.slots), dtype=np.int32)
-            self._rows = rows  # once it is filled: other threads may be predicting
-        found = rows[self._hashed(data, heads, n_jobs)]
+        found = self._rows[self._hashed(data, heads, n_jobs)]
         kept = found >= 0
         indptr = np.concatenate(([0], np.cumsum(kept.sum(axis=1)))).astype(np.int64)
         indices = found[kept]

@@ -8,6 +8,7 @@ import numpy as np
 
 from structpred.errors import DataError
 from structpred.io.treebanks.treebank import Sentence, Tree, Treebank
+from structpred.models.base import about_dev, dev_parts
 
 _KEYS = ("form", "lemma", "upos", "xpos", "feats")
 
@@ -80,6 +81,15 @@ def _tree(tree: Any, n: int, i: int) -> Tree:
     if len(made.heads) != n:
         raise DataError(f"sample {i}: the sentence has {n} words, but its tree has {len(made.heads)} heads")
     return made
+
+
+def held_out_trees(dev: Any) -> Treebank:
+    """The held-out data as a treebank with trees; DataError and ParameterError say that it is about `dev`."""
+    with about_dev():
+        treebank = as_treebank(*((dev,) if isinstance(dev, Treebank) else dev_parts(dev, "X, y")), trees=True)
+        if not len(treebank):
+            raise DataError("expected at least one sentence, got none")
+    return treebank
 
 
 def check_one_root(treebank: Treebank) -> None:

@@ -4,6 +4,7 @@ import threading
 
 import numpy as np
 
+from structpred.core.weights import padded
 from structpred.runtime.memory import check_fits
 
 
@@ -11,7 +12,7 @@ class Scratch:
     """The working memory of one decoder: O(L^2), and back-pointers for the longest sequence (one byte each up to 256 labels)."""
 
     def __init__(self, n_labels: int, longest: int) -> None:
-        width = -(-n_labels // 8) * 8
+        width = padded(n_labels)
         itemsize = 1 if n_labels <= 256 else 2
         check_fits(longest * width * itemsize, f"decoding {longest:,} positions with {n_labels} labels")
         self.trans = np.zeros((n_labels, width))
@@ -24,7 +25,7 @@ class SumScratch:
     """The working memory of one forward-backward pass: four arrays of (longest, width) float64."""
 
     def __init__(self, n_labels: int, longest: int) -> None:
-        width = -(-n_labels // 8) * 8
+        width = padded(n_labels)
         check_fits(4 * 8 * longest * width, f"marginals of {longest:,} positions with {n_labels} labels")
         self.trans, self.exp_trans, self.counts = np.zeros((3, n_labels, width))
         self.emissions, self.alpha, self.local, self.marg = np.zeros((4, longest, width))

@@ -1,0 +1,207 @@
+"""What the files of all estimators share: the header, the run and the weights. The layout is described in docs/formats.md."""
+
+import os
+import platform
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from structpred import __version__
+from structpred.core.result import Certificate
+from structpred.core.weights import Vector
+from structpred.errors import DataError, ModelFileError, ParameterError
+from structpred.models.settings import settings_of, settings_restored
+from structpred.runtime.memory import SMALL, available_bytes
+from structpred.runtime.threads import MOST_JOBS
+from structpred.storage.bundles import read_bundle, write_bundle
+from structpred.storage.schema import (
+    FLOATS,
+    LARGEST,
+    AnyOf,
+    Array,
+    Flag,
+    ListOf,
+    Number,
+    Optional,
+    Plain,
+    Record,
+    Spec,
+    TableOf,
+    Text,
+    Whole,
+    array_of,
+    as_file_error,
+    maybe,
+)
+
+Entry = TypeVar("Entry")
+
+FORMAT_VERSION = 1
+_OBJECT = AnyOf((Text(), Record({"class": Text(), "settings": TableOf(Plain())})))
+_BOUND = maybe(Number())
+
+#: settings that files hold; those that prediction uses are bounded, a second fit checks the others
+SETTINGS: dict[str, Spec] = {
+    **dict.fromkeys(
+        ("C", "max_iter", "tol", "min_count", "n_bits", "check_every", "patience", "random_state", "single_root", "max_bits",
+         "labelled", "label_C"),
+        Optional(Plain()),
+    ),
+    "n_jobs": Optional(maybe(AnyOf((Whole(1, MOST_JOBS), Whole(-1, -1))))),
+    "prune": Optional(maybe(Whole(1))),
+}  # fmt: skip
+
+#: what the header of every model file says
+COMMON: dict[str, Spec] = {
+    "estimator": Text(),
+    "settings": Record(SETTINGS),
+    "trainer": _OBJECT,
+    "loss": _OBJECT,
+    "surrogate": Optional(maybe(_OBJECT)),
+    "certificate": Record({"primal": _BOUND, "dual": _BOUND, "proven": Flag()}),
+    "probabilistic": Optional(Flag(), False),
+    "run": Record({"passes": Whole(), "stop_reason": Text(), "converged": Flag()}),
+    "history": ListOf(TableOf(Plain())),
+    # how a program read the training data; a model fitted in Python has none of it
+    "reader": Optional(TableOf(AnyOf((ListOf(Plain()), Plain()))), {}),
+    "versions": Optional(TableOf(Text()), {}),
+}
+
+#: one label of a model
+LABEL = AnyOf((Text(), Flag(), Whole(-(2**2048), 2**2048)))
+#: the labels of a model
+CLASSES = ListOf(LABEL, 1)
+
+_VALUES = Array(FLOATS, ("n_weights",))
+_SOME_VALUES = Array(FLOATS, (None,))
+_INDICES = Array(("uint32",), ("n_values",), below="n_weights", ascending=True)
+_LENGTH = Array(("int64",), (1,))
+
+
+def write_model(path: str | os.PathLike[str], model: Any) -> None:
+    """Write a fitted estimator, unless reading would refuse its header: then DataError says why."""
+    bundle = model._to_bundle()
+    try:
+        model._HEADER.read(bundle.header, "header")
+    except ValueError as error:
+        raise DataError(f"{os.fspath(path)}: this model cannot be saved: {error}") from None
+    write_bundle(path, bundle, kind="model", format_version=FORMAT_VERSION)
+
+
+def read_model(path: str | os.PathLike[str], kinds: Mapping[str, Any], oracle: Any, *, only: bool) -> Any:
+    """The estimator in a file, which is one of these classes by name. only: others exist, but were not asked for."""
+    bundle = read_bundle(path, kind="model", format_version=FORMAT_VERSION)
+    name = bundle.header.get("estimator")
+    kind = kinds.get(name) if isinstance(name, str) else None
+    if kind is None:
+        wrong = f"expected a {' or a '.join(kinds)}, the file holds a {name}"
+        unknown = f"unknown estimator {name!r}; was it written by a newer version?"
+        raise ModelFileError(f"{os.fspath(path)}: {wrong if only else unknown}")
+    unfit = f"{os.fspath(path)}: the contents do not fit together"
+    with as_file_error(unfit, ModelFileError):
+        head = kind._HEADER.read(bundle.header, "header")
+    if "oracle" in head:
+        oracle = _named_oracle(head["oracle"], oracle, path)
+    with as_file_error(unfit, ModelFileError):
+        return kind._from_bundle(head, bundle, oracle)
+
+
+def _named_oracle(saved: str | dict[str, Any], given: Any, path: str | os.PathLike[str]) -> Any:
+    """The oracle to use: None to choose one again; raises ParameterError where one is needed and not the right one is given."""
+    name, needed = (saved, True) if isinstance(saved, str) else (saved["class"], saved["given"])
+    if given is None and not needed:
+        return None
+    if type(given).__qualname__ != name:
+        raise ParameterError(
+            f"{os.fspath(path)}: this model was trained with the oracle {name}; give load(path, oracle={name}())"
+        )
+    return given
+
+
+def common_header(model: Any) -> dict[str, Any]:
+    """What the header of every model file says: settings, certificate, history, versions."""
+    certificate: Certificate = model.certificate_
+    return {
+        "estimator": type(model).__name__,
+        "settings": {name: _plain(getattr(model, name)) for name in SETTINGS if hasattr(model, name)},
+        "trainer": settings_of(model.trainer),
+        "loss": settings_of(model.loss),
+        "surrogate": None if model.surrogate is None else settings_of(model.surrogate),
+        "certificate": {"primal": certificate.primal, "dual": certificate.dual, "proven": certificate.proven},
+        "probabilistic": model.probabilistic_,
+        "run": {"passes": model.n_iter_, "stop_reason": model.stop_reason_, "converged": model.converged_},
+        "history": model.history_,
+        "reader": getattr(model, "reader_", {}),
+        "versions": {"structpred": __version__, "python": platform.python_version(), "numpy": np.__version__},
+    }
+
+
+def _plain(value: Any) -> Any:
+    """Numbers as they are; a RandomState, which is no plain setting, as None."""
+    value = value.item() if isinstance(value, np.generic) else value
+    return value if isinstance(value, bool | int | float) else None
+
+
+def plain_settings(head: dict[str, Any], kind: type[Any]) -> dict[str, Any]:
+    """The settings of an estimator of that kind; where a trainer or loss object cannot be rebuilt, a name that fit refuses."""
+    known = kind._get_param_names()
+    settings = {name: value for name, value in head["settings"].items() if name in known and value is not None}
+    names = [name for name in ("trainer", "loss", "surrogate") if head[name] is not None]
+    return settings | {name: settings_restored(head[name]) for name in names}
+
+
+def restore_run(model: Any, head: dict[str, Any], arrays: dict[str, npt.NDArray[Any]], n_weights: int | None) -> None:
+    """Set what all fitted estimators have: weights (n_weights of them; None: as many as there are), certificate, history."""
+    model.coef_ = unpack_weights(arrays, n_weights)
+    # multi-label and graph models of older files do not say so themselves
+    model.probabilistic_ = head["probabilistic"] or _has_log_loss(model)
+    model.certificate_ = Certificate(**head["certificate"])
+    model.history_ = head["history"]
+    model.reader_ = head["reader"]
+    run = head["run"]
+    model.n_iter_, model.stop_reason_, model.converged_ = run["passes"], run["stop_reason"], run["converged"]
+
+
+def under(prefix: str, entries: Mapping[str, Entry]) -> dict[str, Entry]:
+    """The arrays or texts whose names begin with `prefix`, without it."""
+    return {name.removeprefix(prefix): entry for name, entry in entries.items() if name.startswith(prefix)}
+
+
+def _has_log_loss(model: Any) -> bool:
+    with suppress(ParameterError):  # an object that files do not hold: nobody knows
+        return bool(model._minimises_log_loss())
+    return False
+
+
+def pack_weights(w: Vector) -> dict[str, npt.NDArray[Any]]:
+    """The weights as one array, or as indices and values where that is smaller; DataError for weights that are not finite."""
+    if len(w) and not max(abs(float(w.min())), abs(float(w.max()))) <= LARGEST:
+        raise DataError(
+            f"the model cannot be saved: its weights are not finite, or larger than {LARGEST:.3g}; training diverged. "
+            "Smaller C, or features scaled to about 1, keep weights small"
+        )
+    indices = np.flatnonzero(w)
+    if len(indices) * (4 + w.itemsize) < w.nbytes and len(w) < 2**32:
+        return {"weights.indices": indices.astype(np.uint32), "weights.values": w[indices], "weights.length": np.array([len(w)])}
+    return {"weights": w}
+
+
+def unpack_weights(arrays: dict[str, npt.NDArray[Any]], n_weights: int | None = None) -> Vector:
+    """The inverse of pack_weights; raises ValueError for anything else, and for another number of weights than n_weights."""
+    if "weights" in arrays:
+        n = arrays["weights"].size if n_weights is None else n_weights
+        return array_of(arrays, "weights", _VALUES, n_weights=n).copy()
+    n = int(array_of(arrays, "weights.length", _LENGTH)[0])
+    if n != (n if n_weights is None else n_weights) or n < 0:
+        raise ValueError(f"expected {n_weights} weights, the file says {n}")
+    values = array_of(arrays, "weights.values", _SOME_VALUES)
+    indices = array_of(arrays, "weights.indices", _INDICES, n_values=len(values), n_weights=n)
+    free = available_bytes() if n * values.itemsize > SMALL else None
+    if free is not None and n * values.itemsize > free:
+        raise ValueError(f"its {n:,} weights need {n * values.itemsize >> 20:,} MB of memory, {free >> 20:,} MB are available")
+    w: Vector = np.zeros(n, values.dtype)
+    w[indices] = values
+    return w

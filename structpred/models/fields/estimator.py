@@ -1,0 +1,147 @@
+"""The estimator over random fields: training, prediction and scores once, for label sets, hierarchies and graphs.
+
+What tells them apart is a field, which is made by `fit` and kept: how X and y are read, and what an output looks like.
+"""
+
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from structpred.core.inference import Inference
+from structpred.core.oracle import Oracle
+from structpred.core.requirements import require
+from structpred.core.task import Task
+from structpred.core.weights import Vector
+from structpred.errors import ParameterError
+from structpred.models.base import StructuredEstimator, about_dev, checked_sample_weight, dev_parts
+from structpred.models.bundles import common_header
+from structpred.models.settings import resolve_loss
+from structpred.storage.schema import LARGEST, Flag, Number, Record, Text
+
+#: what `predict` returns, and what `predict_marginals` does
+Outputs = TypeVar("Outputs")
+Tables = TypeVar("Tables", covariant=True)
+
+#: the class of the oracle, and whether the user gave it: one that was chosen for the user is chosen again
+ORACLE = Record({"class": Text(), "given": Flag()})
+BIAS = Number(0.0, LARGEST)
+
+
+class Field(Protocol[Outputs, Tables]):
+    """How samples of one kind are read and decoded. Read samples go from method to method as `data`."""
+
+    def attributes(self) -> dict[str, Any]:
+        """The fitted attributes of the estimator that are the field's."""
+
+    def read(self, X: Any) -> Any:
+        """X, checked against what the field was made for; DataError names the sample."""
+
+    def truth(self, X: Any, y: Any, data: Any) -> Outputs:
+        """The true outputs in the form that `outputs` gives; DataError, naming the sample, and where there are no samples."""
+
+    def codes(self, truth: Outputs) -> list[npt.NDArray[np.int64]]:
+        """True outputs as labels of a task; DataError, naming the sample, for what is no output of the field."""
+
+    def inference(self, data: Any) -> Inference:
+        """Inference over at least one sample."""
+
+    def outputs(self, data: Any, w: Vector) -> Outputs:
+        """The best outputs of any number of samples."""
+
+    def marginals(self, data: Any, w: Vector) -> Tables:
+        """The probabilities of the labels of each node."""
+
+    def agreement(self, truth: Outputs, found: Outputs) -> float:
+        """How well outputs agree with the true ones, in [0, 1]."""
+
+
+@dataclass(eq=False, repr=False)
+class FieldEstimator(StructuredEstimator, Generic[Outputs, Tables]):
+    """The parent of the estimators over random fields; each makes its field in `fit`."""
+
+    _: KW_ONLY
+    oracle: Oracle | None = None
+    bias: float = 1.0
+
+    n_features_in_: int = field(init=False)
+    oracle_: Oracle = field(init=False)
+    _field: Field[Outputs, Tables] = field(init=False)
+
+    #: what to use in place of probabilities, which a model of a margin does not have
+    _INSTEAD: ClassVar = "use predict_scores, or "
+
+    @abstractmethod
+    def fit(self, X: Any, y: Any) -> Any:
+        """Train on samples X with true outputs y."""
+
+    def _fit(
+        self, made: Field[Outputs, Tables], data: Any, truth: Outputs, dev: Any, *, sample_weight: Any,
+        token_weights: Sequence[npt.ArrayLike] | None = None,
+    ) -> None:  # fmt: skip
+        """Train on read samples, and keep the field."""
+        inference = made.inference(data)
+        task = Task(
+            inference.features, inference.oracle, made.codes(truth), inference.shapes, resolve_loss(self.loss),
+            token_weights=token_weights, sample_weight=checked_sample_weight(sample_weight, len(inference)),
+        )  # fmt: skip
+        result = self._train(task, None if dev is None else _dev_scorer(made, dev))
+        self._keep_field(made, inference.oracle)
+        self._keep(result)
+        self._stop_if_interrupted()
+
+    def _keep_field(self, made: Field[Outputs, Tables], oracle: Oracle) -> None:
+        """Set the attributes of the field: after training, and when a model file has been read."""
+        self._field, self.oracle_ = made, oracle
+        for name, value in made.attributes().items():
+            setattr(self, name, value)
+
+    def _field_header(self) -> dict[str, Any]:
+        oracle = {"class": type(self.oracle_).__qualname__, "given": self.oracle is not None}
+        return {**common_header(self), "oracle": oracle}
+
+    def predict(self, X: Any) -> Outputs:
+        """The best output of each sample: label sets as an array (n, n_labels) of 0 and 1, graphs as an array of labels each."""
+        self._check_fitted()
+        return self._field.outputs(self._field.read(X), self.coef_)
+
+    def predict_marginals(self, X: Any) -> Tables:
+        """p(label | x): of label sets an array (n, n_labels), of graphs an array (n_nodes, n_classes) each.
+
+        A sum of exp(score) over that of all outputs. Only for models trained with the log loss (surrogate="log", or a trainer
+        such as "oeg"): scores learnt with a margin are no log-probabilities, and ParameterError says so.
+        MissingCapabilityError where the oracle has no `marginals`.
+        """
+        self._check_fitted()
+        data = self._field.read(X)
+        require(("marginals",), self.oracle_, "predict_marginals")
+        self._check_probabilistic(self._INSTEAD)
+        return self._field.marginals(data, self.coef_)
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """How well predictions agree with y. Of label sets the mean of |right labels| / |labels of either side| (Jaccard);
+        of graphs the share of nodes whose label is right."""
+        self._check_fitted()
+        data = self._field.read(X)
+        truth = self._field.truth(X, y, data)
+        return self._field.agreement(truth, self._field.outputs(data, self.coef_))
+
+
+def _dev_scorer(made: Field[Outputs, Tables], dev: Any) -> Callable[[Vector], float]:
+    """The agreement on held-out data as a function of the weights."""
+    with about_dev():
+        X, y = dev_parts(dev, "X, y")
+        data = made.read(X)
+        truth = made.truth(X, y, data)
+        made.codes(truth)  # what is no output is refused before training
+    return lambda w: made.agreement(truth, made.outputs(data, w))
+
+
+def checked_bias(bias: Any) -> float:
+    """The bias as a float; ParameterError unless it is a finite number >= 0."""
+    if isinstance(bias, bool) or not isinstance(bias, int | float | np.number) or not (np.isfinite(bias) and bias >= 0):
+        raise ParameterError(f"bias must be a number >= 0, the value of a constant feature, got {bias!r}")
+    return float(bias)

@@ -1,0 +1,120 @@
+"""The field over the nodes of graphs: how graphs are read, decoded and compared."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from structpred.core.inference import Inference
+from structpred.core.oracle import Oracle, Shape
+from structpred.core.requirements import require
+from structpred.core.weights import Vector
+from structpred.errors import DataError
+from structpred.features.graphs import GraphFeatures
+from structpred.models.chain.targets import LabelEncoder
+from structpred.models.fields.graph_inputs import GraphTable, as_graphs, as_node_labels
+from structpred.models.fields.label_graphs import graph_oracle
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+NodeLabels = list[npt.NDArray[Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class GraphField:
+    """A node with a label of the encoder for each node of a graph. oracle: None for one that fits the graphs.
+
+    n_features, n_edge_features: of nodes and of edges (None: edges have none). bias: the value of a constant feature; 0 for none.
+    directed: whether label pairs (a, b) and (b, a) have weights of their own. node_name, edge_name: where networkx graphs hold
+    their features.
+    """
+
+    encoder: LabelEncoder
+    n_features: int
+    n_edge_features: int | None
+    bias: float
+    directed: bool
+    oracle: Oracle | None
+    node_name: str
+    edge_name: str | None
+
+    @property
+    def n_labels(self) -> int:
+        """The number of labels of a node."""
+        return len(self.encoder.classes)
+
+    @property
+    def n_weights(self) -> int:
+        """The length of the flat weights."""
+        k, constant = self.n_labels, self.bias != 0
+        width = k * k if self.directed else k * (k + 1) // 2
+        rows = 1 if self.n_edge_features is None else self.n_edge_features + constant
+        return (self.n_features + constant) * k + rows * width
+
+    def attributes(self) -> dict[str, Any]:
+        """Sizes, labels, and whether edges are directed."""
+        sizes = {"n_features_in_": self.n_features, "n_edge_features_in_": self.n_edge_features}
+        return {**sizes, "classes_": self.encoder.classes, "directed_": self.directed}
+
+    def read(self, X: Any) -> GraphTable:
+        """The checked graphs."""
+        return as_graphs(X, self.node_name, self.edge_name, (self.n_features, self.n_edge_features))
+
+    def truth(self, X: Any, y: Any, data: GraphTable) -> NodeLabels:
+        """The labels of the nodes of each graph."""
+        lists = as_node_labels(y, data)
+        if not lists:
+            raise DataError("X: expected at least one graph, got none")
+        return [np.array(labels, dtype=object) for labels in lists]
+
+    def codes(self, truth: NodeLabels) -> list[Integers]:
+        """The labels as whole numbers; DataError for one that was not seen at fit."""
+        ends = np.cumsum([len(labels) for labels in truth])[:-1]
+        return np.split(self.encoder.encode([labels.tolist() for labels in truth]), ends)
+
+    def inference(self, data: GraphTable) -> Inference:
+        """Inference over at least one graph."""
+        shapes = data.shapes(self.n_labels)
+        oracle = graph_oracle(shapes) if self.oracle is None else self.oracle
+        return Inference(graph_features(data, shapes, self.n_labels, self.bias, self.directed), oracle, shapes)
+
+    def outputs(self, data: GraphTable, w: Vector) -> NodeLabels:
+        """The best labels of the nodes of each graph."""
+        if not data.samples:
+            return []
+        codes, offsets = self.inference(data).decode(w)
+        return self.encoder.decode(codes, offsets)
+
+    def marginals(self, data: GraphTable, w: Vector) -> list[Floats]:
+        """p(label of node v is classes[k] | x) of each graph, an array (n_nodes, n_labels)."""
+        if not data.samples:
+            return []
+        inference, k = self.inference(data), self.n_labels
+        require(("marginals",), inference.oracle, "predict_marginals")  # the graphs of training may have had another oracle
+        found = inference.marginals(w)
+        return [mu[: shape[0] * k].reshape(-1, k) for mu, shape in zip(found, inference.shapes, strict=True)]
+
+    def agreement(self, truth: NodeLabels, found: NodeLabels) -> float:
+        """The share of nodes, over all graphs, whose label is right."""
+        return float(np.mean(np.concatenate(truth) == np.concatenate(found)))
+
+
+def graph_features(table: GraphTable, shapes: list[Shape], n_states: int, bias: float, directed: bool) -> GraphFeatures:
+    """The joint features of graphs: all nodes share a table, and all edges."""
+    rows = [_with_bias(sample.rows, bias) for sample in table.samples]
+    edge_rows = None
+    if table.n_edge_features is not None:
+        edge_rows = [_with_bias(sample.edge_rows, bias, table.n_edge_features) for sample in table.samples]
+    flipped = [sample.edges[:, 0] > sample.edges[:, 1] for sample in table.samples]
+    return GraphFeatures(shapes, rows, edge_rows=edge_rows, edge_flipped=flipped, n_states=n_states, symmetric=not directed)
+
+
+def _with_bias(rows: Any, bias: float, width: int | None = None) -> Any:
+    from scipy import sparse
+
+    matrix: Any = sparse.csr_array(np.asarray(rows, dtype=np.float64)) if not hasattr(rows, "tocsr") else rows.tocsr()
+    if width is not None and not matrix.shape[0]:
+        matrix = sparse.csr_array((0, width))
+    constant: Any = np.full((matrix.shape[0], 1), bias)
+    return sparse.hstack((matrix, constant), format="csr") if bias else matrix

@@ -1,0 +1,188 @@
+"""The field over the labels of one example: a node a label, an edge a pair; with what files hold of it."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils import Tags
+
+from structpred.core.fixed_scores import FORBIDDEN
+from structpred.core.inference import Inference
+from structpred.core.oracle import Oracle, Shape
+from structpred.core.weights import Vector
+from structpred.data.hierarchy import LabelHierarchy
+from structpred.errors import DataError
+from structpred.features.graphs import GraphFeatures
+from structpred.models.bundles import COMMON
+from structpred.models.fields.estimator import BIAS, ORACLE
+from structpred.models.fields.feature_scale import SCALES, FeatureScale
+from structpred.models.fields.label_inputs import as_rows, example_accuracy, labels_of
+from structpred.oracles.mrf import graph_shape
+from structpred.storage.bundles import Bundle
+from structpred.storage.schema import Array, ListOf, OneOf, Optional, Spec, Text, Whole, array_of
+
+Integers = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+#: what the header of a file holds of the field, and the edges among its arrays
+FIELD: dict[str, Spec] = {
+    **COMMON,
+    "oracle": ORACLE,
+    "n_features": Whole(1),
+    "n_labels": Whole(1),
+    "bias": BIAS,
+    "scale": Optional(OneOf((None, *SCALES))),
+    "label_names": ListOf(Text(), 1),
+}
+_PAIRS = Array(("int64",), (None, 2), below="n_labels")
+
+
+@dataclass(frozen=True, eq=False)
+class LabelField:
+    """The Markov field over the labels of one example: a node a label with its own weights, an edge a pair with its own table.
+
+    n_features: of an example. names: of the labels. edges: (E, 2), the smaller label first. bias: the value of a constant
+    feature; 0 for none. fixed: scores added to the parts of every example (forbidden pairs), or None. scale: of the features, or
+    None. hierarchy: true labels must be closed under it, or None; costs: what a wrong label costs there.
+    """
+
+    n_features: int
+    names: list[str]
+    edges: Integers
+    bias: float
+    oracle: Oracle
+    fixed: Floats | None = None
+    scale: FeatureScale | None = None
+    hierarchy: LabelHierarchy | None = None
+    costs: Floats | None = None
+
+    @property
+    def n_labels(self) -> int:
+        """The number of labels."""
+        return len(self.names)
+
+    @cached_property
+    def shape(self) -> Shape:
+        """The shape of every example."""
+        return graph_shape(self.n_labels, 2, self.edges)
+
+    @property
+    def n_weights(self) -> int:
+        """The length of the flat weights."""
+        return self.n_labels * (self.n_features + (self.bias != 0)) * 2 + max(len(self.edges), 1) * 4
+
+    def attributes(self) -> dict[str, Any]:
+        """Sizes, names and edges; the hierarchy and its costs where there is one."""
+        own = {} if self.hierarchy is None else {"hierarchy_": self.hierarchy, "label_weights_": self.costs}
+        sizes = {"n_features_in_": self.n_features, "n_labels_": self.n_labels}
+        return {**sizes, "label_names_": self.names, "edges_": self.edges, **own}
+
+    def read(self, X: Any) -> Any:
+        """The rows of features (CSR)."""
+        return as_rows(X, self.n_features)
+
+    def truth(self, X: Any, y: Any, data: Any) -> Integers:
+        """Rows of 0 and 1, of `y` or of MultiLabelData."""
+        if not data.shape[0]:
+            raise DataError("X: expected at least one sample, got none")
+        return labels_of(X, y, data.shape[0], self.n_labels)
+
+    def codes(self, truth: Integers) -> list[Integers]:
+        """The rows; DataError for one that is not closed under the hierarchy."""
+        if self.hierarchy is not None and (found := self.hierarchy.broken(truth)) is not None:
+            i, parent, child = found
+            names = self.hierarchy.names
+            raise DataError(
+                f"sample {i}: label {names[child]!r} is on without its parent {names[parent]!r}; "
+                "close the rows first: y = hierarchy.closed(y)"
+            )
+        return list(truth)
+
+    def features(self, rows: Any) -> GraphFeatures:
+        """The joint features of examples with these rows (CSR)."""
+        from scipy import sparse
+
+        n = rows.shape[0]
+        if self.scale is not None:
+            rows = self.scale.applied(rows)
+        if self.bias:
+            constant: Any = np.full((n, 1), self.bias)
+            rows = sparse.csr_array(sparse.hstack((rows, constant), format="csr"))
+        zeros, labels, pairs = np.zeros(self.n_labels, np.int64), np.arange(self.n_labels), np.arange(len(self.edges))
+        fixed = None if self.fixed is None else [self.fixed] * n
+        return GraphFeatures(
+            [self.shape] * n, rows, [zeros] * n, [labels] * n, edge_type=[pairs] * n, n_node_types=self.n_labels,
+            n_edge_types=max(len(self.edges), 1), n_states=2, fixed=fixed,
+        )  # fmt: skip
+
+    def inference(self, data: Any) -> Inference:
+        """Inference over examples with these rows."""
+        return Inference(self.features(data), self.oracle, [self.shape] * data.shape[0])
+
+    def outputs(self, data: Any, w: Vector) -> Integers:
+        """The best labels of each example, (n, n_labels)."""
+        if not data.shape[0]:
+            return np.zeros((0, self.n_labels), np.int64)
+        return self.inference(data).decode(w)[0].reshape(-1, self.n_labels)
+
+    def label_scores(self, data: Any, w: Vector) -> Floats:
+        """(n, n_labels): the best score with the label less the best score without it."""
+        out = np.empty((data.shape[0], self.n_labels))
+        if not len(out):
+            return out
+        inference = self.inference(data)
+        found = inference.decode(w)[0].reshape(out.shape)
+        for i, (labels, theta) in enumerate(zip(found, inference.part_scores(w), strict=True)):
+            best = self._value(theta, labels)
+            for k, state in enumerate(labels.tolist()):
+                other = theta.copy()
+                other[2 * k + state] = FORBIDDEN
+                gap = best - self._value(theta, self.oracle.argmax(other, self.shape))
+                out[i, k] = gap if state else -gap
+        return out
+
+    def _value(self, theta: Floats, labels: Integers) -> float:
+        return float(theta[self.oracle.parts(labels, self.shape)].sum())
+
+    def marginals(self, data: Any, w: Vector) -> Floats:
+        """(n, n_labels): p(label on | x)."""
+        if not data.shape[0]:
+            return np.empty((0, self.n_labels))
+        return np.array([mu[1 : 2 * self.n_labels : 2] for mu in self.inference(data).marginals(w)])
+
+    def agreement(self, truth: Integers, found: Integers) -> float:
+        """The mean Jaccard accuracy of the examples."""
+        return float(example_accuracy(truth, found).mean())
+
+    def header(self, scale: str | None) -> dict[str, Any]:
+        """What a model file says of the field, whose scale the setting names."""
+        sizes = {"n_features": self.n_features, "n_labels": self.n_labels}
+        return {**sizes, "bias": self.bias, "scale": scale, "label_names": list(self.names)}
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """What a model file holds of the scale."""
+        return {} if self.scale is None else {**self.scale.arrays()}
+
+
+def pairs_of(head: dict[str, Any], bundle: Bundle, name: str) -> Integers:
+    """The pairs of labels in a model file; ValueError, before anything is made, unless each label has a name."""
+    if head["n_labels"] != len(head["label_names"]):
+        raise ValueError(f"{head['n_labels']} labels, but {len(head['label_names'])} names")
+    return array_of(bundle.arrays, name, _PAIRS, n_labels=head["n_labels"]).copy()
+
+
+def scale_of(head: dict[str, Any], bundle: Bundle) -> FeatureScale | None:
+    """The scale in a model file."""
+    return FeatureScale.from_arrays(head["scale"], bundle.arrays, head["n_features"])
+
+
+def label_tags(tags: Tags) -> Tags:
+    """What multi-label estimators tell scikit-learn."""
+    tags.input_tags.two_d_array = True
+    tags.input_tags.sparse = True
+    tags.target_tags.required = True
+    tags.target_tags.two_d_labels = True
+    tags.target_tags.one_d_labels = False
+    return tags
