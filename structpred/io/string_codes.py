@@ -8,9 +8,13 @@ import numpy.typing as npt
 
 Codes = npt.NDArray[np.int32]
 
-#: strings that are kept in the dictionary; those of a usual column all are
-RECENT = 1 << 15
 _CHUNK = 1 << 16
+_FEW, _BYTES = 1 << 13, 100
+
+
+def recent_limit(size: int) -> int:
+    """How many recent strings a reader may have in dictionaries, for a text of `size` characters: all those of a usual file."""
+    return max(_FEW, size // _BYTES)
 
 
 class StringCodes(dict[str, int]):
