@@ -33,7 +33,7 @@ class StringCodes(dict[str, int]):
     def __init__(self) -> None:
         super().__init__()
         self.names: list[str] = []
-        self._table = np.full(4, -1, np.int32)
+        self._table, self._entered = np.full(4, -1, np.int32), 0
 
     def __missing__(self, string: str) -> int:
         place = self[string] = len(self)
@@ -43,19 +43,20 @@ class StringCodes(dict[str, int]):
         """Put numbers in place of all places that were given since the last time; the dictionary is empty then."""
         strings = list(self)
         self.clear()
-        first = not self.names
-        numbers = self._numbers(strings)
-        if not first:  # the first places are the numbers
+        if not self.names:  # the places are the numbers
+            self.names = strings
+        else:
+            numbers = self._numbers(strings)
             for start in range(0, len(places), _CHUNK):
                 places[start : start + _CHUNK] = numbers[places[start : start + _CHUNK]]
 
     def _numbers(self, strings: list[str]) -> Codes:
-        """The numbers of distinct strings; unknown ones are entered."""
+        """The numbers of distinct strings; unknown ones get the next ones."""
+        self._enter()
         found = self._find(strings)
         new, before = np.flatnonzero(found < 0), len(self.names)
         found[new] = np.arange(before, before + len(new))
         self.names += map(strings.__getitem__, new.tolist())
-        self._enter(before)
         return found
 
     def _find(self, strings: list[str]) -> Codes:
@@ -73,13 +74,14 @@ class StringCodes(dict[str, int]):
             left, at = left[~same], self._next(at[~same], step)
         return found
 
-    def _enter(self, start: int) -> None:
-        """Put the numbers from `start` on into the table, at most two thirds of which are filled."""
-        n = len(self.names)
+    def _enter(self) -> None:
+        """Put the numbers that are not in the table into it, at most two thirds of which are filled. The last ones never are."""
+        start, n = self._entered, len(self.names)
         if 3 * n > 2 * len(self._table):
             self._table = np.zeros(0, np.int32)  # freed before the larger one is made
             self._table = np.full(1 << (3 * n // 2).bit_length(), -1, np.int32)
             start = 0
+        self._entered = n
         for first in range(start, n, _CHUNK):
             numbers = np.arange(first, min(first + _CHUNK, n), dtype=np.int32)
             at, step = self._first(self.names[first : first + _CHUNK]), 0
