@@ -27,7 +27,7 @@ _FLOAT32_END = 2.0**128 - 2.0**103
 _ESCAPED = re.compile(r"\\([:\\])")
 
 # The text is worked through in pieces, so that the strings of one piece can be freed before the next.
-_PIECE = 1 << 18
+_PIECE = 1 << 17
 
 
 @dataclass(frozen=True, eq=False)
