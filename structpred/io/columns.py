@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from structpred.errors import DataError, ParameterError
 from structpred.io.recognise import looks_like
+from structpred.io.string_codes import StringCodes, recent_limit
 from structpred.io.text import PathLike, quoted, read_text, source_name, split_lines
 
 Row = tuple[str, ...]
@@ -19,7 +20,7 @@ Row = tuple[str, ...]
 _FIELD = re.compile("[^ \t\n]+")
 _TABBED_FIELD = re.compile("[^\t\n]+")
 _SPACE, _TAB, _NEWLINE = 32, 9, 10
-_PIECE = 1 << 18
+_PIECE = 1 << 17
 #: each column has a dictionary of its own: a line of a million words is no row of a table
 MOST_COLUMNS = 10_000
 
@@ -183,7 +184,7 @@ def parse_columns(text: str, name: str, n_columns: int | None = None, *, tabs: b
     if not len(lines):
         raise DataError(f"{name}: expected at least one sentence, got {'only blank lines' if text else 'an empty file'}")
     fields = (_tabbed_fields(piece) if tabs else _FIELD.findall(piece) for piece in _pieces(body))
-    vocabularies, codes = _code_pieces(fields, len(lines), width)
+    vocabularies, codes = _code_pieces(fields, len(lines), width, recent_limit(len(text)))
     breaks = np.flatnonzero(np.diff(lines) > 1) + 1
     offsets = np.concatenate(([0], breaks, [len(lines)])).astype(np.int64)
     return ColumnCorpus(vocabularies, codes, offsets, lines, name, text)
@@ -198,19 +199,24 @@ def _pieces(body: str) -> Iterator[str]:
         start = end
 
 
-def _code_pieces(pieces: Iterable[list[str]], n: int, width: int) -> tuple[list[list[str]], npt.NDArray[np.int32]]:
-    """For each column the distinct strings in order of appearance; and each entry's index among them, (n, width)."""
-    indexes: list[dict[str, int]] = [{} for _ in range(width)]
+def _code_pieces(pieces: Iterable[list[str]], n: int, width: int, most: int) -> tuple[list[list[str]], npt.NDArray[np.int32]]:
+    """For each column the distinct strings in order of appearance; and each entry's index among them, (n, width).
+
+    most: how many strings a column may hold in a dictionary.
+    """
+    columns, settled = [StringCodes() for _ in range(width)], [0] * width
     codes, done = np.empty((n, width), np.int32), 0
     for fields in pieces:
         rows = len(fields) // width
-        for j, index in enumerate(indexes):
-            column = fields[j::width]
-            for entry in dict.fromkeys(column):
-                index.setdefault(entry, len(index))
-            codes[done : done + rows, j] = np.fromiter(map(index.__getitem__, column), np.int32, rows)
+        for j, column in enumerate(columns):
+            codes[done : done + rows, j] = np.fromiter(map(column.__getitem__, fields[j::width]), np.int32, rows)
+            if len(column) > most:
+                column.settle(codes[settled[j] : done + rows, j])
+                settled[j] = done + rows
         done += rows
-    return [list(index) for index in indexes], codes
+    for j, column in enumerate(columns):
+        column.settle(codes[settled[j] :, j])
+    return [column.names for column in columns], codes
 
 
 def _token_lines(body: str, name: str, n_columns: int | None, tabs: bool) -> tuple[npt.NDArray[np.int64], int]:

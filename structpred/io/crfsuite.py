@@ -7,7 +7,7 @@ Inside names ``\:`` stands for a colon and ``\\`` for a backslash. Nothing else 
 import itertools
 import re
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,6 +17,7 @@ from structpred.data.sequences import PackedSequences
 from structpred.data.tokens import coalesced
 from structpred.errors import DataError
 from structpred.io.sliced_list import SlicedList
+from structpred.io.string_codes import StringCodes, recent_limit
 from structpred.io.text import PathLike, numbered_pieces, quoted, read_text, source_name
 
 # no two parts can take the same digits: what is no number is refused in linear time
@@ -27,7 +28,6 @@ _ESCAPED = re.compile(r"\\([:\\])")
 
 # The text is worked through in pieces, so that the strings of one piece can be freed before the next.
 _PIECE = 1 << 17
-_MAX_SEEN = 1 << 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,22 +118,29 @@ def _escaped(name: str, kind: str) -> str:
     return name.replace("\\", "\\\\").replace(":", "\\:")
 
 
-class _Labels(dict[str, str]):
-    """A label as written -> the label; one string object for each."""
-
-    def __missing__(self, field: str) -> str:
-        if not field.strip():
-            raise ValueError("expected a label in front of the first tab, got none")
-        label = self[field] = _ESCAPED.sub(r"\1", field)
-        return label
-
-
-class _Fields(dict[str, int]):
-    """An attribute field as written -> its slot in ``ids`` and ``weights``; each distinct field is taken apart once."""
+class _Labels(dict[str, int]):
+    """A label as written -> its place in ``codes``."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.names: dict[str, int] = {}
+        self.codes = StringCodes()
+
+    def __missing__(self, field: str) -> int:
+        if not field.strip():
+            raise ValueError("expected a label in front of the first tab, got none")
+        place = self[field] = self.codes[_ESCAPED.sub(r"\1", field)]
+        return place
+
+
+class _Fields(dict[str, int]):
+    """An attribute field as written -> its slot in ``ids`` and ``weights``; each distinct field is taken apart once.
+
+    ids: places in ``names``.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names = StringCodes()
         self.forget()
 
     def forget(self) -> None:
@@ -170,12 +177,48 @@ def _attribute(field: str) -> tuple[str, float]:
 
 
 class _Found:
-    """What the pieces read so far give; arrays that grow, so that nothing is held twice when they are put together."""
+    """What was read so far; arrays that grow, so that nothing is held twice when they are put together.
 
-    def __init__(self) -> None:
-        self.labels = list[str]()
-        self.lengths, self.lines = array("q"), array("q")
-        self.ids, self.values = array("i"), array("f")
+    most: the labels, and the fields, that dictionaries may hold.
+    """
+
+    def __init__(self, most: int) -> None:
+        self.fields, self.label_fields, self._most = _Fields(), _Labels(), most
+        self.labels, self.lengths = array("i"), array("i")
+        self.lines, self.ids, self.values = array("q"), array("i"), array("f")
+        self._settled_labels = self._settled_ids = 0
+
+    def add_labels(self, labels: Iterable[str]) -> None:
+        """Labels as they are written."""
+        self.labels.extend(map(self.label_fields.__getitem__, labels))
+        if len(self.label_fields) > self._most:
+            self.settle_labels()
+
+    def add_fields(self, attributes: Iterable[str], n: int) -> npt.NDArray[np.bool_] | bool:
+        """n attributes as they are written; tells which of them were not empty."""
+        slots = np.fromiter(map(self.fields.__getitem__, attributes), np.int32, n)
+        ids, values = np.asarray(self.fields.ids)[slots], np.asarray(self.fields.weights)[slots]
+        kept: npt.NDArray[np.bool_] | bool = True
+        if "" in self.fields:
+            kept = ids >= 0
+            ids, values = ids[kept], values[kept]
+        self.ids.frombytes(ids.tobytes())
+        self.values.frombytes(values.tobytes())
+        if len(self.fields) > self._most:
+            self.settle_fields()
+        return kept
+
+    def settle_labels(self) -> None:
+        """Make numbers of the places of labels."""
+        self.label_fields.codes.settle(np.asarray(self.labels)[self._settled_labels :])
+        self.label_fields.clear()
+        self._settled_labels = len(self.labels)
+
+    def settle_fields(self) -> None:
+        """Make numbers of the places of attribute names."""
+        self.fields.names.settle(np.asarray(self.ids)[self._settled_ids :])
+        self.fields.forget()
+        self._settled_ids = len(self.ids)
 
 
 def parse_crfsuite(text: str, name: str) -> AttributeCorpus:
@@ -183,66 +226,62 @@ def parse_crfsuite(text: str, name: str) -> AttributeCorpus:
     given = len(text)
     if "\r" in text:
         text = f"{text}\n".replace("\r\n", "\n")
-    fields, labels, found = _Fields(), _Labels(), _Found()
+    found = _Found(recent_limit(given))
     for number, piece in numbered_pieces(text, _PIECE):
-        _parse_piece(piece, number, name, fields, labels, found)
+        _parse_piece(piece, number, name, found)
     if not found.labels:
         raise DataError(f"{name}: expected at least one sequence, got {'only blank lines' if given else 'an empty file'}")
-    lines, lengths = np.asarray(found.lines), np.asarray(found.lengths)
+    found.settle_labels()
+    found.settle_fields()
+    labels, names = found.label_fields.codes.names, found.fields.names.names
+    del found.label_fields, found.fields  # the tables
+    lines = np.asarray(found.lines)
     breaks = np.flatnonzero(np.diff(lines) > 1) + 1
     offsets = np.concatenate(([0], breaks, [len(lines)])).astype(np.int64, copy=False)
     indptr = np.zeros(len(lines) + 1, np.int64)
-    np.cumsum(lengths, out=indptr[1:])
-    codes, values = np.asarray(found.ids), np.asarray(found.values)
-    return AttributeCorpus(SlicedList(found.labels, offsets), list(fields.names), indptr, codes, values, offsets, lines, name)
+    np.cumsum(np.asarray(found.lengths), out=indptr[1:])
+    sliced = SlicedList(labels, np.asarray(found.labels), offsets)
+    return AttributeCorpus(sliced, names, indptr, np.asarray(found.ids), np.asarray(found.values), offsets, lines, name)
 
 
-def _parse_piece(piece: str, number: int, name: str, fields: _Fields, labels: _Labels, found: _Found) -> None:
+def _parse_piece(piece: str, number: int, name: str, found: _Found) -> None:
     buffer = np.frombuffer(piece.encode(), np.uint8)
     ends = np.append(np.flatnonzero(buffer == 10), len(buffer))
     blank = np.diff(ends, prepend=-1) == 1
     tabs = np.diff(np.searchsorted(np.flatnonzero(buffer == 9), ends), prepend=0)
-    if len(fields) > _MAX_SEEN:
-        fields.forget()
     try:
-        slots = _take_apart(piece, tabs, blank, fields, labels, found.labels)
+        kept = _take_apart(piece, tabs, blank, found)
     except ValueError:
         raise _first_error(piece, number, name) from None
-    ids, values = np.asarray(fields.ids)[slots], np.asarray(fields.weights)[slots]
-    del slots, buffer  # of a long line they are large
     lengths = tabs[~blank]
-    if "" in fields:
-        kept = ids >= 0
+    if not kept.all():
         before = np.zeros(len(kept) + 1, np.int32)
         np.cumsum(kept, out=before[1:])
         lengths = np.diff(before[np.append(0, np.cumsum(lengths))])
-        ids, values = ids[kept], values[kept]
-    found.lengths.frombytes(lengths.astype(np.int64).tobytes())
+    found.lengths.frombytes(lengths.astype(np.int32).tobytes())
     found.lines.frombytes((np.flatnonzero(~blank) + number).astype(np.int64).tobytes())
-    found.ids.frombytes(ids.tobytes())
-    found.values.frombytes(values.tobytes())
 
 
-def _take_apart(
-    piece: str, tabs: npt.NDArray[np.intp], blank: npt.NDArray[np.bool_], fields: _Fields, labels: _Labels, out: list[str]
-) -> npt.NDArray[np.int32]:
-    """The slots of a piece's attributes; its labels go to `out`. tabs: of each line, blank: which lines are."""
+def _take_apart(piece: str, tabs: npt.NDArray[np.intp], blank: npt.NDArray[np.bool_], found: _Found) -> npt.NDArray[np.bool_]:
+    """The labels and attributes of a piece go to `found`; the answer says which attribute fields were not empty.
+
+    tabs: of each line, blank: which lines are.
+    """
     firsts = np.cumsum(tabs + 1) - tabs - 1
     is_attribute = np.ones(int(firsts[-1] + tabs[-1]) + 1, np.bool_)
     is_attribute[firsts] = False
     firsts = firsts[~blank]
-    slots = np.empty(int(tabs.sum()), np.int32)
+    kept = np.ones(int(tabs.sum()), np.bool_)
     before = done = 0
     for entries in _entries(piece.replace("\n", "\t")):
         after = before + len(entries)
         here = firsts[np.searchsorted(firsts, before) : np.searchsorted(firsts, after)] - before
-        out += [labels[entries[k]] for k in here.tolist()]
+        found.add_labels(map(entries.__getitem__, here.tolist()))
         mask = is_attribute[before:after]
         count = int(np.count_nonzero(mask))
-        chosen = itertools.compress(entries, mask.tobytes())
-        slots[done : done + count] = np.fromiter(map(fields.__getitem__, chosen), np.int32, count)
+        kept[done : done + count] = found.add_fields(itertools.compress(entries, mask.tobytes()), count)
         before, done = after, done + count
-    return slots
+    return kept
 
 
 def _entries(text: str) -> Iterator[list[str]]:

@@ -8,17 +8,17 @@ import numpy.typing as npt
 
 
 class SlicedList(Sequence[list[str]]):
-    """The lists ``flat[offsets[i]:offsets[i + 1]]``: many short lists take ten times the memory of one long one.
+    """The lists of ``names[code]`` for the codes ``offsets[i]:offsets[i + 1]``: lists of strings take ten times the memory.
 
-    >>> lists = SlicedList(["a", "b", "c"], np.array([0, 1, 3]))
-    >>> len(lists), lists[1], lists[-2:], lists == [["a"], ["b", "c"]]
-    (2, ['b', 'c'], [['a'], ['b', 'c']], True)
+    >>> lists = SlicedList(["a", "b"], np.array([0, 1, 0], np.int32), np.array([0, 1, 3]))
+    >>> len(lists), lists[1], lists[-2:], lists == [["a"], ["b", "a"]]
+    (2, ['b', 'a'], [['a'], ['b', 'a']], True)
     """
 
     __hash__ = None  # type: ignore[assignment]
 
-    def __init__(self, flat: list[str], offsets: npt.NDArray[np.int64]) -> None:
-        self._flat, self._offsets = flat, offsets
+    def __init__(self, names: list[str], codes: npt.NDArray[np.int32], offsets: npt.NDArray[np.int64]) -> None:
+        self._names, self._codes, self._offsets = names, codes, offsets
 
     def __len__(self) -> int:
         return len(self._offsets) - 1
@@ -31,12 +31,15 @@ class SlicedList(Sequence[list[str]]):
         if isinstance(index, slice):
             return [self[i] for i in range(*index.indices(len(self)))]
         i = range(len(self))[index]
-        return self._flat[self._offsets[i] : self._offsets[i + 1]]
+        return self._strings(*self._offsets[i : i + 2].tolist())
+
+    def _strings(self, start: int, stop: int) -> list[str]:
+        return list(map(self._names.__getitem__, self._codes[start:stop].tolist()))
 
     def __iter__(self) -> Iterator[list[str]]:
         start = 0
         for stop in self._offsets[1:].tolist():
-            yield self._flat[start:stop]
+            yield self._strings(start, stop)
             start = stop
 
     def __eq__(self, other: object) -> bool:

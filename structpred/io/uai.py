@@ -17,6 +17,7 @@ from structpred.core.oracle import Shape
 from structpred.errors import DataError
 from structpred.io._uai_tokens import Tokens
 from structpred.io.text import PathLike, quoted, read_bytes, source_name
+from structpred.io.uai_factors import Scopes, Tables
 from structpred.runtime.memory import check_fits
 
 Floats = npt.NDArray[np.float64]
@@ -54,13 +55,13 @@ class UaiModel:
     """A model as its file has it.
 
     kind: MARKOV or BAYES. n_states: one number a variable. scopes: the variables of each factor. tables: one float64 array a
-    factor, one axis a variable of its scope, entries >= 0.
+    factor, one axis a variable of its scope, entries >= 0. In a model that was read they are made when they are asked for.
     """
 
     kind: str
     n_states: tuple[int, ...]
-    scopes: tuple[tuple[int, ...], ...]
-    tables: tuple[Floats, ...]
+    scopes: Sequence[tuple[int, ...]]
+    tables: Sequence[Floats]
 
     @classmethod
     def of(cls, shape: Shape, scores: Floats) -> "UaiModel":
@@ -200,8 +201,12 @@ def parse_uai(data: bytes, name: str = "<bytes>") -> UaiModel:
         tokens.fail(0, f"expected MARKOV or BAYES, the kind of the network, got {quoted(kind)}")
     n = tokens.count("the number of variables")
     n_states = tuple(tokens.whole("the number of states of a variable", low=1) for _ in range(n))
-    scopes = tuple(_scope(tokens, n) for _ in range(tokens.count("the number of factors")))
-    tables = tuple(_table(tokens, f, tuple(n_states[i] for i in scope)) for f, scope in enumerate(scopes))
+    scopes = Scopes()
+    for _ in range(tokens.count("the number of factors")):
+        scopes.append(_scope(tokens, n))
+    tables = Tables(n_states, scopes)
+    for f, scope in enumerate(scopes):
+        tables.append(_table(tokens, f, tuple(n_states[i] for i in scope)))
     tokens.end(f"the end after {len(tables)} tables")
     return UaiModel(kind, n_states, scopes, tables)
 
@@ -221,7 +226,7 @@ def _table(tokens: Tokens, factor: int, shape: tuple[int, ...]) -> Floats:
     if size != prod(shape):
         states = " * ".join(map(str, shape)) or "1"
         tokens.fail(tokens.at - 1, f"expected {states} = {prod(shape)} entries in table {factor}, got {size}")
-    return tokens.numbers(size, f"table {factor}").reshape(shape)
+    return tokens.numbers(size, f"table {factor}")
 
 
 def read_uai_evidence(path: PathLike) -> dict[int, int]:

@@ -18,6 +18,7 @@ from structpred.io import (
     read_npz_multilabel,
     read_text,
     read_treebank,
+    read_uai,
 )
 from structpred.io.multilabel.arff import split_values
 from structpred.io.multilabel.data import MOST_FEATURES
@@ -137,9 +138,23 @@ def test_arrays_that_claim_what_no_file_holds(bent: str, tmp_path: Path) -> None
         read_npz_multilabel(tmp_path / "d.npz")
 
 
-@pytest.mark.parametrize("data", [b"a\n\n" * 300_000, b"O" + b"\ta:1" * 500_000, b"O" + b"\t" * 2_000_000])
+def words(n: int) -> list[bytes]:
+    """Words of five letters, no two of them alike."""
+    return [b"%05x" % k for k in range(0x10000, 0x10000 + n)]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"a\n\n" * 300_000,
+        b"O" + b"\ta:1" * 500_000,
+        b"O" + b"\t" * 2_000_000,
+        b"\n".join(words(200_000)),
+        b"O\t" + b"\t".join(words(200_000)),
+    ],
+)
 def test_many_short_items(data: bytes, tmp_path: Path) -> None:
-    """Sequences of a letter each, and items of very many attributes, take less than 20 times their size."""
+    """Sequences of a letter each, items of very many attributes, and strings all different take less than 20 times their size."""
     path = saved(tmp_path, data)
     tracemalloc.start()
     with contextlib.suppress(DataError):
@@ -149,14 +164,28 @@ def test_many_short_items(data: bytes, tmp_path: Path) -> None:
     assert peak < 20 * len(data)
 
 
-@pytest.mark.parametrize("line", [b"", b"a", b"ab", b"a\r", b"a b\n"])
-def test_many_short_lines_of_columns(line: bytes, tmp_path: Path) -> None:
+@pytest.mark.parametrize("tabs", [False, True])
+@pytest.mark.parametrize("line", [b"", b"a", b"ab", b"a\r", b"a b\n", b"different"])
+def test_many_short_lines_of_columns(line: bytes, tabs: bool, tmp_path: Path) -> None:
     """A file of very short lines takes less than 20 times its size, though each line has numbers of its own."""
     data = b"x y\n\n" + (line + b"\n") * (2_000_000 // (len(line) + 1))
-    path = saved(tmp_path, data)
+    path = saved(tmp_path, b"\n".join(words(200_000)) if line == b"different" else data)
     tracemalloc.start()
     with contextlib.suppress(DataError):
-        read_columns(path)
+        read_columns(path, tabs=tabs)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 20 * len(data)
+
+
+@pytest.mark.parametrize(("scope", "table"), [(b"1 0 ", b"1 1 "), (b"0 ", b"1 1 ")])
+def test_very_many_factors(scope: bytes, table: bytes, tmp_path: Path) -> None:
+    """A model of very many factors with an entry each takes less than 20 times its size, and has a table for each."""
+    n = 20_000
+    path = saved(tmp_path, b"MARKOV 1 1 %d " % n + scope * n + table * n)
+    tracemalloc.start()
+    model = read_uai(path)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 20 * path.stat().st_size
+    assert (len(model.tables), model.scopes[-1], model.tables[-1].item()) == (n, (0,) * (len(scope) // 4), 1.0)

@@ -264,6 +264,8 @@ def test_a_small_graph_of_labels(tmp_path: Path) -> None:
     assert data.Y.tolist() == [[1, 1, 1, 0], [1, 1, 1, 1]]
     with pytest.raises(DataError, match=r"h.arff:2: the hierarchy of labels has a cycle: '.' -> '.' -> '.'"):
         read_clus(saved(tmp_path, "h.arff", text.replace("root/b", "d/b")), dag=True)
+    with pytest.raises(DataError, match=r"h.arff:2: expected \"root\" above all labels, got 'a' above it"):
+        read_clus(saved(tmp_path, "h.arff", text.replace("root/b", "a/root")), dag=True)
 
 
 @pytest.mark.parametrize(
@@ -357,6 +359,9 @@ def test_bad_npz_is_named(tmp_path: Path) -> None:
         ({"X": X[0], "Y": Y}, "expected X as a 2-d array"),
         ({"X": X, "Y": Y[:1]}, "2 rows of features but labels of shape"),
         ({**parts, "Y": Y}, "are no CSR matrix"),
+        ({**parts, "X_indices": [0], "X_indptr": [0, 1 << 57, 0], "Y": Y}, "X_indptr must rise from 0 to 1"),
+        ({**parts, "X_indices": [0], "X_indptr": [0, 1, -(1 << 60)], "Y": Y}, "X_indptr must rise from 0 to 1"),
+        ({**parts, "X_indices": [0], "X_indptr": [0, 1 << 57, 1], "Y": Y}, "X_indptr must rise from 0 to 1"),
         ({"X": np.array([None]), "Y": Y}, "pickled objects"),
         ({"X": X, "Y": Y, "hierarchy": [[0, 1], [1, 0]]}, "cycle"),
         ({"X": X, "Y": Y, "label_names": ["a"]}, "2 labels with 1 names"),

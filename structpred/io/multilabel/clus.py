@@ -35,7 +35,7 @@ def read_clus(path: PathLike, *, dag: bool = False, encoding: str = "utf-8") -> 
         raise DataError(f"{where}: expected labels separated by commas, none empty and none twice, got {quoted(one.rest)}")
     if not dag and (deepest := max(entry.count("/") for entry in entries)) >= _DEEPEST:
         raise DataError(f"{where}: expected paths of at most {_DEEPEST} labels, got one of {deepest + 1}")
-    names, edges = _graph(entries) if dag else _paths(entries)
+    names, edges = _graph(entries, where) if dag else _paths(entries)
     check_table(len(table.lines), len(names), table.size, table.name)
     try:
         hierarchy = LabelHierarchy(len(names), edges, names)
@@ -61,12 +61,14 @@ def _paths(entries: Sequence[str]) -> tuple[list[str], list[tuple[int, int]]]:
     return names, [(place[name.rpartition("/")[0]], place[name]) for name in names if "/" in name]
 
 
-def _graph(entries: Sequence[str]) -> tuple[list[str], list[tuple[int, int]]]:
+def _graph(entries: Sequence[str], where: str) -> tuple[list[str], list[tuple[int, int]]]:
     """The labels of a graph given by edges parent/child; "root" is above all and no label."""
     place: dict[str, int] = {}
     edges = []
     for entry in entries:
         parent, _, child = entry.rpartition("/")
+        if parent and child == "root":
+            raise DataError(f'{where}: expected "root" above all labels, got {quoted(parent)} above it')
         for name in (parent, child):
             if name not in ("", "root"):
                 place.setdefault(name, len(place))
