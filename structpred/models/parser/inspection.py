@@ -5,13 +5,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from structpred.data.arc_templates import TAGS_BETWEEN
 from structpred.models.chain.inspection import WeightGroup, inspect_weights, weight_group
 
 if TYPE_CHECKING:
     from structpred.models.parser.parser import DependencyParser
-
-#: the name of the weights for each tag that stands between head and modifier
-TAGS_BETWEEN = "h.tag m.tag | each tag between"
 
 
 @dataclass(frozen=True)
