@@ -48,7 +48,9 @@ class OWLQN(LBFGS):
         if free is not None and len(free) and not (free[0] >= 0 and free[-1] < problem.task.dim and (np.diff(free) > 0).all()):
             raise ParameterError(f"free: expected sorted, distinct numbers of weights in [0, {problem.task.dim})")
         if self.l1 and not isinstance(problem.regulariser, L2):
-            raise ParameterError(f"l1={self.l1:g} of OWLQN and regulariser {type(problem.regulariser).__name__}: give one of them")
+            raise ParameterError(
+                f"l1={self.l1:g} of OWLQN and regulariser {type(problem.regulariser).__name__}: give one of them"
+            )
         z = np.zeros(problem.task.dim if free is None else len(free))
         value, gradient = self._objective(problem, z)
         return LBFGSState.start(z, gradient, value, self.memory)

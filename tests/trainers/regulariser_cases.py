@@ -47,7 +47,12 @@ class Adapting(Regulariser):
         return 0.5 * float(self.norms([w]).sum()) ** 2
 
     def prox(self, w, step):
-        raise NotImplementedError
+        a = self.norms([w.astype(np.float64)])
+        largest_first = np.sort(a)[::-1]
+        sums = np.cumsum(largest_first) / (1.0 + step * np.arange(1, len(a) + 1))  # of the new norms, if the first k are not zero
+        total = sums[np.flatnonzero(largest_first >= step * sums)[-1]] if a.any() else 0.0
+        shrink = np.maximum(a - step * total, 0.0) / np.where(a > 0.0, a, 1.0)
+        return DualMap.of(self.ends, shrink).weights(w.astype(np.float64)).astype(w.dtype)
 
     def bound(self, loss, lam, u):
         largest = float(self.norms(u).max())

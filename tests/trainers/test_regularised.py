@@ -6,8 +6,9 @@ from regulariser_cases import Adapting, Groups, Mixed, NonNegative
 from scipy.optimize import minimize_scalar
 from training_cases import TRAINERS, assignment_task, chain_task, log_problem
 
+from structpred import check_regulariser
 from structpred.core.regulariser import DualMap
-from structpred.errors import CheckpointError, MissingCapabilityError, ParameterError
+from structpred.errors import CheckpointError, MissingCapabilityError, ParameterError, RegulariserError
 from structpred.objectives.margin import MarginRescaling
 from structpred.objectives.regularisers.l1 import L1
 from structpred.objectives.regularisers.l2 import L2
@@ -17,6 +18,25 @@ from structpred.trainers.loop import RunSettings, train
 from structpred.trainers.owlqn import OWLQN
 from structpred.trainers.problem import Problem
 from structpred.trainers.sgd import SGD
+
+
+@pytest.mark.parametrize(
+    "regulariser", [Groups(), NonNegative(), Mixed(), Adapting(), Groups((0.0, 1.0))], ids=lambda r: type(r).__name__
+)
+def test_what_is_tried_here_keeps_the_contract(regulariser) -> None:
+    """Value, prox, bound and dual map of these regularisers agree, also where scales adapt."""
+    check_regulariser(regulariser, n_random=6)
+
+
+def test_scales_that_are_not_normalised_are_found() -> None:
+    """They would let the weights of a group cost less than they do."""
+
+    class Generous(Adapting):
+        def rescale(self, scale, squares):
+            return 2.0 * super().rescale(scale, squares)
+
+    with pytest.raises(RegulariserError, match=r"- rescale, at(.|\n)*not normalised"):
+        check_regulariser(Generous(), n_random=2)
 
 
 def problem(task, regulariser, lam=0.3) -> Problem:
@@ -32,11 +52,13 @@ def as_program(regulariser):
     return {
         "Groups": lambda w: square(w[:2]) + square(w[2:]) / 6,
         "NonNegative": lambda w: square(cp.pos(w)) / 2 + 1e6 * cp.sum(cp.neg(w)),
-        "Mixed": lambda w: square(w[:2]) / 2
-        + square(w[2:4]) / 4
-        + square(w[4:])
-        + 0.3 * cp.norm1(w[4:])
-        + 1e6 * (cp.sum(cp.neg(w[:2])) + cp.sum(cp.pos(w[2:4]))),
+        "Mixed": lambda w: (
+            square(w[:2]) / 2
+            + square(w[2:4]) / 4
+            + square(w[4:])
+            + 0.3 * cp.norm1(w[4:])
+            + 1e6 * (cp.sum(cp.neg(w[:2])) + cp.sum(cp.pos(w[2:4])))
+        ),
         "L1": lambda w: square(w) / 2 + 0.2 * cp.norm1(w),
         "Adapting": lambda w: cp.square(cp.norm2(w[:2]) + cp.norm2(w[2:])) / 2,
     }[type(regulariser).__name__]
@@ -186,7 +208,12 @@ def test_trainers_refuse_what_they_cannot_minimise(name) -> None:
     with pytest.raises(MissingCapabilityError) as caught:
         train(problem(assignment_task(), NonNegative()), TRAINERS[name]())
     message = str(caught.value)
-    for part in ("needs squared_norm, which NonNegative does not have", "It has: dual_map", "L2", "Trainers for NonNegative: bcfw"):
+    for part in (
+        "needs squared_norm, which NonNegative does not have",
+        "It has: dual_map",
+        "L2",
+        "Trainers for NonNegative: bcfw",
+    ):
         assert part in message
 
 
