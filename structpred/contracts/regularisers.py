@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 from contextlib import suppress
 
-
 import numpy as np
 
 from structpred.contracts.engine import Examiner, Floats, brief, kind_of

@@ -10,9 +10,8 @@ with s, low and high of the group of j: `DualMap`.
 """
 
 import hashlib
-from abc import ABC
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -28,8 +27,8 @@ OPTIONAL: dict[str, str] = {
     "dual_map": "(self) -> DualMap: w as a function of the dual point",
     "squared_norm": "(self, w) -> float: r(w) is half of it, so that w is the dual point itself",
     "gradient": "(self, w) -> (r(w), its gradient), for float64 w, where r is smooth and strongly convex",
-    "smooth_part": "(self) -> (smooth, mu): r(w) is smooth.value(w) + mu |w|_1, where `smooth` has `gradient` and is alike in all "
-    "coordinates",
+    "smooth_part": "(self) -> (smooth, mu): r(w) is smooth.value(w) + mu |w|_1, where `smooth` has `gradient` and treats all "
+    "weights alike",
 }
 
 
@@ -140,7 +139,7 @@ class DualMap(NamedTuple):
             first += len(piece)
 
 
-class Regulariser(ABC):
+class Regulariser:
     """r of the training objective lam r(w) + sum_i p_i H_i(w): a closed convex function with r(0) = 0 and r >= 0.
 
     One of your own is a subclass. With `dual_map` it needs no other method; without it, it writes `value`, `prox` and `bound`.
@@ -170,8 +169,7 @@ class Regulariser(ABC):
 
     def prox(self, w: Vector, step: float) -> Vector:
         """argmin_x |x - w|^2 / 2 + step * r(x), a new vector of the type of w; for step 0 the point of r's domain next to w."""
-        out: Vector = self._map().prox(w.astype(np.float64), step).astype(w.dtype)
-        return out
+        return cast(Vector, self._map().prox(w.astype(np.float64), step).astype(w.dtype))
 
     def bound(self, loss: float, lam: float, u: Pieces) -> float:
         """A lower bound of the least objective, from the dual point (loss, lam * u): loss - lam r*(u), or a better one."""
@@ -187,8 +185,7 @@ class Regulariser(ABC):
         return f"{type(self).__name__} {sorted(settings.items())}"
 
     def _map(self) -> DualMap:
-        found: DualMap = self.dual_map()  # type: ignore[attr-defined]
-        return found
+        return cast(DualMap, self.dual_map())  # type: ignore[attr-defined]
 
 
 class Smooth(Protocol):

@@ -103,7 +103,7 @@ class Arena(NamedTuple):
         add_blocks(out, first, self.idx, self.val, self.start, self.length)
 
     def pieces_of_sum(self, dim: int) -> Iterator[npt.NDArray[np.float64]]:
-        """The sum of all blocks, piece by piece: no full-length float64 vector. A piece is good until the next one is asked for."""
+        """The sum of all blocks, piece by piece: no full-length float64 vector. Each piece is good until the next one comes."""
         piece = np.empty(min(dim, 1 << 18))
         for first in range(0, dim, 1 << 18):
             part = piece[: min(dim - first, 1 << 18)]

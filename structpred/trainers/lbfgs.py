@@ -52,7 +52,8 @@ class LBFGS(Trainer):
     """One "pass" is one iteration (usually one evaluation of objective and gradient). `memory` pairs are kept.
 
     The pairs are kept in float32: they only shape the direction; objective and gradient are float64.
-    The dual bound comes from strong convexity: the optimum is at least objective - |gradient|^2 / (2 lam m), m that of the regulariser.
+    The dual bound comes from strong convexity: the optimum is at least objective - |gradient|^2 / (2 lam m), with m the
+    regulariser's.
     """
 
     name = "lbfgs"

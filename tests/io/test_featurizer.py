@@ -142,7 +142,7 @@ def test_ids_follow_the_templates() -> None:
 
 
 def test_each_template_has_a_named_group() -> None:
-    """The corpus carries the bounds and the names of the blocks, parts of it too; a template that no feature is left of is empty."""
+    """The corpus carries bounds and names of the blocks, parts of it too; a template without features has an empty one."""
     templates = [Template("b", ((0, 1),)), Template("pair", ((0, 0), (0, 1))), Template("a", ((0, 0),))]
     packed = TemplateFeaturizer(templates, min_count=2).fit_transform([[("x",), ("y",)], [("z",), ("y",)]])
     assert packed.group_names == ("b", "pair", "a")
@@ -159,7 +159,7 @@ def test_each_template_has_a_named_group() -> None:
 
 
 def test_shared_features_add_up() -> None:
-    """Templates that write the same strings share features and their group; a feature that stands twice at a token counts twice."""
+    """Templates that write the same strings share features and a group; what stands twice at a token counts twice."""
     templates = [Template(f"U{k}", (Atom(0, k),), pad=True, literals=("U:", "")) for k in (0, 1)]
     made = TemplateFeaturizer(templates)
     packed = made.fit_transform([[("a",), ("a",), ("b",)]])

@@ -119,7 +119,7 @@ def test_the_dual_never_exceeds_the_primal(trainer, kind, dtype) -> None:
 def random_step(rng):
     """A line search of its own: the arguments of the kernel, and the dual as a function of the step size."""
     dim, n_groups = 12, 3
-    ends = np.sort(rng.choice(np.arange(1, dim), n_groups - 1, replace=False)).tolist() + [dim]
+    ends = [*np.sort(rng.choice(np.arange(1, dim), n_groups - 1, replace=False)), dim]
     low, high = -rng.exponential(0.5, n_groups), rng.exponential(0.5, n_groups)
     low[rng.random(n_groups) < 0.3], high[rng.random(n_groups) < 0.3] = -np.inf, 0.0
     low[high == 0.0] = rng.choice([0.0, -0.4, -np.inf])
@@ -147,7 +147,7 @@ def test_the_line_search_is_exact() -> None:
         dual_map, u, block, psi, l_s, lam, direction, dual = random_step(rng)
         w, point = dual_map.weights(u), u.copy()
         average, out = np.zeros(12), (np.empty(12, np.int64), np.empty(12), np.empty(12))
-        gap, gamma, n = frank_wolfe_step((w, average, 2.0), point, dual_map, block, psi, 0.7, 0.0, l_s, lam, *out)
+        gap, gamma, _ = frank_wolfe_step((w, average, 2.0), point, dual_map, block, psi, 0.7, 0.0, l_s, lam, *out)
         assert gap == pytest.approx(l_s - lam * direction @ dual_map.weights(u), abs=1e-9)
         brute = minimize_scalar(lambda g: -dual(g), bounds=(0.0, 1.0), method="bounded", options={"xatol": 1e-10})  # noqa: B023
         best = max(-brute.fun, dual(0.0), dual(1.0))

@@ -8,7 +8,7 @@ from structpred.objectives.regularisers.l2 import L2
 
 
 class L1(Regulariser):
-    """r(w) = 1/2 |w|^2 + mu |w|_1, in an estimator's units. Its dual map is soft thresholding: weights with |u_j| <= mu are zero."""
+    """r(w) = 1/2 |w|^2 + mu |w|_1. Its dual map is soft thresholding: weights with |u_j| <= mu are zero."""
 
     name = "l1"
     strong_convexity = 1.0
