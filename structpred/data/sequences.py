@@ -16,7 +16,7 @@ class PackedSequences:
     offsets: int64 (n_sequences + 1). All arrays are C-contiguous; the constructor checks shapes, order, ranges and
     that the values are finite, and raises DataError.
 
-    Features may come in named blocks: block k has the features groups[k]..groups[k+1] - 1. Without them all are one block.
+    Features may come in named groups: group k has the features groups[k]..groups[k+1] - 1. Empty: all are one group (`blocks`).
 
     >>> import numpy as np
     >>> x = PackedSequences(np.array([0, 1, 2]), np.array([0, 1]), np.array([1.0, 2.0]), np.array([0, 2]), 2)
@@ -35,12 +35,10 @@ class PackedSequences:
     def __post_init__(self) -> None:
         for name, dtype in (("indptr", np.int64), ("indices", np.int32), ("values", np.float32), ("offsets", np.int64)):
             object.__setattr__(self, name, np.ascontiguousarray(getattr(self, name), dtype=dtype))
-        if not len(self.groups):
-            object.__setattr__(self, "groups", np.array([0, self.n_features], np.int64))
-            object.__setattr__(self, "group_names", ("features",))
-        self._check_order("groups", self.groups, self.n_features)
-        if len(self.group_names) != len(self.groups) - 1:
-            raise DataError(f"packed sequences: {len(self.groups) - 1} groups but {len(self.group_names)} names for them")
+        groups, names = self.blocks
+        self._check_order("groups", groups, self.n_features)
+        if len(names) != len(groups) - 1:
+            raise DataError(f"packed sequences: {len(groups) - 1} groups but {len(names)} names for them")
         self._check_order("indptr", self.indptr, len(self.indices))
         self._check_order("offsets", self.offsets, len(self.indptr) - 1)
         if len(self.values) != len(self.indices):
@@ -67,6 +65,11 @@ class PackedSequences:
     def __len__(self) -> int:
         """The number of sequences."""
         return len(self.offsets) - 1
+
+    @property
+    def blocks(self) -> tuple[npt.NDArray[np.int64], tuple[str, ...]]:
+        """(groups, group_names), also where all features are one group."""
+        return (self.groups, self.group_names) if len(self.groups) else (np.array([0, self.n_features], np.int64), ("features",))
 
     @property
     def n_tokens(self) -> int:

@@ -48,8 +48,9 @@ class SequenceFeatures:
         self.n_rows = data.n_features + (2 + n_labels if transitions else 0)
         self.dim = self.n_rows * self.width
         others = {"start and stop": data.n_features + 2, "transitions": self.n_rows} if transitions else {}
-        self.groups = np.array([*data.groups, *others.values()], dtype=np.int64) * self.width
-        self.group_names = [*data.group_names, *others]
+        groups, names = data.blocks
+        self.groups = np.array([*groups, *others.values()], dtype=np.int64) * self.width
+        self.group_names = [*names, *others]
 
     def __len__(self) -> int:
         """The number of sequences."""
