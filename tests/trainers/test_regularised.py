@@ -225,6 +225,8 @@ def test_quasi_newton_takes_the_l1_norm_from_the_regulariser() -> None:
     assert one.weights.tobytes() == other.weights.tobytes()
     assert one.certificate == other.certificate
     assert 0 < np.count_nonzero(one.weights) < task.dim
+    with pytest.raises(ParameterError, match=r"l1=0.1 of OWLQN and regulariser L1: give one"):
+        train(l1, OWLQN(l1=0.1))
     with pytest.raises(MissingCapabilityError, match=r"LBFGS needs gradient.*Trainers for L1: bcfw, owlqn"):
         train(l1, LBFGS())
     with pytest.raises(MissingCapabilityError, match=r"SGD needs squared_norm"):
