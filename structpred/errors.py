@@ -24,6 +24,10 @@ class LossError(StructpredError, ValueError):
     """A loss broke its rules: the truth costs something, an output costs less than the truth, or the costs do not fit."""
 
 
+class RegulariserError(StructpredError, ValueError):
+    """A regulariser breaks its contract."""
+
+
 class MissingCapabilityError(StructpredError, TypeError):
     """A trainer or a search needs a method that the oracle does not have."""
 

@@ -86,6 +86,11 @@ def check_feature_map(features: FeatureMap, *, n_random: int = 20, seed: int = 0
     ordered = groups[0] == 0 and groups[-1] == features.dim and (np.diff(groups) >= 0).all()
     cause = "group k is groups[k]:groups[k+1] of the flat weights"
     examiner.expect("groups", ordered, "no shape", f"groups from 0 to dim = {features.dim}, ascending", groups, cause)
+    names = getattr(features, "group_names", None)
+    if names is not None:
+        told = len(names) == len(groups) - 1 and all(isinstance(name, str) for name in names)
+        cause = "names of another map: leave group_names out, or give one text a group"
+        examiner.expect("groups", told, "no shape", f"group_names to hold {len(groups) - 1} texts", names, cause)
     for i in rng.permutation(len(features))[:n_random].tolist():
         with suppress(OracleError):
             _check_sample(examiner, features, i)

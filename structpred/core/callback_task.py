@@ -57,6 +57,7 @@ class CallbackTask:
             raise ParameterError(f"dim, the length of the joint feature vector, must be a whole number >= 1, got {dim!r}")
         self.inputs, self.outputs, self.dim, self.dtype = inputs, outputs, int(dim), np.dtype(dtype)
         self._joint_feature, self._loss, self._argmax = joint_feature, loss, argmax
+        self.groups, self.group_names = np.array([0, self.dim], dtype=np.int64), ["features"]
         self.certified = bool(exact)
         self.sample_weight = checked_weights(sample_weight, len(inputs))
         for i in range(len(self)):

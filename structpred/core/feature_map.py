@@ -15,6 +15,7 @@ class FeatureMap(Protocol):
     """What a task needs of features. The two calls must be adjoint: <mu, scores(w, i)> = <w, adjoint(i, mu)>.
 
     `groups` splits the flat weights: group k is groups[k]:groups[k+1] (each its own kernel in multiple kernel learning).
+    A map may name them in a list `group_names` (see `names_of_groups`); else they are numbered.
     A map of your own may be a subclass: it then sets dim, dtype and groups, writes __len__, n_parts, scores, adjoint and arrays,
     and inherits the rest, which it may replace by what is faster. With a list `shapes`, none need be given beside it.
     """
@@ -75,3 +76,8 @@ class FeatureMap(Protocol):
     def arrays(self) -> Sequence[npt.NDArray[Any]]:
         """The data, for a fingerprint of the training set."""
         ...
+
+
+def names_of_groups(features: FeatureMap) -> list[str]:
+    """What a feature map calls its groups: its `group_names`, else their numbers."""
+    return list(getattr(features, "group_names", None) or map(str, range(len(features.groups) - 1)))

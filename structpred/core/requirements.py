@@ -1,45 +1,68 @@
-"""The one place that says who needs what of an oracle and does not get it."""
+"""The one place that says who needs what of an oracle, or of a regulariser, and does not get it."""
 
 import inspect
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
-from structpred.core.oracle import OPTIONAL, Oracle, capabilities
+from structpred.core import oracle as oracles
+from structpred.core import regulariser as regularisers
 from structpred.errors import MissingCapabilityError
 
 Needs = Sequence[str | tuple[str, ...]]
 
 
-def require(needs: Needs, oracle: object, who: str, having: frozenset[str] | None = None) -> None:
+class Family(NamedTuple):
+    """What can be asked for methods: its plural, the parent class, what the optional methods are, which ones an object has."""
+
+    plural: str
+    parent: type
+    optional: Mapping[str, str]
+    capabilities: Callable[[object], frozenset[str]]
+
+
+ORACLES = Family("Oracles", oracles.Oracle, oracles.OPTIONAL, oracles.capabilities)
+REGULARISERS = Family("Regularisers", regularisers.Regulariser, regularisers.OPTIONAL, regularisers.capabilities)
+
+
+def require(
+    needs: Needs, oracle: object, who: str, having: frozenset[str] | None = None, *, family: Family = ORACLES, advice: str = ""
+) -> None:
     """Raise MissingCapabilityError unless `oracle` has every method of `needs`; a tuple means any one of them.
 
-    `having` replaces the oracle's own list (a task may give up some of its oracle's methods).
+    `having` replaces the oracle's own list (a task may give up some of its oracle's methods). family: of what the oracle is one.
+    advice: a sentence to end with.
 
     >>> require(("argmax", ("marginals", "kbest")), object(), "trainer X", frozenset({"argmax", "kbest"}))
     """
-    has = capabilities(oracle) if having is None else having
+    has = family.capabilities(oracle) if having is None else having
     for need in needs:
         alternatives = (need,) if isinstance(need, str) else need
         if not has.intersection(alternatives):
-            raise MissingCapabilityError(_message(alternatives, oracle, who, has))
+            raise MissingCapabilityError(_message(alternatives, oracle, who, has, family) + advice)
 
 
-def _message(alternatives: tuple[str, ...], oracle: object, who: str, has: frozenset[str]) -> str:
+def met(needs: Needs, has: frozenset[str]) -> bool:
+    """Whether every need is met."""
+    return all(has.intersection((need,) if isinstance(need, str) else need) for need in needs)
+
+
+def _message(alternatives: tuple[str, ...], oracle: object, who: str, has: frozenset[str], family: Family) -> str:
     kind = oracle if isinstance(oracle, type) else type(oracle)
-    owners = sorted({cls.__name__ for cls in _known_oracles(Oracle) for name in alternatives if hasattr(cls, name)})
-    signatures = "; ".join(f"{name}{OPTIONAL.get(name, '')}" for name in alternatives)
+    owners = sorted({cls.__name__ for cls in _known(family.parent) for name in alternatives if hasattr(cls, name)})
+    signatures = "; ".join(f"{name}{family.optional.get(name, '')}" for name in alternatives)
     return (
         f"{who} needs {' or '.join(alternatives)}, which {kind.__name__} does not have. "
         f"It has: {', '.join(sorted(has)) or 'nothing'}. "
-        f"Oracles that have it: {', '.join(owners) or 'none of those loaded'}. "
+        f"{family.plural} that have it: {', '.join(owners) or 'none of those loaded'}. "
         f"To add it, write in {_file_of(kind)}: {signatures}"
     )
 
 
-def _known_oracles(parent: type) -> Iterator[type]:
+def _known(parent: type) -> Iterator[type]:
     child: type
     for child in parent.__subclasses__():
         yield child
-        yield from _known_oracles(child)
+        yield from _known(child)
 
 
 def _file_of(kind: type) -> str:

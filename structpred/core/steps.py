@@ -59,6 +59,16 @@ class TaskLike(Protocol):
     certified: bool
     sample_weight: npt.NDArray[np.float64]
 
+    @property
+    def groups(self) -> npt.NDArray[np.int64]:
+        """Group k of the weights is groups[k]:groups[k+1]."""
+        ...
+
+    @property
+    def group_names(self) -> Sequence[str]:
+        """What the groups are called."""
+        ...
+
     def __len__(self) -> int:
         """The number of instances."""
         ...

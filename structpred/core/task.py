@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from structpred.core.block_steps import block_steps
 from structpred.core.costs import PartLoss, TaskCosts
-from structpred.core.feature_map import FeatureMap
+from structpred.core.feature_map import FeatureMap, names_of_groups
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.inference import Inference
 from structpred.core.oracle import Labels, Oracle, Scores, Shape, capabilities
@@ -94,6 +94,16 @@ class Task:
         self._fused = self._compiled_steps() if compiled else None
         size = self._fused.buffer_size() if self._fused else 0
         self._idx, self._val = np.empty(size, np.int64), np.empty(size)
+
+    @property
+    def groups(self) -> npt.NDArray[np.int64]:
+        """Group k of the weights is groups[k]:groups[k+1]."""
+        return self.features.groups
+
+    @property
+    def group_names(self) -> Sequence[str]:
+        """What the features call them."""
+        return names_of_groups(self.features)
 
     def __len__(self) -> int:
         """The number of instances."""

@@ -19,6 +19,9 @@ ARC_PROPERTIES = ("", "direction", "distance", "verbs", "punctuation", "between"
 #: The first so many depend on the positions of the ends alone: with attributes of one end they are scored a word, not an arc.
 POSITIONAL = 3
 
+#: what the features are called that look at each tag between the ends
+TAGS_BETWEEN = "h.tag m.tag | each tag between"
+
 _ATOM = re.compile(r"([hm])\.([A-Za-z_]\w*)([+-]\d)?")
 
 

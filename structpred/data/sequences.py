@@ -1,6 +1,6 @@
 """A corpus of token sequences in packed form: one CSR matrix over all tokens and the sequences' offsets."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,8 @@ class PackedSequences:
     offsets: int64 (n_sequences + 1). All arrays are C-contiguous; the constructor checks shapes, order, ranges and
     that the values are finite, and raises DataError.
 
+    Features may come in named groups: group k has the features groups[k]..groups[k+1] - 1. Empty: all are one group (`blocks`).
+
     >>> import numpy as np
     >>> x = PackedSequences(np.array([0, 1, 2]), np.array([0, 1]), np.array([1.0, 2.0]), np.array([0, 2]), 2)
     >>> len(x), x.n_tokens, x.lengths.tolist()
@@ -27,10 +29,16 @@ class PackedSequences:
     values: npt.NDArray[np.float32]
     offsets: npt.NDArray[np.int64]
     n_features: int
+    groups: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+    group_names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for name, dtype in (("indptr", np.int64), ("indices", np.int32), ("values", np.float32), ("offsets", np.int64)):
             object.__setattr__(self, name, np.ascontiguousarray(getattr(self, name), dtype=dtype))
+        groups, names = self.blocks
+        self._check_order("groups", groups, self.n_features)
+        if len(names) != len(groups) - 1:
+            raise DataError(f"packed sequences: {len(groups) - 1} groups but {len(names)} names for them")
         self._check_order("indptr", self.indptr, len(self.indices))
         self._check_order("offsets", self.offsets, len(self.indptr) - 1)
         if len(self.values) != len(self.indices):
@@ -59,6 +67,11 @@ class PackedSequences:
         return len(self.offsets) - 1
 
     @property
+    def blocks(self) -> tuple[npt.NDArray[np.int64], tuple[str, ...]]:
+        """(groups, group_names), also where all features are one group."""
+        return (self.groups, self.group_names) if len(self.groups) else (np.array([0, self.n_features], np.int64), ("features",))
+
+    @property
     def n_tokens(self) -> int:
         """The number of tokens of all sequences together."""
         return len(self.indptr) - 1
@@ -78,4 +91,6 @@ class PackedSequences:
             self.values[k0:k1],
             self.offsets[start : stop + 1] - t0,
             self.n_features,
+            self.groups,
+            self.group_names,
         )

@@ -32,7 +32,7 @@ def select_sequences(X: Any, chosen: Sequence[int]) -> Any:
         tokens, offsets = _runs(X.offsets, numbers)
         entries, indptr = _runs(X.indptr, tokens)
         if isinstance(X, PackedSequences):
-            return PackedSequences(indptr, X.indices[entries], X.values[entries], offsets, X.n_features)
+            return replace(X, indptr=indptr, indices=X.indices[entries], values=X.values[entries], offsets=offsets)
         labels = [X.labels[i] for i in numbers.tolist()]
         codes, values, lines = X.codes[entries], X.values[entries], X.lines[tokens]
         return replace(X, labels=labels, indptr=indptr, codes=codes, values=values, offsets=offsets, lines=lines)

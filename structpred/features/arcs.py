@@ -10,7 +10,7 @@ import numpy.typing as npt
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.sparse import SparseVector, coalesced
 from structpred.core.weights import Vector, check_length
-from structpred.data.arc_templates import ArcTemplate, compile_templates
+from structpred.data.arc_templates import TAGS_BETWEEN, ArcTemplate, compile_templates
 from structpred.data.sentences import AttributedSentences
 from structpred.errors import DataError, ParameterError
 from structpred.runtime.memory import SMALL, check_fits
@@ -90,6 +90,7 @@ class ArcFeatures:
         self.between = int(starts[-1])
         self.dim = self.between + 2 * data.n_tags**3
         self.groups = np.concatenate((starts, [self.dim])).astype(np.int64)
+        self.group_names = [*map(str, self.templates), TAGS_BETWEEN]
         order = self.compiled.order
         self.bases = starts[order].astype(np.uint64)
         self.shifts = np.array([32 - bits[t] for t in order.tolist()], dtype=np.uint32)

@@ -80,7 +80,7 @@ class GraphFeatures:
         self.start = n_node_types * self.nodes.n_columns * n_states
         self.dim = self.start + n_edge_types * self.edges.n_columns * self.width
         check_fits(self.dim * (self.dtype.itemsize + 8), f"{self.dim:,} weights")
-        self.groups = np.array([0, self.start, self.dim], dtype=np.int64)
+        self.groups, self.group_names = np.array([0, self.start, self.dim], dtype=np.int64), ["nodes", "edges"]
         lists = (row_of, node_type, edge_row_of, edge_type, edge_flipped)
         names = ("row_of", "node_type", "edge_row_of", "edge_type", "edge_flipped")
         self._lay_out(list(graphs), [one_each(given, n, name) for given, name in zip(lists, names, strict=True)])

@@ -46,7 +46,7 @@ class LabelRows(FeatureMap):
         self.dim = self.rows.n_columns * self.n_labels
         self.dtype: np.dtype[Any] = np.dtype(dtype)
         check_fits(self.dim * (self.dtype.itemsize + 8), f"{self.dim:,} weights")
-        self.groups = np.array([0, self.dim], dtype=np.int64)
+        self.groups, self.group_names = np.array([0, self.dim], dtype=np.int64), ["features"]
         at = np.repeat(np.arange(len(self)), np.diff(self.rows.indptr))
         self._squares = np.bincount(at, self.rows.values**2, len(self))
 

@@ -66,7 +66,7 @@ class PartFeatures(FeatureMap):
         self.offsets = np.ascontiguousarray(offsets, dtype=np.int64)
         self.dim = n_columns
         self.dtype: np.dtype[Any] = np.dtype(dtype)
-        self.groups = np.array([0, self.dim], dtype=np.int64)
+        self.groups, self.group_names = np.array([0, self.dim], dtype=np.int64), ["features"]
 
     def __len__(self) -> int:
         """The number of samples."""

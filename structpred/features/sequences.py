@@ -34,6 +34,8 @@ class SequenceFeatures:
 
     `fixed` scores are added to what the weights give: -1e30 forbids a label at a token, or a transition.
     With ``transitions=False`` there are emission rows and emission parts only (independent labels).
+
+    `groups` are the corpus' blocks of features (one for each template), the start and the stop row, and the transitions.
     """
 
     def __init__(
@@ -55,8 +57,10 @@ class SequenceFeatures:
         self.start_row = data.n_features if transitions else -1
         self.n_rows = data.n_features + (2 + n_labels if transitions else 0)
         self.dim = self.n_rows * self.width
-        ends = [data.n_features, data.n_features + 2, self.n_rows] if transitions else [data.n_features]
-        self.groups = np.array([0, *ends], dtype=np.int64) * self.width
+        others = {"start and stop": data.n_features + 2, "transitions": self.n_rows} if transitions else {}
+        groups, names = data.blocks
+        self.groups = np.array([*groups, *others.values()], dtype=np.int64) * self.width
+        self.group_names = [*names, *others]
 
     def __len__(self) -> int:
         """The number of sequences."""

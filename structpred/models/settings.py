@@ -1,14 +1,16 @@
-"""Names that users give in place of objects: trainers and losses."""
+"""Names that users give in place of objects: trainers, losses and regularisers."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from structpred.core.costs import PartLoss, missing_method
+from structpred.core.regulariser import Regulariser
 from structpred.core.suggestions import did_you_mean
 from structpred.errors import ParameterError
 from structpred.objectives.log_loss import LogLoss
 from structpred.objectives.margin import MarginRescaling
 from structpred.objectives.part_losses import ExtraParts, Hamming
+from structpred.objectives.regularisers.names import regularisers
 from structpred.slack.surrogate import SlackRescaling
 from structpred.trainers.names import trainers
 from structpred.trainers.problem import Surrogate, Trainer
@@ -65,15 +67,27 @@ def resolve_loss(loss: str | PartLoss) -> PartLoss:
     return loss
 
 
+def resolve_regulariser(regulariser: str | Regulariser) -> Regulariser:
+    """The regulariser for a name, or the object itself. Raises ParameterError for anything else."""
+    if isinstance(regulariser, str):
+        if (kind := regularisers().get(regulariser)) is None:
+            known, hint = ", ".join(regularisers()), did_you_mean(regulariser, regularisers())
+            raise ParameterError(f"regulariser: expected one of {known} or a regulariser object, got {regulariser!r}{hint}")
+        return kind()
+    if not isinstance(regulariser, Regulariser):
+        raise ParameterError(f"regulariser: expected a name or an instance of a Regulariser such as L1(0.1), got {regulariser!r}")
+    return regulariser
+
+
 def settings_restored(saved: Any) -> Any:
-    """The inverse of settings_of for names, and for trainers and surrogates of ours.
+    """The inverse of settings_of for names, and for trainers, surrogates and regularisers of ours.
 
     Anything else comes back as a text that no setting accepts, so that a second fit fails instead of training otherwise.
     """
     if isinstance(saved, str):
         return saved
     name, values = saved["class"], saved["settings"]
-    restorable: list[Callable[..., Any]] = [*trainers().values(), *SURROGATES.values()]
+    restorable: list[Callable[..., Any]] = [*trainers().values(), *SURROGATES.values(), *regularisers().values()]
     for kind in restorable:
         if kind.__name__ == name and "free_digest" not in values:  # OWLQN's array of free weights is no plain setting
             return kind(**values)

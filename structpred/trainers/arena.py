@@ -1,5 +1,6 @@
 """An arena of sparse vectors: n blocks of sorted (index, value) pairs in two flat arrays that grow as blocks do."""
 
+from collections.abc import Iterator
 from typing import Annotated, NamedTuple
 
 import numpy as np
@@ -101,12 +102,11 @@ class Arena(NamedTuple):
 
         add_blocks(out, first, self.idx, self.val, self.start, self.length)
 
-    def squared_norm_of_sum(self, dim: int) -> float:
-        """The squared length of the sum of all blocks, piece by piece: no second full-length float64 vector."""
-        total, piece = 0.0, np.empty(min(dim, 1 << 18))
+    def pieces_of_sum(self, dim: int) -> Iterator[npt.NDArray[np.float64]]:
+        """The sum of all blocks, piece by piece: no full-length float64 vector. Each piece is good until the next one comes."""
+        piece = np.empty(min(dim, 1 << 18))
         for first in range(0, dim, 1 << 18):
             part = piece[: min(dim - first, 1 << 18)]
             part[:] = 0.0
             self.add_all_into(part, first)
-            total += float(part @ part)
-        return total
+            yield part

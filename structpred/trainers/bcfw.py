@@ -1,11 +1,12 @@
 """Block-coordinate Frank-Wolfe on the dual (Lacoste-Julien, Jaggi, Schmidt & Pletscher 2013, algorithms 3 and 4).
 
-The dual of  min_w lam/2 |w|^2 + sum_i p_i H_i(w),  with H_i a maximum of linear pieces offset_y - <w, psi_i(y)>, is
+The dual of  min_w lam r(w) + sum_i p_i H_i(w),  with H_i a maximum of linear pieces offset_y - <w, psi_i(y)>, is
 
-    max  sum_i l_i - lam/2 |w|^2,   w = sum_i w_i,   w_i = p_i/lam sum_y alpha_iy psi_i(y),   l_i = p_i sum_y alpha_iy offset_y
+    max  sum_i l_i - lam r*(u),   u = sum_i u_i,   u_i = p_i/lam sum_y alpha_iy psi_i(y),   l_i = p_i sum_y alpha_iy offset_y
 
-with alpha_i in the simplex of the outputs of instance i. One step moves one block towards the corner that the oracle finds.
-Blocks are kept as sparse float64 vectors (features), so that the same lines serve every task; w itself may be float32.
+with alpha_i in the simplex of the outputs of instance i, and w = grad r*(u), the regulariser's dual map: w = u for 1/2 |w|^2. One
+step moves one block towards the corner that the oracle finds. Blocks are kept as sparse float64 vectors (features), so that the
+same lines serve every task; they do not depend on the dual map, whose scales may change between passes. w may be float32.
 """
 
 from typing import Annotated, NamedTuple
@@ -14,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.steps import Step
-from structpred.core.weights import Weights
+from structpred.core.weights import Vector, Weights
 from structpred.errors import ParameterError
 from structpred.trainers.arena import Arena
 from structpred.trainers.problem import Problem, Trainer
@@ -24,8 +25,9 @@ Floats = npt.NDArray[np.float64]
 
 
 class BCFWState(NamedTuple):
-    """weights: w = v and its average. blocks: the w_i. offsets: the l_i. gaps: the last gap seen in each block (inf: never).
+    """weights: w = v and its average. blocks: the u_i. offsets: the l_i. gaps: the last gap seen in each block (inf: never).
 
+    point: u, where w is not linear in it; else empty. scale: of each group of the dual map, in the present pass.
     steps: how many so far, a single number. cache: the last outputs of each block (psi), cache_offsets and cache_next: their
     offsets (NaN: empty slot) and where the next one goes. All are empty if no outputs are cached.
     """
@@ -34,6 +36,8 @@ class BCFWState(NamedTuple):
     blocks: Arena
     offsets: Floats
     gaps: Annotated[Floats, Values(0, np.inf)]
+    point: Floats
+    scale: Annotated[Floats, Values(0)]
     steps: Annotated[npt.NDArray[np.int64], COUNT]
     cache: Arena
     cache_offsets: Annotated[Floats, Values(nan=True)]
@@ -55,6 +59,7 @@ class BCFW(Trainer):
     """
 
     name = "bcfw"
+    regulariser_requires = ("dual_map",)
     certified = True
 
     def __init__(
@@ -66,14 +71,16 @@ class BCFW(Trainer):
         self.cached_passes, self.cache_size = cached_passes, cache_size
 
     def init_state(self, problem: Problem) -> BCFWState:
-        """Line 1: w = w_i = 0, l_i = 0; every alpha_i is at the truth."""
-        n = len(problem.task)
+        """Line 1: w = u_i = 0, l_i = 0; every alpha_i is at the truth."""
+        n, dual_map = len(problem.task), problem.dual_map
         slots = n * self.cache_size if self.cached_passes else 0
         return BCFWState(
             Weights.zeros(problem.task.dim, problem.task.dtype, averaged=self.averaged),
             Arena.empty(n),
             np.zeros(n),
             np.full(n, np.inf),
+            np.zeros(0 if dual_map.linear else problem.task.dim),
+            dual_map.scale.copy(),
             np.array(0),
             Arena.empty(slots),
             np.full(slots, np.nan),
@@ -104,18 +111,20 @@ class BCFW(Trainer):
         return state, changed
 
     def _move(self, problem: Problem, state: BCFWState, i: int, step: Step, offset: float) -> tuple[BCFWState, float, bool]:
-        """Lines 5-8: the corner w_s = p_i psi / lam, l_s = p_i offset; the line search; the updates."""
+        """Lines 5-8: the corner u_s = p_i psi / lam, l_s = p_i offset; the line search; the updates."""
         from structpred.trainers._bcfw_kernels import frank_wolfe_step
 
         weights, share = state.weights, float(problem.p[i])
-        w_idx, w_val = state.blocks.block(i)
+        block = state.blocks.block(i)
         psi = step.difference
-        size = len(w_idx) + len(psi.indices)
+        size = len(block[0]) + len(psi.indices)
         idx, new, corner = np.empty(size, np.int64), np.empty(size), np.empty(size)
-        l_i, l_s, a = float(state.offsets[i]), share * offset, float(weights.scaled_mass)
+        l_i, l_s = float(state.offsets[i]), share * offset
+        dual_map = problem.dual_map
         gap, gamma, n = frank_wolfe_step(
-            weights.v, weights.u, a, w_idx, w_val, psi.indices, psi.values, share / problem.lam, l_i, l_s, problem.lam,
-            idx, new, corner,
+            (weights.v, weights.u, float(weights.scaled_mass)), state.point,
+            (dual_map.ends, state.scale, dual_map.low, dual_map.high), block, (psi.indices, psi.values),
+            share / problem.lam, l_i, l_s, problem.lam, idx, new, corner,
         )  # fmt: skip
         if gamma > 0.0:
             state.offsets[i] = (1.0 - gamma) * l_i + gamma * l_s
@@ -152,9 +161,27 @@ class BCFW(Trainer):
         state, _, changed = self._move(problem, state, i, Step(best_psi, 0.0, best, best), offset)
         return state, changed
 
+    def finish_pass(self, problem: Problem, state: BCFWState) -> BCFWState:
+        """Where the regulariser adapts its scales: those of the next pass, and the weights that belong to the same blocks."""
+        if not problem.regulariser.adapts:
+            return state
+        dual_map, weights = problem.dual_map, state.weights
+        u = np.concatenate([piece.copy() for piece in state.blocks.pieces_of_sum(problem.task.dim)])
+        scale = problem.regulariser.rescale(state.scale, dual_map.squares([u]))
+        w = dual_map._replace(scale=scale).weights(u)
+        if self.averaged:
+            weights.u[:] += float(weights.scaled_mass) * (w - weights.v)
+        weights.v[:] = w
+        return state._replace(scale=scale, point=u if len(state.point) else state.point)
+
+    def weights(self, problem: Problem, state: BCFWState) -> Vector:
+        """The average, or the present weights; in the regulariser's domain, which rounding may have left."""
+        found = state.weights.average()
+        return problem.regulariser.prox(found, 0.0) if len(state.point) else found
+
     def objective(self, problem: Problem, state: BCFWState) -> tuple[float, float]:
         """Primal at the weights to return, and the dual value, from the blocks in float64 (w may have rounded)."""
-        dual = float(state.offsets.sum()) - 0.5 * problem.lam * state.blocks.squared_norm_of_sum(problem.task.dim)
+        dual = problem.regulariser.bound(float(state.offsets.sum()), problem.lam, state.blocks.pieces_of_sum(problem.task.dim))
         return problem.primal(self.weights(problem, state)), dual
 
     def gap_estimate(self, problem: Problem, state: BCFWState) -> float:

@@ -15,7 +15,7 @@ from structpred.core.steps import Step
 from structpred.core.weights import Vector
 from structpred.errors import ParameterError
 from structpred.trainers.master_qp import Master
-from structpred.trainers.problem import Problem, Trainer, squared_norm
+from structpred.trainers.problem import Problem, Trainer
 from structpred.trainers.states import COUNT, Values
 
 Floats = npt.NDArray[np.float64]
@@ -71,7 +71,7 @@ class Sweep(NamedTuple):
 
     def _best(self, problem: Problem) -> tuple[Vector, float]:
         """The best weights and their objective, those of this sweep among them if it was whole."""
-        primal = 0.5 * problem.lam * squared_norm(self.w) + float(self.hinge)
+        primal = problem.lam * problem.regulariser.value(self.w) + float(self.hinge)
         if self.visited == len(problem.task) and primal < self.primal:
             return self.w.copy(), primal
         return self.best, float(self.primal)

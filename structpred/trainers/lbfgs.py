@@ -5,6 +5,7 @@ from typing import Annotated, Any, NamedTuple, cast
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.regulariser import Smooth
 from structpred.core.weights import Vector
 from structpred.errors import ParameterError
 from structpred.objectives.log_loss import LogLoss
@@ -51,11 +52,13 @@ class LBFGS(Trainer):
     """One "pass" is one iteration (usually one evaluation of objective and gradient). `memory` pairs are kept.
 
     The pairs are kept in float32: they only shape the direction; objective and gradient are float64.
-    The dual bound comes from strong convexity: the optimum is at least objective - |gradient|^2 / (2 lam).
+    The dual bound comes from strong convexity: the optimum is at least objective - |gradient|^2 / (2 lam m), with m the
+    regulariser's.
     """
 
     name = "lbfgs"
     requires = ("marginals",)
+    regulariser_requires = ("gradient",)
     surrogates = (LogLoss,)
     certified = True
 
@@ -138,17 +141,18 @@ class LBFGS(Trainer):
 
     def objective(self, problem: Problem, state: LBFGSState) -> tuple[float, float]:
         """Primal at the float64 point, and the bound of strong convexity."""
-        value, gradient = float(state.value), state.gradient
-        return value, value - float(gradient @ gradient) / (2.0 * problem.lam)
+        value = float(state.value)
+        return value, value - self.gap_estimate(problem, state)
 
     def gap_estimate(self, problem: Problem, state: LBFGSState) -> float:
         """The gap itself: it is free."""
-        return float(state.gradient @ state.gradient) / (2.0 * problem.lam)
+        return float(state.gradient @ state.gradient) / (2.0 * problem.lam * problem.regulariser.strong_convexity)
 
 
 def objective(problem: Problem, w: Floats) -> tuple[float, Floats]:
-    """lam/2 |w|^2 + sum p_i H_i, and its gradient."""
-    surrogate: Any = problem.surrogate
+    """lam r + sum p_i H_i, and its gradient."""
+    surrogate, regulariser = cast(Any, problem.surrogate), cast(Smooth, problem.regulariser)
     values, gradient = surrogate.gradient(problem.task, w, problem.p)
-    gradient += problem.lam * w
-    return 0.5 * problem.lam * float(w @ w) + float(problem.p @ values), gradient
+    r, slope = regulariser.gradient(w)
+    gradient += problem.lam * slope
+    return problem.lam * r + float(problem.p @ values), gradient

@@ -137,6 +137,7 @@ class Run:
                 return "interrupted"
             if self.position & 63 == 0 or self.position == len(self.order):
                 self._tick()
+        self.state = self.trainer.finish_pass(self.problem, self.state)
         self.passes, self.position = self.passes + 1, 0
         return self._after_pass()
 
@@ -283,7 +284,8 @@ class Run:
             "lam": self.problem.lam,
         }
         surrogate = {**vars(self.problem.surrogate), "surrogate": type(self.problem.surrogate).__name__}
-        text = repr((sorted(settings.items()), sorted(surrogate.items(), key=str), __version__, self.problem.task.fingerprint()))
+        told = sorted(settings.items()), sorted(surrogate.items(), key=str), self.problem.regulariser.fingerprint(), __version__
+        text = repr((*told, self.problem.task.fingerprint()))
         return hashlib.sha256(text.encode()).hexdigest()
 
     def _checked_start(self, start: Progress) -> Progress:

@@ -2,7 +2,9 @@
 
 from functools import cache
 
+from structpred.core import requirements
 from structpred.core.discovery import public_subclasses
+from structpred.core.regulariser import Regulariser, capabilities
 from structpred.errors import ParameterError
 from structpred.trainers.problem import Problem, Surrogate, Trainer
 
@@ -23,6 +25,7 @@ def require(trainer: Trainer, problem: Problem) -> None:
     problem.task.require(trainer.requires, f"trainer {type(trainer).__name__}")
     problem.task.require(problem.surrogate.requires, f"surrogate {type(problem.surrogate).__name__}")
     require_surrogate(trainer, problem.surrogate)
+    require_regulariser(trainer, problem.regulariser)
 
 
 def require_surrogate(trainer: Trainer, surrogate: Surrogate) -> None:
@@ -33,3 +36,13 @@ def require_surrogate(trainer: Trainer, surrogate: Surrogate) -> None:
             f"surrogate: {type(trainer).__name__} cannot minimise {type(surrogate).__name__}; trainers that can: "
             f"{fitting or 'none of this package'}"
         )
+
+
+def require_regulariser(trainer: Trainer, regulariser: Regulariser) -> None:
+    """Raise MissingCapabilityError, which names the trainers that fit, where the regulariser lacks what the trainer needs."""
+    has = capabilities(regulariser)
+    fitting = ", ".join(name for name, kind in trainers().items() if requirements.met(kind.regulariser_requires, has))
+    requirements.require(
+        trainer.regulariser_requires, regulariser, f"trainer {type(trainer).__name__}", family=requirements.REGULARISERS,
+        advice=f". Trainers for {type(regulariser).__name__}: {fitting or 'none of this package'}",
+    )  # fmt: skip

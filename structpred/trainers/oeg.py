@@ -15,11 +15,12 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.fixed_scores import FORBIDDEN
+from structpred.core.regulariser import pieces_of
 from structpred.core.steps import SoftTask
 from structpred.core.weights import Weights
 from structpred.errors import ParameterError
 from structpred.objectives.log_loss import LogLoss
-from structpred.trainers.problem import Problem, Surrogate, Trainer, squared_norm
+from structpred.trainers.problem import Problem, Surrogate, Trainer
 from structpred.trainers.states import FIXED, Values
 
 Floats = npt.NDArray[np.float64]
@@ -109,7 +110,7 @@ class OnlineEG(Trainer):
         entropy = float(problem.p @ state.entropy)
         entropy += sum(float(problem.p[i]) * self._fixed_part(problem, state, i) for i in range(len(problem.task)))
         total = weights_of(problem, state.mu, state.offsets)
-        return problem.primal(self.weights(problem, state)), entropy - 0.5 * problem.lam * squared_norm(total)
+        return problem.primal(self.weights(problem, state)), problem.regulariser.bound(entropy, problem.lam, pieces_of(total))
 
     @staticmethod
     def _fixed_part(problem: Problem, state: OEGState, i: int) -> float:

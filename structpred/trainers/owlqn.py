@@ -1,38 +1,43 @@
 """Limited-memory quasi-Newton with an l1 term, orthant by orthant (Andrew & Gao 2007), over all weights or some of them."""
 
 import hashlib
+from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.regulariser import Regulariser, Smooth
 from structpred.core.weights import Vector
 from structpred.errors import ParameterError
+from structpred.objectives.regularisers.l1 import L1
+from structpred.objectives.regularisers.l2 import L2
 from structpred.trainers.lbfgs import LBFGS, LBFGSState
-from structpred.trainers.problem import Problem, squared_norm
+from structpred.trainers.problem import Problem
 
 Floats = npt.NDArray[np.float64]
 
 
 class OWLQN(LBFGS):
-    """Minimises the problem's objective plus lam * l1 * |w|_1: in an estimator's units, l1 |w|_1 beside 1/2 |w|^2.
+    """Minimises objectives whose regulariser is smooth but for a multiple of |w|_1, as L1 is.
+
+    l1: short for the regulariser L1(l1), that is 1/2 |w|^2 + l1 |w|_1, where the problem has the usual one.
 
     free: the numbers of the weights that may move, sorted; all others stay zero (None: all may move). States hold the free
     weights only, so a hundred thousand free weights among millions are cheap. With l1=0 this is L-BFGS on the free weights.
 
     The certificate is about this objective over the free weights: by strong convexity the optimum is at least
-    objective - |v|^2 / (2 lam), where v is the shortest subgradient.
+    objective - |v|^2 / (2 lam m), where v is the shortest subgradient and m the regulariser's strong convexity.
     """
 
     name = "owlqn"
+    regulariser_requires = ("smooth_part",)
 
     def __init__(
         self, *, l1: float = 0.0, free: npt.NDArray[np.int64] | None = None, memory: int = 6, max_trials: int = 20
     ) -> None:
         super().__init__(memory=memory, max_trials=max_trials)
-        if isinstance(l1, bool) or not isinstance(l1, int | float | np.number) or not (np.isfinite(l1) and l1 >= 0):
-            raise ParameterError(f"l1 must be a number >= 0, got {l1!r}")
-        self.l1 = float(l1)
+        self.l1 = L1(l1).mu
         self.free = None if free is None else np.asarray(free, dtype=np.int64)
         # a long array is abbreviated where settings are compared, so that checkpoints need this
         self.free_digest = None if self.free is None else hashlib.sha256(self.free.tobytes()).hexdigest()
@@ -42,27 +47,31 @@ class OWLQN(LBFGS):
         free = self.free
         if free is not None and len(free) and not (free[0] >= 0 and free[-1] < problem.task.dim and (np.diff(free) > 0).all()):
             raise ParameterError(f"free: expected sorted, distinct numbers of weights in [0, {problem.task.dim})")
+        if self.l1 and not isinstance(problem.regulariser, L2):
+            raise ParameterError(
+                f"l1={self.l1:g} of OWLQN and regulariser {type(problem.regulariser).__name__}: give one of them"
+            )
         z = np.zeros(problem.task.dim if free is None else len(free))
         value, gradient = self._objective(problem, z)
         return LBFGSState.start(z, gradient, value, self.memory)
 
     def update(self, problem: Problem, state: LBFGSState, item: int) -> tuple[LBFGSState, bool]:
         """A direction within the orthant, a step along it by backtracking, a new pair."""
-        slopes = self._shortest(problem, state)
+        slopes, mu = self._shortest(problem, state), self._split(problem)[1]
         direction = self._direction(state._replace(gradient=slopes))
-        if self.l1:
+        if mu:
             direction[direction * slopes >= 0.0] = 0.0  # what would go uphill stays
         if state.stuck or not float(direction @ slopes) < 0.0:
             return state, False
         step = 1.0 if state.pairs else min(1.0, 1.0 / max(float(np.abs(slopes).sum()), 1e-300))
         low, high = 0.0, np.inf
         for _ in range(self.max_trials):
-            z = self._step(state.w, direction, slopes, step)
+            z = orthant_step(state.w, direction, slopes, step) if mu else state.w + step * direction
             value, gradient = self._objective(problem, z)
             state.evaluations[...] += 1
             if not value <= state.value + 1e-4 * float(slopes @ (z - state.w)):
                 high = step
-            elif not self.l1 and float(gradient @ direction) < 0.9 * float(slopes @ direction):
+            elif not mu and float(gradient @ direction) < 0.9 * float(slopes @ direction):
                 low = step  # without a kink the weak Wolfe conditions hold, as in L-BFGS
             else:
                 return self._accept(state, z, value, gradient), True
@@ -72,23 +81,24 @@ class OWLQN(LBFGS):
             return state, False
         return self._accept(state, z, value, gradient), True
 
-    def _step(self, z: Floats, direction: Floats, slopes: Floats, step: float) -> Floats:
-        """z + step * direction; what would change its sign becomes zero."""
-        moved = z + step * direction
-        if self.l1:
-            orthant = np.where(z != 0.0, z, -slopes)
-            moved[moved * orthant <= 0.0] = 0.0
-        return moved
+    def _regulariser(self, problem: Problem) -> Regulariser:
+        return L1(self.l1) if self.l1 else problem.regulariser
+
+    def _split(self, problem: Problem) -> tuple[Smooth, float]:
+        """The regulariser's smooth part, and its mu."""
+        found: tuple[Smooth, float] = cast(Any, self._regulariser(problem)).smooth_part()
+        return found
 
     def _objective(self, problem: Problem, z: Floats) -> tuple[float, Floats]:
         """The whole objective, and the gradient of its smooth part."""
-        surrogate: Any = problem.surrogate
+        surrogate, (smooth, mu) = cast(Any, problem.surrogate), self._split(problem)
         values, gradient = surrogate.gradient(problem.task, self._full(problem, z), problem.p)
         if self.free is not None:
             gradient = gradient[self.free]
-        gradient += problem.lam * z
-        value = 0.5 * problem.lam * float(z @ z) + float(problem.p @ values)
-        return value + problem.lam * self.l1 * float(np.abs(z).sum()), gradient
+        r, slope = smooth.gradient(z)
+        gradient += problem.lam * slope
+        value = problem.lam * r + float(problem.p @ values)
+        return value + problem.lam * mu * float(np.abs(z).sum()), gradient
 
     def _full(self, problem: Problem, z: Floats) -> Floats:
         if self.free is None:
@@ -99,7 +109,7 @@ class OWLQN(LBFGS):
 
     def _shortest(self, problem: Problem, state: LBFGSState) -> Floats:
         """The shortest subgradient; without l1 the gradient."""
-        g, z, kink = state.gradient, state.w, problem.lam * self.l1
+        g, z, kink = state.gradient, state.w, problem.lam * self._split(problem)[1]
         if not kink:
             return g
         return np.where(z != 0.0, g + kink * np.sign(z), np.sign(g) * np.maximum(np.abs(g) - kink, 0.0))
@@ -109,8 +119,8 @@ class OWLQN(LBFGS):
         return cast(Vector, self._full(problem, state.w).astype(problem.task.dtype))
 
     def primal(self, problem: Problem, w: Vector) -> float:
-        """The objective with its l1 term at any weights."""
-        return problem.primal(w) + problem.lam * self.l1 * float(np.abs(w).sum(dtype=np.float64))
+        """The objective at any weights, with the l1 term where the trainer brings one."""
+        return replace(problem, regulariser=self._regulariser(problem)).primal(w)
 
     def objective(self, problem: Problem, state: LBFGSState) -> tuple[float, float]:
         """Primal at the float64 point, and the bound of strong convexity."""
@@ -119,4 +129,13 @@ class OWLQN(LBFGS):
 
     def gap_estimate(self, problem: Problem, state: LBFGSState) -> float:
         """The gap itself: it is free."""
-        return squared_norm(self._shortest(problem, state)) / (2.0 * problem.lam)
+        v = self._shortest(problem, state)
+        return L2().squared_norm(v) / (2.0 * problem.lam * self._split(problem)[0].strong_convexity)
+
+
+def orthant_step(z: Floats, direction: Floats, slopes: Floats, step: float) -> Floats:
+    """z + step * direction; what would change its sign becomes zero."""
+    moved = z + step * direction
+    orthant = np.where(z != 0.0, z, -slopes)
+    moved[moved * orthant <= 0.0] = 0.0
+    return moved

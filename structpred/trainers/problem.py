@@ -1,18 +1,20 @@
-"""The problem all trainers solve: min_w  lam/2 |w|^2 + sum_i p_i H_i(w), with H_i from a surrogate and sum p_i = 1."""
+"""The problem all trainers solve: min_w  lam r(w) + sum_i p_i H_i(w), with r a regulariser, H_i from a surrogate, sum p_i = 1."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, cast
 
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.regulariser import DualMap, Regulariser
 from structpred.core.steps import Step, TaskLike
 from structpred.core.weights import Vector
 from structpred.errors import ParameterError
 from structpred.objectives.margin import MarginRescaling
+from structpred.objectives.regularisers.l2 import L2
 from structpred.slack.surrogate import SlackRescaling
 
 
@@ -37,7 +39,8 @@ class Surrogate(Protocol):
 
 @dataclass(frozen=True)
 class Problem:
-    """task: the training set. surrogate: what H_i is. lam: the strength of the regulariser, > 0.
+    """task: the training set. surrogate: what H_i is. lam: the strength of the regulariser, > 0. regulariser: r, 1/2 |w|^2 unless
+    another is given; it is told the groups of the task's weights.
 
     p_i = sample_weight_i / (their sum): 1/n without weights.
     """
@@ -45,6 +48,7 @@ class Problem:
     task: TaskLike
     surrogate: Surrogate
     lam: float
+    regulariser: Regulariser = field(default_factory=L2, kw_only=True)
 
     def __post_init__(self) -> None:
         if not (np.isfinite(self.lam) and self.lam > 0):
@@ -54,12 +58,22 @@ class Problem:
                 f"sample {i}: fixed scores that are neither zero nor forbidding (-1e30) are for the log loss only: a margin "
                 "leaves them out"
             )
+        object.__setattr__(self, "regulariser", self.regulariser.grouped(self.task.groups, self.task.group_names))
 
     @cached_property
     def p(self) -> npt.NDArray[np.float64]:
         """The share of each instance in the objective."""
         p: npt.NDArray[np.float64] = self.task.sample_weight / self.task.sample_weight.sum()
         return p
+
+    @cached_property
+    def dual_map(self) -> DualMap:
+        """The regulariser's, with its first scales; ParameterError where it does not fit the weights."""
+        found = self.regulariser.dual_map()  # type: ignore[attr-defined]
+        fault = found.fault(self.task.dim) if isinstance(found, DualMap) else f"expected a DualMap, got {type(found).__name__}"
+        if fault is not None:
+            raise ParameterError(f"dual_map of {type(self.regulariser).__name__}: {fault}; check_regulariser may tell more")
+        return cast(DualMap, found)
 
     @cached_property
     def _shares(self) -> npt.NDArray[np.float64]:
@@ -80,7 +94,7 @@ class Problem:
     def primal(self, w: Vector) -> float:
         """The objective at w, exactly (in float64) if the oracle is exact; an upper bound if it gives bounds."""
         hinge = np.maximum(self.surrogate.values(self.task, w), 0.0)  # rounding may leave -1e-17
-        return 0.5 * self.lam * squared_norm(w) + float(self.p @ hinge)
+        return self.lam * self.regulariser.value(w) + float(self.p @ hinge)
 
 
 class Trainer(ABC):
@@ -96,6 +110,9 @@ class Trainer(ABC):
         What users call it. Names are looked for in this package; a class elsewhere needs none.
     requires : tuple of str, or of tuples of str
         The methods of the oracle that it needs (of an inner tuple any one).
+    regulariser_requires : tuple of str, or of tuples of str
+        The methods of the regulariser that it needs besides those that all have. The default, `squared_norm`, is met by 1/2 |w|^2
+        alone: for trainers whose weights are sums of steps, or that look at no regulariser at all.
     surrogates : tuple of callables
         What it can minimise; the first makes its default. Another surrogate of the same form, piecewise linear or smooth, is
         minimised, too, unless `minimises` says otherwise.
@@ -109,6 +126,7 @@ class Trainer(ABC):
 
     name: ClassVar[str] = ""
     requires: tuple[str | tuple[str, ...], ...] = ("argmax",)
+    regulariser_requires: ClassVar[tuple[str | tuple[str, ...], ...]] = ("squared_norm",)
     surrogates: ClassVar[tuple[Callable[[], Surrogate], ...]] = (MarginRescaling, SlackRescaling)
     certified: ClassVar[bool] = False
     online: ClassVar[bool] = False
@@ -136,6 +154,10 @@ class Trainer(ABC):
     def update(self, problem: Problem, state: Any, item: int) -> tuple[Any, bool]:
         """One step: (state, whether the weights changed)."""
 
+    def finish_pass(self, problem: Problem, state: Any) -> Any:
+        """The state after a whole pass; the same one unless something is done between passes."""
+        return state
+
     def weights(self, problem: Problem, state: Any) -> Vector:
         """The weights to return: of `state.weights` the average where one is kept, else the present ones."""
         average: Vector = state.weights.average()
@@ -152,12 +174,3 @@ class Trainer(ABC):
     def gap_estimate(self, problem: Problem, state: Any) -> float | None:
         """A cheap guess of the gap, to decide when computing it is worthwhile; None if there is none."""
         return None
-
-
-def squared_norm(w: Vector) -> float:
-    """|w|^2, the products and sums in float64, without a float64 copy of the whole vector."""
-    total = 0.0
-    for k in range(0, len(w), 1 << 18):
-        piece = w[k : k + (1 << 18)].astype(np.float64)
-        total += float(piece @ piece)
-    return total

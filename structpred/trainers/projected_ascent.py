@@ -15,12 +15,13 @@ from typing import Annotated, NamedTuple, cast
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.regulariser import pieces_of
 from structpred.core.task import Task
 from structpred.core.task_checks import blamed
 from structpred.core.weights import Vector
 from structpred.objectives.margin import MarginRescaling
 from structpred.runtime.memory import check_fits
-from structpred.trainers.problem import Problem, Surrogate, Trainer, squared_norm
+from structpred.trainers.problem import Problem, Surrogate, Trainer
 from structpred.trainers.states import FIXED, Values
 
 Floats = npt.NDArray[np.float64]
@@ -110,4 +111,5 @@ class ProjectedAscent(Trainer):
             loss += float(problem.p[i]) * (constant + float(costs @ state.mu[block]))
             np.add.at(errors[block], parts, 1.0)
         total = task.features.total(errors, state.offsets, problem.p / problem.lam)
-        return problem.primal(state.w), surrogate.loss_weight * loss - 0.5 * problem.lam * squared_norm(total)
+        bound = problem.regulariser.bound(surrogate.loss_weight * loss, problem.lam, pieces_of(total))
+        return problem.primal(state.w), bound

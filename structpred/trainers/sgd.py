@@ -12,11 +12,12 @@ from typing import Annotated, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.regulariser import pieces_of
 from structpred.core.weights import Vector, Weights
 from structpred.objectives.log_loss import LogLoss
 from structpred.objectives.margin import MarginRescaling
 from structpred.slack.surrogate import SlackRescaling
-from structpred.trainers.problem import Problem, Surrogate, Trainer, squared_norm
+from structpred.trainers.problem import Problem, Surrogate, Trainer
 from structpred.trainers.states import COUNT
 
 
@@ -73,7 +74,9 @@ class SGD(Trainer):
         k = state.steps.item()
         if not problem.surrogate.piecewise_linear or k == 0 or k % len(problem.task) or not exactly_summed(state.weights.v):
             return primal, None
-        return primal, state.offsets.item() / k - 0.5 * problem.lam * state.weights.scale**2 * squared_norm(state.weights.v)
+        # r* is quadratic: lam r*(scale v) = lam scale^2 r*(v)
+        lam = problem.lam * state.weights.scale**2
+        return primal, problem.regulariser.bound(state.offsets.item() / k, lam, pieces_of(state.weights.v))
 
 
 def exactly_summed(v: Vector) -> bool:

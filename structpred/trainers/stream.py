@@ -44,7 +44,7 @@ class StreamProblem(Problem):
 
     def with_task(self, task: Task) -> "StreamProblem":
         """The same problem about another part of the data."""
-        return StreamProblem(task, self.surrogate, self.lam, self.n_total)
+        return StreamProblem(task, self.surrogate, self.lam, self.n_total, regulariser=self.regulariser)
 
 
 def check_online(trainer: Trainer) -> None:
@@ -109,6 +109,7 @@ class StreamRun(Run):
                 "not one that is used up"
             )
         self._tick()
+        self.state = self.trainer.finish_pass(self.first, self.state)
         self.total, self.passes, self.position = self.position, self.passes + 1, 0
         return self._after_pass()
 

@@ -102,6 +102,9 @@ def test_groups_must_cover_the_weights() -> None:
     features.groups = np.array([0, 1])
     with pytest.raises(OracleError, match="groups from 0 to dim = 2"):
         check_feature_map(features)
+    features.groups, features.group_names = np.array([0, 2]), ["left", "right"]
+    with pytest.raises(OracleError, match="group_names to hold 1 texts"):
+        check_feature_map(features)
 
 
 def test_the_report_is_data_and_text() -> None:

@@ -78,3 +78,13 @@ def test_the_three_functions_how_to_runs(tmp_path: Path) -> None:
     assert float(lines[1]) > 0.9
     assert float(lines[2]) >= float(lines[1]) - 0.05
     assert (tmp_path / "weights.npy").exists()
+
+
+def test_the_regulariser_of_the_how_to_keeps_its_contract() -> None:
+    """The page's own class runs as it stands, and takes the scales of groups by name."""
+    page = (ROOT / "docs" / "howto" / "add_a_regulariser.md").read_text(encoding="utf-8")
+    (code,) = [block for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if "class Scales" in block]
+    scope: dict = {}
+    exec(compile(code, "add_a_regulariser.md", "exec"), scope)
+    made = scope["Scales"](transitions=10.0).grouped(np.array([0, 8, 24]), ["w[0]", "transitions"])
+    assert made.dual_map().scale.tolist() == [1.0, 10.0]

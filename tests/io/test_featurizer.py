@@ -3,6 +3,7 @@
 import itertools
 import json
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,8 @@ from hypothesis import strategies as st
 
 from structpred.data.sequences import PackedSequences
 from structpred.errors import DataError, FileFormatError, ParameterError
+from structpred.evaluation.selection import select_sequences
+from structpred.features.sequences import SequenceFeatures
 from structpred.io.columns import ColumnCorpus, read_columns
 from structpred.io.templates import featurizer as module
 from structpred.io.templates.featurizer import TemplateFeaturizer
@@ -138,11 +141,29 @@ def test_ids_follow_the_templates() -> None:
     assert packed.offsets.tolist() == [0, 2, 3]
 
 
+def test_each_template_has_a_named_group() -> None:
+    """The corpus carries bounds and names of the blocks, parts of it too; a template without features has an empty one."""
+    templates = [Template("b", ((0, 1),)), Template("pair", ((0, 0), (0, 1))), Template("a", ((0, 0),))]
+    packed = TemplateFeaturizer(templates, min_count=2).fit_transform([[("x",), ("y",)], [("z",), ("y",)]])
+    assert packed.group_names == ("b", "pair", "a")
+    assert packed.groups.tolist() == [0, 1, 1, 2]  # y; none; nothing twice
+    for part in (packed.take(0, 1), select_sequences(packed, [1])):
+        assert (part.groups.tolist(), part.group_names) == ([0, 1, 1, 2], packed.group_names)
+    features = SequenceFeatures(packed, 3)
+    assert features.groups.tolist() == [0, 8, 8, 16, 32, 56]
+    assert features.group_names == ["b", "pair", "a", "start and stop", "transitions"]
+    with pytest.raises(DataError, match="3 groups but 1 names"):
+        replace(packed, group_names=("b",))
+    with pytest.raises(DataError, match="groups must rise from 0 to 2"):
+        replace(packed, groups=np.array([0, 1]))
+
+
 def test_shared_features_add_up() -> None:
-    """Templates that write the same strings share features, and a feature that stands twice at a token counts twice."""
-    templates = [Template("U:", (Atom(0, k),), pad=True, literals=("U:", "")) for k in (0, 1)]
+    """Templates that write the same strings share features and a group; what stands twice at a token counts twice."""
+    templates = [Template(f"U{k}", (Atom(0, k),), pad=True, literals=("U:", "")) for k in (0, 1)]
     made = TemplateFeaturizer(templates)
     packed = made.fit_transform([[("a",), ("a",), ("b",)]])
+    assert packed.group_names == ("U0 U1",)
     assert _strings(packed, made.feature_names()) == [
         Counter({"U:a": 2}),
         Counter({"U:a": 1, "U:b": 1}),

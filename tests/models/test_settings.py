@@ -9,8 +9,10 @@ from chain_listing import LABELS, iob2_valid, random_corpus
 
 from structpred.errors import ParameterError
 from structpred.models import ChainLabeler
+from structpred.models.settings import resolve_regulariser, settings_of, settings_restored
 from structpred.objectives.log_loss import LogLoss
 from structpred.objectives.margin import MarginRescaling
+from structpred.objectives.regularisers.l1 import L1
 from structpred.trainers.bcfw import BCFW
 from structpred.trainers.lbfgs import LBFGS
 from structpred.trainers.names import trainers
@@ -48,6 +50,17 @@ def test_what_a_file_does_not_hold_must_be_given_again(tmp_path: Path) -> None:
     assert [p.tolist() for p in loaded.predict(X)] == [p.tolist() for p in model.predict(X)]
     with pytest.raises(ParameterError, match="give it again"):
         loaded.fit(X, y)
+
+
+def test_regularisers_go_by_name_or_as_objects() -> None:
+    """Names are found by walking; nonsense is refused with the names there are, and files give objects of ours back."""
+    assert type(resolve_regulariser("l1")).__name__ == "L1"
+    given = L1(0.2)
+    assert resolve_regulariser(given) is given
+    assert vars(settings_restored(settings_of(given))) == {"mu": 0.2}
+    for bad, why in (("l11", "one of l1, l2.*did you mean 'l1'"), (L1, "an instance"), (3, "an instance")):
+        with pytest.raises(ParameterError, match=f"regulariser: expected .*{why}"):
+            resolve_regulariser(bad)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("surrogate", ["log", LogLoss(), MarginRescaling(0.5)])

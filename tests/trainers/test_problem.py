@@ -7,7 +7,7 @@ import pytest
 from training_cases import TASKS, chain_task, problem
 
 from structpred.errors import ParameterError
-from structpred.trainers.problem import squared_norm
+from structpred.objectives.regularisers.l2 import L2
 from structpred.trainers.states import flatten, rebuild
 
 
@@ -72,5 +72,5 @@ def test_states_survive_flattening() -> None:
 def test_squared_norm_is_summed_in_float64() -> None:
     """Long float32 vectors lose nothing to rounding."""
     w = np.full(600_001, 0.1, np.float32)
-    assert squared_norm(w) == pytest.approx(600_001 * float(np.float32(0.1)) ** 2, rel=1e-12)
-    assert squared_norm(np.empty(0)) == 0.0
+    assert L2().squared_norm(w) == pytest.approx(600_001 * float(np.float32(0.1)) ** 2, rel=1e-12)
+    assert L2().squared_norm(np.empty(0)) == 0.0

@@ -156,8 +156,11 @@ def log_optimum(task, lam):
     return float(found.fun), found.x
 
 
-def optimum(task, lam):
-    """The optimal value of lam/2 |w|^2 + sum p_i H_i(w) and its w, as a quadratic program over all outputs of all samples."""
+def optimum(task, lam, r=None):
+    """The optimal value of lam r(w) + sum p_i H_i(w) and its w, as a convex program over all outputs of all samples.
+
+    r: of a cvxpy variable, 1/2 |w|^2 unless given.
+    """
     import cvxpy as cp
 
     p = task.sample_weight / task.sample_weight.sum()
@@ -170,7 +173,8 @@ def optimum(task, lam):
             sides.append(constant + ell[task.oracle.parts(y, shape)].sum())
             owners.append(i)
     constraint = slack[np.array(owners)] >= np.array(sides) - np.array(rows) @ w
-    objective = cp.Problem(cp.Minimize(lam / 2 * cp.sum_squares(w) + p @ slack), [constraint])
+    regulariser = cp.sum_squares(w) / 2 if r is None else r(w)
+    objective = cp.Problem(cp.Minimize(lam * regulariser + p @ slack), [constraint])
     options = {name: 1e-12 for name in ("tol_gap_abs", "tol_gap_rel", "tol_feas")}
     objective.solve(solver=cp.CLARABEL, **options)
     return float(objective.value), np.asarray(w.value)

@@ -154,6 +154,16 @@ class TemplateFeaturizer:
         """Without the names of features, which are made again."""
         return {**self.__dict__, "_names": None}
 
+    @property
+    def groups(self) -> Ints:
+        """Where the features of each block begin, and their number: block k has groups[k]..groups[k+1] - 1."""
+        return np.cumsum([0, *(len(block.keys) for block in self._blocks)]).astype(np.int64)
+
+    @property
+    def group_names(self) -> tuple[str, ...]:
+        """The name of each block: that of its template, or of all that share it."""
+        return tuple(" ".join(dict.fromkeys(self.templates[k].name for k in block.templates)) for block in self._blocks)
+
     def feature_names(self) -> list[str]:
         """The string of each feature, as CRFsuite and CRF++ would write it: ``w[-1]|w[0]=of|the``."""
         if self._names is None:
@@ -273,10 +283,10 @@ class TemplateFeaturizer:
         lengths = known.sum(axis=1)
         if any(len(block.templates) > 1 for block in self._blocks):  # only then can a feature stand twice at a token
             indptr, indices, values = coalesced(lengths, ids[known], None)
-            return PackedSequences(indptr, indices, values, corpus.offsets, first)
-        indices = ids[known]
-        indptr = np.concatenate(([0], np.cumsum(lengths)))
-        return PackedSequences(indptr, indices, np.ones(len(indices), np.float32), corpus.offsets, first)
+        else:
+            indices = ids[known]
+            indptr, values = np.concatenate(([0], np.cumsum(lengths))), np.ones(len(indices), np.float32)
+        return PackedSequences(indptr, indices, values, corpus.offsets, first, self.groups, self.group_names)
 
     def _block_names(self, block: _Block) -> list[str]:
         """Keys taken apart into their digits again, last atom first."""

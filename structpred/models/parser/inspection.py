@@ -6,12 +6,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from structpred.core.weights import Vector
-from structpred.data.arc_templates import ArcTemplate
+from structpred.data.arc_templates import TAGS_BETWEEN, ArcTemplate
 from structpred.models.chain.inspection import WeightGroup, inspect_weights, weight_group
 from structpred.models.chain.labeler import ChainLabeler
-
-#: the name of the weights for each tag that stands between head and modifier
-TAGS_BETWEEN = "h.tag m.tag | each tag between"
 
 
 class FittedParser(Protocol):

@@ -1,0 +1,219 @@
+"""Contract checks for everybody's regularisers: what does not agree is named in words, with the likely cause."""
+
+from collections.abc import Iterable
+from contextlib import suppress
+
+import numpy as np
+
+from structpred.contracts.engine import Examiner, Floats, brief, kind_of
+from structpred.contracts.report import Report, raise_if_broken
+from structpred.core.regulariser import DualMap, Regulariser, capabilities
+from structpred.errors import OracleError, RegulariserError
+
+#: sizes of the groups of weights: one weight, several groups, an empty one among them
+SIZES = ((1,), (3, 4), (2, 0, 5, 1))
+STEPS = (0.1, 1.0, 7.0)
+
+
+def check_regulariser(
+    regulariser: Regulariser, *, sizes: Iterable[tuple[int, ...]] = SIZES, n_random: int = 20, seed: int = 0
+) -> Report:
+    """Try whether value, prox, bound and dual map of a regulariser r agree with each other; the report says what was checked.
+
+    Parameters
+    ----------
+    regulariser: with `value`, `prox` and `bound`; what it has of `structpred.core.regulariser.OPTIONAL` is tried, too.
+    sizes: for each case how many weights the groups have; they are named "group 0", "group 1" and so on.
+    n_random: vectors that are tried for each case.
+    seed: of these vectors.
+
+    Raises RegulariserError, listing every broken rule with the case, what was expected, what came and the likely cause.
+
+    >>> from structpred.objectives.regularisers.l1 import L1
+    >>> check_regulariser(L1(0.3)).checked["prox"] > 100
+    True
+    """
+    rng = np.random.default_rng(seed)
+    report = Examiner(regulariser, rng)  # type: ignore[arg-type]  # it calls methods by name
+    tried = [tuple(case) for case in sizes]
+    for case in tried:
+        with suppress(OracleError):
+            ends, where = np.cumsum([0, *case]).astype(np.int64), f"groups of {case} weights"
+            bound = report.call("grouped", where, ends, [f"group {k}" for k in range(len(case))])
+            right = isinstance(bound, Regulariser)
+            cause = "a missing return, or a class that is no subclass of Regulariser"
+            report.insist("grouped", right, where, "grouped to give a Regulariser", kind_of(bound), cause)
+            report.oracle = bound
+            _Case(report, bound, int(ends[-1]), where).examine(n_random)
+    raise_if_broken(report, RegulariserError)
+    return Report(report.name, tuple(tried), dict(report.checked), report.skipped)
+
+
+class _Case:
+    """One regulariser on vectors of one length."""
+
+    def __init__(self, examiner: Examiner, regulariser: Regulariser, dim: int, where: str) -> None:
+        self.examiner, self.r, self.dim, self.where = examiner, regulariser, dim, where
+        self.has, self.rng = capabilities(regulariser), examiner.rng
+
+    def examine(self, n_random: int) -> None:
+        zero = np.zeros(self.dim)
+        at_zero = self.value(zero)
+        cause = "a constant that is added, or a domain without 0: training starts at w = 0"
+        self.examiner.expect("r(0) = 0", at_zero == 0.0, self.where, "value(0) = 0", at_zero, cause)
+        dual_map = self.dual_map() if "dual_map" in self.has else None
+        for k in range(n_random):
+            x = self.rng.normal(size=self.dim) * self.rng.choice([0.1, 1.0, 10.0])
+            self.examine_prox(x, STEPS[k % len(STEPS)])
+            p = self.prox(x, 1.0)
+            self.examine_bound(x, p, dual_map)
+            self.examine_convexity(self.prox(x, 0.0), self.prox(self.rng.normal(size=self.dim), 0.0))
+            self.examine_smooth(x)
+        if self.r.adapts and dual_map is not None:
+            self.examine_rescale(dual_map)
+
+    def expect(self, rule: str, close: tuple[float, float], size: float, expected: str, cause: str) -> None:
+        """Two numbers agree, to 1e-9 of their size."""
+        left, right = close
+        ok = left == right or abs(left - right) <= 1e-9 * (1.0 + size)
+        self.examiner.expect(rule, ok, self.where, f"{expected} = {left:.9g}", f"{right:.9g}", cause)
+
+    def value(self, w: Floats) -> float:
+        found = self.examiner.call("value", self.where, w)
+        number = isinstance(found, int | float | np.floating) and not np.isnan(found)
+        cause = "an array in place of its sum, or inf * 0"
+        self.examiner.insist("value", number, self.where, "value to give a number or inf", kind_of(found), cause)
+        cause = "a wrong sign, or a constant that is subtracted"
+        self.examiner.insist("r >= 0", found >= 0.0, self.where, f"value({brief(w)}) >= 0", found, cause)
+        return float(found)
+
+    def prox(self, w: Floats, step: float) -> Floats:
+        found = self.examiner.call("prox", self.where, w, step)
+        right = isinstance(found, np.ndarray) and found.shape == w.shape and found.dtype == w.dtype
+        expected = f"prox to give a new array like w, {w.dtype} of shape {w.shape}"
+        cause = "a reduction over the weights, or a result that is not cast back to the type of w"
+        self.examiner.insist("prox", right, self.where, expected, kind_of(found), cause)
+        self.examiner.finite(found, self.where, "prox")
+        return np.asarray(found)
+
+    def examine_prox(self, w: Floats, step: float) -> None:
+        """No other point has a smaller |x - w|^2 / 2 + step r(x); by strong convexity all are larger by half their distance^2."""
+        x = self.prox(w, step)
+        self.prox(w.astype(np.float32), step)
+        best = 0.5 * float((x - w) @ (x - w)) + step * self.value(x)
+        nudges = self.rng.normal(size=(4, self.dim)) * np.array([[1e-3], [0.1], [1.0], [1.0]])
+        nudges[3:] *= np.arange(self.dim) == self.rng.integers(self.dim)
+        others = [self.prox(w, 0.0), np.zeros(self.dim), 0.9 * x, 1.1 * x, *(self.prox(x + nudge, 0.0) for nudge in nudges)]
+        for z in others:
+            value = 0.5 * float((z - w) @ (z - w)) + step * self.value(z)
+            least = best + 0.5 * float((z - x) @ (z - x))
+            ok = value >= least - 1e-9 * (1.0 + abs(least))
+            cause = "a threshold or a shrinkage without `step` in it, or that of another r than `value`"
+            expected = f"no point to beat prox(w, {step:g}) in |x - w|^2 / 2 + {step:g} r(x) = {best:.9g}"
+            self.examiner.expect("prox", ok, self.where, expected, f"{value:.9g} at {brief(z)}", cause)
+        inside = self.prox(w, 0.0)
+        cause = "a domain that prox(w, 0) does not lead into: for step 0 it gives the point of the domain next to w"
+        told = f"value(prox(w, 0)) at w = {brief(w)} to be finite"
+        self.examiner.expect("prox to the domain", np.isfinite(self.value(inside)), self.where, told, "inf", cause)
+
+    def examine_bound(self, x: Floats, p: Floats, dual_map: DualMap | None) -> None:
+        """x - p is a subgradient at p = prox(x, 1), so that r(p) + r*(x - p) = <x - p, p> (Moreau, Fenchel and Young)."""
+        u, loss, lam = x - p, float(self.rng.exponential(2.0)), float(self.rng.choice([0.1, 1.0]))
+        product = float(u @ p)
+        conjugate = product - self.value(p)
+        known = loss - lam * conjugate
+        found = self.bound(loss, lam, [u])
+        size = abs(known) + abs(loss) + lam * abs(product)
+        cause = "a factor left out of the conjugate, or that of another r than `value`: it is r*(u) = max_w <u, w> - r(w)"
+        ok = found >= known - 1e-9 * (1.0 + size)
+        expected = f"bound(loss, lam, u) of at least loss - lam r*(u) = {known:.9g}"
+        self.examiner.expect("bound is tight", ok, self.where, expected, f"{found:.9g}", cause)
+        for w in (p, np.zeros(self.dim), 0.5 * p, self.prox(self.rng.normal(size=self.dim), 0.0)):
+            # a training set of one sample with the linear pieces 0 and loss - lam <u, w>
+            objective = lam * self.value(w) + max(0.0, loss - lam * float(u @ w))
+            ok = found <= objective + 1e-9 * (1.0 + size)
+            expected = f"bound(loss, lam, u) of at most an objective that is reached, {objective:.9g}"
+            self.examiner.expect("bound", ok, self.where, expected, f"{found:.9g}", cause)
+        pieces = self.bound(loss, lam, np.split(u, [self.dim // 3, self.dim // 2]))
+        cause = "a sum that starts anew with each piece, or groups that are counted from the start of a piece"
+        self.expect("bound in pieces", (found, pieces), size, "the same bound for one piece and for three", cause)
+        if dual_map is not None and not self.r.adapts:
+            again = dual_map.weights(u)
+            off = float(np.abs(again - p).max(initial=0.0))
+            cause = "s, low or high of another r than `value` and `prox`: w = s (u - clip(u, low, high)) is the gradient of r*"
+            told = f"dual_map to lead from {brief(u)} to {brief(p)}, as prox does"
+            ok = off <= 1e-9 * (1.0 + float(np.abs(x).max(initial=0.0)))
+            self.examiner.expect("dual map", ok, self.where, told, again, cause)
+
+    def bound(self, loss: float, lam: float, u: list[Floats]) -> float:
+        found = self.examiner.call("bound", self.where, loss, lam, u)
+        number = isinstance(found, int | float | np.floating) and not np.isnan(found)
+        self.examiner.insist(
+            "bound", number, self.where, "bound to give a number", kind_of(found), "an array in place of its sum"
+        )
+        return float(found)
+
+    def dual_map(self) -> DualMap:
+        found = self.examiner.call("dual_map", self.where)
+        fault = found.fault(self.dim) if isinstance(found, DualMap) else f"expected a DualMap, got {kind_of(found)}"
+        cause = "arrays that are not of one length, or made by hand: DualMap.of and DualMap.alike make them"
+        self.examiner.insist("dual map", fault is None, self.where, "dual_map to give a table that fits", fault, cause)
+        assert isinstance(found, DualMap)
+        return found
+
+    def examine_convexity(self, a: Floats, b: Floats) -> None:
+        """Half way between two points r is at most the mean, less m/8 |a - b|^2."""
+        m, values = self.r.strong_convexity, (self.value(a), self.value(b))
+        most = 0.5 * sum(values) - m / 8.0 * float((a - b) @ (a - b))
+        middle = self.value(0.5 * (a + b))
+        again = self.value(a.copy())
+        self.expect(
+            "nondeterminism", (values[0], again), 0.0, "twice the same value", "state kept between calls, or a random number"
+        )
+        ok = not np.isfinite(most) or middle <= most + 1e-9 * (1.0 + abs(most))
+        cause = f"r is not convex, or strong_convexity = {m:g} is more than it has"
+        self.examiner.expect("strong convexity", ok, self.where, f"value((a + b) / 2) <= {most:.9g}", f"{middle:.9g}", cause)
+
+    def examine_smooth(self, w: Floats) -> None:
+        """What the optional methods say of the value."""
+        value = self.value(w)
+        if "squared_norm" in self.has:
+            square = float(self.examiner.call("squared_norm", self.where, w))
+            cause = "squared_norm is for 1/2 |w|^2 alone: trainers that ask for it take w for the dual point itself"
+            self.expect("squared norm", (float(w @ w), square), square, "squared_norm(w) = |w|^2", cause)
+            self.expect("squared norm", (value, 0.5 * square), square, "half of squared_norm(w), value(w)", cause)
+        if "gradient" in self.has:
+            told, gradient = self.examiner.call("gradient", self.where, w)
+            cause = "a factor left out: it is (r(w), its gradient), of the same r as `value`"
+            self.expect("gradient", (value, float(told)), abs(value), "the value that gradient gives", cause)
+            h = self.rng.normal(size=self.dim)
+            slope = (self.value(w + 1e-5 * h) - self.value(w - 1e-5 * h)) / 2e-5
+            ok = abs(slope - float(gradient @ h)) <= 1e-5 * (1.0 + abs(slope) + abs(value))
+            expected = f"<gradient, h> = {slope:.6g} by differences"
+            self.examiner.expect("gradient", ok, self.where, expected, f"{float(gradient @ h):.6g}", cause)
+        if "smooth_part" in self.has:
+            smooth, mu = self.examiner.call("smooth_part", self.where)
+            right = "gradient" in capabilities(smooth) and mu >= 0
+            cause = "a smooth part without `gradient`, or the two in the wrong order"
+            self.examiner.insist("smooth part", right, self.where, "(smooth, mu), mu >= 0", (smooth, mu), cause)
+            split = float(smooth.value(w)) + float(mu) * float(np.abs(w).sum())
+            self.expect(
+                "smooth part", (value, split), abs(value), "smooth.value(w) + mu |w|_1", "another mu, or another smooth part"
+            )
+
+    def examine_rescale(self, dual_map: DualMap) -> None:
+        """New scales are such as a dual map may have, and their quadratic is never below r."""
+        scale = dual_map.scale
+        for _ in range(5):
+            squares = self.rng.exponential(size=len(scale))
+            scale = self.examiner.call("rescale", self.where, scale, squares)
+            changed = dual_map._replace(scale=scale)
+            fault = changed.fault(self.dim)
+            cause = "a division by zero, or a rule that goes below 0"
+            self.examiner.insist("rescale", fault is None, self.where, "rescale to give one scale >= 0 a group", fault, cause)
+            w = self.rng.normal(size=self.dim)
+            value, quadratic = self.value(w), changed.value([w])
+            ok = value <= quadratic + 1e-9 * (1.0 + abs(value))
+            cause = "scales that are not normalised: r(w) is the least of w^2 / (2 s) over all scales that are allowed"
+            told = f"value(w) of at most the sum of w^2 / (2 s), {quadratic:.9g}"
+            self.examiner.expect("rescale", ok, self.where, told, f"{value:.9g}", cause)

@@ -1,0 +1,214 @@
+"""What a regulariser must do, and what it may do besides: the r of  min_w lam r(w) + sum_i p_i H_i(w).
+
+Its conjugate is r*(u) = max_w <w, u> - r(w). A dual point of the problem is a loss l and a vector v = lam u, and gives the bound
+l - lam r*(u). Most regularisers are coordinatewise and quadratic outside an interval; they follow from one table,
+
+    r*(u) = sum_j s/2 dist(u_j, [low, high])^2,   w_j = s (u_j - clip(u_j, low, high)) is its gradient,
+    r(w) = sum_j w_j^2 / (2 s) + max of x w_j over x in [low, high],
+
+with s, low and high of the group of j: `DualMap`.
+"""
+
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, ClassVar, NamedTuple, Protocol, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from structpred.core.weights import Vector
+
+Floats = npt.NDArray[np.float64]
+#: the consecutive pieces of a long vector, in order
+Pieces = Iterable[Floats]
+
+#: What some trainers need besides value, prox and bound; the methods that a regulariser does not have are left out.
+OPTIONAL: dict[str, str] = {
+    "dual_map": "(self) -> DualMap: w as a function of the dual point",
+    "squared_norm": "(self, w) -> float: r(w) is half of it, so that w is the dual point itself",
+    "gradient": "(self, w) -> (r(w), its gradient), for float64 w, where r is smooth and strongly convex",
+    "smooth_part": "(self) -> (smooth, mu): r(w) is smooth.value(w) + mu |w|_1, where `smooth` has `gradient` and treats all "
+    "weights alike",
+}
+
+
+class DualMap(NamedTuple):
+    """Group k ends before coordinate ends[k]; scale (s), low and high of each group, all of them (K,).
+
+    low <= high; low is -inf or finite, high inf or finite. A scale of zero freezes the weights of a group at zero.
+    """
+
+    ends: npt.NDArray[np.int64]
+    scale: Floats
+    low: Floats
+    high: Floats
+
+    @staticmethod
+    def of(ends: npt.ArrayLike, scale: npt.ArrayLike, low: npt.ArrayLike = 0.0, high: npt.ArrayLike = 0.0) -> "DualMap":
+        """From arrays, or from single numbers that hold for all groups."""
+        where = np.array(ends, np.int64)
+        return DualMap(where, *(np.array(np.broadcast_to(x, where.shape), np.float64) for x in (scale, low, high)))
+
+    @staticmethod
+    def alike(scale: float, low: float = 0.0, high: float = 0.0) -> "DualMap":
+        """All weights in one group, however many there are.
+
+        >>> DualMap.alike(1.0, -0.5, 0.5).weights(np.array([2.0, 0.3, -1.0]))
+        array([ 1.5,  0. , -0.5])
+        """
+        return DualMap.of([np.iinfo(np.int64).max], scale, low, high)
+
+    def fault(self, dim: int) -> str | None:
+        """What does not fit, for vectors of length dim; None where all does."""
+        n = len(self.ends)
+        for name, kind in (("ends", np.int64), ("scale", np.float64), ("low", np.float64), ("high", np.float64)):
+            array = getattr(self, name)
+            if not isinstance(array, np.ndarray) or array.dtype != kind or array.shape != (n,) or not n:
+                return f"{name}: expected one {np.dtype(kind)} a group, {n} in all"
+        if self.ends[0] < 0 or (np.diff(self.ends) < 0).any():
+            return "ends: expected ascending numbers"
+        if self.ends[-1] < dim:
+            return f"ends: group {n - 1} ends before {self.ends[-1]}, but there are {dim} weights"
+        if not (np.isfinite(self.scale).all() and (self.scale >= 0.0).all()):
+            return "scale: expected finite numbers >= 0"
+        if not ((self.low <= self.high).all() and (self.low < np.inf).all() and (self.high > -np.inf).all()):
+            return "low, high: expected low <= high, low below inf, high above -inf"
+        return None
+
+    @property
+    def linear(self) -> bool:
+        """Whether w is linear in u: low = high = 0 in every group."""
+        return not (self.low.any() or self.high.any())
+
+    def weights(self, u: Floats) -> Floats:
+        """The w of a dual point."""
+        return np.concatenate([np.empty(0), *(self._weights(k, x) for k, x in self._spans([u]))])
+
+    def _weights(self, k: int, x: Floats) -> Floats:
+        out: Floats = self.scale[k] * (x - np.clip(x, self.low[k], self.high[k]))
+        return out
+
+    def conjugate(self, u: Pieces) -> float:
+        """r*(u)."""
+        total = 0.0
+        for k, x in self._spans(u):
+            rest = x - np.clip(x, self.low[k], self.high[k])
+            total += 0.5 * float(self.scale[k]) * float(rest @ rest)
+        return total
+
+    def value(self, w: Pieces) -> float:
+        """r(w); inf where w is outside its domain."""
+        total = 0.0
+        for k, x in self._spans(w):
+            positive, negative, s = x[x > 0.0], x[x < 0.0], float(self.scale[k])
+            if len(positive):
+                total += float(self.high[k]) * float(positive.sum())
+            if len(negative):
+                total += float(self.low[k]) * float(negative.sum())
+            if len(positive) or len(negative):
+                total += float(x @ x) / (2.0 * s) if s > 0.0 else np.inf
+        return total
+
+    def prox(self, w: Floats, step: float) -> Floats:
+        """The x with the least |x - w|^2 / 2 + step * r(x); for step 0 the point of the domain next to w."""
+        out = [np.empty(0)]
+        for k, x in self._spans([w]):
+            low, high = (b if np.isinf(b) else step * b for b in (float(self.low[k]), float(self.high[k])))
+            s = float(self.scale[k])
+            out.append((s / (s + step) if s > 0.0 else 0.0) * (x - np.clip(x, low, high)))
+        return np.concatenate(out)
+
+    def squares(self, u: Pieces) -> Floats:
+        """|u|^2 of each group."""
+        out = np.zeros(len(self.ends))
+        for k, x in self._spans(u):
+            out[k] += float(x @ x)
+        return out
+
+    def _spans(self, pieces: Pieces) -> Iterator[tuple[int, Floats]]:
+        """(group, the part of a piece that belongs to it)."""
+        first = k = 0
+        for piece in pieces:
+            at = 0
+            while at < len(piece):
+                while self.ends[k] <= first + at:
+                    k += 1
+                stop = int(min(len(piece), self.ends[k] - first))
+                yield k, piece[at:stop]
+                at = stop
+            first += len(piece)
+
+
+class Regulariser:
+    """r of the training objective lam r(w) + sum_i p_i H_i(w): a closed convex function with r(0) = 0 and r >= 0.
+
+    One of your own is a subclass. With `dual_map` it needs no other method; without it, it writes `value`, `prox` and `bound`.
+    Settings are attributes of the object, and part of a checkpoint's digest. `structpred.check_regulariser` tries it.
+
+    Attributes
+    ----------
+    name : str
+        What users call it. Names are looked for in structpred/objectives/regularisers; a class elsewhere needs none.
+    strong_convexity : float
+        The largest m known for which r(w) - m/2 |w|^2 is convex; 0 for none.
+    adapts : bool
+        Whether `rescale` changes the scales between passes.
+    """
+
+    name: ClassVar[str] = ""
+    strong_convexity: float = 0.0
+    adapts: ClassVar[bool] = False
+
+    def grouped(self, groups: npt.NDArray[np.int64], names: Sequence[str]) -> "Regulariser":
+        """The regulariser to use where group k of the weights is groups[k]:groups[k+1]; asked once, before all else."""
+        return self
+
+    def value(self, w: Vector) -> float:
+        """r(w), in float64."""
+        return self._map().value(pieces_of(w))
+
+    def prox(self, w: Vector, step: float) -> Vector:
+        """argmin_x |x - w|^2 / 2 + step * r(x), a new vector of the type of w; for step 0 the point of r's domain next to w."""
+        return cast(Vector, self._map().prox(w.astype(np.float64), step).astype(w.dtype))
+
+    def bound(self, loss: float, lam: float, u: Pieces) -> float:
+        """A lower bound of the least objective, from the dual point (loss, lam * u): loss - lam r*(u), or a better one."""
+        return loss - lam * self._map().conjugate(u)
+
+    def rescale(self, scale: Floats, squares: Floats) -> Floats:
+        """The scales of the next pass, from the present ones and |u|^2 of each group. Only asked where `adapts`."""
+        return scale
+
+    def fingerprint(self) -> str:
+        """Its class and its settings, long arrays by their digest."""
+        settings = {name: array_digest(x) if isinstance(x, np.ndarray) else x for name, x in vars(self).items()}
+        return f"{type(self).__name__} {sorted(settings.items())}"
+
+    def _map(self) -> DualMap:
+        return cast(DualMap, self.dual_map())  # type: ignore[attr-defined]
+
+
+class Smooth(Protocol):
+    """A regulariser with a gradient."""
+
+    strong_convexity: float
+
+    def gradient(self, w: Floats) -> tuple[float, Floats]:
+        """(r(w), its gradient)."""
+        ...
+
+
+def pieces_of(w: Vector, length: int = 1 << 18) -> Iterator[Floats]:
+    """A vector in float64 pieces, without a float64 copy of the whole."""
+    for k in range(0, len(w), length):
+        yield w[k : k + length].astype(np.float64)
+
+
+def array_digest(array: npt.NDArray[Any]) -> str:
+    """Of all numbers of an array; its own text leaves numbers out."""
+    return f"{array.dtype} {array.shape} {hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest()}"
+
+
+def capabilities(regulariser: object) -> frozenset[str]:
+    """The optional methods that a regulariser has."""
+    return frozenset(name for name in OPTIONAL if callable(getattr(regulariser, name, None)))

@@ -1,0 +1,30 @@
+"""check_regulariser finds each broken regulariser, names the rule with a cause that fits, and passes those that are right."""
+
+import re
+
+import pytest
+from broken_regularisers import BROKEN
+
+import structpred
+from structpred.errors import RegulariserError
+from structpred.objectives.regularisers.names import regularisers
+
+
+@pytest.mark.parametrize("name", regularisers())
+def test_every_regulariser_keeps_its_contract(name: str) -> None:
+    """Each one that is found by its name; the report tells what was checked."""
+    report = structpred.check_regulariser(regularisers()[name]())
+    assert {"prox", "prox to the domain", "bound", "bound is tight", "bound in pieces", "dual map"} <= set(report.checked)
+    assert "keeps its contract on 3 shapes" in str(report)
+
+
+@pytest.mark.parametrize(("kind", "rule", "cause"), BROKEN, ids=[kind.__name__ for kind, *_ in BROKEN])
+def test_each_broken_regulariser_is_found_with_a_fitting_cause(kind, rule, cause) -> None:
+    """The error names the regulariser, the rule, the case, what was expected, what came, and the cause of the fault."""
+    with pytest.raises(RegulariserError) as caught:
+        structpred.check_regulariser(kind())
+    message = str(caught.value)
+    found = [line for line in message.splitlines() if re.match(f"- {rule}, at groups of ", line)]
+    assert message.startswith(f"{kind.__name__} breaks ")
+    assert found, message
+    assert re.search(cause, found[0].split("Likely cause: ")[1]), found[0]
