@@ -4,7 +4,10 @@ import logging
 import sys
 import warnings
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from structpred.cli.kinds.kind import Kind
 
 EXIT_DATA = 1
 EXIT_USAGE = 2
@@ -23,11 +26,15 @@ class Stop(Exception):
 
 @dataclass
 class Session:
-    """One call of the program. arguments: as typed, without the program's name. verbose: how often -v was given."""
+    """One call of the program.
+
+    arguments: as typed, without the program's name. verbose: how often -v was given. kind: the kind of model that --kind named.
+    """
 
     arguments: tuple[str, ...] = ()
     verbose: int = 0
     quiet: bool = False
+    kind: "Kind | None" = None
 
     @property
     def tracebacks(self) -> bool:
@@ -57,7 +64,7 @@ class StderrHandler(logging.Handler):
 
 
 def say(text: str) -> None:
-    """One line on stderr; a closed stderr is no reason to stop."""
+    """One line on stderr; a closed stderr does not stop the program."""
     try:
         if sys.stderr is not None:
             sys.stderr.write(f"{text}\n")

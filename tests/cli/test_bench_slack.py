@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 from label_helpers import LABELS, N_FEATURES, examples
 
-from structpred.cli.bench import data_folder
-from structpred.cli.slack_tables import compare_searches, most_frequent_labels, multilabel_task, score_surrogate
 from structpred.data.hierarchy import LabelHierarchy
 from structpred.errors import DataError
+from structpred.experiments.experiment import data_folder
+from structpred.experiments.slack_scores import score_surrogate
+from structpred.experiments.slack_searches import compare_searches, most_frequent_labels, multilabel_task
 from structpred.io.multilabel.data import MultiLabelData
 from structpred.models import HierarchicalMultiLabel, MultiLabelMRF
 from structpred.oracles.mrf_enumeration import EnumerationMRF
