@@ -45,7 +45,9 @@ def evaluate(ctx: click.Context, /, model: str | None, data: str | None, **value
         click.echo(given[0].evaluate_files(ctx, model, asked))
         return
     if model is None or data is None:
-        raise click.UsageError("expected MODEL and DATA, --pred FILE, or --gold GOLD and a file")
+        instead = {kind.instead for kind in kinds}
+        others = [f"{option.opts[0]} {option.metavar}" for option in ctx.command.params if option.name in instead]
+        raise click.UsageError(f"expected MODEL and DATA, or one of {', '.join(others)} (see --help)")
     estimator, kind = open_model(ctx.obj, model)
     refuse_foreign(ctx, kind)
     click.echo(kind.evaluate(estimator, asked))

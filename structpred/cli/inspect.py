@@ -6,7 +6,7 @@ import click
 
 from structpred.cli.kinds.kind import Inspecting
 from structpred.cli.model_command import ModelCommand, open_model, refuse_foreign
-from structpred.cli.options import encoding_option, general_options
+from structpred.cli.options import general_options, known_encoding
 
 
 @click.command(cls=ModelCommand, short_help="Show what a model has learnt.")
@@ -17,7 +17,10 @@ from structpred.cli.options import encoding_option, general_options
 )  # fmt: skip
 @click.option("--label", metavar="LABEL", help="Only the weights of this label.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object, with the whole history and all weights of transitions.")
-@encoding_option
+@click.option(
+    "--encoding", default="utf-8", show_default=True, metavar="NAME", callback=known_encoding,
+    help="Has no effect here, as no data are read: taken so that one --config file can serve all commands.",
+)  # fmt: skip
 @general_options
 @click.pass_context
 def inspect(ctx: click.Context, /, model: str, **values: Any) -> None:

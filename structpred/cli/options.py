@@ -70,7 +70,7 @@ def encoding_option(command: Command) -> Command:
         default="utf-8",
         show_default=True,
         metavar="NAME",
-        callback=_known_encoding,
+        callback=known_encoding,
         help="Encoding of the data files, such as latin-1. What is written is UTF-8.",
     )(command)
 
@@ -109,7 +109,8 @@ def refuse(ctx: click.Context, names: Iterable[str], reason: str) -> None:
             raise click.UsageError(f"{options[name].opts[0]} {reason}", ctx)
 
 
-def _known_encoding(ctx: click.Context, param: click.Parameter, value: str) -> str:
+def known_encoding(ctx: click.Context, param: click.Parameter, value: str) -> str:
+    """The name, if it is that of a text encoding; else BadParameter."""
     try:
         "".encode(value)  # refuses those that are not of text, such as base64
     except (LookupError, ValueError):
