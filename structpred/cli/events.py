@@ -1,4 +1,4 @@
-"""What training tells: events as JSON lines on standard output, and a line for people where there is news."""
+"""What training reports: events as JSON lines on standard output, and a line for people where there is news."""
 
 import json
 import logging
@@ -41,7 +41,7 @@ class Events:
 
 
 class Reporter:
-    """Called after each pass: an event, and a line in the log where there is news or some seconds have gone by.
+    """Called after each pass: an event, and a line in the log where there is news or after a few seconds.
 
     stages: the names of the parts of the training, where there are several; each row holds the number of its part.
     """

@@ -87,7 +87,7 @@ def on_error_option(command: Command) -> Command:
 
 
 def reading_options(command: Command) -> Command:
-    """How data are read by commands that take what the model says, unless told otherwise: see Reading."""
+    """How data are read: by default as the model says; see Reading."""
     kind = click.option(
         "--format",
         type=click.Choice(FORMATS + TREEBANK_FORMATS + LABEL_FORMATS),

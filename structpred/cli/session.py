@@ -4,10 +4,7 @@ import logging
 import sys
 import warnings
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from structpred.cli.kinds.kind import Kind
+from typing import Any
 
 EXIT_DATA = 1
 EXIT_USAGE = 2
@@ -28,13 +25,13 @@ class Stop(Exception):
 class Session:
     """One call of the program.
 
-    arguments: as typed, without the program's name. verbose: how often -v was given. kind: the kind of model that --kind named.
+    arguments: as typed, without the program's name. verbose: how often -v was given. kind: the Kind that --kind named.
     """
 
     arguments: tuple[str, ...] = ()
     verbose: int = 0
     quiet: bool = False
-    kind: "Kind | None" = None
+    kind: Any = None
 
     @property
     def tracebacks(self) -> bool:
@@ -58,7 +55,7 @@ class StderrHandler(logging.Handler):
     """Lines on stderr. The stream is looked up for each line, because a progress bar puts its own in its place."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write one line; what cannot be written is lost, and the work goes on."""
+        """Write one line; what cannot be written is lost, and the work continues."""
         prefix = "" if record.levelno == logging.INFO else f"{record.levelname.lower()}: "
         say(prefix + record.getMessage())
 

@@ -1,4 +1,4 @@
-"""The course of every `structpred train` command: check everything, read, fit, save, and tell what happened."""
+"""The course of every `structpred train` command: check everything, read, fit, save, and report what happened."""
 
 import logging
 import math
@@ -146,7 +146,7 @@ def _check_files(training: Training[Any]) -> None:
     with claimed(path):  # another run that writes it is an error now, not after all is read
         there = path.exists() or previous(path).exists()
     if options.resume and not there:
-        raise CheckpointError(f"{path}: there is no checkpoint to resume from; leave --resume out to start anew")
+        raise CheckpointError(f"{path}: there is no checkpoint to resume from; leave --resume out to start from the beginning")
     if there and not options.resume:
         log.warning("%s is of an earlier run and will be replaced; --resume would continue it", path)
 
@@ -183,7 +183,7 @@ def _interrupted(options: TrainingOptions, session: Session, events: Events, bef
 
 
 def _stamp(path: Path) -> Stamp:
-    """What tells one writing of a file from another; None where there is no file."""
+    """What distinguishes one writing of a file from another; None where there is no file."""
     try:
         status = path.stat()
     except FileNotFoundError:
@@ -192,7 +192,7 @@ def _stamp(path: Path) -> Stamp:
 
 
 def stage_facts(stage: Any) -> dict[str, Any]:
-    """One stage of the training, or all of it, as an event tells it."""
+    """One stage of the training, or all of it, as an event has it."""
     certificate: Certificate = stage.certificate_
     last: Record = stage.history_[-1]
     return {

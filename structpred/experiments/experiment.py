@@ -1,4 +1,4 @@
-"""What an experiment tells the shell: its name, its tables, and how it is run.
+"""What an experiment is to the shell: its name, its tables, and how it is run.
 
 A new experiment is a subclass of Experiment in a file of this package: `structpred bench` then has a command of its name.
 """

@@ -82,7 +82,7 @@ def judge(path: str, gold: Treebank, reading: Reading, rules: ParsingRules) -> t
 
     if _is_archive(path):
         return judge_model(load_estimator(path, "DependencyParser"), gold, rules)
-    # what the predictions must be like is for the rules to say: some allow several roots, even cycles
+    # the rules decide what predictions must be like: some allow several roots, even cycles
     predicted = read_treebank(path, treebank_format(reading.format), check_trees=False, encoding=reading.encoding)
     return evaluate_treebanks(gold, predicted, rules), predicted.trees()
 

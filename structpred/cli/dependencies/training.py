@@ -162,7 +162,7 @@ def _read(path: str, options: ParserOptions) -> Treebank:
 
 
 def dev_scores(model: DependencyParser, dev: Treebank) -> ParsingScores:
-    """How good the parser is on held-out trees: by UD's rules where they can be asked for, else over every word."""
+    """How good the parser is on held-out trees: by UD's rules where they apply, else over every word."""
     strict = dev.format == CONLL_U and model.single_root
     sentences = dev.sentences()
     forms, upos = [s.forms for s in sentences], [s.upos for s in sentences]

@@ -1,4 +1,4 @@
-"""What a kind of model tells the shell: how it is trained, applied, scored, inspected and shown on a page.
+"""What the shell knows of a kind of model: how it is trained, applied, scored, inspected and shown on a page.
 
 A new kind is a subclass of Kind in a file of structpred/cli/kinds, where the commands find it by walking; or in a module of a
 user's own: `structpred --kind MODULE:CLASS COMMAND ...`. No command knows a kind by name.

@@ -117,7 +117,7 @@ def _label_column(rows: ColumnCorpus, reader: Reader) -> int | None:
 def refuse_running_text(data: Data, known: Sequence[str]) -> None:
     """Raise DataError where the column of the labels holds words: running text, a sentence a line, taken for tokens.
 
-    known: the labels of the model. Labels are not used in prediction, so a placeholder may stand there: a single character or
+    known: the labels of the model. Labels are not used in prediction, so there may be a placeholder: a single character or
     sign, or the same string on several tokens.
     """
     found = {label for labels in data.labels or [] for label in labels}
