@@ -35,8 +35,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "distributed": {"models", "data", "core", "io", "runtime", "errors"},
     "compat": {"models", "data", "core", "io", "errors"},
     "testing": {"models", "data", "core", "io", "errors"},
+    "experiments": _BELOW_MODELS | {"models", "evaluation"},
     "report": {"evaluation", "core", "storage", "errors"},
-    "cli": _BELOW_MODELS | {"models", "evaluation", "distributed", "compat", "testing", "report", ""},
+    "cli": _BELOW_MODELS | {"models", "evaluation", "distributed", "compat", "testing", "experiments", "report", ""},
     "": _BELOW_MODELS | {"fused", "models", "evaluation", "testing"},  # structpred/__init__.py: the public names
 }
 
@@ -64,9 +65,6 @@ ABOVE_SCORES = tuple(
 )
 
 ORACLE_ROOMS = ("chains", "trees", "fields", "solvers")  # of private helpers; the oracles stand in front of them
-
-# Files that still import each other: no circle may grow or be added, and this list only gets shorter.
-CIRCLES = [{"cli/inspect.py", "cli/label_inspect.py", "cli/parser_inspect.py"}]
 
 MAX_LINES = 400
 MAX_FUNCTION_LINES = 80
@@ -245,7 +243,7 @@ def circles(root: Path) -> list[set[str]]:
 
 def test_no_files_import_each_other() -> None:
     """Files can be read one after the other: no file imports, directly or through others, a file that imports it."""
-    assert [circle for circle in circles(PACKAGE) if not any(circle <= known for known in CIRCLES)] == []
+    assert circles(PACKAGE) == []
 
 
 def test_a_circle_is_caught(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The way in and the way out: every outcome becomes an exit code, and an error one line on stderr."""
+"""Entry point: maps outcomes to exit codes, and errors to one line on stderr."""
 
 import importlib
 import os
@@ -11,6 +11,9 @@ from typing import NoReturn
 
 import click
 
+from structpred.cli.kinds.kind import Kind
+from structpred.cli.model_command import ModelCommand, kinds_of
+from structpred.cli.own_code import made
 from structpred.cli.session import EXIT_DATA, EXIT_INTERRUPTED, EXIT_PIPE, EXIT_USAGE, Session, Stop, say
 from structpred.cli.suggestions import SuggestingGroup
 from structpred.errors import ParameterError, StructpredError
@@ -25,8 +28,8 @@ COMMANDS = {
     "validate": ("structpred.cli.validate", "validate"),
     "curve": ("structpred.cli.curve", "curve"),
     "bench": ("structpred.cli.bench", "bench"),
-    "check-oracle": ("structpred.cli.tools", "check_oracle"),
-    "doctor": ("structpred.cli.tools", "doctor"),
+    "check-oracle": ("structpred.cli.check_oracle", "check_oracle"),
+    "doctor": ("structpred.cli.doctor", "doctor"),
 }
 
 
@@ -43,13 +46,26 @@ class Commands(SuggestingGroup):
             return None
         module, name = COMMANDS[cmd_name]
         command: click.Command = getattr(importlib.import_module(module), name)
-        return command
+        session = ctx.ensure_object(Session)
+        return command.of_kinds(kinds_of(session)) if isinstance(command, ModelCommand) else command
+
+
+def _set_kind(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
+    if value is not None:
+        ctx.ensure_object(Session).kind = made(value, Kind, "my_package.ranking:Rankings")
 
 
 @click.command("structpred", cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.option(
+    "--kind",
+    metavar="MODULE:CLASS",
+    expose_value=False,
+    callback=_set_kind,
+    help="A kind of model of your own, whose code is run: train has a command for it, other commands take MODEL as one of it.",
+)
 @click.version_option(package_name="structpred", message="structpred %(version)s")
 def program() -> None:
-    """Structured prediction: train, apply and judge models of sequences, of dependency trees and of sets of labels.
+    """Structured prediction: train, apply and evaluate models of sequences, of dependency trees and of sets of labels.
 
     Data files may be gzip-compressed; - is standard input or output. Results go to standard output, everything else to standard
     error. Exit codes: 0 done, 1 bad data or files, 2 wrong usage, 3 not converged (--strict), 130 interrupted.

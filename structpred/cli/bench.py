@@ -1,55 +1,59 @@
 """`structpred bench`: experiments that a paper reports, run again on this machine, with the paper's figures beside."""
 
-import os
-from pathlib import Path
+import inspect
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from structpred.cli.options import general_options
+from structpred.cli.suggestions import SuggestingGroup
+
+if TYPE_CHECKING:
+    from structpred.experiments.experiment import Experiment
 
 
-@click.group(short_help="Run the experiments of a paper again.")
+class Experiments(SuggestingGroup):
+    """A group with a command for each experiment of structpred/experiments."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names of the experiments."""
+        from structpred.experiments.experiment import experiments
+
+        return sorted(experiments())
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of the experiment of that name."""
+        from structpred.experiments.experiment import experiments
+
+        found = experiments().get(cmd_name)
+        return None if found is None else bench_command(found)
+
+
+@click.group(cls=Experiments, short_help="Run the experiments of a paper again.")
 def bench() -> None:
     """Experiments of papers on public data, with the paper's figures beside."""
 
 
-@bench.command(short_help="Slack rescaling: searches, scores, hierarchies.")
-@click.option("--data", metavar="FOLDER", help="The data sets. Default: STRUCTPRED_DATA, else ../shared/data beside the project.")
-@click.option("--quick", is_flag=True, help="Small parts of the data, in seconds: shows that it runs, the figures say little.")
-@click.option("--relaxed", is_flag=True, help="The searches over the linear programming relaxation, too (needs OR-Tools).")
-@click.option("--only", type=click.Choice(("searches", "scores", "hierarchy")), help="One of the tables.")
-@click.option("--json", "as_json", is_flag=True, help="All figures as one JSON object.")
-@general_options
-def slack(data: str | None, quick: bool, relaxed: bool, only: str | None, as_json: bool) -> None:
-    """Compare slack rescaling with margin rescaling, and the ways to search for what it needs (Choi, Meshi & Srebro 2016).
+def bench_command(experiment: "Experiment") -> click.Command:
+    """`structpred bench NAME`: the options that all experiments share, and the switches of this one."""
 
-    \b
-    searches   how often, and with how many queries, each search finds a violated label: yeast, enron
-    scores     multi-label classification on yeast, C chosen by cross-validation on the training set
-    hierarchy  the same along a tree of topics: Enron-corr
+    def run(data: str | None, quick: bool, only: str | None, as_json: bool, **switches: bool) -> None:
+        from structpred.experiments.experiment import Wanted, data_folder
 
-    Takes some minutes of one processor; --quick some seconds.
-    """
-    from structpred.cli.bench_slack import Plan, as_text, run, to_json
+        wanted = Wanted(quick, only, frozenset(name for name, on in switches.items() if on))
+        click.echo(experiment.shown(experiment.run(data_folder(data), wanted), as_json=as_json))
 
-    tables = run(data_folder(data), Plan.quick() if quick else Plan.full(), relaxed=relaxed, only=only)
-    click.echo(to_json(tables) if as_json else as_text(tables))
-
-
-def data_folder(given: str | None) -> Path:
-    """The folder of data sets: as given, else STRUCTPRED_DATA, else ../shared/data beside the project.
-
-    Raises DataError, saying where it looked, if that is no folder.
-    """
-    from structpred.errors import DataError
-
-    root = Path(__file__).resolve().parents[2]
-    if given is not None:
-        folder, why = Path(given), "--data"
-    elif named := os.environ.get("STRUCTPRED_DATA"):
-        folder, why = Path(named), "STRUCTPRED_DATA"
-    else:
-        folder, why = root.parent / "shared" / "data", "neither --data nor STRUCTPRED_DATA is given; looked"
-    if not folder.is_dir():
-        raise DataError(f"no data sets: {why} {folder}: there is no such folder; expected the one with multilabel_yeast in it")
-    return folder
+    params: list[Any] = [
+        click.Option(
+            ["--data"], metavar="FOLDER", help="The data sets. Default: STRUCTPRED_DATA, else ../shared/data beside the project."
+        ),
+        click.Option(
+            ["--quick"], is_flag=True,
+            help="Small parts of the data, in seconds: shows that it runs; the figures mean little.",
+        ),
+        click.Option(["--only"], type=click.Choice(experiment.tables), help="One of the tables."),
+        click.Option(["--json", "as_json"], is_flag=True, help="All figures as one JSON object."),
+        *(click.Option([f"--{name}"], is_flag=True, help=text) for name, text in experiment.switches.items()),
+    ]  # fmt: skip
+    page = inspect.getdoc(experiment)
+    return general_options(click.Command(experiment.name, callback=run, params=params, help=page, short_help=experiment.summary))

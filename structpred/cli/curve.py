@@ -2,12 +2,16 @@
 
 import json
 import logging
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from structpred.cli.options import FORMATS, Folds, encoding_option, general_options, on_error_option
 from structpred.cli.trainer_options import trainer_of
+
+if TYPE_CHECKING:
+    from structpred.evaluation.curves import LearningCurve
 
 log = logging.getLogger("structpred.cli")
 
@@ -25,6 +29,27 @@ class Numbers(click.ParamType[tuple[float, ...]]):
             return tuple(float(piece) for piece in str(value).split(","))
         except ValueError:
             self.fail(f"expected numbers separated by commas, such as 0.1,0.5,1, got {value!r}", param, ctx)
+
+
+@dataclass(frozen=True)
+class CurveOptions:
+    """What is trained on which data."""
+
+    train: str
+    test: str
+    format: str
+    template: str | None
+    label_column: int
+    folds: tuple[int, ...] | None
+    test_folds: tuple[int, ...] | None
+    trainer: str
+    C: float
+    max_iter: int
+    min_count: int
+    fractions: tuple[float, ...]
+    seeds: int
+    encoding: str
+    on_error: str
 
 
 @click.command(short_help="Scores against the amount of training data.")
@@ -48,56 +73,51 @@ class Numbers(click.ParamType[tuple[float, ...]]):
 @on_error_option
 @encoding_option
 @general_options
-def curve(
-    train: str,
-    test: str,
-    format: str,
-    template: str | None,
-    label_column: int,
-    folds: tuple[int, ...] | None,
-    test_folds: tuple[int, ...] | None,
-    trainer: str,
-    C: float,
-    max_iter: int,
-    min_count: int,
-    fractions: tuple[float, ...],
-    seeds: int,
-    picture: str | None,
-    as_json: bool,
-    encoding: str,
-    on_error: str,
-) -> None:
+def curve(train: str, test: str, picture: str | None, as_json: bool, **values: Any) -> None:
     """Train on growing parts of TRAIN and score each model on --test; the mean over several seeds, with its range.
 
     \b
     structpred curve train.txt --test test.txt --format conll2000 --template chunking --trainer sgd -C 0.3 --picture curve.png
 
-    Parts are random and lie within each other. Is more data worth having? The slope at the end says so.
+    Parts are random, and each contains the smaller ones. The slope at the end shows whether more data would help.
     """
-    from structpred.cli import corpora
-    from structpred.errors import DataError, ParameterError
-    from structpred.evaluation.curves import learning_curve
-    from structpred.models import ChainLabeler
+    from structpred.cli.files import check_output
+    from structpred.errors import ParameterError
     from structpred.report import figures
     from structpred.report.learning import data_curve
 
-    if (template is not None) != (format in ("columns", "conll2000")):
-        raise ParameterError("--template goes with column files, and they need one")
+    asked = CurveOptions(train=train, test=test, **values)
+    if (asked.template is not None) != (asked.format in ("columns", "conll2000")):
+        raise ParameterError("--template is needed with column files, and only there")
     if train == test == "-":
         raise ParameterError("TRAIN and --test cannot both be standard input")
     if picture is not None:
         figures.check_path(picture)
-        corpora.check_output(picture, "--picture", inputs=(train, test))
-    model = ChainLabeler(trainer_of(trainer), C, max_iter, template=template, min_count=min_count, check_every=max_iter)
-    reader = corpora.Reader(format, label_column)
-    data = corpora.read_data(train, reader, folds, encoding=encoding, on_error=on_error)
-    held_out = corpora.read_data(test, reader, test_folds, encoding=encoding, on_error=on_error)
-    if data.labels is None or held_out.labels is None:
-        raise DataError("both files need labels")
-    log.info("%d runs on %s, scored on %s", len(set(fractions)) * seeds, data.corpus.name, held_out.corpus.name)
-    found = learning_curve(
-        model, data.corpus, data.labels, held_out.corpus, held_out.labels, fractions=fractions, seeds=range(seeds)
-    )
+        check_output(picture, "--picture", inputs=(train, test))
+    found = _measured(asked)
     if picture is not None:
         data_curve(found, picture)
     click.echo(json.dumps(found.to_dict()) if as_json else found.table())
+
+
+def _measured(asked: CurveOptions) -> "LearningCurve":
+    """Train on each part with each seed, and score."""
+    from structpred.cli.sequences.data import Reader, read_data
+    from structpred.errors import DataError
+    from structpred.evaluation.curves import learning_curve
+    from structpred.models import ChainLabeler
+
+    n = asked.max_iter
+    trainer, template = trainer_of(asked.trainer), asked.template
+    model = ChainLabeler(trainer, asked.C, n, template=template, min_count=asked.min_count, check_every=n)
+    reader = Reader(asked.format, asked.label_column)
+    data, held_out = (
+        read_data(path, reader, folds, encoding=asked.encoding, on_error=asked.on_error)
+        for path, folds in ((asked.train, asked.folds), (asked.test, asked.test_folds))
+    )
+    if data.labels is None or held_out.labels is None:
+        raise DataError("both files need labels")
+    log.info("%d runs on %s, scored on %s", len(set(asked.fractions)) * asked.seeds, data.corpus.name, held_out.corpus.name)
+    return learning_curve(
+        model, data.corpus, data.labels, held_out.corpus, held_out.labels, fractions=asked.fractions, seeds=range(asked.seeds)
+    )

@@ -1,5 +1,6 @@
 """`structpred doctor`: is this installation sound? Versions, solvers, the kernel cache, the data; one verdict a line."""
 
+import json
 import os
 import platform
 import subprocess
@@ -9,7 +10,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
 
+import click
+
 import structpred
+from structpred.cli.options import general_options
 from structpred.runtime.compiled import find_cache
 from structpred.runtime.dependencies import installed_version, solver_clash
 
@@ -185,3 +189,17 @@ def _run(code: str) -> str:
     if done.returncode < 0:
         return f"the process was ended by signal {-done.returncode}"
     return (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
+
+
+@click.command(short_help="Say whether the installation is sound.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+@general_options
+def doctor(as_json: bool) -> None:
+    """Look at Python, the libraries, the solvers in both import orders, the kernel cache and the data folder.
+
+    Takes some seconds, because solvers are tried in processes of their own. Exit code 1 if structpred cannot work here.
+    """
+    diagnosis = diagnose()
+    click.echo(json.dumps(to_json(diagnosis)) if as_json else render(diagnosis))
+    if diagnosis.exit_code:
+        raise click.exceptions.Exit(diagnosis.exit_code)

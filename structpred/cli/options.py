@@ -1,7 +1,7 @@
 """Options that several commands have, the kinds of values they take, and the file that can hold them all."""
 
 import tomllib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeVar
 
@@ -11,8 +11,9 @@ from click.core import ParameterSource
 from structpred.cli.session import Session
 from structpred.core.suggestions import did_you_mean
 
+#: those of structpred.io, which takes long to load
 FORMATS = ("conll2000", "columns", "crfsuite", "ocr")
-TREEBANK_FORMATS = ("conllu", "conllx", "conll2008", "conll2009")  # of structpred.io, which takes long to load
+TREEBANK_FORMATS = ("conllu", "conllx", "conll2008", "conll2009")
 LABEL_FORMATS = ("arff", "libsvm", "npz", "clus", "clus-dag")
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -54,12 +55,10 @@ def general_options(command: Command) -> Command:
     return config(quiet(verbose(command)))
 
 
-class ReadingOptions(NamedTuple):
-    """What `reading_options` gives to a command, under the same names."""
+class Reading(NamedTuple):
+    """How data are read: what `reading_options` gives to a command, under the same names."""
 
     format: str | None = None
-    label_column: int | None = None
-    folds: tuple[int, ...] | None = None
     encoding: str = "utf-8"
     on_error: Literal["raise", "skip"] = "raise"
 
@@ -71,7 +70,7 @@ def encoding_option(command: Command) -> Command:
         default="utf-8",
         show_default=True,
         metavar="NAME",
-        callback=_known_encoding,
+        callback=known_encoding,
         help="Encoding of the data files, such as latin-1. What is written is UTF-8.",
     )(command)
 
@@ -88,31 +87,30 @@ def on_error_option(command: Command) -> Command:
 
 
 def reading_options(command: Command) -> Command:
-    """How data are read by commands that take what the model says, unless told otherwise: see ReadingOptions."""
+    """How data are read: by default as the model says; see Reading."""
     kind = click.option(
         "--format",
         type=click.Choice(FORMATS + TREEBANK_FORMATS + LABEL_FORMATS),
         help="Format of DATA; default: that of the training data, or for treebanks and multi-label data what the file shows.",
     )
-    column = click.option(
-        "--label-column",
-        type=int,
-        metavar="N",
-        help="Column of the labels, from 0; negative: from the end. Default: as in training.",
-    )
-    folds = click.option("--folds", "--fold", "folds", type=Folds(), help="Only these folds of OCR data: 0, 1-9 or 0,3,5-7.")
-    return kind(column(folds(on_error_option(encoding_option(command)))))
+    return kind(on_error_option(encoding_option(command)))
 
 
-def refuse(ctx: click.Context, names: Sequence[str], reason: str) -> None:
+def given(ctx: click.Context, name: str) -> bool:
+    """Whether this option, by the name of its value, was given on the command line."""
+    return ctx.get_parameter_source(name) == ParameterSource.COMMANDLINE
+
+
+def refuse(ctx: click.Context, names: Iterable[str], reason: str) -> None:
     """Raise UsageError if one of these options, by the names of their values, was given on the command line."""
     options = {option.name: option for option in ctx.command.params}
     for name in names:
-        if ctx.get_parameter_source(name) == ParameterSource.COMMANDLINE:
+        if given(ctx, name):
             raise click.UsageError(f"{options[name].opts[0]} {reason}", ctx)
 
 
-def _known_encoding(ctx: click.Context, param: click.Parameter, value: str) -> str:
+def known_encoding(ctx: click.Context, param: click.Parameter, value: str) -> str:
+    """The name, if it is that of a text encoding; else BadParameter."""
     try:
         "".encode(value)  # refuses those that are not of text, such as base64
     except (LookupError, ValueError):

@@ -23,11 +23,15 @@ class Stop(Exception):
 
 @dataclass
 class Session:
-    """One call of the program. arguments: as typed, without the program's name. verbose: how often -v was given."""
+    """One call of the program.
+
+    arguments: as typed, without the program's name. verbose: how often -v was given. kind: the Kind that --kind named.
+    """
 
     arguments: tuple[str, ...] = ()
     verbose: int = 0
     quiet: bool = False
+    kind: Any = None
 
     @property
     def tracebacks(self) -> bool:
@@ -51,13 +55,13 @@ class StderrHandler(logging.Handler):
     """Lines on stderr. The stream is looked up for each line, because a progress bar puts its own in its place."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write one line; what cannot be written is lost, and the work goes on."""
+        """Write one line; what cannot be written is lost, and the work continues."""
         prefix = "" if record.levelno == logging.INFO else f"{record.levelname.lower()}: "
         say(prefix + record.getMessage())
 
 
 def say(text: str) -> None:
-    """One line on stderr; a closed stderr is no reason to stop."""
+    """One line on stderr; a closed stderr does not stop the program."""
     try:
         if sys.stderr is not None:
             sys.stderr.write(f"{text}\n")

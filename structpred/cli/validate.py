@@ -19,11 +19,13 @@ log = logging.getLogger("structpred.cli")
     type=click.Choice(FORMATS + TREEBANK_FORMATS),
     help="Format of the data; default: the treebank format that the lines show.",
 )
-@click.option("--dev", metavar="FILE", help="Held-out data: unseen labels, and sequences that stand in both.")
+@click.option("--dev", metavar="FILE", help="Held-out data: unseen labels, and sequences that are in both files.")
 @click.option("--label-column", type=int, metavar="N", help="Column of the labels, from 0; default: the last. Not for treebanks.")
-@click.option("--rare", default=5, show_default=True, type=click.IntRange(0), metavar="N", help="Tell labels with fewer tokens.")
 @click.option(
-    "--max-length", default=250, show_default=True, type=click.IntRange(1), metavar="N", help="Tell sequences of more tokens."
+    "--rare", default=5, show_default=True, type=click.IntRange(0), metavar="N", help="Report labels with fewer tokens."
+)
+@click.option(
+    "--max-length", default=250, show_default=True, type=click.IntRange(1), metavar="N", help="Report sequences of more tokens."
 )
 @click.option("--places", default=5, show_default=True, type=click.IntRange(1), metavar="N", help="Places to show of each kind.")
 @click.option(
@@ -50,13 +52,13 @@ def validate(
     as_json: bool,
     encoding: str,
 ) -> None:
-    """Read FILE to its end and tell everything that is wrong with it, with the first few places of each kind.
+    """Read FILE to its end and report everything that is wrong with it, with the first few places of each kind.
 
     Errors are rows that cannot be read, labels that break the tagging scheme of the rest (it is detected), and in treebanks
     ids and heads that make no tree. Warnings are rare labels, labels that differ by case, repeated sequences and the like.
     Exit code 1 if there are errors.
     """
-    from structpred.cli import corpora
+    from structpred.cli.files import check_output, write_output
     from structpred.io.validation import columns as validation
     from structpred.io.validation import treebanks as treebank_validation
 
@@ -67,7 +69,7 @@ def validate(
     if output is not None:
         if output == "-":
             raise click.UsageError("-o CLEAN must be a file: the findings go to standard output")
-        corpora.check_output(output, "-o", inputs=[name for name in (data, dev) if name is not None])
+        check_output(output, "-o", inputs=[name for name in (data, dev) if name is not None])
     found: validation.Validation
     settings: Any = {"dev": dev, "rare": rare, "max_length": max_length, "places": places, "encoding": encoding}
     if format is not None and format not in TREEBANK_FORMATS:
@@ -79,7 +81,7 @@ def validate(
         found = treebank_validation.validate_trees(data, format, **settings)
     click.echo(json.dumps(found.to_dict()) if as_json else str(found))
     if output is not None:
-        corpora.write_output(output, found.clean().decode())
+        write_output(output, found.clean().decode())
         log.info("wrote %s: %d sequences left out, %d kept", output, found.n_broken, found.n_kept)
     elif not found.ok:
         raise click.exceptions.Exit(EXIT_DATA)

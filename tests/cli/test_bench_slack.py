@@ -1,6 +1,7 @@
 """Promises of `bench slack`: the tables, their orderings, the paper's figures beside, and errors where the data are missing."""
 
 import json
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
@@ -8,10 +9,12 @@ import numpy as np
 import pytest
 from label_helpers import LABELS, N_FEATURES, examples
 
-from structpred.cli.bench import data_folder
-from structpred.cli.slack_tables import compare_searches, most_frequent_labels, multilabel_task, score_surrogate
 from structpred.data.hierarchy import LabelHierarchy
 from structpred.errors import DataError
+from structpred.experiments import slack_searches
+from structpred.experiments.experiment import Wanted, data_folder, experiments
+from structpred.experiments.slack_scores import score_surrogate
+from structpred.experiments.slack_searches import compare_searches, most_frequent_labels, multilabel_task
 from structpred.io.multilabel.data import MultiLabelData
 from structpred.models import HierarchicalMultiLabel, MultiLabelMRF
 from structpred.oracles.mrf_enumeration import EnumerationMRF
@@ -142,3 +145,43 @@ def test_scores_along_a_hierarchy() -> None:
     row = score_surrogate(model, train, closed, (0.1,), 2)
     assert row.h_loss is not None
     assert 0 < row.h_loss < 4
+
+
+def test_experiments_are_found_by_walking(here: Here, tmp_path: Path) -> None:
+    """`bench --help` lists every experiment of the package, and `bench NAME --help` the tables and switches of it."""
+    page = here("bench", "--help", cwd=tmp_path)[1]
+    assert "slack" in experiments()
+    for name, experiment in experiments().items():
+        assert f"  {name} " in page
+        page_of_one = here("bench", name, "--help", cwd=tmp_path)[1]
+        assert all(word in page_of_one for word in (*experiment.tables, *(f"--{switch}" for switch in experiment.switches)))
+
+
+@pytest.mark.parametrize("place", ["search", "fit"])
+def test_ctrl_c_ends_an_experiment_after_the_present_step(
+    place: str, here: Here, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Interrupted in a search or within training, it begins no other search and no other training, and exits with 130."""
+    steps: list[str] = []
+    train, test = weather(30, 0), weather(20, 1)
+    task = multilabel_task(weather(6, 0), EnumerationMRF())
+
+    def interrupting(step: Callable[..., object]) -> Callable[..., object]:
+        def wrapped(*args: object, **options: object) -> object:
+            steps.append(place)
+            if len(steps) == 3:
+                signal.raise_signal(signal.SIGINT)  # training puts it off to the end of its step
+            return step(*args, **options)
+
+        return wrapped
+
+    def run(folder: Path, wanted: Wanted) -> object:
+        if place == "search":
+            return compare_searches({"angular": task}, 0.5, rounds=10)
+        model = MultiLabelMRF("bcfw", 1.0, 2, 0.0, callbacks=interrupting(lambda row: None), check_every=1)
+        return score_surrogate(model, train, test, (0.01, 0.1), 2)
+
+    monkeypatch.setattr(experiments()["slack"], "run", run)
+    monkeypatch.setattr(slack_searches, "search", interrupting(slack_searches.search))
+    code, _, err = here("bench", "slack", "--data", str(tmp_path), cwd=tmp_path)
+    assert (code, len(steps)) == (130, 3), err

@@ -25,7 +25,11 @@ USAGE = {
     "C is no number": ((*TRAIN, GOOD, "-C", "nan"), 2, "finite"),
     "C is zero": ((*TRAIN, GOOD, "-C", "0"), 2, "--C"),
     "edges of no kind": ((*TRAIN, GOOD, "--edges", "some"), 2, "expected complete, tree, none or a number"),
-    "edges and a hierarchy": ((*TRAIN, GOOD, "--edges", "tree", "--hierarchy", "{l}/edges.txt"), 2, "two answers"),
+    "edges and a hierarchy": (
+        (*TRAIN, GOOD, "--edges", "tree", "--hierarchy", "{l}/edges.txt"),
+        2,
+        "--edges cannot be combined with --hierarchy",
+    ),
     "edges of a tree": ((*TRAIN, "{l}/tree-train.arff", "--edges", "tree"), 2, "brings its own edges"),
     "label weights without a hierarchy": ((*TRAIN, GOOD, "--label-weights", "depth"), 2, "is for labels with a hierarchy"),
     "patience without dev": ((*TRAIN, GOOD, "--patience", "2"), 2, "--dev"),

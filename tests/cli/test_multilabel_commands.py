@@ -13,7 +13,8 @@ import pytest
 from cli_helpers import PROGRAM, Shell, hear_interrupts
 from label_helpers import LABELS, examples
 
-from structpred.cli.train_multilabel import multilabel as multilabel_command
+from structpred.cli.kinds.label_sets import LabelSets
+from structpred.cli.train import train_command
 from structpred.evaluation import evaluate_multilabel
 from structpred.models import HierarchicalMultiLabel, MultiLabelMRF
 
@@ -248,7 +249,7 @@ def test_report_is_one_page(here: Here, labelled: Path, tmp_path: Path) -> None:
 def test_the_help_names_every_option(here: Here, tmp_path: Path) -> None:
     """`train multilabel --help` explains each of them."""
     _, out, _ = here("train", "multilabel", "--help", cwd=tmp_path)
-    assert all(option.opts[0] in out for option in multilabel_command.params if option.opts[0].startswith("--"))
+    assert all(option.opts[0] in out for option in train_command(LabelSets()).params if option.opts[0].startswith("--"))
 
 
 @pytest.mark.slow

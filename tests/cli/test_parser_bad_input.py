@@ -33,8 +33,16 @@ USAGE = {
     "config key": ((*TRAIN, GOOD, "--config", "bad.toml"), 2, "did you mean 'max-bits'"),
     "folds of a treebank": (("predict", MODEL, TEST, "--folds", "1"), 2, "--folds is not for parsers"),
     "another format": (("predict", MODEL, TEST, "--format", "ocr"), 2, "a parser reads treebanks"),
-    "trees of a chain": (("predict", "{c}/chunk.spz", "{c}/test.txt", "--multi-root"), 2, "--multi-root is for parsers only"),
-    "rules of a chain": (("evaluate", "{c}/chunk.spz", "{c}/test.txt", "--rules", "ud"), 2, "--rules is for parsers only"),
+    "trees of a chain": (
+        ("predict", "{c}/chunk.spz", "{c}/test.txt", "--multi-root"),
+        2,
+        "--multi-root is not for sequence labellers",
+    ),
+    "rules of a chain": (
+        ("evaluate", "{c}/chunk.spz", "{c}/test.txt", "--rules", "ud"),
+        2,
+        "--rules is not for sequence labellers",
+    ),
     "scheme of a parser": (("evaluate", MODEL, TEST, "--scheme", "iob2"), 2, "--scheme is not for parsers"),
     "unknown rules": (("evaluate", MODEL, TEST, "--rules", "conll06"), 2, "'conllx'"),
     "gold alone": (("evaluate", "--gold", TEST), 2, "--gold GOLD takes one more file"),
@@ -73,7 +81,7 @@ FILES = {
     "template twice": (
         (*TRAIN, GOOD, "--templates", "twice.txt"),
         1,
-        "twice.txt:2: the template 'h.upos' stands in line 1",
+        "twice.txt:2: duplicate template 'h.upos', first given on line 1",
     ),
     "no templates": ((*TRAIN, GOOD, "--templates", "empty.txt"), 1, "empty.txt: expected at least one template"),
     "model missing": (("predict", "none.spz", TEST), 1, "none.spz: cannot be read"),

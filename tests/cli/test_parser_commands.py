@@ -11,8 +11,9 @@ import pytest
 from cli_helpers import Shell
 from treebank_helpers import others, treebank_text, without_heads
 
-from structpred.cli import treebanks as treebank_commands
-from structpred.cli.train_parser import parser as parser_command
+from structpred.cli.dependencies import parsing
+from structpred.cli.kinds.dependencies import Dependencies
+from structpred.cli.train import train_command
 from structpred.io import read_treebank
 from structpred.models import DependencyParser
 
@@ -90,7 +91,7 @@ def test_predict_keeps_little_in_memory(here: Here, treebanks: Path, tmp_path: P
         sizes.append(len(X))  # type: ignore[arg-type]
         return predict(self, X, **options)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(treebank_commands, "BATCH", 7)
+    monkeypatch.setattr(parsing, "BATCH", 7)
     monkeypatch.setattr(DependencyParser, "predict", spied)
     code, pieces, err = here("predict", model, data, cwd=tmp_path)
     assert (code, pieces) == (0, whole), err
@@ -258,7 +259,7 @@ def test_attributes_that_the_treebank_lacks_are_told(here: Here, treebanks: Path
 
 def test_defaults_are_the_estimators() -> None:
     """What the command line takes by default is what Python takes."""
-    given = parser_command.make_context("parser", ["train.conllu", "-o", "m.spz"]).params
+    given = train_command(Dependencies()).make_context("parser", ["train.conllu", "-o", "m.spz"]).params
     defaults = DependencyParser().get_params()
     compared = set(given) & set(defaults) - {"checkpoint"}
     assert len(compared) == 14

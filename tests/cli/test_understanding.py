@@ -32,6 +32,16 @@ def test_inspect_says_what_the_model_is(here: Here, corpus: Path, tmp_path: Path
     assert f"{weight:+.4f}  {name}" in out
 
 
+def test_one_configuration_file_serves_every_command_of_a_model(here: Here, corpus: Path, tmp_path: Path) -> None:
+    """inspect takes --encoding like the commands that read data, and refuses a name that is not an encoding."""
+    (tmp_path / "c.toml").write_text('encoding = "latin-1"\n')
+    model = str(corpus / "chunk.spz")
+    for command in (("inspect", model), ("evaluate", model, str(corpus / "test.txt"))):
+        assert here(*command, "--config", "c.toml", cwd=tmp_path)[0] == 0
+    code, _, err = here("inspect", model, "--encoding", "klingon", cwd=tmp_path)
+    assert (code, "expected the name of a text encoding" in err) == (2, True), err
+
+
 def test_inspect_as_json(here: Here, corpus: Path, tmp_path: Path) -> None:
     """The object holds history, transitions and weights; --label keeps the weights of one label."""
     code, out, _ = here("inspect", str(corpus / "chunk.spz"), "--json", "--label", "B-NP", "--top", "2", cwd=tmp_path)

@@ -121,6 +121,14 @@ def test_the_own_regulariser_example_keeps_to_its_domain(tmp_path: Path) -> None
     assert dual <= primal
 
 
+@pytest.mark.slow
+def test_the_own_kind_example_runs_from_the_shell(tmp_path: Path) -> None:
+    """own_kind: most questions of the test set are answered right, and the feature with the largest hidden weight is first."""
+    printed = run("own_kind.py", folder=tmp_path)
+    assert percentages(line_with(printed, "100 questions"))[0] > 90
+    assert printed.splitlines()[2].endswith("f0")
+
+
 def test_every_example_is_tested_here() -> None:
     """A new example needs a test in this file."""
     own = Path(__file__).read_text(encoding="utf-8")

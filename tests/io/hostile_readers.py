@@ -14,8 +14,6 @@ import numpy as np
 from scipy import sparse
 from treebank_samples import SAMPLES
 
-from structpred.cli.label_data import label_format, with_hierarchy
-from structpred.cli.parser_training import read_arc_templates
 from structpred.data.hierarchy import LabelHierarchy
 from structpred.io import (
     ColumnCorpus,
@@ -35,6 +33,9 @@ from structpred.io import (
     read_uai_evidence,
     validate_treebank,
 )
+from structpred.io.multilabel.hierarchy_files import with_hierarchy
+from structpred.io.multilabel.recognise import label_format
+from structpred.io.templates.arc_template_files import read_arc_templates
 from structpred.io.validation.scan import scan_file
 
 #: inputs a reader in the slow tests; CONTRIBUTING.md tells how to run more

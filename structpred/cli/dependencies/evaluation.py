@@ -4,10 +4,11 @@ import json
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
-from structpred.cli.corpora import check_input
-from structpred.cli.options import ReadingOptions
-from structpred.cli.treebanks import load_model, treebank_format
-from structpred.errors import DataError, ModelFileError
+from structpred.cli.dependencies.parsing import treebank_format
+from structpred.cli.files import check_input
+from structpred.cli.kinds.kind import Evaluating
+from structpred.cli.options import Reading
+from structpred.errors import DataError
 from structpred.evaluation import (
     CONLL07,
     CONLL07_WITHOUT_PUNCTUATION,
@@ -18,6 +19,7 @@ from structpred.evaluation import (
     ParsingRules,
     ParsingScores,
     compare_parsers,
+    confusion_matrix,
     evaluate_treebanks,
     evaluate_trees,
     parsing_interval,
@@ -41,7 +43,25 @@ _NAMES = {
 }
 
 
-def read_gold(path: str, reading: ReadingOptions) -> Treebank:
+def scored(system: "str | DependencyParser", asked: Evaluating) -> str:
+    """The scores on labelled data. system: a parser, or a file with predictions or a model."""
+    from structpred.evaluation.parsing import relation_pairs
+
+    rules, against = RULES[asked.own["rules"]], asked.own["against"]
+    gold = read_gold(asked.data, asked.reading)
+    if isinstance(system, str):
+        scores, trees = judge(system, gold, asked.reading, rules)
+    else:
+        scores, trees = judge_model(system, gold, rules)
+    other = None if against is None else judge(against, gold, asked.reading, rules)[0]
+    if asked.confusion is not None:
+        from structpred import report
+
+        report.confusion(*confusion_matrix(*relation_pairs(gold.trees(), trees, rules)), asked.confusion)
+    return show(scores, other, asked)
+
+
+def read_gold(path: str, reading: Reading) -> Treebank:
     """A treebank that has trees. Raises DataError where it does not, naming the line."""
     treebank = read_treebank(path, treebank_format(reading.format), on_error=reading.on_error, encoding=reading.encoding)
     treebank.trees()  # raises where a head is missing
@@ -56,16 +76,13 @@ def judge_model(model: "DependencyParser", gold: Treebank, rules: ParsingRules) 
     return evaluate_trees(gold.trees(), trees, forms=forms, upos=upos, rules=rules), trees
 
 
-def judge(path: str, gold: Treebank, reading: ReadingOptions, rules: ParsingRules) -> tuple[ParsingScores, list[Tree]]:
+def judge(path: str, gold: Treebank, reading: Reading, rules: ParsingRules) -> tuple[ParsingScores, list[Tree]]:
     """The same for a file: a treebank with predictions, or a model."""
-    from structpred.models import DependencyParser
+    from structpred.models.files import load_estimator
 
     if _is_archive(path):
-        model = load_model(path)
-        if not isinstance(model, DependencyParser):
-            raise ModelFileError(f"{path}: expected a DependencyParser, the file holds a {type(model).__name__}")
-        return judge_model(model, gold, rules)
-    # what the predictions must be like is for the rules to say: some allow several roots, even cycles
+        return judge_model(load_estimator(path, "DependencyParser"), gold, rules)
+    # the rules decide what predictions must be like: some allow several roots, even cycles
     predicted = read_treebank(path, treebank_format(reading.format), check_trees=False, encoding=reading.encoding)
     return evaluate_treebanks(gold, predicted, rules), predicted.trees()
 
@@ -82,19 +99,20 @@ def _is_archive(path: str) -> bool:
         raise DataError(f"{path}: cannot be read: {error.strerror or error}") from None
 
 
-def show(scores: ParsingScores, other: ParsingScores | None, name: str, *, intervals: bool, as_json: bool, long: bool) -> str:
-    """All figures as text, or as one JSON object. other: a second system, called `name`. long: a line for each relation, too."""
+def show(scores: ParsingScores, other: ParsingScores | None, asked: Evaluating) -> str:
+    """All figures as text, or as one JSON object. other: the scores of a second system."""
+    intervals, name = asked.own["intervals"], asked.own["against"]
     metrics = [name for name in PARSING_METRICS if intervals and getattr(scores, name) is not None]
     found = [parsing_interval(scores, metric) for metric in metrics]
     tests = [] if other is None else compare(scores, other)
-    if as_json:
+    if asked.as_json:
         figures: dict[str, Any] = scores.as_dict()
         if intervals:
             figures["intervals"] = {one.metric: {"low": one.low, "high": one.high} for one in found}
         if other is not None:
             figures["against"] = {"name": name, **{test.metric: asdict(test) for test in tests}}
         return json.dumps(figures)
-    parts = [(scores if long else replace(scores, per_relation={})).table()]
+    parts = [(scores if asked.per_type else replace(scores, per_relation={})).table()]
     if intervals:
         parts.append(_intervals(found))
     if other is not None:

@@ -3,12 +3,11 @@
 import json
 from typing import TYPE_CHECKING, Any
 
-from structpred.cli.corpora import write_output
-from structpred.cli.label_data import Reading, read_examples, read_rows
-from structpred.cli.options import ReadingOptions
+from structpred.cli.files import write_output
+from structpred.cli.kinds.kind import Asked, Evaluating, Predicting
 from structpred.errors import ParameterError
 from structpred.evaluation.multilabel import HierarchyScores, MultiLabelScores, evaluate_hierarchy, evaluate_multilabel
-from structpred.objectives.log_loss import LogLoss
+from structpred.io.multilabel.by_format import Reading, read_examples, read_rows
 
 if TYPE_CHECKING:
     from structpred.models import HierarchicalMultiLabel, MultiLabelMRF
@@ -16,36 +15,37 @@ if TYPE_CHECKING:
     Model = MultiLabelMRF | HierarchicalMultiLabel
 
 
-def predict_sets(model: "Model", data: str, output: str, reading: ReadingOptions, *, as_json: bool, marginals: bool) -> None:
+def predict(model: "Model", asked: Predicting) -> None:
     """Write a line an example: its labels separated by tabs, nothing for none; as JSON an object with labels and scores."""
-    if marginals and not isinstance(model._trainer_and_surrogate()[1], LogLoss):
+    if asked.marginals and not model.probabilistic_:
         raise ParameterError("--marginals: this model was trained for a margin and has no probabilities; train with the log loss")
-    rows = read_rows(Reading.of_model(model), data, reading.format, reading.encoding)
+    rows = read_rows(Reading.of_model(model), asked.data, asked.reading.format, asked.reading.encoding)
     names = model.label_names_
     found = [[names[k] for k, on in enumerate(row) if on] for row in model.predict(rows).tolist()]
-    if not as_json:
-        write_output(output, "".join("\t".join(labels) + "\n" for labels in found))
+    if not asked.as_json:
+        write_output(asked.output, "".join("\t".join(labels) + "\n" for labels in found))
         return
     entries: list[dict[str, Any]] = [{"labels": labels} for labels in found]
-    tables = {"scores": model.predict_scores(rows)} | ({"marginals": model.predict_marginals(rows)} if marginals else {})
+    tables = {"scores": model.predict_scores(rows)} | ({"marginals": model.predict_marginals(rows)} if asked.marginals else {})
     for key, table in tables.items():
         for entry, row in zip(entries, table.tolist(), strict=True):
             entry[key] = dict(zip(names, row, strict=True))
-    write_output(output, "".join(f"{json.dumps(entry)}\n" for entry in entries))
+    write_output(asked.output, "".join(f"{json.dumps(entry)}\n" for entry in entries))
 
 
-def judge(model: "Model", data: str, options: ReadingOptions) -> tuple[MultiLabelScores, HierarchyScores | None]:
+def judge(model: "Model", asked: Asked) -> tuple[MultiLabelScores, HierarchyScores | None]:
     """The scores of a model on labelled data, along its hierarchy too if it has one."""
     reading = Reading.of_model(model)
-    examples = read_examples(reading, data, options.format, encoding=options.encoding)
+    examples = read_examples(reading, asked.data, asked.reading.format, encoding=asked.reading.encoding)
     predicted = model.predict(examples.X)
     along = None if reading.hierarchy is None else evaluate_hierarchy(examples, predicted)
     return evaluate_multilabel(examples, predicted), along
 
 
-def show(scores: MultiLabelScores, along: HierarchyScores | None, *, as_json: bool, long: bool) -> str:
-    """All figures as text, or as one JSON object. long: a line for each label, too."""
-    if as_json:
+def scored(model: "Model", asked: Evaluating) -> str:
+    """The scores on labelled data as text, or as one JSON object."""
+    scores, along = judge(model, asked)
+    if asked.as_json:
         hierarchy = None if along is None else vars(along)
         return json.dumps({**scores.to_dict(), "hierarchy": hierarchy})
     lines = [f"{scores.n} examples, {len(scores.labels)} labels"]
@@ -55,7 +55,7 @@ def show(scores: MultiLabelScores, along: HierarchyScores | None, *, as_json: bo
         lines += [f"{name:<22} {100 * value:6.2f}" for name, value in (("F1", along.f1), ("precision", along.precision))]
         lines += [f"{'recall':<22} {100 * along.recall:6.2f}", f"{'H-loss of an example':<22} {along.h_loss:7.3f}"]
         lines += [f"{f'F1 at depth {depth}':<22} {100 * value:6.2f}" for depth, value in enumerate(along.by_depth)]
-    if long:
+    if asked.per_type:
         width = max(5, *(len(one.name) for one in scores.labels))
         lines += ["", f"{'label':<{width}} precision  recall     F1  support  predicted"]
         for one in scores.labels:

@@ -1,25 +1,15 @@
-"""The tables of `structpred bench slack`: which data and how much of them, and how the figures are shown."""
+"""The experiments of the slack-rescaling paper (Choi, Meshi & Srebro 2016, section 5) on public data."""
 
-import json
 import logging
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
-from structpred.cli.slack_tables import (
-    PAPER_HIERARCHY,
-    PAPER_SCORES,
-    PAPER_SEARCHES,
-    ScoreRow,
-    SearchRow,
-    compare_searches,
-    most_frequent_labels,
-    multilabel_task,
-    score_surrogate,
-)
-from structpred.errors import DataError
+from structpred.experiments.experiment import Experiment, Wanted, data_file
+from structpred.experiments.slack_scores import ScoreRow, score_surrogate
+from structpred.experiments.slack_searches import SearchRow, compare_searches, most_frequent_labels, multilabel_task
 from structpred.io.multilabel.clus import read_clus
 from structpred.io.multilabel.data import MultiLabelData
 from structpred.io.multilabel.mulan import read_mulan
@@ -29,18 +19,29 @@ from structpred.oracles.mrf_enumeration import EnumerationMRF
 from structpred.oracles.mrf_lp import RelaxedMRF
 from structpred.oracles.qpbo import QPBO
 
-log = logging.getLogger("structpred.cli")
+log = logging.getLogger("structpred.experiments")
 
 METHODS = ("angular", "bisecting", "sarawagi", "hull", "binary")
 #: the data of the searches -> those of the paper that they stand beside
 SEARCHED = {"yeast": "yeast", "enron": "RCV1"}
 N_LABELS = 14
+#: the paper's Table 1: success %, queries a search, milliseconds a search
+PAPER_SEARCHES = {
+    "yeast": {"angular": (22.4, 3.8, 4.7), "bisecting": (16.5, 10.3, 3.6), "sarawagi": (16.4, 43.2, 18.5)},
+    "RCV1": {"angular": (25.6, 4.8, 4.4), "bisecting": (18.2, 12.7, 5.2), "sarawagi": (18.0, 49.0, 20.9)},
+}
+#: the paper's Table 2: accuracy, label loss, micro F1, "macro F1"
+PAPER_SCORES = {"slack": (0.54, 0.205, 0.661, 0.651), "margin": (0.545, 0.204, 0.666, 0.654)}
+#: its table of hierarchical classification (SWIKI-2011), the same columns
+PAPER_HIERARCHY = {"slack": (0.3798, 0.0105, 0.3917, 0.3880), "margin": (0.3327, 0.0110, 0.3394, 0.3378)}
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How much is run. samples, rounds: of the searches; the relaxed ones are dear. lam: their regulariser. most: examples of
-    each data set; None for all. passes: of each training, up to a gap of tol. grid: values of C; folds: of the cross-validation.
+    """How much is run.
+
+    samples, rounds: of the searches; the relaxed ones are expensive. lam: their regulariser. most: examples of each data set;
+    None for all. passes: of each training, up to a gap of tol. grid: values of C; folds: of the cross-validation.
     """
 
     samples: int
@@ -62,7 +63,7 @@ class Plan:
 
     @classmethod
     def quick(cls) -> "Plan":
-        """Some seconds."""
+        """A few seconds."""
         return cls(20, 8, 6, 4, 120, 4, 2, (0.01, 0.1), (0.01, 0.1))
 
 
@@ -92,29 +93,58 @@ class ScoreTable:
 
 @dataclass(frozen=True)
 class Tables:
-    """All that was run; cpu_seconds: of this process."""
+    """All that was run; cpu_seconds: of this process. paper: its figures."""
 
     searches: Sequence[SearchTable]
     scores: ScoreTable | None
     hierarchy: ScoreTable | None
     cpu_seconds: float
+    paper: dict[str, Any]
 
 
-def run(folder: Path, plan: Plan, *, relaxed: bool = False, only: str | None = None) -> Tables:
-    """Run the tables; only: "searches", "scores" or "hierarchy". Raises DataError for data sets that are missing."""
-    start = time.process_time()
-    wanted = {only} if only else {"searches", "scores", "hierarchy"}
-    searches: list[SearchTable] = []
-    if "searches" in wanted:
-        read = {name: most_frequent_labels(_mulan(folder, name, "train"), N_LABELS) for name in SEARCHED}
-        kinds = (False, True) if relaxed else (False,)
-        searches = [_searches(name, data, plan, kind) for kind in kinds for name, data in read.items()]
-    return Tables(
-        searches,
-        _scores(folder, plan) if "scores" in wanted else None,
-        _hierarchy(folder, plan) if "hierarchy" in wanted else None,
-        time.process_time() - start,
-    )
+class SlackRescalingTables(Experiment):
+    """Compare slack rescaling with margin rescaling, and the ways to search for what it needs (Choi, Meshi & Srebro 2016).
+
+    \b
+    searches   how often, and with how many queries, each search finds a violated label: yeast, enron
+    scores     multi-label classification on yeast, C chosen by cross-validation on the training set
+    hierarchy  the same along a tree of topics: Enron-corr
+
+    Takes a few minutes of one processor; --quick a few seconds.
+    """
+
+    name = "slack"
+    summary = "Slack rescaling: searches, scores, hierarchies."
+    tables = ("searches", "scores", "hierarchy")
+    switches: ClassVar = {"relaxed": "The searches over the linear programming relaxation, too (needs OR-Tools)."}
+
+    def run(self, folder: Path, wanted: Wanted) -> Tables:
+        """The tables, None or empty where they are not wanted, and the paper's."""
+        start = time.process_time()
+        plan = Plan.quick() if wanted.quick else Plan.full()
+        names = {wanted.only} if wanted.only else set(self.tables)
+        searches: list[SearchTable] = []
+        if "searches" in names:
+            read = {name: most_frequent_labels(_mulan(folder, name, "train"), N_LABELS) for name in SEARCHED}
+            kinds = (False, True) if "relaxed" in wanted.switches else (False,)
+            searches = [_searches(name, data, plan, kind) for kind in kinds for name, data in read.items()]
+        return Tables(
+            searches,
+            _scores(folder, plan) if "scores" in names else None,
+            _hierarchy(folder, plan) if "hierarchy" in names else None,
+            time.process_time() - start,
+            {"searches": PAPER_SEARCHES, "scores": PAPER_SCORES, "hierarchy": PAPER_HIERARCHY},
+        )
+
+    def text(self, figures: Tables) -> str:
+        """The tables for people, the paper's figures on the right."""
+        parts = ["\n".join(_search_lines(table)) for table in figures.searches]
+        if figures.scores is not None:
+            parts.append("\n".join(_score_lines("Multi-label classification", figures.scores, PAPER_SCORES)))
+        if figures.hierarchy is not None:
+            parts.append("\n".join(_score_lines("Classification along a tree of labels", figures.hierarchy, PAPER_HIERARCHY)))
+        parts.append(f"{figures.cpu_seconds:.0f} CPU seconds")
+        return "\n\n".join(parts)
 
 
 def _searches(name: str, data: MultiLabelData, plan: Plan, relaxed: bool) -> SearchTable:
@@ -141,7 +171,7 @@ def _scores(folder: Path, plan: Plan) -> ScoreTable:
 
 def _hierarchy(folder: Path, plan: Plan) -> ScoreTable:
     where = folder / "hierarchical_enron_corr"
-    train, test = (_part(read_clus(_file(where, f"Enron_corr_{part}.arff")), plan.most) for part in ("trainvalid", "test"))
+    train, test = (_part(read_clus(data_file(where, f"Enron_corr_{part}.arff")), plan.most) for part in ("trainvalid", "test"))
 
     def model(surrogate: str) -> HierarchicalMultiLabel:
         return HierarchicalMultiLabel(
@@ -173,32 +203,7 @@ def _part(data: MultiLabelData, most: int | None) -> MultiLabelData:
 
 def _mulan(folder: Path, name: str, part: str) -> MultiLabelData:
     where = folder / f"multilabel_{name}"
-    return read_mulan(_file(where, f"{name}-{part}.arff"), _file(where, f"{name}.xml"))
-
-
-def _file(folder: Path, name: str) -> Path:
-    """The file, packed or not."""
-    for path in (folder / f"{name}.gz", folder / name):
-        if path.is_file():
-            return path
-    raise DataError(f"{folder / name}.gz: there is no such file, nor one that is not packed; the data sets are incomplete")
-
-
-def to_json(tables: Tables) -> str:
-    """All figures, and the paper's, as one JSON object."""
-    paper = {"searches": PAPER_SEARCHES, "scores": PAPER_SCORES, "hierarchy": PAPER_HIERARCHY}
-    return json.dumps({**asdict(tables), "paper": paper})
-
-
-def as_text(tables: Tables) -> str:
-    """The tables for people, the paper's figures on the right."""
-    parts = ["\n".join(_search_lines(table)) for table in tables.searches]
-    if tables.scores is not None:
-        parts.append("\n".join(_score_lines("Multi-label classification", tables.scores, PAPER_SCORES)))
-    if tables.hierarchy is not None:
-        parts.append("\n".join(_score_lines("Classification along a tree of labels", tables.hierarchy, PAPER_HIERARCHY)))
-    parts.append(f"{tables.cpu_seconds:.0f} CPU seconds")
-    return "\n\n".join(parts)
+    return read_mulan(data_file(where, f"{name}-{part}.arff"), data_file(where, f"{name}.xml"))
 
 
 def _search_lines(table: SearchTable) -> list[str]:

@@ -1,39 +1,24 @@
-"""The experiments of the slack-rescaling paper (Choi, Meshi & Srebro 2016, section 5): how searches compare, and what slack
-rescaling gives on multi-label data beside margin rescaling."""
+"""How the searches for a violated label compare (Choi, Meshi & Srebro 2016, section 5.1)."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import combinations
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.oracle import Oracle
 from structpred.core.sparse import SparseVector
 from structpred.core.task import Task
-from structpred.evaluation.multilabel import evaluate_hierarchy, evaluate_multilabel
-from structpred.features.graphs import GraphFeatures
 from structpred.io.multilabel.data import MultiLabelData
+from structpred.models.fields.label_field import LabelField
+from structpred.models.fields.label_graphs import label_edges
 from structpred.objectives.part_losses import Hamming
-from structpred.oracles.mrf import graph_shape
 from structpred.slack.angular import Angle, search_angle
 from structpred.slack.ledger import Goal, Ledger
 from structpred.slack.problem import Candidate
 from structpred.slack.search import SearchResult, search
 from structpred.slack.task_problem import TaskProblem
 from structpred.trainers.master_qp import Master
-
-#: the paper's Table 1: success %, queries a search, milliseconds a search
-PAPER_SEARCHES = {
-    "yeast": {"angular": (22.4, 3.8, 4.7), "bisecting": (16.5, 10.3, 3.6), "sarawagi": (16.4, 43.2, 18.5)},
-    "RCV1": {"angular": (25.6, 4.8, 4.4), "bisecting": (18.2, 12.7, 5.2), "sarawagi": (18.0, 49.0, 20.9)},
-}
-#: the paper's Table 2: accuracy, label loss, micro F1, "macro F1"
-PAPER_SCORES = {"slack": (0.54, 0.205, 0.661, 0.651), "margin": (0.545, 0.204, 0.666, 0.654)}
-#: its table of hierarchical classification (SWIKI-2011), the same columns
-PAPER_HIERARCHY = {"slack": (0.3798, 0.0105, 0.3917, 0.3880), "margin": (0.3327, 0.0110, 0.3394, 0.3378)}
 
 
 @dataclass(frozen=True)
@@ -58,16 +43,9 @@ def most_frequent_labels(data: MultiLabelData, n_labels: int) -> MultiLabelData:
 
 def multilabel_task(data: MultiLabelData, oracle: Oracle) -> Task:
     """Labels as the nodes of a complete graph with two states: a table of weights a label, and one a pair of labels."""
-    n, n_labels = data.Y.shape
-    edges = list(combinations(range(n_labels), 2))
-    shape = graph_shape(n_labels, 2, edges)
-    rows = np.hstack((data.X.toarray(), np.ones((n, 1))))
-    first, types, pairs = np.zeros(n_labels, np.int64), np.arange(n_labels), np.arange(len(edges))
-    features = GraphFeatures(
-        [shape] * n, rows, [first] * n, [types] * n, edge_type=[pairs] * n,
-        n_node_types=n_labels, n_edge_types=max(len(edges), 1), n_states=2,
-    )  # fmt: skip
-    return Task(features, oracle, list(data.Y.astype(np.int64)), [shape] * n, Hamming())
+    Y = data.Y.astype(np.int64)
+    field = LabelField(data.X.shape[1], data.label_names, label_edges("complete", Y), 1.0, oracle)
+    return Task(field.features(data.X), oracle, list(Y), [field.shape] * len(data), Hamming())
 
 
 def compare_searches(
@@ -143,55 +121,3 @@ class _Counts:
 
     def row(self, method: str) -> SearchRow:
         return SearchRow(method, self.calls, self.found / self.calls, self.queries / self.calls, 1e3 * self.seconds / self.calls)
-
-
-@dataclass(frozen=True)
-class ScoreRow:
-    """What one surrogate reaches on the test set with the C that cross-validation on the training set chose.
-
-    gap: of training, as a share of the primal. h_loss: with a hierarchy (see evaluate_hierarchy), else None. seconds: CPU time
-    of the last fit.
-    """
-
-    surrogate: str
-    C: float
-    accuracy: float
-    label_loss: float
-    micro_f1: float
-    macro_f1: float
-    example_f1: float
-    h_loss: float | None
-    gap: float | None
-    seconds: float
-
-
-def score_surrogate(model: Any, train: MultiLabelData, test: MultiLabelData, grid: Sequence[float], n_folds: int = 3) -> ScoreRow:
-    """Choose C on the training set alone, fit with it, and score on the test set."""
-    from sklearn.base import clone
-
-    C = choose_C(model, train.X, train.Y, grid, n_folds)
-    start = time.process_time()
-    fitted = clone(model).set_params(C=C).fit(train.X, train.Y)
-    seconds = time.process_time() - start
-    predicted = fitted.predict(test.X)
-    scores = evaluate_multilabel(test, predicted)
-    h_loss = None if test.hierarchy is None else evaluate_hierarchy(test, predicted).h_loss
-    return ScoreRow(
-        str(model.surrogate), C, scores.accuracy, scores.label_loss, scores.micro_f1, scores.macro_f1, scores.example_f1, h_loss,
-        fitted.certificate_.relative_gap, seconds,
-    )  # fmt: skip
-
-
-def choose_C(model: Any, X: Any, Y: npt.NDArray[np.uint8], grid: Sequence[float], n_folds: int = 3, seed: int = 0) -> float:
-    """The C of the grid with the best mean accuracy over folds of the training set; the first of equals."""
-    from sklearn.base import clone
-
-    fold_of = np.random.default_rng(seed).permutation(len(Y)) % n_folds
-    means = []
-    for C in grid:
-        scores = []
-        for k in range(n_folds):
-            fitted = clone(model).set_params(C=C).fit(X[fold_of != k], Y[fold_of != k])
-            scores.append(fitted.score(X[fold_of == k], Y[fold_of == k]))
-        means.append(float(np.mean(scores)))
-    return grid[int(np.argmax(means))]

@@ -1,26 +1,21 @@
-"""Data files by format: read them, find the labels, and write predictions in the way of the format."""
+"""Labelled sequences by format: read them, find the labels, and write predictions in the same format."""
 
-import gzip
 import itertools
 import logging
-import os
 import re
-import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from structpred.errors import DataError, ParameterError, StorageError
+from structpred.errors import DataError, ParameterError
 from structpred.io.columns import ColumnCorpus, format_columns, parse_columns
 from structpred.io.crfsuite import AttributeCorpus, parse_crfsuite
 from structpred.io.ocr import OcrWords, parse_ocr
 from structpred.io.recognise import looks_like
-from structpred.io.text import open_output, read_bytes, read_text, source_name, split_lines
+from structpred.io.text import read_bytes, read_text, source_name, split_lines
 from structpred.io.validation.scan import scan_bytes
-from structpred.storage.atomic import write_atomic
 
 log = logging.getLogger("structpred.cli")
 
@@ -122,7 +117,7 @@ def _label_column(rows: ColumnCorpus, reader: Reader) -> int | None:
 def refuse_running_text(data: Data, known: Sequence[str]) -> None:
     """Raise DataError where the column of the labels holds words: running text, a sentence a line, taken for tokens.
 
-    known: the labels of the model. Labels are not used in prediction, so a placeholder may stand there: a single character or
+    known: the labels of the model. Labels are not used in prediction, so there may be a placeholder: a single character or
     sign, or the same string on several tokens.
     """
     found = {label for labels in data.labels or [] for label in labels}
@@ -213,46 +208,3 @@ def format_predictions(data: Data, predictions: Sequence[Sequence[Any]]) -> str:
         flat = [label for labels in lists for label in labels]
         return "".join(f"{name}\t{label}\n" for name, label in zip(data.ids, flat, strict=True))
     return "\n".join("".join(f"{label}\n" for label in labels) for labels in lists)
-
-
-def write_output(path: str, text: str) -> None:
-    """Write a result: at once to standard output (``-``), else atomically, packed if the name ends in .gz."""
-    if path == "-":
-        if sys.stdout is None:
-            raise StorageError("standard output is closed; give -o FILE")
-        with open_output("-") as stream:
-            stream.write(text)
-        return
-    raw = text.encode()
-    write_atomic(path, gzip.compress(raw, mtime=0) if path.endswith(".gz") else raw)
-
-
-def check_input(path: str, option: str) -> None:
-    """Raise DataError now for a file that is not there or cannot be read."""
-    if path == "-":
-        return
-    if not os.path.exists(path):
-        raise DataError(f"{option} {path}: there is no such file")
-    if os.path.isdir(path):
-        raise DataError(f"{option} {path}: expected a file, got a folder")
-    if not os.access(path, os.R_OK):  # not opened: a pipe would notice
-        raise DataError(f"{option} {path}: cannot be read: permission denied")
-
-
-def check_output(path: str, option: str, inputs: Sequence[str] = ()) -> None:
-    """Raise DataError now where writing would fail later: no such folder, no permission, a folder, one of the inputs."""
-    from structpred.runtime.compiled import writable
-
-    if path == "-":
-        return
-    target = os.path.realpath(path)
-    folder = os.path.dirname(target)
-    if os.path.isdir(target):
-        raise DataError(f"{option} {path}: expected the name of a file, but this is a folder")
-    if not os.path.isdir(folder):
-        raise DataError(f"{option} {path}: the folder {os.path.dirname(path) or folder} does not exist; make it first")
-    if not writable(Path(folder)):
-        raise DataError(f"{option} {path}: nothing can be written in the folder {folder}: permission denied, or the disk is full")
-    for name in inputs:
-        if name != "-" and os.path.realpath(name) == target:
-            raise DataError(f"{option} {path}: this is one of the files to be read; give another name")

@@ -1,28 +1,10 @@
-"""`structpred doctor` and `structpred check-oracle`: is the installation sound, is my oracle right."""
-
-import json
+"""`structpred check-oracle`: is my oracle right?"""
 
 import click
 
 from structpred.cli.options import general_options
 from structpred.cli.own_code import made
 from structpred.cli.session import EXIT_DATA
-
-
-@click.command(short_help="Say whether the installation is sound.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
-@general_options
-def doctor(as_json: bool) -> None:
-    """Look at Python, the libraries, the solvers in both import orders, the kernel cache and the data folder.
-
-    Takes some seconds, because solvers are tried in processes of their own. Exit code 1 if structpred cannot work here.
-    """
-    from structpred.cli.doctor import diagnose, render, to_json
-
-    diagnosis = diagnose()
-    click.echo(json.dumps(to_json(diagnosis)) if as_json else render(diagnosis))
-    if diagnosis.exit_code:
-        raise click.exceptions.Exit(diagnosis.exit_code)
 
 
 @click.command("check-oracle", short_help="Try your oracle against its contract.")

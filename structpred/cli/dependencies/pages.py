@@ -4,26 +4,34 @@ import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from structpred.cli.inspect import columns, cut, facts_lines, held_out, model_facts, training_text
-from structpred.cli.options import ReadingOptions
-from structpred.cli.parser_evaluate import RULES, read_gold
+from structpred.cli.dependencies.evaluation import RULES, read_gold
+from structpred.cli.facts import (
+    Pairs,
+    columns,
+    cut,
+    described,
+    facts_lines,
+    model_facts,
+    proven,
+    training_text,
+    versions,
+    without_certificate,
+)
+from structpred.cli.kinds.kind import Inspecting, Reporting
 from structpred.models.parser.inspection import ParserInspection, inspect_parser
 
 if TYPE_CHECKING:
     from structpred.models import DependencyParser
-    from structpred.report import ParsingContents
-
-_HIDDEN = ("random_state", "n_jobs", "single_root", "prune", "labelled")
-_NEAR = 0.1  # of the primal: a larger gap is a proof, too, but of little
 
 
-def parser_facts(model: "DependencyParser", path: str) -> list[tuple[str, str]]:
+def inspected(model: "DependencyParser", asked: Inspecting) -> str:
+    """Settings, certificates and the weights of templates and relations, as text or as one JSON object."""
+    return (parser_json if asked.as_json else parser_text)(model, asked.model, asked.top)
+
+
+def parser_facts(model: "DependencyParser", path: str) -> Pairs:
     """Settings and training of a parser, as pairs of a name and a line for people."""
     facts = model_facts(path)
-    settings = facts["settings"]
-    trainer = facts["trainer"] if isinstance(facts["trainer"], str) else facts["trainer"]["class"]
-    kind = "a conditional random field" if model.probabilistic_ else "max-margin"
-    shown = {name: value for name, value in settings.items() if value is not None and name not in _HIDDEN}
     left = f"; {model.left_out_} sentences with crossing arcs were left out of training" if model.left_out_ else ""
     roots = "one root" if model.single_root else "any number of roots"
     pruned = (
@@ -31,25 +39,20 @@ def parser_facts(model: "DependencyParser", path: str) -> list[tuple[str, str]]:
     )
     reader = facts["reader"] or {}
     template = f", templates {reader['template']}" if reader.get("template") else ""
-    pairs = [
-        ("trainer", f"{trainer}, {kind}"),
-        ("settings", ", ".join(f"{name} {value:g}" for name, value in shown.items())),
-        ("seed", str(settings.get("random_state") or 0)),
+    own = [
         ("data", f"{reader['format']}{template}" if reader else "fitted in Python"),
         ("trees", f"{'projective only' if model.projective_ else 'crossing arcs included'}, {roots}{left}"),
         ("pruning", pruned),
         ("templates", f"{len(model.templates_)}, attributes {', '.join(model.featurizer_.present)}"),
-        ("certificate", str(model.certificate_)),
-        ("training", training_text(facts["run"], model.history_)),
-        *held_out(model.history_),
     ]
+    minimised = "a conditional random field" if model.probabilistic_ else "max-margin"
+    pairs = described(facts, minimised, own, hidden=("single_root", "prune", "labelled"))
     if (labeler := model.relations_) is not None:
         run = {"passes": labeler.n_iter_, "stop_reason": labeler.stop_reason_, "converged": labeler.converged_}
         pairs.append(("relations", f"{len(labeler.classes_)}, over {labeler.n_features_in_} features of arcs"))
         pairs.append(("their certificate", str(labeler.certificate_)))
         pairs.append(("their training", training_text(run, labeler.history_)))
-    versions = facts["versions"] or {}
-    return [*pairs, ("versions", ", ".join(f"{name} {number}" for name, number in versions.items()))]
+    return [*pairs, *versions(facts)]
 
 
 def parser_json(model: "DependencyParser", path: str, top: int) -> str:
@@ -96,27 +99,25 @@ def _relations(found: ParserInspection) -> list[str]:
     )
 
 
-def parser_contents(
-    model: "DependencyParser", path: str, data: str, reading: ReadingOptions, *, rules: str, title: str | None, examples: int
-) -> "ParsingContents":
-    """All that the page of a parser shows. Raises DataError for data without trees."""
-    from structpred.report import ParsingContents
+def page(model: "DependencyParser", asked: Reporting) -> str:
+    """The page of a parser. Raises DataError for data without trees."""
+    from structpred.report import ParsingContents, parsing_report
 
-    gold = read_gold(data, reading)
+    gold = read_gold(asked.data, asked.reading)
     sentences = gold.sentences()
-    gap = model.certificate_.relative_gap
-    return ParsingContents(
-        title=title or path,
+    contents = ParsingContents(
+        title=asked.title or asked.model,
         gold=gold.trees(),
         predicted=model.predict(gold),
         forms=[s.forms for s in sentences],
         upos=[s.upos for s in sentences],
-        rules=RULES[rules],
+        rules=RULES[asked.own["rules"]],
         data=gold.path,
-        facts=[pair for pair in parser_facts(model, path) if pair[0] != "certificate"],
+        facts=without_certificate(parser_facts(model, asked.model)),
         certificate=str(model.certificate_),
-        proven=model.certificate_.proven and gap is not None and gap <= _NEAR,
+        proven=proven(model),
         history=model.history_,
-        n_examples=examples,
+        n_examples=asked.examples,
         places=[f"line {gold.line_numbers[k]}" for k in gold.offsets[:-1].tolist()],
     )
+    return parsing_report(contents)

@@ -1,0 +1,1 @@
+"""Dependency parsers in the shell: training, parsing, scores and pages; kinds/dependencies.py describes them."""

@@ -1,0 +1,169 @@
+"""What `structpred train parser` does with treebanks: heads first, then relations."""
+
+import logging
+import math
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from structpred.cli.training import Training, stage_facts, tell_stage
+from structpred.cli.training_options import TrainingOptions
+from structpred.errors import DataError
+from structpred.evaluation import CONLL07, UD, ParsingScores, evaluate_trees
+from structpred.io.templates.arc_template_files import read_arc_templates
+from structpred.io.templates.arc_template_sets import conjunction_family
+from structpred.io.treebanks.formats import CONLL_U, TREEBANK_FORMATS
+from structpred.io.treebanks.reader import OnError, read_treebank
+from structpred.io.treebanks.treebank import Treebank
+from structpred.models.parser.parser import DependencyParser
+from structpred.models.parser.relations import relations_checkpoint
+
+log = logging.getLogger("structpred.cli")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ParserOptions(TrainingOptions):
+    """The options of `train parser`, under their own names."""
+
+    format: str | None
+    label_C: float
+    projective: bool | None
+    multi_root: bool
+    prune: int | None
+    unlabelled: bool
+    max_bits: int
+    templates: str | None
+    conjunctions: bool
+    on_error: OnError = "raise"
+
+
+class ParserTraining(Training[ParserOptions]):
+    """Train a DependencyParser on a treebank."""
+
+    stages = ("arcs", "relations")
+
+    def conflicts(self) -> dict[str, bool]:
+        """For options that do not go together the message, and whether they were given."""
+        options = self.options
+        both = options.templates is not None and options.conjunctions
+        return {
+            "--templates cannot be combined with --conjunctions, which brings its own templates": both,
+            "--templates must be a file, not -": options.templates == "-",
+            "--label-C must be a finite number": not math.isfinite(options.label_C),
+        }
+
+    def inputs(self) -> list[str]:
+        """The file of templates."""
+        return [] if self.options.templates is None else [self.options.templates]
+
+    def read(self) -> dict[str, int]:
+        """Templates, the treebank, and the held-out treebank."""
+        options = self.options
+        self.templates = conjunction_family() if options.conjunctions else None
+        if options.templates is not None:
+            self.templates = read_arc_templates(options.templates)
+        self.data = _read(options.data, options)
+        self.dev = None if options.dev is None else _read(options.dev, options)
+        return {"sentences": len(self.data), "words": self.data.n_words}
+
+    def estimator(self, common: dict[str, Any]) -> DependencyParser:
+        """The parser."""
+        options = self.options
+        return DependencyParser(
+            projective=options.projective,
+            single_root=not options.multi_root,
+            templates=self.templates,
+            max_bits=options.max_bits,
+            prune=options.prune,
+            labelled=not options.unlabelled,
+            label_C=options.label_C,
+            n_jobs=options.n_jobs,
+            **common,
+        )
+
+    def fit(self, model: DependencyParser) -> None:
+        """Fit both stages, and keep how the data were read."""
+        model.fit(self.data, dev=self.dev)
+        options = self.options
+        template = "conjunctions" if options.conjunctions else options.templates
+        model.reader_ = {"format": self.data.format.name, "template": template}
+
+    def checkpoints(self) -> list[Path]:
+        """The files of both stages."""
+        path = self.options.checkpoint_path
+        return [path, relations_checkpoint(path)]
+
+    def end(self, model: DependencyParser) -> dict[str, Any]:
+        """The event of the end, with both stages."""
+        self.scores = scores = None if self.dev is None else dev_scores(model, self.dev)
+        return {
+            "arcs": stage_facts(model),
+            "relations": None if model.relations_ is None else stage_facts(model.relations_),
+            "projective": model.projective_,
+            "left_out": model.left_out_,
+            "kept": model.kept_,
+            "dev": None if scores is None else {"rules": scores.rules, "uas": scores.uas, "las": scores.las},
+            "templates": len(model.templates_),
+            "n_weights": len(model.coef_),
+            "labels": _relations(model),
+        }
+
+    def tell(self, model: DependencyParser) -> None:
+        """A line for each stage, the kind of trees, what pruning kept, and the scores on held-out data."""
+        options, scores = self.options, self.scores
+        for name, stage in zip(self.stages, (model, model.relations_), strict=True):
+            if stage is not None:
+                tell_stage(stage, f"{name}: ")
+        kind = "projective trees" if model.projective_ else "all trees, crossing arcs included"
+        n, all_of = model.left_out_, len(self.data)
+        left = f"; {n} of {all_of} sentences cross and were left out of training" if n else ""
+        log.info("trees: %s, %s%s", kind, "one root" if model.single_root else "any number of roots", left)
+        if model.kept_ is not None:
+            log.info("pruning: %s heads a word hold %.2f %% of the true arcs", options.prune, 100 * model.kept_)
+        if unused := len(model.templates or ()) - len(model.templates_) if model.templates is not None else 0:
+            present = ", ".join(model.featurizer_.present)
+            log.warning("%d of the templates were left out: the words of %s have only %s", unused, self.data.path, present)
+        if scores is not None:
+            las = "" if scores.las is None else f", LAS {100 * scores.las:.2f} %"
+            log.info("%s: UAS %.2f %%%s (rules of %s)", options.dev, 100 * scores.uas, las, scores.rules)
+
+    def shape(self, model: DependencyParser) -> str:
+        """Templates, weights and relations."""
+        weights = f"{len(model.coef_)} weights ({np.count_nonzero(model.coef_)} not zero)"
+        return f"{len(model.templates_)} templates, {weights}, {len(_relations(model))} relations"
+
+
+def _relations(model: DependencyParser) -> list[str]:
+    labels: list[str] = [] if model.relations_ is None else model.relations_.classes_.tolist()
+    return labels
+
+
+def _read(path: str, options: ParserOptions) -> Treebank:
+    """A treebank with a head for every word."""
+    start = time.perf_counter()
+    format = None if options.format is None else TREEBANK_FORMATS[options.format]
+    treebank = read_treebank(path, format, on_error=options.on_error, encoding=options.encoding)
+    if not treebank.has_trees:
+        where = treebank.where(int(np.argmax(treebank.heads < 0)))
+        raise DataError(f"{where}: expected a head: a parser learns from trees; got none")
+    log.info(
+        "read %s: %d sentences, %d words, %d relations, format %s (%.1f s)",
+        treebank.path,
+        len(treebank),
+        treebank.n_words,
+        len(set(treebank.labels) - {"_"}),
+        treebank.format.name,
+        time.perf_counter() - start,
+    )
+    return treebank
+
+
+def dev_scores(model: DependencyParser, dev: Treebank) -> ParsingScores:
+    """How good the parser is on held-out trees: by UD's rules where they apply, else over every word."""
+    strict = dev.format == CONLL_U and model.single_root
+    sentences = dev.sentences()
+    forms, upos = [s.forms for s in sentences], [s.upos for s in sentences]
+    return evaluate_trees(dev.trees(), model.predict(dev), forms=forms, upos=upos, rules=UD if strict else CONLL07)

@@ -1,0 +1,103 @@
+"""What model files say of themselves, as plain data and as lines for people; shared by all kinds of models."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from structpred.core.result import Record
+
+#: a larger gap, as a share of the primal, is a proof, too, but of little
+NEAR = 0.1
+Pairs = list[tuple[str, str]]
+
+
+def model_facts(path: str) -> dict[str, Any]:
+    """What the header of a model file says, without the parts that only a program can read."""
+    from structpred.models.bundles import FORMAT_VERSION
+    from structpred.storage.bundles import read_bundle
+
+    header = read_bundle(path, kind="model", format_version=FORMAT_VERSION).header
+    wanted = ("estimator", "trainer", "loss", "settings", "constraints", "probabilistic", "certificate", "run", "history")
+    facts = {name: header.get(name) for name in (*wanted, "reader", "versions")}
+    return {**facts, "input": (header.get("input") or {}).get("kind")}
+
+
+def described(facts: dict[str, Any], minimised: str, own: Sequence[tuple[str, str]], hidden: Sequence[str] = ()) -> Pairs:
+    """The facts as pairs of a name and a line for people.
+
+    minimised: the surrogate in words. own: what this kind of model adds before the certificate. hidden: settings not shown.
+    """
+    from structpred.core.result import Certificate
+
+    history = facts["history"] or [{}]
+    trainer = facts["trainer"] if isinstance(facts["trainer"], str) else facts["trainer"]["class"]
+    left_out = ("random_state", "n_jobs", *hidden)
+    shown = {name: value for name, value in facts["settings"].items() if value is not None and name not in left_out}
+    return [
+        ("trainer", f"{trainer}, {minimised}"),
+        ("settings", ", ".join(f"{name} {value:g}" for name, value in shown.items())),
+        ("seed", str(facts["settings"].get("random_state") or 0)),
+        *own,
+        ("certificate", str(Certificate(**facts["certificate"]))),
+        ("training", training_text(facts["run"], history)),
+        *_held_out(history),
+    ]
+
+
+def versions(facts: dict[str, Any]) -> Pairs:
+    """The versions of the programs that wrote the file: the last line of every table."""
+    return [("versions", ", ".join(f"{name} {number}" for name, number in (facts["versions"] or {}).items()))]
+
+
+def proven(model: Any) -> bool:
+    """Whether the certificate proves that the model is close to the optimum."""
+    gap = model.certificate_.relative_gap
+    return bool(model.certificate_.proven and gap is not None and gap <= NEAR)
+
+
+def without_certificate(pairs: Pairs) -> Pairs:
+    """The pairs for a page, which shows the certificate by itself."""
+    return [pair for pair in pairs if pair[0] != "certificate"]
+
+
+def _held_out(history: "Sequence[Record]") -> Pairs:
+    """The best score on held-out data; nothing where there were no such data."""
+    scores = [(score, row["passes"]) for row in history if (score := row.get("dev_score")) is not None]
+    if not scores:
+        return []
+    score, passes = max(scores, key=lambda pair: pair[0])  # the first of equals
+    return [("held-out", f"best score {100 * score:.2f} %, after pass {passes}")]
+
+
+def training_text(run: dict[str, Any], history: "Sequence[Record]") -> str:
+    """How long training took, and why it ended, as a line."""
+    last = history[-1]
+    parts = [f"{run['passes']} passes"]
+    if last.get("seconds") is not None:
+        parts.append(f"{last['seconds']:.1f} s")
+    if last.get("oracle_calls") is not None:
+        parts.append(f"{last['oracle_calls']} oracle calls")
+    return f"{', '.join(parts)}; ended by {run['stop_reason']}{', converged' if run['converged'] else ''}"
+
+
+def facts_lines(pairs: Pairs) -> list[str]:
+    """Pairs of a name and a line, one below the other."""
+    width = max(12, *(len(name) for name, _ in pairs))
+    return [f"{name:<{width}} {text}" for name, text in pairs]
+
+
+def columns(left: Sequence[tuple[str, float]], right: Sequence[tuple[str, float]]) -> list[str]:
+    """Two lists of names with weights, side by side."""
+    none = ("", 0.0)
+    lines = []
+    for k in range(max(len(left), len(right))):
+        (one, w), (other, v) = (side[k] if k < len(side) else none for side in (left, right))
+        first = f"{w:+9.4f}  {cut(one, 38):<38}" if one else " " * 49
+        lines.append(f"{first} {v:+9.4f}  {cut(other, 60)}".rstrip() if other else first.rstrip())
+    return lines
+
+
+def cut(text: str, width: int) -> str:
+    """Text on one line, without what could act on a terminal."""
+    plain = "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in text)
+    return plain if len(plain) <= width else plain[: width - 3] + "..."

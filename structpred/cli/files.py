@@ -1,0 +1,74 @@
+"""Files that commands read and write: checked before any work, written atomically, packed where the name ends in .gz."""
+
+import gzip
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import BinaryIO, cast
+
+from structpred.errors import DataError, StorageError
+from structpred.storage.atomic import write_atomic
+
+Produce = Callable[[BinaryIO], None]
+
+
+def check_input(path: str, option: str) -> None:
+    """Raise DataError now for a file that does not exist or cannot be read."""
+    if path == "-":
+        return
+    if not os.path.exists(path):
+        raise DataError(f"{option} {path}: there is no such file")
+    if os.path.isdir(path):
+        raise DataError(f"{option} {path}: expected a file, got a folder")
+    if not os.access(path, os.R_OK):  # not opened: a pipe would notice
+        raise DataError(f"{option} {path}: cannot be read: permission denied")
+
+
+def check_output(path: str, option: str, inputs: Sequence[str | None] = ()) -> None:
+    """Raise DataError now where writing would fail later: no such folder, no permission, a folder, one of the inputs."""
+    from structpred.runtime.compiled import writable
+
+    if path == "-":
+        return
+    target = os.path.realpath(path)
+    folder = os.path.dirname(target)
+    if os.path.isdir(target):
+        raise DataError(f"{option} {path}: expected the name of a file, but this is a folder")
+    if not os.path.isdir(folder):
+        raise DataError(f"{option} {path}: the folder {os.path.dirname(path) or folder} does not exist; make it first")
+    if not writable(Path(folder)):
+        raise DataError(f"{option} {path}: nothing can be written in the folder {folder}: permission denied, or the disk is full")
+    for name in inputs:
+        if name not in (None, "-") and os.path.realpath(str(name)) == target:
+            raise DataError(f"{option} {path}: this is one of the files to be read; give another name")
+
+
+def write_output(path: str, text: str) -> None:
+    """Write a result: immediately to standard output (``-``), else atomically, packed if the name ends in .gz."""
+    write_stream(path, lambda stream: _write(stream, text.encode()))
+
+
+def write_stream(path: str, produce: Produce) -> None:
+    """Let `produce` write its bytes: immediately to standard output (``-``), else atomically, packed if the name ends in .gz."""
+    if path != "-":
+        packed: Produce = _packing(produce) if path.endswith(".gz") else produce
+        write_atomic(path, packed)
+        return
+    if sys.stdout is None:
+        raise StorageError("standard output is closed; give -o FILE")
+    sys.stdout.flush()  # what was printed as text comes first
+    produce(sys.stdout.buffer)
+    sys.stdout.buffer.flush()
+
+
+def _write(stream: BinaryIO, raw: bytes) -> None:
+    stream.write(raw)
+
+
+def _packing(produce: Produce) -> Produce:
+    def packed(stream: BinaryIO) -> None:
+        with gzip.GzipFile(filename="", fileobj=stream, mode="wb", mtime=0) as file:  # the same result gives the same bytes
+            produce(cast(BinaryIO, file))
+
+    return packed

@@ -1,0 +1,134 @@
+"""Dependency parsers (DependencyParser) in the shell."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import click
+
+from structpred.cli.kinds.kind import Evaluating, Inspecting, Kind, Predicting, Reporting
+from structpred.cli.options import TREEBANK_FORMATS, refuse
+
+if TYPE_CHECKING:
+    from structpred.cli.training import Training
+    from structpred.models import DependencyParser
+
+_RULES = click.Option(
+    ["--rules"], type=click.Choice(("ud", "conllx", "conll07", "conll07-p")), default="ud", show_default=True,
+    help="Parsers: which words are scored and when a relation is right; conll07-p leaves punctuation out.",
+)  # fmt: skip
+_TRAIN = [
+    click.Option(
+        ["--format"], type=click.Choice(TREEBANK_FORMATS), help="Format of the data; default: detected from the lines."
+    ),
+    click.Option(
+        ["--label-C", "label_C"], metavar="X", default=0.02, show_default=True, type=click.FloatRange(0, min_open=True),
+        help="The same as -C, for relations.",
+    ),
+    click.Option(
+        ["--projective/--non-projective", "projective"], default=None,
+        help="Only trees without crossing arcs, or any. Default: projective if less than one arc in a hundred crosses another.",
+    ),
+    click.Option(
+        ["--multi-root"], is_flag=True, help="Any number of words may depend on the root; without this exactly one does."
+    ),
+    click.Option(
+        ["--prune"], type=click.IntRange(1), metavar="K",
+        help="Keep the K heads of each word that a cheap first model scores highest.",
+    ),
+    click.Option(["--unlabelled"], is_flag=True, help="Heads only, no relations."),
+    click.Option(
+        ["--max-bits"], default=18, show_default=True, type=click.IntRange(6, 28), metavar="N",
+        help="A template has at most 2**N weights; features that share one are added up.",
+    ),
+    click.Option(
+        ["--templates"], metavar="FILE", help="Arc templates of your own, one a line (h.upos m.upos | distance), # comments."
+    ),
+    click.Option(["--conjunctions"], is_flag=True, help="The family of 507 conjunctions in place of the default templates."),
+]  # fmt: skip
+_PREDICT = [
+    click.Option(
+        ["--projective/--non-projective", "projective"], default=None,
+        help="Parsers: the trees to search. Default: as in training.",
+    ),
+    click.Option(["--multi-root"], is_flag=True, help="Parsers: any number of words may depend on the root."),
+]  # fmt: skip
+_EVALUATE = [
+    click.Option(
+        ["--gold"],
+        type=click.Path(),
+        metavar="GOLD",
+        help="Instead of MODEL and DATA: this treebank, and one with predictions (or a model).",
+    ),
+    _RULES,
+    click.Option(["--intervals"], is_flag=True, help="Parsers: 95 % intervals, by a bootstrap over sentences."),
+    click.Option(
+        ["--against"],
+        type=click.Path(),
+        metavar="OTHER",
+        help="Parsers: a paired test against another model, or a treebank with predictions.",
+    ),
+]
+
+
+class Dependencies(Kind):
+    """Train a dependency parser on the treebank TRAIN: first the heads, all of a sentence together, then the relations.
+
+    \b
+    structpred train parser train.conllu --dev dev.conllu -o en.spz
+    structpred train parser train.conllu --trainer bcfw --tol 0.02 --max-iter 100 -o certified.spz
+    structpred train parser train.conllx --non-projective --multi-root -o cs.spz
+
+    --max-iter counts passes for arcs, and as many for relations. Ctrl-C or SIGTERM finishes the current step, writes the
+    checkpoint and prints the command that continues the run.
+    """
+
+    name = "parser"
+    summary = "Train a dependency parser."
+    plural = "parsers"
+    estimators = ("DependencyParser",)
+    options: ClassVar = {"train": _TRAIN, "predict": _PREDICT, "evaluate": _EVALUATE, "report": [_RULES]}
+    refuses: ClassVar = {"train": ("strict",), "inspect": ("label",), "report": ("top",)}
+    defaults: ClassVar = {"trainer": "mira", "C": 0.01, "score": "UAS"}
+    instead = "gold"
+
+    def training(self, values: Mapping[str, Any]) -> "Training[Any]":
+        """One run of `train parser`."""
+        from structpred.cli.dependencies.training import ParserOptions, ParserTraining
+
+        return ParserTraining(ParserOptions(**values))
+
+    def predict(self, model: "DependencyParser", asked: Predicting) -> None:
+        """Write the treebank with new heads and relations, or one JSON object a sentence."""
+        from structpred.cli.dependencies.parsing import predict
+
+        predict(model, asked)
+
+    def evaluate(self, model: "DependencyParser", asked: Evaluating) -> str:
+        """UAS, LAS and more, by named rules."""
+        from structpred.cli.dependencies.evaluation import scored
+
+        return scored(model, asked)
+
+    def evaluate_files(self, ctx: click.Context, model: str | None, asked: Evaluating) -> str:
+        """The same of a treebank with predictions, or of the model of a file."""
+        from structpred.cli.dependencies.evaluation import scored
+
+        if model is None or asked.data:
+            raise click.UsageError("--gold GOLD takes one more file: the treebank with predictions, or a model")
+        refuse(ctx, ("on_error",), "is not for two treebanks: sentences left out of one would not be left out of the other")
+        return scored(model, replace(asked, data=asked.own["gold"]))
+
+    def inspect(self, model: "DependencyParser", asked: Inspecting) -> str:
+        """The norms of templates and relations, and the certificates of both stages."""
+        from structpred.cli.dependencies.pages import inspected
+
+        return inspected(model, asked)
+
+    def page(self, model: "DependencyParser", asked: Reporting) -> str:
+        """Scores, relations, distances and the worst sentences as arcs."""
+        from structpred.cli.dependencies.pages import page
+
+        if not asked.data:
+            raise click.UsageError("the page of a parser needs DATA: MODEL DATA -o PAGE")
+        return page(model, asked)

@@ -1,0 +1,136 @@
+"""What the shell knows of a kind of model: how it is trained, applied, scored, inspected and shown on a page.
+
+A new kind is a subclass of Kind in a file of structpred/cli/kinds, where the commands find it by walking; or in a module of a
+user's own: `structpred --kind MODULE:CLASS COMMAND ...`. No command knows a kind by name.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import cache
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import click
+
+from structpred.cli.options import Reading
+from structpred.core.discovery import public_subclasses
+
+if TYPE_CHECKING:
+    from structpred.cli.training import Training
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What was typed. reading: how DATA is read. own: the values of the options that the kind itself brought, by name."""
+
+    model: str
+    data: str
+    reading: Reading
+    own: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, model: str, data: str, values: Mapping[str, Any]) -> Self:
+        """From the values of a command's options."""
+        shared = {field.name: values[field.name] for field in fields(cls) if field.name in values}
+        reading = Reading(**{name: values[name] for name in Reading._fields if name in values})
+        own = {name: value for name, value in values.items() if name not in shared and name not in Reading._fields}
+        return cls(model=model, data=data, reading=reading, own=own, **shared)
+
+
+@dataclass(frozen=True)
+class Predicting(Asked):
+    """`structpred predict`: where the predictions go, and what is wanted besides."""
+
+    output: str
+    as_json: bool
+    kbest: int | None
+    marginals: bool
+    n_jobs: int | None
+
+
+@dataclass(frozen=True)
+class Evaluating(Asked):
+    """`structpred evaluate`: what is wanted besides the scores. confusion: the file of a picture."""
+
+    as_json: bool
+    confusion: str | None
+    per_type: bool
+
+
+@dataclass(frozen=True)
+class Inspecting(Asked):
+    """`structpred inspect`; there are no data. top: how many weights. label: the only one to show."""
+
+    top: int
+    label: str | None
+    as_json: bool
+
+
+@dataclass(frozen=True)
+class Reporting(Asked):
+    """`structpred report`; data is empty where none are given. examples, top: how many of them to show."""
+
+    title: str | None
+    examples: int
+    top: int
+
+
+class Kind(ABC):
+    """One kind of model. The docstring of a child is the help page of `structpred train NAME`.
+
+    Attributes
+    ----------
+    name : the word after `structpred train`.
+    summary : what that trains, in a few words.
+    plural : what error messages call such models.
+    estimators : the classes that model files of this kind name.
+    options : for each command the options that only this kind has; of another kind's model they are refused.
+    refuses : for each command the shared options, by the names of their values, that this kind does not take.
+    defaults : the defaults of shared training options, where they differ from those of training_options.py.
+    instead : the option of `evaluate`, by the name of its value, that stands in for MODEL; see evaluate_files.
+    """
+
+    name: ClassVar[str]
+    summary: ClassVar[str]
+    plural: ClassVar[str]
+    estimators: ClassVar[tuple[str, ...]]
+    options: ClassVar[Mapping[str, Sequence[click.Option]]] = {}
+    refuses: ClassVar[Mapping[str, Sequence[str]]] = {}
+    defaults: ClassVar[Mapping[str, Any]] = {}
+    instead: ClassVar[str | None] = None
+
+    @abstractmethod
+    def training(self, values: Mapping[str, Any]) -> "Training[Any]":
+        """One run of training, from the values of all options of `structpred train NAME`."""
+
+    def load(self, path: str) -> Any:
+        """The fitted estimator of a model file."""
+        from structpred.models.files import load_estimator
+
+        return load_estimator(path, *self.estimators)
+
+    @abstractmethod
+    def predict(self, model: Any, asked: Predicting) -> None:
+        """Write what the model predicts for the data."""
+
+    @abstractmethod
+    def evaluate(self, model: Any, asked: Evaluating) -> str:
+        """The scores of the model on labelled data, as text or as one JSON object."""
+
+    def evaluate_files(self, ctx: click.Context, model: str | None, asked: Evaluating) -> str:
+        """The scores of files with predictions, where the option `instead` was given. asked.data is empty where it is missing."""
+        raise click.UsageError(f"{self.plural} are evaluated with MODEL and DATA only", ctx)
+
+    @abstractmethod
+    def inspect(self, model: Any, asked: Inspecting) -> str:
+        """What the model has learnt, as text or as one JSON object."""
+
+    @abstractmethod
+    def page(self, model: Any, asked: Reporting) -> str:
+        """The HTML page about the model, and about its errors on the data where there are any."""
+
+
+@cache
+def found_kinds() -> tuple[Kind, ...]:
+    """The kinds of this package, in the order of their names."""
+    return tuple(sorted((kind() for kind in public_subclasses(__package__, Kind)), key=lambda kind: kind.name))  # type: ignore[type-abstract]

@@ -1,0 +1,118 @@
+"""Multi-label models (MultiLabelMRF, HierarchicalMultiLabel) in the shell."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import click
+
+from structpred.cli.kinds.kind import Evaluating, Inspecting, Kind, Predicting, Reporting
+from structpred.cli.options import LABEL_FORMATS
+
+if TYPE_CHECKING:
+    from structpred.cli.training import Training
+    from structpred.models import HierarchicalMultiLabel, MultiLabelMRF
+
+    Model = MultiLabelMRF | HierarchicalMultiLabel
+
+
+class Edges(click.ParamType[str | int]):
+    """``complete``, ``tree``, ``none`` or a number of pairs."""
+
+    name = "edges"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str | int:
+        """Parse the text; a usage error says what is expected."""
+        text = str(value)
+        if text in ("complete", "tree", "none"):
+            return text
+        if not (text.isascii() and text.isdecimal() and len(text) < 10):
+            self.fail(f"expected complete, tree, none or a number of pairs, got {text!r}", param, ctx)
+        return int(text)
+
+
+_TRAIN = [
+    click.Option(
+        ["--format"], type=click.Choice(LABEL_FORMATS), help="Format of the data; default: detected from name and contents."
+    ),
+    click.Option(
+        ["--labels"], metavar="XML|N",
+        help="ARFF: the file that names the labels, or the last N attributes (-N: the first). Default: the XML beside TRAIN.",
+    ),
+    click.Option(["--zero-based"], is_flag=True, help="LIBSVM: feature numbers begin at 0."),
+    click.Option(
+        ["--hierarchy"], metavar="FILE",
+        help="A line an edge, parent and child: labels are on only with their parents. CLUS data bring their own.",
+    ),
+    click.Option(
+        ["--label-weights"], type=click.Choice(("uniform", "depth", "sibling")), default="uniform", show_default=True,
+        help="With a hierarchy: the loss of a wrong label; depth: 0.75 to the power of its depth; sibling: split among children.",
+    ),
+    click.Option(
+        ["--edges"], type=Edges(), metavar="WHICH",
+        help="Pairs of labels with weights of their own: complete, tree (the strongest correlations without a cycle), none, or "
+        "the N most strongly correlated. Default: complete up to 16 labels, tree above.",
+    ),
+    click.Option(
+        ["--bias"], metavar="X", default=1.0, show_default=True, type=click.FloatRange(0), help="A constant feature; 0: none."
+    ),
+    click.Option(
+        ["--scale"], type=click.Choice(("standard", "maxabs")),
+        help="Scale each feature: to mean 0 and variance 1, or to the largest absolute value 1 (zeros stay zeros).",
+    ),
+]  # fmt: skip
+
+
+class LabelSets(Kind):
+    """Train a classifier that gives each example a set of labels, all labels together.
+
+    \b
+    structpred train multilabel yeast-train.arff --labels yeast.xml --surrogate slack -C 0.01 -o yeast.spz
+    structpred train multilabel train.svm --edges 20 --dev dev.svm -o topics.spz
+    structpred train multilabel enron_corr.arff -o enron.spz
+
+    The last example has a hierarchical file (CLUS): a label is on only if its parents are. Ctrl-C or SIGTERM finishes the
+    current step, writes the checkpoint and prints the command that continues the run.
+    """
+
+    name = "multilabel"
+    summary = "Train a multi-label classifier."
+    plural = "multi-label models"
+    estimators = ("MultiLabelMRF", "HierarchicalMultiLabel")
+    options: ClassVar = {"train": _TRAIN}
+    refuses: ClassVar = {
+        "train": ("n_jobs", "on_error"),
+        "predict": ("on_error", "kbest", "n_jobs"),
+        "evaluate": ("confusion", "on_error"),
+        "report": ("on_error", "examples"),
+    }
+    defaults: ClassVar = {"C": 0.1, "max_iter": 50, "tol": 0.01, "score": "accuracy"}
+
+    def training(self, values: Mapping[str, Any]) -> "Training[Any]":
+        """One run of `train multilabel`."""
+        from structpred.cli.label_sets.training import MultiLabelOptions, MultiLabelTraining
+
+        return MultiLabelTraining(MultiLabelOptions(**values))
+
+    def predict(self, model: "Model", asked: Predicting) -> None:
+        """Write a line an example, its labels separated by tabs, or one JSON object an example."""
+        from structpred.cli.label_sets.results import predict
+
+        predict(model, asked)
+
+    def evaluate(self, model: "Model", asked: Evaluating) -> str:
+        """Accuracy, loss and F1, with a hierarchy along it, too."""
+        from structpred.cli.label_sets.results import scored
+
+        return scored(model, asked)
+
+    def inspect(self, model: "Model", asked: Inspecting) -> str:
+        """The strongest features of each label, and the pairs that go together."""
+        from structpred.cli.label_sets.pages import inspected
+
+        return inspected(model, asked)
+
+    def page(self, model: "Model", asked: Reporting) -> str:
+        """Pairs and strongest features; with data scores and a row a label."""
+        from structpred.cli.label_sets.pages import page
+
+        return page(model, asked)

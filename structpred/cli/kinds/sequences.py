@@ -1,0 +1,132 @@
+"""Sequence labellers (ChainLabeler) in the shell."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import click
+
+from structpred.cli.kinds.kind import Evaluating, Inspecting, Kind, Predicting, Reporting
+from structpred.cli.options import FORMATS, Folds, given, refuse
+
+if TYPE_CHECKING:
+    from structpred.cli.training import Training
+    from structpred.models import ChainLabeler
+
+_LABEL_COLUMN = click.Option(
+    ["--label-column"], type=int, metavar="N",
+    help="Sequences: column of the labels, from 0; negative: from the end. Default: as in training.",
+)  # fmt: skip
+_FOLDS = click.Option(["--folds", "--fold", "folds"], type=Folds(), help="Only these folds of OCR data: 0, 1-9 or 0,3,5-7.")
+_TRAIN = [
+    click.Option(["--format"], type=click.Choice(FORMATS), required=True, help="Format of the data."),
+    click.Option(
+        ["--template"], metavar="NAME|FILE", help="Features of column files: chunking, ner, pos, or a CRF++ template file."
+    ),
+    click.Option(
+        ["--label-column"], type=int, default=-1, show_default=True, metavar="N",
+        help="Column of the labels, from 0; -1 is the last.",
+    ),
+    click.Option(
+        ["--folds", "--fold", "folds"], type=Folds(), help="Train on these folds of OCR data only: 0, 1-9 or 0,3,5-7."
+    ),
+    click.Option(
+        ["--constraints"], type=click.Choice(("iob2", "iobes")),
+        help="Only tag sequences that are valid under this scheme, kept in MODEL.",
+    ),
+    click.Option(
+        ["--min-count"], default=1, show_default=True, type=click.IntRange(1), metavar="N", help="Leave rarer features out."
+    ),
+    click.Option(
+        ["--n-bits"], type=click.IntRange(1, 30), metavar="N", help="Hash features into 2**N ids; no names are kept."
+    ),
+    click.Option(
+        ["--dev-fraction"], metavar="X", type=click.FloatRange(0, 1, min_open=True, max_open=True),
+        help="Hold out this share of the sequences in TRAIN, drawn by --seed, in place of --dev.",
+    ),
+    click.Option(["--dev-folds", "--dev-fold", "dev_folds"], type=Folds(), help="Only these folds of OCR data in --dev."),
+    click.Option(
+        ["--dev-metric"], type=click.Choice(("token_accuracy", "f1")), default="token_accuracy", show_default=True,
+        help="Metric that selects the weights to keep.",
+    ),
+]  # fmt: skip
+_EVALUATE = [
+    click.Option(
+        ["--pred"], type=click.Path(), metavar="FILE",
+        help="Instead of MODEL and DATA: a column file ending in gold and predicted label.",
+    ),
+    click.Option(
+        ["--scheme"], type=click.Choice(("conlleval", "iob2", "iobes")), default="conlleval", show_default=True,
+        help="Sequences: what counts as a phrase.",
+    ),
+]  # fmt: skip
+
+
+class Sequences(Kind):
+    """Train a first-order chain on the labelled sequences in TRAIN.
+
+    \b
+    structpred train chain train.txt --format conll2000 --template chunking -o chunk.spz --dev-fraction 0.1
+    structpred train chain train.crfsuite --format crfsuite --trainer sgd -C 0.3 -o chunk.spz
+    structpred train chain letter.data.gz --format ocr --folds 1-9 -o letters.spz
+
+    Ctrl-C or SIGTERM finishes the current step, writes the checkpoint and prints the command that continues the run.
+    """
+
+    name = "chain"
+    summary = "Train a sequence labeller."
+    plural = "sequence labellers"
+    estimators = ("ChainLabeler",)
+    options: ClassVar = {
+        "train": _TRAIN,
+        "predict": [_LABEL_COLUMN, _FOLDS],
+        "evaluate": [*_EVALUATE, _LABEL_COLUMN, _FOLDS],
+        "inspect": [click.Option(["--picture"], metavar="FILE", help="Sequences: draw the transitions, too: a .png or .svg.")],
+        "report": [_LABEL_COLUMN, _FOLDS],
+    }
+    instead = "pred"
+
+    def training(self, values: Mapping[str, Any]) -> "Training[Any]":
+        """One run of `train chain`."""
+        from structpred.cli.sequences.training import ChainOptions, ChainTraining
+
+        return ChainTraining(ChainOptions(**values))
+
+    def predict(self, model: "ChainLabeler", asked: Predicting) -> None:
+        """Write the labels in the format of the data, or one JSON object a sequence."""
+        from structpred.cli.sequences.results import predict
+
+        predict(model, asked)
+
+    def evaluate(self, model: "ChainLabeler", asked: Evaluating) -> str:
+        """Accuracy and phrases."""
+        from structpred.cli.sequences.results import read_labelled, scored, strings_of
+
+        read = read_labelled(model, asked)
+        return scored(read.labels or [], strings_of(model, read), asked)
+
+    def evaluate_files(self, ctx: click.Context, model: str | None, asked: Evaluating) -> str:
+        """The scores of a column file that ends in gold and predicted labels."""
+        from structpred.cli.sequences.results import scored, two_last_columns
+
+        refuse(ctx, ("on_error",), "is not for --pred")
+        others = {"MODEL": model, **{f"--{name.replace('_', '-')}": True for name in _READING if given(ctx, name)}}
+        if more := [name for name, value in others.items() if value is not None]:
+            raise click.UsageError(f"--pred FILE cannot be combined with {' and '.join(more)}")
+        return scored(*two_last_columns(asked.own["pred"], asked.reading.encoding), asked)
+
+    def inspect(self, model: "ChainLabeler", asked: Inspecting) -> str:
+        """The strongest features of each label, and the transitions."""
+        from structpred.cli.sequences.inspection import inspected
+
+        return inspected(model, asked)
+
+    def page(self, model: "ChainLabeler", asked: Reporting) -> str:
+        """Transitions and strongest features; with data scores, confusions and examples."""
+        from structpred.cli.sequences.page import page
+
+        if not asked.data and any(asked.own[name] is not None for name in ("label_column", "folds")):
+            raise click.UsageError("--label-column and --folds need DATA, which is missing")
+        return page(model, asked)
+
+
+_READING = ("format", "label_column", "folds")

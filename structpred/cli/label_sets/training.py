@@ -1,0 +1,120 @@
+"""What `structpred train multilabel` does with sets of labels, along a hierarchy or not."""
+
+import logging
+import math
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from structpred.cli.training import Training
+from structpred.cli.training_options import TrainingOptions
+from structpred.errors import ParameterError
+from structpred.io.multilabel.by_format import Reading, Source, read_examples, read_training
+from structpred.io.multilabel.data import MultiLabelData
+from structpred.models.fields.hierarchical import HierarchicalMultiLabel
+from structpred.models.fields.label_graphs import ENUMERATED
+from structpred.models.fields.multilabel import MultiLabelMRF
+
+log = logging.getLogger("structpred.cli")
+
+Model = MultiLabelMRF | HierarchicalMultiLabel
+
+
+@dataclass(frozen=True, kw_only=True)
+class MultiLabelOptions(TrainingOptions):
+    """The options of `train multilabel`, under their own names."""
+
+    format: str | None
+    labels: str | None
+    zero_based: bool
+    hierarchy: str | None
+    label_weights: str
+    edges: str | int | None
+    bias: float
+    scale: str | None
+
+
+class MultiLabelTraining(Training[MultiLabelOptions]):
+    """Train a MultiLabelMRF, or with a hierarchy of labels a HierarchicalMultiLabel."""
+
+    score = "accuracy"
+
+    def conflicts(self) -> dict[str, bool]:
+        """For options that do not go together the message, and whether they were given."""
+        options = self.options
+        both = options.edges is not None and options.hierarchy is not None
+        return {
+            "--bias must be a finite number": not math.isfinite(options.bias),
+            "--hierarchy must be a file, not -": options.hierarchy == "-",
+            "--edges cannot be combined with --hierarchy, which brings its own edges": both,
+        }
+
+    def inputs(self) -> list[str]:
+        """The files of labels and hierarchy."""
+        labels = self.options.labels
+        there = labels is not None and (labels == "-" or Path(labels).exists())
+        return [name for name in (labels if there else None, self.options.hierarchy) if name is not None]
+
+    def read(self) -> dict[str, int]:
+        """The examples, and the held-out ones with the same labels and features."""
+        options, start = self.options, time.perf_counter()
+        source = Source(options.format, options.labels, options.hierarchy, options.zero_based, options.encoding)
+        self.data, self.facts = read_training(options.data, source)
+        data, n_features = self.data, self.data.X.shape[1]
+        self.edges = self._checked_edges(data)
+        log.info(
+            "read %s: %d examples, %d features, %d labels, %.2f of them on in an example%s, format %s (%.1f s)",
+            data.name, len(data), n_features, len(data.label_names), data.cardinality,
+            "" if data.hierarchy is None else f", hierarchy of depth {int(data.hierarchy.depths.max())}",
+            self.facts["format"], time.perf_counter() - start,
+        )  # fmt: skip
+        reading = Reading(data.label_names, n_features, data.hierarchy, self.facts)
+        self.dev = None
+        if options.dev is not None:
+            self.dev = read_examples(reading, options.dev, options.format, encoding=options.encoding)
+        return {"examples": len(data), "features": n_features, "labels": len(data.label_names)}
+
+    def _checked_edges(self, data: MultiLabelData) -> str | int:
+        """The pairs of labels that have weights; ParameterError for options that these data do not have."""
+        options, n_labels = self.options, len(data.label_names)
+        if data.hierarchy is not None and options.edges is not None:
+            raise ParameterError(f"--edges: {data.name} has a hierarchy of labels, which brings its own edges")
+        if data.hierarchy is None and options.label_weights != "uniform":
+            raise ParameterError(f"--label-weights {options.label_weights} is for labels with a hierarchy; {data.name} has none")
+        edges = options.edges if options.edges is not None else "complete" if n_labels <= ENUMERATED else "tree"
+        if data.hierarchy is None and n_labels > ENUMERATED and edges not in ("tree", "none", 0):
+            log.warning(
+                "%d labels with cycles among their edges: exact inference by branch and bound may be slow; --edges tree is fast",
+                n_labels,
+            )
+        return 0 if edges == "none" else edges
+
+    def estimator(self, common: dict[str, Any]) -> Model:
+        """The classifier, by whether the labels have a hierarchy."""
+        options, data = self.options, self.data
+        common = {**common, "bias": options.bias, "scale": options.scale}
+        if data.hierarchy is not None:
+            return HierarchicalMultiLabel(hierarchy=data.hierarchy, label_weights=options.label_weights, **common)
+        return MultiLabelMRF(edges=self.edges, **common)
+
+    def fit(self, model: Model) -> None:
+        """Fit, and keep how the data were read."""
+        model.fit(self.data, dev=None if self.dev is None else (self.dev.X, self.dev.Y))
+        model.reader_ = self.facts
+
+    def end(self, model: Model) -> dict[str, Any]:
+        """The event of the end."""
+        return {
+            **super().end(model),
+            "n_features": model.n_features_in_,
+            "n_edges": len(model.edges_),
+            "oracle": type(model.oracle_).__name__,
+            "hierarchical": isinstance(model, HierarchicalMultiLabel),
+            "labels": model.label_names_,
+        }
+
+    def shape(self, model: Model) -> str:
+        """Features, labels, edges and the inference."""
+        inference = f"inference by {type(model.oracle_).__name__}"
+        return f"{model.n_features_in_} features, {model.n_labels_} labels, {len(model.edges_)} edges, {inference}"

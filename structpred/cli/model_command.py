@@ -1,0 +1,46 @@
+"""Commands about a model file of any kind: each kind adds its options, and refuses those that are not for it."""
+
+import copy
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from structpred.cli.kinds.kind import Kind, found_kinds
+from structpred.cli.options import refuse
+from structpred.cli.session import Session
+
+
+class ModelCommand(click.Command):
+    """A command with the options of all kinds of models: those that it shares, and those that a kind brings."""
+
+    def of_kinds(self, kinds: Sequence[Kind]) -> "ModelCommand":
+        """The same command with the options that these kinds bring."""
+        command = copy.copy(self)
+        own = {option.name: option for kind in kinds for option in kind.options.get(str(self.name), ())}
+        command.params = [*self.params, *own.values()]
+        return command
+
+
+def kinds_of(session: Session) -> tuple[Kind, ...]:
+    """The kinds of this package, and the one that --kind named."""
+    return (*found_kinds(), *([] if session.kind is None else [session.kind]))
+
+
+def open_model(session: Session, path: str) -> tuple[Any, Kind]:
+    """The model of a file, and its kind. Raises ModelFileError if the file is not a model, or one without a kind."""
+    from structpred.models.files import load_estimator
+
+    if session.kind is not None:
+        return session.kind.load(path), session.kind
+    by_estimator = {estimator: kind for kind in found_kinds() for estimator in kind.estimators}
+    model = load_estimator(path, *by_estimator)
+    return model, by_estimator[type(model).__name__]
+
+
+def refuse_foreign(ctx: click.Context, kind: Kind) -> None:
+    """Raise UsageError for options given that are not for models of this kind."""
+    command = str(ctx.command.name)
+    own = {option.name for option in kind.options.get(command, ())}
+    foreign = {str(option.name) for other in kinds_of(ctx.obj) for option in other.options.get(command, ())} - own
+    refuse(ctx, (*sorted(foreign), *kind.refuses.get(command, ())), f"is not for {kind.plural}")

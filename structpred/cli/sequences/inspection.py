@@ -1,0 +1,71 @@
+"""What `structpred inspect` says of a sequence labeller."""
+
+import json
+from dataclasses import replace
+from typing import Any
+
+from structpred.cli.facts import Pairs, columns, cut, described, facts_lines, model_facts, versions
+from structpred.cli.files import check_output
+from structpred.cli.kinds.kind import Inspecting
+from structpred.models import ChainLabeler
+from structpred.models.chain.inspection import Inspection, inspect_weights
+
+
+def inspected(model: ChainLabeler, asked: Inspecting) -> str:
+    """Settings, certificate and weights as text or as a JSON object; draws the transitions if that is wanted."""
+    from structpred.report import figures, transitions
+
+    picture = asked.own["picture"]
+    if picture is not None:
+        figures.check_path(picture)
+        check_output(picture, "--picture", inputs=(asked.model,))
+    facts = model_facts(asked.model)
+    weights = inspect_weights(model, asked.top, asked.label)
+    if picture is not None:
+        transitions(model.transitions_, model.classes_.tolist(), picture)
+    if asked.as_json:
+        learnt = {"labels": model.classes_.tolist(), "transitions": model.transitions_.tolist(), "weights": weights.to_dict()}
+        return json.dumps({**facts, **learnt})
+    used = f"{weights.n_features}, {weights.n_features_used} of them with a weight"
+    lines = facts_lines([*chain_facts(facts), ("features", used)])
+    return "\n".join([f"{asked.model}: {facts['estimator']}", "", *lines, *_groups(weights), *_weights(weights, asked.label)])
+
+
+def chain_facts(facts: dict[str, Any]) -> Pairs:
+    """Settings and training of a labeller, as pairs of a name and a line for people."""
+    own = [
+        ("data", _data(facts)),
+        ("constraints", json.dumps(facts["constraints"]) if facts["constraints"] else "none"),
+    ]
+    minimised = "a conditional random field" if facts["probabilistic"] else "max-margin"
+    return [*described(facts, minimised, own), *versions(facts)]
+
+
+def _data(facts: dict[str, Any]) -> str:
+    reader = facts["reader"] or {}
+    if not reader:
+        return f"{facts['input']}, fitted in Python"
+    template = f", template {reader['template']}" if reader.get("template") else ""
+    column = reader.get("label_column")
+    return f"{reader.get('format')}{template}" + ("" if column is None else f", labels in column {column}")
+
+
+def _groups(weights: Inspection) -> list[str]:
+    lines = ["", f"{'weights':<32} {'number':>10} {'not zero':>10} {'norm':>10}"]
+    first, *others = weights.groups
+    kinds = [replace(kind, name=f"  {kind.name}") for kind in weights.kinds]
+    for group in (first, *kinds, *others):
+        lines.append(f"{cut(group.name, 32):<32} {group.n_weights:>10} {group.n_nonzero:>10} {group.norm:>10.4g}")
+    return lines
+
+
+def _weights(weights: Inspection, label: str | None) -> list[str]:
+    lines = ["", f"transitions{'' if label is None else ' of this label'}"]
+    lines += columns(
+        [(f"{a} -> {b}", w) for a, b, w in weights.positive_transitions],
+        [(f"{a} -> {b}", w) for a, b, w in weights.negative_transitions],
+    )
+    for entry in weights.labels:
+        ends = f"start {entry.start:+.4f}, stop {entry.stop:+.4f}, {entry.n_nonzero} features with a weight"
+        lines += ["", f"label {cut(str(entry.label), 60)}: {ends}", *columns(entry.positive, entry.negative)]
+    return lines

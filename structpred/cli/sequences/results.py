@@ -1,0 +1,112 @@
+"""What `structpred predict` and `structpred evaluate` do for sequence labellers."""
+
+import json
+import logging
+import time
+from typing import Any
+
+from structpred.cli.files import write_output
+from structpred.cli.kinds.kind import Asked, Evaluating, Predicting
+from structpred.cli.sequences.data import (
+    Data,
+    Reader,
+    features_of,
+    format_predictions,
+    read_data,
+    refuse_running_text,
+    tokens_of,
+)
+from structpred.errors import DataError
+from structpred.evaluation import Evaluation, confusion_matrix, evaluate_sequences
+from structpred.io.columns import read_columns
+from structpred.models import ChainLabeler
+
+log = logging.getLogger("structpred.cli")
+
+Labels = list[list[str]]
+
+
+def predict(model: ChainLabeler, asked: Predicting) -> None:
+    """Write the labels in the format of the data, or one JSON object a sequence."""
+    model.n_jobs = model.n_jobs if asked.n_jobs is None else asked.n_jobs
+    read = read_for(model, asked)
+    refuse_running_text(read, [str(label) for label in model.classes_.tolist()])
+    if asked.as_json:
+        text = "".join(f"{json.dumps(entry)}\n" for entry in _entries(model, read, asked))
+    else:
+        text = format_predictions(read, predict_labels(model, read))
+    write_output(asked.output, text)
+
+
+def read_for(model: ChainLabeler, asked: Asked) -> Data:
+    """The data, read as the training data of the labeller were."""
+    reader = Reader.of_model(model, asked.model, asked.reading.format, asked.own["label_column"])
+    return read_data(asked.data, reader, asked.own["folds"], encoding=asked.reading.encoding, on_error=asked.reading.on_error)
+
+
+def read_labelled(model: ChainLabeler, asked: Asked) -> Data:
+    """The same; raises DataError where there are no labels."""
+    read = read_for(model, asked)
+    if read.labels is None:
+        raise DataError(f"{asked.data}: expected labels in the last column, as in the training data, but this column is missing")
+    return read
+
+
+def predict_labels(model: ChainLabeler, data: Data) -> list[Any]:
+    """The labels of all sequences; says how fast it was."""
+    start = time.perf_counter()
+    predicted: list[Any] = model.predict(features_of(data, hashed=model.n_bits is not None))
+    log.debug("labelled %d tokens in %.2f s, features included", data.n_tokens, time.perf_counter() - start)
+    return predicted
+
+
+def strings_of(model: ChainLabeler, data: Data) -> Labels:
+    """The same as strings, as files have them."""
+    return [[str(label) for label in labels] for labels in predict_labels(model, data)]
+
+
+def _entries(model: ChainLabeler, data: Data, asked: Predicting) -> list[dict[str, Any]]:
+    """One entry a sequence, as `--json` writes it. Raises ParameterError for marginals of a model that has none."""
+    X = features_of(data, hashed=model.n_bits is not None)
+    predicted, names = model.predict(X), [str(label) for label in model.classes_.tolist()]
+    entries: list[dict[str, Any]] = [
+        {"tokens": tokens, "labels": [str(label) for label in labels]}
+        for tokens, labels in zip(tokens_of(data), predicted, strict=True)
+    ]
+    if model.probabilistic_ or asked.marginals:
+        code = {name: k for k, name in enumerate(names)}
+        for entry, table in zip(entries, model.predict_marginals(X), strict=True):
+            rows = table.tolist()
+            entry["probabilities"] = [row[code[label]] for row, label in zip(rows, entry["labels"], strict=True)]
+            if asked.marginals:
+                entry["marginals"] = [dict(zip(names, row, strict=True)) for row in rows]
+    if asked.kbest is not None:
+        for entry, best in zip(entries, model.predict_kbest(X, asked.kbest), strict=True):
+            entry["kbest"] = [{"labels": [str(label) for label in labels], "score": score} for labels, score in best]
+    return entries
+
+
+def scored(gold: Labels, predicted: Labels, asked: Evaluating) -> str:
+    """The scores as text or as a JSON object; draws the confusions if they are wanted."""
+    result = evaluate_sequences(gold, predicted, asked.own["scheme"])
+    if asked.confusion is not None:
+        from structpred import report
+
+        report.confusion(*confusion_matrix(gold, predicted), asked.confusion)
+    return result.to_json() if asked.as_json else _table(result, asked.per_type)
+
+
+def _table(result: Evaluation, per_type: bool) -> str:
+    """The table; without per_type it has one line for all phrases together."""
+    lines = result.table().splitlines()
+    if not per_type:
+        del lines[4 : 4 + len(result.per_type)]
+    return "\n".join(lines)
+
+
+def two_last_columns(path: str, encoding: str) -> tuple[Labels, Labels]:
+    """Gold and predicted labels of a column file."""
+    rows = read_columns(path, encoding=encoding)
+    if rows.n_columns < 2:
+        raise DataError(f"{rows.where(0)}: expected at least 2 columns, the last two gold and predicted label, got 1")
+    return rows.labels(-2), rows.labels(-1)

@@ -1,0 +1,171 @@
+"""What `structpred train chain` does with column files, CRFsuite text and OCR letters."""
+
+import logging
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from structpred.cli.sequences.data import Data, Reader, features_of, read_data
+from structpred.cli.training import Training
+from structpred.cli.training_options import TrainingOptions
+from structpred.errors import DataError, ParameterError
+from structpred.evaluation import evaluate_sequences
+from structpred.evaluation.selection import select_sequences
+from structpred.io.columns import ColumnCorpus
+from structpred.io.recognise import looks_like
+from structpred.io.templates.templates import Template, load_templates
+from structpred.io.text import split_lines
+from structpred.models import ChainLabeler
+
+log = logging.getLogger("structpred.cli")
+
+COLUMN_FORMATS = ("conll2000", "columns")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChainOptions(TrainingOptions):
+    """The options of `train chain`, under their own names."""
+
+    format: str
+    template: str | None
+    label_column: int
+    folds: tuple[int, ...] | None
+    constraints: str | None
+    min_count: int
+    n_bits: int | None
+    dev_fraction: float | None
+    dev_folds: tuple[int, ...] | None
+    dev_metric: str
+
+
+class ChainTraining(Training[ChainOptions]):
+    """Train a ChainLabeler on labelled sequences."""
+
+    def __init__(self, options: ChainOptions) -> None:
+        super().__init__(options)
+        self.score = options.dev_metric
+
+    def conflicts(self) -> dict[str, bool]:
+        """For options that do not go together the message, and whether they were given."""
+        options = self.options
+        columns = options.format in COLUMN_FORMATS
+        return {
+            "--template is needed: chunking, ner, pos, or a CRF++ template file": columns and options.template is None,
+            f"--template is for column files, not for --format {options.format}": not columns and options.template is not None,
+            f"--label-column is for column files, not for --format {options.format}": not columns and options.label_column != -1,
+            "--n-bits is for named features, not for pixels": options.format == "ocr" and options.n_bits is not None,
+            "--min-count has no effect with --n-bits: hashing keeps no counts": options.n_bits is not None
+            and options.min_count > 1,
+            "--min-count is for named features, not for pixels": options.format == "ocr" and options.min_count > 1,
+            "--folds and --dev-folds are for --format ocr": options.format != "ocr" and bool(options.folds or options.dev_folds),
+            "--dev-folds needs --dev FILE (the same file as TRAIN, perhaps)": options.dev_folds is not None
+            and options.dev is None,
+            "--dev FILE and --dev-fraction exclude each other": options.dev is not None and options.dev_fraction is not None,
+            "--patience needs --dev FILE or --dev-fraction": options.patience is not None and not self.holds_out(),
+        }
+
+    def holds_out(self) -> bool:
+        """Whether there are held-out data."""
+        return self.options.dev is not None or self.options.dev_fraction is not None
+
+    def inputs(self) -> list[str]:
+        """The template, if it is a file."""
+        return [] if self.options.template is None else [self.options.template]
+
+    def read(self) -> dict[str, int]:
+        """Templates, the data, and the held-out data; raises DataError, ParameterError for templates that read the labels."""
+        options = self.options
+        self.templates = load_templates(options.template) if options.template is not None else None
+        reader = Reader(options.format, options.label_column, template=options.template)
+        data, self.reader = _read(options.data, reader, options.folds, options)
+        if self.templates is not None:
+            _check_templates(self.templates, self.reader)
+        dev = None if options.dev is None else _read(options.dev, self.reader, options.dev_folds, options)[0]
+        if dev is not None and dev.labels is None:
+            n = self.reader.n_columns
+            raise DataError(f"{options.dev}: expected {n} columns with labels in the last, as in {options.data}")
+        hashed = options.n_bits is not None
+        self.train: tuple[Any, Any] = (features_of(data, hashed=hashed), data.labels or [])
+        self.dev: tuple[Any, Any] | None = None if dev is None else (features_of(dev, hashed=hashed), dev.labels)
+        if options.dev_fraction is not None:
+            self.train, self.dev = _split(*self.train, options.dev_fraction, options.seed)
+        return {"sequences": data.n_sequences, "tokens": data.n_tokens}
+
+    def estimator(self, common: dict[str, Any]) -> ChainLabeler:
+        """The labeller."""
+        options = self.options
+        return ChainLabeler(
+            template=self.templates,
+            min_count=options.min_count,
+            n_bits=options.n_bits,
+            dev_metric=None if options.dev_metric == "token_accuracy" else _f1,
+            constraints=options.constraints,
+            n_jobs=options.n_jobs,
+            **common,
+        )
+
+    def fit(self, model: ChainLabeler) -> None:
+        """Fit, and keep how the data were read."""
+        model.fit(*self.train, dev=self.dev)
+        model.reader_ = self.reader.to_dict()
+
+    def end(self, model: ChainLabeler) -> dict[str, Any]:
+        """The event of the end."""
+        return {**super().end(model), "n_features": model.n_features_in_, "labels": model.classes_.tolist()}
+
+    def shape(self, model: ChainLabeler) -> str:
+        """Features and labels."""
+        return f"{model.n_features_in_} features, {len(model.classes_)} labels"
+
+
+def _read(path: str, reader: Reader, folds: Sequence[int] | None, options: ChainOptions) -> tuple[Data, Reader]:
+    """The data, and the reader with the numbers of columns filled in."""
+    start = time.perf_counter()
+    data = read_data(path, reader, folds, encoding=options.encoding, on_error=options.on_error)
+    if isinstance(data.corpus, ColumnCorpus) and data.corpus.n_columns == 1:
+        hint = looks_like(split_lines((data.corpus.text or "")[: 1 << 16]))
+        raise DataError(f"{data.corpus.where(0)}: expected at least 2 columns, one of them the labels, got 1{hint}")
+    if reader.format in COLUMN_FORMATS and reader.n_columns is None:
+        width = data.corpus.n_columns  # type: ignore[union-attr]
+        reader = replace(reader, n_columns=width, label_column=(reader.label_column or 0) % width)
+    elif reader.format not in COLUMN_FORMATS:
+        reader = replace(reader, label_column=None)
+    labels = {label for sequence in data.labels or [] for label in sequence}
+    log.info(
+        "read %s: %d sequences, %d tokens, %d labels (%.1f s)",
+        data.corpus.name,
+        data.n_sequences,
+        data.n_tokens,
+        len(labels),
+        time.perf_counter() - start,
+    )
+    return data, reader
+
+
+def _split(X: Any, y: Sequence[Any], fraction: float, seed: int) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
+    """The sequences to train on and those held out, each as (X, y) in the order of the file."""
+    n_out = math.ceil(fraction * len(y) - 1e-9)
+    if n_out == len(y):
+        raise ParameterError(f"--dev-fraction {fraction:g} leaves nothing to train on: TRAIN has {len(y)} sequences")
+    drawn = np.random.default_rng(seed).permutation(len(y))
+    parts = (np.sort(chosen).tolist() for chosen in (drawn[n_out:], drawn[:n_out]))
+    train, held_out = ((select_sequences(X, part), [y[i] for i in part]) for part in parts)
+    return train, held_out
+
+
+def _check_templates(templates: Sequence[Template], reader: Reader) -> None:
+    """A template that reads the label would learn to copy it."""
+    for template in templates:
+        if any(atom.column == reader.label_column for atom in template.atoms):
+            raise ParameterError(
+                f"--template {reader.template}: {template.name!r} reads column {reader.label_column}, which holds the labels; "
+                f"the data have {reader.n_columns} columns, numbered from 0"
+            )
+
+
+def _f1(gold: Sequence[Any], predicted: Sequence[Any]) -> float:
+    return evaluate_sequences(gold, predicted).f1

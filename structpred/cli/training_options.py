@@ -1,0 +1,97 @@
+"""The options that all `structpred train` commands share: once."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from structpred.cli.options import encoding_option, general_options, on_error_option
+from structpred.cli.trainer_options import trainer_options
+
+#: what the shared options are if the kind of model says nothing else
+DEFAULTS: dict[str, Any] = {"trainer": "bcfw", "C": 1.0, "max_iter": 10, "tol": 0.0, "score": "score"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingOptions:
+    """The options of all `train` commands, under their own names; a kind of model adds its own as a child."""
+
+    data: str
+    output: str
+    trainer: str
+    surrogate: str | None
+    C: float
+    max_iter: int
+    tol: float
+    check_every: int
+    dev: str | None
+    patience: int | None
+    seed: int
+    checkpoint: str | None
+    resume: bool
+    as_json: bool
+    encoding: str
+    strict: bool = False
+    n_jobs: int | None = None
+    on_error: str = "raise"
+
+    @property
+    def checkpoint_path(self) -> Path:
+        """The file given, else one beside the model."""
+        return Path(self.checkpoint or f"{self.output}.ckpt")
+
+
+def add_training_options(command: click.Command, given: Mapping[str, Any], without: tuple[str, ...]) -> click.Command:
+    """Give a command TRAIN, -o and the shared options.
+
+    given: other defaults; `score` is what the weights are chosen by on --dev. without: options that the kind does not have.
+    """
+    defaults = {**DEFAULTS, **given}
+    positive = click.FloatRange(0, min_open=True)
+    shared = [
+        click.Argument(["data"], metavar="TRAIN"),
+        click.Option(["-o", "--output"], required=True, metavar="MODEL", help="The model file to write."),
+        click.Option(
+            ["--C", "-C", "C"], metavar="X", default=defaults["C"], show_default=True, type=positive,
+            help="Weight of the training loss against the regulariser; perceptron, pa and arow ignore it.",
+        ),
+        click.Option(
+            ["--max-iter"], default=defaults["max_iter"], show_default=True, type=click.IntRange(1), metavar="N",
+            help="Passes over the data; lbfgs and owlqn: iterations.",
+        ),
+        click.Option(
+            ["--tol"], metavar="X", default=defaults["tol"], show_default=True, type=click.FloatRange(0),
+            help="Stop when gap <= tol * primal; 0: after max-iter passes.",
+        ),
+        click.Option(
+            ["--check-every"], default=10, show_default=True, type=click.IntRange(1), metavar="N",
+            help="Passes between certificates.",
+        ),
+        click.Option(["--dev"], metavar="FILE", help=f"Held-out data: the weights with the best {defaults['score']} are kept."),
+        click.Option(
+            ["--patience"], type=click.IntRange(1), metavar="N",
+            help=f"Stop after N passes without a better {defaults['score']} on held-out data.",
+        ),
+        click.Option(
+            ["--n-jobs"], type=int, metavar="N",
+            help="Threads for passes over all data; -1: all processors. The result is the same for any number.",
+        ),
+        click.Option(
+            ["--seed"], metavar="N", default=0, show_default=True, type=click.IntRange(min=0), help="Seeds the order of visits."
+        ),
+        click.Option(
+            ["--checkpoint"], metavar="FILE", help="Default: MODEL.ckpt, removed once MODEL is written; a named one is kept."
+        ),
+        click.Option(["--resume"], is_flag=True, help="Continue from the checkpoint of an interrupted run."),
+        click.Option(["--strict"], is_flag=True, help="Exit code 3 if the gap is not proven to be within --tol."),
+        click.Option(["--json", "as_json"], is_flag=True, help="Events of training as JSON lines on standard output."),
+    ]  # fmt: skip
+    own = command.params
+    command.params = []
+    for decorate in (general_options, encoding_option, on_error_option, trainer_options(defaults["trainer"])):
+        decorate(command)
+    general = [option for option in [*shared, *command.params[::-1]] if option.name not in without]
+    command.params = [*general[:2], *own, *general[2:]]
+    return command

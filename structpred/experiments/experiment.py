@@ -1,0 +1,88 @@
+"""What an experiment is to the shell: its name, its tables, and how it is run.
+
+A new experiment is a subclass of Experiment in a file of this package: `structpred bench` then has a command of its name.
+"""
+
+import json
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import asdict
+from functools import cache
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
+
+from structpred.core.discovery import public_subclasses
+from structpred.errors import DataError
+
+
+class Wanted(NamedTuple):
+    """How much is run. quick: on small parts of the data. only: one of the tables. switches: those that are on, by name."""
+
+    quick: bool = False
+    only: str | None = None
+    switches: frozenset[str] = frozenset()
+
+
+class Experiment(ABC):
+    """One experiment of a paper. The docstring of a child is the help page of `structpred bench NAME`.
+
+    Attributes
+    ----------
+    name : the word after `structpred bench`.
+    summary : what is compared, in a few words.
+    tables : what `--only` may name.
+    switches : further flags and their help texts.
+    """
+
+    name: ClassVar[str]
+    summary: ClassVar[str]
+    tables: ClassVar[tuple[str, ...]]
+    switches: ClassVar[Mapping[str, str]] = {}
+
+    @abstractmethod
+    def run(self, folder: Path, wanted: Wanted) -> Any:
+        """All figures, as a dataclass that `--json` prints. Raises DataError for data sets missing from the folder.
+
+        Ctrl-C ends it within a second: every step of an experiment is short, or a `fit`, which stops after its step.
+        """
+
+    @abstractmethod
+    def text(self, figures: Any) -> str:
+        """The same as tables for people, with the paper's figures beside."""
+
+    def shown(self, figures: Any, *, as_json: bool) -> str:
+        """The figures as one JSON object or as text."""
+        return json.dumps(asdict(figures)) if as_json else self.text(figures)
+
+
+@cache
+def experiments() -> dict[str, Experiment]:
+    """The experiments of this package by their names."""
+    found = public_subclasses("structpred.experiments", Experiment)  # type: ignore[type-abstract]
+    return {kind.name: kind() for kind in found}
+
+
+def data_folder(given: str | None) -> Path:
+    """The folder of data sets: as given, else STRUCTPRED_DATA, else ../shared/data beside the project.
+
+    Raises DataError, saying where it looked, if that is not a folder.
+    """
+    root = Path(__file__).resolve().parents[2]
+    if given is not None:
+        folder, why = Path(given), "--data"
+    elif named := os.environ.get("STRUCTPRED_DATA"):
+        folder, why = Path(named), "STRUCTPRED_DATA"
+    else:
+        folder, why = root.parent / "shared" / "data", "neither --data nor STRUCTPRED_DATA is given; looked"
+    if not folder.is_dir():
+        raise DataError(f"no data sets: {why} {folder}: there is no such folder; expected the one with multilabel_yeast in it")
+    return folder
+
+
+def data_file(folder: Path, name: str) -> Path:
+    """The file of that name in the folder, packed or not; DataError where there is neither."""
+    for path in (folder / f"{name}.gz", folder / name):
+        if path.is_file():
+            return path
+    raise DataError(f"{folder / name}.gz: there is no such file, nor one that is not packed; the data sets are incomplete")

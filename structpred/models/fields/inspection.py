@@ -1,0 +1,67 @@
+"""What the weights of a multi-label model say: the strongest features of each label, and which labels go together."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from structpred.errors import ParameterError
+
+if TYPE_CHECKING:
+    from structpred.core.weights import Vector
+    from structpred.models.fields.hierarchical import HierarchicalMultiLabel
+    from structpred.models.fields.multilabel import MultiLabelMRF
+
+    Model = MultiLabelMRF | HierarchicalMultiLabel
+
+
+@dataclass(frozen=True)
+class LabelWeights:
+    """One label. bias: what the constant feature adds. positive, negative: (feature, weight), the strongest first."""
+
+    label: str
+    bias: float
+    norm: float
+    positive: list[tuple[str, float]]
+    negative: list[tuple[str, float]]
+
+
+@dataclass(frozen=True)
+class LabelInspection:
+    """What the weights of a multi-label model show.
+
+    labels: as wanted. pairs: (label, other label, weight), the largest first: what it counts that both are on, or both off,
+    rather than one of them: t[1, 1] + t[0, 0] - t[0, 1] - t[1, 0]. Empty for a hierarchy, where a child needs its parent.
+    """
+
+    labels: list[LabelWeights]
+    pairs: list[tuple[str, str, float]]
+
+
+def inspect_labels(model: "Model", top: int, label: str | None) -> LabelInspection:
+    """The `top` strongest features of each label, on less off, and all pairs. Raises ParameterError for an unknown label."""
+    names = model.label_names_
+    if label is not None and label not in names:
+        raise ParameterError(f"there is no label {label!r}; the model has {len(names)}: {', '.join(names[:10])}")
+    width = model.n_features_in_ + (model.bias != 0)
+    start = 2 * len(names) * width
+    nodes = model.coef_[:start].astype(np.float64).reshape(len(names), width, 2)
+    weights = nodes[:, :, 1] - nodes[:, :, 0]
+    known = (getattr(model, "reader_", None) or {}).get("feature_names") or [str(k) for k in range(model.n_features_in_)]
+    chosen = [k for k, name in enumerate(names) if label in (None, name)]
+    labels = [_label(names[k], weights[k], known, float(model.bias), top) for k in chosen]
+    if hasattr(model, "hierarchy_") or not len(model.edges_):
+        return LabelInspection(labels, [])
+    tables = model.coef_[start:].astype(np.float64).reshape(-1, 2, 2)
+    strength = (tables[:, 1, 1] + tables[:, 0, 0] - tables[:, 0, 1] - tables[:, 1, 0]).tolist()
+    pairs = [(names[i], names[j], s) for (i, j), s in zip(model.edges_.tolist(), strength, strict=True)]
+    pairs = [pair for pair in pairs if label in (None, *pair[:2])]
+    return LabelInspection(labels, sorted(pairs, key=lambda pair: -pair[2]))
+
+
+def _label(name: str, row: "Vector", known: list[str], bias: float, top: int) -> LabelWeights:
+    features = row[: len(known)]
+    order = np.argsort(-features, kind="stable")
+    best = [(known[k], float(features[k])) for k in order[:top].tolist() if features[k] > 0]
+    worst = [(known[k], float(features[k])) for k in order[::-1][:top].tolist() if features[k] < 0]
+    return LabelWeights(name, bias * float(row[-1]) if bias else 0.0, float(np.linalg.norm(features)), best, worst)
