@@ -7,6 +7,7 @@ from itertools import chain
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.oracle import Scores, Shape
 from structpred.errors import DataError
 from structpred.runtime.memory import check_fits
@@ -132,3 +133,16 @@ def _flat(scores: npt.ArrayLike) -> Scores:
         raise DataError(f"scores must be real numbers (float64), got an array of {array.dtype}")
     check_fits(8 * array.size, f"a copy of {array.size:,} scores")  # a view of few numbers may have any size
     return np.require(array, _FLOAT, ["C", "A"])
+
+
+def checked_sums(
+    log_z: float, mu: npt.NDArray[np.float64], scores: Scores, shape: Shape
+) -> tuple[float, npt.NDArray[np.float64]]:
+    """(log Z, mu) as a kernel gave them; DataError where the scores are too far apart for its arithmetic."""
+    if not (np.isfinite(log_z) and np.isfinite(mu.sum())):
+        largest = float(np.abs(scores[scores > FORBIDDEN]).max(initial=0.0))
+        raise DataError(
+            f"shape {short(shape)}: the scores are too far apart for sums over outputs (the largest is {largest:.3g} in absolute "
+            "value); did training diverge, or are features not scaled?"
+        )
+    return float(log_z), mu

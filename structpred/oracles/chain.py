@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.oracle import Labels, Oracle, Scores, Shape
-from structpred.core.scores import check_listed, checked_batch, checked_scores, checked_sizes, checked_table
+from structpred.core.scores import check_listed, checked_batch, checked_scores, checked_sizes, checked_sums, checked_table
 from structpred.errors import DataError, InfeasibleError
 from structpred.oracles.chains._chain_scratch import Scratch, sum_scratch
 from structpred.projections.active_set import project_onto_hull
@@ -79,7 +79,7 @@ class ChainOracle(Oracle):
         log_z = marginals_flat(scores, length, n_labels, *rows, mu)
         if log_z == -np.inf:
             raise InfeasibleError("every label sequence uses a forbidden part (a score of -1e30): no marginals exist")
-        return float(log_z), mu
+        return checked_sums(log_z, mu, scores, shape)
 
     def kbest(self, scores: Scores, shape: Shape, k: int) -> list[Labels]:
         """The k best label sequences, best first; O(T L^2 k)."""

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.oracle import Labels, Oracle, Scores, Shape
-from structpred.core.scores import check_listed, checked_sizes
+from structpred.core.scores import check_listed, checked_sizes, checked_sums
 from structpred.errors import InfeasibleError
 from structpred.oracles.trees._tree_labels import arc_batch, arc_scores, arcs_of, tree_parts
 from structpred.oracles.trees._tree_scratch import projective_scratch
@@ -133,7 +133,7 @@ class ProjectiveOracle(Oracle):
         log_z = projective_marginals(scores, n, self.single_root, x, e, mu)
         if log_z == -np.inf:
             raise InfeasibleError("every projective tree uses a forbidden arc (a score of -1e30): no marginals exist")
-        return float(log_z), mu
+        return checked_sums(log_z, mu, scores, shape)
 
     def kbest(self, scores: Scores, shape: Shape, k: int) -> list[Labels]:
         """The k best trees without forbidden arcs, best first (Lawler 1972). O(k n^4) at worst.

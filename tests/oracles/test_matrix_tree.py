@@ -9,6 +9,9 @@ import pytest
 
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.errors import DataError, InfeasibleError
+from structpred.oracles.arborescence import ArborescenceOracle
+from structpred.oracles.chain import ChainOracle
+from structpred.oracles.projective import ProjectiveOracle
 from structpred.oracles.trees._matrix_tree import matrix_tree, matrix_tree_scratch
 from structpred.runtime import memory
 
@@ -260,3 +263,23 @@ def test_what_cannot_fit_is_refused_before_it_is_allocated(monkeypatch) -> None:
         assert tracemalloc.get_traced_memory()[1] < 1 << 20
     finally:
         tracemalloc.stop()
+
+
+@pytest.mark.parametrize(
+    "oracle", [ArborescenceOracle(), ArborescenceOracle(single_root=False), ProjectiveOracle(), ChainOracle()]
+)
+def test_scores_of_any_size_end_in_numbers_or_in_an_error(oracle) -> None:
+    """However far scores lie apart, sums end: in finite numbers, or in an error that says so; never in NaN, never in no end."""
+    rng, refused = np.random.default_rng(0), 0
+    for _ in range(300):
+        shape = (int(rng.integers(1, 6)), *([3] if isinstance(oracle, ChainOracle) else []))
+        n = oracle.n_parts(shape)
+        scores = rng.normal(size=n) * 10.0 ** rng.integers(-5, 308, size=n) * rng.integers(0, 2, size=n)
+        try:
+            log_z, mu = oracle.marginals(scores, shape)
+        except (DataError, InfeasibleError) as error:
+            refused += "too far apart" in str(error)
+        else:
+            assert np.isfinite(log_z)
+            assert np.isfinite(mu).all()
+    assert refused

@@ -4,6 +4,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.oracle import Scores
+from structpred.core.scores import checked_sums
 from structpred.errors import InfeasibleError
 from structpred.runtime.memory import check_fits
 
@@ -25,7 +26,7 @@ def matrix_tree(scores: Scores, n: int, single_root: bool) -> tuple[float, Float
     scores[(m - 1) * (n + 1) + h] belongs to the arc from head h to token m; -1e30 forbids it. Every marginal has a small relative
     error, however small it is and whatever the scores are, up to n * |score| = 1e16; with both a single root and forbidden arcs
     a small absolute one (1e-11 at most).
-    Raises InfeasibleError if no tree is left, DataError where the working memory cannot fit.
+    Raises InfeasibleError if no tree is left, DataError where the working memory cannot fit, or where scores lie too far apart.
 
     >>> log_z, mu = matrix_tree(np.zeros(2 * 3), 2, True)  # 0 -> 1 -> 2 and 0 -> 2 -> 1
     >>> round(float(np.exp(log_z)), 9), mu.tolist()
@@ -37,4 +38,4 @@ def matrix_tree(scores: Scores, n: int, single_root: bool) -> tuple[float, Float
     log_z = tree_marginals(scores, n, single_root, work, mu)
     if log_z == -np.inf:
         raise InfeasibleError("every tree uses a forbidden arc (a score of -1e30): no marginals exist")
-    return float(log_z), mu
+    return checked_sums(log_z, mu, scores, (n,))

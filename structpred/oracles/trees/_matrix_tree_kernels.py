@@ -49,7 +49,7 @@ def tree_marginals(scores, n, single_root, work, mu):
     """log Z over all trees of n tokens, minus infinity if there is none; the marginals into mu, n * (n + 1) like the scores.
 
     work: float64, at least 8 n + 130 rows and n + 1 columns. Scores at or below -1e29 forbid an arc. With a single root, n times
-    the largest score in absolute value must not exceed 1e16.
+    the largest score in absolute value must not exceed 1e16. NaN where scores lie too far apart for the wide form.
     """
     n_rows = 4 * n + 65
     x = work[:n_rows]
@@ -59,12 +59,12 @@ def tree_marginals(scores, n, single_root, work, mu):
     if total == -np.inf:
         return total
     log_z = np.nan
-    wide = not load_plain(scores, n, single_root, shifts, root_shift, x)
-    while np.isnan(log_z):  # one place that calls it: it is compiled into this function
-        if wide:
+    for form in range(0 if load_plain(scores, n, single_root, shifts, root_shift, x) else 1, 2):
+        if form == 1:
             load_wide(scores, n, single_root, shifts, root_shift, x, e)
-        log_z = sum_trees(n, single_root, wide, x, e, mu)
-        wide = True
+        log_z = sum_trees(n, single_root, form == 1, x, e, mu)  # one place that calls it: it is compiled into this function
+        if not np.isnan(log_z):
+            break
     return total + log_z
 
 
