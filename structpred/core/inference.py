@@ -17,6 +17,7 @@ from structpred.core.oracle import Labels, Oracle, Scores, Shape
 from structpred.core.packing import argmax_batch, check_finite, checked_labels
 from structpred.core.pairs import find
 from structpred.core.stand_ins import stand_in
+from structpred.core.taken import take_features
 from structpred.core.task_checks import blamed
 from structpred.core.weights import Vector
 from structpred.errors import DataError, InfeasibleError, OracleError, StructpredError
@@ -25,6 +26,7 @@ from structpred.runtime.threads import run_ranges, split_evenly
 
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
+Fixed = Sequence[Floats | None]
 
 #: instances and part scores of a block, which is scored and then decoded: its scores stay in the cache
 CHUNK, BLOCK = 256, 1 << 15
@@ -58,6 +60,13 @@ class Inference:
     def __len__(self) -> int:
         """The number of instances."""
         return len(self.shapes)
+
+    def take(self, rows: Integers) -> "Inference":
+        """The inference of these instances, in this order."""
+        features, shapes = take_features(self.features, rows), [self.shapes[i] for i in rows.tolist()]
+        new = Inference(features, self.oracle, shapes, n_jobs=self.n_jobs, compiled=self.compiled)
+        new.__dict__["sizes"] = self.sizes[rows]
+        return new
 
     @cached_property
     def sizes(self) -> Integers:
@@ -135,19 +144,23 @@ class Inference:
                 _named(i, self.oracle, "argmax", argmax_batch, self.oracle, own, np.array([0, len(own)]), [shape])
             raise
 
-    def decode(self, w: Vector) -> tuple[Labels, Integers]:
+    def decode(self, w: Vector, fixed: Fixed | None = None) -> tuple[Labels, Integers]:
         """The best output of every instance: (flat labels, label offsets). No more scores are held than a block of each thread.
 
-        Raises InfeasibleError, naming the sample, where fixed scores forbid every output.
+        fixed: scores added to those of each instance for this call, one a part, None for none: -1e30 forbids a part. So partial
+        labels are completed: forbid what they rule out. Raises InfeasibleError, naming the sample, where fixed scores forbid
+        every output, and DataError for ones that do not fit.
         """
-        if self.pair is not None:
+        if fixed is not None:
+            fixed = self._checked_fixed(fixed)
+        elif self.pair is not None:
             return self.pair.decode(w, self.n_jobs)
         blocks = list(self.blocks(0, len(self)))
         found: list[tuple[Labels, Integers]] = [(np.empty(0, np.int64), np.zeros(1, np.int64))] * len(blocks)
 
         def run(start: int, stop: int) -> None:
             for k in range(start, stop):
-                found[k] = self._decoded(w, *blocks[k])
+                found[k] = self._decoded(w, *blocks[k], fixed)
 
         jobs = self.n_jobs if self.batched else 1  # code of a user's own may not be ready for threads
         sizes = np.array([places[-1] for _, _, places in blocks], dtype=np.int64)
@@ -156,8 +169,24 @@ class Inference:
         labels = np.concatenate([np.empty(0, np.int64), *(labels for labels, _ in found)])
         return labels, np.concatenate([[0], np.cumsum(np.concatenate([np.empty(0, np.int64), *lengths]))]).astype(np.int64)
 
-    def _decoded(self, w: Vector, first: int, last: int, places: Integers) -> tuple[Labels, Integers]:
+    def _checked_fixed(self, fixed: Fixed) -> list[Floats | None]:
+        if len(fixed) != len(self):
+            raise DataError(f"fixed scores: expected one entry a sample, {len(self)}, got {len(fixed)}")
+        given = [None if own is None else np.asarray(own, dtype=np.float64) for own in fixed]
+        for i, own in enumerate(given):
+            if own is not None and own.shape != (self.sizes[i],):
+                raise DataError(
+                    f"sample {i}: expected {self.sizes[i]} fixed scores, one a part, got an array of shape {own.shape}"
+                )
+            if own is not None and not np.isfinite(own).all():
+                raise DataError(f"sample {i}: fixed scores must be finite; -1e30 forbids a part")
+        return given
+
+    def _decoded(self, w: Vector, first: int, last: int, places: Integers, fixed: Fixed | None) -> tuple[Labels, Integers]:
         scores = self.score_block(w, 1.0, first, last, places)
+        for i in range(first, last) if fixed is not None else ():
+            if (own := fixed[i]) is not None:
+                scores[places[i - first] : places[i - first + 1]] += own
         labels, ends = self.best_of_block(scores, first, last, places)
         if len(scores) and scores.min() <= 0.5 * FORBIDDEN:
             for i in range(first, last):
@@ -170,9 +199,9 @@ class Inference:
         if len(own) and own.min() <= 0.5 * FORBIDDEN:
             raise InfeasibleError(f"sample {i}: the constraints leave no {self.oracle.output} at all")
 
-    def outputs(self, w: Vector) -> list[Labels]:
-        """The best output of every instance, one array each."""
-        labels, ends = self.decode(w)
+    def outputs(self, w: Vector, fixed: Fixed | None = None) -> list[Labels]:
+        """The best output of every instance, one array each; `fixed` as for `decode`."""
+        labels, ends = self.decode(w, fixed)
         return np.split(labels, ends[1:-1]) if len(self) else []
 
     def part_scores(self, w: Vector) -> Iterator[Scores]:

@@ -7,6 +7,7 @@ argmax(theta + loss_weight * ell). (Margin rescaling: loss_weight = 1. Perceptro
 import hashlib
 import logging
 from collections.abc import Sequence
+from itertools import pairwise
 from math import isfinite
 from typing import Any
 
@@ -21,6 +22,7 @@ from structpred.core.inference import Inference
 from structpred.core.oracle import Labels, Oracle, Scores, Shape, capabilities
 from structpred.core.sparse import SparseVector, coalesced, sparse_dot
 from structpred.core.steps import Fused, Step
+from structpred.core.taken import checked_rows
 from structpred.core.task_checks import (
     blamed,
     check_outputs,
@@ -30,8 +32,10 @@ from structpred.core.task_checks import (
     refuse_contradiction,
     refuse_marginals,
 )
+from structpred.core.terms import Terms, summed
 from structpred.core.weights import Vector
 from structpred.errors import DataError, OracleError
+from structpred.runtime.ranges import ends_of
 
 log = logging.getLogger("structpred.core")
 #: instances for which the output that costs least is asked for before training, whatever the loss is
@@ -63,41 +67,92 @@ class Task:
         n = len(features)
         if not n == len(labels) == len(shapes):
             raise DataError(f"{n} samples with features but {len(labels)} labellings and {len(shapes)} shapes")
-        self.inference = Inference(features, oracle, shapes, n_jobs=n_jobs, compiled=compiled)
-        self.inference.check_shapes()
-        self.features, self.oracle, self.loss, self.shapes = features, oracle, loss, self.inference.shapes
-        self.dim, self.dtype = features.dim, features.dtype
-        self.certified = oracle.exact or "argmax_bound" in capabilities(oracle)
-        self.sample_weight, self.n_jobs = checked_weights(sample_weight, n), n_jobs
+        inference = Inference(features, oracle, shapes, n_jobs=n_jobs, compiled=compiled)
+        inference.check_shapes()
+        self.loss, self.sample_weight, self.n_jobs = loss, checked_weights(sample_weight, n), n_jobs
+        self._look_at(inference)
         self.token_weights = None if token_weights is None else checked_token_weights(token_weights, oracle, self.shapes)
+        self._set_labels(labels)
+
+    def _look_at(self, inference: Inference) -> None:
+        self.inference, self.shapes = inference, inference.shapes
+        self.features, self.oracle = inference.features, inference.oracle
+        self.dim, self.dtype = self.features.dim, self.features.dtype
+        self.certified = self.oracle.exact or "argmax_bound" in capabilities(self.oracle)
+
+    def _set_labels(self, labels: Sequence[npt.ArrayLike]) -> None:
+        """Check the labels, ask the loss for their costs, and make the steps."""
         self.labels = [np.ascontiguousarray(y, dtype=np.int64) for y in labels]
-        self.parts = [self._checked_parts(i) for i in range(n)]
-        check_outputs(oracle, self.labels, self.shapes, self.parts)
+        self.parts = [self._checked_parts(i) for i in range(len(self))]
+        check_outputs(self.oracle, self.labels, self.shapes, self.parts)
         sizes = self.inference.sizes.tolist()
-        self._costs = TaskCosts(loss, oracle, self.labels, self.shapes, self.parts, sizes, self.token_weights)
-        self._make_steps(compiled)
+        self._costs = TaskCosts(self.loss, self.oracle, self.labels, self.shapes, self.parts, sizes, self.token_weights)
+        self._make_steps()
         if self._fused is None:
-            for i in range(n):
+            for i in range(len(self)):
                 if i < PROBED or self._costs.may_be_negative(i):
                     self._probe(i)
 
+    def _sibling(self) -> "Task":
+        """Another task with the same attributes, for now."""
+        new = object.__new__(type(self))
+        new.__dict__.update(self.__dict__)
+        return new
+
+    def take(self, rows: npt.ArrayLike) -> "Task":
+        """The task of these instances, in this order; repeats are allowed. Features are copied for these rows alone.
+
+        All it says is what a task made anew of these rows says, to the last bit. Labels are not checked again, nor
+        the loss asked. Raises DataError for rows that are no instances, or none at all, ParameterError where all weigh 0.
+        """
+        at, new = checked_rows(rows, len(self)), self._sibling()
+        new.sample_weight = checked_weights(self.sample_weight[at], len(at))
+        new._look_at(self.inference.take(at))
+        new.labels, new.parts = ([given[i] for i in at.tolist()] for given in (self.labels, self.parts))
+        new.token_weights = None if self.token_weights is None else [self.token_weights[i] for i in at.tolist()]
+        new._costs = self._costs.take(at, new.labels, new.shapes, new.token_weights)
+        new._make_steps()
+        return new
+
+    def with_labels(self, labels: Sequence[npt.ArrayLike]) -> "Task":
+        """The same inputs, weights and loss with other true outputs, for labels that are guessed anew; features are shared.
+
+        Raises DataError, naming the sample, for labels that do not fit the shapes.
+        """
+        if len(labels) != len(self):
+            raise DataError(f"{len(self)} samples but {len(labels)} labellings")
+        new = self._sibling()
+        new._set_labels(labels)
+        return new
+
+    def complete(self, w: Vector, fixed: Sequence[npt.NDArray[np.float64] | None]) -> list[Labels]:
+        """The best output of every instance with `fixed` scores added, one a part, None for none: -1e30 forbids a part.
+
+        Partial labels are completed so: forbid what they rule out. Raises InfeasibleError, naming the sample, where nothing is
+        left, and DataError for fixed scores that do not fit.
+        """
+        return self.inference.outputs(w, fixed)
+
     def __getstate__(self) -> dict[str, Any]:
         """Without working memory, which is made again."""
-        return {**self.__dict__, "_fused": self._fused is not None, "_idx": None, "_val": None}
+        kept = {name: value for name, value in self.__dict__.items() if name not in ("_fused", "_idx", "_val", "parts")}
+        flat, lengths = np.concatenate([*self.parts, np.empty(0, np.int64)]), [len(parts) for parts in self.parts]
+        return {**kept, "_parts": (flat, ends_of(np.array(lengths, dtype=np.int64)))}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Make the working memory again."""
-        self.__dict__.update(state)
-        self._make_steps(state["_fused"])
+        flat, ends = state.pop("_parts")
+        self.__dict__.update(state, parts=[flat[a:b] for a, b in pairwise(ends.tolist())])
+        self._make_steps()
 
-    def _make_steps(self, compiled: bool) -> None:
-        self._fused = self._compiled_steps() if compiled else None
+    def _make_steps(self) -> None:
+        self._fused = self._compiled_steps() if self.inference.compiled else None
         size = self._fused.buffer_size() if self._fused else 0
         self._idx, self._val = np.empty(size, np.int64), np.empty(size)
 
     def __len__(self) -> int:
         """The number of instances."""
-        return len(self.labels)
+        return len(self.shapes)
 
     def _checked_parts(self, i: int) -> npt.NDArray[np.int64]:
         n_parts = int(self.inference.sizes[i])
@@ -277,6 +332,11 @@ class Task:
             values[i] = step.violation
             gradient[step.difference.indices] -= shares[i] * step.difference.values
         return values, gradient
+
+    def terms(self, w: Vector, rows: npt.ArrayLike, shares: npt.ArrayLike | None = None, *, loss_weight: float = 1.0) -> Terms:
+        """The steps of these rows summed up, weighed by `shares` (ones if not given), and the numbers of each row."""
+        size = len(self), self.dim
+        return summed(size, rows, shares, lambda i: self.step(w, i, loss_weight), lambda step: loss_weight * step.loss)
 
     def violations(self, w: Vector, loss_weight: float) -> npt.NDArray[np.float64]:
         """The bound on the violation of each instance."""

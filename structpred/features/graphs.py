@@ -1,6 +1,7 @@
 """Joint features of graphs: weight tables over the feature rows of nodes and edges."""
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -242,6 +243,14 @@ class GraphFeatures:
         for i in range(len(self)):
             add_graph(mu[places[i] : places[i + 1]], float(coefs[i]), *self._arguments(i), out)
         return out
+
+    def take(self, rows: Integers) -> "GraphFeatures":
+        """The graphs with these numbers, in this order."""
+        new = copy(self)
+        new.nodes, new._pattern = self.nodes.take(rows), self._pattern[rows]
+        new.edges = self.edges if self._constant else self.edges.take(rows)
+        new.fixed = None if self.fixed is None else FixedParts([self.fixed.rows[i] for i in rows.tolist()])
+        return new
 
     def arrays(self) -> Sequence[npt.NDArray[Any]]:
         """The rows, and which of them nodes and edges use."""

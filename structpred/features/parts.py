@@ -1,6 +1,7 @@
 """Features of anything: one sparse row of features a part."""
 
 from collections.abc import Sequence
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from structpred.core.feature_map import FeatureMap
 from structpred.core.sparse import SparseVector, coalesced
 from structpred.core.weights import Vector, check_length
 from structpred.errors import DataError
-from structpred.features.rows import csr_of
+from structpred.features.rows import FeatureRows, csr_of
 
 
 class PartFeatures(FeatureMap):
@@ -121,6 +122,12 @@ class PartFeatures(FeatureMap):
 
         matrix = sparse.csr_array((self.values, self.indices, self.indptr), shape=(len(self.indptr) - 1, self.dim))
         return np.asarray(matrix.T @ (np.repeat(coefs, np.diff(places)) * mu), dtype=np.float64)
+
+    def take(self, rows: npt.NDArray[np.int64]) -> "PartFeatures":
+        """The samples with these numbers, in this order."""
+        new, packed = copy(self), FeatureRows(self.indptr, self.indices, self.values, self.offsets, self.dim).take(rows)
+        new._keep(packed.indptr, packed.indices, packed.values, packed.offsets, self.dim, self.dtype)
+        return new
 
     def arrays(self) -> Sequence[npt.NDArray[Any]]:
         """The packed matrix."""
