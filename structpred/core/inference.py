@@ -5,7 +5,7 @@ All of prediction and all of training pass here, so chunks, fixed scores, thread
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -55,6 +55,9 @@ class Inference:
     ) -> None:
         self.features, self.oracle, self.shapes, self.n_jobs = features, oracle, list(shapes), n_jobs
         self.compiled = compiled
+        self.bounded = callable(getattr(oracle, "argmax_bound", None))
+        self._block_of_one = np.zeros(2, np.int64)
+        self._in_blocks = stand_in(features, "score_block", ("scores", "fixed_scores", "n_parts")) is not None
         self.pair = find(features, oracle) if compiled and self.shapes else None
 
     def __len__(self) -> int:
@@ -92,21 +95,34 @@ class Inference:
         """Part scores of instance i at the weights scale * w, fixed scores included; DataError if one is not finite."""
         return part_scores(self.features, w, i, scale)
 
+    def augmented(self, w: Vector, i: int, scale: float, costs: Floats, loss_weight: float) -> Floats:
+        """scores(w, i, scale) + loss_weight * costs in a new array, without a look at each number twice."""
+        augment, size = _kernels(), len(costs)
+        if self._in_blocks:
+            scores = out = np.empty(size)
+            places = self._block_of_one
+            places[1] = size
+            self.features.score_block(w, scale, i, i + 1, places, out)  # type: ignore[attr-defined]
+        else:
+            scores, out = np.ascontiguousarray(part_scores(self.features, w, i, scale), dtype=np.float64), np.empty(size)
+        if not augment(scores, costs, loss_weight, out):
+            self.scores(w, i, scale)  # says which
+        return out
+
     def best(self, scores: Scores, i: int) -> tuple[Labels, float | None]:
         """The oracle's best output of instance i at given part scores; and its bound, where the oracle gives bounds."""
-        bounded = getattr(self.oracle, "argmax_bound", None)
         try:
-            if callable(bounded):
-                labels, bound = bounded(scores, self.shapes[i])
-                return checked_labels(labels, self.oracle), float(bound)
-            return checked_labels(self.oracle.argmax(scores, self.shapes[i]), self.oracle), None
+            if not self.bounded:
+                return checked_labels(self.oracle.argmax(scores, self.shapes[i]), self.oracle), None
+            labels, bound = self.oracle.argmax_bound(scores, self.shapes[i])  # type: ignore[attr-defined]
+            return checked_labels(labels, self.oracle), float(bound)
         except Exception as error:
-            raise blamed(error, i, self.oracle, "argmax" if bounded is None else "argmax_bound") from error
+            raise blamed(error, i, self.oracle, "argmax_bound" if self.bounded else "argmax") from error
 
     @property
     def batched(self) -> bool:
         """Whether blocks are decoded in one call, which gives what `best` gives one by one."""
-        if not self.compiled or callable(getattr(self.oracle, "argmax_bound", None)):
+        if not self.compiled or self.bounded:
             return False
         return stand_in(self.oracle, "argmax_batch", ("argmax", "n_parts")) is not None
 
@@ -184,9 +200,9 @@ class Inference:
 
     def _decoded(self, w: Vector, first: int, last: int, places: Integers, fixed: Fixed | None) -> tuple[Labels, Integers]:
         scores = self.score_block(w, 1.0, first, last, places)
-        for i in range(first, last) if fixed is not None else ():
-            if (own := fixed[i]) is not None:
-                scores[places[i - first] : places[i - first + 1]] += own
+        for k, own in enumerate(() if fixed is None else fixed[first:last]):
+            if own is not None:
+                scores[places[k] : places[k + 1]] += own
         labels, ends = self.best_of_block(scores, first, last, places)
         if len(scores) and scores.min() <= 0.5 * FORBIDDEN:
             for i in range(first, last):
@@ -222,6 +238,13 @@ class Inference:
         for i, (theta, shape) in enumerate(zip(self.part_scores(w), self.shapes, strict=True)):
             best = _called(i, self.oracle, "kbest", theta, shape, k)
             yield [(labels, float(theta[_called(i, self.oracle, "parts", labels, shape)].sum())) for labels in best]
+
+
+@lru_cache(maxsize=1)
+def _kernels() -> Any:
+    from structpred.core._part_kernels import augment
+
+    return augment
 
 
 def part_scores(features: FeatureMap, w: Vector, i: int, scale: float = 1.0) -> Scores:

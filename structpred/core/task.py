@@ -7,9 +7,10 @@ argmax(theta + loss_weight * ell). (Margin rescaling: loss_weight = 1. Perceptro
 import hashlib
 import logging
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import pairwise
 from math import isfinite
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +21,7 @@ from structpred.core.feature_map import FeatureMap
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.inference import Inference
 from structpred.core.oracle import Labels, Oracle, Scores, Shape, capabilities
-from structpred.core.sparse import SparseVector, coalesced, sparse_dot
+from structpred.core.sparse import SparseVector
 from structpred.core.steps import Fused, Step
 from structpred.core.taken import checked_rows
 from structpred.core.task_checks import (
@@ -37,6 +38,7 @@ from structpred.core.weights import Vector
 from structpred.errors import DataError, OracleError
 from structpred.runtime.ranges import ends_of
 
+_INTEGER = np.dtype(np.int64)
 log = logging.getLogger("structpred.core")
 #: instances for which the output that costs least is asked for before training, whatever the loss is
 PROBED = 10
@@ -219,8 +221,27 @@ class Task:
 
     def parts_found(self, i: int, labels: Labels) -> npt.NDArray[np.int64]:
         """The parts of an output that the oracle itself returned: what is wrong with them is the oracle's fault."""
+        parts = self._asked_parts(i, labels)
+        if parts.size and not (parts.min() >= 0 and parts.max() < self._costs.n_parts(i)):
+            self._refuse_parts(i)
+        return parts
+
+    def _refuse_parts(self, i: int) -> NoReturn:
+        raise OracleError(
+            f"sample {i}: {type(self.oracle).__name__}.parts gave a part outside [0, {self._costs.n_parts(i)}) for what "
+            "its argmax returned; run check_oracle on it"
+        )
+
+    def _asked_parts(self, i: int, labels: Labels) -> npt.NDArray[np.int64]:
+        """The parts of an output that the oracle returned, whatever their numbers are."""
         try:
-            parts = np.asarray(self.oracle.parts(labels, self.shapes[i]))
+            parts = self.oracle.parts(labels, self.shapes[i])
+            if type(parts) is np.ndarray and parts.dtype == _INTEGER and parts.ndim == 1 and parts.flags.c_contiguous:
+                return parts
+            found = np.asarray(parts)
+            if found.ndim != 1 or (found.dtype.kind not in "iu" and found.size):
+                raise ValueError(f"parts() must be a flat array of whole numbers, got {found.dtype} of shape {found.shape}")
+            return np.ascontiguousarray(found, dtype=np.int64)
         except (IndexError, ValueError, TypeError) as error:
             raise OracleError(
                 f"sample {i}: {type(self.oracle).__name__}.argmax returned an output that its own parts() refuses: {error}; "
@@ -228,22 +249,14 @@ class Task:
             ) from error
         except Exception as error:
             raise blamed(error, i, self.oracle, "parts") from error
-        if parts.size and not (parts.min() >= 0 and parts.max() < self._costs.n_parts(i)):
-            raise OracleError(
-                f"sample {i}: {type(self.oracle).__name__}.parts gave a part outside [0, {self._costs.n_parts(i)}) for what "
-                "its argmax returned; run check_oracle on it"
-            )
-        return parts
 
     def difference(self, i: int, labels: Labels) -> SparseVector:
         """phi(x_i, y_i) - phi(x_i, labels), sorted and unique."""
         return self._difference(i, self.parts_found(i, labels))
 
     def _difference(self, i: int, other: npt.NDArray[np.int64]) -> SparseVector:
-        truth = self.parts[i]
-        signs = np.concatenate((np.ones(len(truth)), -np.ones(len(other))))
-        delta = coalesced(np.concatenate((truth, other)), signs)
-        return self.adjoint(i, delta.indices, delta.values)
+        compare, _ = _kernels()
+        return self.adjoint(i, *compare(self.parts[i], other, 0.0, self._costs.of(i)[1])[2:])
 
     def adjoint(self, i: int, parts: npt.NDArray[np.int64], counts: npt.NDArray[np.float64]) -> SparseVector:
         """Psi_i^T mu for the sparse mu that has `counts` at `parts`."""
@@ -264,9 +277,9 @@ class Task:
             if violation < doubtful(loss_weight * loss):
                 self._confirm(w, i, loss_weight, scale)
             return Step(SparseVector(idx[:n], val[:n]), loss, violation, violation)
-        constant, ell = self.costs(i)
-        augmented = self.scores(w, i, scale) + loss_weight * ell
-        return self._step_to(self.inference.best(augmented, i), augmented, (constant, ell), w, i, loss_weight, scale)
+        costs = self._costs.of(i)
+        augmented = self.inference.augmented(w, i, scale, costs[1], loss_weight)
+        return self._step_to(self.inference.best(augmented, i), augmented, costs, w, i, loss_weight, scale)
 
     def _step_to(
         self, answer: tuple[Labels, float | None], augmented: Scores, costs: tuple[float, Scores], w: Vector, i: int,
@@ -274,13 +287,16 @@ class Task:
     ) -> Step:  # fmt: skip
         """The step of instance i towards what the oracle found at the scores `augmented`."""
         (labels, bound), (constant, ell) = answer, costs
-        found = self.parts_found(i, labels)
-        loss = constant + running_sum(ell[found])
+        compare, dot = _kernels()
+        found = self._asked_parts(i, labels)
+        fits, loss, at, counts = compare(self.parts[i], found, constant, ell)
+        if not fits:
+            self._refuse_parts(i)
         if loss < 0.0:
             self.refuse_negative(i, loss, found)
-        difference = self._difference(i, found)
+        difference = self.adjoint(i, at, counts)
         # from the difference, not from the scores: so compiled and plain steps agree to the last bit
-        violation = loss_weight * loss - scale * sparse_dot(w, difference)
+        violation = loss_weight * loss - scale * dot(w, *difference)
         if not isfinite(violation):
             raise DataError(f"sample {i}: the features of the output found, or the weights, are not finite numbers")
         if violation < doubtful(loss_weight * loss):
@@ -381,6 +397,15 @@ class Task:
             digest.update(np.ascontiguousarray(array).data)
         digest.update(self._costs.digest())
         return digest.hexdigest()
+
+
+@lru_cache(maxsize=1)
+def _kernels() -> tuple[Any, Any]:
+    """What compares an output with the truth, and the inner product of weights and a difference."""
+    from structpred.core._part_kernels import compare
+    from structpred.core._sparse_kernels import dot
+
+    return compare, dot
 
 
 def running_sum(values: npt.NDArray[np.float64]) -> float:
