@@ -132,15 +132,35 @@ def without_zeros(idx, val):
 @njit(cache=True, nogil=True)
 def combine_graph(parts, counts, dim, n_states, nodes, row, indptr, indices, values, d, edges, edge_row, e_indptr, e_indices,
                   e_values, e_d, columns, width, start):  # fmt: skip
-    """(whether that was done, Psi^T mu as sorted unique pairs): not done where adding up in full is cheaper than sorting."""
+    """(whether that was done, Psi^T mu as sorted unique pairs): not done for many pairs of parts that do not ascend.
+
+    Many pairs are added up in a dense vector, which is cheaper than sorting; equal indices add up in the order of the pairs in both.
+    """
     size = count_pairs(parts, n_states, nodes, row, indptr, edges, edge_row, e_indptr)
-    done = size <= dim
+    ascending = True
+    for j in range(1, parts.shape[0]):
+        ascending &= parts[j] > parts[j - 1]
+    done = ascending or size <= dim
     if not done:
         size = 0
     idx = np.empty(size, np.int64)
     val = np.empty(size)
     n = 0
-    if done:
+    if done and ascending and size > dim // 8:
+        emit_graph(parts, counts, n_states, nodes, row, indptr, indices, values, d, edges, edge_row, e_indptr, e_indices,
+                   e_values, e_d, columns, width, start, idx, val)  # fmt: skip
+        dense = np.zeros(dim)
+        for k in range(size):
+            dense[idx[k]] += val[k]
+        if size < dim:
+            idx = np.empty(dim, np.int64)
+            val = np.empty(dim)
+        for j in range(dim):
+            if dense[j] != 0.0:
+                idx[n] = j
+                val[n] = dense[j]
+                n += 1
+    elif done:
         if emit_graph(parts, counts, n_states, nodes, row, indptr, indices, values, d, edges, edge_row, e_indptr, e_indices,
                       e_values, e_d, columns, width, start, idx, val):  # fmt: skip
             n = without_zeros(idx, val)

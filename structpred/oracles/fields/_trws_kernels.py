@@ -20,22 +20,30 @@ WINDOW = 10  # sweeps
 
 
 @njit(cache=True, nogil=True)
-def send(theta, table, k, rows, belief, gamma, received, out):
+def send(theta, table, k, rows, belief, gamma, received, mine, out):
     """out[b] = max over a of gamma * belief[a] - received[a] + theta[a, b], less the largest of them, which is returned.
 
-    rows: whether the sender's states are the rows of the table.
+    rows: whether the sender's states are the rows of the table. mine: k numbers to work in.
     """
     for b in range(k):
         out[b] = -np.inf
     if rows:
         for a in range(k):
             share = gamma * belief[a] - received[a]
-            for b in range(k):
-                out[b] = max(out[b], share + theta[table + a * k + b])
+            row = theta[table + a * k : table + (a + 1) * k]
+            for b in range(k):  # a choice, not max(): so that it is done for several b at once
+                x = share + row[b]
+                out[b] = x if x > out[b] else out[b]
     else:
+        for a in range(k):
+            mine[a] = gamma * belief[a] - received[a]
         for b in range(k):
+            row = theta[table + b * k : table + (b + 1) * k]
+            most = -np.inf
             for a in range(k):
-                out[b] = max(out[b], gamma * belief[a] - received[a] + theta[table + b * k + a])
+                x = mine[a] + row[a]
+                most = x if x > most else most
+            out[b] = most
     top = -np.inf
     for b in range(k):
         top = max(top, out[b])
@@ -48,6 +56,7 @@ def send(theta, table, k, rows, belief, gamma, received, out):
 def sweep(theta, n, k, first, other, edge, twin, gamma, message, belief, backwards):
     """One pass over all nodes, forwards or backwards; returns the bound, right for a backward pass."""
     bound = 0.0
+    mine = np.empty(k)
     for step in range(n):
         i = n - 1 - step if backwards else step
         for a in range(k):
@@ -65,7 +74,7 @@ def sweep(theta, n, k, first, other, edge, twin, gamma, message, belief, backwar
             j = other[p]
             if (j < i) == backwards:
                 table = n * k + edge[p] * k * k
-                bound += send(theta, table, k, i < j, belief, gamma[i], message[p], message[twin[p]])
+                bound += send(theta, table, k, i < j, belief, gamma[i], message[p], mine, message[twin[p]])
     return bound
 
 
