@@ -134,7 +134,7 @@ def combine_graph(parts, counts, dim, n_states, nodes, row, indptr, indices, val
                   e_values, e_d, columns, width, start):  # fmt: skip
     """(whether that was done, Psi^T mu as sorted unique pairs): not done for many pairs of parts that do not ascend.
 
-    Many pairs are added up in a dense vector, which is cheaper than sorting; equal indices add up in the order of the pairs in both.
+    Many pairs are added up in a dense vector, which is cheaper than sorting; either way equal indices add up in the same order.
     """
     size = count_pairs(parts, n_states, nodes, row, indptr, edges, edge_row, e_indptr)
     ascending = True
