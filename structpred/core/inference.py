@@ -14,7 +14,7 @@ import numpy.typing as npt
 from structpred.core.feature_map import FeatureMap
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.oracle import Labels, Oracle, Scores, Shape
-from structpred.core.packing import argmax_batch, check_finite, checked_labels
+from structpred.core.packing import argmax_batch, check_finite, checked_labels, marginals_batch
 from structpred.core.pairs import find
 from structpred.core.stand_ins import stand_in
 from structpred.core.taken import take_features
@@ -231,7 +231,18 @@ class Inference:
 
     def marginals(self, w: Vector) -> Iterator[Floats]:
         """The expected part counts of each instance; the oracle must have `marginals`."""
-        return (self.log_partition(theta, i)[1] for i, theta in enumerate(self.part_scores(w)))
+        if not self.compiled or stand_in(self.oracle, "marginals_batch", ("marginals", "n_parts")) is None:
+            yield from (self.log_partition(theta, i)[1] for i, theta in enumerate(self.part_scores(w)))
+            return
+        for first, last, places in self.blocks(0, len(self)):
+            scores, shapes = self.score_block(w, 1.0, first, last, places), self.shapes[first:last]
+            try:
+                _, mu = marginals_batch(self.oracle, scores, places, shapes)
+            except Exception:
+                for k, i in enumerate(range(first, last)):  # one by one, to say which sample it is
+                    self.log_partition(scores[places[k] : places[k + 1]], i)
+                raise
+            yield from np.split(mu, places[1:-1])
 
     def kbest(self, w: Vector, k: int) -> Iterator[list[tuple[Labels, float]]]:
         """The k best outputs of each instance with their scores, best first; the oracle must have `kbest`."""
