@@ -25,6 +25,7 @@ from structpred.core.sparse import SparseVector
 from structpred.core.steps import Fused, Step
 from structpred.core.taken import checked_rows
 from structpred.core.task_checks import (
+    asked_parts,
     blamed,
     check_outputs,
     checked_token_weights,
@@ -32,13 +33,13 @@ from structpred.core.task_checks import (
     doubtful,
     refuse_contradiction,
     refuse_marginals,
+    true_parts,
 )
 from structpred.core.terms import Terms, summed
 from structpred.core.weights import Vector
 from structpred.errors import DataError, OracleError
 from structpred.runtime.ranges import ends_of
 
-_INTEGER = np.dtype(np.int64)
 log = logging.getLogger("structpred.core")
 #: instances for which the output that costs least is asked for before training, whatever the loss is
 PROBED = 10
@@ -85,9 +86,9 @@ class Task:
     def _set_labels(self, labels: Sequence[npt.ArrayLike]) -> None:
         """Check the labels, ask the loss for their costs, and make the steps."""
         self.labels = [np.ascontiguousarray(y, dtype=np.int64) for y in labels]
-        self.parts = [self._checked_parts(i) for i in range(len(self))]
-        check_outputs(self.oracle, self.labels, self.shapes, self.parts)
         sizes = self.inference.sizes.tolist()
+        self.parts = [true_parts(self.oracle, i, y, self.shapes[i], sizes[i]) for i, y in enumerate(self.labels)]
+        check_outputs(self.oracle, self.labels, self.shapes, self.parts)
         self._costs = TaskCosts(self.loss, self.oracle, self.labels, self.shapes, self.parts, sizes, self.token_weights)
         self._make_steps()
         if self._fused is None:
@@ -156,18 +157,6 @@ class Task:
         """The number of instances."""
         return len(self.shapes)
 
-    def _checked_parts(self, i: int) -> npt.NDArray[np.int64]:
-        n_parts = int(self.inference.sizes[i])
-        try:
-            parts = np.asarray(self.oracle.parts(self.labels[i], self.shapes[i]))
-        except (IndexError, ValueError, TypeError) as error:
-            raise DataError(f"sample {i}: the true labels do not fit the shape {self.shapes[i]}: {error}") from error
-        except Exception as error:
-            raise blamed(error, i, self.oracle, "parts") from error
-        if parts.size and not (parts.min() >= 0 and parts.max() < n_parts):
-            raise DataError(f"sample {i}: the true labels have parts outside [0, {n_parts}); is a label out of range?")
-        return parts.astype(np.int64)
-
     def _probe(self, i: int) -> None:
         """Ask for the output that costs least. None costs less than the truth, which costs nothing, or the loss is wrong.
 
@@ -221,7 +210,7 @@ class Task:
 
     def parts_found(self, i: int, labels: Labels) -> npt.NDArray[np.int64]:
         """The parts of an output that the oracle itself returned: what is wrong with them is the oracle's fault."""
-        parts = self._asked_parts(i, labels)
+        parts = asked_parts(self.oracle, i, labels, self.shapes[i])
         if parts.size and not (parts.min() >= 0 and parts.max() < self._costs.n_parts(i)):
             self._refuse_parts(i)
         return parts
@@ -231,24 +220,6 @@ class Task:
             f"sample {i}: {type(self.oracle).__name__}.parts gave a part outside [0, {self._costs.n_parts(i)}) for what "
             "its argmax returned; run check_oracle on it"
         )
-
-    def _asked_parts(self, i: int, labels: Labels) -> npt.NDArray[np.int64]:
-        """The parts of an output that the oracle returned, whatever their numbers are."""
-        try:
-            parts = self.oracle.parts(labels, self.shapes[i])
-            if type(parts) is np.ndarray and parts.dtype == _INTEGER and parts.ndim == 1 and parts.flags.c_contiguous:
-                return parts
-            found = np.asarray(parts)
-            if found.ndim != 1 or (found.dtype.kind not in "iu" and found.size):
-                raise ValueError(f"parts() must be a flat array of whole numbers, got {found.dtype} of shape {found.shape}")
-            return np.ascontiguousarray(found, dtype=np.int64)
-        except (IndexError, ValueError, TypeError) as error:
-            raise OracleError(
-                f"sample {i}: {type(self.oracle).__name__}.argmax returned an output that its own parts() refuses: {error}; "
-                "run check_oracle on it"
-            ) from error
-        except Exception as error:
-            raise blamed(error, i, self.oracle, "parts") from error
 
     def difference(self, i: int, labels: Labels) -> SparseVector:
         """phi(x_i, y_i) - phi(x_i, labels), sorted and unique."""
@@ -288,7 +259,7 @@ class Task:
         """The step of instance i towards what the oracle found at the scores `augmented`."""
         (labels, bound), (constant, ell) = answer, costs
         compare, dot = _kernels()
-        found = self._asked_parts(i, labels)
+        found = asked_parts(self.oracle, i, labels, self.shapes[i])
         fits, loss, at, counts = compare(self.parts[i], found, constant, ell)
         if not fits:
             self._refuse_parts(i)
