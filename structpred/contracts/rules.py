@@ -10,6 +10,8 @@ from structpred.contracts.scores import HUGE, TIES, ZERO, Answer, ShapeCase, dir
 from structpred.core.oracle import Scores, Shape
 from structpred.errors import OracleError
 
+#: instances of a batch whose marginals and projections are compared
+_SUMMED = 12
 _ASKED_AGAIN = (TIES, HUGE, ZERO)
 
 
@@ -139,6 +141,32 @@ def examine_batch(examiner: Examiner, cases: list[ShapeCase]) -> None:
     for name, batch in [("mixed shapes", mixed), ("no instance", []), *(("equal shapes", b) for b in equal)]:
         with suppress(OracleError):
             _one_batch(examiner, name, batch)
+
+
+def examine_sums_of_batches(examiner: Examiner, cases: list[ShapeCase]) -> None:
+    """marginals_batch and project_batch equal their loops to the last bit, on mixed shapes and on none."""
+    pairs = [(case.space.shape, a) for case in cases for a in case.answers if np.abs(a.theta).max(initial=0.0) < 1e3]
+    mixed = [pairs[k] for k in examiner.rng.permutation(len(pairs))[:_SUMMED]]
+    for plain in ("marginals", "project"):
+        name, rule = f"{plain}_batch", f"{plain} of a batch different from loop"
+        if name not in examiner.has or plain not in examiner.has:
+            examiner.skip(rule, f"no {name}: batches are looped over")
+            continue
+        for batch in (mixed, []):
+            with suppress(OracleError):
+                where, shapes = f"a batch of {len(batch)}, mixed shapes", [shape for shape, _ in batch]
+                single = [examiner.call(plain, where, a.theta, shape) for shape, a in batch]
+                wanted = [x for one in single for x in (one if plain == "marginals" else (one,))]
+                step = 2 if plain == "marginals" else 1
+                scores = np.concatenate([*(a.theta for _, a in batch), np.empty(0)])
+                offsets = np.cumsum([0, *(len(a.theta) for _, a in batch)], dtype=np.int64)
+                found = examiner.call(name, where, scores, offsets, shapes)
+                flat = np.concatenate([*(np.atleast_1d(x) for k, x in enumerate(wanted) if k % step == step - 1), np.empty(0)])
+                mu = found[1] if plain == "marginals" else found
+                examiner.expect(rule, np.array_equal(mu, flat), where, f"{plain}'s {brief(flat)}", mu, "offsets, or scratch kept")
+                if plain == "marginals":
+                    log_zs = np.array(wanted[::2], dtype=np.float64)
+                    examiner.expect(rule, np.array_equal(found[0], log_zs), where, f"log_z {brief(log_zs)}", found[0], "as above")
 
 
 def _one_batch(examiner: Examiner, name: str, batch: list[tuple[Shape, Answer]]) -> None:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from structpred.core.sparse import SparseVector, coalesced, sparse_dot
 from structpred.core.steps import Step
 from structpred.core.task_checks import checked_weights
+from structpred.core.terms import Terms, summed
 from structpred.core.weights import Vector
 from structpred.errors import DataError, MissingCapabilityError, OracleError, ParameterError
 
@@ -139,6 +140,11 @@ class CallbackTask:
     def violations(self, w: Vector, loss_weight: float) -> Floats:
         """The violation of each sample."""
         return np.array([self.step(w, i, loss_weight).bound for i in range(len(self))])
+
+    def terms(self, w: Vector, rows: npt.ArrayLike, shares: npt.ArrayLike | None = None, *, loss_weight: float = 1.0) -> Terms:
+        """The steps of these rows summed up, weighed by `shares` (ones if not given), and the numbers of each row."""
+        size = len(self), self.dim
+        return summed(size, rows, shares, lambda i: self.step(w, i, loss_weight), lambda step: loss_weight * step.loss)
 
     def sample_with_priors(self) -> None:
         """There are no fixed scores."""

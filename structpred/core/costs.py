@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from structpred.core.oracle import Labels, Oracle, Shape
 from structpred.errors import LossError, ParameterError, StructpredError
+from structpred.runtime.ranges import ends_of
 
 Floats = npt.NDArray[np.float64]
 
@@ -222,6 +223,18 @@ class TaskCosts:
             on_grid[:] = np.asarray(answer.cost)[labels]
         if self._token_weights is not None:
             on_grid *= self._token_weights[i][:, None]
+
+    def take(
+        self, rows: npt.NDArray[np.int64], labels: Sequence[Labels], shapes: Sequence[Shape], weights: Sequence[Floats] | None
+    ) -> "TaskCosts":
+        """The losses of these instances, whose labels, shapes and token weights are given: nothing is asked again."""
+        new = object.__new__(TaskCosts)
+        new.__dict__.update(self.__dict__)
+        new._labels, new._shapes, new._token_weights, new._dense = labels, shapes, weights, None
+        new._answers = [self._answers[i] for i in rows.tolist()]
+        new._sizes = [self._sizes[i] for i in rows.tolist()]
+        new._offsets, new._units = ends_of(np.array(new._sizes)), self._units[rows]
+        return new
 
     def n_parts(self, i: int) -> int:
         """The number of part costs, and of part scores, of instance i."""

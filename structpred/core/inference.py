@@ -5,7 +5,7 @@ All of prediction and all of training pass here, so chunks, fixed scores, thread
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -14,9 +14,10 @@ import numpy.typing as npt
 from structpred.core.feature_map import FeatureMap
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.oracle import Labels, Oracle, Scores, Shape
-from structpred.core.packing import argmax_batch, check_finite, checked_labels
+from structpred.core.packing import argmax_batch, check_finite, checked_labels, marginals_batch
 from structpred.core.pairs import find
 from structpred.core.stand_ins import stand_in
+from structpred.core.taken import take_features
 from structpred.core.task_checks import blamed
 from structpred.core.weights import Vector
 from structpred.errors import DataError, InfeasibleError, OracleError, StructpredError
@@ -25,6 +26,7 @@ from structpred.runtime.threads import run_ranges, split_evenly
 
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
+Fixed = Sequence[Floats | None]
 
 #: instances and part scores of a block, which is scored and then decoded: its scores stay in the cache
 CHUNK, BLOCK = 256, 1 << 15
@@ -53,11 +55,21 @@ class Inference:
     ) -> None:
         self.features, self.oracle, self.shapes, self.n_jobs = features, oracle, list(shapes), n_jobs
         self.compiled = compiled
+        self.bounded = callable(getattr(oracle, "argmax_bound", None))
+        self._block_of_one = np.zeros(2, np.int64)
+        self._in_blocks = stand_in(features, "score_block", ("scores", "fixed_scores", "n_parts")) is not None
         self.pair = find(features, oracle) if compiled and self.shapes else None
 
     def __len__(self) -> int:
         """The number of instances."""
         return len(self.shapes)
+
+    def take(self, rows: Integers) -> "Inference":
+        """The inference of these instances, in this order."""
+        features, shapes = take_features(self.features, rows), [self.shapes[i] for i in rows.tolist()]
+        new = Inference(features, self.oracle, shapes, n_jobs=self.n_jobs, compiled=self.compiled)
+        new.__dict__["sizes"] = self.sizes[rows]
+        return new
 
     @cached_property
     def sizes(self) -> Integers:
@@ -83,21 +95,34 @@ class Inference:
         """Part scores of instance i at the weights scale * w, fixed scores included; DataError if one is not finite."""
         return part_scores(self.features, w, i, scale)
 
+    def augmented(self, w: Vector, i: int, scale: float, costs: Floats, loss_weight: float) -> Floats:
+        """scores(w, i, scale) + loss_weight * costs in a new array, without a look at each number twice."""
+        augment, size = _kernels(), len(costs)
+        if self._in_blocks:
+            scores = out = np.empty(size)
+            places = self._block_of_one
+            places[1] = size
+            self.features.score_block(w, scale, i, i + 1, places, out)  # type: ignore[attr-defined]
+        else:
+            scores, out = np.ascontiguousarray(part_scores(self.features, w, i, scale), dtype=np.float64), np.empty(size)
+        if not augment(scores, costs, loss_weight, out):
+            self.scores(w, i, scale)  # says which
+        return out
+
     def best(self, scores: Scores, i: int) -> tuple[Labels, float | None]:
         """The oracle's best output of instance i at given part scores; and its bound, where the oracle gives bounds."""
-        bounded = getattr(self.oracle, "argmax_bound", None)
         try:
-            if callable(bounded):
-                labels, bound = bounded(scores, self.shapes[i])
-                return checked_labels(labels, self.oracle), float(bound)
-            return checked_labels(self.oracle.argmax(scores, self.shapes[i]), self.oracle), None
+            if not self.bounded:
+                return checked_labels(self.oracle.argmax(scores, self.shapes[i]), self.oracle), None
+            labels, bound = self.oracle.argmax_bound(scores, self.shapes[i])  # type: ignore[attr-defined]
+            return checked_labels(labels, self.oracle), float(bound)
         except Exception as error:
-            raise blamed(error, i, self.oracle, "argmax" if bounded is None else "argmax_bound") from error
+            raise blamed(error, i, self.oracle, "argmax_bound" if self.bounded else "argmax") from error
 
     @property
     def batched(self) -> bool:
         """Whether blocks are decoded in one call, which gives what `best` gives one by one."""
-        if not self.compiled or callable(getattr(self.oracle, "argmax_bound", None)):
+        if not self.compiled or self.bounded:
             return False
         return stand_in(self.oracle, "argmax_batch", ("argmax", "n_parts")) is not None
 
@@ -135,19 +160,23 @@ class Inference:
                 _named(i, self.oracle, "argmax", argmax_batch, self.oracle, own, np.array([0, len(own)]), [shape])
             raise
 
-    def decode(self, w: Vector) -> tuple[Labels, Integers]:
+    def decode(self, w: Vector, fixed: Fixed | None = None) -> tuple[Labels, Integers]:
         """The best output of every instance: (flat labels, label offsets). No more scores are held than a block of each thread.
 
-        Raises InfeasibleError, naming the sample, where fixed scores forbid every output.
+        fixed: scores added to those of each instance for this call, one a part, None for none: -1e30 forbids a part. So partial
+        labels are completed: forbid what they rule out. Raises InfeasibleError, naming the sample, where fixed scores forbid
+        every output, and DataError for ones that do not fit.
         """
-        if self.pair is not None:
+        if fixed is not None:
+            fixed = self._checked_fixed(fixed)
+        elif self.pair is not None:
             return self.pair.decode(w, self.n_jobs)
         blocks = list(self.blocks(0, len(self)))
         found: list[tuple[Labels, Integers]] = [(np.empty(0, np.int64), np.zeros(1, np.int64))] * len(blocks)
 
         def run(start: int, stop: int) -> None:
             for k in range(start, stop):
-                found[k] = self._decoded(w, *blocks[k])
+                found[k] = self._decoded(w, *blocks[k], fixed)
 
         jobs = self.n_jobs if self.batched else 1  # code of a user's own may not be ready for threads
         sizes = np.array([places[-1] for _, _, places in blocks], dtype=np.int64)
@@ -156,8 +185,24 @@ class Inference:
         labels = np.concatenate([np.empty(0, np.int64), *(labels for labels, _ in found)])
         return labels, np.concatenate([[0], np.cumsum(np.concatenate([np.empty(0, np.int64), *lengths]))]).astype(np.int64)
 
-    def _decoded(self, w: Vector, first: int, last: int, places: Integers) -> tuple[Labels, Integers]:
+    def _checked_fixed(self, fixed: Fixed) -> list[Floats | None]:
+        if len(fixed) != len(self):
+            raise DataError(f"fixed scores: expected one entry a sample, {len(self)}, got {len(fixed)}")
+        given = [None if own is None else np.asarray(own, dtype=np.float64) for own in fixed]
+        for i, own in enumerate(given):
+            if own is not None and own.shape != (self.sizes[i],):
+                raise DataError(
+                    f"sample {i}: expected {self.sizes[i]} fixed scores, one a part, got an array of shape {own.shape}"
+                )
+            if own is not None and not np.isfinite(own).all():
+                raise DataError(f"sample {i}: fixed scores must be finite; -1e30 forbids a part")
+        return given
+
+    def _decoded(self, w: Vector, first: int, last: int, places: Integers, fixed: Fixed | None) -> tuple[Labels, Integers]:
         scores = self.score_block(w, 1.0, first, last, places)
+        for k, own in enumerate(() if fixed is None else fixed[first:last]):
+            if own is not None:
+                scores[places[k] : places[k + 1]] += own
         labels, ends = self.best_of_block(scores, first, last, places)
         if len(scores) and scores.min() <= 0.5 * FORBIDDEN:
             for i in range(first, last):
@@ -170,9 +215,9 @@ class Inference:
         if len(own) and own.min() <= 0.5 * FORBIDDEN:
             raise InfeasibleError(f"sample {i}: the constraints leave no {self.oracle.output} at all")
 
-    def outputs(self, w: Vector) -> list[Labels]:
-        """The best output of every instance, one array each."""
-        labels, ends = self.decode(w)
+    def outputs(self, w: Vector, fixed: Fixed | None = None) -> list[Labels]:
+        """The best output of every instance, one array each; `fixed` as for `decode`."""
+        labels, ends = self.decode(w, fixed)
         return np.split(labels, ends[1:-1]) if len(self) else []
 
     def part_scores(self, w: Vector) -> Iterator[Scores]:
@@ -186,13 +231,31 @@ class Inference:
 
     def marginals(self, w: Vector) -> Iterator[Floats]:
         """The expected part counts of each instance; the oracle must have `marginals`."""
-        return (self.log_partition(theta, i)[1] for i, theta in enumerate(self.part_scores(w)))
+        if not self.compiled or stand_in(self.oracle, "marginals_batch", ("marginals", "n_parts")) is None:
+            yield from (self.log_partition(theta, i)[1] for i, theta in enumerate(self.part_scores(w)))
+            return
+        for first, last, places in self.blocks(0, len(self)):
+            scores, shapes = self.score_block(w, 1.0, first, last, places), self.shapes[first:last]
+            try:
+                _, mu = marginals_batch(self.oracle, scores, places, shapes)
+            except Exception:
+                for k, i in enumerate(range(first, last)):  # one by one, to say which sample it is
+                    self.log_partition(scores[places[k] : places[k + 1]], i)
+                raise
+            yield from np.split(mu, places[1:-1])
 
     def kbest(self, w: Vector, k: int) -> Iterator[list[tuple[Labels, float]]]:
         """The k best outputs of each instance with their scores, best first; the oracle must have `kbest`."""
         for i, (theta, shape) in enumerate(zip(self.part_scores(w), self.shapes, strict=True)):
             best = _called(i, self.oracle, "kbest", theta, shape, k)
             yield [(labels, float(theta[_called(i, self.oracle, "parts", labels, shape)].sum())) for labels in best]
+
+
+@lru_cache(maxsize=1)
+def _kernels() -> Any:
+    from structpred.core._part_kernels import augment
+
+    return augment
 
 
 def part_scores(features: FeatureMap, w: Vector, i: int, scale: float = 1.0) -> Scores:

@@ -36,8 +36,11 @@ OPTIONAL: dict[str, str] = {
     "argmax_product": "(scores, costs, offsets, shape) -> labels: exactly maximises max(0, offsets[0] + scores . mu(y)) "
     "* (offsets[1] + costs . mu(y)); the second factor is >= 0 for every output",
     "marginals": "(scores, shape) -> (log_z, mu): log of the sum of exp(score) over all outputs, and the expected part counts",
+    "marginals_batch": "(scores, offsets, shapes) -> (log_zs, mu): marginals for a batch in one call, mu flat as the scores; "
+    "several threads may make it at once",
     "kbest": "(scores, shape, k) -> list of labels: the k best outputs, all different, best first, fewer if there are fewer",
     "project": "(point, shape) -> mu: the nearest point (Euclidean) of the convex hull of all mu(y)",
+    "project_batch": "(points, offsets, shapes) -> mu: project for a whole batch in one call, mu flat as the points",
     "polytope": "(shape) -> (A, lower, upper): rows lower <= A mu <= upper that hold for all mu(y), the ones of argmax_relaxed",
     "enumerate": "(shape) -> iterable of labels: every output, each once; for small shapes",
     "label_grid": "(shape) -> (n_positions, n_labels): parts t * n_labels + l, in front, say that labels[t] is l",

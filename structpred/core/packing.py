@@ -1,6 +1,8 @@
 """Batches of instances in one flat buffer: plain oracles get views, compiled ones the whole buffer."""
 
 from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -40,6 +42,48 @@ def argmax_batch(
     found = [_argmax(oracle, scores[offsets[i] : offsets[i + 1]], shape, i) for i, shape in enumerate(shapes)]
     lengths = np.array([0, *map(len, found)], dtype=np.int64)
     return np.concatenate([*found, np.empty(0, np.int64)]), np.cumsum(lengths)
+
+
+def marginals_batch(
+    oracle: Any, scores: Scores, offsets: npt.NDArray[np.int64], shapes: Sequence[Shape]
+) -> tuple[Scores, Scores]:
+    """(log partition functions, expected part counts), flat as the scores are: what `marginals` gives one by one.
+
+    This is the only caller of an oracle's own `marginals_batch`; where there is none, or a subclass has changed `marginals`
+    since, it loops. Raises OracleError for answers of another size.
+    """
+    if (batch := stand_in(oracle, "marginals_batch", ("marginals", "n_parts"))) is not None:
+        return _checked_sums(batch(scores, offsets, shapes), oracle, len(shapes), len(scores))
+    found = [oracle.marginals(scores[a:b], shape) for (a, b), shape in zip(pairwise(offsets.tolist()), shapes, strict=True)]
+    return np.array([log_z for log_z, _ in found], dtype=np.float64), np.concatenate([*(mu for _, mu in found), np.empty(0)])
+
+
+def project_batch(oracle: Any, points: Scores, offsets: npt.NDArray[np.int64], shapes: Sequence[Shape]) -> Scores:
+    """The nearest point of each instance's hull of outputs, flat as the points are: what `project` gives one by one.
+
+    This is the only caller of an oracle's own `project_batch`; where there is none, or a subclass has changed `project` or
+    `argmax` since, it loops. Raises OracleError for an answer of another size.
+    """
+    if (batch := stand_in(oracle, "project_batch", ("project", "argmax", "n_parts"))) is not None:
+        return _checked_flat(batch(points, offsets, shapes), oracle, "project_batch", len(points))
+    found = (oracle.project(points[a:b], shape) for (a, b), shape in zip(pairwise(offsets.tolist()), shapes, strict=True))
+    return np.concatenate([*found, np.empty(0)])
+
+
+def _checked_sums(found: object, oracle: object, n: int, size: int) -> tuple[Scores, Scores]:
+    if not (isinstance(found, tuple) and len(found) == 2):
+        raise OracleError(f"{type(oracle).__name__}.marginals_batch must return (log_zs, mu), got {type(found).__name__}")
+    return _checked_flat(found[0], oracle, "marginals_batch", n), _checked_flat(found[1], oracle, "marginals_batch", size)
+
+
+def _checked_flat(found: object, oracle: object, method: str, size: int) -> Scores:
+    numbers = np.asarray(found, dtype=np.float64)
+    if numbers.shape != (size,):
+        raise OracleError(
+            f"{type(oracle).__name__}.{method}: expected {size} numbers in a flat array, got shape {numbers.shape}; "
+            "run check_oracle on it"
+        )
+    return numbers
 
 
 def _argmax(oracle: Oracle, scores: Scores, shape: Shape, i: int) -> Labels:

@@ -1,7 +1,7 @@
 """What trainers and surrogates see of a training set: steps, and the protocols of tasks."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -10,6 +10,9 @@ from structpred.core.feature_map import FeatureMap
 from structpred.core.oracle import Labels, Scores
 from structpred.core.sparse import SparseVector
 from structpred.core.weights import Vector
+
+if TYPE_CHECKING:
+    from structpred.core.terms import Terms
 
 
 class Step(NamedTuple):
@@ -83,6 +86,10 @@ class TaskLike(Protocol):
 
     def violations(self, w: Vector, loss_weight: float) -> npt.NDArray[np.float64]:
         """The bound on the violation of each instance."""
+        ...
+
+    def terms(self, w: Vector, rows: npt.ArrayLike, shares: npt.ArrayLike | None = None, *, loss_weight: float = 1.0) -> "Terms":
+        """The steps of these rows summed up, weighed by `shares`, and the numbers of each row."""
         ...
 
     def sample_with_priors(self) -> int | None:

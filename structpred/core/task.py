@@ -7,8 +7,10 @@ argmax(theta + loss_weight * ell). (Margin rescaling: loss_weight = 1. Perceptro
 import hashlib
 import logging
 from collections.abc import Sequence
+from functools import lru_cache
+from itertools import pairwise
 from math import isfinite
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -19,9 +21,11 @@ from structpred.core.feature_map import FeatureMap, names_of_groups
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.inference import Inference
 from structpred.core.oracle import Labels, Oracle, Scores, Shape, capabilities
-from structpred.core.sparse import SparseVector, coalesced, sparse_dot
+from structpred.core.sparse import SparseVector
 from structpred.core.steps import Fused, Step
+from structpred.core.taken import checked_rows
 from structpred.core.task_checks import (
+    asked_parts,
     blamed,
     check_outputs,
     checked_token_weights,
@@ -29,9 +33,12 @@ from structpred.core.task_checks import (
     doubtful,
     refuse_contradiction,
     refuse_marginals,
+    true_parts,
 )
+from structpred.core.terms import Terms, summed
 from structpred.core.weights import Vector
 from structpred.errors import DataError, OracleError
+from structpred.runtime.ranges import ends_of
 
 log = logging.getLogger("structpred.core")
 #: instances for which the output that costs least is asked for before training, whatever the loss is
@@ -63,35 +70,86 @@ class Task:
         n = len(features)
         if not n == len(labels) == len(shapes):
             raise DataError(f"{n} samples with features but {len(labels)} labellings and {len(shapes)} shapes")
-        self.inference = Inference(features, oracle, shapes, n_jobs=n_jobs, compiled=compiled)
-        self.inference.check_shapes()
-        self.features, self.oracle, self.loss, self.shapes = features, oracle, loss, self.inference.shapes
-        self.dim, self.dtype = features.dim, features.dtype
-        self.certified = oracle.exact or "argmax_bound" in capabilities(oracle)
-        self.sample_weight, self.n_jobs = checked_weights(sample_weight, n), n_jobs
+        inference = Inference(features, oracle, shapes, n_jobs=n_jobs, compiled=compiled)
+        inference.check_shapes()
+        self.loss, self.sample_weight, self.n_jobs = loss, checked_weights(sample_weight, n), n_jobs
+        self._look_at(inference)
         self.token_weights = None if token_weights is None else checked_token_weights(token_weights, oracle, self.shapes)
+        self._set_labels(labels)
+
+    def _look_at(self, inference: Inference) -> None:
+        self.inference, self.shapes = inference, inference.shapes
+        self.features, self.oracle = inference.features, inference.oracle
+        self.dim, self.dtype = self.features.dim, self.features.dtype
+        self.certified = self.oracle.exact or "argmax_bound" in capabilities(self.oracle)
+
+    def _set_labels(self, labels: Sequence[npt.ArrayLike]) -> None:
+        """Check the labels, ask the loss for their costs, and make the steps."""
         self.labels = [np.ascontiguousarray(y, dtype=np.int64) for y in labels]
-        self.parts = [self._checked_parts(i) for i in range(n)]
-        check_outputs(oracle, self.labels, self.shapes, self.parts)
         sizes = self.inference.sizes.tolist()
-        self._costs = TaskCosts(loss, oracle, self.labels, self.shapes, self.parts, sizes, self.token_weights)
-        self._make_steps(compiled)
+        self.parts = [true_parts(self.oracle, i, y, self.shapes[i], sizes[i]) for i, y in enumerate(self.labels)]
+        check_outputs(self.oracle, self.labels, self.shapes, self.parts)
+        self._costs = TaskCosts(self.loss, self.oracle, self.labels, self.shapes, self.parts, sizes, self.token_weights)
+        self._make_steps()
         if self._fused is None:
-            for i in range(n):
+            for i in range(len(self)):
                 if i < PROBED or self._costs.may_be_negative(i):
                     self._probe(i)
 
+    def _sibling(self) -> "Task":
+        """Another task with the same attributes, for now."""
+        new = object.__new__(type(self))
+        new.__dict__.update(self.__dict__)
+        return new
+
+    def take(self, rows: npt.ArrayLike) -> "Task":
+        """The task of these instances, in this order; repeats are allowed. Features are copied for these rows alone.
+
+        All it says is what a task made anew of these rows says, to the last bit. Labels are not checked again, nor
+        the loss asked. Raises DataError for rows that are no instances, or none at all, ParameterError where all weigh 0.
+        """
+        at, new = checked_rows(rows, len(self)), self._sibling()
+        new.sample_weight = checked_weights(self.sample_weight[at], len(at))
+        new._look_at(self.inference.take(at))
+        new.labels, new.parts = ([given[i] for i in at.tolist()] for given in (self.labels, self.parts))
+        new.token_weights = None if self.token_weights is None else [self.token_weights[i] for i in at.tolist()]
+        new._costs = self._costs.take(at, new.labels, new.shapes, new.token_weights)
+        new._make_steps()
+        return new
+
+    def with_labels(self, labels: Sequence[npt.ArrayLike]) -> "Task":
+        """The same inputs, weights and loss with other true outputs, for labels that are guessed anew; features are shared.
+
+        Raises DataError, naming the sample, for labels that do not fit the shapes.
+        """
+        if len(labels) != len(self):
+            raise DataError(f"{len(self)} samples but {len(labels)} labellings")
+        new = self._sibling()
+        new._set_labels(labels)
+        return new
+
+    def complete(self, w: Vector, fixed: Sequence[npt.NDArray[np.float64] | None]) -> list[Labels]:
+        """The best output of every instance with `fixed` scores added, one a part, None for none: -1e30 forbids a part.
+
+        Partial labels are completed so: forbid what they rule out. Raises InfeasibleError, naming the sample, where nothing is
+        left, and DataError for fixed scores that do not fit.
+        """
+        return self.inference.outputs(w, fixed)
+
     def __getstate__(self) -> dict[str, Any]:
         """Without working memory, which is made again."""
-        return {**self.__dict__, "_fused": self._fused is not None, "_idx": None, "_val": None}
+        kept = {name: value for name, value in self.__dict__.items() if name not in ("_fused", "_idx", "_val", "parts")}
+        flat, lengths = np.concatenate([*self.parts, np.empty(0, np.int64)]), [len(parts) for parts in self.parts]
+        return {**kept, "_parts": (flat, ends_of(np.array(lengths, dtype=np.int64)))}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Make the working memory again."""
-        self.__dict__.update(state)
-        self._make_steps(state["_fused"])
+        flat, ends = state.pop("_parts")
+        self.__dict__.update(state, parts=[flat[a:b] for a, b in pairwise(ends.tolist())])
+        self._make_steps()
 
-    def _make_steps(self, compiled: bool) -> None:
-        self._fused = self._compiled_steps() if compiled else None
+    def _make_steps(self) -> None:
+        self._fused = self._compiled_steps() if self.inference.compiled else None
         size = self._fused.buffer_size() if self._fused else 0
         self._idx, self._val = np.empty(size, np.int64), np.empty(size)
 
@@ -107,19 +165,7 @@ class Task:
 
     def __len__(self) -> int:
         """The number of instances."""
-        return len(self.labels)
-
-    def _checked_parts(self, i: int) -> npt.NDArray[np.int64]:
-        n_parts = int(self.inference.sizes[i])
-        try:
-            parts = np.asarray(self.oracle.parts(self.labels[i], self.shapes[i]))
-        except (IndexError, ValueError, TypeError) as error:
-            raise DataError(f"sample {i}: the true labels do not fit the shape {self.shapes[i]}: {error}") from error
-        except Exception as error:
-            raise blamed(error, i, self.oracle, "parts") from error
-        if parts.size and not (parts.min() >= 0 and parts.max() < n_parts):
-            raise DataError(f"sample {i}: the true labels have parts outside [0, {n_parts}); is a label out of range?")
-        return parts.astype(np.int64)
+        return len(self.shapes)
 
     def _probe(self, i: int) -> None:
         """Ask for the output that costs least. None costs less than the truth, which costs nothing, or the loss is wrong.
@@ -174,31 +220,24 @@ class Task:
 
     def parts_found(self, i: int, labels: Labels) -> npt.NDArray[np.int64]:
         """The parts of an output that the oracle itself returned: what is wrong with them is the oracle's fault."""
-        try:
-            parts = np.asarray(self.oracle.parts(labels, self.shapes[i]))
-        except (IndexError, ValueError, TypeError) as error:
-            raise OracleError(
-                f"sample {i}: {type(self.oracle).__name__}.argmax returned an output that its own parts() refuses: {error}; "
-                "run check_oracle on it"
-            ) from error
-        except Exception as error:
-            raise blamed(error, i, self.oracle, "parts") from error
+        parts = asked_parts(self.oracle, i, labels, self.shapes[i])
         if parts.size and not (parts.min() >= 0 and parts.max() < self._costs.n_parts(i)):
-            raise OracleError(
-                f"sample {i}: {type(self.oracle).__name__}.parts gave a part outside [0, {self._costs.n_parts(i)}) for what "
-                "its argmax returned; run check_oracle on it"
-            )
+            self._refuse_parts(i)
         return parts
+
+    def _refuse_parts(self, i: int) -> NoReturn:
+        raise OracleError(
+            f"sample {i}: {type(self.oracle).__name__}.parts gave a part outside [0, {self._costs.n_parts(i)}) for what "
+            "its argmax returned; run check_oracle on it"
+        )
 
     def difference(self, i: int, labels: Labels) -> SparseVector:
         """phi(x_i, y_i) - phi(x_i, labels), sorted and unique."""
         return self._difference(i, self.parts_found(i, labels))
 
     def _difference(self, i: int, other: npt.NDArray[np.int64]) -> SparseVector:
-        truth = self.parts[i]
-        signs = np.concatenate((np.ones(len(truth)), -np.ones(len(other))))
-        delta = coalesced(np.concatenate((truth, other)), signs)
-        return self.adjoint(i, delta.indices, delta.values)
+        compare, _ = _kernels()
+        return self.adjoint(i, *compare(self.parts[i], other, 0.0, self._costs.of(i)[1])[2:])
 
     def adjoint(self, i: int, parts: npt.NDArray[np.int64], counts: npt.NDArray[np.float64]) -> SparseVector:
         """Psi_i^T mu for the sparse mu that has `counts` at `parts`."""
@@ -219,9 +258,9 @@ class Task:
             if violation < doubtful(loss_weight * loss):
                 self._confirm(w, i, loss_weight, scale)
             return Step(SparseVector(idx[:n], val[:n]), loss, violation, violation)
-        constant, ell = self.costs(i)
-        augmented = self.scores(w, i, scale) + loss_weight * ell
-        return self._step_to(self.inference.best(augmented, i), augmented, (constant, ell), w, i, loss_weight, scale)
+        costs = self._costs.of(i)
+        augmented = self.inference.augmented(w, i, scale, costs[1], loss_weight)
+        return self._step_to(self.inference.best(augmented, i), augmented, costs, w, i, loss_weight, scale)
 
     def _step_to(
         self, answer: tuple[Labels, float | None], augmented: Scores, costs: tuple[float, Scores], w: Vector, i: int,
@@ -229,13 +268,16 @@ class Task:
     ) -> Step:  # fmt: skip
         """The step of instance i towards what the oracle found at the scores `augmented`."""
         (labels, bound), (constant, ell) = answer, costs
-        found = self.parts_found(i, labels)
-        loss = constant + running_sum(ell[found])
+        compare, dot = _kernels()
+        found = asked_parts(self.oracle, i, labels, self.shapes[i])
+        fits, loss, at, counts = compare(self.parts[i], found, constant, ell)
+        if not fits:
+            self._refuse_parts(i)
         if loss < 0.0:
             self.refuse_negative(i, loss, found)
-        difference = self._difference(i, found)
+        difference = self.adjoint(i, at, counts)
         # from the difference, not from the scores: so compiled and plain steps agree to the last bit
-        violation = loss_weight * loss - scale * sparse_dot(w, difference)
+        violation = loss_weight * loss - scale * dot(w, *difference)
         if not isfinite(violation):
             raise DataError(f"sample {i}: the features of the output found, or the weights, are not finite numbers")
         if violation < doubtful(loss_weight * loss):
@@ -288,6 +330,11 @@ class Task:
             gradient[step.difference.indices] -= shares[i] * step.difference.values
         return values, gradient
 
+    def terms(self, w: Vector, rows: npt.ArrayLike, shares: npt.ArrayLike | None = None, *, loss_weight: float = 1.0) -> Terms:
+        """The steps of these rows summed up, weighed by `shares` (ones if not given), and the numbers of each row."""
+        size = len(self), self.dim
+        return summed(size, rows, shares, lambda i: self.step(w, i, loss_weight), lambda step: loss_weight * step.loss)
+
     def violations(self, w: Vector, loss_weight: float) -> npt.NDArray[np.float64]:
         """The bound on the violation of each instance."""
         if self._fused is not None:
@@ -331,6 +378,15 @@ class Task:
             digest.update(np.ascontiguousarray(array).data)
         digest.update(self._costs.digest())
         return digest.hexdigest()
+
+
+@lru_cache(maxsize=1)
+def _kernels() -> tuple[Any, Any]:
+    """What compares an output with the truth, and the inner product of weights and a difference."""
+    from structpred.core._part_kernels import compare
+    from structpred.core._sparse_kernels import dot
+
+    return compare, dot
 
 
 def running_sum(values: npt.NDArray[np.float64]) -> float:

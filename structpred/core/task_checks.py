@@ -15,6 +15,7 @@ from structpred.errors import DataError, InfeasibleError, OracleError, Parameter
 LISTED_OUTPUTS = 20_000
 #: by how much, relative to the sizes of the terms, a score may be wrong by rounding (solvers work to about 1e-8)
 TOLERANCE = 1e-7
+_INTEGER = np.dtype(np.int64)
 
 
 def check_outputs(
@@ -105,6 +106,38 @@ def blamed(error: Exception, i: int, thing: object, method: str) -> Exception:
     if isinstance(error, StructpredError | MemoryError):
         return error
     return OracleError(f"sample {i}: {type(thing).__name__}.{method} raised {type(error).__name__}: {error}")
+
+
+def true_parts(oracle: Oracle, i: int, labels: Labels, shape: Shape, n_parts: int) -> npt.NDArray[np.int64]:
+    """The parts of the true output of instance i; DataError where the oracle refuses it or gives parts outside [0, n_parts)."""
+    try:
+        parts = np.asarray(oracle.parts(labels, shape))
+    except (IndexError, ValueError, TypeError) as error:
+        raise DataError(f"sample {i}: the true labels do not fit the shape {shape}: {error}") from error
+    except Exception as error:
+        raise blamed(error, i, oracle, "parts") from error
+    if parts.size and not (parts.min() >= 0 and parts.max() < n_parts):
+        raise DataError(f"sample {i}: the true labels have parts outside [0, {n_parts}); is a label out of range?")
+    return parts.astype(np.int64)
+
+
+def asked_parts(oracle: Oracle, i: int, labels: Labels, shape: Shape) -> npt.NDArray[np.int64]:
+    """The parts of an output that the oracle itself returned, whatever their numbers are: faults are the oracle's."""
+    try:
+        parts = oracle.parts(labels, shape)
+        if type(parts) is np.ndarray and parts.dtype == _INTEGER and parts.ndim == 1 and parts.flags.c_contiguous:
+            return parts
+        found = np.asarray(parts)
+        if found.ndim != 1 or (found.dtype.kind not in "iu" and found.size):
+            raise ValueError(f"parts() must give a flat array of whole numbers, got {found.dtype} of shape {found.shape}")
+        return np.ascontiguousarray(found, dtype=np.int64)
+    except (IndexError, ValueError, TypeError) as error:
+        raise OracleError(
+            f"sample {i}: {type(oracle).__name__}.argmax returned an output that its own parts() refuses: {error}; "
+            "run check_oracle on it"
+        ) from error
+    except Exception as error:
+        raise blamed(error, i, oracle, "parts") from error
 
 
 def checked_weights(sample_weight: npt.ArrayLike | None, n: int) -> npt.NDArray[np.float64]:

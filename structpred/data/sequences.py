@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.errors import DataError
+from structpred.runtime.ranges import ends_of, spans
 
 
 @dataclass(frozen=True)
@@ -94,3 +95,15 @@ class PackedSequences:
             self.groups,
             self.group_names,
         )
+
+    def gather(self, rows: npt.NDArray[np.int64]) -> "PackedSequences":
+        """The sequences with these numbers, in this order, as a packed corpus of their own.
+
+        >>> x = PackedSequences(np.array([0, 1, 2]), np.array([0, 1]), np.array([1.0, 2.0]), np.array([0, 1, 2]), 2)
+        >>> x.gather(np.array([1, 0])).indices.tolist()
+        [1, 0]
+        """
+        tokens = spans(self.offsets[rows], self.offsets[rows + 1])
+        starts, stops = self.indptr[tokens], self.indptr[tokens + 1]
+        at, offsets = spans(starts, stops), ends_of(self.lengths[rows])
+        return PackedSequences(ends_of(stops - starts), self.indices[at], self.values[at], offsets, self.n_features)

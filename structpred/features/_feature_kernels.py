@@ -3,6 +3,7 @@
 
 import numpy as np
 
+from structpred.core._sparse_kernels import coalesce
 from structpred.runtime.jit import njit
 
 
@@ -180,8 +181,13 @@ def score_parts(w, indices, values, indptr, first, last, out):
 
 
 @njit(cache=True, nogil=True)
-def combine_parts(parts, counts, indices, values, indptr, first, idx, val):
-    """Rows first + parts[j] of a CSR matrix, times counts[j], as unsorted pairs; returns their number."""
+def combine_parts(parts, counts, indices, values, indptr, first):
+    """The sum of the rows first + parts[j] of a CSR matrix, times counts[j], as sorted unique pairs."""
+    size = 0
+    for j in range(parts.shape[0]):
+        size += indptr[first + parts[j] + 1] - indptr[first + parts[j]]
+    idx = np.empty(size, np.int64)
+    val = np.empty(size)
     n = 0
     for j in range(parts.shape[0]):
         p = first + parts[j]
@@ -189,4 +195,5 @@ def combine_parts(parts, counts, indices, values, indptr, first, idx, val):
             idx[n] = indices[k]
             val[n] = counts[j] * np.float64(values[k])
             n += 1
-    return n
+    n = coalesce(idx, val, n, np.empty(size, np.int64), np.empty(size))
+    return idx[:n], val[:n]

@@ -8,6 +8,7 @@ the two states swapped. `start`: where the edge tables begin in the flat weights
 
 import numpy as np
 
+from structpred.core._sparse_kernels import coalesce
 from structpred.runtime.jit import njit
 
 
@@ -43,11 +44,17 @@ def score_graph(w, n_states, nodes, row, indptr, indices, values, d, edges, edge
         column = columns[edges[e, 2]]
         target = out[n * n_states + e * pairs : n * n_states + (e + 1) * pairs]
         target[:] = 0.0
+        straight = width == pairs and edges[e, 2] == 0  # a table of its own for each pair, in the order of the pairs
         for k in range(e_indptr[r], e_indptr[r + 1]):
             at = start + (base + e_indices[k]) * width
             x = e_values[k]
-            for s in range(pairs):
-                target[s] += x * np.float64(w[at + column[s]])
+            if straight:
+                row = w[at : at + pairs]
+                for s in range(pairs):
+                    target[s] += x * np.float64(row[s])
+            else:
+                for s in range(pairs):
+                    target[s] += x * np.float64(w[at + column[s]])
 
 
 @njit(cache=True, nogil=True)
@@ -120,6 +127,46 @@ def without_zeros(idx, val):
             val[m] = val[k]
             m += 1
     return m
+
+
+@njit(cache=True, nogil=True)
+def combine_graph(parts, counts, dim, n_states, nodes, row, indptr, indices, values, d, edges, edge_row, e_indptr, e_indices,
+                  e_values, e_d, columns, width, start):  # fmt: skip
+    """(whether that was done, Psi^T mu as sorted unique pairs): not done for many pairs of parts that do not ascend.
+
+    Many pairs are added up in a dense vector, which is cheaper than sorting; either way equal indices add up in the same order.
+    """
+    size = count_pairs(parts, n_states, nodes, row, indptr, edges, edge_row, e_indptr)
+    ascending = True
+    for j in range(1, parts.shape[0]):
+        ascending &= parts[j] > parts[j - 1]
+    done = ascending or size <= dim
+    if not done:
+        size = 0
+    idx = np.empty(size, np.int64)
+    val = np.empty(size)
+    n = 0
+    if done and ascending and size > dim // 8:
+        emit_graph(parts, counts, n_states, nodes, row, indptr, indices, values, d, edges, edge_row, e_indptr, e_indices,
+                   e_values, e_d, columns, width, start, idx, val)  # fmt: skip
+        dense = np.zeros(dim)
+        for k in range(size):
+            dense[idx[k]] += val[k]
+        if size < dim:
+            idx = np.empty(dim, np.int64)
+            val = np.empty(dim)
+        for j in range(dim):
+            if dense[j] != 0.0:
+                idx[n] = j
+                val[n] = dense[j]
+                n += 1
+    elif done:
+        if emit_graph(parts, counts, n_states, nodes, row, indptr, indices, values, d, edges, edge_row, e_indptr, e_indices,
+                      e_values, e_d, columns, width, start, idx, val):  # fmt: skip
+            n = without_zeros(idx, val)
+        else:
+            n = coalesce(idx, val, size, np.empty(size, np.int64), np.empty(size))
+    return done, idx[:n], val[:n]
 
 
 @njit(cache=True, nogil=True)

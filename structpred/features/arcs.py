@@ -1,6 +1,7 @@
 """The feature map of arc-factored trees: hashed templates, each in a block of its own, computed when they are needed."""
 
 from collections.abc import Sequence
+from copy import copy
 from functools import cached_property
 from typing import Any
 
@@ -14,6 +15,7 @@ from structpred.data.arc_templates import TAGS_BETWEEN, ArcTemplate, compile_tem
 from structpred.data.sentences import AttributedSentences
 from structpred.errors import DataError, ParameterError
 from structpred.runtime.memory import SMALL, check_fits
+from structpred.runtime.ranges import ends_of, spans
 
 Floats = npt.NDArray[np.float64]
 
@@ -42,6 +44,14 @@ class ArcCandidates:
     def everything() -> "ArcCandidates":
         """No arc is left out."""
         return ArcCandidates(np.zeros(1, np.int64), np.empty(0, np.int32))
+
+    def take(self, offsets: npt.NDArray[np.int64], rows: npt.NDArray[np.int64]) -> "ArcCandidates":
+        """Those of some sentences; offsets: where the words of each sentence begin."""
+        if self.complete:
+            return self
+        words = spans(offsets[rows], offsets[rows + 1])
+        starts, stops = self.starts[words], self.starts[words + 1]
+        return ArcCandidates(ends_of(stops - starts), self.heads[spans(starts, stops)])
 
     @property
     def complete(self) -> bool:
@@ -244,6 +254,13 @@ class ArcFeatures:
 
         n, s = self._prepare(i)
         spread_arcs(mu, n, coef, self.emitting(s), s.idx, s.val, out)
+
+    def take(self, rows: npt.NDArray[np.int64]) -> "ArcFeatures":
+        """The sentences with these numbers, in this order."""
+        new = copy(self)
+        new.data, new.candidates = self.data.take(rows), self.candidates.take(self.data.offsets, rows)
+        new.fixed = FixedArcs(None if self.fixed.scores is None else [self.fixed.scores[i] for i in rows.tolist()])
+        return new
 
     def arrays(self) -> Sequence[npt.NDArray[Any]]:
         """The corpus, the templates and the sizes of their blocks."""

@@ -1,14 +1,17 @@
 """Joint features of graphs: weight tables over the feature rows of nodes and edges."""
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from structpred.core.oracle import Shape
-from structpred.core.sparse import SparseVector, coalesced
+from structpred.core.sparse import SparseVector
 from structpred.core.weights import Vector, check_length
 from structpred.errors import DataError, ParameterError
 from structpred.features.rows import FeatureRows, checked_places, one_each, stack_rows
@@ -155,34 +158,34 @@ class GraphFeatures:
         nodes, edges = w[: self.start], w[self.start :]
         return nodes.reshape(self.n_node_types, -1, self.n_states), edges.reshape(self.n_edge_types, -1, self.width)
 
-    def _node_side(self, i: int) -> tuple[Integers, int]:
-        p = self._pattern[i]
-        return self._nodes[self._node_at[p] : self._node_at[p + 1]], int(self.nodes.offsets[i])
+    @cached_property
+    def _sides(self) -> list[tuple[Integers, Integers]]:
+        """What nodes and edges of each pattern use."""
+        nodes, edges = np.split(self._nodes, self._node_at[1:-1]), np.split(self._edges, self._edge_at[1:-1])
+        return list(zip(nodes, edges, strict=True))
 
-    def _edge_side(self, i: int) -> tuple[Integers, int]:
-        p = self._pattern[i]
-        return self._edges[self._edge_at[p] : self._edge_at[p + 1]], 0 if self._constant else int(self.edges.offsets[i])
+    def __getstate__(self) -> dict[str, Any]:
+        """Without views, which would be written as copies."""
+        return {name: value for name, value in self.__dict__.items() if name != "_sides"}
 
     def _arguments(self, i: int) -> tuple[Any, ...]:
         """What the kernels need of instance i."""
         a, b = self.nodes, self.edges
-        left = (*self._node_side(i), a.indptr, a.indices, a.values, a.n_columns)
-        right = (*self._edge_side(i), b.indptr, b.indices, b.values, b.n_columns)
-        return (self.n_states, *left, *right, self._columns, self.width, self.start)
+        nodes, edges = self._sides[self._pattern[i]]
+        left = (self.n_states, nodes, a.offsets[i], a.indptr, a.indices, a.values, a.n_columns)
+        edge_row = 0 if self._constant else b.offsets[i]
+        return (*left, edges, edge_row, b.indptr, b.indices, b.values, b.n_columns, self._columns, self.width, self.start)
 
     def scores(self, w: Vector, i: int) -> Floats:
         """Scores of the states of nodes (n * K), then of the pairs of edges (E * K^2), flat."""
-        from structpred.features._graph_kernels import score_graph
-
         check_length(w, self.dim)
         out = np.empty(self.n_parts(i))
-        score_graph(w, *self._arguments(i), out)
+        _kernels().score_graph(w, *self._arguments(i), out)
         return out
 
     def score_block(self, w: Vector, scale: float, start: int, stop: int, places: Integers, out: Floats) -> None:
         """out[places[i - start]:]: scale times the scores of instance i, plus its fixed scores; for many threads at once."""
-        from structpred.features._graph_kernels import score_graph
-
+        score_graph = _kernels().score_graph
         check_length(w, self.dim)
         for i in range(start, stop):
             score_graph(w, *self._arguments(i), out[places[i - start] : places[i - start + 1]])
@@ -199,22 +202,15 @@ class GraphFeatures:
 
     def adjoint(self, i: int, parts: Integers, counts: Floats) -> SparseVector:
         """The joint features of sparse part counts."""
-        from structpred.features._graph_kernels import add_graph, count_pairs, emit_graph, without_zeros
-
-        n_pairs = count_pairs(
-            parts, self.n_states, *self._node_side(i), self.nodes.indptr, *self._edge_side(i), self.edges.indptr
-        )
-        if n_pairs > self.dim:  # many nodes share their weights: adding up is cheaper than sorting
-            dense, mu = np.zeros(self.dim), np.zeros(self.n_parts(i))
-            np.add.at(mu, parts, counts)
-            add_graph(mu, 1.0, *self._arguments(i), dense)
-            at = np.flatnonzero(dense)
-            return SparseVector(at, dense[at])
-        idx, val = np.empty(n_pairs, np.int64), np.empty(n_pairs)
-        if not emit_graph(parts, counts, *self._arguments(i), idx, val):
-            return coalesced(idx, val)
-        n = without_zeros(idx, val)
-        return SparseVector(idx[:n], val[:n])
+        kernels, arguments = _kernels(), self._arguments(i)
+        done, idx, val = kernels.combine_graph(parts, counts, self.dim, *arguments)
+        if done:
+            return SparseVector(idx, val)
+        dense, mu = np.zeros(self.dim), np.zeros(self.n_parts(i))
+        np.add.at(mu, parts, counts)
+        kernels.add_graph(mu, 1.0, *arguments, dense)
+        at = np.flatnonzero(dense)
+        return SparseVector(at, dense[at])
 
     def scratch(self) -> Floats:
         """Zeros for `spread`, of length dim."""
@@ -230,9 +226,9 @@ class GraphFeatures:
         """w += coef * scratch; scratch, which `spread` filled for instance i, becomes zero again."""
         from structpred.features._graph_kernels import flush_graph
 
-        left = (*self._node_side(i), self.nodes.indptr, self.nodes.indices, self.nodes.n_columns)
-        right = (*self._edge_side(i), self.edges.indptr, self.edges.indices, self.edges.n_columns)
-        flush_graph(scratch, coef, self.n_states, *left, *right, self.width, self.start, w)
+        states, nodes, row, indptr, indices, _, d, edges, edge_row, e_indptr, e_indices, _, e_d, *_ = self._arguments(i)
+        left, right = (states, nodes, row, indptr, indices, d), (edges, edge_row, e_indptr, e_indices, e_d)
+        flush_graph(scratch, coef, *left, *right, self.width, self.start, w)
 
     def total(self, mu: Floats, places: Integers, coefs: Floats) -> Floats:
         """sum_i coefs[i] Psi_i^T mu_i, float64, for the dense mu_i = mu[places[i]:places[i+1]] of all instances."""
@@ -243,11 +239,27 @@ class GraphFeatures:
             add_graph(mu[places[i] : places[i + 1]], float(coefs[i]), *self._arguments(i), out)
         return out
 
+    def take(self, rows: Integers) -> "GraphFeatures":
+        """The graphs with these numbers, in this order."""
+        new = copy(self)
+        new.nodes, new._pattern = self.nodes.take(rows), self._pattern[rows]
+        new.edges = self.edges if self._constant else self.edges.take(rows)
+        new.fixed = None if self.fixed is None else FixedParts([self.fixed.rows[i] for i in rows.tolist()])
+        return new
+
     def arrays(self) -> Sequence[npt.NDArray[Any]]:
         """The rows, and which of them nodes and edges use."""
         fixed = () if self.fixed is None else tuple({id(row): row for row in self.fixed.rows if row is not None}.values())
         rows = (a for side in (self.nodes, self.edges) for a in (side.indptr, side.indices, side.values, side.offsets))
         return (*rows, self._pattern, self._nodes, self._node_at, self._edges, self._edge_at, *fixed)
+
+
+@lru_cache(maxsize=1)
+def _kernels() -> ModuleType:
+    """Loaded once: they are called at every step."""
+    from structpred.features import _graph_kernels
+
+    return _graph_kernels
 
 
 def _stacked(rows: Any, n: int, what: str) -> FeatureRows:

@@ -1,6 +1,7 @@
 """Multiclass features: one row an instance, and weights of its own for each label."""
 
 from collections.abc import Sequence
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -116,6 +117,12 @@ class LabelRows(FeatureMap):
         rows = self.rows
         matrix = sparse.csr_array((rows.values, rows.indices, rows.indptr), shape=(len(self), rows.n_columns))
         return np.asarray(matrix.T @ (mu.reshape(len(self), -1) * coefs[:, None]), dtype=np.float64).ravel()
+
+    def take(self, rows: Integers) -> "LabelRows":
+        """The instances with these numbers, in this order."""
+        new = copy(self)
+        new.rows, new._squares = self.rows.take(rows), self._squares[rows]
+        return new
 
     def arrays(self) -> Sequence[npt.NDArray[Any]]:
         """The packed matrix."""

@@ -1,16 +1,18 @@
 """Features of anything: one sparse row of features a part."""
 
 from collections.abc import Sequence
+from copy import copy
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from structpred.core.feature_map import FeatureMap
-from structpred.core.sparse import SparseVector, coalesced
+from structpred.core.sparse import SparseVector
 from structpred.core.weights import Vector, check_length
 from structpred.errors import DataError
-from structpred.features.rows import csr_of
+from structpred.features.rows import FeatureRows, csr_of
 
 
 class PartFeatures(FeatureMap):
@@ -78,8 +80,7 @@ class PartFeatures(FeatureMap):
 
     def scores(self, w: Vector, i: int) -> npt.NDArray[np.float64]:
         """X_i w."""
-        from structpred.features._feature_kernels import score_parts
-
+        score_parts, _ = _kernels()
         check_length(w, self.dim)
         out = np.empty(self.n_parts(i))
         score_parts(w, self.indices, self.values, self.indptr, self.offsets[i], self.offsets[i + 1], out)
@@ -89,8 +90,7 @@ class PartFeatures(FeatureMap):
         self, w: Vector, scale: float, start: int, stop: int, places: npt.NDArray[np.int64], out: npt.NDArray[np.float64]
     ) -> None:
         """out[places[i - start]:]: scale times the scores of sample i; several threads may call it at once."""
-        from structpred.features._feature_kernels import score_parts
-
+        score_parts, _ = _kernels()
         check_length(w, self.dim)
         score_parts(w, self.indices, self.values, self.indptr, self.offsets[start], self.offsets[stop], out)
         if scale != 1.0:
@@ -98,13 +98,8 @@ class PartFeatures(FeatureMap):
 
     def adjoint(self, i: int, parts: npt.NDArray[np.int64], counts: npt.NDArray[np.float64]) -> SparseVector:
         """X_i^T mu."""
-        from structpred.features._feature_kernels import combine_parts
-
-        first = self.offsets[i]
-        size = int((self.indptr[first + parts + 1] - self.indptr[first + parts]).sum())
-        idx, val = np.empty(size, np.int64), np.empty(size)
-        n = combine_parts(parts, counts, self.indices, self.values, self.indptr, first, idx, val)
-        return coalesced(idx[:n], val[:n])
+        _, combine_parts = _kernels()
+        return SparseVector(*combine_parts(parts, counts, self.indices, self.values, self.indptr, self.offsets[i]))
 
     def flush(self, i: int, scratch: npt.NDArray[np.float64], coef: float, w: Vector) -> None:
         """w += coef * scratch; scratch, which `spread` filled for instance i, becomes zero again."""
@@ -122,6 +117,20 @@ class PartFeatures(FeatureMap):
         matrix = sparse.csr_array((self.values, self.indices, self.indptr), shape=(len(self.indptr) - 1, self.dim))
         return np.asarray(matrix.T @ (np.repeat(coefs, np.diff(places)) * mu), dtype=np.float64)
 
+    def take(self, rows: npt.NDArray[np.int64]) -> "PartFeatures":
+        """The samples with these numbers, in this order."""
+        new, packed = copy(self), FeatureRows(self.indptr, self.indices, self.values, self.offsets, self.dim).take(rows)
+        new._keep(packed.indptr, packed.indices, packed.values, packed.offsets, self.dim, self.dtype)
+        return new
+
     def arrays(self) -> Sequence[npt.NDArray[Any]]:
         """The packed matrix."""
         return (self.indptr, self.indices, self.values, self.offsets)
+
+
+@lru_cache(maxsize=1)
+def _kernels() -> tuple[Any, Any]:
+    """Loaded once: they are called at every step."""
+    from structpred.features._feature_kernels import combine_parts, score_parts
+
+    return score_parts, combine_parts

@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.errors import DataError
+from structpred.runtime.ranges import ends_of, spans
 
 Integers = npt.NDArray[np.int64]
 
@@ -27,6 +28,13 @@ class FeatureRows(NamedTuple):
     def counts(self) -> Integers:
         """The number of rows of each instance."""
         return np.diff(self.offsets)
+
+    def take(self, instances: Integers) -> "FeatureRows":
+        """The rows of these instances, in this order; a copy of no more than these."""
+        own = spans(self.offsets[instances], self.offsets[instances + 1])
+        starts, stops = self.indptr[own], self.indptr[own + 1]
+        at, offsets = spans(starts, stops), ends_of(self.counts[instances])
+        return FeatureRows(ends_of(stops - starts), self.indices[at], self.values[at], offsets, self.n_columns)
 
 
 def stack_rows(given: Any, what: str = "features") -> FeatureRows:

@@ -1,6 +1,7 @@
 """Features of label sequences: emission weights for every (feature, label), and transition weights."""
 
 from collections.abc import Sequence
+from copy import copy
 from functools import cached_property
 from typing import Any
 
@@ -12,6 +13,7 @@ from structpred.core.weights import Vector, check_length, padded
 from structpred.data.sequences import PackedSequences
 from structpred.errors import ParameterError
 from structpred.features.fixed_scores import FixedScores
+from structpred.runtime.ranges import spans
 
 
 def n_chain_weights(n_features: int, n_labels: int) -> int:
@@ -157,6 +159,13 @@ class SequenceFeatures:
         where = (d.indices, d.values, d.indptr, d.offsets, self.start_row, self.n_labels)
         add_sequences(mu, places, coefs, *where, np.zeros(self.width), out)
         return out.ravel()
+
+    def take(self, rows: npt.NDArray[np.int64]) -> "SequenceFeatures":
+        """The sequences with these numbers, in this order."""
+        new, fixed = copy(self), self.fixed
+        tokens = spans(self.data.offsets[rows], self.data.offsets[rows + 1])
+        new.data, new.fixed = self.data.gather(rows), FixedScores(fixed.rows, fixed.row_of[tokens], fixed.edges)
+        return new
 
     def arrays(self) -> Sequence[npt.NDArray[Any]]:
         """The packed corpus."""

@@ -5,7 +5,9 @@ from typing import cast
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.sparse import sparse_dot
 from structpred.core.steps import SoftTask, Step, TaskLike
+from structpred.core.terms import Terms, summed
 from structpred.core.weights import Vector
 
 
@@ -30,6 +32,13 @@ class LogLoss:
     def values(self, task: TaskLike, w: Vector) -> npt.NDArray[np.float64]:
         """-log p(y_i | x_i) of every instance."""
         return self.gradient(task, w, np.ones(len(task)))[0]
+
+    def terms(self, task: TaskLike, w: Vector, rows: npt.ArrayLike, shares: npt.ArrayLike | None = None) -> Terms:
+        """Gradient and values of these rows, summed up with these shares (ones if not given): the tangent at w."""
+        return summed(
+            (len(task), task.dim), rows, shares, lambda i: self.term(task, w, i),
+            lambda step: step.violation + sparse_dot(w, step.difference),
+        )  # fmt: skip
 
     def gradient(
         self, task: TaskLike, w: Vector, shares: npt.NDArray[np.float64]

@@ -4,6 +4,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.steps import Step, TaskLike
+from structpred.core.terms import Terms
 from structpred.core.weights import Vector
 from structpred.errors import ParameterError
 
@@ -34,6 +35,10 @@ class MarginRescaling:
     def offset(self, step: Step) -> float:
         """The constant of the linear piece: violation + <w, difference>."""
         return self.loss_weight * step.loss
+
+    def terms(self, task: TaskLike, w: Vector, rows: npt.ArrayLike, shares: npt.ArrayLike | None = None) -> Terms:
+        """The pieces that `term` gives for these rows, summed up with these shares (ones if not given)."""
+        return task.terms(w, rows, shares, loss_weight=self.loss_weight)
 
     def values(self, task: TaskLike, w: Vector) -> npt.NDArray[np.float64]:
         """H_i(w) of every instance (upper bounds where the oracle gives bounds)."""

@@ -1,7 +1,7 @@
 """First-order label chains: Viterbi decoding (Viterbi 1967; Rabiner 1989, section III.B)."""
 
 from collections.abc import Iterator, Sequence
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 import numpy.typing as npt
@@ -80,6 +80,28 @@ class ChainOracle(Oracle):
         if log_z == -np.inf:
             raise InfeasibleError("every label sequence uses a forbidden part (a score of -1e30): no marginals exist")
         return checked_sums(log_z, mu, scores, shape)
+
+    def marginals_batch(
+        self, scores: Scores, offsets: npt.NDArray[np.int64], shapes: Sequence[Shape]
+    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """log Z of each instance and all expected part counts, in one compiled call for each number of labels in a row."""
+        from structpred.oracles.chains._chain_sum_kernels import marginals_of_batch
+
+        sizes = checked_table(shapes, *_NAMES)
+        lengths, label_counts = sizes.T
+        scores, offsets = checked_batch(scores, offsets, lengths * label_counts + label_counts**2)
+        log_zs, mu = np.empty(len(sizes)), np.zeros(len(scores))
+        cuts = [0, *(np.flatnonzero(np.diff(label_counts)) + 1).tolist(), len(sizes)]
+        for a, b in pairwise(cuts):
+            if a == b:
+                continue
+            n_labels = int(label_counts[a])
+            s = sum_scratch(n_labels, int(lengths[a:b].max()))
+            rows = (s.trans, s.exp_trans, s.emissions, s.alpha, s.local, s.norm, s.marg, s.counts, s.work)
+            wrong = marginals_of_batch(scores, offsets[a : b + 1], lengths[a:b].copy(), n_labels, *rows, log_zs[a:b], mu)
+            if wrong >= 0:
+                raise InfeasibleError(f"sample {a + wrong}: every label sequence uses a forbidden part (a score of -1e30)")
+        return log_zs, mu
 
     def kbest(self, scores: Scores, shape: Shape, k: int) -> list[Labels]:
         """The k best label sequences, best first; O(T L^2 k)."""

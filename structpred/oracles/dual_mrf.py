@@ -64,7 +64,8 @@ class DualMRF(PairwiseOracle):
         """
         flat = given(scores, shape)
         graph, links = graph_of(shape), links_of(shape)
-        check_fits(8 * 2 * len(graph.edges) * graph.n_states, f"messages along {len(graph.edges):,} edges")
+        size = len(graph.edges) * graph.n_states * (2 + graph.n_states)
+        check_fits(8 * size, f"messages along {len(graph.edges):,} edges")
         labels = np.zeros(graph.n, np.int64)
         status, bound, sweeps = _kernels().trws(flat, graph.n_states, *links, self.n_iter, self.tol, labels)
         if status == _kernels().STUCK:

@@ -1,6 +1,6 @@
 """Pairwise Markov random fields: the graph, the numbering of parts, and the parent of all oracles over them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import product
@@ -138,6 +138,14 @@ def pairwise_batch(scores: npt.ArrayLike, offsets: npt.ArrayLike, shapes: Sequen
     return checked_batch(scores, offsets, [graph_of(shape).n_parts for shape in shapes])
 
 
+@lru_cache(maxsize=1)
+def _graph_parts() -> Callable[..., bool]:
+    from structpred.oracles.fields._pairwise_kernels import graph_parts
+
+    kernel: Callable[..., bool] = graph_parts
+    return kernel
+
+
 class PairwiseOracle(Oracle):
     """The parent of the oracles over pairwise MRFs: shapes, parts and outputs; each child adds its inference.
 
@@ -157,9 +165,10 @@ class PairwiseOracle(Oracle):
         graph = graph_of(shape)
         if labels.shape != (graph.n,):
             raise ValueError(f"expected {graph.n} states, one a node, got shape {labels.shape}")
-        if not (labels.min() >= 0 and labels.max() < graph.n_states):
+        found = np.empty(graph.n + len(graph.edges), np.int64)
+        if not _graph_parts()(labels.astype(np.int64, casting="safe", copy=False), graph.edges, graph.n_states, found):
             raise ValueError(f"states must lie in [0, {graph.n_states}), got {labels.min()}..{labels.max()}")
-        return graph.parts(labels)
+        return found
 
     def enumerate(self, shape: Shape) -> Iterator[Labels]:
         """All K^n outputs, the last node's state changing fastest."""

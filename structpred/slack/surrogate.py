@@ -6,6 +6,7 @@ import numpy.typing as npt
 from structpred.core.sparse import SparseVector, sparse_dot
 from structpred.core.steps import Step, TaskLike
 from structpred.core.task import Task
+from structpred.core.terms import Terms, summed
 from structpred.core.weights import Vector
 from structpred.errors import MissingCapabilityError, ParameterError
 from structpred.slack.cache import LabelCache, LastSweep
@@ -96,6 +97,10 @@ class SlackRescaling:
     def offset(self, step: Step) -> float:
         """The constant of the linear piece: the loss."""
         return step.loss
+
+    def terms(self, task: TaskLike, w: Vector, rows: npt.ArrayLike, shares: npt.ArrayLike | None = None) -> Terms:
+        """The pieces that `term` gives for these rows, summed up with these shares (ones if not given)."""
+        return summed((len(task), task.dim), rows, shares, lambda i: self.term(task, w, i), self.offset)
 
     def values(self, task: TaskLike, w: Vector) -> npt.NDArray[np.float64]:
         """Upper bounds of H_i(w), all i; for a task that is not `certified`, the largest values found."""

@@ -143,3 +143,16 @@ def add_blocks(out, first, idx, val, start, length):
         while k < stop and idx[k] < end:
             out[idx[k] - first] += val[k]
             k += 1
+
+
+@njit(cache=True, nogil=True)
+def pack_blocks(order, idx, val, start, length, room, new_idx, new_val, new_start):
+    """Move the blocks that have room, in this order, next to each other; new_idx and new_val may be idx and val."""
+    end = 0
+    for i in order:
+        if room[i] > 0:
+            for k in range(length[i]):
+                new_idx[end + k] = idx[start[i] + k]
+                new_val[end + k] = val[start[i] + k]
+            new_start[i] = end
+            end += room[i]

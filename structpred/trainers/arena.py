@@ -83,17 +83,14 @@ class Arena(NamedTuple):
 
         New arrays are longer than what may be taken at first: what is never written costs no memory.
         """
+        from structpred.trainers._bcfw_kernels import pack_blocks
+
         live = int(self.room.sum())
         limit = live + live // 4 + extra
         fits = limit <= len(self.idx)
         idx, val = (self.idx, self.val) if fits else (np.empty(limit + limit // 2, np.int64), np.empty(limit + limit // 2))
-        start, end = self.start.copy(), 0
-        for i in np.argsort(self.start, kind="stable").tolist():
-            a, b, n = end, self.start[i], self.length[i]
-            if self.room[i]:
-                idx[a : a + n] = self.idx[b : b + n]
-                val[a : a + n] = self.val[b : b + n]
-                start[i], end = a, a + int(self.room[i])
+        start, order = self.start.copy(), np.argsort(self.start, kind="stable")
+        pack_blocks(order, self.idx, self.val, self.start, self.length, self.room, idx, val, start)
         return Arena(idx, val, start, self.length.copy(), self.room.copy(), np.array(live), np.array(limit))
 
     def add_all_into(self, out: npt.NDArray[np.float64], first: int = 0) -> None:

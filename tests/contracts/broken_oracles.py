@@ -183,6 +183,20 @@ class OtherBatch(ChainOracle):
         return ChainOracle().argmax(scores, shape)
 
 
+class OtherSums(ChainOracle):
+    """Batches are summed up in another order: log_z differs in the last digits."""
+
+    def marginals_batch(self, scores, offsets, shapes):
+        log_zs, mu = super().marginals_batch(scores, offsets, shapes)
+        return log_zs + (len(shapes) > 1) * 1e-12, mu
+
+
+class OtherProjections(MulticlassOracle):
+    def project_batch(self, points, offsets, shapes):
+        pieces = [self.project(points[a:b], s) for a, b, s in zip(offsets, offsets[1:], shapes, strict=False)]
+        return np.concatenate([*pieces[::-1], np.empty(0)])
+
+
 class OneShapeBatch(MulticlassOracle):
     """Takes every instance of a batch for one of the first one's shape."""
 
@@ -288,6 +302,8 @@ ZOO: list[tuple[Callable[[], Oracle], str]] = [
     (Remembers, "nondeterminism"),
     (OtherBatch, "batch different from loop"),
     (OneShapeBatch, "batch different from loop"),
+    (OtherSums, "marginals of a batch different from loop"),
+    (OtherProjections, "project of a batch different from loop"),
     (PartsOutOfRange, "parts range"),
     (FloatParts, "parts dtype"),
     (PartsChange, "parts change"),

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from structpred.core.oracle import Oracle
-from structpred.core.packing import argmax_batch, check_finite, checked_labels
+from structpred.core.packing import argmax_batch, check_finite, checked_labels, marginals_batch, project_batch
 from structpred.errors import DataError, InfeasibleError, OracleError
 from structpred.oracles.assignment import AssignmentOracle
 from structpred.oracles.chain import ChainOracle
@@ -177,3 +177,39 @@ def test_an_exception_of_a_batch_method_is_told() -> None:
 
     with pytest.raises(OracleError, match=r"a batch of 1 samples: Batch\.argmax_batch raised ZeroDivisionError"):
         argmax_batch(Batch(), np.zeros(2), np.array([0, 2]), [(2,)])
+
+
+@pytest.mark.parametrize("shapes", [[(4, 3), (1, 3), (7, 3)], [(2, 2), (3, 2), (2, 4), (5, 2)], []])
+def test_marginals_of_a_batch_are_the_loop(shapes) -> None:
+    """To the last bit, whether the oracle has a call for batches or a subclass changed `marginals`; so are projections."""
+
+    class Plain(ChainOracle):
+        def marginals(self, scores, shape):
+            return super().marginals(scores, shape)
+
+    rng, oracle = np.random.default_rng(0), ChainOracle()
+    offsets = np.cumsum([0, *(oracle.n_parts(shape) for shape in shapes)])
+    scores = rng.normal(size=offsets[-1])
+    one, other = (marginals_batch(o, scores, offsets, shapes) for o in (oracle, Plain()))
+    for a, b in zip(one, other, strict=True):
+        assert a.tobytes() == b.tobytes()
+    expected = [oracle.project(scores[a:b], shape) for a, b, shape in zip(offsets, offsets[1:], shapes, strict=False)]
+    assert project_batch(oracle, scores, offsets, shapes).tolist() == np.concatenate([*expected, np.empty(0)]).tolist()
+
+
+def test_batches_of_another_size_are_refused() -> None:
+    """What a batch method returns must have a number for each part, or the error names it."""
+
+    class Short(ChainOracle):
+        def marginals_batch(self, scores, offsets, shapes):
+            log_zs, mu = super().marginals_batch(scores, offsets, shapes)
+            return log_zs, mu[:-1]
+
+        def project_batch(self, points, offsets, shapes):
+            return points[1:]
+
+    arguments = (Short(), np.zeros(8), np.array([0, 8]), [(2, 2)])
+    with pytest.raises(OracleError, match=r"Short\.marginals_batch: expected 8 numbers"):
+        marginals_batch(*arguments)
+    with pytest.raises(OracleError, match=r"Short\.project_batch: expected 8 numbers"):
+        project_batch(*arguments)

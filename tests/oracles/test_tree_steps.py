@@ -292,3 +292,15 @@ def test_heads_that_are_too_few_are_refused() -> None:
         BlockSteps(task.inference, [np.zeros(64, np.int64)], 1.0, None)
     with pytest.raises(DataError, match="3 token weights"):
         BlockSteps(task.inference, [np.zeros(65, np.int64)], 1.0, [np.ones(3)])
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_taken_sentences_are_the_steps_of_the_whole(compiled: bool) -> None:
+    """Pruned arcs, fixed scores and token weights go with their sentences, in any order, with repeats."""
+    whole = tree_task(TREES["projective"], "all", compiled=compiled)
+    rows, w = [9, 3, 3, 0], np.random.default_rng(1).normal(size=whole.dim).astype(np.float32)
+    part = whole.take(rows)
+    assert part.violations(w, 1.0).tobytes() == whole.violations(w, 1.0)[rows].tobytes()
+    for k, i in enumerate(rows):
+        a, b = part.step(w, k, 1.0), (whole.take([i]) if compiled else whole).step(w, 0 if compiled else i, 1.0)
+        assert (a.difference.values.tobytes(), a.loss, a.violation) == (b.difference.values.tobytes(), b.loss, b.violation)

@@ -215,3 +215,18 @@ def marginals_flat(scores, length, n_labels, trans, exp_trans, emissions, alpha,
         for label in range(n_labels):
             mu[edges + p * n_labels + label] = counts[p, label]
     return log_z
+
+
+@njit(cache=True, nogil=True)
+def marginals_of_batch(scores, offsets, lengths, n_labels, trans, exp_trans, emissions, alpha, local, norm, marg, counts, work,
+                       log_zs, mu):  # fmt: skip
+    """marginals_flat for instances with the same labels; returns the first without a sequence, or -1."""
+    for i in range(lengths.shape[0]):
+        own = scores[offsets[i] : offsets[i + 1]]
+        at = mu[offsets[i] : offsets[i + 1]]
+        log_zs[i] = marginals_flat(
+            own, lengths[i], n_labels, trans, exp_trans, emissions, alpha, local, norm, marg, counts, work, at
+        )
+        if log_zs[i] == -np.inf:
+            return i
+    return -1

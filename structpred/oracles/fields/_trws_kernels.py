@@ -20,22 +20,28 @@ WINDOW = 10  # sweeps
 
 
 @njit(cache=True, nogil=True)
-def send(theta, table, k, rows, belief, gamma, received, out):
-    """out[b] = max over a of gamma * belief[a] - received[a] + theta[a, b], less the largest of them, which is returned.
+def turned(theta, n, k, n_edges):
+    """The tables of the edges with rows and columns exchanged, so that the receiver's states always lie next to each other."""
+    out = np.empty(n_edges * k * k)
+    for e in range(n_edges):
+        at = e * k * k
+        for a in range(k):
+            for b in range(k):
+                out[at + b * k + a] = theta[n * k + at + a * k + b]
+    return out
 
-    rows: whether the sender's states are the rows of the table.
-    """
+
+@njit(cache=True, nogil=True)
+def send(tables, at, k, belief, gamma, received, out):
+    """out[b] = max over a of gamma * belief[a] - received[a] + tables[at + a * k + b], less the largest, which is returned."""
     for b in range(k):
         out[b] = -np.inf
-    if rows:
-        for a in range(k):
-            share = gamma * belief[a] - received[a]
-            for b in range(k):
-                out[b] = max(out[b], share + theta[table + a * k + b])
-    else:
-        for b in range(k):
-            for a in range(k):
-                out[b] = max(out[b], gamma * belief[a] - received[a] + theta[table + b * k + a])
+    for a in range(k):
+        share = gamma * belief[a] - received[a]
+        row = tables[at + a * k : at + (a + 1) * k]
+        for b in range(k):  # a choice, not max(): so that it is done for several b at once
+            x = share + row[b]
+            out[b] = x if x > out[b] else out[b]
     top = -np.inf
     for b in range(k):
         top = max(top, out[b])
@@ -45,7 +51,7 @@ def send(theta, table, k, rows, belief, gamma, received, out):
 
 
 @njit(cache=True, nogil=True)
-def sweep(theta, n, k, first, other, edge, twin, gamma, message, belief, backwards):
+def sweep(theta, other_way, n, k, first, other, edge, twin, gamma, message, belief, backwards):
     """One pass over all nodes, forwards or backwards; returns the bound, right for a backward pass."""
     bound = 0.0
     for step in range(n):
@@ -64,8 +70,11 @@ def sweep(theta, n, k, first, other, edge, twin, gamma, message, belief, backwar
         for p in range(first[i], first[i + 1]):
             j = other[p]
             if (j < i) == backwards:
-                table = n * k + edge[p] * k * k
-                bound += send(theta, table, k, i < j, belief, gamma[i], message[p], message[twin[p]])
+                at = edge[p] * k * k
+                if i < j:
+                    bound += send(theta, n * k + at, k, belief, gamma[i], message[p], message[twin[p]])
+                else:
+                    bound += send(other_way, at, k, belief, gamma[i], message[p], message[twin[p]])
     return bound
 
 
@@ -149,7 +158,7 @@ def trws(scores, k, edges, first, other, edge, twin, n_iter, tol, labels):
     status, theta, allowed = prepare(scores, n, k, first, other, edge)
     if status != OK:
         return status, 0.0, 0
-    gamma = shares(n, first, other)
+    gamma, other_way = shares(n, first, other), turned(theta, n, k, len(edges))
     message = np.zeros((len(other), k))
     belief = np.empty(k)
     trial = np.zeros(n, np.int64)
@@ -163,8 +172,8 @@ def trws(scores, k, edges, first, other, edge, twin, n_iter, tol, labels):
         if value > best:
             best = value
             labels[:] = trial
-        sweep(theta, n, k, first, other, edge, twin, gamma, message, belief, False)
-        bound = min(bound, sweep(theta, n, k, first, other, edge, twin, gamma, message, belief, True))
+        sweep(theta, other_way, n, k, first, other, edge, twin, gamma, message, belief, False)
+        bound = min(bound, sweep(theta, other_way, n, k, first, other, edge, twin, gamma, message, belief, True))
         done += 1
         small = tol * abs(bound)
         if bound - best <= small or recent[done % WINDOW] - bound <= small:

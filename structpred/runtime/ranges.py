@@ -1,0 +1,26 @@
+"""Ranges of places in flat arrays: what gathering some rows of packed data takes."""
+
+import numpy as np
+import numpy.typing as npt
+
+Integers = npt.NDArray[np.int64]
+
+
+def spans(starts: Integers, stops: Integers) -> Integers:
+    """starts[0]..stops[0]-1, then starts[1]..stops[1]-1, and so on, in one array.
+
+    >>> spans(np.array([5, 0]), np.array([7, 2])).tolist()
+    [5, 6, 0, 1]
+    """
+    lengths = stops - starts
+    found: Integers = np.repeat(starts - (np.cumsum(lengths) - lengths), lengths) + np.arange(int(lengths.sum()))
+    return found
+
+
+def ends_of(lengths: Integers) -> Integers:
+    """0, then the running sums of the lengths.
+
+    >>> ends_of(np.array([2, 0, 3])).tolist()
+    [0, 2, 2, 5]
+    """
+    return np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
