@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.sparse import SparseVector, coalesced, sparse_dot
-from structpred.core.steps import Step
+from structpred.core.steps import Step, Terms
 from structpred.core.task_checks import checked_weights
-from structpred.core.terms import Terms, summed
+from structpred.core.terms import summed
 from structpred.core.weights import Vector
 from structpred.errors import DataError, MissingCapabilityError, OracleError, ParameterError
 

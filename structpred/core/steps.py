@@ -1,7 +1,7 @@
 """What trainers and surrogates see of a training set: steps, and the protocols of tasks."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -10,9 +10,6 @@ from structpred.core.feature_map import FeatureMap
 from structpred.core.oracle import Labels, Scores
 from structpred.core.sparse import SparseVector
 from structpred.core.weights import Vector
-
-if TYPE_CHECKING:
-    from structpred.core.terms import Terms
 
 
 class Step(NamedTuple):
@@ -27,6 +24,21 @@ class Step(NamedTuple):
     loss: float
     violation: float
     bound: float
+
+
+class Terms(NamedTuple):
+    """The linear pieces of some rows summed up, and the numbers of each row.
+
+    difference: sum_k shares[k] * difference_k, dense, float64. offset: sum_k shares[k] * offset_k. So offset - <w', difference>
+    is at most sum_k shares[k] H_k(w') for every w' (convex H_k): a cutting plane. losses, violations, bounds: those of the step
+    of each row, in the order of the rows.
+    """
+
+    difference: npt.NDArray[np.float64]
+    offset: float
+    losses: npt.NDArray[np.float64]
+    violations: npt.NDArray[np.float64]
+    bounds: npt.NDArray[np.float64]
 
 
 class Fused(Protocol):
@@ -88,7 +100,7 @@ class TaskLike(Protocol):
         """The bound on the violation of each instance."""
         ...
 
-    def terms(self, w: Vector, rows: npt.ArrayLike, shares: npt.ArrayLike | None = None, *, loss_weight: float = 1.0) -> "Terms":
+    def terms(self, w: Vector, rows: npt.ArrayLike, shares: npt.ArrayLike | None = None, *, loss_weight: float = 1.0) -> Terms:
         """The steps of these rows summed up, weighed by `shares`, and the numbers of each row."""
         ...
 

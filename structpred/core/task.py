@@ -22,7 +22,7 @@ from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.inference import Inference
 from structpred.core.oracle import Labels, Oracle, Scores, Shape, capabilities
 from structpred.core.sparse import SparseVector
-from structpred.core.steps import Fused, Step
+from structpred.core.steps import Fused, Step, Terms
 from structpred.core.taken import checked_rows
 from structpred.core.task_checks import (
     asked_parts,
@@ -35,7 +35,7 @@ from structpred.core.task_checks import (
     refuse_marginals,
     true_parts,
 )
-from structpred.core.terms import Terms, summed
+from structpred.core.terms import summed
 from structpred.core.weights import Vector
 from structpred.errors import DataError, OracleError
 from structpred.runtime.ranges import ends_of

@@ -1,32 +1,16 @@
 """Bulk terms: what the steps of many instances say together, in one vector; a sweep of cutting planes needs no more."""
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.steps import Step
+from structpred.core.steps import Step, Terms
 from structpred.core.taken import checked_rows
 from structpred.errors import DataError
 
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
-
-
-class Terms(NamedTuple):
-    """The linear pieces of some rows summed up, and the numbers of each row.
-
-    difference: sum_k shares[k] * difference_k, dense, float64. offset: sum_k shares[k] * offset_k. So offset - <w', difference>
-    is at most sum_k shares[k] H_k(w') for every w' (convex H_k): a cutting plane. losses, violations, bounds: those of the step
-    of each row, in the order of the rows.
-    """
-
-    difference: Floats
-    offset: float
-    losses: Floats
-    violations: Floats
-    bounds: Floats
 
 
 def checked_shares(shares: npt.ArrayLike | None, n: int) -> Floats:

@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.sparse import sparse_dot
-from structpred.core.steps import SoftTask, Step, TaskLike
-from structpred.core.terms import Terms, summed
+from structpred.core.steps import SoftTask, Step, TaskLike, Terms
+from structpred.core.terms import summed
 from structpred.core.weights import Vector
 
 

@@ -3,8 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.steps import Step, TaskLike
-from structpred.core.terms import Terms
+from structpred.core.steps import Step, TaskLike, Terms
 from structpred.core.weights import Vector
 from structpred.errors import ParameterError
 

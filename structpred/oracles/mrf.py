@@ -140,7 +140,7 @@ def pairwise_batch(scores: npt.ArrayLike, offsets: npt.ArrayLike, shapes: Sequen
 
 @lru_cache(maxsize=1)
 def _graph_parts() -> Callable[..., bool]:
-    from structpred.oracles.fields._pairwise_kernels import graph_parts
+    from structpred.oracles.fields._graph_parts_kernels import graph_parts
 
     kernel: Callable[..., bool] = graph_parts
     return kernel

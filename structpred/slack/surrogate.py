@@ -4,9 +4,9 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.sparse import SparseVector, sparse_dot
-from structpred.core.steps import Step, TaskLike
+from structpred.core.steps import Step, TaskLike, Terms
 from structpred.core.task import Task
-from structpred.core.terms import Terms, summed
+from structpred.core.terms import summed
 from structpred.core.weights import Vector
 from structpred.errors import MissingCapabilityError, ParameterError
 from structpred.slack.cache import LabelCache, LastSweep

@@ -140,17 +140,3 @@ def score_of(scores, n, k, edges, labels):
     for e in range(len(edges)):
         total += scores[n * k + (e * k + labels[edges[e, 0]]) * k + labels[edges[e, 1]]]
     return total
-
-
-@njit(cache=True, nogil=True)
-def graph_parts(labels, edges, n_states, out):
-    """One part a node, then one an edge; returns whether the labels are states."""
-    n = labels.shape[0]
-    for i in range(n):
-        if not 0 <= labels[i] < n_states:
-            return False
-        out[i] = i * n_states + labels[i]
-    for e in range(edges.shape[0]):
-        pair = labels[edges[e, 0]] * n_states + labels[edges[e, 1]]
-        out[n + e] = n * n_states + e * n_states * n_states + pair
-    return True
