@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.errors import ParameterError
+from structpred.runtime.interrupts import GivenUp, give_up_if_asked
 
 #: more threads than any machine has use for
 MOST_JOBS = 1024
@@ -35,11 +36,21 @@ def run_ranges(call: Callable[[int, int], None], ranges: Sequence[tuple[int, int
     """
     if n_jobs == 1 or len(ranges) <= 1:
         for start, stop in ranges:
+            give_up_if_asked()
             call(start, stop)
         return
     with ThreadPoolExecutor(n_jobs) as pool:
         for future in [pool.submit(call, start, stop) for start, stop in ranges]:
             future.result()
+            _stop_if_asked(pool)
+
+
+def _stop_if_asked(pool: ThreadPoolExecutor) -> None:
+    try:
+        give_up_if_asked()
+    except GivenUp:
+        pool.shutdown(cancel_futures=True)
+        raise
 
 
 def checked_jobs(n_jobs: int | None) -> int:

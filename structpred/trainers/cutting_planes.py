@@ -14,6 +14,7 @@ from structpred.core.sparse import SparseVector
 from structpred.core.steps import Step
 from structpred.core.weights import Vector
 from structpred.errors import ParameterError
+from structpred.runtime.interrupts import may_be_given_up
 from structpred.trainers.master_qp import Master
 from structpred.trainers.problem import Problem, Trainer
 from structpred.trainers.states import COUNT, Values
@@ -59,7 +60,8 @@ class Sweep(NamedTuple):
         new = [plane for plane, cut in zip(planes, cuts, strict=True) if cut > precision * share]
         # early on a rough solution does: any feasible alpha is a bound, and the next planes change the problem anyway
         tolerance = max(0.1 * precision * share, 0.02 * max(cuts, default=0.0))
-        master = self.master.add(new, problem.task.dim).solve(problem.lam, tolerance)
+        with may_be_given_up():
+            master = self.master.add(new, problem.task.dim).solve(problem.lam, tolerance)
         best, primal = self._best(problem)
         dual = max(float(self.dual), master.dual(problem.lam))
         solution = cast(Vector, master.weights(problem.lam, problem.task.dim).astype(problem.task.dtype))

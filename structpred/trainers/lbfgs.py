@@ -9,6 +9,7 @@ from structpred.core.regulariser import Smooth
 from structpred.core.weights import Vector
 from structpred.errors import ParameterError
 from structpred.objectives.log_loss import LogLoss
+from structpred.runtime.interrupts import may_be_given_up
 from structpred.trainers.problem import Problem, Surrogate, Trainer
 from structpred.trainers.states import COUNT, Values
 
@@ -91,21 +92,22 @@ class LBFGS(Trainer):
         step = 1.0 if state.pairs else min(1.0, 1.0 / max(float(np.abs(state.gradient).sum()), 1e-300))
         low, high = 0.0, np.inf
         good = state.w, float(state.value), state.gradient  # the point at `low`
-        for _ in range(self.max_trials):
+        for trial in range(self.max_trials):
             w = state.w + step * direction
-            value, gradient = objective(problem, w)
-            state.evaluations[...] += 1
+            with may_be_given_up():
+                value, gradient = objective(problem, w)
             if not value <= state.value + 1e-4 * step * slope:
                 high = step
             elif gradient @ direction < 0.9 * slope:
                 low, good = step, (w, value, gradient)
             else:
-                return self._accept(state, w, value, gradient), True
+                return self._accept(state, w, value, gradient, trial + 1), True
             step = 2.0 * low if high == np.inf else 0.5 * (low + high)
         if low == 0.0:
+            state.evaluations[...] += self.max_trials
             state.stuck[...] = 1  # no decrease can be seen in float64: the optimum to rounding
             return state, False
-        return self._accept(state, *good), True
+        return self._accept(state, *good, self.max_trials), True
 
     def _direction(self, state: LBFGSState) -> Floats:
         """The two-loop recursion, in place."""
@@ -125,7 +127,8 @@ class LBFGS(Trainer):
             q = saxpy(state.s[k], q, a=alpha - state.rho[k] * float(state.y[k] @ q))
         return q.astype(np.float64)
 
-    def _accept(self, state: LBFGSState, w: Floats, value: float, gradient: Floats) -> LBFGSState:
+    def _accept(self, state: LBFGSState, w: Floats, value: float, gradient: Floats, trials: int) -> LBFGSState:
+        state.evaluations[...] += trials
         s, y = w - state.w, gradient - state.gradient
         curvature = float(s @ y)
         if curvature > 0.0:

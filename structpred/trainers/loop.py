@@ -23,8 +23,8 @@ from structpred.errors import (
     ParameterError,
     StorageError,
 )
+from structpred.runtime.interrupts import GivenUp, Interrupts
 from structpred.trainers.checkpoints import Progress, claimed, load_checkpoint, save_checkpoint
-from structpred.trainers.interrupts import Interrupts
 from structpred.trainers.names import require
 from structpred.trainers.problem import Problem, Trainer
 from structpred.trainers.progress import ProgressLine
@@ -131,7 +131,10 @@ class Run:
             self.order = self.trainer.order(self.problem, self.state, self.rng, self.passes)
             self.changed = False
         for item in self.order[self.position :].tolist():
-            self._step(self.problem, item)
+            try:
+                self._step(self.problem, item)
+            except GivenUp:
+                return "interrupted"
             self.oracle_calls += item >= 0
             if self.interrupts.raised is not None:
                 return "interrupted"
@@ -144,6 +147,8 @@ class Run:
     def _step(self, problem: Problem, item: int) -> None:
         try:
             self.state, changed = self.trainer.update(problem, self.state, item)
+        except GivenUp:
+            raise
         except Exception:
             self._finite_weights()  # where they are not finite, that is the cause of whatever went wrong
             raise

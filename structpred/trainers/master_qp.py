@@ -16,11 +16,16 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.sparse import SparseVector
+from structpred.runtime.interrupts import give_up_if_asked
 from structpred.runtime.memory import check_fits
 from structpred.trainers.states import FIXED, Values
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
+
+
+#: numbers of the Gram matrix that one compiled call may look at: a tenth of a second, after which a signal is heard
+SWEEP_NUMBERS = 10_000_000
 
 
 class Master(NamedTuple):
@@ -77,6 +82,7 @@ class Master(NamedTuple):
         gram, dense = np.empty((old + new, old + new)), np.zeros(dim)
         gram[:old, :old] = self.gram
         for k in range(old, old + new):
+            give_up_if_asked()
             here = slice(bounds[k], bounds[k + 1])
             dense[idx[here]] = val[here]
             inner_products(dense, idx, val, bounds[: k + 2], gram[k, : k + 1])
@@ -103,7 +109,12 @@ class Master(NamedTuple):
         rest = np.maximum(1.0 - np.add.reduceat(alpha[members], starts[:-1]), 0.0)
         for _ in range(3):  # gradients are kept up to date step by step; anew, now and then, without what rounding added
             gradient = self.offset - self.gram @ alpha / lam
-            worst = solve_master(self.gram, self.offset, 1.0 / lam, starts, members, alpha, rest, gradient, tolerance, max_sweeps)
+            left = max_sweeps
+            while left > 0:
+                give_up_if_asked()
+                n = min(left, max(1, SWEEP_NUMBERS // self.n_planes**2))
+                worst = solve_master(self.gram, self.offset, 1.0 / lam, starts, members, alpha, rest, gradient, tolerance, n)
+                left = left - n if worst > tolerance else 0
             if not worst > tolerance:
                 break
         sums = np.zeros(int(present[-1]) + 1)

@@ -12,6 +12,7 @@ from structpred.core.weights import Vector
 from structpred.errors import ParameterError
 from structpred.objectives.regularisers.l1 import L1
 from structpred.objectives.regularisers.l2 import L2
+from structpred.runtime.interrupts import may_be_given_up
 from structpred.trainers.lbfgs import LBFGS, LBFGSState
 from structpred.trainers.problem import Problem
 
@@ -65,21 +66,22 @@ class OWLQN(LBFGS):
             return state, False
         step = 1.0 if state.pairs else min(1.0, 1.0 / max(float(np.abs(slopes).sum()), 1e-300))
         low, high = 0.0, np.inf
-        for _ in range(self.max_trials):
+        for trial in range(self.max_trials):
             z = orthant_step(state.w, direction, slopes, step) if mu else state.w + step * direction
-            value, gradient = self._objective(problem, z)
-            state.evaluations[...] += 1
+            with may_be_given_up():
+                value, gradient = self._objective(problem, z)
             if not value <= state.value + 1e-4 * float(slopes @ (z - state.w)):
                 high = step
             elif not mu and float(gradient @ direction) < 0.9 * float(slopes @ direction):
                 low = step  # without a kink the weak Wolfe conditions hold, as in L-BFGS
             else:
-                return self._accept(state, z, value, gradient), True
+                return self._accept(state, z, value, gradient, trial + 1), True
             step = 2.0 * low if high == np.inf else 0.5 * (low + high)
         if low == 0.0:
+            state.evaluations[...] += self.max_trials
             state.stuck[...] = 1  # no decrease can be seen in float64: the optimum to rounding
             return state, False
-        return self._accept(state, z, value, gradient), True
+        return self._accept(state, z, value, gradient, self.max_trials), True
 
     def _regulariser(self, problem: Problem) -> Regulariser:
         return L1(self.l1) if self.l1 else problem.regulariser

@@ -15,8 +15,8 @@ import numpy.typing as npt
 from structpred.core.result import Record, Result
 from structpred.core.task import Task
 from structpred.errors import CheckpointError, DataError, ParameterError
+from structpred.runtime.interrupts import Interrupts
 from structpred.trainers.checkpoints import Progress, claimed
-from structpred.trainers.interrupts import Interrupts
 from structpred.trainers.loop import Run, RunSettings, check_finite
 from structpred.trainers.names import online_trainers, require
 from structpred.trainers.problem import Problem, Trainer

@@ -1,17 +1,29 @@
 """Real signals to real processes: the step is finished, a checkpoint written, and a resumed run ends the same, bit for bit."""
 
+import itertools
 import json
 import os
 import signal
 import subprocess
 import sys
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from training_cases import chain_task
 
-from structpred.trainers.interrupts import Interrupts
+from structpred.runtime import interrupts, threads
+from structpred.runtime.interrupts import Interrupts
+from structpred.trainers import master_qp
+from structpred.trainers.lbfgs import LBFGS
+from structpred.trainers.loop import RunSettings, train
+from structpred.trainers.n_slack import NSlackCuttingPlane
+from structpred.trainers.one_slack import OneSlackCuttingPlane
+from structpred.trainers.owlqn import OWLQN
+from structpred.trainers.problem import Problem, Trainer
 
 HERE = Path(__file__).resolve().parent
 WORKER = str(HERE / "interrupted_run.py")
@@ -134,3 +146,30 @@ def test_other_threads_can_train() -> None:
     thread.start()
     thread.join()
     assert seen == [(None, before)]
+
+
+@pytest.mark.parametrize("trainer", [NSlackCuttingPlane(), OneSlackCuttingPlane(), LBFGS(), OWLQN(l1=0.01)], ids=lambda t: t.name)
+def test_a_long_step_is_given_up_and_done_again(trainer: Trainer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A signal in the middle of a step that may take long ends it; after resuming the run ends in the same bits."""
+    monkeypatch.setattr(master_qp, "SWEEP_NUMBERS", 1)  # a look at the flag after every sweep of the master problem
+    task = chain_task()
+    problem = Problem(task, trainer.surrogates[0](), 0.1)
+    whole = train(problem, trainer, RunSettings(max_iter=6, tol=0.0))
+    asked = itertools.count()
+
+    def signalled() -> None:
+        if interrupts._running[-1].listening and next(asked) == 3:
+            os.kill(os.getpid(), signal.SIGTERM)
+        interrupts.give_up_if_asked()
+
+    for module in (master_qp, threads):
+        monkeypatch.setattr(module, "give_up_if_asked", signalled)
+    settings = RunSettings(max_iter=6, tol=0.0, checkpoint=tmp_path / "run.ckpt")
+    broken = train(problem, trainer, settings)
+    assert broken.stop_reason == "interrupted"
+    assert next(asked) == 4  # it was given up there and then
+    resumed = train(problem, trainer, replace(settings, resume=True))
+    np.testing.assert_array_equal(resumed.weights, whole.weights)
+    assert resumed.certificate == whole.certificate
+    kept = ("passes", "primal", "dual", "oracle_calls")
+    assert [[row[key] for key in kept] for row in resumed.history] == [[row[key] for key in kept] for row in whole.history]
