@@ -49,7 +49,7 @@ def train(watch: Stopwatch, train_file: str, model: str, trainer: str, C: float,
 
 
 def test(watch: Stopwatch, test_file: str, model: str) -> dict[str, Any]:
-    """Scores on the test file, and tokens a second from packed features (median of nine)."""
+    """Scores on the test file, and tokens per second from packed features (median of nine)."""
     from structpred.evaluation import evaluate_sequences
     from structpred.io import read_columns
     from structpred.models import ChainLabeler

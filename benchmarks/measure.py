@@ -71,7 +71,7 @@ def main() -> None:
 
 
 def data_folder() -> Path:
-    """The folder of data sets: STRUCTPRED_DATA, else ../shared/data beside the project; ends the program where there is none."""
+    """The folder of data sets: STRUCTPRED_DATA, else ../shared/data next to the project; ends the program where there is none."""
     folder = Path(os.environ.get("STRUCTPRED_DATA") or ROOT.parent / "shared" / "data")
     if not folder.is_dir():
         raise SystemExit(

@@ -1,6 +1,6 @@
 """Inference in pairwise MRFs: ``python benchmarks/mrf_inference.py``.
 
-1. Milliseconds of CPU time a call, everybody on the same normal scores in one process, each call to its Python end, the least
+1. Milliseconds of CPU time per call, everybody on the same normal scores in one process, each call to its Python end, the least
    of several rounds. Complete graphs of two states (14 labels is the size of the multi-label sets): the relaxed optimum by roof
    duality, message passing and the simplex method (OR-Tools' GLOP, kept warm from call to call, is the yardstick), the exact one
    by enumeration and branch and bound, and the slack-rescaled argmax (the largest loss times height; the loss counts labels).
@@ -164,7 +164,7 @@ def dense(quick: bool) -> list[str]:
         found[n] = in_child("mrf_inference:one_size", n=n, rounds=3 if quick else 10, calls=calls)
     columns = list(found[14]["milli"])
     rows = [[n, *(_digits(one["milli"][c]) if c in one["milli"] else "-" for c in columns)] for n, one in found.items()]
-    print(f"\nComplete graphs, two states ({machine()}); milliseconds of CPU time a call\n")
+    print(f"\nComplete graphs, two states ({machine()}); milliseconds of CPU time per call\n")
     print(table(["labels", *columns], rows))
     gap = max(one["gap"] for one in found.values())
     milli = found[14]["milli"]

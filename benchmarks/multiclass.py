@@ -34,7 +34,7 @@ def texts(n: int, n_classes: int, seed: int = 0) -> tuple[Any, Any]:
 
 
 def objective(W: Any, X: Any, y: Any) -> float:
-    """The objective divided by n; W has a column a class."""
+    """The objective divided by n; W has a column per class."""
     import numpy as np
 
     scores, here = X @ W, np.arange(len(y))

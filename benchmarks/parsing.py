@@ -32,7 +32,7 @@ ROWS: dict[str, dict[str, Any]] = {
     "mira, 5 passes, crossing arcs": {"trainer": "mira", "max_iter": 5, "projective": False},
     "sgd C = 0.05, 5 passes": {"trainer": "sgd", "C": 0.05, "max_iter": 5},
     "bcfw C = 0.05, 5 passes": {"trainer": "bcfw", "C": 0.05, "label_C": 0.05, "max_iter": 5},
-    "mira, 5 passes, 8 heads a word": {"trainer": "mira", "max_iter": 5, "prune": 8},
+    "mira, 5 passes, 8 heads per word": {"trainer": "mira", "max_iter": 5, "prune": 8},
 }
 #: name, training CPU s, UAS with punctuation, UAS without, tokens/s of parsing: EWT, gold tags, five epochs, unlabelled
 PEERS = [("TurboParser basic, svm_mira", 303.0, 0.8321, 0.8428, 10_566)]
@@ -153,8 +153,8 @@ def main() -> None:
     ]  # fmt: skip
     rows += [[n, f"{s:.0f}", "", "", f"{u:.4f}", f"{w:.4f}", "", f"{r:,}", "", ""] for n, s, u, w, r in PEERS]
     print(table(head, rows), f"\n\n{MST_NOTE}\n")
-    kept = found["mira, 5 passes, 8 heads a word"]["kept"]
-    print(f"Pruning to 8 heads a word kept {100 * kept:.2f} % of the true arcs of the training file.")
+    kept = found["mira, 5 passes, 8 heads per word"]["kept"]
+    print(f"Pruning to 8 heads per word kept {100 * kept:.2f} % of the true arcs of the training file.")
     print(f"BCFW: {found['bcfw C = 0.05, 5 passes']['certificate']}\n")
     _verdicts(found)
     print("\nWith crossing arcs or without (10 passes of mira), UAS on the test file\n")

@@ -89,7 +89,7 @@ def planted(n: int, n_features: int = 20) -> tuple[Any, Any]:
 
 
 def searches(watch: Stopwatch, n: int, rounds: int) -> dict[str, Any]:
-    """Each design over the same instances: milliseconds and queries a search, and whether the answers agree."""
+    """Each design over the same instances: milliseconds and queries per search, and whether the answers agree."""
     from structpred.slack.search import search
     from structpred.slack.task_problem import TaskProblem
 
@@ -214,7 +214,7 @@ def dependency_trees(quick: bool) -> list[str]:
                 rows.append([kind, method, length, *times, f"{found['queries']:.2f}", f"{100 * found['exact']:.0f} %"])
                 exact = min(exact, found["exact"]) if method == "hybrid" else exact
     print("\nDependency trees, Hamming loss; constrained queries by branch and bound\n")
-    print(table(["scores", "search", "tokens", "ms a search", "ms a query", "longest", "queries", "proven"], rows))
+    print(table(["scores", "search", "tokens", "ms per search", "ms per query", "longest", "queries", "proven"], rows))
     return [verdict("trees of 5 to 25 tokens: hybrid searches are exact", exact == 1.0, f"{100 * exact:.0f} % at the least")]
 
 
@@ -231,7 +231,7 @@ def multilabel(quick: bool) -> list[str]:
         for name, row in rows.items()
     ]  # fmt: skip
     print(f"\n{N_LABELS} labels ({machine()}); {100 * found['violated']:.0f} % of the instances have a violated label\n")
-    print(table(["design", "solves", "queries", "ms a search", "GLOP hull / this", "GLOP angular / this"], lines))
+    print(table(["design", "solves", "queries", "ms per search", "GLOP hull / this", "GLOP angular / this"], lines))
     exact = min(rows[f"{name}, direct"]["milli"] for name in ("enumeration", "branch and bound"))
     relaxed = rows["roof duality (QPBO), hull"]["milli"]
     yardstick = "an incremental GLOP search (hull, its fastest)"

@@ -77,4 +77,4 @@ class NoUpdateWarning(StructpredWarning):
 
 
 class CheckpointWarning(StructpredWarning):
-    """A checkpoint could not be written, and training goes on; or the newest was unreadable, and the one before it is used."""
+    """A checkpoint could not be written, and training continues; or the newest was unreadable, and the one before it is used."""

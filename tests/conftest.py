@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 @pytest.fixture(scope="session")
 def data_dir() -> Path:
-    """The folder of real data sets: STRUCTPRED_DATA, else ../shared/data beside the project; skips where neither is there."""
+    """The folder of real data sets: STRUCTPRED_DATA, else ../shared/data next to the project; skips where neither is there."""
     folder = Path(os.environ.get("STRUCTPRED_DATA") or ROOT.parent / "shared" / "data")
     if not folder.is_dir():
         pytest.skip(f"real data sets are not here (set STRUCTPRED_DATA; looked in {folder})")

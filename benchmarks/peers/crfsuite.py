@@ -69,7 +69,7 @@ def chunking(
 
 
 def tag_chunks(watch: Stopwatch, test_file: str, model: str, repeats: int = 3) -> dict[str, Any]:
-    """Labels of a test file, and tokens a second from lists of strings and from item sequences (median of the repeats)."""
+    """Labels of a test file, and tokens per second from lists of strings and from item sequences (median of the repeats)."""
     import pycrfsuite
 
     features = [chunking_features(s) for s in read_conll(test_file)]

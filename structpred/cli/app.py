@@ -61,7 +61,7 @@ def _set_kind(ctx: click.Context, param: click.Parameter, value: str | None) -> 
     metavar="MODULE:CLASS",
     expose_value=False,
     callback=_set_kind,
-    help="A kind of model of your own, whose code is run: train has a command for it, other commands take MODEL as one of it.",
+    help="Your own kind of model (its code is run): adds a command to train; other commands read MODEL as this kind.",
 )
 @click.version_option(package_name="structpred", message="structpred %(version)s")
 def program() -> None:

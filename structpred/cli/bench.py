@@ -31,7 +31,7 @@ class Experiments(SuggestingGroup):
 
 @click.group(cls=Experiments, short_help="Run the experiments of a paper again.")
 def bench() -> None:
-    """Experiments of papers on public data, with the paper's figures beside."""
+    """Run the experiments of papers on public data and show the paper's figures next to the new ones."""
 
 
 def bench_command(experiment: "Experiment") -> click.Command:
@@ -45,11 +45,11 @@ def bench_command(experiment: "Experiment") -> click.Command:
 
     params: list[Any] = [
         click.Option(
-            ["--data"], metavar="FOLDER", help="The data sets. Default: STRUCTPRED_DATA, else ../shared/data beside the project."
+            ["--data"], metavar="FOLDER", help="The data sets. Default: STRUCTPRED_DATA, else ../shared/data next to the project."
         ),
         click.Option(
             ["--quick"], is_flag=True,
-            help="Small parts of the data, in seconds: shows that it runs; the figures mean little.",
+            help="A quick run on small parts of the data, to see that everything works; the figures mean little.",
         ),
         click.Option(["--only"], type=click.Choice(experiment.tables), help="One of the tables."),
         click.Option(["--json", "as_json"], is_flag=True, help="All figures as one JSON object."),

@@ -7,9 +7,9 @@ from structpred.cli.own_code import made
 from structpred.cli.session import EXIT_DATA
 
 
-@click.command("check-oracle", short_help="Try your oracle against its contract.")
+@click.command("check-oracle", short_help="Check your oracle against its contract.")
 @click.argument("name", metavar="MODULE:CLASS")
-@click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Seeds the scores that are tried.")
+@click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Seed of the random scores to try.")
 @general_options
 def check_oracle(name: str, seed: int) -> None:
     """Import CLASS from MODULE (looked for in the working folder, too), make one without arguments, and try it.

@@ -65,7 +65,7 @@ class CurveOptions:
     "--C", "-C", "C", default=1.0, show_default=True, type=click.FloatRange(0, min_open=True), help="Weight of the loss."
 )
 @click.option("--max-iter", default=10, show_default=True, type=click.IntRange(1), metavar="N", help="Passes over the data.")
-@click.option("--min-count", default=1, show_default=True, type=click.IntRange(1), metavar="N", help="Leave rarer features out.")
+@click.option("--min-count", default=1, show_default=True, type=click.IntRange(1), metavar="N", help="Leave out rarer features.")
 @click.option("--fractions", type=Numbers(), default="0.1,0.2,0.4,0.7,1", show_default=True, help="Parts of TRAIN to train on.")
 @click.option("--seeds", default=3, show_default=True, type=click.IntRange(1), metavar="N", help="Runs a fraction, seeds 0..N-1.")
 @click.option("--picture", metavar="FILE", help="Draw the curve: a .png or .svg.")

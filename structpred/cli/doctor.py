@@ -1,4 +1,4 @@
-"""`structpred doctor`: is this installation sound? Versions, solvers, the kernel cache, the data; one verdict a line."""
+"""`structpred doctor`: is this installation sound? Versions, solvers, the kernel cache, the data; one verdict per line."""
 
 import json
 import os
@@ -97,7 +97,9 @@ def render(diagnosis: Diagnosis) -> str:
         lines.append(f"{f.verdict + optional:<18} {f.name:<{width}}  {f.detail}")
         if f.advice:
             lines.append(f"{'':<18} {'':<{width}}  -> {f.advice}")
-    lines.append("structpred can work here." if diagnosis.exit_code == 0 else "structpred cannot work here as it is; see above.")
+    lines.append(
+        "structpred can work here." if diagnosis.exit_code == 0 else "structpred cannot work in this environment; see above."
+    )
     return "\n".join(lines)
 
 
@@ -128,9 +130,9 @@ def _library(distribution: str, module: str, extra: str | None) -> Finding:
 def _clash() -> Finding:
     message = solver_clash(installed_version("highspy"), installed_version("ortools"))
     if message is None:
-        return Finding("highspy beside ortools", "ok", "the installed versions get along")
+        return Finding("highspy with ortools", "ok", "the installed versions are compatible")
     problem, advice = message.split(": ", 1)
-    return Finding("highspy beside ortools", "broken", problem, advice)
+    return Finding("highspy with ortools", "broken", problem, advice)
 
 
 def _solver_orders() -> list[Finding]:
@@ -191,7 +193,7 @@ def _run(code: str) -> str:
     return (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
 
 
-@click.command(short_help="Say whether the installation is sound.")
+@click.command(short_help="Check the installation.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 @general_options
 def doctor(as_json: bool) -> None:

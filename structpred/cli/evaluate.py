@@ -14,14 +14,14 @@ from structpred.cli.options import general_options, reading_options
 @click.argument("data", required=False)
 @click.option("--json", "as_json", is_flag=True, help="All figures as one JSON object.")
 @click.option("--confusion", metavar="FILE", help="Draw which label is predicted for which: a .png or .svg.")
-@click.option("--per-type", is_flag=True, help="A line for each phrase type, relation or label of a set, too.")
+@click.option("--per-type", is_flag=True, help="Also print a line for each phrase type, relation or label of a set.")
 @reading_options
 @general_options
 @click.pass_context
 def evaluate(ctx: click.Context, /, model: str | None, data: str | None, **values: Any) -> None:
     """Compare the labels or trees that MODEL predicts for DATA with the true ones in DATA.
 
-    Phrases (B-X I-X) are counted as conlleval does; F1 under strict IOB2 or IOBES is shown beside it. A label in DATA that
+    Phrases (B-X I-X) are counted as conlleval does; F1 under strict IOB2 or IOBES is shown next to it. A label in DATA that
     the model has never seen counts as wrong. Trees: UAS and LAS, each with and without punctuation, roots, whole sentences and
     non-projective arcs, under the rules of Universal Dependencies or of a CoNLL shared task. Sets of labels: accuracy, label
     loss, whole sets, micro and macro F1, and with a hierarchy the same along it.

@@ -37,7 +37,7 @@ class Events:
         except OSError as error:
             self.wanted = False
             sys.stdout = None
-            log.warning("the events on standard output are lost from here on (%s); training goes on", error.strerror)
+            log.warning("the events on standard output are lost from here on (%s); training continues", error.strerror)
 
 
 class Reporter:

@@ -19,7 +19,7 @@ from structpred.cli.options import general_options, known_encoding
 @click.option("--json", "as_json", is_flag=True, help="One JSON object, with the whole history and all weights of transitions.")
 @click.option(
     "--encoding", default="utf-8", show_default=True, metavar="NAME", callback=known_encoding,
-    help="Has no effect here, as no data are read: taken so that one --config file can serve all commands.",
+    help="No effect here, since no data are read; accepted so that one --config file can serve all commands.",
 )  # fmt: skip
 @general_options
 @click.pass_context

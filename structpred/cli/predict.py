@@ -15,7 +15,7 @@ from structpred.cli.options import general_options, reading_options
 @click.option("-o", "--output", default="-", metavar="FILE", help="Where to write; default: standard output.")
 @click.option(
     "--json", "as_json", is_flag=True,
-    help="One JSON object a sequence: tokens, labels, and their probabilities if there are any.",
+    help="One JSON object per sequence: tokens, labels, and their probabilities if there are any.",
 )  # fmt: skip
 @click.option("--kbest", type=click.IntRange(1), metavar="K", help="With --json: the K best outputs, with scores.")
 @click.option(
@@ -29,10 +29,10 @@ from structpred.cli.options import general_options, reading_options
 def predict(ctx: click.Context, /, model: str, data: str, **values: Any) -> None:
     """Label or parse DATA with the model in the file MODEL.
 
-    Column files come back with one more column, the predicted label; CRFsuite text gives one label a line; OCR data give
+    Column files come back with one more column, the predicted label; CRFsuite text gives one label per line; OCR data give
     the id and the letter. DATA may have its true labels or, in column files where they are last, not; they are not used.
     Treebanks come back with new heads and relations, every other byte as it was, whether they have heads or _. Multi-label data
-    give one line an example, its labels separated by tabs.
+    give one line per example, its labels separated by tabs.
     """
     from structpred.cli.files import check_output
     from structpred.runtime.threads import checked_jobs

@@ -106,7 +106,7 @@ def run_training(training: Training[Any], values: Mapping[str, Any], session: Se
         gap = model.certificate_.relative_gap
         reached = "the gap is not known" if gap is None else f"the gap is {100 * gap:.3g} % of the primal"
         asked = f"--tol asks for {100 * options.tol:.2g} %"
-        raise Stop(EXIT_NOT_CONVERGED, f"not converged: {reached}, {asked}; the model was written all the same")
+        raise Stop(EXIT_NOT_CONVERGED, f"not converged: {reached}, {asked}; the model was written anyway")
 
 
 def refuse_conflicts(conflicts: Mapping[str, bool]) -> None:
@@ -148,7 +148,7 @@ def _check_files(training: Training[Any]) -> None:
     if options.resume and not there:
         raise CheckpointError(f"{path}: there is no checkpoint to resume from; leave --resume out to start from the beginning")
     if there and not options.resume:
-        log.warning("%s is of an earlier run and will be replaced; --resume would continue it", path)
+        log.warning("%s is from an earlier run and will be replaced; --resume would continue it", path)
 
 
 def _common_settings(training: Training[Any], reporter: Reporter) -> dict[str, Any]:

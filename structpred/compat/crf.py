@@ -152,7 +152,7 @@ class CRF(BaseEstimator):  # type: ignore[misc]
         labeler = self._fitted()
         if not labeler.probabilistic_:
             raise ParameterError(
-                f"algorithm={self.algorithm!r} learns scores that are no log-probabilities; train with 'lbfgs' or 'l2sgd'"
+                f"algorithm={self.algorithm!r} learns scores that are not log-probabilities; train with 'lbfgs' or 'l2sgd'"
             )
         order = labeler.classes_.tolist()
 

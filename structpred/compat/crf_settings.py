@@ -77,7 +77,7 @@ class CRFSettings:
             raise ParameterError(f"linesearch: expected one of {', '.join(_LINE_SEARCHES)}, got {given['linesearch']!r}")
         if values.get("trainer_cls") is not None:
             raise ParameterError(
-                "trainer_cls: CRFsuite's trainers play no part here; leave it out (training_log_ has the course)"
+                "trainer_cls: CRFsuite's trainers are not used here; leave it out (training_log_ records the training)"
             )
         return cls(algorithm, given)
 
@@ -171,7 +171,7 @@ def zero_pairs(sequences: Any, codes: npt.NDArray[np.int64], names: Sequence[str
     """(feature, label) of feature dicts with a value of 0 or False.
 
     Such a value adds nothing to a score, but in CRFsuite the pair counts as seen: {"title": False} at a token labelled O
-    gives (title, O) a weight, which tokens with {"title": True} then use. Sequences that are no lists are passed over.
+    gives (title, O) a weight, which tokens with {"title": True} then use. Sequences that are not lists are passed over.
     """
     seen: set[tuple[str, int]] = set()
     position = 0

@@ -139,7 +139,7 @@ def _constrained_bound(examiner: Examiner, space: Space, answer: Answer) -> None
         best = float(allowed.max(initial=-np.inf))
         if found[0] is not None:
             best = max(best, _kept_score(examiner, space, found[0], (answer.theta, rows, limits), where, rule))
-        cause = "the score of the labels instead of a bound, or 'none' said before it is proven"
+        cause = "the score of the labels instead of a bound, or (None, -inf) given before it is proven"
         expected = f"a bound that no allowed output exceeds: at least {best:.9g}"
         ok = best == -np.inf or bound >= best - tolerance(best)
         examiner.expect(rule, ok, where, expected, bound, cause)

@@ -26,7 +26,7 @@ def check_oracle(oracle: Oracle, *, shapes: Iterable[Shape] | None = None, n_ran
     shapes: those to try, else `oracle.example_shapes()`. n_random: score vectors of each kind and shape. Where the oracle has
     `enumerate`, every answer is compared with all outputs (up to 20,000 a shape), else with the outputs that it gave for
     other scores. `parts` is also given labels that are no output. Each optional method that is there is checked too. With
-    ``exact = False`` a missed maximum is no fault. Raises OracleError, listing every broken rule with the shape, what was
+    ``exact = False`` a missed maximum is not a fault. Raises OracleError, listing every broken rule with the shape, what was
     expected, what came and the likely cause.
 
     >>> from structpred.oracles.multiclass import MulticlassOracle
@@ -90,8 +90,8 @@ def check_feature_map(features: FeatureMap, *, n_random: int = 20, seed: int = 0
     names = getattr(features, "group_names", None)
     if names is not None:
         told = len(names) == len(groups) - 1 and all(isinstance(name, str) for name in names)
-        cause = "names of another map: leave group_names out, or give one text a group"
-        examiner.expect("groups", told, "no shape", f"group_names to hold {len(groups) - 1} texts", names, cause)
+        cause = "names of another map: leave group_names out, or give one string per group"
+        examiner.expect("groups", told, "no shape", f"group_names to hold {len(groups) - 1} strings", names, cause)
     for i in rng.permutation(len(features))[:n_random].tolist():
         with suppress(OracleError):
             _check_sample(examiner, features, i)

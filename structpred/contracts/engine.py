@@ -152,7 +152,7 @@ class Examiner:
         assert isinstance(found, np.ndarray)
         right = found.shape == (length,)
         self.insist(
-            "wrong dimension", right, where, f"{method} to give {length} numbers, one a part", kind_of(found), "a wrong shape"
+            "wrong dimension", right, where, f"{method} to give {length} numbers, one per part", kind_of(found), "a wrong shape"
         )
         self.finite(found, where, method)
         return found
@@ -170,7 +170,7 @@ class Examiner:
         cause = "float arithmetic in an index (use //), or a list: np.array(..., dtype=np.int64)"
         self.insist("parts dtype", ok, where, "parts to give a 1-d int64 array", kind_of(found), cause)
         inside = not found.size or (found.min() >= 0 and found.max() < n_parts)
-        cause = "n_parts and parts number the parts differently, or these labels are no output"
+        cause = "n_parts and parts number the parts differently, or these labels are not a valid output"
         self.insist("parts range", inside, where, f"parts in [0, {n_parts}) for labels {brief(labels)}", found, cause)
         if twice:
             again = self.call("parts", where, labels, shape)

@@ -131,7 +131,7 @@ def _checked(
     costs = _numbers(examiner, answer.costs, where, "part costs")
     cause = "costs of labels or of positions where costs of parts are due: make them with np.zeros(oracle.n_parts(shape))"
     right = costs.shape == (space.n_parts,)
-    examiner.insist("wrong length", right, where, f"{space.n_parts} costs, one a part", f"shape {costs.shape}", cause)
+    examiner.insist("wrong length", right, where, f"{space.n_parts} costs, one per part", f"shape {costs.shape}", cause)
     return constant, costs
 
 
@@ -145,7 +145,7 @@ def _checked_grid(
     n_positions, n_labels = grid
     cost = _numbers(examiner, answer.cost, where, "label costs")
     right = cost.shape in ((), (n_labels, n_labels))
-    cause = "a matrix of another label set, or one row a position"
+    cause = "a matrix of another label set, or one row per position"
     expected = f"a number or a matrix ({n_labels}, {n_labels}) of label costs"
     examiner.insist("wrong length", right, where, expected, f"shape {cost.shape}", cause)
     cause = "a similarity (larger is better), or a wrong sign"
@@ -165,7 +165,7 @@ def _numbers(examiner: Examiner, found: object, where: str, what: str) -> Floats
         values = np.array(found, dtype=np.float64)
     except (TypeError, ValueError):
         values = None
-    cause = "texts, None, a sparse matrix, or rows of different lengths: give a NumPy array of numbers"
+    cause = "strings, None, a sparse matrix, or rows of different lengths: give a NumPy array of numbers"
     examiner.insist("wrong type", values is not None, where, f"{what} that are numbers", kind_of(found), cause)
     assert values is not None
     cause = "a division by zero (an empty output, nothing to average over), or a logarithm of 0"

@@ -50,7 +50,7 @@ def _compare(examiner: Examiner, space: Space, theta: Scores, found: tuple[float
     if right_z:
         cause = "log_z is right, so the inside (forward) pass is; the outside (backward) pass is wrong"
         if np.abs(np.sort(mu) - np.sort(true_mu)).max(initial=0.0) <= near:
-            cause = "log_z is right, and so are the counts, but they stand at other parts (transposed?)"
+            cause = "log_z is right, and so are the counts, but at the wrong parts (transposed?)"
         examiner.expect(_RULE, False, where, "the expected part counts over all outputs", f"off by {error:.3g}", cause)
         return
     cause = _overflow(theta) or _wrong_sum(space, theta, log_z, right_mu)

@@ -41,7 +41,7 @@ def check_regulariser(
             ends, where = np.cumsum([0, *case]).astype(np.int64), f"groups of {case} weights"
             bound = report.call("grouped", where, ends, [f"group {k}" for k in range(len(case))])
             right = isinstance(bound, Regulariser)
-            cause = "a missing return, or a class that is no subclass of Regulariser"
+            cause = "a missing return, or a class that is not a subclass of Regulariser"
             report.insist("grouped", right, where, "grouped to give a Regulariser", kind_of(bound), cause)
             report.oracle = bound
             _Case(report, bound, int(ends[-1]), where).examine(n_random)

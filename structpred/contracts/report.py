@@ -18,7 +18,7 @@ class Report:
 
     def __str__(self) -> str:
         """One line a rule."""
-        lines = [f"{self.name} keeps its contract on {len(self.shapes)} shapes: {brief(list(self.shapes))}"]
+        lines = [f"{self.name} satisfies its contract on {len(self.shapes)} shapes: {brief(list(self.shapes))}"]
         lines += [f"  held      {rule} ({n} checks)" for rule, n in sorted(self.checked.items())]
         lines += [f"  unchecked {rule}: {reason}" for rule, reason in sorted(self.skipped.items())]
         return "\n".join(lines)

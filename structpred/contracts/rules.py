@@ -67,7 +67,7 @@ def _feasible(examiner: Examiner, case: ShapeCase) -> None:
     if not space.complete:
         examiner.skip(
             "infeasible output",
-            "no usable enumerate(shape), so an infeasible output could only be told where parts() refuses it; "
+            "no usable enumerate(shape), so an infeasible output could only be recognised where parts() refuses it; "
             "and 'wrong argmax' compares only with the outputs that argmax gave for other scores",
         )
         return
@@ -104,7 +104,7 @@ def _label_grid(examiner: Examiner, case: ShapeCase) -> None:
     found = examiner.call("label_grid", place(space.shape), space.shape)
     pair = isinstance(found, tuple) and len(found) == 2 and all(isinstance(k, int | np.integer) for k in found)
     fits = pair and found[0] * found[1] <= space.n_parts
-    cause = "positions and labels swapped, or other parts stand in front of the grid"
+    cause = "positions and labels swapped, or other parts come before the grid"
     examiner.insist("label grid", fits, place(space.shape), f"(positions, labels), at most {space.n_parts} in all", found, cause)
     n_positions, n_labels = found
     for labels, mu in zip(space.labels[:500], space.counts, strict=False):

@@ -1,5 +1,5 @@
 # mypy: ignore-errors
-"""The loss of outputs that are one label a position: flat scores are a row of label scores for each position, nothing else."""
+"""The loss of outputs that are one label per position: flat scores are a row of label scores for each position, nothing else."""
 
 from structpred.core._sparse_kernels import coalesce, dot
 from structpred.runtime.jit import njit

@@ -1,4 +1,4 @@
-"""The general compiled step: features score a block, the costs are added, the oracle decodes it, features write the difference.
+"""The general compiled step: features score per block, the costs are added, the oracle decodes it, features write the difference.
 
 It serves every feature map that has the calls of BlockFeatures and every oracle with `argmax_batch` whose outputs are one label a
 position and nothing else, under a loss that costs the same for each wrong label. Neither of the two knows the other, or the loss.
@@ -29,7 +29,7 @@ _ORACLE = ("argmax", "parts", "n_parts", "marginals", "label_grid")
 
 
 class BlockFeatures(FeatureMap, Protocol):
-    """A feature map with compiled calls for blocks of instances. Working memory is the caller's: one scratch a thread."""
+    """A feature map with compiled calls for blocks of instances. Working memory is the caller's: one scratch per thread."""
 
     def block_scratch(self, start: int, stop: int) -> Any:
         """Working memory for any of the instances start..stop-1."""
@@ -136,7 +136,7 @@ class BlockSteps:
         run_ranges(run, ranges, self.n_jobs)
         if (impossible := np.flatnonzero(found <= 0.5 * FORBIDDEN)).size:
             i = start + int(impossible[0])
-            raise InfeasibleError(f"sample {i}: the constraints leave no {cast(Oracle, self.oracle).output} at all")
+            raise InfeasibleError(f"sample {i}: no {cast(Oracle, self.oracle).output} satisfies the constraints")
         return labels, losses, found - truths
 
     def log_losses(self, w: Vector, shares: Floats) -> tuple[Floats, Floats]:

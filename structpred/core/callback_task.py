@@ -75,9 +75,9 @@ class CallbackTask:
             alternatives = (need,) if isinstance(need, str) else need
             if "argmax" not in alternatives:
                 raise MissingCapabilityError(
-                    f"{who} needs {' or '.join(alternatives)}, but a three-callback task offers argmax alone: it gives up "
-                    "relaxation, constraints and all else that works on part scores. If the loss splits over parts, write an "
-                    "Oracle with that method and use Task"
+                    f"{who} needs {' or '.join(alternatives)}, but a three-callback task offers argmax alone: whatever "
+                    "works on part scores, such as relaxations and constraints, is not available. If the loss splits over parts, "
+                    "write an Oracle with that method and use Task"
                 )
 
     def features(self, i: int, output: Any) -> SparseVector:

@@ -1,4 +1,4 @@
-"""What a part loss answers, and the answers of a whole training set: asked once an instance, checked, and kept.
+"""What a part loss answers, and the answers of a whole training set: asked once per instance, checked, and kept.
 
 A loss splits over parts: loss(y_i, y) = constant + costs . mu(y). It has one method, `costs`, and one of two answers.
 """
@@ -39,7 +39,7 @@ class GridCosts(NamedTuple):
 
 
 class PartCosts(NamedTuple):
-    """loss = constant + costs . mu(y); costs has one number a part, n_parts(shape) in all."""
+    """loss = constant + costs . mu(y); costs has one number per part, n_parts(shape) in all."""
 
     constant: float
     costs: Floats
@@ -59,7 +59,7 @@ def missing_method(loss: object) -> str | None:
         return f"expected an object with costs(labels, shape, oracle) -> GridCosts | PartCosts, got {loss!r}"
     for name in _RETIRED:
         if hasattr(loss, name):
-            return f"{type(loss).__name__} has {name}, which no one asks: what it says belongs in costs(labels, shape, oracle)"
+            return f"{type(loss).__name__} has {name}, which is never called: move what it does to costs(labels, shape, oracle)"
     return None
 
 
@@ -151,7 +151,7 @@ class TaskCosts:
             raise LossError(f"sample {i}: {self._name}: constant and costs must be numbers: {error}") from error
         if costs.shape != (size,):
             raise LossError(
-                f"sample {i}: {self._name}: expected {size} part costs, one a part of shape {self._shapes[i]}, got an array of "
+                f"sample {i}: {self._name}: expected {size} part costs, one per part of shape {self._shapes[i]}, got an array of "
                 f"shape {costs.shape}"
             )
         if not (np.isfinite(constant) and np.isfinite(costs).all()):
@@ -176,8 +176,8 @@ class TaskCosts:
         if loss < -_rounding(constant, found):
             raise LossError(
                 f"sample {i}: {self._name}: an output costs {loss:.6g}, less than the true one, which costs 0; "
-                "is it a similarity (larger is better)? Where parts may come twice, as transitions do, Hamming is no loss: take "
-                "loss='extra_parts'"
+                "is it a similarity (larger is better)? Where a part can occur twice in an output, as transitions can, "
+                "Hamming is not a valid loss: take loss='extra_parts'"
             )
 
     @property

@@ -163,7 +163,7 @@ class Inference:
     def decode(self, w: Vector, fixed: Fixed | None = None) -> tuple[Labels, Integers]:
         """The best output of every instance: (flat labels, label offsets). No more scores are held than a block of each thread.
 
-        fixed: scores added to those of each instance for this call, one a part, None for none: -1e30 forbids a part. So partial
+        fixed: scores added to those of each instance for this call, one per part, None for none: -1e30 forbids a part. So partial
         labels are completed: forbid what they rule out. Raises InfeasibleError, naming the sample, where fixed scores forbid
         every output, and DataError for ones that do not fit.
         """
@@ -187,12 +187,12 @@ class Inference:
 
     def _checked_fixed(self, fixed: Fixed) -> list[Floats | None]:
         if len(fixed) != len(self):
-            raise DataError(f"fixed scores: expected one entry a sample, {len(self)}, got {len(fixed)}")
+            raise DataError(f"fixed scores: expected one entry per sample, {len(self)}, got {len(fixed)}")
         given = [None if own is None else np.asarray(own, dtype=np.float64) for own in fixed]
         for i, own in enumerate(given):
             if own is not None and own.shape != (self.sizes[i],):
                 raise DataError(
-                    f"sample {i}: expected {self.sizes[i]} fixed scores, one a part, got an array of shape {own.shape}"
+                    f"sample {i}: expected {self.sizes[i]} fixed scores, one per part, got an array of shape {own.shape}"
                 )
             if own is not None and not np.isfinite(own).all():
                 raise DataError(f"sample {i}: fixed scores must be finite; -1e30 forbids a part")
@@ -213,7 +213,7 @@ class Inference:
 
     def _check_possible(self, i: int, own: Floats) -> None:
         if len(own) and own.min() <= 0.5 * FORBIDDEN:
-            raise InfeasibleError(f"sample {i}: the constraints leave no {self.oracle.output} at all")
+            raise InfeasibleError(f"sample {i}: no {self.oracle.output} satisfies the constraints")
 
     def outputs(self, w: Vector, fixed: Fixed | None = None) -> list[Labels]:
         """The best output of every instance, one array each; `fixed` as for `decode`."""
@@ -269,7 +269,7 @@ def part_scores(features: FeatureMap, w: Vector, i: int, scale: float = 1.0) -> 
         theta = scale * theta
     if np.shape(theta) != (features.n_parts(i),):
         raise OracleError(
-            f"sample {i}: {type(features).__name__}.scores must give one number a part, {features.n_parts(i)} in all, "
+            f"sample {i}: {type(features).__name__}.scores must give one number per part, {features.n_parts(i)} in all, "
             f"got an array of shape {np.shape(theta)}"
         )
     if fixed is not None:

@@ -13,7 +13,7 @@ class Instance(NamedTuple):
 
     Parameters
     ----------
-    features: a 2-d array or sparse matrix with a row a part, or a list of feature dicts, one a part.
+    features: a 2-d array or sparse matrix with a row per part, or a list of feature dicts, one per part.
     shape: what the oracle takes as a shape. Any hashable value: numbers, strings, nested tuples, a frozen dataclass. What an
     oracle must know of an instance besides scores (capacities, distances, a graph) travels in it.
 
@@ -44,8 +44,8 @@ def checked_shape(shape: Any, i: int) -> Any:
         raise DataError(f"sample {i}: expected a shape, got None")
     if cast(Any, type(plain)).__repr__ is object.__repr__:
         raise DataError(
-            f"sample {i}: the shape {plain!r} shows as a place in memory, so that an interrupted run could not be recognised as "
-            "the same; make it a frozen dataclass, or give it a __repr__ that says what it holds"
+            f"sample {i}: the repr of the shape {plain!r} is a memory address, so a resumed run could not be recognised as the "
+            "same; make it a frozen dataclass, or give it a __repr__ that says what it holds"
         )
     return plain
 

@@ -33,7 +33,7 @@ class Certificate:
         return None if self.gap is None or self.primal is None else self.gap / max(abs(self.primal), 1e-300)
 
     def __str__(self) -> str:
-        """One line; it says so when it is no proof."""
+        """One line; it says so when it is not a proof."""
         if self.primal is None:
             return "no certificate (this trainer has no objective)"
         line = f"primal {self.primal:.6g}"

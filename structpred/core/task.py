@@ -106,7 +106,7 @@ class Task:
         """The task of these instances, in this order; repeats are allowed. Features are copied for these rows alone.
 
         All it says is what a task made anew of these rows says, to the last bit. Labels are not checked again, nor
-        the loss asked. Raises DataError for rows that are no instances, or none at all, ParameterError where all weigh 0.
+        the loss asked. Raises DataError for rows that are not instances, or none at all, ParameterError where all weigh 0.
         """
         at, new = checked_rows(rows, len(self)), self._sibling()
         new.sample_weight = checked_weights(self.sample_weight[at], len(at))
@@ -129,7 +129,7 @@ class Task:
         return new
 
     def complete(self, w: Vector, fixed: Sequence[npt.NDArray[np.float64] | None]) -> list[Labels]:
-        """The best output of every instance with `fixed` scores added, one a part, None for none: -1e30 forbids a part.
+        """The best output of every instance with `fixed` scores added, one per part, None for none: -1e30 forbids a part.
 
         Partial labels are completed so: forbid what they rule out. Raises InfeasibleError, naming the sample, where nothing is
         left, and DataError for fixed scores that do not fit.
@@ -183,7 +183,7 @@ class Task:
         if not self.shapes:
             return None
         if (grid := self._costs.shared_grid) is None:
-            log.info("%s is no one grid of label costs: plain steps are taken", type(self.loss).__name__)
+            log.info("%s has no single grid of label costs: using plain steps", type(self.loss).__name__)
             return None
         pair = self.inference.pair
         if pair is None:

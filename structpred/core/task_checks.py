@@ -36,7 +36,7 @@ def check_outputs(
             left -= len(known[shape] or ())
         if (outputs := known[shape]) is not None and _key(parts[i]) not in outputs:
             raise DataError(
-                f"sample {i}: the true labels {np.array2string(labels[i], threshold=8)} are none of the "
+                f"sample {i}: the true labels {np.array2string(labels[i], threshold=8)} are not among the "
                 f"{len(outputs)} outputs that {type(oracle).__name__}.enumerate lists for the shape {shape}"
             )
 
@@ -146,7 +146,7 @@ def checked_weights(sample_weight: npt.ArrayLike | None, n: int) -> npt.NDArray[
         return np.ones(n)
     weights = np.asarray(sample_weight, dtype=np.float64)
     if weights.shape != (n,):
-        raise ParameterError(f"sample_weight must have one number a sample, shape ({n},), got shape {weights.shape}")
+        raise ParameterError(f"sample_weight must have one number per sample, shape ({n},), got shape {weights.shape}")
     if not np.isfinite(weights).all() or (weights < 0).any() or not weights.sum() > 0:
         raise ParameterError("sample_weight must be finite and >= 0 with a positive sum")
     return weights
@@ -162,7 +162,7 @@ def checked_token_weights(
     for i, t in enumerate(weights):
         n = t.size if grid is None else grid(shapes[i])[0]
         if t.shape != (n,):
-            raise DataError(f"sample {i}: expected {n} token weights, one a position, got an array of shape {t.shape}")
+            raise DataError(f"sample {i}: expected {n} token weights, one per position, got an array of shape {t.shape}")
         if not np.isfinite(t).all() or (t < 0).any():
             raise DataError(f"sample {i}: token weights must be finite and >= 0")
     return weights

@@ -14,10 +14,10 @@ Floats = npt.NDArray[np.float64]
 
 
 def checked_shares(shares: npt.ArrayLike | None, n: int) -> Floats:
-    """n finite weights, one a row, ones if there are none given; else DataError."""
+    """n finite weights, one per row, ones if there are none given; else DataError."""
     found = np.ones(n) if shares is None else np.asarray(shares, dtype=np.float64)
     if found.shape != (n,) or not np.isfinite(found).all():
-        raise DataError(f"shares: expected {n} finite numbers, one a row, got an array of shape {found.shape}")
+        raise DataError(f"shares: expected {n} finite numbers, one per row, got an array of shape {found.shape}")
     return found
 
 
@@ -27,7 +27,7 @@ def summed(
 ) -> Terms:  # fmt: skip
     """The terms of these rows, one after the other, so that the sum does not depend on who computes it.
 
-    size: (number of instances, length of the weights). Raises DataError for rows that are no instances, or none at all.
+    size: (number of instances, length of the weights). Raises DataError for rows that are not instances, or none at all.
     """
     from structpred.core._sparse_kernels import add_into
 

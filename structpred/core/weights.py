@@ -75,7 +75,7 @@ class Weights(NamedTuple):
         self.mass.fill(self.mass.item() + rho)
 
     def in_doubt(self) -> bool:
-        """Whether something may no longer be finite: a look at a sum and three numbers, once a pass."""
+        """Whether something may no longer be finite: a look at a sum and three numbers, once per pass."""
         return not all(np.isfinite(array.sum()) for array in (self.v, self.factor, self.mass, self.scaled_mass))
 
     def surely_finite(self) -> bool:

@@ -112,7 +112,7 @@ def compile_templates(templates: Sequence[ArcTemplate], names: Sequence[str]) ->
         for side in (templates[t].head, templates[t].modifier):
             atoms += [(names.index(atom.attribute), atom.offset) for atom in side]
             ends.append(len(atoms))
-    # fixed seeds, one a template and end, by the text of the template: a model file needs none of them
+    # fixed seeds, one per template and end, by the text of the template: a model file needs none of them
     seeds = np.random.default_rng(0x5EED).integers(1, 1 << 32, size=(len(templates), 2), dtype=np.uint32)
     return CompiledTemplates(
         order.astype(np.int64),

@@ -45,7 +45,7 @@ class LabelHierarchy:
         """
         above = np.asarray(parents)
         if above.ndim != 1 or above.dtype.kind not in "iu":
-            raise DataError(f"parents must be whole numbers, one a label, -1 for a root; got {above.dtype} {above.shape}")
+            raise DataError(f"parents must be whole numbers, one per label, -1 for a root; got {above.dtype} {above.shape}")
         children = np.flatnonzero(above != -1)
         return cls(len(above), np.stack((above[children], children), axis=1), names)
 

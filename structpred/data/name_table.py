@@ -12,7 +12,7 @@ _END = "\n" * 8  # kernels read eight bytes at a time
 class NameTable:
     """The numbers of known names, for look-ups by the hundred thousand.
 
-    A name is known by 96 bits of hash: a string that is none of the names is taken for one of them with a chance of
+    A name is known by 96 bits of hash: a string that is not one of the names is taken for one of them with a chance of
     2**-96 for each name. Names with a newline cannot be held, nor two names of the same hash: `make` then gives None.
 
     >>> table = NameTable.make(["w=the", "w=cat"])

@@ -47,7 +47,7 @@ def violations(labels: Sequence[str], scheme: str) -> list[tuple[int, str]]:
     [(1, 'I-NP after O'), (2, 'I-VP after I-NP')]
     """
     parts = [_parse(label, scheme) for label in labels]
-    found = [(t, f"{label!r} is no {scheme} tag") for t, label in enumerate(labels) if parts[t] is None]
+    found = [(t, f"{label!r} is not a valid {scheme} tag") for t, label in enumerate(labels) if parts[t] is None]
     known = [part or ("O", "") for part in parts]
     broken = _rules(known, scheme)
     for t in broken:

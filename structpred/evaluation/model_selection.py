@@ -22,14 +22,14 @@ def cross_val_predict(
     method: str = "predict",
     params: Mapping[str, Any] | None = None,
 ) -> list[Any]:
-    """For each sequence what a model says that was trained on the other folds: one entry a sequence, in the order of X.
+    """For each sequence what a model says that was trained on the other folds: one entry per sequence, in the order of X.
 
     X, y: lists of sequences. cv: the number of folds (None: 5), a splitter such as KFold(5, shuffle=True), or pairs of index
     arrays, whose test parts hold every sequence exactly once. method: "predict", "predict_marginals" or any that gives one
-    entry a sequence. params: more arguments of fit; those with one entry a sequence, such as sample_weight, are split along.
+    entry per sequence. params: more arguments of fit; those with one entry per sequence, such as sample_weight, are split along.
     n_jobs: folds at a time, in processes of their own. The estimator is cloned, never changed.
 
-    Raises DataError where X and y do not fit each other, ParameterError for folds that are no partition.
+    Raises DataError where X and y do not fit each other, ParameterError for folds that are not a partition.
     """
     from joblib import Parallel, delayed
 

@@ -67,7 +67,7 @@ class MultiLabelScores:
         return plain | {"labels": rows}
 
     def __str__(self) -> str:
-        """The scores, then a row a label."""
+        """The scores, then a row per label."""
         width = max(len("label"), *(len(one.name) for one in self.labels))
         lines = [
             f"{self.n} examples, {len(self.labels)} labels",

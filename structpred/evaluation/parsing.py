@@ -29,7 +29,7 @@ def evaluate_trees(
 ) -> ParsingScores:
     """Compare predicted trees with the gold ones, word by word.
 
-    gold, predicted: one tree a sentence. forms, upos: the words of each sentence and their universal tags. rules: one of
+    gold, predicted: one tree per sentence. forms, upos: the words of each sentence and their universal tags. rules: one of
     `parsing_rules`: CONLLX, CONLL07, CONLL07_WITHOUT_PUNCTUATION, UD, or rules of your own.
 
     Both sides must have the same words: predictions on a tokenisation of their own, which the evaluator of CoNLL 2018

@@ -27,7 +27,7 @@ class ParsingRules:
     trees_only: bool
 
     def punctuation(self, forms: Sequence[str], upos: Sequence[str]) -> npt.NDArray[np.bool_]:
-        """Tell which words are punctuation; forms, upos: one string a word. Returns bool (n_words)."""
+        """Tell which words are punctuation; forms, upos: one string per word. Returns bool (n_words)."""
         if self.punctuation_by_tag:
             return np.fromiter((tag == "PUNCT" for tag in upos), np.bool_, len(upos))
         marks = _marks(forms)

@@ -64,7 +64,7 @@ def experiments() -> dict[str, Experiment]:
 
 
 def data_folder(given: str | None) -> Path:
-    """The folder of data sets: as given, else STRUCTPRED_DATA, else ../shared/data beside the project.
+    """The folder of data sets: as given, else STRUCTPRED_DATA, else ../shared/data next to the project.
 
     Raises DataError, saying where it looked, if that is not a folder.
     """

@@ -25,7 +25,7 @@ METHODS = ("angular", "bisecting", "sarawagi", "hull", "binary")
 #: the data of the searches -> those of the paper that they stand beside
 SEARCHED = {"yeast": "yeast", "enron": "RCV1"}
 N_LABELS = 14
-#: the paper's Table 1: success %, queries a search, milliseconds a search
+#: the paper's Table 1: success %, queries per search, milliseconds per search
 PAPER_SEARCHES = {
     "yeast": {"angular": (22.4, 3.8, 4.7), "bisecting": (16.5, 10.3, 3.6), "sarawagi": (16.4, 43.2, 18.5)},
     "RCV1": {"angular": (25.6, 4.8, 4.4), "bisecting": (18.2, 12.7, 5.2), "sarawagi": (18.0, 49.0, 20.9)},

@@ -1,1 +1,1 @@
-"""Joint feature maps: from weights to part scores and back, one structure a file."""
+"""Joint feature maps: from weights to part scores and back, one structure per file."""

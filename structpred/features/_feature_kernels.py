@@ -9,7 +9,7 @@ from structpred.runtime.jit import njit
 
 @njit(cache=True, nogil=True)
 def score_row(table, indices, values, start, stop, row):
-    """row += sum of table[indices[k]] * values[k], one table row a feature."""
+    """row += sum of table[indices[k]] * values[k], one table row per feature."""
     for k in range(start, stop):
         weights = table[indices[k]]
         x = np.float64(values[k])

@@ -90,7 +90,7 @@ class ArcFeatures:
         fixed: FixedArcs | None = None,
     ) -> None:
         if len(bits) != len(templates) or not all(1 <= b <= 28 for b in bits):
-            raise ParameterError(f"expected {len(templates)} numbers of bits in [1, 28], one a template, got {list(bits)}")
+            raise ParameterError(f"expected {len(templates)} numbers of bits in [1, 28], one per template, got {list(bits)}")
         self.data, self.templates, self.bits = data, list(templates), list(bits)
         self.dtype: np.dtype[Any] = np.dtype(dtype)
         self.candidates, self.fixed = candidates or ArcCandidates.everything(), fixed or FixedArcs()
@@ -144,7 +144,7 @@ class ArcFeatures:
         return s.hashes, c.kinds, self.shifts, self.bases, self.between, self.data.n_tags, s.counts, s.tags, s.seen
 
     def scores(self, w: Vector, i: int) -> Floats:
-        """theta of sentence i; arcs that are no candidates have the score 0 here and are forbidden by `fixed_scores`."""
+        """theta of sentence i; arcs that are not candidates have the score 0 here and are forbidden by `fixed_scores`."""
         from structpred.features._arc_kernels import score_sentence
 
         check_length(w, self.dim)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 class FixedScores:
     """Scores added to the parts of sequences with n_labels labels.
 
-    rows: (M, n_labels) float64, a few distinct rows. row_of: int32, one row number a token. edges: (n_labels, n_labels),
+    rows: (M, n_labels) float64, a few distinct rows. row_of: int32, one row number per token. edges: (n_labels, n_labels),
     label before, label after.
     """
 

@@ -35,7 +35,7 @@ class GraphFeatures:
     states. So labels of one example are nodes of different types that share a row, pixels are nodes of one type with a row each.
 
     graphs: the shape (n, K, i1, j1, ...) of each instance. rows: for each instance a matrix of feature rows, array or sparse; or
-    one matrix with a single row an instance. row_of: for each instance which row each node uses; None: node v uses row v.
+    one matrix with a single row per instance. row_of: for each instance which row each node uses; None: node v uses row v.
     node_type: for each instance the table of each node; None: table 0. edge_rows, edge_row_of, edge_type: the same for edges, in
     the shape's order; without edge_rows every edge has the constant 1. edge_flipped: for each instance True for edges whose table
     is meant from the larger node to the smaller one. symmetric: the pairs (a, b) and (b, a) share their weights.
@@ -43,7 +43,7 @@ class GraphFeatures:
 
     Flat weights: node tables (n_node_types, d, K), then edge tables (n_edge_types, d_e, P); P = K^2, pair (a, b) at a * K + b, or
     K (K + 1) / 2 for symmetric ones. `groups` are these two. Parts: as the oracles over graphs number them, n * K states of
-    nodes, then K^2 pairs an edge. Instances that are given the same objects as row_of, node_type and so on share them in memory.
+    nodes, then K^2 pairs per edge. Instances that are given the same objects as row_of, node_type and so on share them in memory.
     Raises DataError, naming the sample, for what does not fit.
 
     >>> two = GraphFeatures([(2, 2, 0, 1)], [np.array([[1.0, 0.5]])], [[0, 0]], [[0, 1]], n_node_types=2, n_states=2)
@@ -139,7 +139,7 @@ class GraphFeatures:
                 if not np.isfinite(known[id(row)]).all():
                     raise DataError(f"sample {i}: fixed scores must be finite; -1e30 forbids a part")
             if (shape := known[id(row)].shape) != (self.n_parts(i),):
-                raise DataError(f"sample {i}: fixed: expected {self.n_parts(i)} scores, one a part, got shape {shape}")
+                raise DataError(f"sample {i}: fixed: expected {self.n_parts(i)} scores, one per part, got shape {shape}")
         return [None if row is None else known[id(row)] for row in fixed]
 
     def __len__(self) -> int:

@@ -1,4 +1,4 @@
-"""Multiclass features: one row an instance, and weights of its own for each label."""
+"""Multiclass features: one row per instance, and weights of its own for each label."""
 
 from collections.abc import Sequence
 from copy import copy
@@ -24,7 +24,7 @@ class LabelRows(FeatureMap):
 
     Parameters
     ----------
-    X: a 2-d array or SciPy sparse matrix with a row an instance.
+    X: a 2-d array or SciPy sparse matrix with a row per instance.
     n_labels: how many labels there are, at least 1; y[i] = [l] with 0 <= l < n_labels.
     dtype: of the weights; float32 halves what 1,000 labels and 20,000 features take, 160 MB.
 
@@ -42,7 +42,7 @@ class LabelRows(FeatureMap):
         self.rows = stack_rows(X, "X")
         if (self.rows.counts != 1).any():
             i = int(np.flatnonzero(self.rows.counts != 1)[0])
-            raise DataError(f"sample {i}: expected one row, got {self.rows.counts[i]}; X is one matrix with a row a sample")
+            raise DataError(f"sample {i}: expected one row, got {self.rows.counts[i]}; X is one matrix with a row per sample")
         self.n_labels = int(n_labels)
         self.dim = self.rows.n_columns * self.n_labels
         self.dtype: np.dtype[Any] = np.dtype(dtype)

@@ -16,7 +16,7 @@ from structpred.features.rows import FeatureRows, csr_of
 
 
 class PartFeatures(FeatureMap):
-    """One feature row a part: instance i has a matrix (p_i, d), its scores are that matrix times w.
+    """One feature row per part: instance i has a matrix (p_i, d), its scores are that matrix times w.
 
     `matrices` are 2-d arrays or SciPy sparse matrices, all with d columns. They are packed into one CSR matrix. Raises
     DataError, naming the sample, for wrong dimensions, other numbers of columns, and values that are not finite.

@@ -38,7 +38,7 @@ class FeatureRows(NamedTuple):
 
 
 def stack_rows(given: Any, what: str = "features") -> FeatureRows:
-    """One matrix with a row an instance, or a sequence of matrices with as many rows an instance as each likes, as FeatureRows.
+    """One matrix with a row per instance, or a sequence of matrices with as many rows per instance as each likes, as FeatureRows.
 
     Matrices are 2-d numeric arrays or SciPy sparse ones. Raises DataError, naming the sample, for other dimensions, other numbers
     of columns, and values that are not finite.
@@ -151,5 +151,5 @@ def one_each(given: Sequence[Any] | None, n: int, what: str) -> list[Any]:
     """The entries as a list of length n; n times None for None; DataError for another length."""
     listed: list[Any] = [None] * n if given is None else list(given)
     if len(listed) != n:
-        raise DataError(f"{what}: expected one entry a sample, {n}, got {len(listed)}")
+        raise DataError(f"{what}: expected one entry per sample, {n}, got {len(listed)}")
     return listed

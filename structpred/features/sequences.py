@@ -29,7 +29,7 @@ def weight_table(w: Vector, n_labels: int) -> npt.NDArray[Any]:
 class SequenceFeatures:
     """Emission weights for every (feature, label), and start, stop and transition weights.
 
-    The weights are one table of (n_features + 2 + n_labels) rows and `width` columns: a row a feature, then the start and
+    The weights are one table of (n_features + 2 + n_labels) rows and `width` columns: a row per feature, then the start and
     the stop row, then n_labels rows of transitions (row: label before, column: label after). `width` is n_labels rounded
     up to a multiple of 8, the columns that fill it stay zero. Parts of a sequence of T tokens: T * n_labels
     position-label parts, then n_labels^2 label-label parts.

@@ -22,7 +22,7 @@ def pair_of(features: object, oracle: object) -> Pair | None:
         return None
     for thing, written, names in ((oracle, ChainOracle, _ORACLE), (features, SequenceFeatures, _FEATURES)):
         if (changed := redefined(thing, written, names)) is not None:
-            log.info("%s.%s is not what compiled steps were written for: plain steps are taken", type(thing).__name__, changed)
+            log.info("no compiled steps for %s.%s, which was overridden: using plain steps", type(thing).__name__, changed)
             return None
     from structpred.fused.chains import ChainPair
 

@@ -69,7 +69,7 @@ def run_pieces(run: Any, lengths: Integers, start: int, n_jobs: int) -> None:
 def refuse_impossible(found: Floats, start: int) -> None:
     """InfeasibleError where the best sequence, whose score is `found`, uses a forbidden part."""
     if (impossible := np.flatnonzero(found <= 0.5 * FORBIDDEN)).size:
-        raise InfeasibleError(f"sample {start + int(impossible[0])}: the constraints leave no label sequence at all")
+        raise InfeasibleError(f"sample {start + int(impossible[0])}: no label sequence satisfies the constraints")
 
 
 class ChainSteps:

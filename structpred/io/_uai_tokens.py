@@ -9,7 +9,7 @@ import numpy.typing as npt
 from structpred.errors import DataError
 from structpred.io.text import quoted
 
-#: more digits are no number of anything
+#: more digits cannot be a count of anything
 _MAX_DIGITS = 15
 #: bytes that are cut into tokens at a time: all tokens at once take twenty times what the file does
 _PIECE = 1 << 20

@@ -1,4 +1,4 @@
-"""Column files: one token a line, white space between columns, a blank line between sentences (CoNLL-2000 and its kin)."""
+"""Column files: one token per line, white space between columns, a blank line between sentences (CoNLL-2000 and its kin)."""
 
 import itertools
 import re
@@ -21,7 +21,7 @@ _FIELD = re.compile("[^ \t\n]+")
 _TABBED_FIELD = re.compile("[^\t\n]+")
 _SPACE, _TAB, _NEWLINE = 32, 9, 10
 _PIECE = 1 << 17
-#: each column has a dictionary of its own: a line of a million words is no row of a table
+#: each column has a dictionary of its own: a line of a million words is not a table row
 MOST_COLUMNS = 10_000
 
 
@@ -149,7 +149,7 @@ def read_columns(
 def format_columns(corpus: ColumnCorpus, predictions: Sequence[Sequence[str]]) -> str:
     """The corpus's lines with one more column, as CRF++ and conlleval expect; what was read comes back byte for byte.
 
-    predictions: one label a token, nested by sentence. The new column follows a tab where the first token's line has
+    predictions: one label per token, nested by sentence. The new column follows a tab where the first token's line has
     one, else a space. A corpus that was not read from a file is written with spaces. Raises DataError where the
     lengths differ or a label could not be read back.
 
@@ -202,7 +202,7 @@ def _pieces(body: str) -> Iterator[str]:
 def _code_pieces(pieces: Iterable[list[str]], n: int, width: int, most: int) -> tuple[list[list[str]], npt.NDArray[np.int32]]:
     """For each column the distinct strings in order of appearance; and each entry's index among them, (n, width).
 
-    most: how many strings a column may hold in a dictionary.
+    most: how many strings per column may hold in a dictionary.
     """
     columns, settled = [StringCodes() for _ in range(width)], [0] * width
     codes, done = np.empty((n, width), np.int32), 0
@@ -262,7 +262,7 @@ def _per_line(mask: npt.NDArray[np.bool_], bounds: npt.NDArray[np.intp]) -> npt.
 def _line_error(line: str, where: str, width: int, source: str, tabs: bool, body: str) -> DataError:
     n = line.count("\t") + 1 if tabs else field_count(line)
     if n > MOST_COLUMNS:
-        return DataError(f"{where}: expected at most {MOST_COLUMNS:,} columns, got {n:,}; is this one token a line?")
+        return DataError(f"{where}: expected at most {MOST_COLUMNS:,} columns, got {n:,}; is this one token per line?")
     if tabs and n == width:
         empty = line.split("\t").index("") + 1
         message = f"expected {width} columns separated by single tabs, but column {empty} is empty"
@@ -331,5 +331,5 @@ def _flat_predictions(corpus: ColumnCorpus, predictions: Sequence[Sequence[str]]
     flat = [str(label) for labels in predictions for label in labels]
     for label in set(flat):
         if not label or any(c in label for c in " \t\r\n"):
-            raise DataError(f"the label {label!r} cannot stand in a column: it is empty or holds white space")
+            raise DataError(f"the label {label!r} cannot be written in a column: it is empty or holds white space")
     return flat

@@ -20,7 +20,7 @@ from structpred.io.sliced_list import SlicedList
 from structpred.io.string_codes import StringCodes, recent_limit
 from structpred.io.text import PathLike, numbered_pieces, quoted, read_text, source_name
 
-# no two parts can take the same digits: what is no number is refused in linear time
+# no two parts can take the same digits: what is not a number is refused in linear time
 _NUMBER = re.compile(r"[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
 # from here on a number rounds to infinity as float32
 _FLOAT32_END = 2.0**128 - 2.0**103
@@ -34,7 +34,7 @@ _PIECE = 1 << 17
 class AttributeCorpus:
     """Labelled sequences of items with named, weighted attributes, integer-coded.
 
-    labels: one list of strings a sequence; of those read from a file each is made when it is asked for. attributes: the distinct
+    labels: one list of strings per sequence; those read from a file are made on demand. attributes: the distinct
     attribute names in order of appearance. indptr: int64 (n_tokens + 1), codes: int32 (nnz) into attributes, values: float32
     (nnz). offsets: int64 (n_sequences + 1). lines: int64 (n_tokens), 1-based. name: the source, for messages.
     """
@@ -114,7 +114,7 @@ def format_crfsuite(corpus: AttributeCorpus) -> str:
 
 def _escaped(name: str, kind: str) -> str:
     if not name.strip() or any(c in name for c in "\t\n\r"):
-        raise DataError(f"the {kind} {name!r} cannot stand in CRFsuite's format: it is empty or holds a tab or a line break")
+        raise DataError(f"the {kind} {name!r} cannot be written in CRFsuite's format: it is empty or holds a tab or a line break")
     return name.replace("\\", "\\\\").replace(":", "\\:")
 
 

@@ -1,4 +1,4 @@
-"""The OCR letters file (Kassel; Taskar, Guestrin and Koller 2003): one letter of 16 x 8 pixels a line, in words."""
+"""The OCR letters file (Kassel; Taskar, Guestrin and Koller 2003): one letter of 16 x 8 pixels per line, in words."""
 
 import itertools
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ _PIECE = 1 << 20
 class OcrWords:
     """Words of letter images.
 
-    pixels: uint8 (n_letters, 128), 0 or 1, 16 rows of 8. letters: one list of letters a word. offsets: int64
+    pixels: uint8 (n_letters, 128), 0 or 1, 16 rows of 8. letters: one list of letters per word. offsets: int64
     (n_words + 1), word i is the letters ``offsets[i]:offsets[i+1]``. folds: int64 (n_words). lines: int64 (n_letters),
     1-based. name: the source, for messages.
     """

@@ -60,7 +60,7 @@ def checked_encoding(encoding: str) -> codecs.CodecInfo:
 
 
 def limit_of_unpacking() -> int | None:
-    """The bytes that LIMIT_VARIABLE allows; None where it is not set. Raises ParameterError for what is no number."""
+    """The bytes that LIMIT_VARIABLE allows; None where it is not set. Raises ParameterError for anything but a number."""
     text = os.environ.get(LIMIT_VARIABLE, "")
     if text and not (text.isascii() and text.isdecimal() and len(text) < 19):
         raise ParameterError(f"{LIMIT_VARIABLE}: expected a number of bytes, got {text!r}")

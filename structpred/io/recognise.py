@@ -29,7 +29,7 @@ def looks_like(lines: Iterable[str]) -> str:
         if len(counts) == 1 and counts != {0} and not any("\t" in line for line in filled):
             return f"; this looks like CSV: columns are separated by spaces or tabs here, not by {name}"
     if looks_like_running_text(filled):
-        return "; this looks like running text: one token a line is expected, and a blank line after each sentence"
+        return "; this looks like running text: one token per line is expected, and a blank line after each sentence"
     return ""
 
 

@@ -24,7 +24,7 @@ __all__ = [
     "split_lines",
 ]
 
-#: a longer line is no line of any format that is read here, and would take much memory to be taken apart
+#: a longer line is not a line of any format that is read here, and would take much memory to be taken apart
 LONGEST_LINE = 16 << 20
 _PIECE = 1 << 20
 #: what to do about bytes that are not UTF-8

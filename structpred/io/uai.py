@@ -54,7 +54,7 @@ class PairwiseProblem:
 class UaiModel:
     """A model as its file has it.
 
-    kind: MARKOV or BAYES. n_states: one number a variable. scopes: the variables of each factor. tables: one float64 array a
+    kind: MARKOV or BAYES. n_states: one number per variable. scopes: the variables of each factor. tables: one float64 array a
     factor, one axis a variable of its scope, entries >= 0. In a model that was read they are made when they are asked for.
     """
 
@@ -65,9 +65,9 @@ class UaiModel:
 
     @classmethod
     def of(cls, shape: Shape, scores: Floats) -> "UaiModel":
-        """The model of a pairwise problem: one factor a node, one an edge, exp(score); forbidden parts become zeros.
+        """The model of a pairwise problem: one factor per node, one per edge, exp(score); forbidden parts become zeros.
 
-        Raises DataError for scores whose exponential is no positive float64 (above 709 or below -745).
+        Raises DataError for scores whose exponential is not a positive float64 (above 709 or below -745).
         """
         n, k = shape[:2]
         edges = [(shape[at], shape[at + 1]) for at in range(2, len(shape), 2)]

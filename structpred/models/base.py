@@ -171,7 +171,7 @@ class StructuredEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         if (progress := getattr(self, "_progress", None)) is None:
             raise ParameterError(
                 "warm_start: this model holds weights but not the state of the run that made them (it was loaded from a file, or "
-                "fitted without warm_start=True, or in pieces); fit a new one, or set warm_start=False to start anew"
+                "fitted without warm_start=True, or in pieces); fit a new one, or set warm_start=False to start from zero"
             )
         kept: Progress = progress
         return kept
@@ -188,7 +188,7 @@ class StructuredEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         """Raise ParameterError, with what to do instead, where a margin was trained: scores are then no log-probabilities."""
         if not self.probabilistic_:
             raise ParameterError(
-                f"this model was trained with trainer={self.trainer!r} and a margin, so its scores are no log-probabilities; "
+                f"this model was trained with trainer={self.trainer!r} and a margin, so its scores are not log-probabilities; "
                 f"{instead}train with trainer='oeg', trainer='lbfgs' or surrogate='log'"
             )
 
@@ -208,7 +208,7 @@ class StructuredEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         """Called last in fit: the estimator is usable, and the program stops as it was asked to."""
         if self.stop_reason_ == "interrupted":
             there = self.checkpoint is not None and Path(self.checkpoint).exists()  # it may be that none could be written
-            kept = f"; go on with resume=True from {self.checkpoint}" if there else ""
+            kept = f"; continue with resume=True from {self.checkpoint}" if there else ""
             raise KeyboardInterrupt(
                 f"training was interrupted after {self.n_iter_} passes; the model holds what was learnt{kept}"
             )
@@ -222,7 +222,7 @@ class StructuredEstimator(BaseEstimator, ABC):  # type: ignore[misc]
 
 
 def structured_tags(tags: Tags) -> Tags:
-    """What estimators of structures tell scikit-learn: X is no matrix, and there must be a y."""
+    """What estimators of structures tell scikit-learn: X is not a matrix, and there must be a y."""
     tags.input_tags.two_d_array = False
     tags.target_tags.required = True
     tags.no_validation = True

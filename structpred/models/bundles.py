@@ -100,7 +100,7 @@ def read_model(path: str | os.PathLike[str], kinds: Mapping[str, Any], oracle: A
         wrong = f"expected a {' or a '.join(kinds)}, the file holds a {name}"
         unknown = f"unknown estimator {name!r}; was it written by a newer version?"
         raise ModelFileError(f"{os.fspath(path)}: {wrong if only else unknown}")
-    unfit = f"{os.fspath(path)}: the contents do not fit together"
+    unfit = f"{os.fspath(path)}: the contents are inconsistent"
     with as_file_error(unfit, ModelFileError):
         head = kind._HEADER.read(bundle.header, "header")
     if "oracle" in head:
@@ -140,7 +140,7 @@ def common_header(model: Any) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Numbers as they are; a RandomState, which is no plain setting, as None."""
+    """Numbers as they are; a RandomState, which is not a plain setting, as None."""
     value = value.item() if isinstance(value, np.generic) else value
     return value if isinstance(value, bool | int | float) else None
 

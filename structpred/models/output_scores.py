@@ -61,7 +61,7 @@ class OutputScores:
         return parts
 
     def __call__(self, found: Sequence[Labels]) -> float:
-        """The score of the outputs found, one a sample."""
+        """The score of the outputs found, one per sample."""
         if callable(self._scoring):
             return _as_number(self._scoring(self._labels, found))
         if self._scoring == "labels":

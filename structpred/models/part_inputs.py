@@ -61,7 +61,7 @@ def _is_named(samples: list[Any]) -> bool:
     for i, x in enumerate(samples):
         if isinstance(x, Mapping | str):
             raise DataError(
-                f"sample {i}: expected a matrix with a row a part, or a list with a dict a part, got one {type(x).__name__}; "
+                f"sample {i}: expected a matrix with a row per part, or a list with a dict per part, got one {type(x).__name__}; "
                 "for named features a sample is a list of dicts, and X a list of samples"
             )
         if isinstance(x, list | tuple) and len(x):
@@ -74,7 +74,7 @@ def _is_named(samples: list[Any]) -> bool:
 def _as_rows(samples: list[Any]) -> list[Any]:
     for i, x in enumerate(samples):
         if not isinstance(x, list | tuple):
-            raise DataError(f"sample {i}: expected a list with a dict a part, as the samples before, got {type(x).__name__}")
+            raise DataError(f"sample {i}: expected a list with a dict per part, as the samples before, got {type(x).__name__}")
     return samples
 
 
@@ -88,7 +88,7 @@ def split_instances(X: Any, shapes: Any) -> tuple[Any, list[Any]]:
     if isinstance(X, FeatureMap):
         found = getattr(X, "shapes", None) if shapes is None else shapes
         if found is None:
-            raise DataError(f"X: {type(X).__name__} has no `shapes`: give shapes=, one shape a sample")
+            raise DataError(f"X: {type(X).__name__} has no `shapes`: give shapes=, one shape per sample")
         return X, as_shapes(found)
     samples = as_list(X, "X")
     carrying = [isinstance(x, Instance) for x in samples]
@@ -108,9 +108,9 @@ def split_instances(X: Any, shapes: Any) -> tuple[Any, list[Any]]:
 
 
 def as_list(values: Any, name: str) -> list[Any]:
-    """The samples as a list; DataError for what is no list of samples, such as one sparse matrix."""
+    """The samples as a list; DataError for anything but a list of samples, such as one sparse matrix."""
     if isinstance(values, str | bytes | Mapping | Instance) or hasattr(values, "tocsr") or not isinstance(values, Iterable):
-        raise DataError(f"{name}: expected a list with one entry a sample, got {type(values).__name__}; {_ONE_SAMPLE}")
+        raise DataError(f"{name}: expected a list with one entry per sample, got {type(values).__name__}; {_ONE_SAMPLE}")
     return list(values)
 
 

@@ -89,7 +89,7 @@ def settings_restored(saved: Any) -> Any:
     name, values = saved["class"], saved["settings"]
     restorable: list[Callable[..., Any]] = [*trainers().values(), *SURROGATES.values(), *regularisers().values()]
     for kind in restorable:
-        if kind.__name__ == name and "free_digest" not in values:  # OWLQN's array of free weights is no plain setting
+        if kind.__name__ == name and "free_digest" not in values:  # OWLQN's array of free weights is not a plain setting
             return kind(**values)
     return f"{name} (an object that model files do not hold; give it again)"
 

@@ -40,7 +40,7 @@ class StructuredPredictor(StructuredEstimator, _OracleFirst):
     sample weight. Certificates are of this divided by C sum_i s_i: lam/2 |w|^2 + the mean of the H_i, lam = 1 / (C n).
 
     X is a list of Instance(features, shape); or a list of features with shapes= beside it, which model selection cannot split.
-    The features of an instance are an array or sparse matrix (n_parts, d), one row a part, or a list with a dict a part
+    The features of an instance are an array or sparse matrix (n_parts, d), one row per part, or a list with a dict per part
     ({"word": "cat", "length": 3.0}; names not seen in training are left out). X may also be a FeatureMap, such as LabelRows;
     its attribute `shapes`, if it has one, gives the shapes.
     y[i] are the labels as the oracle returns them, 1-d whole numbers. shapes[i] is any hashable value that the oracle knows.
@@ -158,7 +158,7 @@ class StructuredPredictor(StructuredEstimator, _OracleFirst):
         """One array (n_parts,) an instance: the expected count of each part, its probability where it counts at most once.
 
         Only for models trained with the log loss (trainer "oeg", "lbfgs" or "owlqn", or surrogate "log"): scores learnt with a
-        margin are no log-probabilities, and ParameterError says so. MissingCapabilityError where the oracle has no `marginals`.
+        margin are not log-probabilities, and ParameterError says so. MissingCapabilityError where the oracle has no `marginals`.
         """
         self._check_fitted()
         require(("marginals",), self.oracle, "predict_marginals")

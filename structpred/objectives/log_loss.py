@@ -27,7 +27,7 @@ class LogLoss:
 
     def offset(self, step: Step) -> float:
         """There are no linear pieces, so there is nothing to offset."""
-        raise TypeError("the log loss is no maximum of linear pieces; use a trainer for smooth losses")
+        raise TypeError("the log loss is not a maximum of linear functions; use a trainer for smooth losses")
 
     def values(self, task: TaskLike, w: Vector) -> npt.NDArray[np.float64]:
         """-log p(y_i | x_i) of every instance."""

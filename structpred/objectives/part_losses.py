@@ -42,7 +42,7 @@ class Hamming:
 
     For an oracle without a label grid it is the number of true parts that the output misses, repeats counted: the same
     number wherever every output has equally many parts (matchings, trees). Token weights are then refused. Where an output may
-    repeat a part more often than the truth does (tied parts), that is no loss, and ExtraParts is one.
+    repeat a part more often than the truth does (tied parts), that is not a loss, and ExtraParts is one.
     """
 
     def costs(self, labels: Labels, shape: Shape, oracle: Oracle) -> GridCosts | PartCosts:

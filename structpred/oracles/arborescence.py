@@ -119,7 +119,7 @@ class ArborescenceOracle(Oracle):
         return heads, ends
 
     def parts(self, labels: Labels, shape: Shape) -> npt.NDArray[np.int64]:
-        """One arc a token. Raises ValueError for heads that are no tree, or have several roots where single_root holds."""
+        """One arc per token. Raises ValueError for heads that are not a tree, or have several roots where single_root holds."""
         return tree_parts(labels, shape[0], self.single_root)
 
     def marginals(self, scores: Scores, shape: Shape) -> tuple[float, npt.NDArray[np.float64]]:

@@ -27,7 +27,7 @@ class AssignmentOracle(Oracle):
         return columns.astype(np.int64)
 
     def parts(self, labels: Labels, shape: tuple[int, ...]) -> npt.NDArray[np.int64]:
-        """One part a row."""
+        """One part per row."""
         n = shape[0]
         if labels.shape != (n,) or not np.array_equal(np.sort(labels), np.arange(n)):
             raise ValueError(f"a matching of size {n} is a permutation of 0..{n - 1}, got {labels.tolist()}")

@@ -16,7 +16,7 @@ from structpred.oracles.solvers._constraint_rows import checked_rows
 from structpred.runtime.dependencies import check_solver_versions, require_installed
 
 Floats = npt.NDArray[np.float64]
-#: shape -> (a cvxpy Variable with one number a part, the constraints that it keeps to)
+#: shape -> (a cvxpy Variable with one number per part, the constraints that it keeps to)
 Description = Callable[[Shape], tuple[Any, Sequence[Any]]]
 
 #: programs that a thread keeps compiled
@@ -44,7 +44,7 @@ class _Program(NamedTuple):
 class ConvexOracle(Oracle):
     """The structure whose outputs lie in the convex set of `describe(shape)`: relaxed, constrained and projected by cvxpy.
 
-    describe: returns (mu, constraints): mu a cvxpy Variable with one number a part, 1-d; other variables may help. Linear
+    describe: returns (mu, constraints): mu a cvxpy Variable with one number per part, 1-d; other variables may help. Linear
     questions go to HiGHS (the answer is a vertex), projections and round sets to Clarabel. A description is asked for once a
     shape and kind of question, and compiled once (DPP).
 
@@ -72,7 +72,7 @@ class ConvexOracle(Oracle):
     >>> (oracle.project(np.array([0.75, 0.75, -1.0, 0.0]), (2,)).round(6) + 0.0).tolist()
     [0.5, 0.5, 0.0, 0.0]
 
-    Needs cvxpy (the extra `solvers`). Raises DependencyError where it is missing, OracleError for a description that is none
+    Needs cvxpy (the extra `solvers`). Raises DependencyError where it is missing, OracleError for an invalid description
     (not convex, unbounded), InfeasibleError where the set is empty, DataError for scores that are not finite, ConvergenceError
     where a solver gives up.
     """
@@ -131,7 +131,7 @@ class ConvexOracle(Oracle):
         labels = np.flatnonzero(mu >= 0.5).astype(np.int64)
         if np.abs(mu - np.rint(mu)).max(initial=0.0) > 1e-6 and not self._contains(np.rint(mu), shape):
             raise OracleError(
-                f"shape {shape}: the best point is fractional, and the parts with mu >= 1/2 are no output: give "
+                f"shape {shape}: the best point is fractional, and the parts with mu >= 1/2 are not a valid output: give "
                 "rounding=(mu, shape) -> labels"
             )
         return labels
@@ -141,7 +141,7 @@ class ConvexOracle(Oracle):
         given = self._checked(scores, shape)
         found = self._best(given, shape, np.zeros((0, len(given))), np.zeros(0))
         if found is None:
-            raise InfeasibleError(f"shape {shape}: no point keeps to the constraints of the description, or all are forbidden")
+            raise InfeasibleError(f"shape {shape}: no point satisfies the constraints of the description, or all are forbidden")
         return found
 
     def argmax_relaxed_constrained(self, scores: Scores, shape: Shape, A: npt.ArrayLike, b: npt.ArrayLike) -> Floats | None:
@@ -159,7 +159,7 @@ class ConvexOracle(Oracle):
         program.scores.value, program.weight.value = 2.0 * point / size, 1.0 / size
         status = self._solve(program, shape, _ACCURACY if program.problem.is_qp() else {})
         if status == "infeasible":
-            raise InfeasibleError(f"shape {shape}: no point keeps to the constraints of the description")
+            raise InfeasibleError(f"shape {shape}: no point satisfies the constraints of the description")
         return np.asarray(program.mu.value, dtype=np.float64)
 
     def _checked(self, scores: Scores, shape: Shape) -> Scores:
@@ -233,12 +233,12 @@ class ConvexOracle(Oracle):
             raise OracleError(f"{expected}; got {type(found).__name__}")
         mu, constraints = found[0], list(found[1])
         if not isinstance(mu, cp.Variable) or mu.ndim != 1 or mu.attributes["integer"] or mu.attributes["boolean"]:
-            raise OracleError(f"{expected}; got mu = {mu!r} (it must be continuous, and the variable itself, no expression)")
+            raise OracleError(f"{expected}; got mu = {mu!r} (it must be continuous, and the variable itself, not an expression)")
         for constraint in constraints:
             if not isinstance(constraint, cp.constraints.constraint.Constraint):
                 raise OracleError(f"{expected}; got the constraint {constraint!r}")
             if not constraint.is_dcp():
-                raise OracleError(f"shape {shape}: cvxpy cannot tell that this constraint is convex: {constraint}")
+                raise OracleError(f"shape {shape}: cvxpy cannot verify that this constraint is convex: {constraint}")
         return mu, constraints
 
     def _program(self, shape: Shape, question: str, n_rows: int, forbids: bool) -> _Program:

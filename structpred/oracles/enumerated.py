@@ -242,7 +242,7 @@ def _minimum_norm(counts: Any, point: Floats) -> tuple[Floats, Floats]:
         if nearer @ nearer >= x @ x:  # each major step shortens x, until rounding is all that is left
             return x, point
         x = nearer
-    raise OracleError("the projection did not come to an end; are the scores finite?")
+    raise OracleError("the projection did not finish; are the scores finite?")
 
 
 def _inside(counts: Any, point: Floats, corral: list[int], weights: Floats) -> tuple[list[int], Floats]:

@@ -42,7 +42,7 @@ class Graph:
         return self.n * self.n_states + len(self.edges) * self.n_states**2
 
     def parts(self, labels: Labels) -> Integers:
-        """The parts that are on, one a node and one an edge. Labels must be states; `PairwiseOracle.parts` checks them."""
+        """The parts that are on, one per node and one per edge. Labels must be states; `PairwiseOracle.parts` checks them."""
         nodes, tables = self._bases
         pairs = tables + labels[self.edges[:, 0]] * self.n_states + labels[self.edges[:, 1]]
         return np.concatenate((nodes + labels, pairs))
@@ -52,7 +52,7 @@ def graph_shape(n: int, n_states: int, edges: npt.ArrayLike | Sequence[tuple[int
     """The shape (n, K, i1, j1, i2, j2, ...) of n nodes with K states each and the given edges, in the order given.
 
     An edge is stored with its smaller node first, however it is given: the rows of its table are the smaller node's states.
-    Raises DataError for what is no graph, as `graph_of`.
+    Raises DataError for an invalid graph, as `graph_of`.
 
     >>> graph_shape(3, 2, [(0, 1), (2, 1)])
     (3, 2, 0, 1, 1, 2)
@@ -161,10 +161,10 @@ class PairwiseOracle(Oracle):
         return graph_of(shape).n_parts
 
     def parts(self, labels: Labels, shape: Shape) -> Integers:
-        """One part a node, then one an edge."""
+        """One part per node, then one per edge."""
         graph = graph_of(shape)
         if labels.shape != (graph.n,):
-            raise ValueError(f"expected {graph.n} states, one a node, got shape {labels.shape}")
+            raise ValueError(f"expected {graph.n} states, one per node, got shape {labels.shape}")
         found = np.empty(graph.n + len(graph.edges), np.int64)
         if not _graph_parts()(labels.astype(np.int64, casting="safe", copy=False), graph.edges, graph.n_states, found):
             raise ValueError(f"states must lie in [0, {graph.n_states}), got {labels.min()}..{labels.max()}")

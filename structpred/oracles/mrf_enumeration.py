@@ -29,13 +29,13 @@ def _kernels() -> ModuleType:
 
 @lru_cache(maxsize=1024)
 def _plan(shape: Shape) -> Integers:
-    """What the kernels need to know of a shape, as their file says. A node with one state is no choice: then all is one node."""
+    """What the kernels need to know of a shape, as their file says. With one state per node there is one output: one node."""
     graph = graph_of(shape)
     n, k = graph.n, graph.n_states
     if n * np.log2(k) > 18.5 or k**n > MAX_OUTPUTS:
         count = f"{k**n:,}" if n * np.log2(k) < 60 else f"about 10^{n * np.log10(k):.0f}"
         raise DataError(
-            f"{n} nodes with {k} states have {count} outputs, too many to look at all ({MAX_OUTPUTS:,} at most); use TreeMRF for "
+            f"{n} nodes with {k} states have {count} outputs, too many to enumerate ({MAX_OUTPUTS:,} at most); use TreeMRF for "
             "graphs without cycles, else an oracle that searches"
         )
     if k == 1:
@@ -146,7 +146,7 @@ class EnumerationMRF(PairwiseOracle):
 
 
 def _given(scores: Scores, shape: Shape) -> Scores:
-    """What the kernels take, checked: with one state a node all parts are on, and only their sum counts."""
+    """What the kernels take, checked: with one state per node all parts are on, and only their sum counts."""
     flat = pairwise_scores(scores, shape)
     return flat if shape[1] > 1 else flat.sum(keepdims=True)
 

@@ -19,7 +19,7 @@ from structpred.projections.active_set import project_onto_hull
 from structpred.runtime.memory import check_fits
 
 _INT = np.dtype(np.int64)
-#: scratch for sentences up to this length stays allocated between calls (2 MiB a thread)
+#: scratch for sentences up to this length stays allocated between calls (2 MiB per thread)
 _KEPT = 250
 
 
@@ -108,7 +108,7 @@ class ProjectiveOracle(Oracle):
         return heads, ends
 
     def parts(self, labels: Labels, shape: Shape) -> npt.NDArray[np.int64]:
-        """One arc a token. Raises ValueError for heads that are no projective tree, or have several roots against single_root."""
+        """One arc per token. ValueError for heads that are not a projective tree, or have several roots against single_root."""
         from structpred.oracles.trees._geometry_kernels import mark_crossing
 
         found = tree_parts(labels, shape[0], self.single_root)

@@ -124,7 +124,7 @@ class SemiMarkovOracle(Oracle):
 
 
 def as_segments(labels: Labels) -> npt.NDArray[np.int64]:
-    """(start, length, label) rows of a segmentation. Raises ValueError where `labels` are none.
+    """(start, length, label) rows of a segmentation. Raises ValueError for invalid labels.
 
     >>> as_segments(np.array([3, 2, 1, 1])).tolist()
     [[0, 2, 1], [2, 1, 0], [3, 1, 0]]
@@ -135,7 +135,7 @@ def as_segments(labels: Labels) -> npt.NDArray[np.int64]:
     sizes = np.diff(np.append(starts, len(labels)))
     names = labels[starts] // 2
     if not np.array_equal(np.repeat(names, sizes), labels // 2):
-        raise ValueError("a segment goes on with its own label: 2 * label + 1, then 2 * label")
+        raise ValueError("a segment continues with its own label: 2 * label + 1, then 2 * label")
     return np.stack((starts, sizes, names), axis=1)
 
 

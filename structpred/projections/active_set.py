@@ -75,7 +75,7 @@ def nearest_in_hull(
         raise ParameterError(f"expected tol >= 0 and max_iter >= 2, got {tol!r} and {max_iter!r}")
     point = np.asarray(point, dtype=np.float64)
     if point.shape != (n_parts,) or not np.isfinite(point).all():
-        raise DataError(f"expected a point of {n_parts} finite coordinates, one a part, got shape {point.shape}")
+        raise DataError(f"expected a point of {n_parts} finite coordinates, one per part, got shape {point.shape}")
     first = argmax(point.copy())
     active = _ActiveSet(n_parts)
     active.add(first, _counts(parts(first), n_parts))

@@ -56,7 +56,7 @@ class Displacy(TypedDict):
 def draw_tree(forms: Sequence[str], tree: Parse, *, gold: Parse | None = None, tags: Sequence[str] | None = None) -> Html:
     """Draw a tree over its words, as one SVG element that needs nothing from outside; every text in it is escaped.
 
-    forms, tags: a string a word. Arcs go from heads to words; a root has an arrow from above. Against `gold`, an arc with
+    forms, tags: a string per word. Arcs go from heads to words; a root has an arrow from above. Against `gold`, an arc with
     a wrong head is red and dashed, and the right one is drawn green below the words; an arc with the right head and a wrong
     relation is orange, with the right relation in brackets. The picture is as wide as the sentence needs: let it scroll.
 

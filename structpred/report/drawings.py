@@ -126,7 +126,7 @@ def letter_images(images: npt.NDArray[Any], *, unit: float = 3.0) -> list[Html]:
 
 
 def weight_image(weights: Floats, *, unit: float = 5.0) -> Html:
-    """A picture of weights (height, width) in [-1, 1], a square a weight."""
+    """A picture of weights (height, width) in [-1, 1], a square per weight."""
     height, width = weights.shape
     squares = [
         tag("rect", x=x, y=y, width=1.02, height=1.02, fill=diverging(float(w))) for (y, x), w in np.ndenumerate(weights) if w

@@ -32,7 +32,7 @@ _RESAMPLES = 1000
 class ParsingContents:
     """All that the page of a parser shows.
 
-    gold, predicted: a tree a sentence; forms, upos: the words and their tags. rules: what counts. data: the name of the
+    gold, predicted: a tree per sentence; forms, upos: the words and their tags. rules: what counts. data: the name of the
     data. facts: (name, text) about the model; certificate: a sentence, and whether it proves that the optimum is near;
     history: as of training. n_examples: how many sentences are drawn. places: where each sentence stands in the data;
     without them they are numbered from 0.
@@ -155,8 +155,8 @@ def worst_sentences(contents: ParsingContents) -> Html:
     if not wrong:
         return _NOTHING
     note = (
-        "A red, dashed arc has a wrong head; the right one is green, below the words. An orange arc has the right head and a "
-        "wrong relation, the right one in brackets. Relations stand as the rules compare them. Long sentences scroll."
+        "A red, dashed arc has a wrong head; the right one is green, below the words. An orange arc has the right head and "
+        "a wrong relation, the right one in brackets. Relations are shown as the rules compare them. Long sentences scroll."
     )
     drawn = []
     for heads, _, i, gold, predicted in sorted(wrong, key=lambda row: row[:3])[: c.n_examples]:

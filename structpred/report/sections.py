@@ -19,7 +19,7 @@ _NOTHING = Html("")
 _MOST_LABELS = 60
 _MOST_CONFUSIONS = 12
 _MINUS = "\N{MINUS SIGN}"
-_GAP = "how much better this labelling is than the best one with another label there. It is no probability."
+_GAP = "how much better this labelling is than the best one with another label there. It is not a probability."
 _SURENESS = {  # by what is known of each decision, and whether the tokens are pictures
     ("probability", False): "The bar under a label is its probability.",
     ("score gap", False): f"The bar under a label is its score gap: {_GAP}",
@@ -211,7 +211,7 @@ def templates(pictures: "Sequence[tuple[str, Floats]]") -> Html:
         return _NOTHING
     scale = max(float(np.abs(weights).max(initial=0)) for _, weights in pictures) or 1.0
     drawn = [tag("div", weight_image(weights / scale), tag("span", label)) for label, weights in pictures]
-    note = tag("p", "Blue: ink here speaks for the label; red: against it.", class_="note")
+    note = tag("p", "Blue: ink here supports the label; red: opposes it.", class_="note")
     return join(note, tag("div", *drawn, class_="templates"))
 
 

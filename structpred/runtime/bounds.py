@@ -36,7 +36,7 @@ def not_negative(index: Any) -> Any:
 
 
 def with_checks(kernel: Callable[..., Any]) -> Callable[..., Any]:
-    """The same function with `not_negative` around each index of its source that is no constant; lines keep their numbers."""
+    """The same function with `not_negative` around each index of its source that is not a constant; lines keep their numbers."""
     lines, first = inspect.getsourcelines(kernel)
     tree = ast.parse(textwrap.dedent("".join(lines)))
     function = tree.body[0]
@@ -60,7 +60,7 @@ class _Checks(ast.NodeTransformer):
         return node
 
     def visit_arg(self, node: ast.arg) -> ast.AST:
-        return node  # annotations are no indices
+        return node  # annotations are not indices
 
 
 def _checked(index: ast.expr) -> ast.expr:

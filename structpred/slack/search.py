@@ -35,7 +35,7 @@ STATUS: dict[str, str] = {
     "proven": "upper_bound is reached: nothing has a larger Phi",
     "tolerance": "upper_bound <= (1 + rel) * phi + abs",
     "below_threshold": "upper_bound <= threshold: nothing has a Phi above the threshold (phi may be anything below it)",
-    "max_queries": "cut short; upper_bound holds all the same",
+    "max_queries": "cut short; upper_bound is still valid",
     "exhausted": "the method finds nothing more, and upper_bound stays above phi: plain queries miss some, or bounds are loose",
 }
 

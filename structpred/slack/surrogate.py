@@ -28,7 +28,7 @@ class SlackRescaling:
     early. cache_size: outputs kept for each instance, that later searches begin with (a resumed run begins without them).
 
     Steps carry the search's upper bound, and `values` are upper bounds: gaps and certificates are valid whether or not the search
-    found the maximum. They are no proof only where an inexact oracle gives no bounds at all (`certified`).
+    found the maximum. They are proofs except where an inexact oracle gives no bounds at all (`certified`).
     """
 
     #: H_i is a maximum of functions linear in w, so cutting planes and Frank-Wolfe apply
@@ -45,7 +45,9 @@ class SlackRescaling:
         cache_size: int = 0,
     ) -> None:
         if method == "sarawagi":
-            raise ParameterError("method: 'sarawagi' needs the slack of a cutting-plane trainer and is no surrogate; take 'auto'")
+            raise ParameterError(
+                "method: 'sarawagi' needs the slack of a cutting-plane trainer and is not a surrogate; take 'auto'"
+            )
         if method != "auto" and method not in METHODS:
             raise ParameterError(f"method: expected 'auto' or one of {', '.join(METHODS)}, got {method!r}")
         Goal(None, rel, abs, max_queries)

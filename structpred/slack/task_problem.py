@@ -154,8 +154,8 @@ class TaskProblem:
         mu = np.asarray(found, dtype=np.float64)
         if mu.shape != self.theta.shape or not np.isfinite(mu).all():
             raise OracleError(
-                f"sample {self.i}: {type(self.oracle).__name__}.{method} must give {len(self.theta)} finite numbers, one a part, "
-                f"got an array of shape {mu.shape}; run check_oracle on it"
+                f"sample {self.i}: {type(self.oracle).__name__}.{method} must give {len(self.theta)} finite numbers, one per "
+                f"part, got an array of shape {mu.shape}; run check_oracle on it"
             )
         return mu
 
@@ -210,7 +210,7 @@ class TaskProblem:
         return (self.ell - slope * self.allowed) / size, (slope * self.h0 - self.c) / size
 
     def levels(self) -> Levels:
-        """The best output of each loss, once an instance. Costs with a common divisor are divided by it first."""
+        """The best output of each loss, once per instance. Costs with a common divisor are divided by it first."""
         if self._levels is None:
             values, best, labels = self._ask("argmax_per_loss", self.theta, np.rint(self.ell / self.unit), self.shape)
             g = self.c + self.unit * np.asarray(values, np.float64)
@@ -257,7 +257,7 @@ class TaskProblem:
         if (values[1:] > values[:-1] + size[:-1]).any():
             fault = "an output that scores above the one before it"
         elif not truth and (len(found) < k or values[-1] < 1.0 - size[-1]):
-            fault = "outputs that score below the true one, which it left out"
+            fault = "outputs that score below the true one, which is missing"
         else:
             return
         raise OracleError(f"sample {self.i}: {type(self.oracle).__name__}.kbest gave {fault}; run check_oracle on it")

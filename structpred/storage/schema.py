@@ -30,7 +30,7 @@ class Spec(Protocol):
 
 @dataclass(frozen=True)
 class Whole:
-    """A whole number in low..high; True and False are none."""
+    """A whole number in low..high; not a bool."""
 
     low: int = 0
     high: int = 2**31 - 1

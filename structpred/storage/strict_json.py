@@ -46,7 +46,7 @@ def load(data: bytes) -> Any:
     >>> load(b'{"a": 1, "a": 2}')
     Traceback (most recent call last):
     ...
-    ValueError: the key 'a' stands twice in one object
+    ValueError: the key 'a' occurs twice in one object
     """
     _measure(data)
     return json.loads(
@@ -121,7 +121,7 @@ def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     result = dict(pairs)
     if len(result) < len(pairs):
         keys = [key for key, _ in pairs]
-        raise ValueError(f"the key {next(k for k in keys if keys.count(k) > 1)!r} stands twice in one object")
+        raise ValueError(f"the key {next(k for k in keys if keys.count(k) > 1)!r} occurs twice in one object")
     return result
 
 

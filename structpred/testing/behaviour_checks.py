@@ -59,7 +59,7 @@ def check_score(estimator: Any) -> None:
     """Score is a float in [0, 1], and it is 1 where the labels are the predicted ones."""
     X, y = numbers()
     made = fitted(estimator, X, y)
-    expect(isinstance(made.score(X, y), float), "score is no float")
+    expect(isinstance(made.score(X, y), float), "score is not a float")
     expect(0.0 <= made.score(X, y) <= 1.0, f"score is {made.score(X, y)}")
     expect(made.score(X, made.predict(X)) == 1.0, "the score of the predictions themselves is not 1")
 
@@ -84,7 +84,7 @@ def check_methods_subset_invariance(estimator: Any) -> None:
 
 
 def check_predictions_fit_the_input(estimator: Any) -> None:
-    """There is one label a token, each of them a label of the training data; no samples give no predictions."""
+    """There is one label per token, each of them a label of the training data; no samples give no predictions."""
     X, y = numbers()
     made = fitted(estimator, X, y)
     found = made.predict(X)
@@ -109,7 +109,7 @@ def check_classifiers_int_labels(estimator: Any) -> None:
     X, y = numbers()
     codes = [np.array([{"A": -1, "B": 0, "C": 7}[label] for label in labels]) for labels in y]
     found = fitted(estimator, X, codes).predict(X)
-    expect(all(np.asarray(labels).dtype.kind == "i" for labels in found), "labels are no whole numbers")
+    expect(all(np.asarray(labels).dtype.kind == "i" for labels in found), "labels are not whole numbers")
     expect({int(label) for labels in found for label in labels} <= {-1, 0, 7}, "labels changed")
 
 
@@ -139,7 +139,7 @@ def check_single_token_sequences(estimator: Any) -> None:
 
 
 def check_sample_weights_invariance(estimator: Any) -> None:
-    """Weights of 1 are no weights."""
+    """Weights of 1 are not weights."""
     needs_fit_argument(estimator, "sample_weight")
     X, y = numbers()
     expect(same_model(fitted(estimator, X, y), fitted(estimator, X, y, sample_weight=np.ones(len(X))), X), "it is another model")

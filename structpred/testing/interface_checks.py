@@ -69,7 +69,7 @@ def check_estimator_html_repr(estimator: Any) -> None:
 
 
 def check_estimator_tags(estimator: Any) -> None:
-    """The tags say that X is no table, that y is required, and that scikit-learn must not validate either."""
+    """The tags say that X is not a table, that y is required, and that scikit-learn must not validate either."""
     from sklearn.utils import get_tags
 
     tags = get_tags(estimator)

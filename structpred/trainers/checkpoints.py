@@ -157,17 +157,17 @@ def load_checkpoint(path: Path, fingerprint: str) -> Progress:
             raise CheckpointError(f"{path}: cannot resume: {error}") from error
         bundle = read_bundle(previous(path), kind="checkpoint")
         warnings.warn(
-            f"{path} could not be read ({error}); going on from the checkpoint before it", CheckpointWarning, stacklevel=2
+            f"{path} could not be read ({error}); continuing from the checkpoint before it", CheckpointWarning, stacklevel=2
         )
     header, arrays = bundle.header, bundle.arrays
     if header.get("fingerprint") != fingerprint:
         raise CheckpointError(
             f"{path} belongs to another run: the data, the settings or the version differ; "
-            "resume with the same ones, or start anew without resuming"
+            "resume with the same ones, or start a new run without resuming"
         )
     for name, fits in {**_SCALARS, "rng": _generator}.items():
         if name not in header or not fits(header[name]):
-            raise CheckpointError(f"{path}: cannot resume: {name} is missing, or not what a run can have written")
+            raise CheckpointError(f"{path}: cannot resume: {name} is missing, or not what a run could have written")
     if "order" not in arrays or ("best_weights" in arrays) != (header["best_dev"] is not None):
         raise CheckpointError(f"{path}: cannot resume: the order of visits or the best weights are missing")
     return Progress(

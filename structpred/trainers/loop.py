@@ -74,7 +74,7 @@ class RunSettings:
             if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
                 raise ParameterError(f"{name} must be a whole number >= 1, got {value!r}")
         if self.resume and self.checkpoint is None:
-            raise ParameterError("resume needs the checkpoint file to go on from: give checkpoint=...")
+            raise ParameterError("resume needs the checkpoint file to continue from: give checkpoint=...")
 
 
 def train(problem: Problem, trainer: Trainer, settings: RunSettings | None = None) -> Result:
@@ -173,14 +173,16 @@ class Run:
             self._save()
 
     def _save(self) -> None:
-        """Write a checkpoint, if one is wanted. Where it cannot be written, training goes on: the next one may succeed."""
+        """Write a checkpoint, if one is wanted. Where it cannot be written, training continues: the next one may succeed."""
         if self.settings.checkpoint is None:
             return
         self._finite_weights()
         try:
             save_checkpoint(self.settings.checkpoint, self._snapshot())
         except (StorageError, DataError) as error:
-            warnings.warn(f"no checkpoint after {self.passes} passes: {error}; training goes on", CheckpointWarning, stacklevel=2)
+            warnings.warn(
+                f"no checkpoint after {self.passes} passes: {error}; training continues", CheckpointWarning, stacklevel=2
+            )
         self.saved = time.perf_counter()
 
     def _after_pass(self) -> str | None:
@@ -218,7 +220,7 @@ class Run:
         elif replace and self.history and self.history[-1]["passes"] == self.passes:
             score = self.history.pop()["dev_score"]
         if check and not any(isinstance(part, Weights) and part.surely_finite() for part in self.state):
-            self._finite_weights()  # else the oracle would speak of what is no fault of its own
+            self._finite_weights()  # else the oracle would be blamed for what is not its fault
         found = self.trainer.objective(self.problem, self.state) if check else (None, None)
         primal, dual = (None if value is None else float(value) for value in found)
         known = np.array([bound for bound in (primal, dual) if bound is not None])
@@ -297,11 +299,11 @@ class Run:
         if start.fingerprint == self.fingerprint:
             return start
         name = type(self.trainer).__name__
-        advice = f"the state of {name} belongs to its data: start anew for others"
+        advice = f"the state of {name} belongs to its data: start a new run for other data"
         if self.trainer.online:
             advice = "partial_fit takes new data"
         raise ParameterError(
-            "cannot go on from the earlier run: the data, or settings such as trainer, C, loss and random_state (a whole "
+            "cannot continue the earlier run: the data, or settings such as trainer, C, loss and random_state (a whole "
             f"number or None), are not the same; {advice}"
         )
 

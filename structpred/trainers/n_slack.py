@@ -1,5 +1,5 @@
 """n-slack cutting planes: every sample has its own planes (Tsochantaridis, Joachims, Hofmann & Altun 2005, algorithm 1; Joachims,
-Finley & Yu 2009, algorithm 2). The master problem is solved once a pass instead of after every sample.
+Finley & Yu 2009, algorithm 2). The master problem is solved once per pass instead of after every sample.
 """
 
 from typing import Annotated, NamedTuple

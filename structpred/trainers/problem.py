@@ -72,7 +72,7 @@ class Problem:
         found = self.regulariser.dual_map()  # type: ignore[attr-defined]
         fault = found.fault(self.task.dim) if isinstance(found, DualMap) else f"expected a DualMap, got {type(found).__name__}"
         if fault is not None:
-            raise ParameterError(f"dual_map of {type(self.regulariser).__name__}: {fault}; check_regulariser may tell more")
+            raise ParameterError(f"dual_map of {type(self.regulariser).__name__}: {fault}; run check_regulariser for details")
         return cast(DualMap, found)
 
     @cached_property

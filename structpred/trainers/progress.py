@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class ProgressLine:
-    """A context that shows passes, the latest gap and the time left; silent where stderr is no terminal."""
+    """A context that shows passes, the latest gap and the time left; silent where stderr is not a terminal."""
 
     def __init__(self, name: str, total: int) -> None:
         self.name, self.total = name, total

@@ -72,7 +72,7 @@ def rebuild(new: Any, arrays: Arrays, dim: int) -> Any:
     differs from what such a state can hold.
     """
     if extra := arrays.keys() - flatten(new).keys():
-        raise CheckpointError(f"{min(extra)}: the state has no such array")
+        raise CheckpointError(f"{min(extra)}: the state has no array of this name")
     return _rebuild(new, arrays, dim, "")
 
 

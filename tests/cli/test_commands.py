@@ -108,7 +108,7 @@ def test_an_unseen_label_is_wrong_not_an_error(shell: Shell, corpus: Path) -> No
 
 @pytest.mark.parametrize("extra", [(), ("--n-bits", "12")], ids=["dictionary", "hashed"])
 def test_crfsuite_text(shell: Shell, corpus: Path, extra: tuple[str, ...]) -> None:
-    """CRFsuite's text trains, with names or hashed, and predict writes one label a line, a blank line between sequences."""
+    """CRFsuite's text trains, with names or hashed, and predict writes one label per line, a blank line between sequences."""
     done = shell("train", "chain", str(corpus / "train.crf"), "--format", "crfsuite", "-o", "m.spz", *extra)
     assert done.returncode == 0, done.stderr
     labels = shell("predict", "m.spz", str(corpus / "test.crf")).stdout
@@ -181,12 +181,12 @@ def test_a_closed_pipe_is_no_traceback(corpus: Path) -> None:
 
 @pytest.mark.slow
 def test_lost_events_do_not_stop_training(corpus: Path, tmp_path: Path) -> None:
-    """Where the reader of --json goes away, training goes on and the model is written."""
+    """Where the reader of --json goes away, training continues and the model is written."""
     command = [*PROGRAM, "train", "chain", str(corpus / "train.txt"), *CHUNKING, "-o", str(tmp_path / "m.spz"), "--json"]
     child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert child.stdout is not None
     child.stdout.close()
-    assert "training goes on" in child.communicate()[1]
+    assert "training continues" in child.communicate()[1]
     assert child.returncode == 0
     assert (tmp_path / "m.spz").exists()
 

@@ -1,4 +1,4 @@
-"""Promises of structpred.cli.doctor: a true verdict a line, and what to do about each that is not well."""
+"""Promises of structpred.cli.doctor: a true verdict per line, and what to do about each that is not well."""
 
 import json
 from pathlib import Path
@@ -69,7 +69,7 @@ def test_clashing_versions_are_broken(quiet: None, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(doctor, "installed_version", lambda name: "1.15.1")
     found = doctor.diagnose()
     assert found.exit_code == 1
-    assert named(found, "highspy beside ortools").advice == "python -m pip install 'highspy>=1.14,<1.15'"
+    assert named(found, "highspy with ortools").advice == "python -m pip install 'highspy>=1.14,<1.15'"
 
 
 @pytest.mark.parametrize(

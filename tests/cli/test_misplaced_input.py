@@ -31,11 +31,11 @@ MISPLACED = {
     "CSV": ((*COLUMNS, "a.csv"), "a.csv:1: expected at least 2 columns, one of them the labels, got 1; this looks like CSV"),
     "CSV of three columns": ((*CONLL, "a.csv"), "got 1: 'the,DT,B-NP'; this looks like CSV"),
     "CSV with a space": ((*COLUMNS, "spaced.csv"), "this looks like CSV"),
-    "running text": ((*COLUMNS, "text.txt"), "this looks like running text: one token a line"),
+    "running text": ((*COLUMNS, "text.txt"), "this looks like running text: one token per line"),
     "text for a chain model": ((*PREDICT, "text.txt"), "this looks like running text"),
     "three words for a chain model": (
         (*PREDICT, "three.txt"),
-        "three.txt:1: expected one token a line, in 3 columns with a label of the model or 2 without, as in the training data; "
+        "three.txt:1: expected one token per line, in 3 columns with a label of the model or 2 without, as in the training data; "
         "got 'sat' as a label",
     ),
     "lines of three words": ((*PREDICT, "alike.txt"), "is this running text?"),

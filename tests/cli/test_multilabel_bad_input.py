@@ -56,8 +56,8 @@ FILES = {
     "train missing": ((*TRAIN, "none.arff"), 1, "none.arff: there is no such file"),
     "dev missing": ((*TRAIN, GOOD, "--dev", "none.arff"), 1, "--dev none.arff: there is no such file"),
     "labels missing": ((*TRAIN, GOOD, "--labels", "none.xml"), 1, "none.xml: there is no such file"),
-    "no labels beside": ((*TRAIN, "alone.arff"), 1, "There is no alone.xml (.gz) beside it; give --labels"),
-    "wrong label name": ((*TRAIN, "wrong.arff"), 1, "wrong.xml:4: the label 'snow' is no attribute of wrong.arff"),
+    "no labels beside": ((*TRAIN, "alone.arff"), 1, "There is no alone.xml (.gz) next to it; give --labels"),
+    "wrong label name": ((*TRAIN, "wrong.arff"), 1, "wrong.xml:4: the label 'snow' is not an attribute of wrong.arff"),
     "no XML": ((*TRAIN, "alone.arff", "--labels", "alone.arff"), 1, "alone.arff:1: expected XML"),
     "label with three values": (
         (*TRAIN, "three.arff", "--labels", "xml.xml"),

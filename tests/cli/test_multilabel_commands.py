@@ -108,7 +108,7 @@ def test_predict_as_json(here: Here, labelled: Path, tmp_path: Path) -> None:
 
 
 def test_evaluate_tells_each_label(here: Here, labelled: Path, tmp_path: Path) -> None:
-    """The table has the scores of all labels, and with --per-type a line a label; of a hierarchical model those along it."""
+    """The table has the scores of all labels, and with --per-type a line per label; of a hierarchical model those along it."""
     code, out, _ = here("evaluate", str(labelled / "m.spz"), str(labelled / "weather-test.arff"), "--per-type", cwd=tmp_path)
     assert code == 0
     for name in ("accuracy (Jaccard)", "label loss (Hamming)", "whole sets right", "micro F1", "macro F1", *LABELS):
@@ -235,7 +235,7 @@ def test_the_weights_that_are_shown_are_the_models(here: Here, labelled: Path, t
 
 
 def test_report_is_one_page(here: Here, labelled: Path, tmp_path: Path) -> None:
-    """The page has the certificate, a row a label, pairs and features; without data it leaves the scores out."""
+    """The page has the certificate, a row per label, pairs and features; without data it leaves the scores out."""
     model, test = str(labelled / "m.spz"), str(labelled / "weather-test.arff")
     assert here("report", model, test, "-o", "p.html", "--title", "My labels", cwd=tmp_path)[0] == 0
     page = (tmp_path / "p.html").read_text()

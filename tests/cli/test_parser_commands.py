@@ -99,7 +99,7 @@ def test_predict_keeps_little_in_memory(here: Here, treebanks: Path, tmp_path: P
 
 
 def test_predict_as_json(here: Here, treebanks: Path, tmp_path: Path) -> None:
-    """One object a sentence: heads and relations, the k best trees in order, and marginals that sum to one for each word; a
+    """One object per sentence: heads and relations, the k best trees in order, and marginals that sum to one for each word; a
     model of a margin has none."""
     model, data = str(tmp_path / "crf.spz"), str(treebanks / "test.conllu")
     training = ("--trainer", "oeg", "-C", "1", "--max-iter", "1", "-o", model, "-q")
@@ -108,7 +108,7 @@ def test_predict_as_json(here: Here, treebanks: Path, tmp_path: Path) -> None:
     assert code == 0, err
     refused = here("predict", str(treebanks / "p.spz"), data, "--json", "--marginals", cwd=tmp_path)
     assert refused[0] == 2
-    assert "no log-probabilities" in refused[2]
+    assert "not log-probabilities" in refused[2]
     entries = [json.loads(line) for line in out.splitlines()]
     trees = DependencyParser.load(model).predict(read_treebank(data))
     assert [entry["heads"] for entry in entries] == [tree.heads.tolist() for tree in trees]

@@ -93,7 +93,7 @@ def test_options_that_do_not_go_together(here: Here, corpus: Path, tmp_path: Pat
 
 
 def test_json_of_a_margin_model(here: Here, corpus: Path) -> None:
-    """--json gives one object a sequence; there are labels and the best sequences, but no probabilities to be had."""
+    """--json gives one object per sequence; there are labels and the best sequences, but no probabilities to be had."""
     command = ("predict", "chunk.spz", "test.txt")
     code, out, _ = here(*command, "--json", "--kbest", "3", cwd=corpus)
     entries = [json.loads(line) for line in out.splitlines()]
@@ -106,7 +106,7 @@ def test_json_of_a_margin_model(here: Here, corpus: Path) -> None:
         assert (len(scores), scores) == (3, sorted(scores, reverse=True))
         assert entry["kbest"][0]["labels"] == entry["labels"]
     code, out, err = here(*command, "--json", "--marginals", cwd=corpus)
-    assert (code, out, "no log-probabilities" in err) == (2, "", True)
+    assert (code, out, "not log-probabilities" in err) == (2, "", True)
     assert here(*command, "--marginals", cwd=corpus)[0] == 2
 
 

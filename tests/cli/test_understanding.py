@@ -78,7 +78,7 @@ def test_validate_exit_codes(here: Here, corpus: Path, tmp_path: Path) -> None:
     )
     assert code == 0
     assert "tagging scheme: IOB2" in out
-    assert "held-out sequences that stand in the training data" in out
+    assert "held-out sequences that also occur in the training data" in out
     (tmp_path / "bad.txt").write_text("a b O\nc d\n\ne f g h\n\nx y I-NP\n")
     code, out, err = here("validate", "bad.txt", "--format", "conll2000", cwd=tmp_path)
     assert (code, err) == (1, "")
@@ -162,7 +162,7 @@ def test_report_of_other_data(here: Here, corpus: Path, tmp_path: Path, trainer:
     page = (tmp_path / "l.html").read_text()
     assert "Weights of the pixels" in page
     assert ("the darker the more probable" in page) == (trainer == "oeg")
-    assert ("It is no probability" in page) == (trainer == "sgd")
+    assert ("It is not a probability" in page) == (trainer == "sgd")
     assert here("train", "chain", words, "--format", "crfsuite", "-o", "w.spz", *common, cwd=tmp_path)[0] == 0
     assert here("report", "w.spz", str(corpus / "test.crf"), "-o", "w.html", cwd=tmp_path)[0] == 0
     assert "<bdi>the</bdi>" in (tmp_path / "w.html").read_text()

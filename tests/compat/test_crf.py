@@ -209,7 +209,7 @@ def test_copies_and_files(tmp_path: Path) -> None:
 
 
 def test_verbose_goes_to_the_log(caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]) -> None:
-    """One line an iteration to the logger structpred.compat, nothing to the standard output."""
+    """One line per iteration to the logger structpred.compat, nothing to the standard output."""
     with caplog.at_level("INFO", logger="structpred.compat"):
         crf = CRF(verbose=True, max_iterations=3).fit(X, Y)
     assert len([r for r in caplog.records if r.name == "structpred.compat"]) == crf.n_iter_ == 3

@@ -103,16 +103,16 @@ def test_groups_must_cover_the_weights() -> None:
     with pytest.raises(OracleError, match="groups from 0 to dim = 2"):
         check_feature_map(features)
     features.groups, features.group_names = np.array([0, 2]), ["left", "right"]
-    with pytest.raises(OracleError, match="group_names to hold 1 texts"):
+    with pytest.raises(OracleError, match="group_names to hold 1 strings"):
         check_feature_map(features)
 
 
 def test_the_report_is_data_and_text() -> None:
-    """Rules, counts and reasons can be read by programs, and print one a line; the same seed gives the same report."""
+    """Rules, counts and reasons can be read by programs, and print one per line; the same seed gives the same report."""
     report = check_oracle(MulticlassOracle(), shapes=[(2,), (3,)], n_random=5, seed=1)
     assert report.shapes == ((2,), (3,))
     text = str(report)
-    assert text.startswith("MulticlassOracle keeps its contract on 2 shapes: [(2,), (3,)]")
+    assert text.startswith("MulticlassOracle satisfies its contract on 2 shapes: [(2,), (3,)]")
     assert f"held      kbest ({report.checked['kbest']} checks)" in text
     assert "unchecked argmax_relaxed: the oracle does not have it" in text
     again = check_oracle(MulticlassOracle(), shapes=[(2,), (3,)], n_random=5, seed=1)

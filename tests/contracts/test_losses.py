@@ -67,7 +67,7 @@ def test_losses_that_are_right_pass() -> None:
     """A matrix of label costs, and distances; the report tells what was checked."""
     report = structpred.check_loss(LabelCosts([[0, 2], [1, 0]]), ChainOracle(), shapes=[(1, 2), (3, 2)])
     assert report.shapes == ((1, 2), (3, 2))
-    assert "LabelCosts keeps its contract on 2 shapes" in str(report)
+    assert "LabelCosts satisfies its contract on 2 shapes" in str(report)
     report = structpred.check_loss(Distance(), AssignmentOracle())
     assert {"nondeterminism", "shared buffer", "mutated input", "the truth costs 0"} <= set(report.checked)
     assert not report.skipped

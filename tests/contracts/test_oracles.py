@@ -1,4 +1,4 @@
-"""Every oracle in structpred.oracles keeps its contract; a new file there is found by itself."""
+"""Every oracle in structpred.oracles satisfies its contract; a new file there is found by itself."""
 
 import inspect
 

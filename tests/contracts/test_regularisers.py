@@ -15,7 +15,7 @@ def test_every_regulariser_keeps_its_contract(name: str) -> None:
     """Each one that is found by its name; the report tells what was checked."""
     report = structpred.check_regulariser(regularisers()[name]())
     assert {"prox", "prox to the domain", "bound", "bound is tight", "bound in pieces", "dual map"} <= set(report.checked)
-    assert "keeps its contract on 3 shapes" in str(report)
+    assert "satisfies its contract on 3 shapes" in str(report)
 
 
 @pytest.mark.parametrize(("kind", "rule", "cause"), BROKEN, ids=[kind.__name__ for kind, *_ in BROKEN])

@@ -51,7 +51,7 @@ def rows_of_parts() -> tuple[Any, Oracle, list[Any]]:
 
 
 def labels_of_rows() -> tuple[Any, Oracle, list[Any]]:
-    """A weight row a label."""
+    """A weight row per label."""
     features = LabelRows(np.random.default_rng(3).normal(size=(N, 4)), 3, dtype=np.float64)
     return features, MulticlassOracle(), features.shapes
 

@@ -157,7 +157,7 @@ class Careless(AssignmentOracle):
 def test_labels_that_are_no_output_are_refused(labels: list[int]) -> None:
     """Where parts() does not refuse them, fit looks them up among all outputs of small shapes."""
     X = [np.eye(9)] * 2
-    with pytest.raises(DataError, match=r"sample 1: the true labels .* are none of the 6 outputs that Careless\.enumerate"):
+    with pytest.raises(DataError, match=r"sample 1: the true labels .* are not among the 6 outputs that Careless\.enumerate"):
         StructuredPredictor(Careless()).fit(X, [[0, 1, 2], labels], [(3,)] * 2)
 
 

@@ -164,7 +164,7 @@ BROKEN = {
     "grid of another size": (answering(lambda y, p, n: GridCosts(np.zeros((2, 2)))), r"sample 0: .*\(2, 2\), but there are 3"),
     "grid with a diagonal": (answering(lambda y, p, n: GridCosts(np.ones((3, 3)))), "sample 0: .*zero on the diagonal"),
     "earlier protocol": (Old(), "expected an object with costs"),
-    "earlier protocol beside": (HalfOld(), "HalfOld has part_costs, which no one asks"),
+    "earlier protocol beside": (HalfOld(), "HalfOld has part_costs, which is never called"),
     "a class": (Hamming, "expected an object with costs"),
 }
 

@@ -73,7 +73,7 @@ def test_what_is_forbidden_altogether_is_named(compiled: bool) -> None:
     row_of = np.zeros(sum(LENGTHS), np.int32)
     row_of[sum(LENGTHS[:5]) + 1] = 1
     features = SequenceFeatures(features.data, 3, fixed=FixedScores(rows, row_of, np.zeros((3, 3))))
-    with pytest.raises(InfeasibleError, match="sample 5: the constraints leave no label sequence at all"):
+    with pytest.raises(InfeasibleError, match="sample 5: no label sequence satisfies the constraints"):
         Inference(features, oracle, shapes, compiled=compiled).decode(np.zeros(features.dim, np.float32))
 
 
@@ -100,7 +100,7 @@ def test_what_a_subclass_changes_is_asked() -> None:
 
 
 def test_marginals_and_the_k_best_name_the_sample() -> None:
-    """Expected counts sum to one a position, the best of the k best is the decoded one, and what is raised has its sample."""
+    """Expected counts sum to one per position, the best of the k best is the decoded one, and what is raised has its sample."""
     features, oracle, shapes = chains()
     w, whole = weights(features), Inference(features, oracle, shapes)
     for mu, best, first, (t, k) in zip(whole.marginals(w), whole.kbest(w, 2), whole.outputs(w), shapes, strict=True):

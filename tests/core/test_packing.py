@@ -65,7 +65,7 @@ class Choice(Oracle):
     """The best of n labels; base of the oracles below."""
 
     def n_parts(self, shape):
-        """One part a label."""
+        """One part per label."""
         return shape[0]
 
     def argmax(self, scores, shape):

@@ -189,7 +189,7 @@ def test_partial_labels_are_kept() -> None:
         task.complete(w, fixed)
     with pytest.raises(DataError, match="sample 2: expected 4 fixed scores"):
         task.complete(w, [None, None, np.zeros(1), *[None] * (N - 3)])
-    with pytest.raises(DataError, match="one entry a sample, 9, got 1"):
+    with pytest.raises(DataError, match="one entry per sample, 9, got 1"):
         task.complete(w, [None])
 
 

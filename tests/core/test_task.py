@@ -103,7 +103,7 @@ BAD = [
     ({"labels": [[0], [-1]]}, r"sample 1: .*outside \[0, 3\)"),
     ({"shapes": [(3,), (4,)]}, r"sample 1: shape \(4,\) has 4 parts, but the features have 3 rows"),
     ({"token_weights": [[1.0]]}, "2 samples but token weights for 1"),
-    ({"token_weights": [[1.0], [1.0, 2.0]]}, r"sample 1: expected 1 token weights, one a position, got .* \(2,\)"),
+    ({"token_weights": [[1.0], [1.0, 2.0]]}, r"sample 1: expected 1 token weights, one per position, got .* \(2,\)"),
     ({"token_weights": [[1.0], [-1.0]]}, "sample 1: token weights must be finite and >= 0"),
     ({"token_weights": [[np.nan], [1.0]]}, "sample 0: token weights must be finite and >= 0"),
 ]

@@ -38,7 +38,7 @@ def test_scores_are_those_of_scikit_learn(seed: int, density: float) -> None:
 
 
 def test_names_text_and_json() -> None:
-    """Labels carry the data's names; the text has a row a label; the dict is JSON."""
+    """Labels carry the data's names; the text has a row per label; the dict is JSON."""
     data = MultiLabelData(sparse.csr_array(np.eye(2)), np.array([[1, 0], [1, 1]], np.uint8), ["sun", "rain"], ["x", "y"])
     found = evaluate_multilabel(data, [[1, 0], [0, 1]])
     assert [one.name for one in found.labels] == ["sun", "rain"]

@@ -61,7 +61,7 @@ def test_the_loss_how_to_keeps_the_rules_of_losses(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_feature_map_how_to_runs(tmp_path: Path) -> None:
-    """Every block runs: the map keeps its contract, learns held-out matchings, goes through a grid search; many classes, too."""
+    """Every block runs. The map satisfies its contract, goes through a grid search. Also many classes."""
     own = python_of("howto/add_a_feature_map.md").split("class FeatureMap(")[0].removesuffix("@runtime_checkable\n")
     lines = run(own, tmp_path).splitlines()
     assert float(lines[0]) > 0.8

@@ -114,7 +114,7 @@ def test_the_own_regulariser_example_keeps_to_its_domain(tmp_path: Path) -> None
     """own_regulariser: no weight is negative, some would be, and the certified optimum is no smaller for it."""
     printed = run("own_regulariser.py", folder=tmp_path)
     free, kept = (line_with(printed, start) for start in ("1/2 |w|^2", "w >= 0"))
-    assert "keeps its contract" in printed.splitlines()[0]
+    assert "satisfies its contract" in printed.splitlines()[0]
     numbers = [re.search(rf"weight {NUMBER}; primal {NUMBER}, dual {NUMBER}", line) for line in (free, kept)]
     (low, _, dual), (least, primal, _) = (tuple(map(float, found.groups())) for found in numbers if found)
     assert low < 0.0 <= least

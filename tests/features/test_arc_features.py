@@ -37,7 +37,7 @@ def features(templates: list[ArcTemplate] | None = None, **options: object) -> A
 
 
 def dense_adjoint(f: ArcFeatures, i: int) -> np.ndarray:
-    """Psi of sentence i, one row a part, from the sparse features of each part by itself."""
+    """Psi of sentence i, one row per part, from the sparse features of each part by itself."""
     rows = np.zeros((f.n_parts(i), f.dim))
     for p in range(f.n_parts(i)):
         found = f.adjoint(i, np.array([p]), np.ones(1))
@@ -87,7 +87,7 @@ def test_sums_over_arcs_are_those_of_single_arcs() -> None:
 
 
 def test_arc_features_keep_the_contract_of_feature_maps() -> None:
-    """The public check finds nothing to complain of."""
+    """The public check finds no problem."""
     report = check_feature_map(features())
     assert sum(report.checked.values()) > 0
 

@@ -31,7 +31,7 @@ def test_sequence_features_are_adjoint(dtype, transitions, n_labels) -> None:
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_part_features_are_adjoint(dtype) -> None:
-    """The same for one feature row a part, dense and sparse matrices mixed."""
+    """The same for one feature row per part, dense and sparse matrices mixed."""
     rng = np.random.default_rng(0)
     rows = [rng.normal(size=(n, 5)) * (rng.random((n, 5)) < 0.5) for n in (3, 1, 8, 4)]
     rows = [sparse.csr_matrix(m) if k % 2 else m for k, m in enumerate(rows)]

@@ -128,7 +128,7 @@ def test_tables_are_views_of_the_weights() -> None:
 
 
 def test_one_matrix_is_one_row_an_instance() -> None:
-    """Labels of one example share its row: a table a label; the same as giving each row alone; shared plans are kept once."""
+    """Labels of one example share its row: a table per label; the same as giving each row alone; shared plans are kept once."""
     rng = np.random.default_rng(0)
     X, shape = rng.normal(size=(6, 4)), (3, 2, 0, 1, 0, 2)
     zeros, types, edge_types = np.zeros(3, np.int64), np.arange(3), np.arange(2)
@@ -206,11 +206,11 @@ BAD: dict[str, tuple[dict, str]] = {
     "node_type": ({"node_type": [[0, 0], [-1]]}, r"sample 1: node_type: expected numbers in \[0, 1\), got -1..-1"),
     "edge_type": ({"edge_type": [[1], []]}, r"sample 0: edge_type: expected numbers in \[0, 1\), got 1..1"),
     "fractions": ({"node_type": [[0.0, 0.5], [0]]}, "sample 0: node_type: expected 2 whole numbers, got float64"),
-    "entries": ({"node_type": [[0, 0]]}, "node_type: expected one entry a sample, 2, got 1"),
+    "entries": ({"node_type": [[0, 0]]}, "node_type: expected one entry per sample, 2, got 1"),
     "states": ({"graphs": [(2, 2, 0, 1), (1, 3)]}, r"sample 1: expected a shape \(n, 2, i1, j1, ...\), got \(1, 3\)"),
     "odd shape": ({"graphs": [(2, 2, 0), (1, 2)]}, "sample 0: expected a shape"),
     "no nodes": ({"graphs": [(2, 2, 0, 1), (0, 2)], "rows": [X0[0], np.ones((0, 3))]}, "sample 1: expected a shape"),
-    "fixed length": ({"fixed": [None, np.zeros(3)]}, "sample 1: fixed: expected 2 scores, one a part, got shape"),
+    "fixed length": ({"fixed": [None, np.zeros(3)]}, "sample 1: fixed: expected 2 scores, one per part, got shape"),
     "fixed infinite": ({"fixed": [None, np.array([0.0, -np.inf])]}, "sample 1: fixed scores must be finite; -1e30 forbids"),
 }
 

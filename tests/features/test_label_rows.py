@@ -1,4 +1,4 @@
-"""LabelRows: one row an instance and a column of weights a label, the same problem as rows with a block a label."""
+"""LabelRows: one row per instance and a column of weights a label, the same problem as rows with a block a label."""
 
 import numpy as np
 import pytest

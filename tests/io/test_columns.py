@@ -182,7 +182,7 @@ def test_bad_predictions() -> None:
     with pytest.raises(DataError, match="sample 0: the sentence has 2 tokens, but there are 1 predictions"):
         format_columns(corpus, [["X"]])
     for label in ("", "a b", "a\n"):
-        with pytest.raises(DataError, match="cannot stand in a column"):
+        with pytest.raises(DataError, match="cannot be written in a column"):
             format_columns(corpus, [["X", label]])
 
 

@@ -118,7 +118,7 @@ def test_names_that_the_format_cannot_hold(tmp_path: Path) -> None:
     corpus = _read(tmp_path, "A\tx\n")
     for name in ("a\tb", "a\nb", ""):
         corpus.attributes[0] = name
-        with pytest.raises(DataError, match="cannot stand in CRFsuite's format"):
+        with pytest.raises(DataError, match="cannot be written in CRFsuite's format"):
             format_crfsuite(corpus)
 
 

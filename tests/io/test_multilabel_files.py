@@ -27,7 +27,7 @@ MULAN = [
 @pytest.mark.slow
 @pytest.mark.parametrize("known", MULAN, ids=lambda known: known[0])
 def test_mulan_files(data_dir: Path, known: Any) -> None:
-    """Rows, features, labels and labels an example of five real sets are as published; train and test have the same names."""
+    """Rows, features, labels and labels per example of five real sets are as published; train and test have the same names."""
     folder, stem, rows, d, n_labels, cardinality = known
     where = data_dir / f"multilabel_{folder}"
     sets = [read_mulan(where / f"{stem}-{part}.arff.gz", where / f"{stem}.xml.gz") for part in ("train", "test")]
@@ -134,7 +134,7 @@ def test_labels_within_labels_are_a_hierarchy(tmp_path: Path) -> None:
 
 
 BAD_ARFF: dict[str, tuple[Callable[[str], str], str]] = {
-    "cut short in a row": (lambda t: t.replace(", 1, 0\n", "\n", 1), r"s.arff:11: expected 6 values, one an attribute, got 4"),
+    "cut short in a row": (lambda t: t.replace(", 1, 0\n", "\n", 1), r"s.arff:11: expected 6 values, one per attribute, got 4"),
     "a value too many": (lambda t: t.replace(", 1, 0\n", ", 1, 0, 0\n", 1), r"s.arff:11: expected 6 values, .*got 7"),
     "no data": (lambda t: t.split("@data")[0], "s.arff:9: expected @data, but the file ends"),
     "no rows": (lambda t: t.split("0.5")[0], "s.arff: expected at least one row after @data"),
@@ -200,7 +200,7 @@ def test_bad_arff_is_named(tmp_path: Path, name: str) -> None:
 
 
 BAD_XML = {
-    "unknown label": (XML.replace('"l2"', '"l3"'), r"s.xml:3: the label 'l3' is no attribute of .*s.arff"),
+    "unknown label": (XML.replace('"l2"', '"l3"'), r"s.xml:3: the label 'l3' is not an attribute of .*s.arff"),
     "twice": (XML.replace("name='l\"1'", "name='l2'"), "s.xml:4: the label 'l2' is given twice, first on line 3"),
     "no name": (XML.replace('name="l2"', 'title="l2"'), "s.xml:3: expected a label with a name"),
     "no labels": ("<labels></labels>", "s.xml: expected at least one label"),
@@ -358,7 +358,7 @@ def test_bad_npz_is_named(tmp_path: Path) -> None:
         ({"X": X * np.nan, "Y": Y}, "X has values that are not finite"),
         ({"X": X[0], "Y": Y}, "expected X as a 2-d array"),
         ({"X": X, "Y": Y[:1]}, "2 rows of features but labels of shape"),
-        ({**parts, "Y": Y}, "are no CSR matrix"),
+        ({**parts, "Y": Y}, "are not a valid CSR matrix"),
         ({**parts, "X_indices": [0], "X_indptr": [0, 1 << 57, 0], "Y": Y}, "X_indptr must rise from 0 to 1"),
         ({**parts, "X_indices": [0], "X_indptr": [0, 1, -(1 << 60)], "Y": Y}, "X_indptr must rise from 0 to 1"),
         ({**parts, "X_indices": [0], "X_indptr": [0, 1 << 57, 1], "Y": Y}, "X_indptr must rise from 0 to 1"),

@@ -81,7 +81,7 @@ def test_no_letters(tmp_path: Path) -> None:
 
 
 def test_letters_of_the_data_set(data_dir: Path) -> None:
-    """The real file has its published numbers of letters, words and words a fold, and its rows as they stand."""
+    """The real file has its published numbers of letters, words and words per fold, and its rows as they stand."""
     path = data_dir / "ocr_letters" / "letter.data.gz"
     words = read_ocr(path)
     assert (words.n_letters, len(words)) == (52152, 6877)

@@ -206,8 +206,8 @@ def test_trees_without_labels_and_trees_that_do_not_fit() -> None:
         ([0, 3], None, r"sample 0: expected heads from 0 to 2, got \[0, 3\]"),
         ([0, -1], None, "expected heads from 0 to 2"),
         ([0, 1], ["a"], "sample 0: expected 2 labels"),
-        ([0, 1], ["a", "b c"], "cannot stand in a column"),
-        ([0, 1], ["a", ""], "cannot stand in a column"),
+        ([0, 1], ["a", "b c"], "cannot be written in a column"),
+        ([0, 1], ["a", ""], "cannot be written in a column"),
     ):
         with pytest.raises(DataError, match=message):
             written(treebank, [Tree(np.array(heads), labels)])
@@ -255,7 +255,7 @@ def test_python_data_become_a_treebank() -> None:
     for sentence, tree, message in (
         (good._replace(forms=[]), one, "sample 1: expected at least one word"),
         (good._replace(upos=["X", "Y"]), one, "sample 1: expected 1 upos, as many as forms, got 2"),
-        (good._replace(lemmas=["a\tb"]), one, "sample 1, position 0: lemmas: 'a.tb' cannot stand"),
+        (good._replace(lemmas=["a\tb"]), one, "sample 1, position 0: lemmas: 'a.tb' cannot be written"),
         (good._replace(xpos=[None]), one, "expected a string, got None"),
         (good._replace(forms=["\udc80"]), one, "UTF-8"),
         (tuple(good), one, "expected a Sentence, got tuple"),

@@ -48,12 +48,12 @@ CASES = {
     ),
     "cycle": bad(
         *(word(1, 3), word(2, 4), word(3, 2), word(4, 3), word(5, 0)),
-        found=[("error", 6, "in a circle: 2 -> 4 -> 3 -> 2")],
+        found=[("error", 6, "form a cycle: 2 -> 4 -> 3 -> 2")],
     ),
     "two roots": bad(word(1, 0), word(2, 0), found=[("error", 6, "expected one word with head 0, got 2: 1, 2")]),
     "no root": bad(
         *(word(1, 2), word(2, 1)),
-        found=[("error", 5, "expected a word with head 0"), ("error", 5, "in a circle: 1 -> 2 -> 1")],
+        found=[("error", 5, "expected a word with head 0"), ("error", 5, "form a cycle: 1 -> 2 -> 1")],
     ),
     "id gap": bad(word(1, 0), word(3, 1), word(4, 1), found=[("error", 6, "expected id 2, got 3")]),
     "id twice": bad(word(1, 0), word(2, 1), word(2, 1), word(3, 1), found=[("error", 7, "expected id 3, got 2")]),
@@ -79,7 +79,7 @@ CASES = {
     ),
     "empty file": Case(b"", [("error", 0, "expected at least one sentence, got an empty file")], 0),
     "three empty lines": Case(
-        f"{GOOD}\n\n{GOOD}".encode(), [("warning", 5, "an empty line too many"), ("warning", 6, "an empty line too many")], 2
+        f"{GOOD}\n\n{GOOD}".encode(), [("warning", 5, "an extra empty line"), ("warning", 6, "an extra empty line")], 2
     ),
     "no empty line at the end": Case(GOOD.encode()[:-1], [("warning", 3, "an empty line after the last sentence")], 1),
 }
@@ -88,9 +88,9 @@ MORE = {
     "no line end at the end": Case(GOOD.encode()[:-2], [("warning", 3, "expected a line end")], 1),
     "all heads _": fine(word(1, "_"), word(2, "_")),
     "mixed line ends": Case(
-        (GOOD + GOOD.replace("\n", "\r\n")).encode(), [("warning", 5, "another line end than before, where it was LF")], 2
+        (GOOD + GOOD.replace("\n", "\r\n")).encode(), [("warning", 5, "a different line ending: before it was LF")], 2
     ),
-    "empty lines at the start": Case(f"\n{GOOD}".encode(), [("warning", 1, "an empty line too many")], 1),
+    "empty lines at the start": Case(f"\n{GOOD}".encode(), [("warning", 1, "an extra empty line")], 1),
     "comments between sentences": Case(f"{GOOD}# a\n\n{GOOD}".encode(), [("warning", 5, "comments without a sentence")], 2),
     "separated by spaces": bad(word(1, 0).replace("\t", " "), found=[("error", 5, "got 1; are they separated by spaces?")]),
     "a line of spaces": bad(word(1, 0), "  ", found=[("error", 6, "expected 10 columns")]),
@@ -128,7 +128,7 @@ MORE = {
         "1-2" + word(1, 0)[1:], word(1, 0), word(2, 1), found=(("warning", 5, "no place in the tree"),)
     ),
     "root where the head is no 0": fine(word(1, 0), word(2, 1, deprel="root"), found=(("warning", 6, "the relation root"),)),
-    "odd spaces": fine(word(1, 0, form="a  b"), found=(("warning", 5, "two in a row, in column 2 (FORM)"),)),
+    "odd spaces": fine(word(1, 0, form="a  b"), found=(("warning", 5, "double spaces in column 2 (FORM)"),)),
     "spaces in FORM and MISC": fine(word(1, 0, form="a b", misc="a b")),
     "several errors": bad(
         *(word(1, 9), word(2, 2), word(3, "x"), word(4, 5), word(5, 4)),

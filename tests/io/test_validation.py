@@ -44,7 +44,7 @@ def test_a_good_file_has_no_findings(write: Write) -> None:
     assert (found.findings, found.ok, found.scheme) == ([], True, "IOB2")
     assert (found.files[0].n_sequences, found.files[0].n_tokens, found.files[0].longest) == (2, 6, 3)
     assert found.files[0].labels == {"B-NP": 2, "B-VP": 2, "I-NP": 2}
-    assert "nothing to complain of" in str(found)
+    assert "no problems found" in str(found)
 
 
 def test_all_problems_at_once(write: Write) -> None:

@@ -33,7 +33,7 @@ class Case:
 
 
 def one_hot() -> list[np.ndarray]:
-    """A column a word, and one more with a number that is no whole one."""
+    """A column per word, and one more with a number that is no whole one."""
     return [np.array([[*(float(w == name) for name in NAMES), 0.1 * len(w)] for w in words]) for words in SENTENCES]
 
 

@@ -113,7 +113,7 @@ def test_attacks_are_refused_before_anything_is_made(name: str, zoo: dict[str, t
     write_bundle(tmp_path / "bent.spz", bundle, kind="model")
     tracemalloc.start()
     try:
-        with pytest.raises(ModelFileError, match=r"bent\.spz: the contents do not fit together"):
+        with pytest.raises(ModelFileError, match=r"bent\.spz: the contents are inconsistent"):
             load(tmp_path / "bent.spz", oracle=example.oracle)
         assert tracemalloc.get_traced_memory()[1] < 20 << 20
     finally:

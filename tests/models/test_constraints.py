@@ -176,7 +176,7 @@ def test_what_is_impossible_names_the_sample(method: str) -> None:
         call(new, fixed=[free, free, ["O", "I-X"], free])
     with pytest.raises(DataError, match=r"fixed, sample 1, position 1: the model does not know the label 'B-Z'"):
         call(new, fixed=[free, [None, "B-Z"], free, free])
-    with pytest.raises(DataError, match=r"allowed, sample 3: expected 2 entries, one a token, got 1"):
+    with pytest.raises(DataError, match=r"allowed, sample 3: expected 2 entries, one per token, got 1"):
         call(new, allowed=[None, None, None, [["O"]]])
     with pytest.raises(DataError, match=r"sample 0, position 0: no label is left"):
         call(new, allowed=[[["O"], None], None, None, None], fixed=[["B-X", None], free, free, free])

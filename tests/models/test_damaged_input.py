@@ -63,9 +63,9 @@ def transposed(kind: str) -> Any:
 @pytest.mark.parametrize("labels", [[-1, 2**63], [0, 2**64 - 1, -5], ["a", "a\0"], ["\0", ""]])
 def test_labels_that_an_array_would_change_are_refused(labels: list[Any]) -> None:
     """Whole numbers beyond 64 bits together, which would be rounded, and strings that end with NUL, which would lose it."""
-    with pytest.raises(DataError, match="would come back as"):
+    with pytest.raises(DataError, match="would be read back as"):
         ChainLabeler(max_iter=1).fit([np.ones((len(labels), 2))], [labels])
-    with pytest.raises(DataError, match="would come back as"):
+    with pytest.raises(DataError, match="would be read back as"):
         GraphLabeler(max_iter=1).fit([(np.ones((len(labels), 2)), [])], [labels])
 
 

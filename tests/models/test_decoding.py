@@ -58,7 +58,7 @@ def test_margins_are_no_probabilities(trainer: str, tmp_path: Path) -> None:
     model.save(tmp_path / "m.spz")
     for one in (model, ChainLabeler.load(tmp_path / "m.spz")):
         assert not one.probabilistic_
-        with pytest.raises(ParameterError, match=r"no log-probabilities; use predict_score_gaps, or train with trainer='oeg'"):
+        with pytest.raises(ParameterError, match=r"not log-probabilities; use predict_score_gaps, or train with trainer='oeg'"):
             one.predict_marginals(NEW)
         assert len(one.predict_score_gaps(NEW)) == len(NEW)
 

@@ -93,5 +93,5 @@ def test_prediction_changes_no_attribute(name: str, tmp_path: Path) -> None:
 def test_a_margin_gives_no_probabilities(name: str) -> None:
     """predict_marginals of a model trained for a margin is refused by every estimator, with what to train instead."""
     example = KINDS[name]()
-    with pytest.raises(ParameterError, match=r"no log-probabilities; .*train with trainer='oeg'.*surrogate='log'"):
+    with pytest.raises(ParameterError, match=r"not log-probabilities; .*train with trainer='oeg'.*surrogate='log'"):
         example.model.predict_marginals(example.X)

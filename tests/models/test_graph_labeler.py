@@ -262,7 +262,7 @@ BAD: dict[str, tuple[Any, Any, str]] = {
     "vectors": ([VECTORS], [[0, 1]], "sample 0: node 1: expected 'x' to be 2 numbers"),
     "fewer labellings": (X0, Y0[:2], "X has 3 graphs but y has 2 entries"),
     "fewer labels": (X0, changed(Y0, 1, Y0[1][:4]), "sample 1: the graph has 5 nodes but y has 4 labels"),
-    "a word": (X0, changed(Y0, 1, "owlet"), "sample 1: expected one label a node, got 'owlet'"),
+    "a word": (X0, changed(Y0, 1, "owlet"), "sample 1: expected one label per node, got 'owlet'"),
     "missing key": (X0, changed(Y0, 1, {0: "cat"}), "sample 1: y has no label for node 1"),
     "mixed labels": (X0, changed(Y0, 1, [1, 2, 0, 1, 2]), "labels must be all strings or all whole numbers"),
     "y nothing": (X0, None, "y: expected a list with the node labels of each graph, got NoneType"),

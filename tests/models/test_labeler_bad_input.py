@@ -136,10 +136,10 @@ BAD_EXTRAS: dict[str, tuple[dict[str, Any], str]] = {
     "sample_weight all zero": ({"sample_weight": [0.0] * 6}, "positive sum"),
     "sample_weight text": ({"sample_weight": ["a"] * 6}, "sample_weight: expected numbers"),
     "token_weight flat": ({"token_weight": [1.0] * 6}, "token_weight, sample 0: expected 3"),
-    "token_weight number": ({"token_weight": 3}, "token_weight: expected one list a sequence"),
+    "token_weight number": ({"token_weight": 3}, "token_weight: expected one list per sequence"),
     "token_weight text": ({"token_weight": changed(ONES, 1, ["a", "b", "c"])}, "token_weight, sample 1: expected numbers"),
     "token_weight NaN": ({"token_weight": changed(ONES, 1, [1, np.nan, 1])}, "token_weight, sample 1: .*finite"),
-    "token_weight too few": ({"token_weight": ONES[:-1]}, "token_weight: expected one list a sequence, 6, got 5"),
+    "token_weight too few": ({"token_weight": ONES[:-1]}, "token_weight: expected one list per sequence, 6, got 5"),
     "dev without y": ({"dev": DICTS}, r"dev: expected a tuple \(X, y\)"),
     "dev with three": ({"dev": (DICTS, Y, Y)}, r"dev: expected a tuple \(X, y\), got 3"),
     "dev of other length": ({"dev": (DICTS, Y[:2])}, "dev: X has 6 sequences but y has 2"),
@@ -231,6 +231,6 @@ def test_a_checkpoint_failure_late_loses_nothing(tmp_path: Any, monkeypatch: pyt
         raise OSError(errno.ENOSPC, "full")
 
     monkeypatch.setattr(atomic, "step", full)
-    with pytest.warns(CheckpointWarning, match="disk is full; .*training goes on"):
+    with pytest.warns(CheckpointWarning, match="disk is full; .*training continues"):
         model.fit(DICTS[:3], Y[:3])
     assert model.coef_.tobytes() != before

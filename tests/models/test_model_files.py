@@ -176,7 +176,7 @@ def test_contents_that_do_not_fit_are_refused(file: Path) -> None:
         bundle = read_bundle(original, kind="model")
         change(bundle)
         write_bundle(file, bundle, kind="model")
-        refused(file, "do not fit together")
+        refused(file, "are inconsistent")
 
     original = file.with_name("original.spz")
     original.write_bytes(file.read_bytes())

@@ -145,9 +145,9 @@ def test_the_first_batch_fixes_features_and_labels() -> None:
     assert labeler.n_features_in_ == n
     assert labeler.classes_.tolist() == CLASSES
     before = labeler.coef_.tobytes()
-    with pytest.raises(DataError, match=r"sample 1: label 'NEW' is none of the labels that `classes`, or the first batch, fixed"):
+    with pytest.raises(DataError, match=r"sample 1: label 'NEW' is not among the labels fixed by `classes` or the first batch"):
         labeler.partial_fit(X[:2], [Y[0], ["NEW", *Y[1][1:]]])
-    with pytest.raises(DataError, match="sample 0: label 'VERB' is none of the labels"):
+    with pytest.raises(DataError, match="sample 0: label 'VERB' is not among the labels"):
         ChainLabeler("perceptron").partial_fit(X[:2], Y[:2], classes=["DET", "NOUN"])
     with pytest.raises(ParameterError, match="leave classes out or repeat them"):
         labeler.partial_fit(X, Y, classes=["other"])
@@ -173,9 +173,9 @@ def test_what_partial_fit_refuses(tmp_path: Path) -> None:
     labeler.save(tmp_path / "m.spz")
     loaded = ChainLabeler.load(tmp_path / "m.spz")
     assert [p.tolist() for p in loaded.predict(X)] == [p.tolist() for p in labeler.predict(X)]
-    with pytest.raises(ParameterError, match="cannot go on from this model"):
+    with pytest.raises(ParameterError, match="cannot continue from this model"):
         loaded.partial_fit(X, Y)
-    with pytest.raises(ParameterError, match="cannot go on from this model"):
+    with pytest.raises(ParameterError, match="cannot continue from this model"):
         ChainLabeler("perceptron").fit(X, Y).partial_fit(X, Y)
     for classes in ("abc", [], 3, [1, "a"], [1.5]):
         with pytest.raises(ParameterError, match="classes"):

@@ -160,7 +160,7 @@ def test_contents_that_do_not_fit_are_refused(file: Path, name: str) -> None:
     bundle = read_bundle(file, kind="model")
     TAMPERED[name](bundle)
     write_bundle(file, bundle, kind="model")
-    with pytest.raises(ModelFileError, match="do not fit together"):
+    with pytest.raises(ModelFileError, match="are inconsistent"):
         load(file)
 
 
@@ -173,4 +173,4 @@ def test_parts_of_another_model_are_refused(file: Path, tmp_path: Path) -> None:
     mine.arrays.clear()
     mine.arrays.update(theirs.arrays)
     write_bundle(file, mine, kind="model")
-    refused(file, "do not fit together")
+    refused(file, "are inconsistent")

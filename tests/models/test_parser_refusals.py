@@ -56,8 +56,8 @@ BAD_DATA: dict[str, tuple[Any, Any, str]] = {
     "keys that are no strings": (changed(X, 2, [{"form": "a", 1: "x", "b": "y"}] * len(X[2])), Y, "sample 2, word 1: .*got 1"),
     "a number as a token": (changed(X, 2, [3] * len(X[2])), Y, "sample 2, word 1: "),
     "no trees": (X, None, "sample 0, position 0: expected a head"),
-    "trees missing": (X, Y[:-1], "y: expected one tree a sentence, 20, got 19"),
-    "trees as a string": (LISTS, "ab", "y: expected one tree a sentence, 2, got 2"),
+    "trees missing": (X, Y[:-1], "y: expected one tree per sentence, 20, got 19"),
+    "trees as a string": (LISTS, "ab", "y: expected one tree per sentence, 2, got 2"),
     "a number for the trees": (LISTS, 5, "y: .*got int"),
     "a number for a tree": (LISTS, [[2, 0], 0], "sample 1: expected a Tree"),
     "a tree too short": (X, changed(Y, 3, Y[3][:-1]), f"sample 3: the sentence has {N3} words, but its tree has {N3 - 1} heads"),
@@ -74,8 +74,8 @@ BAD_DATA: dict[str, tuple[Any, Any, str]] = {
     "a head that is not whole": (X, with_head(3, 1, 1.5), "sample 3: expected a Tree, a list of heads"),
     "heads as floats": (LISTS, [Tree(np.array([2.0, 0.0]), None), [0]], "sample 0: expected 2 whole numbers as heads"),
     "a head beyond 64 bits": (LISTS, [[2, 1 << 70], [0]], "sample 0: "),
-    "a word that is its own head": (X, with_head(3, root_of(3), root_of(3)), "sample 3, position .* no tree: word .* cycle"),
-    "a cycle": (LISTS, [[2, 1], [0]], r"sample 0, position 0: the heads \[2, 1\] are no tree: word 1 does not reach the root"),
+    "a word that is its own head": (X, with_head(3, root_of(3), root_of(3)), "sample 3, position .* not a tree: word .* cycle"),
+    "a cycle": (LISTS, [[2, 1], [0]], r"sample 0, position 0: the heads \[2, 1\] are not a tree: word 1 does not reach the root"),
     "two roots": (LISTS, [[0, 0], [0]], "sample 0, position 1: a second word of the sentence has head 0; single_root=False"),
 }  # fmt: skip
 
@@ -145,7 +145,7 @@ BAD_SETTINGS: dict[str, tuple[dict[str, Any], str]] = {
     "max_bits small": ({"max_bits": 0}, "max_bits: expected a whole number in 1..28, got 0"),
     "max_bits large": ({"max_bits": 29}, "max_bits: .*got 29"),
     "max_bits text": ({"max_bits": "18"}, "max_bits: .*got '18'"),
-    "prune zero": ({"prune": 0}, "prune: expected a number of heads a word >= 1, or None, got 0"),
+    "prune zero": ({"prune": 0}, "prune: expected a number of heads per word >= 1, or None, got 0"),
     "prune true": ({"prune": True}, "prune: .*got True"),
     "prune half": ({"prune": 2.5}, "prune: .*got 2.5"),
     "projective": ({"projective": "no"}, "projective: expected True, False or None, got 'no'"),
@@ -183,8 +183,8 @@ def test_bad_sample_weights_are_refused(weights: Any) -> None:
 
 
 BAD_RULES: dict[str, tuple[dict[str, Any], str]] = {
-    "too few": ({"fixed": [None]}, "fixed: expected one entry a sentence, 20, got 1"),
-    "too many": ({"forbidden": [None] * 21}, "forbidden: expected one entry a sentence, 20, got 21"),
+    "too few": ({"fixed": [None]}, "fixed: expected one entry per sentence, 20, got 1"),
+    "too many": ({"forbidden": [None] * 21}, "forbidden: expected one entry per sentence, 20, got 21"),
     "one for all": ({"fixed": {1: 0}}, "fixed: expected a list with an entry for each sentence, got dict"),
     "a number": ({"forbidden": 7}, "forbidden: expected a list with an entry for each sentence, got int"),
     "pairs to fix": ({"fixed": changed([None] * 20, 4, [(1, 0)])}, r"fixed, sample 4: expected \{word: its head\}"),
@@ -250,7 +250,7 @@ def test_files_and_lines_are_named(tmp_path: Path) -> None:
     path = tmp_path / "bad.conllu"
     lines = ["1\ta\t_\tX\t_\t_\t2\tdep\t_\t_", "2\tb\t_\tX\t_\t_\t1\tdep\t_\t_", "", ""]
     path.write_text("\n".join(["1\ta\t_\tX\t_\t_\t0\troot\t_\t_", "", *lines]))
-    with pytest.raises(DataError, match=r"bad.conllu:3: the heads \[2, 1\] are no tree"):
+    with pytest.raises(DataError, match=r"bad.conllu:3: the heads \[2, 1\] are not a tree"):
         DependencyParser().fit(read_treebank(path, check_trees=False))
     path.write_text("\n".join(lines).replace("\t2\tdep", "\t_\t_").replace("\t1\tdep", "\t_\t_"))
     with pytest.raises(DataError, match=r"bad.conllu:1: expected a head"):
@@ -267,5 +267,5 @@ def test_trees_given_beside_a_treebank_replace_its_own() -> None:
     chains = [list(range(len(tokens))) for tokens in X]
     model = DependencyParser().fit(bank, chains)
     assert [tree.heads.tolist() for tree in model.predict(X)] == chains
-    with pytest.raises(DataError, match="y: expected one tree a sentence, 20, got 1"):
+    with pytest.raises(DataError, match="y: expected one tree per sentence, 20, got 1"):
         DependencyParser().fit(bank, [[0]])

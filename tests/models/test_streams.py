@@ -109,7 +109,7 @@ def test_bad_data_in_a_stream_name_their_running_number(tmp_path: Path) -> None:
     straight = model("mira").fit_stream(lambda: zip(x, y, strict=True), ["a", "b", "c"])
     bad_label, short, token = [*y[:77], ["z"] * len(y[77]), *y[78:]], [*y[:77], [], *y[78:]], [*x[:77], [3], *x[78:]]
     for case, message in (
-        (zip(x, bad_label, strict=True), "sample 77: label 'z' is none of the labels"),
+        (zip(x, bad_label, strict=True), "sample 77: label 'z' is not among the labels"),
         (zip(x, short, strict=True), "sample 77: x has"),
         (zip(token, y, strict=True), "sample 77, position 0"),
         ([*zip(x[:77], y[:77], strict=True), x[77]], "sample 77: expected a pair"),

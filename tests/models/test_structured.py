@@ -176,7 +176,7 @@ BAD: dict[str, tuple[Any, Any, Any, str]] = {
     "fewer shapes": (X0, Y0, S0[:2], "3 samples .* 2 shapes"),
     "no shape": (X0, Y0, swapped(S0, 1, None), "sample 1: expected a shape, got None"),
     "unhashable shape": (X0, Y0, swapped(S0, 1, {2: 1}), "sample 1: a shape must be hashable"),
-    "nameless shape": (X0, Y0, swapped(S0, 1, object()), "sample 1: the shape .* shows as a place in memory"),
+    "nameless shape": (X0, Y0, swapped(S0, 1, object()), "sample 1: the repr of the shape .* is a memory address"),
     "a shape the oracle refuses": (X0, Y0, swapped(S0, 2, 4), "sample 2: AssignmentOracle.n_parts refuses the shape 4"),
     "infeasible truth": (X0, swapped(Y0, 1, [0, 0]), S0, "sample 1: the true labels do not fit"),
     "short truth": (X0, swapped(Y0, 0, [0, 1]), S0, "sample 0: the true labels do not fit"),

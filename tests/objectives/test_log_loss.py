@@ -153,5 +153,5 @@ def test_marginals_are_asked_for() -> None:
     task = Task(PartFeatures([np.ones((4, 2))]), oracle, [[0, 1]], [(2,)], Hamming())
     with pytest.raises(MissingCapabilityError, match="marginals, which AssignmentOracle does not have"):
         task.require(LogLoss().requires, "surrogate LogLoss")
-    with pytest.raises(TypeError, match="no maximum of linear pieces"):
+    with pytest.raises(TypeError, match="not a maximum of linear functions"):
         LogLoss().offset(None)

@@ -178,7 +178,7 @@ BAD: dict[str, tuple[Callable[[ArborescenceOracle], object], type[Exception], st
     "rows of another size": (lambda o: _ask(o, np.ones((1, 5)), [1.0]), ParameterError, r"A must have shape \(1, 12\)"),
     "more limits": (lambda o: _ask(o, np.ones((1, 12)), [1.0, 2.0]), ParameterError, r"A must have shape \(2, 12\)"),
     "NaN rows": (lambda o: _ask(o, np.full((1, 12), np.nan), [1.0]), DataError, "coefficients A must be finite"),
-    "NaN limit": (lambda o: _ask(o, np.ones((1, 12)), [np.nan]), DataError, "limits b no NaN"),
+    "NaN limit": (lambda o: _ask(o, np.ones((1, 12)), [np.nan]), DataError, "limits b must not be NaN"),
     "NaN scores": (lambda o: _ask(o, np.ones((1, 12)), [1.0], np.full(12, np.nan)), DataError, "scores must be finite"),
     "too few scores": (lambda o: _ask(o, np.ones((1, 12)), [1.0], np.zeros(11)), DataError, "expected 12 scores"),
 }

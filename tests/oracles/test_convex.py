@@ -183,12 +183,12 @@ BAD: dict[str, tuple[Callable[[Shape], Any], type[Exception], str]] = {
     "not convex": (
         lambda s: ((mu := cp.Variable(s[0])), [cp.norm(mu) >= 1.0]),
         OracleError,
-        "cannot tell that this .* is convex",
+        "cannot verify that this .* is convex",
     ),
     "unbounded": (lambda s: ((mu := cp.Variable(s[0])), [mu >= 0]), OracleError, "no bounds in the direction of the scores"),
     "unbounded, round": (lambda s: ((mu := cp.Variable(s[0])), [cp.norm(mu[1:]) <= mu[0]]), OracleError, "no bounds"),
-    "empty": (lambda s: ((mu := cp.Variable(s[0])), [mu >= 1, mu <= 0]), InfeasibleError, "no point keeps to the constraints"),
-    "empty, round": (lambda s: ((mu := cp.Variable(s[0])), [cp.norm(mu) <= 1, mu >= 2]), InfeasibleError, "no point keeps"),
+    "empty": (lambda s: ((mu := cp.Variable(s[0])), [mu >= 1, mu <= 0]), InfeasibleError, "no point satisfies the constraints"),
+    "empty, round": (lambda s: ((mu := cp.Variable(s[0])), [cp.norm(mu) <= 1, mu >= 2]), InfeasibleError, "no point satisfies"),
     "fractional": (
         lambda s: ((mu := cp.Variable(s[0])), [mu >= 0, cp.sum(mu) <= 1.2, mu <= 0.6]),
         OracleError,
@@ -209,7 +209,7 @@ def test_descriptions_that_are_none_are_told(name: str) -> None:
 def test_an_empty_set_has_no_nearest_point() -> None:
     """project says so as well."""
     describe, _, _ = BAD["empty"]
-    with pytest.raises(InfeasibleError, match="no point keeps"):
+    with pytest.raises(InfeasibleError, match="no point satisfies"):
         ConvexOracle(describe, example_shapes=[(3,)]).project(np.ones(3), (3,))
 
 
@@ -234,7 +234,7 @@ def test_bad_questions_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
                 method(scores, (2,))
     with pytest.raises(ParameterError, match=r"A must have shape \(1, 4\)"):
         oracle.argmax_relaxed_constrained(np.ones(4), (2,), np.ones((1, 3)), [1.0])
-    with pytest.raises(DataError, match="limits b no NaN"):
+    with pytest.raises(DataError, match="limits b must not be NaN"):
         oracle.argmax_relaxed_constrained(np.ones(4), (2,), np.ones((1, 4)), [np.nan])
     assert oracle.argmax_relaxed_constrained(np.ones(4), (2,), np.ones((1, 4)), [-np.inf]) is None
     monkeypatch.setattr("structpred.runtime.dependencies.installed_version", lambda name: None)

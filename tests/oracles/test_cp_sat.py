@@ -162,7 +162,7 @@ BAD: dict[str, tuple[Callable[[np.ndarray], object], type[Exception], str]] = {
     "NaN scores": (lambda s: CpSatMRF().argmax(s * np.nan, COMPLETE), DataError, "scores must be finite"),
     "too few scores": (lambda s: CpSatMRF().argmax(s[1:], COMPLETE), DataError, "expected 392 scores"),
     "NaN rows": (lambda s: _within(s, np.full((1, 392), np.nan), [0.0]), DataError, "coefficients A must be finite"),
-    "NaN limit": (lambda s: _within(s, np.ones((1, 392)), [np.nan]), DataError, "limits b no NaN"),
+    "NaN limit": (lambda s: _within(s, np.ones((1, 392)), [np.nan]), DataError, "limits b must not be NaN"),
     "rows of another size": (lambda s: _within(s, np.ones((2, 3)), [0.0, 1.0]), ParameterError, r"shape \(2, 392\)"),
     "no limit": (lambda s: CpSatMRF(limit=0.0), ParameterError, "expected a limit > 0"),
     "NaN limit of time": (lambda s: CpSatBoundMRF(limit=np.nan), ParameterError, "expected a limit > 0"),

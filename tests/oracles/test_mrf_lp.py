@@ -239,7 +239,7 @@ BAD: dict[str, tuple[Callable[[RelaxedMRF, np.ndarray], object], type[Exception]
     "infinite scores": (lambda o, s: o.argmax_relaxed(np.full_like(s, np.inf), COMPLETE), DataError, "scores must be finite"),
     "too few scores": (lambda o, s: o.relaxation(s[1:], COMPLETE), DataError, "expected 72 scores"),
     "NaN rows": (lambda o, s: _within(o, s, np.full((1, len(s)), np.nan), [1.0]), DataError, "coefficients A must be finite"),
-    "NaN limits": (lambda o, s: _within(o, s, np.ones((1, len(s))), [np.nan]), DataError, "limits b no NaN"),
+    "NaN limits": (lambda o, s: _within(o, s, np.ones((1, len(s))), [np.nan]), DataError, "limits b must not be NaN"),
     "rows of another size": (lambda o, s: _within(o, s, np.ones((1, 3)), [1.0]), ParameterError, r"A must have shape \(1, 72\)"),
     "more limits than rows": (lambda o, s: _within(o, s, np.ones((1, len(s))), [1.0, 2.0]), ParameterError, r"\(2, 72\)"),
     "all forbidden": (lambda o, s: o.argmax(np.full_like(s, FORBIDDEN), COMPLETE), InfeasibleError, "every output"),

@@ -34,7 +34,7 @@ every_case = pytest.mark.parametrize(("oracle", "shape"), CASES, ids=IDS)
 
 
 def vertices(oracle, shape):
-    """All mu(y), one a row."""
+    """All mu(y), one per row."""
     return EnumeratedOracle.of(oracle).table(shape).counts.toarray()
 
 

@@ -156,7 +156,7 @@ def test_the_parts_are_there() -> None:
     words = " ".join(walk.words)
     for heading in ("Model", "Training", "Scores", "Confusions", "Examples", "Transitions", "Strongest features"):
         assert heading in walk.words
-    for word in ("80.00 %", "NP", "primal", "dual", "gap, % of the primal", "held-out score, %", "It is no probability"):
+    for word in ("80.00 %", "NP", "primal", "dual", "gap, % of the primal", "held-out score, %", "It is not a probability"):
         assert word in words
     titles = [word for word in walk.words if "taken for" in word]
     assert "I-NP taken for O: 1 (100.00 %)" in titles

@@ -62,7 +62,7 @@ def chains(seed: int = 0, n: int = 6, n_labels: int = 3, longest: int = 4, oracl
 
 
 def parts_task(seed: int, oracle: Oracle, shape: tuple[int, ...], n: int = 6, d: int = 4, **options: Any) -> Task:
-    """Random feature rows a part; the truth is the best output of random scores."""
+    """Random feature rows per part; the truth is the best output of random scores."""
     rng = np.random.default_rng(seed)
     p = oracle.n_parts(shape)
     rows = [rng.normal(size=(p, d)) for _ in range(n)]

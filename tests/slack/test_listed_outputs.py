@@ -81,7 +81,7 @@ def test_an_enumerate_that_fails_names_the_sample() -> None:
 
 FAULTS = {
     "scores above the one before": lambda found: found[::-1],
-    "below the true one, which it left out": lambda found: found[5:],
+    "below the true one, which is missing": lambda found: found[5:],
     "kbest raised IndexError": lambda found: found[1000],
 }
 

@@ -135,7 +135,7 @@ def test_failure_at_every_step(number: int, tmp_path: Path) -> None:
         if k == number:
             raise OSError(errno.ENOSPC, "no space left")
 
-    with at_each_event(fail), pytest.warns(CheckpointWarning, match="could not be .*training goes on"):
+    with at_each_event(fail), pytest.warns(CheckpointWarning, match="could not be .*training continues"):
         assert ending(run(broken), broken) == expected
     assert ending(run(broken, resume=True), broken) == expected
 
@@ -152,7 +152,7 @@ def test_what_a_failed_checkpoint_leaves(number: int, tmp_path: Path) -> None:
         if k >= number:
             raise OSError(errno.ENOSPC, "no space left")
 
-    with at_each_event(fail), pytest.warns(CheckpointWarning, match="could not be .*training goes on"):
+    with at_each_event(fail), pytest.warns(CheckpointWarning, match="could not be .*training continues"):
         assert ending(run(broken), broken) == expected
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CheckpointWarning)

@@ -166,7 +166,7 @@ def test_a_full_disk_keeps_the_run_and_the_last_checkpoint(where: str, tmp_path:
 
     with monkeypatch.context() as patch:
         patch.setattr(atomic, "step", full)
-        with pytest.warns(CheckpointWarning, match=r"run\.ckpt: could not be written: the disk is full.*training goes on"):
+        with pytest.warns(CheckpointWarning, match=r"run\.ckpt: could not be written: the disk is full.*training continues"):
             assert run_to(file, 6, resume=True).weights.tobytes() == straight.weights.tobytes()
     assert run_to(file, 6, resume=True).weights.tobytes() == straight.weights.tobytes()
 

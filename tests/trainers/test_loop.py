@@ -23,7 +23,7 @@ KEYS = ["passes", "seconds", "cpu_seconds", "oracle_calls", "primal", "dual", "g
 @pytest.mark.parametrize("trainer", TRAINERS)
 @pytest.mark.parametrize("task", TASKS)
 def test_history_has_a_row_a_pass(trainer: str, task: str) -> None:
-    """One row a pass with all keys; counts and times never fall; bounds stand where they were asked for, and fit."""
+    """One row per pass with all keys; counts and times never fall; bounds stand where they were asked for, and fit."""
     made = TASKS[task]()
     result = train(problem(made), TRAINERS[trainer](), RunSettings(max_iter=7, check_every=3))
     rows = result.history

@@ -12,7 +12,7 @@ from structpred.trainers.perceptron import AveragedPerceptron
 @pytest.mark.parametrize("loss_weight", [0.0, 1.0])
 @pytest.mark.parametrize("structure", TASKS)
 def test_weights_equal_a_dense_implementation(structure, loss_weight) -> None:
-    """The average of all iterates, one a sample, of w += weight * difference."""
+    """The average of all iterates, one per sample, of w += weight * difference."""
     task = TASKS[structure](2)
     task.sample_weight = np.random.default_rng(0).uniform(0.5, 2.0, len(task))
     result = train(problem(task, 1.0, loss_weight), AveragedPerceptron(), RunSettings(max_iter=4, seed=7))

@@ -17,7 +17,7 @@ from structpred.trainers.projected_ascent import ProjectedAscent
 
 
 def rows_task(seed=0, n=15, n_labels=4, d=3, dtype=np.float64, **options):
-    """One row an instance; the same problem as multiclass_task, whose rows hold a block a label."""
+    """One row per instance; the same problem as multiclass_task, whose rows hold a block a label."""
     rng = np.random.default_rng(seed)
     X, labels = rng.normal(size=(n, d)), [[y] for y in rng.integers(0, n_labels, n)]
     loss = LabelCosts(np.abs(np.subtract.outer(range(n_labels), range(n_labels))))

@@ -35,7 +35,7 @@ def parser_facts(model: "DependencyParser", path: str) -> Pairs:
     left = f"; {model.left_out_} sentences with crossing arcs were left out of training" if model.left_out_ else ""
     roots = "one root" if model.single_root else "any number of roots"
     pruned = (
-        "none" if model.kept_ is None else f"{model.prune} heads a word, which held {100 * model.kept_:.2f} % of the true arcs"
+        "none" if model.kept_ is None else f"{model.prune} heads per word, which held {100 * model.kept_:.2f} % of the true arcs"
     )
     reader = facts["reader"] or {}
     template = f", templates {reader['template']}" if reader.get("template") else ""

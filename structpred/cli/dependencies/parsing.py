@@ -34,7 +34,7 @@ def treebank_format(name: str | None) -> TreebankFormat | None:
 
 
 def predict(parser: "DependencyParser", asked: Predicting) -> None:
-    """Write the data with the heads and relations that the parser finds, or one JSON object a sentence."""
+    """Write the data with the heads and relations that the parser finds, or one JSON object per sentence."""
     parser.n_jobs = parser.n_jobs if asked.n_jobs is None else asked.n_jobs
     wanted = Wanted(asked.own["projective"], False if asked.own["multi_root"] else None)
 

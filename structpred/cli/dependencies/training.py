@@ -122,7 +122,7 @@ class ParserTraining(Training[ParserOptions]):
         left = f"; {n} of {all_of} sentences cross and were left out of training" if n else ""
         log.info("trees: %s, %s%s", kind, "one root" if model.single_root else "any number of roots", left)
         if model.kept_ is not None:
-            log.info("pruning: %s heads a word hold %.2f %% of the true arcs", options.prune, 100 * model.kept_)
+            log.info("pruning: %s heads per word hold %.2f %% of the true arcs", options.prune, 100 * model.kept_)
         if unused := len(model.templates or ()) - len(model.templates_) if model.templates is not None else 0:
             present = ", ".join(model.featurizer_.present)
             log.warning("%d of the templates were left out: the words of %s have only %s", unused, self.data.path, present)

@@ -99,7 +99,7 @@ class Dependencies(Kind):
         return ParserTraining(ParserOptions(**values))
 
     def predict(self, model: "DependencyParser", asked: Predicting) -> None:
-        """Write the treebank with new heads and relations, or one JSON object a sentence."""
+        """Write the treebank with new heads and relations, or one JSON object per sentence."""
         from structpred.cli.dependencies.parsing import predict
 
         predict(model, asked)

@@ -36,12 +36,12 @@ _TRAIN = [
     ),
     click.Option(
         ["--labels"], metavar="XML|N",
-        help="ARFF: the file that names the labels, or the last N attributes (-N: the first). Default: the XML beside TRAIN.",
+        help="ARFF: the file that names the labels, or the last N attributes (-N: the first). Default: the XML next to TRAIN.",
     ),
     click.Option(["--zero-based"], is_flag=True, help="LIBSVM: feature numbers begin at 0."),
     click.Option(
         ["--hierarchy"], metavar="FILE",
-        help="A line an edge, parent and child: labels are on only with their parents. CLUS data bring their own.",
+        help="One edge per line, parent and child: a label is on only if its parents are. CLUS data bring their own.",
     ),
     click.Option(
         ["--label-weights"], type=click.Choice(("uniform", "depth", "sibling")), default="uniform", show_default=True,
@@ -94,7 +94,7 @@ class LabelSets(Kind):
         return MultiLabelTraining(MultiLabelOptions(**values))
 
     def predict(self, model: "Model", asked: Predicting) -> None:
-        """Write a line an example, its labels separated by tabs, or one JSON object an example."""
+        """Write a line per example, its labels separated by tabs, or one JSON object per example."""
         from structpred.cli.label_sets.results import predict
 
         predict(model, asked)
@@ -112,7 +112,7 @@ class LabelSets(Kind):
         return inspected(model, asked)
 
     def page(self, model: "Model", asked: Reporting) -> str:
-        """Pairs and strongest features; with data scores and a row a label."""
+        """Pairs and strongest features; with data scores and a row per label."""
         from structpred.cli.label_sets.pages import page
 
         return page(model, asked)

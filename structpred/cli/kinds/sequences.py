@@ -34,7 +34,7 @@ _TRAIN = [
         help="Only tag sequences that are valid under this scheme, kept in MODEL.",
     ),
     click.Option(
-        ["--min-count"], default=1, show_default=True, type=click.IntRange(1), metavar="N", help="Leave rarer features out."
+        ["--min-count"], default=1, show_default=True, type=click.IntRange(1), metavar="N", help="Leave out rarer features."
     ),
     click.Option(
         ["--n-bits"], type=click.IntRange(1, 30), metavar="N", help="Hash features into 2**N ids; no names are kept."
@@ -92,7 +92,7 @@ class Sequences(Kind):
         return ChainTraining(ChainOptions(**values))
 
     def predict(self, model: "ChainLabeler", asked: Predicting) -> None:
-        """Write the labels in the format of the data, or one JSON object a sequence."""
+        """Write the labels in the format of the data, or one JSON object per sequence."""
         from structpred.cli.sequences.results import predict
 
         predict(model, asked)

@@ -80,7 +80,7 @@ def label_text(model: "Model", path: str, top: int, label: str | None) -> str:
 
 
 def page(model: "Model", asked: Reporting) -> str:
-    """A page: certificate, training, scores and a row a label with DATA, pairs and strongest features."""
+    """A page: certificate, training, scores and a row per label with DATA, pairs and strongest features."""
     from structpred.report import sections
     from structpred.report.markup import Html, join, tag
     from structpred.report.page import Weights, html_page

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def predict(model: "Model", asked: Predicting) -> None:
-    """Write a line an example: its labels separated by tabs, nothing for none; as JSON an object with labels and scores."""
+    """Write a line per example: its labels separated by tabs, nothing for none; as JSON an object with labels and scores."""
     if asked.marginals and not model.probabilistic_:
         raise ParameterError("--marginals: this model was trained for a margin and has no probabilities; train with the log loss")
     rows = read_rows(Reading.of_model(model), asked.data, asked.reading.format, asked.reading.encoding)

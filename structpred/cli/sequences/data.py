@@ -108,14 +108,14 @@ def _label_column(rows: ColumnCorpus, reader: Reader) -> int | None:
     if last and rows.n_columns == reader.n_columns - 1:
         return None
     without = f", or {reader.n_columns - 1} without the labels," if last else ""
-    hint = looks_like(split_lines((rows.text or "")[: 1 << 16])) or "; one token a line is expected"
+    hint = looks_like(split_lines((rows.text or "")[: 1 << 16])) or "; one token per line is expected"
     raise DataError(
         f"{rows.where(0)}: expected {reader.n_columns} columns{without} as in the training data, got {rows.n_columns}{hint}"
     )
 
 
 def refuse_running_text(data: Data, known: Sequence[str]) -> None:
-    """Raise DataError where the column of the labels holds words: running text, a sentence a line, taken for tokens.
+    """Raise DataError where the column of the labels holds words: running text, a sentence per line, taken for tokens.
 
     known: the labels of the model. Labels are not used in prediction, so there may be a placeholder: a single character or
     sign, or the same string on several tokens.
@@ -127,8 +127,8 @@ def refuse_running_text(data: Data, known: Sequence[str]) -> None:
     if len(found) > 1 or data.n_tokens == 1:
         n = data.corpus.n_columns
         raise DataError(
-            f"{data.corpus.where(0)}: expected one token a line, in {n} columns with a label of the model or {n - 1} without, as "
-            f"in the training data; got {sorted(found)[0]!r} as a label, which the model does not have: is this running text?"
+            f"{data.corpus.where(0)}: expected one token per line, in {n} columns with a label of the model or {n - 1} without, "
+            f"as in the training data; got {sorted(found)[0]!r} as a label, which the model does not have: is this running text?"
         )
 
 
@@ -183,7 +183,7 @@ def tokens_of(data: Data) -> list[list[str]]:
 
 
 def features_of(data: Data, *, hashed: bool) -> Any:
-    """What the model takes as X. Hashing needs the names of attributes, one dict a token."""
+    """What the model takes as X. Hashing needs the names of attributes, one dict per token."""
     if not hashed or not isinstance(data.corpus, AttributeCorpus):
         return data.corpus
     corpus = data.corpus
@@ -200,7 +200,7 @@ def features_of(data: Data, *, hashed: bool) -> Any:
 
 
 def format_predictions(data: Data, predictions: Sequence[Sequence[Any]]) -> str:
-    """Column files: the lines as they were, with one more column. CRFsuite: one label a line. OCR: id and letter."""
+    """Column files: the lines as they were, with one more column. CRFsuite: one label per line. OCR: id and letter."""
     lists = [[str(label) for label in labels] for labels in predictions]
     if isinstance(data.corpus, ColumnCorpus):
         return format_columns(data.corpus, lists)

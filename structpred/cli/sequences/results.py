@@ -27,7 +27,7 @@ Labels = list[list[str]]
 
 
 def predict(model: ChainLabeler, asked: Predicting) -> None:
-    """Write the labels in the format of the data, or one JSON object a sequence."""
+    """Write the labels in the format of the data, or one JSON object per sequence."""
     model.n_jobs = model.n_jobs if asked.n_jobs is None else asked.n_jobs
     read = read_for(model, asked)
     refuse_running_text(read, [str(label) for label in model.classes_.tolist()])
@@ -66,7 +66,7 @@ def strings_of(model: ChainLabeler, data: Data) -> Labels:
 
 
 def _entries(model: ChainLabeler, data: Data, asked: Predicting) -> list[dict[str, Any]]:
-    """One entry a sequence, as `--json` writes it. Raises ParameterError for marginals of a model that has none."""
+    """One entry per sequence, as `--json` writes it. Raises ParameterError for marginals of a model that has none."""
     X = features_of(data, hashed=model.n_bits is not None)
     predicted, names = model.predict(X), [str(label) for label in model.classes_.tolist()]
     entries: list[dict[str, Any]] = [

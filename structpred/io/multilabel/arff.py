@@ -73,7 +73,7 @@ def read_arff(path: PathLike, *, text_kinds: tuple[str, ...] = (), encoding: str
     """Read an ARFF file, plain or gzip; ``-`` is standard input.
 
     text_kinds: further kinds of attributes whose values are text. Raises DataError with file and line: no @data, attributes
-    declared twice or of an unknown kind, rows with a wrong number of values, missing values (`?`), numbers that are none or not
+    declared twice or of an unknown kind, rows with a wrong number of values, missing values (`?`), invalid numbers or not
     finite, undeclared nominal values, indices out of range or out of order, no rows.
     """
     name = source_name(path)
@@ -113,7 +113,7 @@ def _header(lines: Iterator[tuple[int, str]], name: str, text_kinds: tuple[str, 
             return relation, attributes
         else:
             raise DataError(f"{name}:{number}: expected @relation, @attribute, @data or a comment (%), got {quoted(text)}")
-    raise DataError(f"{name}:{max(number, 1)}: expected @data, but the file ends; is it cut short, or no ARFF file?")
+    raise DataError(f"{name}:{max(number, 1)}: expected @data, but the file ends; is it cut short, or not an ARFF file?")
 
 
 def _attribute(text: str, where: str, line: int, text_kinds: tuple[str, ...]) -> Attribute:
@@ -217,7 +217,7 @@ class _Rows:
         values = split_values(text, f"{self.name}:{number}") if not plain or text.count(",") == expected - 1 else None
         if values is None or len(values) != expected:
             got = text.count(",") + 1 if values is None else len(values)
-            self._refuse(number, f"expected {expected} values, one an attribute, got {got}: {quoted(text)}")
+            self._refuse(number, f"expected {expected} values, one per attribute, got {got}: {quoted(text)}")
         return range(expected), values
 
     def _sparse(self, number: int, text: str) -> tuple[list[int], list[str]]:

@@ -281,7 +281,7 @@ def _features(arrays: dict[str, npt.NDArray[Any]], name: str) -> Any:
         X = sparse.csr_array((parts[0].astype(np.float64), *parts[1:]), shape=tuple(arrays["X_shape"].tolist()))
         X.check_format(full_check=True)
     except (KeyError, ValueError, TypeError, IndexError, OverflowError) as error:
-        raise DataError(f"{name}: X_data, X_indices, X_indptr and X_shape are no CSR matrix: {error}") from None
+        raise DataError(f"{name}: X_data, X_indices, X_indptr and X_shape are not a valid CSR matrix: {error}") from None
     X.sum_duplicates()
     return X
 

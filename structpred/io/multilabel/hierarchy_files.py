@@ -1,4 +1,4 @@
-"""Files of label hierarchies, a line an edge."""
+"""Files of label hierarchies, a line per edge."""
 
 from dataclasses import replace
 
@@ -9,7 +9,7 @@ from structpred.io.text import quoted, read_text, source_name, split_lines
 
 
 def with_hierarchy(data: MultiLabelData, path: str, encoding: str = "utf-8") -> MultiLabelData:
-    """The data with the hierarchy of a file, a line an edge: parent, tab (or space), child; # comments. Rows become closed.
+    """The data with the hierarchy of a file, a line per edge: parent, tab (or space), child; # comments. Rows become closed.
 
     Raises DataError with file and line: other lines, labels that the data do not have, an edge twice; and for a cycle.
     """

@@ -25,7 +25,7 @@ def read_mulan(path: PathLike, labels: PathLike | int | Sequence[str], *, encodi
 
     encoding: of the ARFF file; the XML names its own.
 
-    Raises DataError with file and line for what cannot be read, labels that are no attribute, label values other than 0 and 1.
+    Raises DataError with file and line for what cannot be read, labels that are not attributes, label values other than 0 and 1.
     """
     table = read_arff(path, encoding=encoding)
     names, parents = _label_names(table, labels)
@@ -66,7 +66,7 @@ def _label_names(table: ArffTable, labels: PathLike | int | Sequence[str]) -> tu
     found, known = read_label_xml(labels), set(names)
     for name, (_, line) in found.items():
         if name not in known:
-            raise DataError(f"{source_name(labels)}:{line}: the label {quoted(name)} is no attribute of {table.name}")
+            raise DataError(f"{source_name(labels)}:{line}: the label {quoted(name)} is not an attribute of {table.name}")
     return list(found), {name: parent for name, (parent, _) in found.items()}
 
 

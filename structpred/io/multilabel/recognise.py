@@ -53,6 +53,6 @@ def label_source(path: str) -> str:
                 return beside
     looked = " or ".join(f"{candidate}.xml" for candidate in names)
     raise DataError(
-        f"{path}: which attributes are labels? There is no {looked} (.gz) beside it; give --labels FILE.xml, or --labels N for "
+        f"{path}: which attributes are labels? There is no {looked} (.gz) next to it; give --labels FILE.xml, or --labels N for "
         "the last N attributes (-N: the first)"
     )

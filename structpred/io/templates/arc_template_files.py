@@ -1,4 +1,4 @@
-"""Files of arc templates, one a line."""
+"""Files of arc templates, one per line."""
 
 from structpred.data.arc_templates import ArcTemplate
 from structpred.errors import DataError, ParameterError
@@ -9,7 +9,7 @@ from structpred.io.text import source_name
 
 
 def read_arc_templates(path: str) -> list[ArcTemplate]:
-    """The templates of a file: one a line, comments behind #. Several properties behind the bar make several templates.
+    """The templates of a file: one per line, comments behind #. Several properties behind the bar make several templates.
 
     Raises DataError, naming the line, for a malformed template, an attribute that words do not have, and a duplicate; and for
     a file without templates.

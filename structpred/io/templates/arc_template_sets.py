@@ -89,7 +89,7 @@ h.upos h.upos+1 m.upos | direction
 
 
 def parse_templates(text: str) -> list[ArcTemplate]:
-    """One template a line and property; several properties behind the bar make several templates."""
+    """One template per line and property; several properties behind the bar make several templates."""
     found = []
     for line in filter(None, map(str.strip, text.splitlines())):
         atoms, _, arcs = line.partition("|")
@@ -122,7 +122,7 @@ _ENDS = (
 def conjunction_family() -> list[ArcTemplate]:
     """507 = 13 x 13 x 3 conjunctions of a view of the head, one of the modifier, and nothing, direction or distance.
 
-    The family that Martins et al. (2011, section 4) describe, one kernel a template; the paper does not list its members.
+    The family that Martins et al. (2011, section 4) describe, one kernel per template; the paper does not list its members.
     The one without any attribute or property stands for the bias of an arc and looks at the direction with the distance.
 
     >>> len(conjunction_family())

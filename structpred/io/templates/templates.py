@@ -14,7 +14,7 @@ from structpred.io.text import PathLike, quoted, read_text, source_name, split_l
 
 _MACRO = re.compile(r"%x\[(-?[0-9]{1,4}),([0-9]{1,4})\]")
 
-#: a longer line is no template, and a file of more lines no template file: each becomes many times its size
+#: a longer line is not a template, and a file of more lines no template file: each becomes many times its size
 LONGEST_TEMPLATE, MOST_TEMPLATES = 2_000, 10_000
 
 

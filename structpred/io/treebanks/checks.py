@@ -10,7 +10,7 @@ def validate_treebank(source: Source, format: TreebankFormat | None = None, *, e
 
     Errors, for which `read_treebank` refuses a sentence: too few or too many columns, an empty column, a space where none
     may be, NUL, a lone carriage return, bytes that are not UTF-8; ids that do not count from 1, ranges that overlap, run
-    backwards, stand at the wrong place or go beyond the sentence, ids of empty nodes out of order; heads that are no numbers,
+    backwards, stand at the wrong place or go beyond the sentence, ids of empty nodes out of order; heads that are not numbers,
     out of range, the word itself, or there for some words only; a circle, no root, or several where the format has one. A
     file without a sentence is an error, too.
 
@@ -52,13 +52,13 @@ class _Checker:
             if end and found != end and not mixed:
                 mixed = True
                 was = "CR LF" if found == b"\n" else "LF"
-                self._warn(number, "line-ends", f"another line end than before, where it was {was}")
+                self._warn(number, "line-ends", f"a different line ending: before it was {was}")
             end = end or found
             text = row.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8", "surrogateescape")
             if text:
                 self.block.append(text)
             elif blank:
-                self._warn(number, "blank", "an empty line too many: one stands after each sentence")
+                self._warn(number, "blank", "an extra empty line: exactly one follows each sentence")
             else:
                 self._close(number)
             blank = not text

@@ -11,12 +11,12 @@ from structpred.io.text import quoted
 
 @dataclass(frozen=True)
 class TreebankFormat:
-    """One format of treebank files: a word a line, columns separated by single tabs, a blank line after each sentence.
+    """One format of treebank files: a word per line, columns separated by single tabs, a blank line after each sentence.
 
     columns: their names; column 0 is the ID, which counts the words from 1. form, head, deprel: the numbers of these
     columns, from 0. lemma, upos, xpos, feats: likewise, None where the format has none. open_ended: more columns may
     follow, as many on every line of a sentence. comments: lines that begin with ``#`` are comments. extended_ids: there
-    are lines of multiword tokens (ID 3-4) and of empty nodes (ID 5.1), which are no words. single_root: exactly one word
+    are lines of multiword tokens (ID 3-4) and of empty nodes (ID 5.1), which are not words. single_root: exactly one word
     of a sentence has head 0. spaced: the columns in which a space may stand.
 
     Raises ParameterError for a column that is not there.

@@ -35,7 +35,7 @@ def read_treebank(
 
     source: a path, ``-`` for standard input, or a file opened in binary mode; gzip is unpacked. format: None tells it
     from the lines (`treebank_format_of`). on_error: "raise", or "skip" to leave out the sentences with an error, which
-    `Treebank.skipped` names. check_trees: False takes heads as they come, -1 for what is no number from 0 to the length
+    `Treebank.skipped` names. check_trees: False takes heads as they come, -1 for what is not a number from 0 to the length
     of the sentence; True wants a tree, or ``_`` on every word of a sentence (heads -1). encoding: of the file; the treebank, and
     what is written of it, is UTF-8.
 
@@ -132,7 +132,7 @@ def _parse(chunk: Chunk, source: TreebankSource, format: TreebankFormat, on_erro
 
 
 def _check_line_lengths(chunk: Chunk, name: str) -> None:
-    """Each line has numbers of its own; the line of a word has twenty bytes or more, so that two a line are no treebank."""
+    """Each line has numbers of its own; the line of a word has twenty bytes or more, so that two in a line are not a treebank."""
     n = chunk.data.count(b"\n")
     if n > _MANY_LINES and _SHORT_LINES * n > len(chunk.data):
         mean = len(chunk.data) / n

@@ -111,7 +111,7 @@ def _check_text(text: str, index: int, found: _Found) -> None:
         found.error(index, "line-ends", "expected a carriage return before a line feed only, got one inside the line")
     unseen = next((c for c in text if not c.isprintable() and c not in "\t\r\0" and not _NOT_UTF8.match(c)), None)
     if unseen is not None:
-        found.warn(index, "unprinted", f"a character that is not seen: U+{ord(unseen):04X} {name(unseen, 'control character')}")
+        found.warn(index, "unprinted", f"an invisible character: U+{ord(unseen):04X} {name(unseen, 'control character')}")
 
 
 def _check_columns(text: str, fields: list[str], width: int, index: int, format: TreebankFormat, found: _Found) -> None:
@@ -136,7 +136,7 @@ def _check_columns(text: str, fields: list[str], width: int, index: int, format:
         if " " in field and column not in format.spaced:
             found.error(index, "spaces", f"expected no spaces in {_column(format, column)}, got {quoted(field)}")
         elif _ODD_SPACES.search(field) is not None:
-            found.warn(index, "spaces", f"spaces at an end, or two in a row, in {_column(format, column)}: {quoted(field)}")
+            found.warn(index, "spaces", f"leading, trailing or double spaces in {_column(format, column)}: {quoted(field)}")
 
 
 def _column(format: TreebankFormat, column: int) -> str:
@@ -183,7 +183,7 @@ def _check_word_id(row: _Row, number: int, last: int, found: _Found) -> int:
     if number == last + 1:
         return number
     if number <= last:
-        found.error(row.at, "ids", f"expected id {last + 1}, got {number}, which stands before it or was passed over")
+        found.error(row.at, "ids", f"expected id {last + 1}, got {number}, which was used before or skipped")
         return last
     found.error(row.at, "ids", f"expected id {last + 1}, got {number}")
     return number
@@ -255,7 +255,7 @@ def _check_tree(words: list[_Row], heads: list[int | None], format: TreebankForm
     for cycle in _cycles(heads):
         start = cycle.index(min(cycle))
         way = [*cycle[start:], *cycle[:start], min(cycle)]
-        found.error(words[min(cycle) - 1].at, "cycle", f"the heads go round in a circle: {_listed(way, ' -> ')}")
+        found.error(words[min(cycle) - 1].at, "cycle", f"the heads form a cycle: {_listed(way, ' -> ')}")
 
 
 def _cycles(heads: list[int | None]) -> Iterator[list[int]]:

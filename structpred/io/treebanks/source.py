@@ -15,7 +15,7 @@ from structpred.io.treebanks.formats import LINES_THAT_TELL, TreebankFormat, tre
 
 __all__ = ["Chunk", "Source", "TreebankSource", "held_treebank", "open_treebank", "treebank_name"]
 
-#: a longer line is no line of a treebank, and must not fill the memory
+#: a longer line is not a line of a treebank, and must not fill the memory
 _LONGEST_LINE = 1 << 20
 
 

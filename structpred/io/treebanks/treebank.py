@@ -36,7 +36,7 @@ class Sentence(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Treebank:
-    """Sentences with their trees, packed; multiword tokens and empty nodes are no words, but are kept for writing.
+    """Sentences with their trees, packed; multiword tokens and empty nodes are not words, but are kept for writing.
 
     offsets: int64 (S + 1), sentence i is the words ``offsets[i]:offsets[i+1]``. forms, lemmas, upos, xpos, feats, labels:
     flat lists of n_words strings, as in the file. heads: int64 (n_words), from 0 (root) to the length of the sentence, -1
@@ -247,11 +247,13 @@ def _check_sample(i: int, sentence: Sentence, tree: Tree, check_heads: bool) -> 
 
 
 def check_cell(entry: object, what: str, *, spaces: bool) -> None:
-    """Raise DataError for what cannot stand in a column: no string, empty, with a tab or a line end, with a space."""
+    """Raise DataError for what cannot be written in a column: no string, empty, with a tab or a line end, with a space."""
     if not isinstance(entry, str):
         raise DataError(f"{what}: expected a string, got {entry!r} of type {type(entry).__name__}")
     if not entry or any(c in entry for c in "\t\r\n\0") or (not spaces and " " in entry):
-        raise DataError(f"{what}: {quoted(entry)} cannot stand in a column: it is empty or holds tabs, line ends, NUL or spaces")
+        raise DataError(
+            f"{what}: {quoted(entry)} cannot be written in a column: it is empty or holds tabs, line ends, NUL or spaces"
+        )
     try:
         entry.encode()
     except UnicodeEncodeError:

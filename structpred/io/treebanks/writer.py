@@ -11,7 +11,7 @@ from structpred.io.treebanks.treebank import Tree, Treebank, check_cell
 
 
 def write_treebank(treebank: Treebank, stream: BinaryIO, trees: Sequence[Tree] | None = None) -> None:
-    """Write a treebank to a binary stream. trees: one a sentence, new heads and relations; the rest stays byte for byte.
+    """Write a treebank to a binary stream. trees: one per sentence, new heads and relations; the rest stays byte for byte.
 
     A tree without labels gets ``_`` as relations. Raises DataError, before anything is written, for trees that do not fit:
     another number of them or of words, heads that are not from 0 to n, labels that cannot stand in a column.

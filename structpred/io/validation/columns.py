@@ -41,7 +41,7 @@ class FileSummary:
 
 @dataclass(frozen=True)
 class Validation:
-    """What was found. scheme: the tagging scheme of the labels, None if they are no tags."""
+    """What was found. scheme: the tagging scheme of the labels, None if they are not tags."""
 
     files: list[FileSummary]
     scheme: str | None
@@ -99,7 +99,7 @@ class Validation:
             lines += [f"  {place}" for place in finding.places]
             lines += ["  ..."] if len(finding.places) < finding.count else []
         warnings = sum(finding.severity == WARNING for finding in self.findings)
-        lines += ["", f"{self.n_errors} errors, {warnings} kinds of warning" if self.findings else "nothing to complain of"]
+        lines += ["", f"{self.n_errors} errors, {warnings} kinds of warning" if self.findings else "no problems found"]
         return "\n".join(lines)
 
     def _kind(self) -> str:
@@ -172,10 +172,10 @@ class Collector:
 
 
 _ROW_SUMMARY = {
-    "encoding": "lines that are no UTF-8 text",
+    "encoding": "lines that are not UTF-8 text",
     "columns": "rows with another number of columns",
     "row": "rows that cannot be read",
-    "links": "rows whose links to their neighbours do not hold",
+    "links": "rows whose links to their neighbours are inconsistent",
 }
 
 
@@ -221,11 +221,11 @@ def shape(scan: Scan, max_length: int, collect: Collector) -> None:
             where = f"{scan.name}:{sentence.lines[0]}"
             collect.add(WARNING, "docstart", "-DOCSTART- rows, which are read as tokens", where)
     for number in scan.blank:
-        collect.add(WARNING, "blank", "empty sequences (blank lines in a row), which are passed over", f"{scan.name}:{number}")
+        collect.add(WARNING, "blank", "empty sequences (blank lines in a row), which are skipped", f"{scan.name}:{number}")
     for character, lines in scan.characters.items():
         name = unicodedata.name(character, "control character")
         for number in lines:
-            summary = "lines with characters that are not seen (controls, direction marks, odd spaces)"
+            summary = "lines with invisible characters (controls, direction marks, odd spaces)"
             collect.add(WARNING, "unprinted", summary, f"{scan.name}:{number}: U+{ord(character):04X} {name}")
 
 
@@ -239,9 +239,9 @@ def repeats(scan: Scan, collect: Collector) -> None:
         if seen is sentence:
             continue
         where = f"{scan.name}:{sentence.lines[0]}: as line {seen.lines[0]} ({_size(sentence)})"
-        collect.add(WARNING, "duplicate", "sequences that stand in the same file before", where)
+        collect.add(WARNING, "duplicate", "sequences that occur earlier in the same file", where)
         if seen.labels != sentence.labels:
-            collect.add(WARNING, "contradiction", "sequences that stand in the same file before with other labels", where)
+            collect.add(WARNING, "contradiction", "sequences that occur earlier in the same file with different labels", where)
 
 
 def label_warnings(scan: Scan, counts: Counter[str], rare: int, scheme: str | None, collect: Collector) -> None:
@@ -260,8 +260,8 @@ def label_warnings(scan: Scan, counts: Counter[str], rare: int, scheme: str | No
             where = ", ".join(f"{label!r} ({counts[label]}, first in line {first[label]})" for label in labels)
             collect.add(WARNING, "case", "labels that differ by case only", f"{scan.name}: {where}")
     if scheme == "IOB1":
-        where = f"{scan.name}: constraints know IOB2 and IOBES only"
-        collect.add(WARNING, "iob1", "files in the scheme IOB1, where B- stands between neighbours of one type only", where)
+        where = f"{scan.name}: constraints support only IOB2 and IOBES"
+        collect.add(WARNING, "iob1", "files in the scheme IOB1, where B- occurs only between neighbours of one type", where)
 
 
 def unseen(dev: Scan, known: Iterable[str], collect: Collector) -> None:
@@ -282,7 +282,7 @@ def leaks(train: Scan, dev: Scan, collect: Collector) -> None:
     for sentence in dev.sentences:
         if not sentence.broken and sentence.content in lines:
             where = f"{dev.name}:{sentence.lines[0]}: as {train.name}:{lines[sentence.content]} ({_size(sentence)})"
-            collect.add(WARNING, "leak", "held-out sequences that stand in the training data, too", where)
+            collect.add(WARNING, "leak", "held-out sequences that also occur in the training data", where)
 
 
 def _size(sentence: Sentence) -> str:

@@ -68,7 +68,7 @@ def scan_file(
 
     n_columns: what every row must have; None: 3 for conll2000, else what most rows have. Raises DataError only for a file
     that cannot be opened or unpacked, has a line too long for any format, or very many lines of one or two letters;
-    ParameterError for a format or label column that is none.
+    ParameterError for an unknown format or label column.
     """
     _check_format(format)  # before the file is opened
     return scan_bytes(read_bytes(path, encoding), source_name(path), format, label_column=label_column, n_columns=n_columns)
@@ -100,7 +100,7 @@ def scan_bytes(data: bytes, name: str, format: str, *, label_column: int = -1, n
 
 
 def _check_mean(data: bytes, name: str) -> None:
-    """What is kept of a line is many times a line of one or two letters; no file of sentences is made of those."""
+    """What is kept of a line is many times as long as a line of one or two letters; no file of sentences is made of those."""
     n = data.count(b"\n")
     if n > _MANY_LINES and _SHORT_LINES * n > len(data):
         raise DataError(f"{name}: expected lines of {_SHORT_LINES} bytes or more on average, got {n:,} of {len(data) / n:.1f}")
@@ -189,7 +189,7 @@ class _Rows:
         self.bad.add(line)
 
     def sentence(self, lines: list[str], numbers: Sequence[int], *, again: bool = False) -> Sentence:
-        """The sentence in these lines; `again` notes nothing a second time."""
+        """The sentence in these lines; `again` notes nothing the second time."""
         labels, content = [], []
         for number in numbers:
             label, rest = self._row(lines[number - 1], number, quiet=again)

@@ -28,26 +28,26 @@ from structpred.io.validation.columns import (
 from structpred.io.validation.scan import Scan, Sentence
 
 _SUMMARIES = {
-    ("error", "encoding"): "lines that are no UTF-8 text",
+    ("error", "encoding"): "lines that are not UTF-8 text",
     ("error", "columns"): "lines with another number of columns",
     ("error", "empty-column"): "lines with an empty column",
-    ("error", "spaces"): "lines with a space where none may be",
+    ("error", "spaces"): "lines with a space where none is allowed",
     ("error", "line-ends"): "lines with a carriage return inside",
     ("error", "ids"): "lines whose ID does not fit in its sentence",
-    ("error", "heads"): "words whose HEAD cannot be",
+    ("error", "heads"): "words with an impossible HEAD",
     ("error", "root"): "sentences without a root, or with several",
     ("error", "cycle"): "circles of heads",
     ("error", "empty"): "files without a single sentence",
     ("warning", "bom"): "files that begin with a byte order mark",
     ("warning", "line-ends"): "files with two kinds of line ends",
-    ("warning", "blank"): "empty lines too many",
+    ("warning", "blank"): "extra empty lines",
     ("warning", "end"): "files that do not end with an empty line",
     ("warning", "comment"): "comments inside a sentence, or without one",
-    ("warning", "unprinted"): "lines with characters that are not seen (controls, direction marks, odd spaces)",
-    ("warning", "spaces"): "columns with spaces at an end, or two in a row",
+    ("warning", "unprinted"): "lines with invisible characters (controls, direction marks, odd spaces)",
+    ("warning", "spaces"): "columns with leading, trailing or double spaces",
     ("warning", "range"): "multiword tokens of one word",
     ("warning", "no-word"): "multiword tokens and empty nodes with a head",
-    ("warning", "root"): "relations root at another place than the root",
+    ("warning", "root"): "words with the relation root that are not the root",
 }
 
 

@@ -119,7 +119,7 @@ def _prefix_and_type(label: Any, scheme: str) -> tuple[str, str]:
     allowed = ("O", "B", "I") if scheme == "iob2" else ("O", "B", "I", "E", "S")
     if prefix not in allowed or (prefix == "O") != (kind == ""):
         raise ParameterError(
-            f"constraints: {label!r} is no {scheme.upper()} tag; expected O or {', '.join(allowed[1:])} with -TYPE"
+            f"constraints: {label!r} is not a valid {scheme.upper()} tag; expected O or {', '.join(allowed[1:])} with -TYPE"
         )
     return prefix, kind
 
@@ -172,7 +172,7 @@ def _token_choices(
         if given is None or given[sample] is None:
             continue
         if len(given[sample]) != length:
-            raise DataError(f"{name}, sample {sample}: expected {length} entries, one a token, got {len(given[sample])}")
+            raise DataError(f"{name}, sample {sample}: expected {length} entries, one per token, got {len(given[sample])}")
         for t, entry in enumerate(given[sample]):
             if entry is None:
                 continue
@@ -203,7 +203,7 @@ def check_gold(scores: FixedScores, codes: npt.NDArray[np.int64], offsets: npt.N
         before = f" after {classes[codes[at - 1]]!r}" if t else " in front"
         raise DataError(
             f"sample {sample}, position {t}: the true label {classes[codes[at]]!r}{before} breaks the constraints; "
-            "mend the data or loosen the constraints"
+            "correct the data or relax the constraints"
         )
 
 

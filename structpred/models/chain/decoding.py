@@ -73,7 +73,7 @@ def chain_score_gaps(data: PackedSequences, n_labels: int, w: Vector, fixed: Fix
 
 def _check_possible(possible: bool, sample: int) -> None:
     if not possible:
-        raise InfeasibleError(f"sample {sample}: the constraints leave no label sequence at all")
+        raise InfeasibleError(f"sample {sample}: no label sequence satisfies the constraints")
 
 
 def checked_k(k: Any) -> int:

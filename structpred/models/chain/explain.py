@@ -28,7 +28,7 @@ class Contribution:
 
     kind: "emission", "start", "transition" or "stop". position: from 0; of a transition, that of the label after.
     label: the label there. feature: the feature's name; of a transition the labels as "A -> B"; else the kind.
-    value: the feature's value, 1 for what is no emission. weight: of the feature with the label.
+    value: the feature's value, 1 for what is not an emission. weight: of the feature with the label.
     instead: in a contrast, the label (or transition) of the alternative; the weight is then that of `label` less that of
     `instead`. None without a contrast.
     """
@@ -151,7 +151,7 @@ def _runner_up(model: FittedChain, data: PackedSequences, chosen: Ints) -> Ints:
     for codes in _predicted(model, data, 2):
         if (codes != chosen).any():
             return codes
-    raise DataError("there is no other label sequence to set against this one")
+    raise DataError("there is no other label sequence to compare with this one")
 
 
 def _coded(model: FittedChain, labels: Any, data: PackedSequences, name: str) -> Ints:

@@ -26,7 +26,7 @@ _HASHED = Record({"hashed": Optional(Flag(), False)})
 
 
 class NumericInput:
-    """2-d arrays or sparse matrices, one row a token; also packed sequences and OCR words, whose features are numbered."""
+    """2-d arrays or sparse matrices, one row per token; also packed sequences and OCR words, whose features are numbered."""
 
     kind = "numeric"
     HEADER = Record({"n_features": Whole()})
@@ -165,7 +165,7 @@ def choose_input(
 ) -> tuple[Input, Any]:
     """The input that fits what the user gave, and the sequences (a generator is looked into without losing its first item).
 
-    Raises ParameterError for settings that this kind of input cannot follow, DataError where X is no list of sequences.
+    Raises ParameterError for settings that this kind of input cannot follow, DataError where X is not a list of sequences.
     """
     _check_whole("min_count", min_count)
     if n_bits is not None:

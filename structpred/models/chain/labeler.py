@@ -139,7 +139,7 @@ class ChainLabeler(StructuredEstimator):
         dev: tuple[Any, Any] | None = None,
         allowed: Sequence[Any] | None = None,
     ) -> Self:
-        """Train. sample_weight: one number a sequence. token_weight: one list a sequence, nested like y, weighing the loss.
+        """Train. sample_weight: one number per sequence. token_weight: one list per sequence, nested like y, weighing the loss.
 
         allowed: nested like y, for each token None or the labels it may have (a tag dictionary, say): all others are
         ruled out while training. The true labels must keep to it, and to `constraints`.
@@ -212,7 +212,7 @@ class ChainLabeler(StructuredEstimator):
     def predict(
         self, X: Any, *, allowed: Sequence[Any] | None = None, fixed: Sequence[Any] | None = None
     ) -> list[npt.NDArray[Any]]:
-        """One array of labels a sequence, the best that keeps to the constraints.
+        """One array of labels per sequence, the best that keeps to the constraints.
 
         allowed, fixed: nested like y; for each token None, or the labels it may have, or the label it has.
         Raises InfeasibleError, naming the sample, where nothing keeps to all of them.
@@ -229,7 +229,7 @@ class ChainLabeler(StructuredEstimator):
         """One array (T, n_classes) a sequence: the probability of each label at each position, in the order of classes_.
 
         Only for models trained with the log loss (trainer "oeg" or "lbfgs", or surrogate "log"): scores learnt with a margin
-        are no log-probabilities, and ParameterError says so; predict_score_gaps tells how clear their decisions are.
+        are not log-probabilities, and ParameterError says so; predict_score_gaps tells how clear their decisions are.
         """
         data, scores = self._read(X, allowed, fixed)
         self._check_probabilistic("use predict_score_gaps, or ")
@@ -248,7 +248,7 @@ class ChainLabeler(StructuredEstimator):
     ) -> list[npt.NDArray[np.float64]]:
         """One array (T,) a sequence: the score of the prediction less that of the best one with another label there.
 
-        In the units of scores, >= 0, inf where no other label is possible. It is no probability.
+        In the units of scores, >= 0, inf where no other label is possible. It is not a probability.
         """
         data, scores = self._read(X, allowed, fixed)
         return chain_score_gaps(data, len(self.classes_), self.coef_, scores)

@@ -108,7 +108,7 @@ def fit_stream(
     trainer, _ = labeler._trainer_and_surrogate()
     check_online(trainer)
     if labeler.warm_start:
-        raise ParameterError("warm_start is for fit; fit_stream goes on from a checkpoint: give checkpoint=... and resume=True")
+        raise ParameterError("warm_start is for fit; fit_stream continues from a checkpoint: give checkpoint=... and resume=True")
     for name, value in (("n_passes", n_passes), ("batch_size", batch_size)):
         if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
             raise ParameterError(f"{name} must be a whole number >= 1, got {value!r}")
@@ -150,8 +150,8 @@ def _state_before(labeler: OnlineLabeler, n_total: float | None) -> OnlineState 
     progress = getattr(labeler, "_progress", None)
     if progress is None:
         raise ParameterError(
-            "partial_fit cannot go on from this model: a model file, or a fit without warm_start=True, keeps the weights but not "
-            "the trainer's state; begin a new model with partial_fit, or keep the state (warm_start=True, or a pickle)"
+            "partial_fit cannot continue from this model: a model file, or a fit without warm_start=True, keeps the weights but "
+            "not the trainer's state; start a new model with partial_fit, or keep the state (warm_start=True, or a pickle)"
         )
     done = int(labeler.history_[-1]["oracle_calls"] or 0)
     fixed = (labeler.input_, labeler._encoder, labeler._n_total, _settings(labeler))
@@ -208,7 +208,7 @@ def _about_labels() -> Iterator[None]:
         yield
     except DataError as error:
         message = str(error).replace(
-            "was not in the training data", "is none of the labels that `classes`, or the first batch, fixed"
+            "was not in the training data", "is not among the labels fixed by `classes` or the first batch"
         )
         raise type(error)(message) from error
 

@@ -27,7 +27,7 @@ class LabelEncoder:
                 cause = (
                     "strings must not end with a NUL character" if isinstance(label, str) else "expected whole numbers of 64 bits"
                 )
-                raise DataError(f"the label {label!r} would come back as {stored!r}; {cause}")
+                raise DataError(f"the label {label!r} would be read back as {stored!r}; {cause}")
         self._code = {label: k for k, label in enumerate(kept)}
         if len(self._code) < len(kept):
             raise DataError("the labels of a model must all be different")
@@ -58,7 +58,7 @@ class LabelEncoder:
             raise DataError(f"sample {sample}: label {error.args[0]!r} was not in the training data") from None
 
     def decode(self, codes: Ints, offsets: Ints) -> list[npt.NDArray[Any]]:
-        """One array of labels a sequence."""
+        """One array of labels per sequence."""
         labels = self.classes[codes]
         return [labels[a:b] for a, b in zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True)]
 
@@ -71,7 +71,7 @@ def _kind(label: Any) -> type:
 def as_label_lists(y: Any, lengths: Ints) -> list[list[Any]]:
     """y as lists of plain Python labels, checked against the lengths of the sequences of X.
 
-    Raises DataError: y is no list of sequences, another number of sequences, or a sequence of another length than its x.
+    Raises DataError: y is not a list of sequences, another number of sequences, or a sequence of another length than its x.
     """
     if isinstance(y, str | bytes) or not isinstance(y, Iterable):
         raise DataError(f"y: expected a list of label sequences, got {type(y).__name__}")

@@ -43,12 +43,12 @@ def chain_task(
 
 
 def checked_token_weights(weights: Any, lengths: npt.NDArray[np.int64]) -> list[npt.NDArray[np.float64]]:
-    """One array a sequence of finite numbers >= 0, one a token; ParameterError, naming the sample, for anything else."""
+    """One array a sequence of finite numbers >= 0, one per token; ParameterError, naming the sample, for anything else."""
     if not isinstance(weights, Iterable):
-        raise ParameterError(f"token_weight: expected one list a sequence, nested like y, got {type(weights).__name__}")
+        raise ParameterError(f"token_weight: expected one list per sequence, nested like y, got {type(weights).__name__}")
     arrays = [as_floats(w, f"token_weight, sample {i}") for i, w in enumerate(weights)]
     if len(arrays) != len(lengths):
-        raise ParameterError(f"token_weight: expected one list a sequence, {len(lengths)}, got {len(arrays)}")
+        raise ParameterError(f"token_weight: expected one list per sequence, {len(lengths)}, got {len(arrays)}")
     for i, (w, length) in enumerate(zip(arrays, lengths.tolist(), strict=True)):
         if w.shape != (length,) or not np.isfinite(w).all() or (w < 0).any():
             raise ParameterError(

@@ -112,7 +112,7 @@ class FieldEstimator(StructuredEstimator, Generic[Outputs, Tables]):
         """p(label | x): of label sets an array (n, n_labels), of graphs an array (n_nodes, n_classes) each.
 
         A sum of exp(score) over that of all outputs. Only for models trained with the log loss (surrogate="log", or a trainer
-        such as "oeg"): scores learnt with a margin are no log-probabilities, and ParameterError says so.
+        such as "oeg"): scores learnt with a margin are not log-probabilities, and ParameterError says so.
         MissingCapabilityError where the oracle has no `marginals`.
         """
         self._check_fitted()

@@ -59,7 +59,7 @@ class FeatureScale(NamedTuple):
         expected = {None: [], "standard": ["scale.factor", "scale.shift"], "maxabs": ["scale.factor"]}.get(scale)
         found = {name: array for name, array in arrays.items() if name.startswith("scale.")}
         if sorted(found) != expected:
-            raise ValueError(f"the scale {scale!r} does not go with the arrays {sorted(found)}")
+            raise ValueError(f"the scale {scale!r} does not fit the arrays {sorted(found)}")
         for name, array in found.items():
             if array.dtype != np.float64 or array.shape != (n_features,) or not np.isfinite(array).all():
                 raise ValueError(f"{name} must be {n_features} finite float64 numbers, got {array.dtype} {array.shape}")

@@ -29,7 +29,7 @@ class GraphSample(NamedTuple):
 
 
 class GraphTable(NamedTuple):
-    """Checked graphs, packed: node and edge features as one CSR matrix a graph, shapes without the number of states."""
+    """Checked graphs, packed: node and edge features as one CSR matrix per graph, shapes without the number of states."""
 
     samples: list[GraphSample]
     n_features: int
@@ -163,7 +163,7 @@ def _vectors(i: int, items: Iterable[tuple[str, Mapping[str, Any]]], name: str) 
 
 
 def as_node_labels(y: Any, table: GraphTable) -> list[list[Any]]:
-    """One label a node and graph, in the order of the nodes: y[i] is a sequence, or a mapping node -> label.
+    """One label per node and graph, in the order of the nodes: y[i] is a sequence, or a mapping node -> label.
 
     Raises DataError, naming the sample, for missing labels and other numbers of them.
     """
@@ -180,7 +180,7 @@ def as_node_labels(y: Any, table: GraphTable) -> list[list[Any]]:
                 raise DataError(f"sample {i}: y has no label for node {missing[0]!r}")
             labels = [labels[name] for name in sample.names]
         if isinstance(labels, str | bytes) or not isinstance(labels, Iterable):
-            raise DataError(f"sample {i}: expected one label a node, got {labels!r}")
+            raise DataError(f"sample {i}: expected one label per node, got {labels!r}")
         listed = labels.tolist() if isinstance(labels, np.ndarray) else list(labels)
         if len(listed) != len(sample.names):
             raise DataError(f"sample {i}: the graph has {len(sample.names)} nodes but y has {len(listed)} labels")

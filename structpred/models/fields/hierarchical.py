@@ -166,7 +166,7 @@ def hierarchy_field(
 
 
 def label_costs(label_weights: Any, hierarchy: LabelHierarchy) -> Floats:
-    """What a wrong label costs, one number a label, as the setting says; ParameterError for anything else."""
+    """What a wrong label costs, one number per label, as the setting says; ParameterError for anything else."""
     if isinstance(label_weights, str):
         if label_weights == "uniform":
             return np.ones(hierarchy.n)

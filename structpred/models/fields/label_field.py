@@ -1,4 +1,4 @@
-"""The field over the labels of one example: a node a label, an edge a pair; with what files hold of it."""
+"""The field over the labels of one example: a node per label, an edge per pair; with what files hold of it."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -41,7 +41,7 @@ _PAIRS = Array(("int64",), (None, 2), below="n_labels")
 
 @dataclass(frozen=True, eq=False)
 class LabelField:
-    """The Markov field over the labels of one example: a node a label with its own weights, an edge a pair with its own table.
+    """The Markov random field over the labels of one example: a node per label with its weights, an edge per pair with its table.
 
     n_features: of an example. names: of the labels. edges: (E, 2), the smaller label first. bias: the value of a constant
     feature; 0 for none. fixed: scores added to the parts of every example (forbidden pairs), or None. scale: of the features, or

@@ -41,16 +41,16 @@ def as_indicator(y: Any, n: int, n_labels: int | None = None) -> Labels:
     from scipy import sparse
 
     if y is None:
-        raise DataError("y: expected rows of 0 and 1, one column a label, got None")
+        raise DataError("y: expected rows of 0 and 1, one column per label, got None")
     dense = csr_of(y, None, "y").toarray() if sparse.issparse(y) else y
     try:
         given = np.asarray(dense)
     except ValueError as error:
-        raise DataError(f"y: expected rows of 0 and 1, one column a label: {error}") from None
+        raise DataError(f"y: expected rows of 0 and 1, one column per label: {error}") from None
     if given.ndim != 2 or given.dtype.kind not in "biuf":
         raise DataError(
-            f"y: expected rows of 0 and 1, one column a label, got {given.ndim}-d {given.dtype}; sets of labels become such rows "
-            "with sklearn.preprocessing.MultiLabelBinarizer"
+            f"y: expected rows of 0 and 1, one column per label, got {given.ndim}-d {given.dtype}; sets of labels become such "
+            "rows with sklearn.preprocessing.MultiLabelBinarizer"
         )
     if len(given) != n:
         raise DataError(f"X has {n} samples but y has {len(given)}")

@@ -29,7 +29,7 @@ class MultiLabelMRF(FieldEstimator[Integers, Floats]):
 
     Minimises  1/2 |w|^2 + C sum_i s_i H_i(w), H_i the margin- or slack-rescaled hinge with the number of wrong labels as loss.
 
-    X is an array or sparse matrix (n, d), y rows of 0 and 1, one column a label; or X is MultiLabelData (io.read_mulan) alone.
+    X is an array or sparse matrix (n, d), y rows of 0 and 1, one column per label; or X is MultiLabelData (io.read_mulan) alone.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ class MultiLabelMRF(FieldEstimator[Integers, Floats]):
     def predict_scores(self, X: Any) -> Floats:
         """(n, n_labels): the best score with the label on less the best score with it off, the other labels free.
 
-        Positive where `predict` says 1 (with an exact oracle). It ranks samples and labels; it is no probability.
+        Positive where `predict` says 1 (with an exact oracle). It ranks samples and labels; it is not a probability.
         """
         self._check_fitted()
         return self._field.label_scores(self._field.read(X), self.coef_)

@@ -46,7 +46,7 @@ def tree_task(
     features: ArcFeatures, heads: npt.NDArray[np.int64], oracle: TreeOracle, loss: PartLoss, *,
     sample_weight: npt.ArrayLike | None = None, token_weights: Sequence[Floats] | None = None, n_jobs: int = 1,
 ) -> Task:  # fmt: skip
-    """The training task: find `heads` (flat). Raises DataError, naming the sample, for what is no tree of the oracle's kind."""
+    """The training task: find `heads` (flat). Raises DataError, naming the sample, for heads that the oracle's trees exclude."""
     offsets = features.data.offsets
     shapes = [(n,) for n in features.data.lengths.tolist()]
     gold = np.split(heads, offsets[1:-1])
@@ -82,7 +82,7 @@ def k_best_trees(features: ArcFeatures, oracle: TreeOracle, w: Vector, k: int) -
     found = []
     for i, best in enumerate(tree_inference(features, oracle).kbest(w, k)):
         if not best:
-            raise InfeasibleError(f"sample {i}: the constraints leave no tree at all")
+            raise InfeasibleError(f"sample {i}: no tree satisfies the constraints")
         found.append(best)
     return found
 
@@ -92,7 +92,7 @@ def fixed_arcs(
 ) -> FixedArcs | None:
     """Constraints as scores. fixed[i]: modifier -> its head; forbidden[i]: pairs (head, modifier); None for none.
 
-    Raises DataError, naming the sample, for words that the sentence does not have and for what is no such entry.
+    Raises DataError, naming the sample, for unknown words and malformed entries.
     """
     if fixed is None and forbidden is None:
         return None
@@ -100,7 +100,7 @@ def fixed_arcs(
         if given is not None and (isinstance(given, str | Mapping) or not isinstance(given, Sequence)):
             raise DataError(f"{name}: expected a list with an entry for each sentence, got {type(given).__name__}")
         if given is not None and len(given) != len(lengths):
-            raise DataError(f"{name}: expected one entry a sentence, {len(lengths)}, got {len(given)}")
+            raise DataError(f"{name}: expected one entry per sentence, {len(lengths)}, got {len(given)}")
     found: list[Floats | None] = []
     for i, n in enumerate(lengths):
         arcs = _fixed_pairs(None if fixed is None else fixed[i], n, i)

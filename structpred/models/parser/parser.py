@@ -79,7 +79,7 @@ class DependencyParser(StructuredEstimator):
     max_bits : int
         The largest block of a template has 2**max_bits weights.
     prune : int, optional
-        Keep only so many heads a word, those a cheap first model likes best; None: all.
+        Keep only so many heads per word, those that a cheap first model scores highest; None: all.
     labelled : bool
         Whether to learn relations.
     label_C : float
@@ -191,7 +191,7 @@ class DependencyParser(StructuredEstimator):
     def fit(
         self, X: Any, y: Any = None, *, sample_weight: npt.ArrayLike | None = None, dev: Treebank | tuple[Any, Any] | None = None
     ) -> Self:
-        """Train. sample_weight: one number a sentence. dev: a held-out treebank (or (X, y)); its UAS decides with `patience`.
+        """Train. sample_weight: one number per sentence. dev: a held-out treebank (or (X, y)); its UAS decides with `patience`.
 
         Raises DataError, naming the file and line or the sample, for what is wrong in X, y or dev, before training starts. When
         interrupted (Ctrl-C, SIGTERM) it keeps the weights so far and raises KeyboardInterrupt.
@@ -349,7 +349,7 @@ class DependencyParser(StructuredEstimator):
         """p(head of word m is h | x) of each sentence, an array (n, n + 1): row m - 1, column h, column 0 the root.
 
         By the matrix-tree theorem (Koo et al. 2007), or inside-outside where trees are projective. Only for models trained with
-        the log loss (trainer "oeg" or "lbfgs", or surrogate "log"): scores learnt with a margin are no log-probabilities, and
+        the log loss (trainer "oeg" or "lbfgs", or surrogate "log"): scores learnt with a margin are not log-probabilities, and
         ParameterError says so; predict_kbest tells by how much the best tree is preferred.
         """
         _, features, oracle = self._ready(X, fixed, forbidden, projective, single_root)

@@ -89,7 +89,7 @@ class RelationFeatures:
         return self
 
     def transform(self, data: AttributedSentences, heads: npt.NDArray[np.int64], n_jobs: int = 1) -> PackedSequences:
-        """The features of the arcs (heads[t], t), one position a word; the same for any number of threads."""
+        """The features of the arcs (heads[t], t), one position per word; the same for any number of threads."""
         found = self._rows[self._hashed(data, heads, n_jobs)]
         kept = found >= 0
         indptr = np.concatenate(([0], np.cumsum(kept.sum(axis=1)))).astype(np.int64)

@@ -16,9 +16,9 @@ _KEYS = ("form", "lemma", "upos", "xpos", "feats")
 def as_treebank(X: Any, y: Any = None, *, trees: bool = False) -> Treebank:
     """X as a treebank: one as it is, or a list of sentences, each a Sentence, a list of token dicts, or a list of forms.
 
-    A token dict has "form", and where known "lemma", "upos", "xpos", "feats". y: one tree a sentence: a Tree, a list of heads, or
-    a list of (head, relation) pairs; it replaces the trees that X may have. With trees=True there must be trees, and they must be
-    trees. Raises DataError, naming the sample.
+    A token dict has "form", and where known "lemma", "upos", "xpos", "feats". y: one tree per sentence: a Tree, a list of heads,
+    or a list of (head, relation) pairs; it replaces the trees that X may have. With trees=True the trees must be there and be
+    valid. Raises DataError, naming the sample.
     """
     if not isinstance(X, Treebank):
         if isinstance(X, str | bytes | Mapping) or not isinstance(X, Sequence):
@@ -61,7 +61,7 @@ def _sentence(x: Any, i: int) -> Sentence:
 def _trees(y: Any, lengths: Sequence[int]) -> list[Tree]:
     if isinstance(y, str) or not isinstance(y, Sequence) or len(y) != len(lengths):
         came = f"{len(y)}" if isinstance(y, Sequence) else type(y).__name__
-        raise DataError(f"y: expected one tree a sentence, {len(lengths)}, got {came}")
+        raise DataError(f"y: expected one tree per sentence, {len(lengths)}, got {came}")
     return [_tree(tree, n, i) for i, (tree, n) in enumerate(zip(y, lengths, strict=True))]
 
 
@@ -116,6 +116,6 @@ def _check_trees(treebank: Treebank) -> None:
             reach = reach[reach]  # 2^k steps upwards: all who are in a tree arrive at the root
         if (lost := np.flatnonzero(reach[1:])).size:
             raise DataError(
-                f"{treebank.where(offsets[i] + int(lost[0]))}: the heads {heads.tolist()} are no tree: word {int(lost[0]) + 1} "
-                "does not reach the root (a cycle)"
+                f"{treebank.where(offsets[i] + int(lost[0]))}: the heads {heads.tolist()} are not a tree: word "
+                f"{int(lost[0]) + 1} does not reach the root (a cycle)"
             )

@@ -18,7 +18,7 @@ def check_settings(label_C: Any, max_bits: Any, prune: Any, projective: Any) -> 
     if not _whole(max_bits) or not 1 <= max_bits <= 28:
         raise ParameterError(f"max_bits: expected a whole number in 1..28, got {max_bits!r}")
     if prune is not None and (not _whole(prune) or prune < 1):
-        raise ParameterError(f"prune: expected a number of heads a word >= 1, or None, got {prune!r}")
+        raise ParameterError(f"prune: expected a number of heads per word >= 1, or None, got {prune!r}")
     check_switches(projective=projective)
 
 

@@ -20,7 +20,7 @@ from structpred.oracles.mrf import NOTHING_LEFT, OK
 from structpred.runtime.jit import njit
 
 CUT_SHORT = 4
-ROUNDING = 1e-15  # of the sum of all scores: differences below are none
+ROUNDING = 1e-15  # of the sum of all scores: smaller differences are ignored
 
 
 @njit(cache=True, nogil=True)

@@ -44,7 +44,7 @@ def allowed_parts(scores: Scores, shape: Shape) -> tuple[Floats, Mask]:
 
 @lru_cache(maxsize=64)
 def compact_form(shape: Shape) -> Compact:
-    """The polytope without redundant numbers; for two states it is the well-known form with one number a node and one an edge."""
+    """The polytope without redundant numbers; for two states the well-known form with one number per node and one per edge."""
     from scipy import sparse
 
     graph = graph_of(shape)

@@ -2,7 +2,7 @@
 """Sequential tree-reweighted message passing (TRW-S; Kolmogorov, PAMI 2006), for maximisation.
 
 The graph is covered by chains along which node numbers grow; the bound is the sum of the chains' maxima, and no sweep raises it.
-message[p] is what the other end of link p says to the node the link belongs to, one number a state. gamma_i, the share of
+message[p] is what the other end of link p says to the node the link belongs to, one number per state. gamma_i, the share of
 node i's belief that each chain through it gets, is one over the larger of its numbers of earlier and of later neighbours.
 
 `theta` are the scores with -inf for what is forbidden; after propagation each allowed state has an allowed partner at each

@@ -23,7 +23,7 @@ def checked_rows(A: npt.ArrayLike, b: npt.ArrayLike, n_parts: int) -> tuple[Floa
     if limits.ndim != 1 or rows.shape != (len(limits), n_parts):
         raise ParameterError(f"A must have shape ({limits.size}, {n_parts}) to fit b and the parts, got {rows.shape}")
     if not np.isfinite(rows).all() or np.isnan(limits).any():
-        raise DataError("the coefficients A must be finite and the limits b no NaN: check the constraints' rows")
+        raise DataError("the coefficients A must be finite and the limits b must not be NaN: check the constraints' rows")
     if (limits == -np.inf).any():
         return None
     used = limits < np.inf

@@ -71,7 +71,7 @@ class GlopModel:
         if status == self._lp.Solver.INFEASIBLE:
             return None, False
         if status in (self._lp.Solver.FEASIBLE, self._lp.Solver.NOT_SOLVED):
-            raise ConvergenceError(f"GLOP did not come to an end within max_iterations={max_iterations:,}: raise it")
+            raise ConvergenceError(f"GLOP did not finish within max_iterations={max_iterations:,}: raise it")
         if status != self._lp.Solver.OPTIMAL:
             raise ConvergenceError(
                 f"GLOP ended without an optimum (status {status}): are the scores or the rows extremely scaled?"

@@ -1,4 +1,4 @@
-"""Whether OR-Tools is there and can work; asked once a process."""
+"""Whether OR-Tools is there and can work; asked once per process."""
 
 from functools import lru_cache
 

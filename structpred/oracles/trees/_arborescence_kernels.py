@@ -7,11 +7,11 @@ row is the one in `scores`, a contracted node's is in `rows`, with -inf where th
 merged: heads stay tokens, and marks[PLACE] says in which node of the path a head lies.
 
 Scores of -1e30 forbid. No such score is ever subtracted from another one: its size would eat the digits of the rest. The root
-arcs of a single-root tree are no arcs like the others with a penalty, but come second: a node takes one only where no other arc
+arcs of a single-root tree are not arcs like the others with a penalty, but come second: a node takes one only where no other arc
 is left. So no digits are lost there either, and the root is right for scores of any size.
 
 For speed, indices are unsigned (a signed one may count from the end, which keeps loops from being vectorised), and helpers that
-get arrays are called once a contraction, not once a node: counting references to them costs more than a short row.
+get arrays are called once per contraction, not once per node: counting references to them costs more than a short row.
 """
 
 import numpy as np

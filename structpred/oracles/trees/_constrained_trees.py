@@ -58,7 +58,7 @@ def best_tree_within(
     """The best tree of n tokens with A mu <= b and no forbidden arc.
 
     Branch and bound looks at `max_cells` cells at most. What is open then goes to CP-SAT, for `limit` of its deterministic time;
-    solver_for: whose errors name it, None: it stays open. Raises DataError and ParameterError for what is no question,
+    solver_for: whose errors name it, None: it stays open. Raises DataError and ParameterError for invalid arguments,
     DependencyError where OR-Tools is missing.
     """
     scores, n = arc_scores(scores, shape)

@@ -148,7 +148,7 @@ def enter(stack, depth, top, free, lo, hi):
 def sum_trees(n, single_root, wide, x, e, mu):
     """log Z and the marginals mu for the weights in the first n rows of x (and e); NaN where only the wide form will do.
 
-    Rows n to 2 n hold E; from row 2 n + 1 on, each range of tokens that is being halved has a row a token.
+    Rows n to 2 n hold E; from row 2 n + 1 on, each range of tokens that is being halved has a row per token.
     """
     stack = np.empty((5, 64), np.int64)  # rows of the walk, next free row, first token, token after the last, halves done
     depth = 0

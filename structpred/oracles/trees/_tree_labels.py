@@ -30,9 +30,9 @@ def arcs_of(heads: Labels) -> npt.NDArray[np.int64]:
 
 
 def tree_parts(heads: Labels, n: int, single_root: bool) -> npt.NDArray[np.int64]:
-    """The arcs of a tree. Raises ValueError for heads that are no tree, or have several roots where one is demanded."""
+    """The arcs of a tree. Raises ValueError for heads that are not a tree, or have several roots where one is demanded."""
     if heads.shape != (n,):
-        raise ValueError(f"expected {n} heads, one a token, got shape {heads.shape}")
+        raise ValueError(f"expected {n} heads, one per token, got shape {heads.shape}")
     if n and not (heads.min() >= 0 and heads.max() <= n):
         raise ValueError(f"heads must lie in 0..{n} (0 is the root), got {heads.min()}..{heads.max()}")
     roots = int(np.count_nonzero(heads == 0))

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from structpred.runtime.memory import check_fits
 
-#: scratch for sentences up to this length may stay allocated between calls (up to 4 MiB a thread, as far as it is used)
+#: scratch for sentences up to this length may stay allocated between calls (up to 4 MiB per thread, as far as it is used)
 KEPT = 500
 #: rows of `marks`
 MARKS = 8
