@@ -1,4 +1,4 @@
-"""CoNLL-2000 chunking beside CRFsuite: ``python benchmarks/chunking.py [--quick | --select]``.
+"""CoNLL-2000 chunking compared with CRFsuite: ``python benchmarks/chunking.py [--quick | --select]``.
 
 Everybody uses the template of CRFsuite's chunking example and goes from the column file to a saved model in a process of its
 own, which gives end-to-end CPU seconds and peak memory. Rates are measured in one more process, for both programs in turns.

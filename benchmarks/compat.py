@@ -1,4 +1,4 @@
-"""compat.CRF beside CRFsuite on CoNLL-2000: ``python benchmarks/compat.py [--quick]``.
+"""compat.CRF compared with CRFsuite on CoNLL-2000: ``python benchmarks/compat.py [--quick]``.
 
 Both get the same Python lists of feature strings in memory (the template of CRFsuite's chunking example), each fit in a process
 of its own. CPU seconds are of `fit` alone: CRFsuite's include filling its trainer, ours packing the lists. The peer is

@@ -1,4 +1,4 @@
-"""Conditional random fields on CoNLL-2000 chunking: online exponentiated gradient and L-BFGS beside CRFsuite's lbfgs, in one run.
+"""Conditional random fields on CoNLL-2000 chunking: online exponentiated gradient, L-BFGS and CRFsuite's lbfgs, in one run.
 
     python benchmarks/crf.py            some ten minutes
     python benchmarks/crf.py --quick    a small check that everything runs

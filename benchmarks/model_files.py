@@ -3,7 +3,7 @@
     PYTHONPATH=OTHER python benchmarks/model_files.py --write FOLDER     with the structpred of another checkout
     python benchmarks/model_files.py --compare FOLDER                    with this one: what differs
 
-FOLDER holds a small model of each kind and, beside it, what it predicted (labels, scores, probabilities, k best).
+FOLDER holds a small model of each kind and, next to it, what it predicted (labels, scores, probabilities, k best).
 """
 
 import argparse

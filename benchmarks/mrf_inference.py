@@ -5,7 +5,7 @@
    duality, message passing and the simplex method (OR-Tools' GLOP, kept warm from call to call, is the yardstick), the exact one
    by enumeration and branch and bound, and the slack-rescaled argmax (the largest loss times height; the loss counts labels).
 2. A 40x40 grid with 5 states, normal and attractive Potts scores: how far the message-passing bound lies above the LP's value
-   after how many seconds, beside HiGHS (scipy) and GLOP, each once and cold.
+   after how many seconds, compared with HiGHS (scipy) and GLOP, each once and cold.
 
 --quick leaves out the larger graphs, and GLOP on the grid.
 """

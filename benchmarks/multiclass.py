@@ -1,4 +1,4 @@
-"""One label out of many: ``python benchmarks/multiclass.py``, beside LinearSVC(multi_class="crammer_singer").
+"""One label out of many: ``python benchmarks/multiclass.py``, compared with LinearSVC(multi_class="crammer_singer").
 
 Texts of 50 words from 20,000, made here: a text takes some of its words from those that its class prefers, the others from all by
 Zipf's law; rows have length one. Both minimise 1/2 |W|^2 + C sum_i max_l ((l != y_i) + <w_l - w_{y_i}, x_i>), C = 1, without

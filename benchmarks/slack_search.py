@@ -1,4 +1,4 @@
-"""One slack-rescaling search among 14 labels, each design beside GLOP's: ``python benchmarks/slack_search.py``.
+"""One slack-rescaling search among 14 labels, each design compared with GLOP's: ``python benchmarks/slack_search.py``.
 
 The task is a multi-label one: a complete graph over the labels, Hamming loss, instances and weights from a planted model with
 noise (weights that are neither random nor finished). Milliseconds of CPU time for a search (`structpred.slack.search`) at given

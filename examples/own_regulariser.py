@@ -38,7 +38,7 @@ def make_task(n_samples, rng):
 
 
 def main():
-    """Check it, and train with it beside the usual regulariser."""
+    """Check it, and compare it with the usual regulariser."""
     print(str(check_regulariser(NonNegative())).splitlines()[0])
     task = make_task(60, np.random.default_rng(0))
     problems = {

@@ -1,4 +1,4 @@
-"""Your own trainer: the subgradient method in about thirty lines, beside a certified one, and from the shell.
+"""Your own trainer: the subgradient method in about thirty lines, compared with a certified one, and from the shell.
 
 python examples/own_trainer.py
 cd examples && structpred train chain TRAIN --format crfsuite --trainer own_trainer:Subgradient -o model.spz

@@ -61,7 +61,7 @@ class StorageError(StructpredError, OSError):
 
 
 class DependencyError(StructpredError, ImportError):
-    """An installed library is missing or known not to work beside another."""
+    """An installed library is missing or known not to work with another."""
 
 
 class EstimatorCheckError(StructpredError, AssertionError):

@@ -1,1 +1,1 @@
-"""Drivers of other programs, run beside ours for the comparison."""
+"""Drivers of other programs, run next to ours for the comparison."""

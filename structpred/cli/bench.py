@@ -1,4 +1,4 @@
-"""`structpred bench`: experiments that a paper reports, run again on this machine, with the paper's figures beside."""
+"""`structpred bench`: experiments that a paper reports, run again on this machine, with the paper's figures next to them."""
 
 import inspect
 from typing import TYPE_CHECKING, Any

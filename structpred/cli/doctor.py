@@ -180,7 +180,7 @@ def _data(data: Path | None) -> Finding:
 
 
 def _run(code: str) -> str:
-    """Run code in a fresh Python of this environment; "" if it ended well, else the last line it said."""
+    """Run code in a fresh Python of this environment; "" if it ended well, else its last line of output."""
     command = [sys.executable, "-P", "-c", code]  # -P: a numpy.py in the working directory is not the user's numpy
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT, stdin=subprocess.DEVNULL, check=False)

@@ -1,4 +1,4 @@
-"""What all commands share: exit codes, how much is said on stderr, and how a command ends early."""
+"""What all commands share: exit codes, how much is written to stderr, and how a command ends early."""
 
 import logging
 import sys

@@ -39,7 +39,7 @@ class TrainingOptions:
 
     @property
     def checkpoint_path(self) -> Path:
-        """The file given, else one beside the model."""
+        """The file given, else one next to the model."""
         return Path(self.checkpoint or f"{self.output}.ckpt")
 
 

@@ -19,7 +19,7 @@ log = logging.getLogger("structpred.compat")
 
 ALIASES = {"averaged-perceptron": "ap", "passive-aggressive": "pa"}
 _SHARED = ("min_freq", "all_possible_states", "all_possible_transitions", "max_iterations")
-#: algorithm -> its parameters beside the shared ones; as in CRFsuite, the others must be left at None
+#: algorithm -> its parameters besides the shared ones; as in CRFsuite, the others must be left at None
 PARAMETERS: dict[str, tuple[str, ...]] = {
     "lbfgs": ("c1", "c2", "num_memories", "epsilon", "period", "delta", "linesearch", "max_linesearch"),
     "l2sgd": (
@@ -171,7 +171,7 @@ def zero_pairs(sequences: Any, codes: npt.NDArray[np.int64], names: Sequence[str
     """(feature, label) of feature dicts with a value of 0 or False.
 
     Such a value adds nothing to a score, but in CRFsuite the pair counts as seen: {"title": False} at a token labelled O
-    gives (title, O) a weight, which tokens with {"title": True} then use. Sequences that are not lists are passed over.
+    gives (title, O) a weight, which tokens with {"title": True} then use. Sequences that are not lists are skipped.
     """
     seen: set[tuple[str, int]] = set()
     position = 0

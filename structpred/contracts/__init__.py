@@ -1,1 +1,1 @@
-"""What every oracle, feature map and loss must keep, checked and said in plain words."""
+"""The contracts of oracles, feature maps, losses and regularisers: checks that explain every violation in plain words."""

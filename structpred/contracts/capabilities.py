@@ -116,7 +116,7 @@ def _one_constrained(
 def _kept_score(
     examiner: Examiner, space: Space, found: object, given: tuple[Scores, Floats, Floats], where: str, rule: str
 ) -> float:
-    """The score of labels that keep to the rows; else the case ends."""
+    """The score of labels that satisfy the rows; else the case ends."""
     theta, rows, limits = given
     labels, mu = _valid(examiner, space, found, where, rule)
     kept = (rows @ mu <= limits).all()
@@ -159,7 +159,7 @@ def _relaxed(examiner: Examiner, space: Space, answer: Answer) -> None:
 
 
 def _within_polytope(examiner: Examiner, space: Space, mu: Floats, where: str, rule: str) -> None:
-    """mu keeps to the rows of `polytope`, where the oracle has it."""
+    """mu satisfies the rows of `polytope`, where the oracle has it."""
     if "polytope" not in examiner.has:
         return
     rows, lower, upper = examiner.call("polytope", where, space.shape)

@@ -1,4 +1,4 @@
-"""The rule that `parts` refuses labels that are no output: what is tried, and what cannot be told without `enumerate`."""
+"""The rule that `parts` refuses invalid labels: what is tried, and what cannot be checked without `enumerate`."""
 
 from collections.abc import Iterator
 
@@ -68,7 +68,7 @@ def _bent(rng: np.random.Generator, space: Space) -> Iterator[tuple[str, Labels]
 
 
 def _impossible(rng: np.random.Generator, space: Space) -> Iterator[tuple[str, Labels]]:
-    """Labels that cannot be outputs, as far as the known outputs tell."""
+    """Labels that cannot be outputs, judging by the known outputs."""
     top, low = (int(f([int(f(y)) for y in space.labels if len(y)] or [0])) for f in (max, min))
     lengths = {len(y) for y in space.labels}
     repeats = any(len(np.unique(y)) < len(y) for y in space.labels)

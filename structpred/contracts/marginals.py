@@ -1,4 +1,4 @@
-"""The rule of `marginals`: log_z and the expected part counts, compared with all outputs; what errs is told apart."""
+"""The rule of `marginals`: log_z and the expected part counts, compared with all outputs; the part at fault is named."""
 
 import numpy as np
 

@@ -17,7 +17,7 @@ _MOST = 200
 
 
 class Verdict(NamedTuple):
-    """An answer beside the known outputs of its shape, which do not all score alike."""
+    """An answer and the known outputs of its shape, which do not all score alike."""
 
     space: Space
     answer: Answer
@@ -104,7 +104,7 @@ def _renumbered(examiner: Examiner, verdicts: list[Verdict]) -> str | None:
 
 
 def _orders(n: int, grid: int | None) -> Iterator[tuple[str, npt.NDArray[np.int64]]]:
-    """Rearrangements of n parts in words, of the whole, and of what stands in and behind the label grid."""
+    """Rearrangements of n parts in words, of the whole, and of what is in and behind the label grid."""
     blocks = [(0, n, "")]
     if grid and grid < n:
         blocks += [(0, grid, " in the label grid"), (grid, n, " behind the label grid")]

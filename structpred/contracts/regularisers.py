@@ -135,7 +135,7 @@ class _Case:
             expected = f"bound(loss, lam, u) of at most an objective that is reached, {objective:.9g}"
             self.examiner.expect("bound", ok, self.where, expected, f"{found:.9g}", cause)
         pieces = self.bound(loss, lam, np.split(u, [self.dim // 3, self.dim // 2]))
-        cause = "a sum that starts anew with each piece, or groups that are counted from the start of a piece"
+        cause = "a sum that restarts with each piece, or groups that are counted from the start of a piece"
         self.expect("bound in pieces", (found, pieces), size, "the same bound for one piece and for three", cause)
         if dual_map is not None and not self.r.adapts:
             again = dual_map.weights(u)

@@ -24,7 +24,7 @@ from structpred.runtime.threads import run_ranges, split_evenly
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
-#: the calls of an oracle for which compiled steps stand in
+#: the calls of an oracle that compiled steps replace
 _ORACLE = ("argmax", "parts", "n_parts", "marginals", "label_grid")
 
 

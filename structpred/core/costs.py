@@ -16,7 +16,7 @@ from structpred.runtime.ranges import ends_of
 
 Floats = npt.NDArray[np.float64]
 
-#: dense part costs of all instances are kept if they take at most so many bytes, else they are written anew at each call
+#: dense part costs of all instances are kept if they take at most so many bytes, else they are computed again at each call
 KEPT_BYTES = 1 << 28
 #: names that earlier losses had; a loss that still has one would be misunderstood
 _RETIRED = ("part_costs", "label_costs", "uniform_cost")
@@ -167,7 +167,7 @@ class TaskCosts:
         return _Sparse(constant, at, costs[at])
 
     def may_be_negative(self, i: int) -> bool:
-        """Whether only the outputs of instance i can tell that none costs less than the truth."""
+        """Whether only the outputs of instance i can show that none costs less than the truth."""
         answer = self._answers[i]
         return isinstance(answer, _Sparse) and (answer.constant < 0.0 or bool((answer.costs < 0.0).any()))
 

@@ -17,7 +17,7 @@ class FeatureMap(Protocol):
     `groups` splits the flat weights: group k is groups[k]:groups[k+1] (each its own kernel in multiple kernel learning).
     A map may name them in a list `group_names` (see `names_of_groups`); else they are numbered.
     A map of your own may be a subclass: it then sets dim, dtype and groups, writes __len__, n_parts, scores, adjoint and arrays,
-    and inherits the rest, which it may replace by what is faster. With a list `shapes`, none need be given beside it.
+    and inherits the rest, which it may replace by what is faster. With a list `shapes`, no shapes= is needed.
     """
 
     dim: int

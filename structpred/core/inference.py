@@ -1,6 +1,6 @@
 """Inference joins features and an oracle over many instances: scores, the best outputs, marginals, the k best.
 
-All of prediction and all of training pass here, so chunks, fixed scores, threads and the naming of samples stand here alone.
+All of prediction and training passes through here: chunks, fixed scores, threads and the naming of samples are only here.
 """
 
 import re

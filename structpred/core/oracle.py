@@ -25,7 +25,7 @@ OPTIONAL: dict[str, str] = {
     "argmax_constrained": "(scores, shape, A, b) -> labels | None: the best output with A mu(y) <= b, None if there is none; "
     "A is a dense (rows, p) float64 array, the comparison is made as float64 computes it",
     "argmax_constrained_bound": "(scores, shape, A, b) -> (labels | None, bound): argmax_constrained whose proof may be cut "
-    "short: the labels, if any, keep to A mu(y) <= b; no output that does so scores above `bound`; (None, -inf): proven that "
+    "short: the labels, if any, satisfy A mu(y) <= b; no output that does so scores above `bound`; (None, -inf): proven that "
     "there is none",
     "argmax_relaxed": "(scores, shape) -> mu: the best point of a polytope that holds all mu(y), float64, fractions allowed; the "
     "polytope depends on the shape alone",

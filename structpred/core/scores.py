@@ -1,4 +1,4 @@
-"""Scores and shapes as a caller gives them, checked once at the door of an oracle: compiled code trusts what comes after."""
+"""Scores and shapes as a caller gives them, checked once on entry to an oracle: compiled code trusts what comes after."""
 
 from collections.abc import Sequence
 from functools import lru_cache

@@ -39,7 +39,7 @@ def take_features(features: FeatureMap, rows: Integers) -> FeatureMap:
 
 
 class TakenFeatures(FeatureMap):
-    """Some rows of a feature map of one's own, which stays whole behind it: instance k is instance rows[k] there."""
+    """Some rows of a user's feature map, which stays whole behind it: instance k is instance rows[k] there."""
 
     def __init__(self, features: FeatureMap, rows: Integers) -> None:
         self.features, self.rows = features, rows

@@ -49,7 +49,7 @@ class Task:
     """Features, oracle and loss over n instances.
 
     labels[i] is the true output as the oracle returns it, shapes[i] its shape. token_weights[i], if given, weighs the
-    positions in the loss; sample_weight weighs instances. `compiled=False` keeps to the plain calls even where the oracle
+    positions in the loss; sample_weight weighs instances. `compiled=False` uses the plain calls even where the oracle
     offers compiled steps; the result is the same to the last bit. n_jobs threads serve compiled sweeps over all instances.
     Raises DataError, naming the sample, where labels, shapes and features do not fit each other.
     """
@@ -105,7 +105,7 @@ class Task:
     def take(self, rows: npt.ArrayLike) -> "Task":
         """The task of these instances, in this order; repeats are allowed. Features are copied for these rows alone.
 
-        All it says is what a task made anew of these rows says, to the last bit. Labels are not checked again, nor
+        It gives the same bits as a new task made of these rows. Labels are not checked again, nor
         the loss asked. Raises DataError for rows that are not instances, or none at all, ParameterError where all weigh 0.
         """
         at, new = checked_rows(rows, len(self)), self._sibling()
@@ -118,7 +118,7 @@ class Task:
         return new
 
     def with_labels(self, labels: Sequence[npt.ArrayLike]) -> "Task":
-        """The same inputs, weights and loss with other true outputs, for labels that are guessed anew; features are shared.
+        """The same inputs, weights and loss with other true outputs, for labels that are guessed again; features are shared.
 
         Raises DataError, naming the sample, for labels that do not fit the shapes.
         """

@@ -11,7 +11,7 @@ from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.oracle import Labels, Oracle, Scores, Shape
 from structpred.errors import DataError, InfeasibleError, OracleError, ParameterError, StructpredError
 
-#: outputs listed in all, to see whether true labels are outputs: few enough to cost nothing beside a pass
+#: outputs listed in all, to see whether true labels are outputs: few enough to cost nothing compared with a pass
 LISTED_OUTPUTS = 20_000
 #: by how much, relative to the sizes of the terms, a score may be wrong by rounding (solvers work to about 1e-8)
 TOLERANCE = 1e-7

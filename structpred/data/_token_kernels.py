@@ -2,7 +2,7 @@
 """Compiled look-up of many strings at once: names separated by newlines, known by 96 bits of hash.
 
 Eight bytes are read at a time. A newline is found in such a word by the borrow of a subtraction (Lamport 1975; Warren,
-Hacker's Delight, section 6-1); all arithmetic is modulo 2^64, which numba keeps to only while every operand is uint64.
+Hacker's Delight, section 6-1); all arithmetic is modulo 2^64, which numba respects only while every operand is uint64.
 """
 
 import numpy as np

@@ -81,7 +81,7 @@ class ArcTemplate(NamedTuple):
 class CompiledTemplates(NamedTuple):
     """Templates as arrays, pair templates first, then those of the head alone, then those of the modifier alone.
 
-    order: which template stands where. atoms: int64 (n, 2) attribute number and offset; those of end e of template t are
+    order: the place of each template. atoms: int64 (n, 2) attribute number and offset; those of end e of template t are
     atoms[ends[2t+e]:ends[2t+e+1]]. seeds: uint32 (T, 2). kinds: int64 (T,), the number of the arc's property. n_pair, n_head: how
     many pair templates and templates of the head alone there are.
     """

@@ -52,7 +52,7 @@ def violations(labels: Sequence[str], scheme: str) -> list[tuple[int, str]]:
     broken = _rules(known, scheme)
     for t in broken:
         if parts[t if t < len(labels) else -1] is None or (0 < t < len(labels) and parts[t - 1] is None):
-            continue  # named already, or beside one that is
+            continue  # named already, or next to one that is
         before = labels[t - 1] if t else "the start"
         found.append((min(t, len(labels) - 1), f"{labels[t]} after {before}" if t < len(labels) else f"{before} at the end"))
     return sorted(found)

@@ -117,7 +117,7 @@ def pack(blocks: Iterable[Block], n_features: int, table: npt.NDArray[np.int32] 
 def coalesced(
     lengths: npt.NDArray[np.int64], ids: npt.NDArray[np.int32], values: npt.NDArray[np.float32] | None
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np.float32]]:
-    """Row pointers, ids and values of rows in which no id is negative and none stands twice (values are summed).
+    """Row pointers, ids and values of rows in which no id is negative and none occurs twice (values are summed).
 
     lengths: entries of each row; ids, values: the entries, row by row; values None means all 1. Entries with the id -1
     are dropped. Rows without repetition keep their order; if any row has one, all rows come out in ascending order.
@@ -141,7 +141,7 @@ def coalesced(
 
 
 def _has_repeats(lengths: npt.NDArray[np.int64], ids: npt.NDArray[np.int32]) -> bool:
-    """Whether an id stands twice in a row; rows of like length are sorted as a padded table, which is ten times quicker."""
+    """Whether an id occurs twice in a row; rows of like length are sorted as a padded table, which is ten times quicker."""
     longest = int(lengths.max(initial=0))
     if longest < 2:
         return False
@@ -167,7 +167,7 @@ class _PairIndex(dict[tuple[str, Any], int]):
         self.forget()
 
     def forget(self) -> None:
-        """Start anew: with real-valued features nearly every pair is new."""
+        """Start again: with real-valued features nearly every pair is new."""
         self.clear()
         self.ids = array("i")
         self.weights = array("f")
@@ -237,7 +237,7 @@ def _coded(
         if kinds == {dict}:
             return _coded_dicts(tokens, pairs)
     except (_BadToken, TypeError):
-        pass  # said properly below
+        pass  # the error is raised below
     return _coded_one_by_one(tokens, sequence_lengths, first, index)
 
 

@@ -20,10 +20,10 @@ def _add(index: FeatureIndex, name: str) -> int:
 class FeatureDictionary:
     """Feature string -> id, in order of appearance; a feature that was not seen at fit is left out at transform.
 
-    min_count: features that stand at fewer tokens are left out. A sequence is a list of tokens, a token a list of
+    min_count: features that occur at fewer tokens are left out. A sequence is a list of tokens, a token a list of
     strings (value 1 each) or a dict as python-crfsuite takes it: ``{"w": "x"}`` is the feature ``w:x``, a number is the
     value of its key, True and False are 1 and 0, a list of strings or a nested dict gives ``key:...``. Values of 0 and
-    what stands twice at a token are treated as sums: a 0 makes no entry, doubles are added.
+    those that occur twice at a token are treated as sums: a 0 makes no entry, doubles are added.
 
     >>> dictionary = FeatureDictionary()
     >>> packed = dictionary.fit_transform([[{"w": "the", "length": 3}, {"w": "cat"}], [["w:cat", "end"]]])

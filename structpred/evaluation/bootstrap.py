@@ -214,6 +214,6 @@ def _resample(figures: Floats, n_resamples: int, rng: np.random.Generator) -> Fl
 
 
 def _blocks(width: int, height: int, draw: Callable[[int], Floats]) -> Floats:
-    """Call `draw` for a few rows at a time, so that height * width numbers never stand in memory together."""
+    """Call `draw` for a few rows at a time, so that height * width numbers are never in memory together."""
     step = max(1, _BLOCK // width)
     return np.vstack([draw(min(step, height - i)) for i in range(0, height, step)])

@@ -16,7 +16,7 @@ Integers = npt.NDArray[np.int64]
 
 
 class LabelScore(NamedTuple):
-    """One label. support: how many examples have it; predicted: how many are said to; correct: how many of both."""
+    """One label. support: how many examples have it; predicted: how many are predicted to; correct: how many of both."""
 
     name: str
     support: int

@@ -15,7 +15,7 @@ from structpred.evaluation.trees import Flags, Forest, Ints, Parse, check_trees,
 if TYPE_CHECKING:
     from structpred.io.treebanks.treebank import Treebank
 
-# The lengths of arcs that eval.pl tells apart.
+# The lengths of arcs that eval.pl distinguishes.
 _LENGTHS = (("to root", 0, 0), ("1", 1, 1), ("2", 2, 2), ("3-6", 3, 6), ("7-", 7, None))
 
 
@@ -33,7 +33,7 @@ def evaluate_trees(
     `parsing_rules`: CONLLX, CONLL07, CONLL07_WITHOUT_PUNCTUATION, UD, or rules of your own.
 
     Both sides must have the same words: predictions on a tokenisation of their own, which the evaluator of CoNLL 2018
-    aligns with the gold words and scores by F1, cannot be judged here. On equal words that F1 is the score given here.
+    aligns with the gold words and scores by F1, cannot be evaluated here. On equal words that F1 is the score given here.
 
     Raises DataError with the number of the sentence (from 0) for lengths that differ, an empty sentence, a head outside
     the sentence, a cycle in a gold tree, and, where the rules forbid them, several roots and cycles in predicted trees.
@@ -63,7 +63,7 @@ def evaluate_trees(
 def evaluate_treebanks(gold: "Treebank", predicted: "Treebank", rules: ParsingRules) -> ParsingScores:
     """As `evaluate_trees`, on two treebanks, which must have the same sentences and words.
 
-    Punctuation is told by the gold treebank's forms and tags. Raises DataError as `evaluate_trees` does, and with the
+    Punctuation is recognised by the gold treebank's forms and tags. Raises DataError as `evaluate_trees` does, and with the
     lines of both files for words that differ.
     """
     _check_same_words(gold, predicted)

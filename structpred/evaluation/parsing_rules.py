@@ -1,4 +1,4 @@
-"""Which words a parse is judged on, and how: the rules of the CoNLL shared tasks and of Universal Dependencies."""
+"""Which words of a parse are scored, and how: the rules of the CoNLL shared tasks and of Universal Dependencies."""
 
 import unicodedata
 from collections.abc import Iterable, Sequence
@@ -12,7 +12,7 @@ import numpy.typing as npt
 class ParsingRules:
     """How trees are compared. The constants of this module are the official rules; `dataclasses.replace` makes others.
 
-    name: stands beside every score. scores_punctuation: whether punctuation counts in the scores; with and without it are
+    name: shown with every score. scores_punctuation: whether punctuation counts in the scores; with and without it are
     shown in any case. punctuation_by_tag: a word is punctuation if its UPOS is PUNCT; otherwise if its form consists of
     characters of the Unicode categories P* only (so `$`, `+`, `=` and `<`, which are symbols, are words).
     ignores_subtypes: relations are compared up to the first colon. single_root: more than one root in a sentence, gold or

@@ -79,7 +79,7 @@ class ParsingScores:
     """Scores of predicted trees under the named rules; all lie in [0, 1], and labelled ones are None without relations.
 
     uas, las, label_accuracy: over the words that the rules score (n_scored of n_words); the same over all words, and over
-    all that are not punctuation (as the rules tell it). The rest is over the scored words: root_accuracy, the share of
+    all that are not punctuation (by the rules). The rest is over the scored words: root_accuracy, the share of
     sentences whose set of roots is right; exact_match, exact_match_labelled, the share of sentences with every head (and
     relation) right, where sentences without a scored word are left out. non_projective: arcs over a word that does not
     descend from their head. per_relation: arcs with head and relation right. by_distance, by_length: arcs by |head - word|,

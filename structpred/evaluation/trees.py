@@ -14,7 +14,7 @@ from structpred.evaluation.parsing_rules import ParsingRules
 Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 _BLOCK = 2_000_000  # pairs of an arc and a word under it looked at together; bounds the memory at some 100 MB
-_NO_LABEL = "_"  # the relation of words in a tree without relations, beside trees that have some
+_NO_LABEL = "_"  # the relation of words in a tree without relations, next to trees that have some
 _SHOWN = 6  # words of a sentence in an error message
 
 

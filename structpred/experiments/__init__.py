@@ -1,1 +1,1 @@
-"""The experiments of papers, run again with the paper's figures beside: a file each, found by walking this package."""
+"""The experiments of papers, run again with the paper's figures next to them: a file each, found by walking this package."""

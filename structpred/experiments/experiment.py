@@ -49,7 +49,7 @@ class Experiment(ABC):
 
     @abstractmethod
     def text(self, figures: Any) -> str:
-        """The same as tables for people, with the paper's figures beside."""
+        """The same as tables for people, with the paper's figures next to them."""
 
     def shown(self, figures: Any, *, as_json: bool) -> str:
         """The figures as one JSON object or as text."""

@@ -22,7 +22,7 @@ from structpred.oracles.qpbo import QPBO
 log = logging.getLogger("structpred.experiments")
 
 METHODS = ("angular", "bisecting", "sarawagi", "hull", "binary")
-#: the data of the searches -> those of the paper that they stand beside
+#: the data of the searches -> those of the paper that they are compared with
 SEARCHED = {"yeast": "yeast", "enron": "RCV1"}
 N_LABELS = 14
 #: the paper's Table 1: success %, queries per search, milliseconds per search

@@ -1,4 +1,4 @@
-"""What slack rescaling gives on multi-label data beside margin rescaling (Choi, Meshi & Srebro 2016, section 5.2)."""
+"""What slack rescaling gives on multi-label data compared with margin rescaling (Choi, Meshi & Srebro 2016, section 5.2)."""
 
 import time
 from collections.abc import Sequence

@@ -93,7 +93,7 @@ def prepare_sentence(corpus, first, n, compiled, hashes, counts, own_tags):
                     offset = atoms[a, 1]
                     q = p + offset
                     if p == 0:
-                        code = U(7) if offset == 0 else U(13)  # the root, and what would stand beside it
+                        code = U(7) if offset == 0 else U(13)  # the root, and what would be next to it
                     elif q < 1:
                         code = U(11)  # before the first word
                     elif q > n:

@@ -118,7 +118,7 @@ def _check_indices(matrix: Any) -> None:
 
 
 def _damaged_row(matrix: Any) -> int | None:
-    """The first row of a CSR matrix with a wrong index or end; None where it cannot be told."""
+    """The first row of a CSR matrix with a wrong index or end; None where it is unknown."""
     if matrix.format != "csr" or len(matrix.indptr) != matrix.shape[0] + 1:
         return None
     starts = matrix.indptr[:-1]

@@ -1,4 +1,4 @@
-"""The tokens of a file in the UAI format, and where they stand, for messages."""
+"""The tokens of a file in the UAI format, and where they are, for messages."""
 
 import re
 from typing import NoReturn
@@ -18,7 +18,7 @@ _KINDS = bytes(32 if bytes([k]).isspace() else 120 for k in range(256))
 
 
 class Tokens:
-    """What stands between white space, taken one after the other. at: how many were taken."""
+    """The text between white space, piece by piece. at: how many were taken."""
 
     def __init__(self, data: bytes, name: str) -> None:
         self._data, self._name = data, name

@@ -89,7 +89,7 @@ class ColumnCorpus:
         return ColumnCorpus(self.vocabularies, self.codes[t0:t1], offsets, self.lines[t0:t1], self.name)
 
     def where(self, token: int) -> str:
-        """Where token number ``token`` stands, for messages: file and line, or sample and position.
+        """Where token number ``token`` is, for messages: file and line, or sample and position.
 
         >>> ColumnCorpus.from_rows([[("a",)], [("b",), ("c",)]]).where(2)
         'sample 1, position 1'

@@ -70,7 +70,7 @@ class AttributeCorpus:
         """The corpus as packed features; names gives the feature of each id (those of a trained model, say).
 
         Without names the ids are those of ``attributes``. Attributes that are not among the names are left out. An
-        attribute that stands twice at one item counts with the sum of its values, as in CRFsuite.
+        attribute that occurs twice at one item counts with the sum of its values, as in CRFsuite.
         """
         ids = self.codes
         if names is not None:
@@ -195,7 +195,7 @@ class _Found:
             self.settle_labels()
 
     def add_fields(self, attributes: Iterable[str], n: int) -> npt.NDArray[np.bool_] | bool:
-        """n attributes as they are written; tells which of them were not empty."""
+        """n attributes as they are written; returns which of them were not empty."""
         slots = np.fromiter(map(self.fields.__getitem__, attributes), np.int32, n)
         ids, values = np.asarray(self.fields.ids)[slots], np.asarray(self.fields.weights)[slots]
         kept: npt.NDArray[np.bool_] | bool = True
@@ -285,7 +285,7 @@ def _take_apart(piece: str, tabs: npt.NDArray[np.intp], blank: npt.NDArray[np.bo
 
 
 def _entries(text: str) -> Iterator[list[str]]:
-    """What stands between tabs, of one part of the text after the other: a line may have very many attributes."""
+    """The text between tabs, chunk by chunk: a line may have very many attributes."""
     start = 0
     while start <= len(text):
         stop = text.find("\t", start + _PIECE)

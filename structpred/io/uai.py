@@ -194,7 +194,7 @@ def read_uai(path: PathLike) -> UaiModel:
 
 
 def parse_uai(data: bytes, name: str = "<bytes>") -> UaiModel:
-    """A model from the bytes of a file; `name` stands in messages. Raises DataError as `read_uai`."""
+    """A model from the bytes of a file; `name` is used in messages. Raises DataError as `read_uai`."""
     tokens = Tokens(data, name)
     kind = tokens.word("MARKOV or BAYES, the kind of the network").upper()
     if kind not in KINDS:

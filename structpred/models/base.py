@@ -67,7 +67,7 @@ class StructuredEstimator(BaseEstimator, ABC):  # type: ignore[misc]
     checkpoint : path, optional
         A file that holds the state of the run.
     resume : bool
-        Go on from the checkpoint.
+        Continue from the checkpoint.
     random_state : int or RandomState, optional
         Seeds the order of visits; None means 0.
 
@@ -120,7 +120,7 @@ class StructuredEstimator(BaseEstimator, ABC):  # type: ignore[misc]
 
     @abstractmethod
     def _to_bundle(self) -> Bundle:
-        """What a file holds of the fitted estimator; its header keeps to `_HEADER`."""
+        """What a file holds of the fitted estimator; its header follows `_HEADER`."""
 
     @classmethod
     @abstractmethod
@@ -165,7 +165,7 @@ class StructuredEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         return train(Problem(task, surrogate, lam), trainer, settings)
 
     def _earlier_run(self) -> Progress | None:
-        """The run to go on from, with warm_start after an earlier fit; ParameterError where its state was not kept."""
+        """The run to continue, with warm_start after an earlier fit; ParameterError where its state was not kept."""
         if not getattr(self, "warm_start", False) or not hasattr(self, "coef_"):
             return None
         if (progress := getattr(self, "_progress", None)) is None:
@@ -222,7 +222,7 @@ class StructuredEstimator(BaseEstimator, ABC):  # type: ignore[misc]
 
 
 def structured_tags(tags: Tags) -> Tags:
-    """What estimators of structures tell scikit-learn: X is not a matrix, and there must be a y."""
+    """The scikit-learn tags of estimators of structures: X is not a matrix, and there must be a y."""
     tags.input_tags.two_d_array = False
     tags.target_tags.required = True
     tags.no_validation = True

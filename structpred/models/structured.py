@@ -39,7 +39,7 @@ class StructuredPredictor(StructuredEstimator, _OracleFirst):
     Minimises  1/2 |w|^2 + C sum_i s_i H_i(w), H_i the surrogate (the margin-rescaled hinge, the log loss) of instance i, s_i its
     sample weight. Certificates are of this divided by C sum_i s_i: lam/2 |w|^2 + the mean of the H_i, lam = 1 / (C n).
 
-    X is a list of Instance(features, shape); or a list of features with shapes= beside it, which model selection cannot split.
+    X is a list of Instance(features, shape); or a list of features with shapes=, which model selection cannot split.
     The features of an instance are an array or sparse matrix (n_parts, d), one row per part, or a list with a dict per part
     ({"word": "cat", "length": 3.0}; names not seen in training are left out). X may also be a FeatureMap, such as LabelRows;
     its attribute `shapes`, if it has one, gives the shapes.

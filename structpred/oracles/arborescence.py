@@ -87,7 +87,7 @@ class ArborescenceOracle(Oracle):
         if not (max_cells >= 1 and limit > 0.0):
             raise ParameterError(f"expected max_cells >= 1 and a limit > 0, got {max_cells} and {limit}")
         self.single_root, self.max_cells, self.limit = bool(single_root), int(max_cells), float(limit)
-        self._single = int(self.single_root)  # numba takes longer to tell the type of a bool
+        self._single = int(self.single_root)  # numba takes longer to determine the type of a bool
 
     def n_parts(self, shape: tuple[int, ...]) -> int:
         """n * (n + 1), the parts of tokens that head themselves included; those are never on."""

@@ -16,7 +16,7 @@ from structpred.oracles.solvers._constraint_rows import checked_rows
 from structpred.runtime.dependencies import check_solver_versions, require_installed
 
 Floats = npt.NDArray[np.float64]
-#: shape -> (a cvxpy Variable with one number per part, the constraints that it keeps to)
+#: shape -> (a cvxpy Variable with one number per part, the constraints that it satisfies)
 Description = Callable[[Shape], tuple[Any, Sequence[Any]]]
 
 #: programs that a thread keeps compiled
@@ -24,7 +24,7 @@ KEPT = 32
 #: the interior point method converges in far fewer steps, or never
 _CLARABEL_STEPS = 200
 #: what the interior point method is asked for in projections onto polytopes; round sets get its own 1e-8
-#: HiGHS's own 1e-7 is of the size of the largest score: what stands on top of a common offset would be lost
+#: HiGHS's own 1e-7 is of the size of the largest score: what is added to a common offset would be lost
 _LP_ACCURACY = {"dual_feasibility_tolerance": 1e-10}
 _ACCURACY = {"tol_gap_abs": 1e-12, "tol_gap_rel": 1e-12, "tol_feas": 1e-11}
 
@@ -182,7 +182,7 @@ class ConvexOracle(Oracle):
         return np.where(forbidden, 0.0, mu)
 
     def _contains(self, mu: Floats, shape: Shape) -> bool:
-        """Whether a point keeps to the description: other variables may be chosen freely."""
+        """Whether a point satisfies the description: other variables may be chosen freely."""
         return bool(np.abs(self.project(mu, shape) - mu).max(initial=0.0) <= 1e-6)
 
     def _solve(self, program: _Program, shape: Shape, accuracy: dict[str, float]) -> str:

@@ -22,7 +22,7 @@ class GraphCutMRF(PairwiseOracle):
     """Pairwise MRFs with two states and submodular energies, exactly, by one minimum cut: images, for example.
 
     Every edge must favour agreement (s00 + s11 >= s01 + s10), or all must do so after the two states of some nodes are swapped;
-    scores on a graph without cycles always do. Raises DataError for other scores, naming an edge that stands against it, for
+    scores on a graph without cycles always do. Raises DataError for other scores, naming an edge that prevents it, for
     K != 2 and for scores that are not finite; InfeasibleError where the forbidden parts leave no output.
     Greig, Porteous & Seheult 1989; Kolmogorov & Zabih, What energy functions can be minimized via graph cuts?, PAMI 2004.
 

@@ -59,11 +59,11 @@ def _tools_for(n: int) -> _Tools:
 
 
 class ProjectiveOracle(Oracle):
-    """shape = (n,): the projective trees of n tokens 1..n; the artificial root 0 stands before them. O(n^3).
+    """shape = (n,): the projective trees of n tokens 1..n; the artificial root 0 precedes them. O(n^3).
 
     Projective: each token between a head and its modifier descends from the head, so that no arcs cross, those of the root
     included. Labels: the head of each token. Parts: (m - 1) * (n + 1) + h is on when token m has head h. single_root: exactly one
-    token has head 0. Scores of -1e30 forbid an arc: where no tree is left, argmax gives one that uses some, and its score tells.
+    token has head 0. Scores of -1e30 forbid an arc: where no tree is left, argmax gives one with forbidden arcs and their score.
     Ties always go to the same tree.
 
     >>> import numpy as np

@@ -21,7 +21,7 @@ class SemiMarkovOracle(Oracle):
     Parts: (t * M + m - 1) * L + l is on when a segment of m positions with label l starts at t (those with t + m > T never
     are); T * M * L + k * L + l counts how often a segment of label l follows one of label k. Neighbours may have the same label.
 
-    Labels are T numbers: 2 * l + 1 where a segment with label l starts, 2 * l where it goes on; `as_segments` and
+    Labels are T numbers: 2 * l + 1 where a segment with label l starts, 2 * l where it continues; `as_segments` and
     `from_segments` translate. Ties go to the shorter last segment, then to the first label. Scores of -1e30 forbid a part.
     Raises DataError for shapes with a number below 1, and before allocating what cannot fit.
 

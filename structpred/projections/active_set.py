@@ -16,7 +16,7 @@ Parts = Callable[[Integers], Integers]
 
 #: below this share of its squared length a vertex's squared distance from the active ones' affine hull counts as zero
 _DEPENDENT = 1e-10
-#: so many answers of the oracle in a row may bring no new vertex: each time the weights are solved for anew
+#: so many answers of the oracle in a row may bring no new vertex: each time the weights are solved for again
 _PATIENCE = 4
 
 
@@ -179,7 +179,7 @@ class _ActiveSet:
         """The change d of the weights, sum d = 0, that minimises |residual - V d|, from dots = V^T residual.
 
         V^T V d = dots - tau 1 for some tau; adding 1 1^T to the left changes nothing. From the residual, and relative to its
-        mean, so that nothing large cancels: each call also mends the rounding of those before.
+        mean, so that nothing large cancels: each call also corrects the rounding of those before.
         """
         from scipy.linalg import cho_solve
 

@@ -73,7 +73,7 @@ class Side:
         self._place(n_words)
 
     def _place(self, n_words: int) -> None:
-        """Ends that go left stand left of those that go right, outer arcs nearest to the middle: so nested arcs never cross."""
+        """Ends that go left are left of those that go right, outer arcs nearest to the middle: so nested arcs never cross."""
         at: list[list[Arc]] = [[] for _ in range(n_words)]
         for arc in self.arcs:
             for k in {arc.low, arc.high}:

@@ -1,4 +1,4 @@
-"""Dependency trees as pictures: arcs over the words as SVG, beside the gold tree where it is given; and displaCy's JSON."""
+"""Dependency trees as pictures: arcs over the words as SVG, next to the gold tree where it is given; and displaCy's JSON."""
 
 from collections.abc import Sequence
 from typing import Protocol, TypedDict

@@ -12,7 +12,7 @@ from structpred.storage.atomic import write_atomic
 Figure = Any
 Axes = Any
 
-# Okabe and Ito's colours: told apart with every common kind of colour vision, and in grey.
+# Okabe and Ito's colours: distinguishable with every common kind of colour vision, and in grey.
 BLUE, ORANGE, GREEN, GREY, WRONG = "#0072B2", "#E69F00", "#009E73", "#777777", "#C8102E"
 _FORMATS = (".png", ".svg")
 

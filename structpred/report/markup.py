@@ -16,7 +16,7 @@ class Html(str):
 
 
 def visible(data: Any) -> str:
-    """Data as text in which controls, direction marks and other unseen characters stand as U+202E and the like.
+    """Data as text in which controls, direction marks and other invisible characters are shown as U+202E and the like.
 
     >>> visible("a\\u202eb")
     'a\u27e8U+202E\u27e9b'

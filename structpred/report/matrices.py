@@ -18,7 +18,7 @@ def confusion(labels: Sequence[Any], counts: npt.ArrayLike, path: str | os.PathL
     """Draw a confusion matrix (rows gold, columns predicted) and save the picture.
 
     labels: n names. counts: integers (n, n), as `evaluation.confusion_matrix` returns them. Colour is the share of the
-    row, spread so that rare errors show; the numbers are counts; the share of each row that is right stands at its end.
+    row, spread so that rare errors show; the numbers are counts; the share of each row that is right is at its end.
     Raises DataError if the shapes do not fit, ParameterError for a path that ends neither in .png nor in .svg.
     """
     figures.check_path(path)

@@ -34,7 +34,7 @@ class ParsingContents:
 
     gold, predicted: a tree per sentence; forms, upos: the words and their tags. rules: what counts. data: the name of the
     data. facts: (name, text) about the model; certificate: a sentence, and whether it proves that the optimum is near;
-    history: as of training. n_examples: how many sentences are drawn. places: where each sentence stands in the data;
+    history: as of training. n_examples: how many sentences are drawn. places: where each sentence is in the data;
     without them they are numbered from 0.
     """
 
@@ -143,7 +143,7 @@ def distances(scores: ParsingScores) -> Html:
 
 
 def worst_sentences(contents: ParsingContents) -> Html:
-    """The sentences with most wrong heads, drawn; very long ones are passed over."""
+    """The sentences with most wrong heads, drawn; very long ones are skipped."""
     c = contents
     wrong = []
     for i, trees in enumerate(zip(c.gold, c.predicted, strict=True)):

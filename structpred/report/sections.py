@@ -158,7 +158,7 @@ def _confusion_map(labels: list[str], counts: npt.NDArray[Any], chosen: list[int
 
 
 def transitions(labels: Sequence[str], weights: Floats, start: Floats, stop: Floats) -> Html:
-    """Transition weights as a heat map, with the start above the first row and the stop beside the last column."""
+    """Transition weights as a heat map, with the start above the first row and the stop next to the last column."""
     if not len(labels):
         return _NOTHING
     strength = np.abs(np.where(np.isfinite(weights), weights, 0)).sum(0) + np.abs(np.where(np.isfinite(weights), weights, 0)).sum(

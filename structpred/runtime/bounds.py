@@ -52,7 +52,7 @@ def with_checks(kernel: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class _Checks(ast.NodeTransformer):
-    """Wraps what stands in the brackets of each subscript."""
+    """Wraps what is in the brackets of each subscript."""
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
         self.generic_visit(node)

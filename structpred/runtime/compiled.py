@@ -2,7 +2,7 @@
 # numba has no types, and what it calls back must be a child of its own class
 """Where compiled kernels are kept between runs, and a word in the log while they compile.
 
-numba keeps what it compiled beside the source file, else in the user's cache folder, and refuses to compile at all when it
+numba keeps what it compiled next to the source file, else in the user's cache folder, and refuses to compile at all when it
 may write to neither (a read-only installation without a home folder). `prepare` looks for a place before that happens. Kernel
 files get `njit` from `structpred.runtime.jit`, which calls it, so that no kernel can be compiled without it.
 """
@@ -57,14 +57,14 @@ def prepare() -> CacheLocation:
 
 
 def find_cache() -> CacheLocation:
-    """The first place that can be written: NUMBA_CACHE_DIR, beside the sources, the user's cache folder, a temporary folder."""
+    """The first place that can be written: NUMBA_CACHE_DIR, next to the sources, the user's cache folder, a temporary folder."""
     given = os.environ.get(VARIABLE)
     if given:
         if writable(Path(given)):
             return CacheLocation(Path(given), f"{VARIABLE} says so", True)
         logger.warning("%s=%s cannot be written; looking for another place for compiled kernels", VARIABLE, given)
     if all(writable(folder / "__pycache__") for folder in _kernel_folders()):
-        return CacheLocation(PACKAGE, "beside the sources", True)
+        return CacheLocation(PACKAGE, "next to the sources", True)
     personal = _user_cache()
     if personal is not None and writable(personal):
         return CacheLocation(personal, "the package's folders cannot be written", True)
@@ -73,7 +73,7 @@ def find_cache() -> CacheLocation:
 
 
 def _apart(location: CacheLocation) -> CacheLocation:
-    """A folder of its own for kernels with bounds checks: numba's cache does not tell them from the others."""
+    """A folder of its own for kernels with bounds checks: numba's cache does not distinguish them from the others."""
     if location.folder.name == FOLDER:  # set by the process that started this one
         return location
     parent = PACKAGE / "__pycache__" if location.folder == PACKAGE else location.folder
@@ -81,7 +81,7 @@ def _apart(location: CacheLocation) -> CacheLocation:
 
 
 def writable(folder: Path) -> bool:
-    """Whether a file can be made in `folder`, which is made if it is missing; tried, since permission bits do not tell all."""
+    """Whether a file can be made in `folder`, which is made if missing; tried, since permission bits do not show everything."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=folder).close()

@@ -79,7 +79,7 @@ def search_angle(ledger: Ledger, root: Angle, lam0: float) -> float:
 
 
 def _ask(ledger: Ledger, angle: Angle, lam0: float, seen: set[tuple[float, float]]) -> tuple[list[Angle], float]:
-    """One query: (the angles to go on with, the bound of all else that is dropped)."""
+    """One query: (the angles to continue with, the bound of all else that is dropped)."""
     low, high = angle.low, angle.high
     bounded = low > 0.0 and high < np.inf
     if ledger.problem.closed and bounded and high < CLOSED_RATIO * low:

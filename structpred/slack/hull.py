@@ -6,7 +6,7 @@ found touches the hyperbola: K^2 / (4 lam) <= Phi(r). On a relaxation r is itsel
 exact maximum. For whole outputs it finds the best output that plain queries can give.
 
 Where losses are multiples of a unit, the hull matters at these levels only, and between the truth (1, 0) and the next level there
-is nothing: then the search goes on until the hull is known at the level that allows most.
+is nothing: then the search continues until the hull is known at the level that allows most.
 """
 
 import numpy as np

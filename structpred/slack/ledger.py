@@ -7,7 +7,7 @@ import numpy as np
 from structpred.errors import ParameterError
 from structpred.slack.problem import Candidate, SlackProblem
 
-#: plain queries keep to lam in [1 / LAM_MAX, LAM_MAX]: beyond, h is lost in the rounding of h + lam g
+#: plain queries use lam in [1 / LAM_MAX, LAM_MAX]: beyond, h is lost in the rounding of h + lam g
 LAM_MAX = float(2**40)
 #: levels of the loss that are looked at one by one; where there are more, they are taken for a continuum
 MAX_LEVELS = 4096

@@ -38,7 +38,7 @@ class Candidate(NamedTuple):
 
 
 class Levels(NamedTuple):
-    """For each value of the loss the largest h: g ascending, h and labels beside it."""
+    """For each value of the loss the largest h: g ascending, with their h and labels."""
 
     g: Floats
     h: Floats

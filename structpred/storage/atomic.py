@@ -38,7 +38,7 @@ def write_atomic(path: str | os.PathLike[str], data: bytes | Callable[[BinaryIO]
     data: the bytes, or a function that writes them to the open binary file it gets. The bytes go to a temporary file in
     the same folder, which is flushed, synced, and renamed over `path`; then the folder is synced. A symbolic link is
     followed, and the mode of an old file is kept. Only one process at a time should write one path; if several do, the
-    last rename wins and the file is whole all the same.
+    last rename wins and the file is still whole.
 
     previous: a name in the same folder that the old file is moved to, just before the new one takes its place. A crash between
     the two leaves the old file there, and none at `path`.
@@ -120,7 +120,7 @@ def _write_temporary(temporary: Path, data: bytes | Callable[[BinaryIO], None], 
 
 
 def storage_error(path: str | os.PathLike[str], error: OSError) -> StorageError:
-    """What to raise where nothing can be written beside `path`, and nothing has been."""
+    """What to raise where nothing can be written next to `path`, and nothing has been."""
     return StorageError(f"{os.fspath(path)}: cannot be written: {_cause(error)}")
 
 

@@ -1,4 +1,4 @@
-"""A lock between processes: a file beside the one to be written, locked by the system, so that a kill releases it."""
+"""A lock between processes: a file next to the one to be written, locked by the system, so that a kill releases it."""
 
 import contextlib
 import errno

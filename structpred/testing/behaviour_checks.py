@@ -65,7 +65,7 @@ def check_score(estimator: Any) -> None:
 
 
 def check_learns(estimator: Any) -> None:
-    """On data that can be told apart the score on the training data is well above guessing."""
+    """On separable data the score on the training data is well above guessing."""
     X, y = numbers(60)
     score = fitted(estimator, X, y).score(X, y)
     expect(score > 0.5, f"the score on the training data is {score:.2f}; guessing gives 0.33")
@@ -146,7 +146,7 @@ def check_sample_weights_invariance(estimator: Any) -> None:
 
 
 def check_sample_weight_equivalence(estimator: Any) -> None:
-    """A weight of 2 counts as a sample that stands twice: the optima agree as far as the certificates tell them."""
+    """A weight of 2 counts as a sample given twice: the optima agree within their certificates."""
     needs_fit_argument(estimator, "sample_weight")
     X, y = numbers()
     twice = [*range(len(X)), 0, 3]

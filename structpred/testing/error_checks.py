@@ -78,7 +78,7 @@ def check_no_samples(estimator: Any) -> None:
 
 
 def check_mixed_labels(estimator: Any) -> None:
-    """Strings beside numbers, and fractions, are refused as labels; the error names the sample."""
+    """Strings mixed with numbers, and fractions, are refused as labels; the error names the sample."""
     for odd in (1, 0.5, None):
         X, y = numbers()
         mixed: list[list[Any]] = [list(labels) for labels in y]

@@ -61,7 +61,7 @@ def check_sequence_estimator(estimator: Any, *, raise_errors: bool = True) -> Ch
     of 2-d arrays and lists of lists of feature dicts. Promises about what it does not have (sample_weight, n_jobs,
     predict_marginals, save) are skipped, and the report says so.
 
-    Raises EstimatorCheckError naming every check that failed; with raise_errors=False the report alone tells.
+    Raises EstimatorCheckError naming every check that failed; with raise_errors=False only the report names them.
 
     >>> from structpred.models import ChainLabeler
     >>> report = check_sequence_estimator(ChainLabeler(max_iter=2))

@@ -38,7 +38,7 @@ def check_estimator_sparse_array(estimator: Any) -> None:
 
 
 def check_sparse_unsorted_duplicates(estimator: Any) -> None:
-    """Columns out of order and entries that stand twice mean what SciPy means by them: order is nothing, doubles add up."""
+    """Columns out of order and duplicate entries mean what they mean in SciPy: order is irrelevant, duplicates add up."""
     from scipy import sparse
 
     X, y = numbers()

@@ -12,7 +12,7 @@ def solve_master(gram, offsets, inv_lam, starts, members, alpha, rest, gradient,
 
     rest[j] = 1 - the sum of its alpha: the weight of the zero plane, whose gradient is 0. In a block, weight moves from the plane
     with the smallest gradient among those that have any to the one that gains most by an exact step. Blocks whose largest
-    violation is below `tolerance` are passed over. Returns the largest violation of the last sweep.
+    violation is below `tolerance` are skipped. Returns the largest violation of the last sweep.
     """
     n = offsets.shape[0]
     worst = 0.0

@@ -54,7 +54,7 @@ class BCFW(Trainer):
 
     gap_sampling: visit blocks in proportion to their last gap (Osokin et al. 2016), with a uniform pass every fifth.
     cached_passes: after each pass with the oracle, this many passes that only choose among the last `cache_size` outputs
-    of each block (Shah, Kolmogorov & Lampert 2015). It pays where the oracle is much dearer than scoring a few
+    of each block (Shah, Kolmogorov & Lampert 2015). It pays where the oracle is much more expensive than scoring a few
     outputs. There is no rule that switches it on by the clock: results would then depend on the machine's load.
     """
 

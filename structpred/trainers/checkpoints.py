@@ -109,7 +109,7 @@ def claimed(path: Path | None) -> Iterator[None]:
     """Nobody else writes the checkpoint `path` in here; what killed writers left of it is removed. None: there is none.
 
     Raises CheckpointError where another run has claimed it, and StorageError or DataError where it could never be written.
-    Runs that took turns in overwriting one file would each destroy what the other could go on from; at its start the second
+    Runs that took turns in overwriting one file would each destroy what the other could continue from; at its start the second
     one has nothing to lose.
     """
     if path is None:
@@ -187,7 +187,7 @@ def remove_checkpoint(path: Path) -> None:
 
 
 def previous(path: Path) -> Path:
-    """Where the checkpoint before the newest one lies: beside the file itself, where `path` is a link."""
+    """Where the checkpoint before the newest one lies: next to the file itself, where `path` is a link."""
     target = Path(os.path.realpath(path))
     return target.with_name(target.name + ".previous")
 

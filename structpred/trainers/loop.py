@@ -46,7 +46,7 @@ class RunSettings:
     row of the history; True stops. checkpoint: a file to write every `checkpoint_seconds`, at the end, and when
     interrupted; one that cannot be written is a CheckpointWarning, one that another run writes a CheckpointError. resume: go
     on from that file; CheckpointError if it is not there. keep: put the run's progress into the result. start: such a progress
-    to go on from, unless `resume` does; ParameterError if it is of other data or settings.
+    to continue from, unless `resume` does; ParameterError if it is of other data or settings.
     """
 
     max_iter: int = 10
@@ -126,7 +126,7 @@ class Run:
         return self._result(reason)
 
     def _pass(self) -> str | None:
-        """Go on with the present pass, or start the next; the reason to stop after it, if any."""
+        """Continue the current pass, or start the next; the reason to stop after it, if any."""
         if self.position == 0:
             self.order = self.trainer.order(self.problem, self.state, self.rng, self.passes)
             self.changed = False
@@ -281,7 +281,7 @@ class Run:
         return float(self.problem.p @ unsettled(self.problem.task, weights)) > (0.5 * gap if self.changed else 0.0)
 
     def _fingerprint(self) -> str:
-        """Of all that decides the course of the run, except how long it is."""
+        """Digest of everything that affects the run except its length."""
         from structpred import __version__
 
         settings = {

@@ -107,7 +107,7 @@ class Master(NamedTuple):
         starts = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
         alpha = self.alpha.copy()
         rest = np.maximum(1.0 - np.add.reduceat(alpha[members], starts[:-1]), 0.0)
-        for _ in range(3):  # gradients are kept up to date step by step; anew, now and then, without what rounding added
+        for _ in range(3):  # gradients are kept up to date step by step; and recomputed now and then, to remove rounding errors
             gradient = self.offset - self.gram @ alpha / lam
             left = max_sweeps
             while left > 0:

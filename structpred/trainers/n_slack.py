@@ -27,7 +27,7 @@ class NSlackState(NamedTuple):
 
 
 class NSlackCuttingPlane(CuttingPlanes):
-    """Planes of each sample by itself: few passes, many planes. For expensive oracles and up to some thousands of samples.
+    """Planes of each sample by itself: few passes, many planes. For expensive oracles and up to a few thousand samples.
 
     precision: a plane is added if it cuts off more than this (in units of one sample's H_i). max_idle: planes without weight in
     so many solutions of the master problem are dropped.

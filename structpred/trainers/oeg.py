@@ -106,7 +106,7 @@ class OnlineEG(Trainer):
         return state, False
 
     def objective(self, problem: Problem, state: OEGState) -> tuple[float, float]:
-        """Primal at the weights, and the dual value, with the sum over the blocks taken anew in float64."""
+        """Primal at the weights, and the dual value, with the sum over the blocks recomputed in float64."""
         entropy = float(problem.p @ state.entropy)
         entropy += sum(float(problem.p[i]) * self._fixed_part(problem, state, i) for i in range(len(problem.task)))
         total = weights_of(problem, state.mu, state.offsets)

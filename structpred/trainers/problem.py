@@ -40,7 +40,7 @@ class Surrogate(Protocol):
 @dataclass(frozen=True)
 class Problem:
     """task: the training set. surrogate: what H_i is. lam: the strength of the regulariser, > 0. regulariser: r, 1/2 |w|^2 unless
-    another is given; it is told the groups of the task's weights.
+    another is given; it gets the groups of the task's weights.
 
     p_i = sample_weight_i / (their sum): 1/n without weights.
     """
@@ -87,7 +87,7 @@ class Problem:
 
     @property
     def certified(self) -> bool:
-        """Whether bounds are bounds: as the task says, unless the surrogate has a `certified(task)` of its own."""
+        """Whether the reported bounds are valid: as the task says, unless the surrogate has a `certified(task)` of its own."""
         own = getattr(self.surrogate, "certified", None)
         return bool(own(self.task)) if callable(own) else self.task.certified
 
@@ -100,7 +100,7 @@ class Problem:
 class Trainer(ABC):
     """What the shared loop asks of a learning algorithm, and what the algorithm says of itself.
 
-    A trainer of one's own is a subclass with `init_state`, `update` and, where the usual ones do not fit, the other methods.
+    Your own trainer is a subclass with `init_state`, `update` and, where the usual ones do not fit, the other methods.
     Settings are attributes of the object. All that changes is in the state: a NamedTuple of arrays (nested ones allowed),
     changed in place or replaced by `update`.
 
@@ -119,7 +119,7 @@ class Trainer(ABC):
     certified : bool
         Whether `objective` gives a dual value, so that there is a gap.
     online : bool
-        Whether the state is about no particular data, so that it can go on with others.
+        Whether the state does not depend on a fixed data set, so that training can continue on other data.
     needs_n_total : bool
         Whether an online trainer must know how many samples there will be, because the regulariser's strength depends on it.
     """

@@ -102,7 +102,7 @@ class ProjectedAscent(Trainer):
         return state.w.copy()
 
     def objective(self, problem: Problem, state: AscentState) -> tuple[float, float]:
-        """Primal at the weights, and the dual value, with the sum over the blocks taken anew in float64."""
+        """Primal at the weights, and the dual value, with the sum over the blocks recomputed in float64."""
         task, surrogate, loss = cast(Task, problem.task), cast(MarginRescaling, problem.surrogate), 0.0
         errors = -state.mu
         for i, parts in enumerate(task.parts):

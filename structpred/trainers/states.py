@@ -1,7 +1,7 @@
 """States as named arrays, and back: what comes from a file is compared with a new state before any step sees it.
 
 A state is a NamedTuple of arrays, nested ones allowed; a single number is an array of no dimension. An array of a saved state
-must have the type and the shape that it has in a new state, and be finite; an annotation beside the field says where it may be
+must have the type and the shape that it has in a new state, and be finite; an annotation next to the field says where it may be
 otherwise (`Values`, `FIXED`). What must hold between the arrays of one NamedTuple is in its method `fault(dim)`, if it has one,
 which names the first thing that does not.
 """

@@ -1,4 +1,4 @@
-"""Promises of `bench slack`: the tables, their orderings, the paper's figures beside, and errors where the data are missing."""
+"""Promises of `bench slack`: the tables, their orderings, the paper's figures, and errors where the data are missing."""
 
 import json
 import signal
@@ -35,7 +35,7 @@ def weather(n: int, seed: int) -> MultiLabelData:
 
 @pytest.mark.slow
 def test_quick_prints_all_tables(here: Here, data_dir: Path, tmp_path: Path) -> None:
-    """With --quick the searches, the scores and the hierarchy are shown with the paper's figures beside."""
+    """With --quick the searches, the scores and the hierarchy are shown with the paper's figures next to them."""
     code, out, err = here("bench", "slack", "--quick", "--data", str(data_dir), cwd=tmp_path)
     assert code == 0, err
     for said in ("Searches over whole labels: yeast, 14 labels", "the paper, RCV1:", "43.2", "Multi-label classification: yeast"):

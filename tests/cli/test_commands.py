@@ -168,7 +168,7 @@ def test_a_template_file_and_a_label_column(shell: Shell, corpus: Path, tmp_path
 
 @pytest.mark.slow
 def test_a_closed_pipe_is_no_traceback(corpus: Path) -> None:
-    """A reader that goes away, as `head` does, ends the program without a word."""
+    """A reader that goes away, as `head` does, ends the program silently."""
     command = [*PROGRAM, "predict", str(corpus / "chunk.spz"), str(corpus / "test.txt")]
     child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert child.stdout is not None

@@ -31,7 +31,7 @@ def figures(here: Here, *arguments: str, cwd: Path) -> dict[str, object]:
 
 
 def test_train_says_what_it_does_and_leaves_one_file(shell: Shell, labelled: Path, tmp_path: Path) -> None:
-    """Data, certificate, held-out score and the file are told on stderr; stdout is empty; the XML beside TRAIN is found."""
+    """Data, certificate, held-out score and the file are reported on stderr; stdout is empty; the XML next to TRAIN is found."""
     train, dev = str(labelled / "weather-train.arff"), str(labelled / "weather-test.arff")
     done = shell("train", "multilabel", train, "--dev", dev, "-o", "m.spz", "--surrogate", "slack", "--max-iter", "30")
     assert done.returncode == 0, done.stderr

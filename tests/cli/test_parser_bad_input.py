@@ -157,7 +157,7 @@ def test_bad_input_is_one_clear_line(name: str, here: Here, treebanks: Path, cor
 
 
 def test_a_file_that_breaks_off_leaves_the_old_predictions(here: Here, treebanks: Path, tmp_path: Path) -> None:
-    """Where a later batch cannot be read, the output file stays as it was, with nothing beside it."""
+    """Where a later batch cannot be read, the output file stays as it was, with nothing next to it."""
     text = (treebanks / "test.conllu").read_text()
     (tmp_path / "half.conllu").write_text(text + "1\tbroken\n\n")
     (tmp_path / "out.conllu").write_text("old")

@@ -29,7 +29,7 @@ def figures(here: Here, *arguments: str, cwd: Path) -> dict[str, object]:
 
 
 def test_train_says_what_it_does_and_leaves_one_file(shell: Shell, treebanks: Path, tmp_path: Path) -> None:
-    """Data, passes, both stages, held-out scores and the file are told on stderr; stdout is empty; no checkpoint stays."""
+    """Data, passes, both stages, held-out scores and the file are reported on stderr; stdout is empty; no checkpoint stays."""
     train, dev = str(treebanks / "train.conllu"), str(treebanks / "dev.conllu")
     done = shell("train", "parser", train, "--dev", dev, "-o", "m.spz", "--trainer", "bcfw", "--max-iter", "5", "--prune", "4")
     assert done.returncode == 0, done.stderr

@@ -144,7 +144,7 @@ def test_a_share_of_the_training_data_is_held_out(here: Here, corpus: Path, tmp_
     ],
 )
 def test_a_share_that_cannot_be_held_out(here: Here, corpus: Path, tmp_path: Path, options: tuple[str, ...], said: str) -> None:
-    """--dev-fraction beside --dev, and a share that leaves no sequence to train on, are wrong usage; nothing is written."""
+    """--dev-fraction with --dev, and a share that leaves no sequence to train on, are wrong usage; nothing is written."""
     code, _, err = here("train", "chain", "train.txt", *CHUNKING, "-o", str(tmp_path / "m.spz"), *options, cwd=corpus)
     assert (code, said in err) == (2, True), err
     assert not list(tmp_path.iterdir())

@@ -192,7 +192,7 @@ def test_report_refuses(here: Here, corpus: Path, tmp_path: Path) -> None:
 
 
 def test_evaluate_draws_the_confusions(here: Here, corpus: Path, tmp_path: Path) -> None:
-    """--confusion writes the picture beside the usual output; another ending is refused before any work."""
+    """--confusion writes the picture next to the usual output; another ending is refused before any work."""
     command = ("evaluate", str(corpus / "chunk.spz"), str(corpus / "test.txt"))
     code, out, _ = here(*command, "--confusion", "c.png", cwd=tmp_path)
     assert (code, "accuracy" in out) == (0, True)

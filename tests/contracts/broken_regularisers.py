@@ -130,7 +130,7 @@ BROKEN = [
     (ArrayForSum, "value", "in place of its sum"),
     (HalfBound, "bound is tight", "a factor left out"),
     (ProudBound, "bound", "a factor left out"),
-    (LastPiece, "bound in pieces", "anew with each piece"),
+    (LastPiece, "bound in pieces", "restarts with each piece"),
     (TooConvex, "strong convexity", "strong_convexity = 2 is more than it has"),
     (OtherMap, "dual map", "low or high of another r"),
     (ShortTable, "dual map", "DualMap.of"),

@@ -19,7 +19,7 @@ def test_plain_scores_are_not_copied() -> None:
 @pytest.mark.parametrize("size", [5, 20_000])
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 def test_the_part_that_is_not_finite_is_named(size: int, bad: float) -> None:
-    """In short arrays and in long ones, one by one and in a batch; large numbers beside it do no harm."""
+    """In short arrays and in long ones, one by one and in a batch; large numbers next to it do no harm."""
     scores = np.full(size, 1e200)
     scores[3] = bad
     with pytest.raises(DataError, match=rf"got {bad} for part 3"):

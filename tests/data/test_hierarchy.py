@@ -1,4 +1,4 @@
-"""Hierarchies of labels: closures and depths beside walks by hand, and what is no hierarchy."""
+"""Hierarchies of labels: closures and depths compared with walks by hand, and what is no hierarchy."""
 
 import numpy as np
 import pytest

@@ -133,7 +133,7 @@ def test_unknown_features_are_left_out() -> None:
 
 
 def test_min_count() -> None:
-    """Features that are too rare are dropped, in one pass or two, also beside zero values."""
+    """Features that are too rare are dropped, in one pass or two, also next to zero values."""
     sequences = [[["a", "b", "c"]], [["c"], {"c": 2, "a": 0, "d": False}], [["b", "e"]]]
     dictionary = FeatureDictionary(min_count=2)
     packed = dictionary.fit_transform(sequences)
@@ -145,7 +145,7 @@ def test_min_count() -> None:
 
 
 def test_zero_values_are_not_the_last_feature() -> None:
-    """A zero beside rare features stays out, even where the last feature is a frequent one."""
+    """A zero next to rare features stays out, even where the last feature is a frequent one."""
     dictionary = FeatureDictionary(min_count=2)
     packed = dictionary.fit_transform([[{"rare": 1, "off": 0, "z": 2}, {"off": 0}], [{"off": False, "z": 3}]])
     assert (dictionary.names, packed.indptr.tolist(), packed.values.tolist()) == (["z"], [0, 1, 1, 2], [2.0, 3.0])

@@ -160,7 +160,7 @@ CASES = [
 
 @pytest.mark.parametrize(("gold", "predicted", "scheme", "counts", "f1"), CASES)
 def test_cases_by_hand(gold: str, predicted: str, scheme: str, counts: tuple[int, int, int], f1: float) -> None:
-    """Small cases give the figures worked out by hand, lenient and strict beside each other."""
+    """Small cases give the figures worked out by hand, lenient and strict next to each other."""
     total, _ = chunk_counts([gold.split()], [predicted.split()], scheme)
     assert (total.n_gold, total.n_predicted, total.n_correct) == counts
     assert total.f1 == pytest.approx(f1)

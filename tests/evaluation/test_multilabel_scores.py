@@ -1,4 +1,4 @@
-"""Multi-label scores beside scikit-learn's, and hierarchical ones beside walks by hand."""
+"""Multi-label scores compared with scikit-learn's, and hierarchical ones compared with walks by hand."""
 
 import json
 from typing import Any

@@ -84,7 +84,7 @@ def test_by_hand(rules: ParsingRules) -> None:
 
 
 def test_with_and_without_punctuation() -> None:
-    """Both figures stand beside the official one, whichever that is."""
+    """Both figures are shown with the official one, whichever that is."""
     for rules in ALL:
         scores = judge(GOLD, PREDICTED, rules)
         assert (scores.with_punctuation.n_words, scores.with_punctuation.n_heads) == (10, 6)

@@ -1,4 +1,4 @@
-"""Joint features of graphs, beside explicit dense matrices; bad input is refused by sample."""
+"""Joint features of graphs, compared with explicit dense matrices; bad input is refused by sample."""
 
 from typing import Any
 

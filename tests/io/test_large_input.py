@@ -130,7 +130,7 @@ def test_a_line_of_very_many_columns(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("bent", ["label_names", "feature_names", "Y"])
 def test_arrays_that_claim_what_no_file_holds(bent: str, tmp_path: Path) -> None:
-    """Names of characters that Unicode lacks, and an axis of millions beside one of no length, are refused by name."""
+    """Names of characters that Unicode lacks, and an axis of millions next to one of no length, are refused by name."""
     arrays = {"X": np.eye(2), "Y": np.eye(2, dtype=np.uint8)}
     wrong = np.zeros((0, 30_000_000), np.uint8) if bent == "Y" else np.array([0x7FFFFFFF, 97], np.uint32).view("<U1")
     np.savez(tmp_path / "d.npz", **{**arrays, bent: wrong})  # type: ignore[arg-type]

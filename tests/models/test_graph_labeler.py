@@ -1,4 +1,4 @@
-"""GraphLabeler beside all labellings of small graphs; networkx and arrays, oracles, files, bad input."""
+"""GraphLabeler compared with all labellings of small graphs; networkx and arrays, oracles, files, bad input."""
 
 import itertools
 from pathlib import Path

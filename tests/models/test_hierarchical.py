@@ -1,4 +1,4 @@
-"""HierarchicalMultiLabel beside all closed outputs of small trees and graphs; files, settings, bad input."""
+"""HierarchicalMultiLabel compared with all closed outputs of small trees and graphs; files, settings, bad input."""
 
 import itertools
 from pathlib import Path

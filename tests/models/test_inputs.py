@@ -155,7 +155,7 @@ def test_settings_without_effect_are_refused(settings: dict[str, Any]) -> None:
 
 
 def test_templates_can_be_hashed() -> None:
-    """With n_bits beside it a template hashes its features; min_count, which needs counts, is then an error."""
+    """With n_bits a template hashes its features; min_count, which needs counts, is then an error."""
     assert ChainLabeler(template="chunking", n_bits=8).fit([[("a", "b"), ("c", "b")]], [["x", "y"]]).n_features_in_ == 256
     with pytest.raises(ParameterError, match="min_count has no effect with n_bits"):
         ChainLabeler(template="chunking", n_bits=8, min_count=2).fit([[("a", "b")]], [["x"]])

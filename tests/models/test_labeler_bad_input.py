@@ -150,7 +150,7 @@ BAD_EXTRAS: dict[str, tuple[dict[str, Any], str]] = {
 
 @pytest.mark.parametrize("name", BAD_EXTRAS)
 def test_bad_weights_and_held_out_data_are_named(name: str) -> None:
-    """What fit takes beside X and y is checked before training, and the message says which of them it is."""
+    """What fit takes besides X and y is checked before training, and the message says which of them it is."""
     extra, message = BAD_EXTRAS[name]
     rows: list[Any] = []
     with pytest.raises(StructpredError, match=message):

@@ -125,7 +125,7 @@ def test_a_structured_model_needs_its_oracle(tmp_path: Path) -> None:
 
 
 def test_a_full_disk_keeps_the_old_file(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A disk that is full at any step of saving raises StorageError; the old file loads, and nothing is left beside it."""
+    """A disk that is full at any step of saving raises StorageError; the old file loads, and nothing is left next to it."""
     model = ChainLabeler(max_iter=1).fit(X[:3], Y[:3])
     old = file.read_bytes()
     for where in ("created", "written"):

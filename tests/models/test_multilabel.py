@@ -1,4 +1,4 @@
-"""MultiLabelMRF beside explicit scores of all 2^L outputs; settings, files, scikit-learn, bad input."""
+"""MultiLabelMRF compared with explicit scores of all 2^L outputs; settings, files, scikit-learn, bad input."""
 
 import itertools
 from pathlib import Path

@@ -23,7 +23,7 @@ from structpred.oracles.multiclass import MulticlassOracle
 
 
 def test_instances_carry_their_shapes_through_everything(tmp_path: Path) -> None:
-    """fit, dev, predict, score, save and load without shapes=; the same weights as with shapes= beside plain features."""
+    """fit, dev, predict, score, save and load without shapes=; the same weights as with shapes= and plain features."""
     X, y = planted(20)
     assert len({len(labels) for labels in y}) > 1
     model = StructuredPredictor(Subsets(), C=10.0, max_iter=30, patience=30).fit(X, y, dev=planted(10, seed=1))
@@ -79,7 +79,7 @@ def test_a_failed_search_quotes_the_remedy() -> None:
 
 
 def test_metadata_routing_carries_shapes() -> None:
-    """Where scikit-learn routes metadata, shapes= beside plain features reach fit and score."""
+    """Where scikit-learn routes metadata, shapes= with plain features reach fit and score."""
     X, y = planted(9)
     with config_context(enable_metadata_routing=True):
         model = StructuredPredictor(Subsets(), max_iter=2).set_fit_request(shapes=True).set_score_request(shapes=True)

@@ -1,4 +1,4 @@
-"""Best trees beside other programs: ufal.chu_liu_edmonds (TurboParser's decoder) and networkx."""
+"""Best trees compared with other programs: ufal.chu_liu_edmonds (TurboParser's decoder) and networkx."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Branch and bound beside enumeration, on real instances, and cut short."""
+"""Branch and bound compared with enumeration, on real instances, and cut short."""
 
 from pathlib import Path
 
@@ -50,7 +50,7 @@ def test_argmax_is_the_best_of_all_outputs(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_best_product(kind: str) -> None:
-    """max(0, h) g beside enumeration: costs of nodes and of pairs, whole or not, products that are all zero among them."""
+    """max(0, h) g compared with enumeration: costs of nodes and of pairs, whole or not, products that are all zero among them."""
     rng = np.random.default_rng(10 + KINDS.index(kind))
     zero = 0
     for t in range(200):
@@ -75,7 +75,7 @@ def test_the_best_product(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_best_within_rows(kind: str) -> None:
-    """argmax_constrained beside enumeration's, None where it gives none, and a bound that is the score."""
+    """argmax_constrained compared with enumeration's, None where it gives none, and a bound that is the score."""
     rng = np.random.default_rng(20 + KINDS.index(kind))
     nothing = 0
     for _ in range(150):

@@ -84,7 +84,7 @@ def test_searches_with_a_second_score() -> None:
 
 
 def test_forbidden_parts_cost_no_accuracy() -> None:
-    """Scores beside a forbidden part of -1e30 are compared to the last digit: nothing is subtracted from anything."""
+    """Scores next to a forbidden part of -1e30 are compared to the last digit: nothing is subtracted from anything."""
     shape = graph_shape(8, 2, [(i, j) for i in range(8) for j in range(i + 1, 8)])
     for node in range(8):
         scores = np.zeros(ORACLE.n_parts(shape))

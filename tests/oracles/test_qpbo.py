@@ -1,4 +1,4 @@
-"""Two states: the relaxation beside an independent LP, persistency, cuts beside enumeration and scipy's maximum flow."""
+"""Two states: the relaxation against an independent LP, persistency, cuts against enumeration and scipy's maximum flow."""
 
 import numpy as np
 import pytest

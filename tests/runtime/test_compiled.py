@@ -43,7 +43,7 @@ def test_an_unwritable_variable_is_reported_and_passed_over(
 
 
 def test_beside_the_sources_where_that_can_be_written(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """An ordinary installation keeps its kernels beside its sources, where numba puts them by itself."""
+    """An ordinary installation keeps its kernels next to its sources, where numba puts them by itself."""
     monkeypatch.delenv(compiled.VARIABLE, raising=False)
     monkeypatch.setattr(compiled, "_kernel_folders", lambda: {tmp_path})
     assert compiled.find_cache().folder == compiled.PACKAGE

@@ -8,7 +8,7 @@ from structpred.runtime import dependencies
 
 @pytest.mark.parametrize("highspy", ["1.15.0", "1.15.1", "1.16.0rc1", "2.0"])
 def test_a_clashing_highspy_is_refused(highspy: str) -> None:
-    """Every highspy from 1.15 on is refused beside OR-Tools, naming both versions and the command that mends it."""
+    """Every highspy from 1.15 on is refused with OR-Tools, naming both versions and the command that fixes it."""
     message = dependencies.solver_clash(highspy, "9.15.6755")
     assert message is not None
     assert highspy in message

@@ -1,4 +1,4 @@
-"""Searches on random point sets beside a look at all points: maxima, numbers of queries, and bounds under every kind of stop."""
+"""Searches on random point sets against a look at all points: maxima, numbers of queries, and bounds under every kind of stop."""
 
 from typing import Any
 

@@ -226,7 +226,7 @@ def test_the_honest_counterpart_loads(path: Path, good: bytes, guard: Guard) -> 
 
 @pytest.mark.slow
 def test_memory_of_a_file_that_loads(path: Path, good: bytes, guard: Guard) -> None:
-    """An honest file with a million short names beside its weights loads within twice its size and 100 MB."""
+    """An honest file with a million short names next to its weights loads within twice its size and 100 MB."""
     big = Bundle({}, {"w": np.ones((1_000_000, 12), np.float32)}, {"f": [f"{i:x}" for i in range(1_000_000)]})
     write_bundle(path, big, kind="model")
     size = path.stat().st_size

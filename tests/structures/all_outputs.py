@@ -1,4 +1,4 @@
-"""The training objective over all outputs: its value, and its minimum by a conic solver, beside which trainers are held."""
+"""The training objective over all outputs: its value, and its minimum by a conic solver, to which trainers are compared."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple

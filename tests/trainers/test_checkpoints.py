@@ -142,7 +142,7 @@ def test_a_model_file_is_no_checkpoint(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("resume", [False, True])
 def test_leftovers_of_killed_writers_are_removed(resume: bool, tmp_path: Path) -> None:
-    """A start, with or without resume, clears away what killed writers left beside the checkpoint, and nothing else."""
+    """A start, with or without resume, clears away what killed writers left next to the checkpoint, and nothing else."""
     file = tmp_path / "run.ckpt"
     run_to(file, 2)
     for name in (".run.ckpt.next.0123abcd.tmp", ".run.ckpt.0123abcd.tmp", ".run.ckpt.lock", ".other.0123abcd.tmp"):
@@ -233,7 +233,7 @@ def test_without_locks_two_runs_do_not_break_each_other(tmp_path: Path, monkeypa
 
 
 def test_a_link_stays_a_link(tmp_path: Path) -> None:
-    """A checkpoint that is a symbolic link is written where it points to, the one before beside that."""
+    """A checkpoint that is a symbolic link is written where it points to, the one before next to that."""
     (tmp_path / "there").mkdir()
     link = tmp_path / "run.ckpt"
     link.symlink_to(tmp_path / "there" / "real.ckpt")

@@ -1,4 +1,4 @@
-"""L-BFGS: beside SciPy's, its bound, its line search, and what it refuses. The optimum itself is held in test_oeg.py."""
+"""L-BFGS: compared with SciPy's, its bound, its line search, and what it refuses. The optimum itself is held in test_oeg.py."""
 
 import numpy as np
 import pytest

@@ -38,7 +38,7 @@ class Attribute(NamedTuple):
 
 @dataclass
 class ArffTable:
-    """A file as it stands. codes: CSR (n, n_attributes): numbers, and places of nominal values; text columns are zero there.
+    """Raw file contents. codes: CSR (n, n_attributes): numbers, and places of nominal values; text columns are zero there.
 
     texts: for each text column (by number) the text of each row (by number) that does not leave it out. lines: of the rows.
     size: of the file's text, in characters.

@@ -19,7 +19,7 @@ from structpred.io.text import quoted
 
 
 class Source(NamedTuple):
-    """How the training data are read. labels: of ARFF files, a label XML or a number as text; None: the XML beside the file."""
+    """How the training data are read. labels: of ARFF files, a label XML or a number as text; None: the XML next to the file."""
 
     format: str | None = None
     labels: str | None = None
@@ -53,7 +53,7 @@ def read_training(path: str, source: Source) -> tuple[MultiLabelData, dict[str, 
 
 
 class Reading(NamedTuple):
-    """What a model knows of its data. label_names, n_features: as trained; facts: what `read_training` said."""
+    """What a model knows of its data. label_names, n_features: as trained; facts: what `read_training` found."""
 
     label_names: list[str]
     n_features: int

@@ -36,7 +36,7 @@ def label_format(path: str, given: str | None) -> str:
 
 
 def label_source(path: str) -> str:
-    """The label XML that lies beside an ARFF file: of its name, or of the part before the last - or _.
+    """The label XML that lies next to an ARFF file: of its name, or of the part before the last - or _.
 
     Raises DataError, naming what was looked for, where there is none.
     """

@@ -98,7 +98,7 @@ def parse_templates(text: str) -> list[ArcTemplate]:
 
 
 def default_templates() -> list[ArcTemplate]:
-    """About fifty templates: forms, lemmas, tags, neighbours, direction, distance, what stands between, morphology."""
+    """About fifty templates: forms, lemmas, tags, neighbours, direction, distance, what is between, morphology."""
     return parse_templates(_DEFAULT)
 
 
@@ -108,7 +108,7 @@ def pruning_templates() -> list[ArcTemplate]:
 
 
 def relation_templates() -> list[ArcTemplate]:
-    """What tells the relation of an arc."""
+    """Templates that predict the relation of an arc."""
     return parse_templates(_RELATIONS)
 
 

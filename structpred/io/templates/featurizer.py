@@ -281,7 +281,7 @@ class TemplateFeaturizer:
             first += len(block.keys)
         known = ids >= 0
         lengths = known.sum(axis=1)
-        if any(len(block.templates) > 1 for block in self._blocks):  # only then can a feature stand twice at a token
+        if any(len(block.templates) > 1 for block in self._blocks):  # only then can a feature occur twice at a token
             indptr, indices, values = coalesced(lengths, ids[known], None)
         else:
             indices = ids[known]

@@ -124,7 +124,7 @@ class _Strings:
 
     @classmethod
     def of(cls, entries: list[str], padding: int) -> "_Strings":
-        """Of the strings of a column and of what stands outside the sentence."""
+        """Of the strings of a column and of what lies outside the sentence."""
         outside = [f"_B{sign}{k}" for sign in "-+" for k in range(1, padding + 1)]
         texts = [entry.encode("utf-8", "surrogatepass") for entry in (*entries, *outside, "")]
         return cls(np.array(list(map(zlib.crc32, texts)), np.uint32), np.array(list(map(len, texts)), np.int64))

@@ -10,7 +10,7 @@ def validate_treebank(source: Source, format: TreebankFormat | None = None, *, e
 
     Errors, for which `read_treebank` refuses a sentence: too few or too many columns, an empty column, a space where none
     may be, NUL, a lone carriage return, bytes that are not UTF-8; ids that do not count from 1, ranges that overlap, run
-    backwards, stand at the wrong place or go beyond the sentence, ids of empty nodes out of order; heads that are not numbers,
+    backwards, are at the wrong place or go beyond the sentence, ids of empty nodes out of order; heads that are not numbers,
     out of range, the word itself, or there for some words only; a circle, no root, or several where the format has one. A
     file without a sentence is an error, too.
 

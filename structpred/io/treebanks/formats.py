@@ -17,7 +17,7 @@ class TreebankFormat:
     columns, from 0. lemma, upos, xpos, feats: likewise, None where the format has none. open_ended: more columns may
     follow, as many on every line of a sentence. comments: lines that begin with ``#`` are comments. extended_ids: there
     are lines of multiword tokens (ID 3-4) and of empty nodes (ID 5.1), which are not words. single_root: exactly one word
-    of a sentence has head 0. spaced: the columns in which a space may stand.
+    of a sentence has head 0. spaced: the columns that may contain spaces.
 
     Raises ParameterError for a column that is not there.
 
@@ -116,7 +116,7 @@ CONLL_2009 = TreebankFormat(
 #: the formats by name
 TREEBANK_FORMATS = {one.name: one for one in (CONLL_U, CONLL_X, CONLL_2008, CONLL_2009)}
 
-#: how many lines of a file tell its format
+#: how many lines are read to detect the format
 LINES_THAT_TELL = 1000
 
 _UNIVERSAL_TAGS = frozenset(
@@ -131,7 +131,7 @@ _HEAD = re.compile(r"_|[0-9]+")
 def treebank_format_of(lines: Sequence[str], path: str) -> TreebankFormat:
     """The format that the first lines of a file show (`LINES_THAT_TELL` of them are looked at).
 
-    Comments, ids such as 3-4 or 5.1, and enhanced dependencies in column 9 tell CoNLL-U. Else most lines have ten columns:
+    Comments, ids such as 3-4 or 5.1, and enhanced dependencies in column 9 show CoNLL-U. Else most lines have ten columns:
     then it is CoNLL-U if all tags of column 4 are universal ones (or ``_``) and column 9 holds no head, and CoNLL-X if not.
     Or more than ten: then it is CoNLL-2009 if there are at least twelve and column 10 holds heads (or ``_``), as PHEAD
     does, and CoNLL-2008 if not. Raises DataError for other numbers of columns, and where no line begins with an ID.

@@ -33,7 +33,7 @@ def read_treebank(
 ) -> Treebank:
     """Read a treebank file: CoNLL-U, CoNLL-X, CoNLL-2008, CoNLL-2009 or a `TreebankFormat` of your own.
 
-    source: a path, ``-`` for standard input, or a file opened in binary mode; gzip is unpacked. format: None tells it
+    source: a path, ``-`` for standard input, or a file opened in binary mode; gzip is unpacked. format: None detects it
     from the lines (`treebank_format_of`). on_error: "raise", or "skip" to leave out the sentences with an error, which
     `Treebank.skipped` names. check_trees: False takes heads as they come, -1 for what is not a number from 0 to the length
     of the sentence; True wants a tree, or ``_`` on every word of a sentence (heads -1). encoding: of the file; the treebank, and
@@ -52,7 +52,7 @@ def read_treebank(
 
 
 def read_good_sentences(source: Source, format: TreebankFormat | None = None) -> Treebank:
-    """As ``read_treebank(..., on_error="skip")``, but without a word in the log, and the treebank may be empty."""
+    """As ``read_treebank(..., on_error="skip")``, but nothing is logged, and the treebank may be empty."""
     with open_treebank(source) as opened:
         format = format or opened.format()
         return _parse(Chunk(opened.read(), 1, 0, True), opened, format, "skip", check_trees=True)

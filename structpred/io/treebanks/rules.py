@@ -1,4 +1,4 @@
-"""The rules that one sentence of a treebank file keeps, and what is said where it does not."""
+"""The rules for one sentence of a treebank file, and the messages where one is broken."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -215,7 +215,7 @@ def _check_heads(words: list[_Row], sound: bool, format: TreebankFormat, found: 
         head = int(text) if _NUMBER.fullmatch(text) else None
         heads.append(head if head is not None and head <= n and head != number else None)
         if head is None:
-            if text not in ("_", ""):  # an empty column was told before
+            if text not in ("_", ""):  # an empty column was reported before
                 found.error(row.at, "heads", f"expected a whole number from 0 or _ as HEAD, got {quoted(text)}")
         elif sound and head > n:
             size = f"{n} word{'s' if n > 1 else ''}"

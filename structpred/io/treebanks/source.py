@@ -73,7 +73,7 @@ class TreebankSource:
     def chunks(self, batch_size: int, comments: bool) -> Iterator[Chunk]:
         """The file in pieces of `batch_size` sentences; the last one, which may have fewer, is there even if it is empty.
 
-        What stands between two sentences goes with the second.
+        What is between two sentences belongs to the second.
         """
         held: list[bytes] = []
         line = start = 1

@@ -42,7 +42,7 @@ class Treebank:
     flat lists of n_words strings, as in the file. heads: int64 (n_words), from 0 (root) to the length of the sentence, -1
     where the file has none. format: which columns the file has. path: the source, for messages. line_numbers: int64
     (n_words), from 1; 0 where there is no file. raw: the lines, for writing. bounds: int64 (S + 1), the bytes of sentence
-    i are ``raw[bounds[i]:bounds[i+1]]``, what stands between sentences included. bom: whether the file begins with a
+    i are ``raw[bounds[i]:bounds[i+1]]``, including what is between sentences. bom: whether the file begins with a
     byte order mark, which is not in ``raw``. skipped: the errors for which sentences were left out.
 
     >>> cats = Sentence(["cats", "sleep"], ["cat", "sleep"], ["NOUN", "VERB"], ["_", "_"], ["_", "_"])
@@ -113,7 +113,7 @@ class Treebank:
         return [self.tree(i) for i in range(len(self))]
 
     def where(self, word: int) -> str:
-        """Where word number ``word`` of the treebank stands, for messages: file and line, or sample and position."""
+        """Where word number ``word`` of the treebank is, for messages: file and line, or sample and position."""
         if self.line_numbers[word] > 0:
             return f"{self.path}:{self.line_numbers[word]}"
         sample = int(np.searchsorted(self.offsets, word, side="right")) - 1
@@ -160,7 +160,7 @@ class Treebank:
     def of(cls, sentences: Sequence[Sentence], trees: Sequence[Tree] | None = None, path: str = "<sentences>") -> "Treebank":
         """A treebank of Python data, in the format CoNLL-U; without trees all heads are -1 and all labels ``_``.
 
-        Raises DataError naming the sample: an empty sentence, lists of different lengths, a string that cannot stand in a
+        Raises DataError naming the sample: an empty sentence, lists of different lengths, a string that cannot be written in a
         column, a head that is not from 0 to n.
         """
         if trees is not None and len(trees) != len(sentences):

@@ -14,7 +14,7 @@ def write_treebank(treebank: Treebank, stream: BinaryIO, trees: Sequence[Tree] |
     """Write a treebank to a binary stream. trees: one per sentence, new heads and relations; the rest stays byte for byte.
 
     A tree without labels gets ``_`` as relations. Raises DataError, before anything is written, for trees that do not fit:
-    another number of them or of words, heads that are not from 0 to n, labels that cannot stand in a column.
+    another number of them or of words, heads that are not from 0 to n, labels that cannot be written in a column.
 
     >>> import io
     >>> from structpred.io.treebanks.treebank import Sentence

@@ -117,10 +117,10 @@ def validate(
     places: int = 5,
     encoding: str = "utf-8",
 ) -> Validation:
-    """Look at a whole data file, and at the held-out data beside it.
+    """Look at a whole data file, and at the held-out data next to it.
 
-    format: "columns", "conll2000", "crfsuite" or "ocr". rare: labels with fewer tokens are told. max_length: longer
-    sequences are told. places: how many of each kind are shown. Raises DataError only where a file cannot be opened.
+    format: "columns", "conll2000", "crfsuite" or "ocr". rare: labels with fewer tokens are reported. max_length: longer
+    sequences are reported. places: how many of each kind are shown. Raises DataError only where a file cannot be opened.
     """
     scan = scan_file(path, format, label_column=label_column, encoding=encoding)
     scans = [scan]
@@ -201,7 +201,7 @@ def _rows(scan: Scan, collect: Collector) -> None:
 def _tags(scan: Scan, scheme: str, collect: Collector) -> set[int]:
     broken = set()
     for i, sentence in enumerate(scan.sentences):
-        if sentence.broken:  # with a row missing, nobody knows what was beside it
+        if sentence.broken:  # with a row missing, nobody knows what was next to it
             continue
         for t, text in violations(sentence.labels, scheme):
             collect.add(
@@ -230,7 +230,7 @@ def shape(scan: Scan, max_length: int, collect: Collector) -> None:
 
 
 def repeats(scan: Scan, collect: Collector) -> None:
-    """Warnings on sequences that stand in the file twice, with the same labels or others."""
+    """Warnings on sequences that occur in the file twice, with the same labels or different ones."""
     first: dict[tuple[str, ...], Sentence] = {}
     for sentence in scan.sentences:
         if sentence.broken:
@@ -277,7 +277,7 @@ def unseen(dev: Scan, known: Iterable[str], collect: Collector) -> None:
 
 
 def leaks(train: Scan, dev: Scan, collect: Collector) -> None:
-    """Warnings on held-out sequences that stand in the training data."""
+    """Warnings on held-out sequences that also occur in the training data."""
     lines = {s.content: s.lines[0] for s in reversed(train.sentences) if not s.broken}
     for sentence in dev.sentences:
         if not sentence.broken and sentence.content in lines:

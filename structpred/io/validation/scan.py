@@ -1,4 +1,4 @@
-"""A data file read line by line without stopping at the first error, so that all its problems can be told at once."""
+"""A data file read line by line without stopping at the first error, so that all its problems can be reported at once."""
 
 import re
 import unicodedata
@@ -39,7 +39,7 @@ class Sentence(NamedTuple):
 
 @dataclass(frozen=True)
 class Scan:
-    """What a file holds. characters: unprinted character -> the lines it stands in. blank: lines that end no sentence."""
+    """What a file holds. characters: unprinted character -> the lines it is in. blank: lines that end no sentence."""
 
     name: str
     format: str
@@ -249,7 +249,7 @@ def _unprinted(lines: list[str]) -> dict[str, list[int]]:
     for line in lines:
         letters.update(line)
     seen = {c for c in letters if c not in " \t" and (unicodedata.category(c) in _UNPRINTED or c.isspace())}
-    seen.discard("\0")  # told as an error
+    seen.discard("\0")  # reported as an error
     if not seen:
         return {}
     pattern = re.compile("[" + "".join(map(re.escape, sorted(seen))) + "]")

@@ -82,10 +82,10 @@ def validate_trees(
     places: int = 5,
     encoding: str = "utf-8",
 ) -> TreebankValidation:
-    """Look at a whole treebank file, and at the held-out data beside it, as `validate` does for sequences.
+    """Look at a whole treebank file, and at the held-out data next to it, as `validate` does for sequences.
 
-    format: a name of `TREEBANK_FORMATS`; None tells it from the lines. The labels are the dependency relations. Errors are
-    those of `validate_treebank`. Raises DataError only where a file cannot be opened or its format not be told.
+    format: a name of `TREEBANK_FORMATS`; None detects it from the lines. The labels are the dependency relations. Errors are
+    those of `validate_treebank`. Raises DataError only where a file cannot be opened or its format not be detected.
 
     >>> import pathlib, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:

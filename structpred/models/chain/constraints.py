@@ -19,9 +19,9 @@ _SCHEMES = ("iob2", "iobes")
 
 @dataclass(frozen=True)
 class ChainConstraints:
-    """Which label may follow which, and which may stand first and last.
+    """Which label may follow which, and which may be first and last.
 
-    forbidden: pairs (label, next label) that may not stand side by side. required: label -> the only labels that may follow it.
+    forbidden: pairs (label, next label) that may not be adjacent. required: label -> the only labels that may follow it.
     not_first, not_last: labels that may not begin or end a sequence. scheme: "iob2" or "iobes", all rules of a tagging scheme.
 
     >>> rules = ChainConstraints(scheme="iob2").tables(["B-X", "I-X", "O"])
@@ -52,7 +52,7 @@ class ChainConstraints:
     def tables(self, classes: Sequence[Any]) -> tuple[Bools, Bools, Bools]:
         """(may follow: label before x label after, may be first, may be last) for the labels of a model.
 
-        Labels that the model does not know are passed over: what cannot occur needs no rule.
+        Labels that the model does not know are ignored: what cannot occur needs no rule.
         """
         labels = list(classes)
         code = {label: k for k, label in enumerate(labels)}
@@ -96,7 +96,7 @@ def resolve_constraints(constraints: Any) -> ChainConstraints | None:
 
 
 def _scheme_tables(labels: list[Any], scheme: str) -> tuple[Bools, Bools, Bools]:
-    """IOB2: I-X only after B-X or I-X. IOBES: B-X and I-X go on with I-X or E-X, which follow nothing else; S-X stands alone."""
+    """IOB2: I-X only after B-X or I-X. IOBES: B-X and I-X continue with I-X or E-X, which follow nothing else; S-X is alone."""
     parts = [_prefix_and_type(label, scheme) for label in labels]
     n = len(labels)
     follow, first, last = np.ones((n, n), bool), np.ones(n, bool), np.ones(n, bool)

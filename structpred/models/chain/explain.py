@@ -141,7 +141,7 @@ def _one_sequence(model: FittedChain, x: Any) -> PackedSequences:
 
 
 def _predicted(model: FittedChain, data: PackedSequences, k: int) -> list[Ints]:
-    """The codes of the k best label sequences that keep to the constraints of the model."""
+    """The codes of the k best label sequences that satisfy the constraints of the model."""
     fixed = fixed_scores(model.classes_.tolist(), data.offsets, resolve_constraints(model.constraints))
     return [codes for codes, _ in chain_kbest(data, len(model.classes_), model.coef_, fixed, k)[0]]
 

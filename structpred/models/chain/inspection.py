@@ -46,7 +46,7 @@ class Inspection:
     """The weights of a chain model, made readable.
 
     labels: one entry per label. transitions: (before, after, weight) with the strongest of each sign first. groups: the
-    emissions, start, stop and transitions. kinds: the emissions by kind of feature, that is by what stands in its name
+    emissions, start, stop and transitions. kinds: the emissions by kind of feature, that is by what is in its name
     before the first = or : (empty where the features have no names or too many kinds).
     """
 

@@ -56,7 +56,7 @@ class ChainLabeler(StructuredEstimator):
     n_jobs : int, optional
         Threads for prediction and for passes over all data; the result is the same for any number. None means 1.
     warm_start : bool
-        A second fit, on the same data with a larger max_iter (which counts all passes), goes on from the trainer's state; with
+        A second fit, on the same data with a larger max_iter (which counts all passes), continues from the trainer's state; with
         other data or settings it is an error.
 
     Attributes
@@ -142,7 +142,7 @@ class ChainLabeler(StructuredEstimator):
         """Train. sample_weight: one number per sequence. token_weight: one list per sequence, nested like y, weighing the loss.
 
         allowed: nested like y, for each token None or the labels it may have (a tag dictionary, say): all others are
-        ruled out while training. The true labels must keep to it, and to `constraints`.
+        ruled out while training. The true labels must satisfy it, and `constraints`.
 
         Raises DataError, naming the sample, for anything wrong in X, y or dev, before training starts. When interrupted
         (Ctrl-C, SIGTERM) it keeps the weights so far and raises KeyboardInterrupt.
@@ -181,9 +181,9 @@ class ChainLabeler(StructuredEstimator):
         classes: all labels there will be; None: those of the first batch. A dictionary of features, too, is that of the first
         batch: hash them (n_bits) where later batches bring new ones. n_total: the number of sequences to be expected in all,
         which sgd needs: lam = 1 / (C n_total). Passes over shards are not a fit on all data, whose passes visit it in random
-        order; and there is no certificate. After fit with warm_start=True it goes on from there.
+        order; and there is no certificate. After fit with warm_start=True it continues from there.
 
-        Raises DataError, naming the sample, before anything is trained; ParameterError where there is nothing to go on from.
+        Raises DataError, naming the sample, before anything is trained; ParameterError where there is nothing to continue from.
         """
         online.partial_fit(self, X, y, classes, sample_weight, token_weight, allowed, n_total)
         return self
@@ -202,7 +202,7 @@ class ChainLabeler(StructuredEstimator):
 
         Sequences are visited in the order in which they come (so shuffle them in the source); the batch size has no part in the
         result, unless the first batch makes the dictionary of features. classes, n_total: as in partial_fit. History, `dev`,
-        patience, callbacks, checkpoint, resume and Ctrl-C work as in fit; a resumed run passes over what was done.
+        patience, callbacks, checkpoint, resume and Ctrl-C work as in fit; a resumed run skips what was done.
 
         Raises DataError with the running number of the sequence; a checkpoint, if there is one, holds what was learnt until then.
         """
@@ -212,10 +212,10 @@ class ChainLabeler(StructuredEstimator):
     def predict(
         self, X: Any, *, allowed: Sequence[Any] | None = None, fixed: Sequence[Any] | None = None
     ) -> list[npt.NDArray[Any]]:
-        """One array of labels per sequence, the best that keeps to the constraints.
+        """One array of labels per sequence, the best that satisfies the constraints.
 
         allowed, fixed: nested like y; for each token None, or the labels it may have, or the label it has.
-        Raises InfeasibleError, naming the sample, where nothing keeps to all of them.
+        Raises InfeasibleError, naming the sample, where no labels satisfy all of them.
         """
         return self._decoded(*self._read(X, allowed, fixed), checked_jobs(self.n_jobs))
 
@@ -229,7 +229,7 @@ class ChainLabeler(StructuredEstimator):
         """One array (T, n_classes) a sequence: the probability of each label at each position, in the order of classes_.
 
         Only for models trained with the log loss (trainer "oeg" or "lbfgs", or surrogate "log"): scores learnt with a margin
-        are not log-probabilities, and ParameterError says so; predict_score_gaps tells how clear their decisions are.
+        are not log-probabilities, and ParameterError says so; predict_score_gaps shows how clear their decisions are.
         """
         data, scores = self._read(X, allowed, fixed)
         self._check_probabilistic("use predict_score_gaps, or ")

@@ -36,7 +36,7 @@ _SAMPLE = re.compile(r"\bsample (\d+)")
 
 @dataclass(frozen=True)
 class OnlineState:
-    """What the next call of partial_fit goes on from. state: the trainer's, or the progress of a run of fit that holds it.
+    """What the next call of partial_fit continues from. state: the trainer's, or the progress of a run of fit that holds it.
 
     n_total: how many sequences the regulariser counts on. settings: what must not change in between.
     """
@@ -136,7 +136,7 @@ def fit_stream(
 
 
 def _state_before(labeler: OnlineLabeler, n_total: float | None) -> OnlineState | None:
-    """What to go on from; None for a new model. Raises ParameterError where the state is not there, or settings changed."""
+    """What to continue from; None for a new model. Raises ParameterError where the state is not there, or settings changed."""
     trainer, _ = labeler._trainer_and_surrogate()
     check_online(trainer)
     checked_C(labeler.C)

@@ -34,7 +34,7 @@ class LabelEncoder:
 
     @classmethod
     def fit(cls, y: Sequence[Sequence[Any]]) -> "LabelEncoder":
-        """The labels that stand in y. Raises DataError where they are not all strings or all whole numbers."""
+        """The labels in y. Raises DataError where they are not all strings or all whole numbers."""
         seen: set[Any] = set()
         kinds: set[type] = set()
         for i, labels in enumerate(y):

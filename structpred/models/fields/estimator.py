@@ -1,6 +1,6 @@
 """The estimator over random fields: training, prediction and scores once, for label sets, hierarchies and graphs.
 
-What tells them apart is a field, which is made by `fit` and kept: how X and y are read, and what an output looks like.
+They differ in a field, which is made by `fit` and kept: how X and y are read, and what an output looks like.
 """
 
 from abc import abstractmethod

@@ -1,4 +1,4 @@
-"""Features brought to one size: what is measured on the training data is applied to all later ones."""
+"""Features scaled to one size: what is measured on the training data is applied to all later ones."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple

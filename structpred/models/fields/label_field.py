@@ -179,7 +179,7 @@ def scale_of(head: dict[str, Any], bundle: Bundle) -> FeatureScale | None:
 
 
 def label_tags(tags: Tags) -> Tags:
-    """What multi-label estimators tell scikit-learn."""
+    """The scikit-learn tags of multi-label estimators."""
     tags.input_tags.two_d_array = True
     tags.input_tags.sparse = True
     tags.target_tags.required = True

@@ -1,4 +1,4 @@
-"""What the file of a parser holds beside the parser's own weights: the header, its templates, and its relations."""
+"""What the file of a parser holds besides the parser's own weights: the header, its templates, and its relations."""
 
 from typing import Any
 

@@ -325,7 +325,7 @@ class DependencyParser(StructuredEstimator):
         projective: bool | None = None,
         single_root: bool | None = None,
     ) -> list[Tree]:
-        """The best tree of each sentence that keeps to the constraints, with relations where they were learnt.
+        """The best tree of each sentence that satisfies the constraints, with relations where they were learnt.
 
         fixed: for each sentence None or {word: its head}; forbidden: None or pairs (head, word); words count from 1, head 0 is
         the root. projective, single_root: None means as trained. Sentences with fixed or forbidden arcs are not pruned. Raises
@@ -350,7 +350,7 @@ class DependencyParser(StructuredEstimator):
 
         By the matrix-tree theorem (Koo et al. 2007), or inside-outside where trees are projective. Only for models trained with
         the log loss (trainer "oeg" or "lbfgs", or surrogate "log"): scores learnt with a margin are not log-probabilities, and
-        ParameterError says so; predict_kbest tells by how much the best tree is preferred.
+        ParameterError says so; predict_kbest shows by how much the best tree is preferred.
         """
         _, features, oracle = self._ready(X, fixed, forbidden, projective, single_root)
         self._check_probabilistic("use predict_kbest, or ")

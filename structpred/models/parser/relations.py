@@ -22,13 +22,13 @@ _SLOT_BITS = 22
 
 
 def relations_checkpoint(path: str | os.PathLike[str]) -> Path:
-    """Where the second stage keeps its checkpoint, beside that of the first at `path`."""
+    """Where the second stage keeps its checkpoint, next to that of the first at `path`."""
     path = Path(path)
     return path.with_name(f"{path.name}.relations")
 
 
 def second_stage(checkpoint: str | os.PathLike[str] | None, resume: bool) -> tuple[Path | None, bool]:
-    """The second stage's checkpoint, and whether there is one to go on from: the run may have ended before it began."""
+    """The second stage's checkpoint, and whether there is one to continue from: the run may have ended before it began."""
     if checkpoint is None:
         return None, resume
     path = relations_checkpoint(checkpoint)
@@ -36,7 +36,7 @@ def second_stage(checkpoint: str | os.PathLike[str] | None, resume: bool) -> tup
 
 
 def forget_second_stage(checkpoint: str | os.PathLike[str] | None, resume: bool) -> None:
-    """Remove the second stage's checkpoint of an earlier run, which a run that starts anew must not go on from later."""
+    """Remove the second stage's checkpoint of an earlier run, which a run that starts from zero must not continue later."""
     if checkpoint is not None and not resume:
         path = relations_checkpoint(checkpoint)
         with claimed(Path(checkpoint)), claimed(path):  # of an earlier run, not of one that is still in either stage

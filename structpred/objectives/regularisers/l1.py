@@ -1,4 +1,4 @@
-"""The l1 norm beside the squared Euclidean one: sparse weights."""
+"""The l1 norm in addition to the squared Euclidean one: sparse weights."""
 
 import numpy as np
 

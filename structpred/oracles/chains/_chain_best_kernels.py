@@ -1,5 +1,5 @@
 # mypy: ignore-errors
-"""Compiled searches beside the best path of a chain: the k best, the best for each loss, the best with each label."""
+"""Compiled searches other than the best path of a chain: the k best, the best for each loss, the best with each label."""
 
 import numpy as np
 

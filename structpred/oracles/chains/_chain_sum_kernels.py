@@ -2,7 +2,7 @@
 """Compiled forward-backward: log partition function and marginals of chains, stable for scores of any size.
 
 Two forms. The scaled one works with probabilities that are normalised at every position, and cuts what is below e^-460
-to zero (denormal numbers are slow). What is cut could only matter again through the two transitions beside it, whose scores
+to zero (denormal numbers are slow). What is cut could only matter again through the two transitions next to it, whose scores
 differ by at most their range R each; so it is exact to rounding while R <= 150. For wider ranges the other form keeps
 logarithms throughout. Forbidden transitions can leave no way but through what was cut: where both occur in a sequence, the
 scaled form gives up and the other one takes over.

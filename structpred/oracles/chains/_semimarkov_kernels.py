@@ -3,7 +3,7 @@
 
 Part scores of one instance: scores[(t * longest + m - 1) * n_labels + l] for the segment of length m and label l that starts
 at t, then n_labels^2 transitions. best[e, l] belongs to segmentations of the first e positions whose last segment has label l;
-into[s, l] to those of the first s positions that go on with a segment of label l (the transition is counted).
+into[s, l] to those of the first s positions that continue with a segment of label l (the transition is counted).
 """
 
 import numpy as np
@@ -51,7 +51,7 @@ def decode_segments(scores, offsets, shapes, best, into, before, lengths, out):
 
 @njit(cache=True, nogil=True)
 def write_segments(length, label, before, lengths, out):
-    """Trace back from the end: 2 * label + 1 where a segment starts, 2 * label where it goes on."""
+    """Trace back from the end: 2 * label + 1 where a segment starts, 2 * label where it continues."""
     e = length
     while e > 0:
         start = e - lengths[e, label]

@@ -87,7 +87,7 @@ class _Search:
         return self.propagate([node])
 
     def propagate(self, changed: range | list[int]) -> bool:
-        """Take away what has no partner left, beginning beside the nodes that changed; False where a node loses all states."""
+        """Take away what has no partner left, beginning next to the nodes that changed; False where a node loses all states."""
         queue = list(changed)
         while queue:
             node = queue.pop()

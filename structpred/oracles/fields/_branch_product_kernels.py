@@ -3,7 +3,7 @@
 
 For each lam > 0, h g <= (h + lam g)^2 / (4 lam): no completion is better than phi where h + lam g <= 2 sqrt(lam phi) for all of
 them, and a linear function of mu is bounded as in `_branch_kernels`. lam = h / g of the best output known makes the two sides
-meet there; it comes from local search, and the search begins anew where a better output has quite another h / g.
+meet there; it comes from local search, and the search restarts where a better output has quite another h / g.
 """
 
 import numpy as np
@@ -67,7 +67,7 @@ def first_guess(scores, costs, offsets, k, edges, first, other, edge, labels):
 
 @njit(cache=True, nogil=True)
 def search_product(slots, own, pair, own_g, pair_g, offsets, lam, phi, reach, rest, field, top, noise, nodes, labels):
-    """As `search` from the first node on, for the product. (status, phi, lam to go on with, nodes left); labels: if phi grew."""
+    """As `search` from the first node on, for the product. (status, phi, next lam, nodes left); labels: if phi grew."""
     ptr, later, prev, last, _ = slots
     n, k = own.shape
     value = np.zeros(n + 1)

@@ -66,7 +66,7 @@ def descend_rows(slots, pair, field, least, d, a, total, out):
 
 @njit(cache=True, nogil=True)
 def within(rows, limits, k, edges, place, trial, output):
-    """Write the labels by node to `output`; whether they keep to the rows."""
+    """Write the labels by node to `output`; whether they satisfy the rows."""
     n = len(output)
     for i in range(n):
         output[i] = trial[place[i]]
@@ -122,7 +122,7 @@ def best_within(scores, rows, limits, k, edges, place, max_nodes, labels):
 
 @njit(cache=True, nogil=True)
 def search_within(given, slots, own, pair, reach, rest, field, top, noise, nodes, place, edges, labels):
-    """The search itself; NOTHING_LEFT where no output keeps to the rows."""
+    """The search itself; NOTHING_LEFT where no output satisfies the rows."""
     rows, limits, slack, r_pair, r_field, r_least, r_rest, r_total = given
     ptr, later, prev, last, _ = slots
     n, k = own.shape

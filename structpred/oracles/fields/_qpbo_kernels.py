@@ -1,7 +1,7 @@
 # mypy: ignore-errors
 """Roof duality by maximum flow (Boros & Hammer 2002; Kolmogorov & Rother 2007) for pairwise MRFs with two states.
 
-With x = +-1 the score is a constant + sum_i field_i x_i + sum_e J_e x_i x_j. Node i stands in the network twice, as "x_i = 1" (i)
+With x = +-1 the score is a constant + sum_i field_i x_i + sum_e J_e x_i x_j. Node i is in the network twice, as "x_i = 1" (i)
 and as "x_i = 0" (n + i); an edge with J > 0 joins i to j and n + i to n + j, one with J < 0 joins i to n + j and n + i to j, with
 the capacity |J| both ways. A node's field is its excess, of opposite signs at its two places. The maximum of the score over
 the local polytope is the sum of all |field| and |J| less the maximum flow, and a node is 1 or 0 where the smallest cut says
@@ -63,7 +63,7 @@ def add_edge(scores, table, i, j, allowed, field):
 
 @njit(cache=True, nogil=True)
 def fields_of(scores, n, edges, allowed, field, coupling, hard):
-    """Fill the fields, the couplings J, and the forbidden pairs; returns what counts as nothing beside these numbers."""
+    """Fill the fields, the couplings J, and the forbidden pairs; returns what counts as zero compared with these numbers."""
     size = 0.0
     for i in range(n):
         field[i] = 0.0

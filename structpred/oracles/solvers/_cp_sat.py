@@ -70,6 +70,6 @@ def solve(cp_model: Any, model: Any, n_variables: int, limit: float) -> Outcome:
     found = status != cp_model.UNKNOWN
     values = np.fromiter(solver.response_proto.solution, np.int64, n_variables) if found else None
     bound = solver.best_objective_bound
-    # 0 is also what stands there before anything is known
+    # 0 is also the value before anything is known
     known = status == cp_model.OPTIMAL or bound != 0.0
     return Outcome(values, int(np.ceil(bound - 1e-6)) if known else None, status == cp_model.OPTIMAL, spent)

@@ -6,7 +6,7 @@ stand in for it is sought: the best other one into the same node, from a head th
 costs least names the arc of the tree that the second best tree lacks; a search without that arc finds it.
 
 A contracted node has several arcs from one head, of which its row keeps only the best one. The others are stand-ins too, so their
-scores are computed anew: `shifts` holds, for each token, the sum of what was subtracted from the arcs into it on the way up.
+scores are recomputed: `shifts` holds, for each token, the sum of what was subtracted from the arcs into it on the way up.
 """
 
 import numpy as np

@@ -35,7 +35,7 @@ def measure(theta, A, b, heads, values):
 @njit(cache=True, nogil=True)
 def best_column(lam, sigma, allowed, pool, values, n_pool):
     """The tree of the pool that is worth most at these prices, -1 if none is worth anything; trees with arcs that are not
-    allowed are passed over."""
+    allowed are skipped."""
     n = pool.shape[1]
     best, column = 1e-9 * (1.0 + abs(sigma)), -1
     for k in range(n_pool):
@@ -89,10 +89,10 @@ def enter(inverse, costs, basis, share, column, cost, label):
 def bound_cell(theta, A, b, allowed, single_root, cutoff, lowest, penalty, pool, values, n_pool, room, arcs):
     """Bound the trees without arcs that are not allowed: (bound, number of trees in the pool).
 
-    Stops once the bound is at most `cutoff`. A bound below `lowest`, which every tree's score exceeds, says that none keeps to
+    Stops once the bound is at most `cutoff`. A bound below `lowest`, which every tree's score exceeds, says that none satisfies
     the limits; -inf: every tree has an arc that is not allowed. penalty: the score of doing without any tree, below `lowest`.
     arcs: filled with the shares of the arcs in the best mixture. Trees that are found go into the pool (a ring), their values
-    beside it.
+    next to it.
     """
     n, n_rows, size = pool.shape[1], len(b), len(b) + 1
     inverse = np.zeros((size, size))

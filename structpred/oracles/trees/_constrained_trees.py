@@ -1,7 +1,7 @@
 """The best tree under linear constraints on its arcs: branch and bound over Lagrangian bounds, then CP-SAT if that is too long.
 
 A cell is the set of trees without certain arcs. Its bound is the linear program over mixtures of its trees, some ten maximum
-spanning arborescences; trees met on the way that keep to the constraints are the first answers. The best mixture says where to
+spanning arborescences; trees met on the way that satisfy the constraints are the first answers. The best mixture says where to
 split: one part without an arc that it half contains, one without all other arcs into the same token.
 """
 
@@ -38,7 +38,7 @@ class Found(NamedTuple):
 
 
 class _Cell(NamedTuple):
-    """bound: no tree without arcs outside `allowed` that keeps to the constraints scores above. split: the arc to split at."""
+    """bound: no tree without arcs outside `allowed` that satisfies the constraints scores above. split: the arc to split at."""
 
     bound: float
     allowed: Mask
@@ -90,7 +90,7 @@ class _Search:
         self._rows, self._limits = np.ascontiguousarray(A / sizes[:, None]), b / sizes
         table = np.where(allowed, scores, np.inf).reshape(self.n, self.width)
         self.size = float(np.abs(scores).reshape(table.shape).max(axis=1).sum())
-        # every tree scores more: a cell whose bound is less has none that keeps to the constraints
+        # every tree scores more: a cell whose bound is less has none that satisfies the constraints
         self._lowest = float(table.min(axis=1).sum()) - 1e-9 * (1.0 + self.size)
         self.best: Labels | None = None
         self.score = -np.inf
@@ -104,11 +104,11 @@ class _Search:
         return self.score + _EQUAL * (1.0 + self.size)
 
     def keeps(self, arcs: npt.NDArray[np.int64]) -> bool:
-        """Whether a tree keeps to the constraints as float64 computes them."""
+        """Whether a tree satisfies the constraints as float64 computes them."""
         return keeps(self.A, self.b, arcs)
 
     def offer(self, heads: Labels) -> None:
-        """Take a tree for the answer if it keeps to the constraints and scores more than the present one."""
+        """Take a tree for the answer if it satisfies the constraints and scores more than the present one."""
         arcs = arcs_of(heads)
         score = float(self.scores[arcs].sum())
         if score > self.score and self.keeps(arcs):
