@@ -19,20 +19,39 @@ from structpred.models.chain.targets import LabelEncoder, as_label_lists
 class CRF(BaseEstimator):  # type: ignore[misc]
     """A chain model with CRFsuite's parameters: change one import of a program written for sklearn-crfsuite.
 
+    None means CRFsuite's default; docs/compat.md has a table of all parameters.
+
     Parameters
     ----------
-    None means CRFsuite's default; docs/compat.md has a table of all parameters.
-    algorithm: "lbfgs" (None): the conditional random field with c1 |w|_1 + c2 |w|^2 on the same weights as CRFsuite, so the same
-    optimum; "l2sgd": with c2 |w|^2, by exponentiated gradient; "ap", "pa", "arow": online learners, without probabilities.
-    A parameter of another algorithm raises ParameterError.
-    all_possible_states, all_possible_transitions, min_freq: which pairs get a weight, as in CRFsuite for "lbfgs". The other
-    algorithms give a weight to every pair, and min_freq leaves out rare attributes.
-    verbose: the course of training goes to the logger structpred.compat. model_filename: fit writes the model there, in
-    structpred's format; a CRF that is not fitted reads it. keep_tempfiles is accepted: there are none.
+    algorithm : str, optional
+        "lbfgs" (None): the conditional random field with c1 |w|_1 + c2 |w|^2 on the same weights as CRFsuite, so the same
+        optimum. "l2sgd": with c2 |w|^2, by exponentiated gradient. "ap", "pa", "arow": online learners, without probabilities.
+    all_possible_states, all_possible_transitions, min_freq
+        Which pairs get a weight, as in CRFsuite for "lbfgs". The other algorithms give a weight to every pair, and min_freq
+        leaves out rare attributes.
+    verbose : bool
+        Log the progress of training to the logger structpred.compat.
+    model_filename : path, optional
+        fit writes the model there, in structpred's format; a CRF that is not fitted reads it.
+    keep_tempfiles : bool
+        Accepted and ignored: there are no temporary files.
 
-    After fit: classes_ (in order of appearance), attributes_, num_attributes_, state_features_, transition_features_, size_,
-    training_log_; labeler_ is the ChainLabeler that does the work, and certificate_, history_, n_iter_, stop_reason_ are its.
+    Attributes
+    ----------
+    classes_ : list of str
+        The labels in order of appearance.
+    attributes_, num_attributes_, state_features_, transition_features_, size_, training_log_
+        As in sklearn-crfsuite.
+    labeler_ : ChainLabeler
+        The model that does the work; certificate_, history_, n_iter_ and stop_reason_ are its.
 
+    Raises
+    ------
+    ParameterError
+        For a parameter of another algorithm.
+
+    Examples
+    --------
     >>> X = [[{"w": "the"}, {"w": "cat"}], [{"w": "a"}, {"w": "dog"}]]
     >>> crf = CRF(c2=0.01).fit(X, [["DET", "NOUN"], ["DET", "NOUN"]])
     >>> crf.predict([[{"w": "the"}, {"w": "dog"}]]), crf.predict_marginals(X)[0][0]["DET"] > 0.9

@@ -21,14 +21,35 @@ MAX_CALLS = 200_000
 
 
 def check_oracle(oracle: Oracle, *, shapes: Iterable[Shape] | None = None, n_random: int = 20, seed: int = 0) -> OracleReport:
-    """Try an oracle against its contract on small shapes; the report says what was checked and what could not be.
+    """Check an oracle against its contract on small shapes.
 
-    shapes: those to try, else `oracle.example_shapes()`. n_random: score vectors of each kind and shape. Where the oracle has
-    `enumerate`, every answer is compared with all outputs (up to 20,000 a shape), else with the outputs that it gave for
-    other scores. `parts` is also given labels that are no output. Each optional method that is there is checked too. With
-    ``exact = False`` a missed maximum is not a fault. Raises OracleError, listing every broken rule with the shape, what was
-    expected, what came and the likely cause.
+    Where the oracle has `enumerate`, every answer is compared with all outputs (up to 20,000 per shape), else with the outputs
+    that it gave for other scores. `parts` is also given labels that are not an output. Optional methods are checked, too. With
+    ``exact = False`` a missed maximum is not a fault.
 
+    Parameters
+    ----------
+    oracle : Oracle
+        The oracle to check.
+    shapes : iterable, optional
+        The shapes to try; None: `oracle.example_shapes()`.
+    n_random : int
+        How many score vectors of each kind are tried for each shape.
+    seed : int
+        Seed of the random scores.
+
+    Returns
+    -------
+    OracleReport
+        What was checked, how often, and what could not be checked and why.
+
+    Raises
+    ------
+    OracleError
+        If a rule is broken. It lists every broken rule with the shape, what was expected, what came and the likely cause.
+
+    Examples
+    --------
     >>> from structpred.oracles.multiclass import MulticlassOracle
     >>> print(check_oracle(MulticlassOracle()).checked["wrong argmax"] > 100)
     True
@@ -76,10 +97,26 @@ def _hashable(shape: Shape) -> bool:
 
 
 def check_feature_map(features: FeatureMap, *, n_random: int = 20, seed: int = 0) -> Report:
-    """Try a feature map against its contract: above all <mu, scores(w, i)> = <w, adjoint(i, mu)>, to 1e-9.
+    """Check a feature map against its contract: above all <mu, scores(w, i)> = <w, adjoint(i, mu)>, to 1e-9.
 
-    n_random samples are tried, with random weights of the map's dtype and random sparse counts. Raises OracleError, listing every
-    broken rule.
+    Parameters
+    ----------
+    features : FeatureMap
+        The map to check.
+    n_random : int
+        How many samples are tried, with random weights of the map's dtype and random sparse counts.
+    seed : int
+        Seed of these.
+
+    Raises
+    ------
+    OracleError
+        If a rule is broken; it lists every broken rule.
+
+    Examples
+    --------
+    >>> from structpred.features.label_rows import LabelRows
+    >>> report = check_feature_map(LabelRows(np.eye(2), 3))
     """
     rng = np.random.default_rng(seed)
     examiner = Examiner(features, rng)  # type: ignore[arg-type]  # it only calls methods by name

@@ -16,19 +16,30 @@ N_TRUTHS = 30
 
 
 def check_loss(loss: PartLoss, oracle: Oracle, *, shapes: Iterable[Shape] | None = None, seed: int = 0) -> Report:
-    """Try a loss against its contract, with the outputs of an oracle as true ones; the report says what was checked.
+    """Check a loss against its contract, with outputs of an oracle as true ones; the report says what was checked.
 
     Parameters
     ----------
-    loss: an object with ``costs(labels, shape, oracle) -> GridCosts | PartCosts``.
-    oracle: one that keeps its own contract (`check_oracle`). Where it has `enumerate`, the truths are taken from all outputs,
+    loss : object
+        With ``costs(labels, shape, oracle) -> GridCosts | PartCosts``.
+    oracle : Oracle
+        One that satisfies its own contract (`check_oracle`). Where it has `enumerate`, the truths are taken from all outputs,
         and each is compared with all; else from the outputs that argmax gives for random scores.
-    shapes: those to try, else `oracle.example_shapes()`.
-    seed: of the truths that are chosen.
+    shapes : iterable, optional
+        The shapes to try; None: `oracle.example_shapes()`.
+    seed : int
+        Seed of the choice of truths.
 
-    Raises LossError, listing every broken rule with the shape and the truth, what was expected, what came and the likely cause;
-    OracleError if it is the oracle that is broken.
+    Raises
+    ------
+    LossError
+        If a rule is broken. It lists every broken rule with the shape and the truth, what was expected, what came and the
+        likely cause.
+    OracleError
+        If it is the oracle that is broken.
 
+    Examples
+    --------
     >>> from structpred.objectives.part_losses import Hamming
     >>> from structpred.oracles.chain import ChainOracle
     >>> check_loss(Hamming(), ChainOracle()).checked["the truth costs 0"] > 10

@@ -18,17 +18,26 @@ STEPS = (0.1, 1.0, 7.0)
 def check_regulariser(
     regulariser: Regulariser, *, sizes: Iterable[tuple[int, ...]] = SIZES, n_random: int = 20, seed: int = 0
 ) -> Report:
-    """Try whether value, prox, bound and dual map of a regulariser r agree with each other; the report says what was checked.
+    """Check whether value, prox, bound and dual map of a regulariser r agree; the report says what was checked.
 
     Parameters
     ----------
-    regulariser: with `value`, `prox` and `bound`; what it has of `structpred.core.regulariser.OPTIONAL` is tried, too.
-    sizes: for each case how many weights the groups have; they are named "group 0", "group 1" and so on.
-    n_random: vectors that are tried for each case.
-    seed: of these vectors.
+    regulariser : Regulariser
+        With `value`, `prox` and `bound`. What it has of `structpred.core.regulariser.OPTIONAL` is checked, too.
+    sizes : sequence of sequences of int
+        For each case how many weights the groups have. They are named "group 0", "group 1" and so on.
+    n_random : int
+        How many vectors are tried for each case.
+    seed : int
+        Seed of these vectors.
 
-    Raises RegulariserError, listing every broken rule with the case, what was expected, what came and the likely cause.
+    Raises
+    ------
+    RegulariserError
+        If a rule is broken. It lists every broken rule with the case, what was expected, what came and the likely cause.
 
+    Examples
+    --------
     >>> from structpred.objectives.regularisers.l1 import L1
     >>> check_regulariser(L1(0.3)).checked["prox"] > 100
     True

@@ -20,15 +20,38 @@ Floats = npt.NDArray[np.float64]
 class CallbackTask:
     """A training set given by three functions of one input x and outputs y; x and y may be anything.
 
-    joint_feature(x, y): phi(x, y), a vector of length `dim`: a 1-d array, a SciPy sparse row, or a pair (indices, values).
-    loss(y_true, y): a number >= 0, zero for y = y_true. argmax(w, x, y_true, loss_weight): the y with the largest
-    <w, phi(x, y)> + loss_weight * loss(y_true, y); w is float64, read-only. Set ``exact=False`` where it may miss the maximum:
-    nothing is then printed as a proof. A step costs O(dim), since w is handed over as a whole.
+    Inference is a black box here: relaxations, constraints, marginals and searches over part scores are not available. A step
+    costs O(dim), since w is passed as a whole.
 
-    Inference is a black box here: relaxations, constraints, marginals and searches over part scores are given up; asking for them
-    is a MissingCapabilityError. Raises DataError where inputs and outputs do not match in number and OracleError, naming the
-    sample, where a function raises or returns what it must not.
+    Parameters
+    ----------
+    inputs, outputs : sequences
+        The inputs, and the true output of each.
+    dim : int
+        The length of the joint feature vector.
+    joint_feature : callable
+        joint_feature(x, y) gives phi(x, y): a 1-d array, a SciPy sparse row, or a pair (indices, values).
+    loss : callable
+        loss(y_true, y) gives a number >= 0, zero for y = y_true.
+    argmax : callable
+        argmax(w, x, y_true, loss_weight) gives the y with the largest <w, phi(x, y)> + loss_weight * loss(y_true, y). w is
+        float64 and read-only.
+    exact : bool
+        False: argmax may miss the maximum, and no certificate is called a proof.
+    sample_weight : array, optional
+        One number >= 0 per sample.
 
+    Raises
+    ------
+    DataError
+        If inputs and outputs differ in number.
+    OracleError
+        In training, naming the sample, if a function raises or returns something invalid.
+    MissingCapabilityError
+        If the trainer or surrogate needs more than argmax.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> eye = np.eye(3)
     >>> def best(w, x, y, loss_weight): return max(range(3), key=lambda k: w[k] * x + loss_weight * (k != y))

@@ -14,10 +14,21 @@ from structpred.core.weights import Vector
 class FeatureMap(Protocol):
     """What a task needs of features. The two calls must be adjoint: <mu, scores(w, i)> = <w, adjoint(i, mu)>.
 
-    `groups` splits the flat weights: group k is groups[k]:groups[k+1] (each its own kernel in multiple kernel learning).
-    A map may name them in a list `group_names` (see `names_of_groups`); else they are numbered.
-    A map of your own may be a subclass: it then sets dim, dtype and groups, writes __len__, n_parts, scores, adjoint and arrays,
-    and inherits the rest, which it may replace by what is faster. With a list `shapes`, no shapes= is needed.
+    A subclass sets the attributes and writes __len__, n_parts, scores, adjoint and arrays. It inherits the rest, and may
+    replace it by something faster. `structpred.check_feature_map` tests it.
+
+    Attributes
+    ----------
+    dim : int
+        The number of weights.
+    dtype : numpy.dtype
+        The type of the weights, float32 or float64.
+    groups : ndarray of int64
+        Group k of the flat weights is groups[k]:groups[k+1], for example one kernel of multiple kernel learning.
+    group_names : list of str, optional
+        What the groups are called; else they are numbered.
+    shapes : list, optional
+        The shape of each instance; then no shapes= is needed.
     """
 
     dim: int

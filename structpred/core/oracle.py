@@ -48,12 +48,20 @@ OPTIONAL: dict[str, str] = {
 
 
 class Oracle(ABC):
-    """The parent of every oracle: three methods make a structure trainable.
+    """The parent of every oracle: three methods and a few example shapes make a structure trainable.
 
     `shape` is any hashable value, to which an oracle gives its own meaning (a chain: number of positions, number of labels).
-    Set ``exact = False`` where argmax may miss the maximum: no certificate is then printed as a proof, unless
-    the oracle also has `argmax_bound`.
+    The optional methods are in OPTIONAL. `structpred.check_oracle` tests an oracle.
 
+    Attributes
+    ----------
+    exact : bool
+        False: argmax may miss the maximum. No certificate is then called a proof, unless the oracle also has `argmax_bound`.
+    output : str
+        What errors call an output, such as "tree".
+
+    Examples
+    --------
     >>> import numpy as np
     >>> class Choice(Oracle):
     ...     def n_parts(self, shape): return shape[0]

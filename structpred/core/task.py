@@ -46,11 +46,14 @@ PROBED = 10
 
 
 class Task:
-    """Features, oracle and loss over n instances.
+    """A training set: features, oracle and loss over n instances, which is all that a trainer sees.
 
-    labels[i] is the true output as the oracle returns it, shapes[i] its shape. token_weights[i], if given, weighs the
-    positions in the loss; sample_weight weighs instances. `compiled=False` uses the plain calls even where the oracle
-    offers compiled steps; the result is the same to the last bit. n_jobs threads serve compiled sweeps over all instances.
+    Parameters
+    ----------
+    labels, shapes: the true output of each instance, as the oracle returns it, and its shape.
+    loss: what a wrong output costs; token_weights, if given, weigh its positions. sample_weight: weighs instances.
+    compiled: False uses plain calls even where compiled steps exist; the bits are the same. n_jobs: threads of sweeps.
+
     Raises DataError, naming the sample, where labels, shapes and features do not fit each other.
     """
 

@@ -20,17 +20,29 @@ Floats = npt.NDArray[np.float64]
 
 
 class LabelRows(FeatureMap):
-    """The score of label l is <x_i, W[:, l]>: what a linear classifier of many classes has, for MulticlassOracle.
+    """A linear classifier of many classes: the score of label l is <x_i, W[:, l]>. For MulticlassOracle.
+
+    The flat weights are the table (n_features, n_labels): a step reads whole rows of it. The difference of two labels has
+    2 nnz(x_i) entries, however many labels there are.
 
     Parameters
     ----------
-    X: a 2-d array or SciPy sparse matrix with a row per instance.
-    n_labels: how many labels there are, at least 1; y[i] = [l] with 0 <= l < n_labels.
-    dtype: of the weights; float32 halves what 1,000 labels and 20,000 features take, 160 MB.
+    X : array or SciPy sparse matrix (n, n_features)
+        A row per instance.
+    n_labels : int
+        How many labels there are, at least 1; y[i] = [l] with 0 <= l < n_labels.
+    dtype : dtype
+        Of the weights. With float32, 1,000 labels and 20,000 features take 80 MB instead of 160 MB.
 
-    The flat weights are the table (n_features, n_labels): a step reads whole rows of it. The difference of two labels has
-    2 nnz(x_i) entries, however many labels there are. Raises DataError, naming the sample, for values that are not finite.
+    Raises
+    ------
+    DataError
+        For values that are not finite, naming the sample.
+    ParameterError
+        For n_labels < 1.
 
+    Examples
+    --------
     >>> rows = LabelRows(np.array([[1.0, 2.0]]), 3)
     >>> rows.scores(np.arange(6.0), 0).tolist()
     [6.0, 9.0, 12.0]

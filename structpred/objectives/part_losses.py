@@ -40,9 +40,15 @@ class LabelCosts:
 class Hamming:
     """The number of positions with a wrong label, each weighed by its token weight where there are such.
 
-    For an oracle without a label grid it is the number of true parts that the output misses, repeats counted: the same
+    For an oracle without a label grid it is the number of true parts that the output misses, repeats counted. That is the same
     number wherever every output has equally many parts (matchings, trees). Token weights are then refused. Where an output may
-    repeat a part more often than the truth does (tied parts), that is not a loss, and ExtraParts is one.
+    repeat a part more often than the truth does (tied parts), it can be negative and is not a loss: use ExtraParts.
+
+    Examples
+    --------
+    >>> from structpred.oracles.multiclass import MulticlassOracle
+    >>> Hamming().costs(np.array([1]), (3,), MulticlassOracle())
+    GridCosts(cost=1.0)
     """
 
     def costs(self, labels: Labels, shape: Shape, oracle: Oracle) -> GridCosts | PartCosts:

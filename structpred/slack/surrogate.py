@@ -20,15 +20,40 @@ class SlackRescaling:
     """H_i(w) = max_y  loss(y_i, y) * max(0, 1 + <w, phi(x_i, y)> - <w, phi(x_i, y_i)>)  (Tsochantaridis et al. 2005).
 
     H_i is a maximum of pieces that are linear in w, with slope -loss * psi and constant loss: margin rescaling with psi scaled by
-    the loss. The truth is one of the pieces (zero), so H_i >= 0; where no output violates the margin the step is empty and
+    the loss. The truth is one of the pieces (zero), so H_i >= 0. Where no output violates the margin the step is empty and
     trainers move towards the truth.
-
-    method: the search, "auto" for the best that the oracle allows (slack/search.py). relaxed: maximise over the polytope of
-    argmax_relaxed instead of over outputs; H_i is then larger, and steps may be fractional. rel, abs, max_queries: end a search
-    early. cache_size: outputs kept for each instance, that later searches begin with (a resumed run begins without them).
 
     Steps carry the search's upper bound, and `values` are upper bounds: gaps and certificates are valid whether or not the search
     found the maximum. They are proofs except where an inexact oracle gives no bounds at all (`certified`).
+
+    Parameters
+    ----------
+    method : str
+        The search, one of slack/search.py; "auto": the best that the oracle allows.
+    relaxed : bool
+        Maximise over the polytope of argmax_relaxed instead of over outputs. H_i is then larger, and steps may be fractional.
+    rel, abs : float
+        A search ends once its upper bound is at most (1 + rel) * phi + abs.
+    max_queries : int, optional
+        A search ends after so many calls of the oracle.
+    cache_size : int
+        How many outputs are kept for each instance. Later searches start from them; a resumed run starts without them.
+
+    Raises
+    ------
+    ParameterError
+        For an unknown method, a negative or infinite `rel` or `abs`, max_queries < 1 or cache_size < 0.
+
+    References
+    ----------
+    Tsochantaridis, Joachims, Hofmann and Altun (2005), section 2.2.1; Choi, Meshi and Srebro (2016) for the searches.
+
+    Examples
+    --------
+    >>> from structpred.models import ChainLabeler
+    >>> model = ChainLabeler(surrogate=SlackRescaling(cache_size=3), max_iter=5).fit([np.eye(2)], [["a", "b"]])
+    >>> model.predict([np.eye(2)])[0].tolist()
+    ['a', 'b']
     """
 
     #: H_i is a maximum of functions linear in w, so cutting planes and Frank-Wolfe apply

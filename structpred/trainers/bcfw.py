@@ -50,12 +50,36 @@ class BCFWState(NamedTuple):
 
 
 class BCFW(Trainer):
-    """The default trainer: exact line search, a certified gap, a weighted average (section 4, "averaging", k-weighted).
+    """The default trainer: block-coordinate Frank-Wolfe with exact line search and a certified gap.
 
-    gap_sampling: visit blocks in proportion to their last gap (Osokin et al. 2016), with a uniform pass every fifth.
-    cached_passes: after each pass with the oracle, this many passes that only choose among the last `cache_size` outputs
-    of each block (Shah, Kolmogorov & Lampert 2015). It pays where the oracle is much more expensive than scoring a few
-    outputs. There is no rule that switches it on by the clock: results would then depend on the machine's load.
+    Parameters
+    ----------
+    averaged : bool
+        Whether to return the k-weighted average of the iterates (section 4, "averaging"); False: the last iterate.
+    gap_sampling : bool
+        Visit blocks in proportion to their last gap (Osokin et al. 2016), with a uniform pass every fifth.
+    cached_passes : int
+        After each pass with the oracle, this many passes that only choose among cached outputs (Shah, Kolmogorov and Lampert
+        2015). It pays where the oracle is much more expensive than scoring a few outputs. No clock switches it on: results
+        would then depend on the machine's load.
+    cache_size : int
+        How many of its last outputs each block keeps for these passes.
+
+    Raises
+    ------
+    ParameterError
+        For cached_passes < 0 or cache_size < 1.
+
+    References
+    ----------
+    Lacoste-Julien, Jaggi, Schmidt and Pletscher (2013), algorithms 3 and 4.
+
+    Examples
+    --------
+    >>> from structpred.models import ChainLabeler
+    >>> model = ChainLabeler(trainer=BCFW(gap_sampling=True), tol=0.01).fit([np.eye(2)], [["a", "b"]])
+    >>> model.converged_
+    True
     """
 
     name = "bcfw"

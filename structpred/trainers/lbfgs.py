@@ -50,11 +50,34 @@ class LBFGSState(NamedTuple):
 
 
 class LBFGS(Trainer):
-    """One "pass" is one iteration (usually one evaluation of objective and gradient). `memory` pairs are kept.
+    """Limited-memory BFGS for smooth objectives, such as conditional random fields. One "pass" is one iteration.
 
-    The pairs are kept in float32: they only shape the direction; objective and gradient are float64.
+    An iteration usually evaluates objective and gradient once, in float64; the pairs, in float32, only shape the direction.
     The dual bound comes from strong convexity: the optimum is at least objective - |gradient|^2 / (2 lam m), with m the
-    regulariser's.
+    regulariser's constant.
+
+    Parameters
+    ----------
+    memory : int
+        How many pairs (change of w, change of the gradient) are kept, 8 bytes per weight each.
+    max_trials : int
+        How many step sizes are tried in an iteration.
+
+    Raises
+    ------
+    ParameterError
+        For memory < 1 or max_trials < 1.
+
+    References
+    ----------
+    Nocedal and Wright (2006), algorithms 7.4, 7.5 and 3.5.
+
+    Examples
+    --------
+    >>> from structpred.models import ChainLabeler
+    >>> model = ChainLabeler(trainer=LBFGS(), tol=0.01).fit([np.eye(2)], [["a", "b"]])
+    >>> model.converged_
+    True
     """
 
     name = "lbfgs"

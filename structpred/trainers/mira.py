@@ -15,8 +15,20 @@ class MIRAState(NamedTuple):
 class MIRA(Trainer):
     """The smallest change of w that gives the truth a margin of the loss over the output found, but at most C of it.
 
-    w += tau psi_i with tau = min(C s_i, violation / |psi_i|^2), C = 1 / (lam n): passive where the margin holds, aggressive
-    where it does not. Returns the average of all iterates. It makes each step without looking back, so there is no dual value.
+    w += tau psi_i with tau = min(C s_i, violation / |psi_i|^2), C = 1 / (lam n). It is passive where the margin holds and
+    aggressive where it does not. The average of all iterates is returned. It is an online learner: there is no dual value.
+
+    References
+    ----------
+    Crammer and Singer (2003); McDonald, Crammer and Pereira (2005), with the one best output.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from structpred.models import ChainLabeler
+    >>> model = ChainLabeler(trainer=MIRA(), max_iter=5).fit([np.eye(2)], [["a", "b"]])
+    >>> model.predict([np.eye(2)])[0].tolist()
+    ['a', 'b']
     """
 
     name = "mira"

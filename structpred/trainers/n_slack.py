@@ -27,10 +27,30 @@ class NSlackState(NamedTuple):
 
 
 class NSlackCuttingPlane(CuttingPlanes):
-    """Planes of each sample by itself: few passes, many planes. For expensive oracles and up to a few thousand samples.
+    """Cutting planes for each sample: few passes, many planes. For expensive oracles and up to a few thousand samples.
 
-    precision: a plane is added if it cuts off more than this (in units of one sample's H_i). max_idle: planes without weight in
-    so many solutions of the master problem are dropped.
+    Parameters
+    ----------
+    precision : float
+        A plane is added if it cuts off more than this, in units of one sample's H_i.
+    max_idle : int
+        Planes without weight in so many solutions of the master problem are dropped.
+
+    Raises
+    ------
+    ParameterError
+        For precision < 0 or max_idle < 1.
+
+    References
+    ----------
+    Tsochantaridis, Joachims, Hofmann and Altun (2005), algorithm 1; Joachims, Finley and Yu (2009), algorithm 2.
+
+    Examples
+    --------
+    >>> from structpred.models import ChainLabeler
+    >>> model = ChainLabeler(trainer=NSlackCuttingPlane(), tol=0.01).fit([np.eye(2)], [["a", "b"]])
+    >>> model.converged_
+    True
     """
 
     name = "n_slack"

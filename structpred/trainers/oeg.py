@@ -43,11 +43,33 @@ class OEGState(NamedTuple):
 
 
 class OnlineEG(Trainer):
-    """Conditional random fields with a certified gap; needs `marginals` only, so it serves chains and trees alike.
+    """Conditional random fields with a certified gap, one sample at a time; needs `marginals` only (chains, trees, ...).
 
-    start: how steeply alpha_i falls with the loss at the beginning (large: it starts near the truth, and w near zero).
-    eta: the first step size of each block; it grows by 3 % with each step that was taken at once,
-    and falls to 0.7 of itself while a step would lower the dual.
+    Parameters
+    ----------
+    start : float
+        How steeply alpha_i falls with the loss at the beginning. If it is large, alpha_i starts near the truth and w near zero.
+    eta : float
+        The first step size of each block, in (0, 1]. It grows by 3 % with each step that is taken at once, and shrinks to 0.7
+        of its value while a step would lower the dual.
+    max_cuts : int
+        How often eta is cut before a step is given up.
+
+    Raises
+    ------
+    ParameterError
+        For start < 0, eta outside (0, 1] or max_cuts < 1.
+
+    References
+    ----------
+    Collins, Globerson, Koo, Carreras and Bartlett (2008).
+
+    Examples
+    --------
+    >>> from structpred.models import ChainLabeler
+    >>> model = ChainLabeler(trainer=OnlineEG(), tol=0.01).fit([np.eye(2)], [["a", "b"]])
+    >>> model.converged_
+    True
     """
 
     name = "oeg"

@@ -21,9 +21,30 @@ class OneSlackState(NamedTuple):
 
 
 class OneSlackCuttingPlane(CuttingPlanes):
-    """One plane a pass, the mean over all samples: more passes, few planes, for any number of samples.
+    """One cutting plane per pass, the mean over all samples: more passes, few planes, for any number of samples.
 
-    precision, max_idle: as for NSlackCuttingPlane, in units of the mean of the H_i.
+    Parameters
+    ----------
+    precision : float
+        A plane is added if it cuts off more than this, in units of the mean of the H_i.
+    max_idle : int
+        Planes without weight in so many solutions of the master problem are dropped.
+
+    Raises
+    ------
+    ParameterError
+        For precision < 0 or max_idle < 1.
+
+    References
+    ----------
+    Joachims, Finley and Yu (2009), algorithm 3.
+
+    Examples
+    --------
+    >>> from structpred.models import ChainLabeler
+    >>> model = ChainLabeler(trainer=OneSlackCuttingPlane(), tol=0.01).fit([np.eye(2)], [["a", "b"]])
+    >>> model.converged_
+    True
     """
 
     name = "one_slack"

@@ -20,15 +20,36 @@ Floats = npt.NDArray[np.float64]
 
 
 class OWLQN(LBFGS):
-    """Minimises objectives whose regulariser is smooth but for a multiple of |w|_1, as L1 is.
-
-    l1: short for the regulariser L1(l1), that is 1/2 |w|^2 + l1 |w|_1, where the problem has the usual one.
-
-    free: the numbers of the weights that may move, sorted; all others stay zero (None: all may move). States hold the free
-    weights only, so a hundred thousand free weights among millions are cheap. With l1=0 this is L-BFGS on the free weights.
+    """Sparse conditional random fields: the regulariser is smooth except for a multiple of |w|_1, as L1 is.
 
     The certificate is about this objective over the free weights: by strong convexity the optimum is at least
     objective - |v|^2 / (2 lam m), where v is the shortest subgradient and m the regulariser's strong convexity.
+
+    Parameters
+    ----------
+    l1 : float
+        Short for the regulariser L1(l1), that is 1/2 |w|^2 + l1 |w|_1, where the problem has the usual one.
+    free : ndarray of int64, optional
+        The indices of the weights that may move, sorted; all others stay zero. None: all may move. States hold the free
+        weights only, so a hundred thousand free weights among millions are cheap. With l1=0 this is L-BFGS on them.
+    memory, max_trials : int
+        As for LBFGS.
+
+    Raises
+    ------
+    ParameterError
+        For l1 < 0, and for `free` that is not sorted or not within the weights.
+
+    References
+    ----------
+    Andrew and Gao (2007).
+
+    Examples
+    --------
+    >>> from structpred.models import ChainLabeler
+    >>> model = ChainLabeler(trainer=OWLQN(l1=0.1), tol=0.01).fit([np.eye(2)], [["a", "b"]])
+    >>> model.converged_
+    True
     """
 
     name = "owlqn"

@@ -30,7 +30,24 @@ class SGDState(NamedTuple):
 
 
 class SGD(Trainer):
-    """Pegasos without the projection step. Use `averaged=False` for the last iterate."""
+    """Stochastic subgradient descent: cheap steps that come near the optimum soon; Pegasos without the projection step.
+
+    Parameters
+    ----------
+    averaged : bool
+        Whether to return the k-weighted average of the iterates; False: the last iterate.
+
+    References
+    ----------
+    Shalev-Shwartz, Singer, Srebro and Cotter (2011), fig. 1; Lacoste-Julien, Schmidt and Bach (2012) for the average.
+
+    Examples
+    --------
+    >>> from structpred.models import ChainLabeler
+    >>> model = ChainLabeler(trainer=SGD(averaged=False), max_iter=5).fit([np.eye(2)], [["a", "b"]])
+    >>> model.predict([np.eye(2)])[0].tolist()
+    ['a', 'b']
+    """
 
     name = "sgd"
     surrogates = (MarginRescaling, SlackRescaling, LogLoss)
