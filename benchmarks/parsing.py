@@ -1,6 +1,6 @@
 """Dependency parsing on Universal Dependencies treebanks: ``python benchmarks/parsing.py [--quick]``.
 
-English EWT with gold tags: train on its training file, score on its test file, each row in a process of its own. Next to our rows
+English EWT with gold tags: train on its training file, score on its test file, each row in its own process. Next to our rows
 stand figures of TurboParser and MSTParser, measured earlier on a machine of the same kind (they are not installed here, so they
 are not measured again). Then Ancient Greek (train on dev) and Latin, parsed with and without crossing arcs, pruning of arcs, and
 prediction on two threads.

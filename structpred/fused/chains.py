@@ -187,7 +187,7 @@ PIECES = 16
 
 
 class Block(NamedTuple):
-    """Sequences start..stop-1, their pieces, and their features by column: f stands at tokens[starts[f]:starts[f+1]]."""
+    """Sequences start..stop-1, their pieces, and their features by column: f is at tokens[starts[f]:starts[f+1]]."""
 
     start: int
     stop: int

@@ -70,6 +70,6 @@ def test_violations_name_place_and_cause() -> None:
 
 def test_a_label_that_is_no_tag_is_told_once() -> None:
     """A label outside the scheme is one violation, not two more at its neighbours."""
-    assert violations(["B-X", "XX", "I-X"], "IOB2") == [(1, "'XX' is no IOB2 tag")]
-    assert violations(["B-X", "E-X", "O"], "IOB2") == [(1, "'E-X' is no IOB2 tag")]
-    assert violations(["O", "XX"], "IOBES") == [(1, "'XX' is no IOBES tag")]
+    assert violations(["B-X", "XX", "I-X"], "IOB2") == [(1, "'XX' is not a valid IOB2 tag")]
+    assert violations(["B-X", "E-X", "O"], "IOB2") == [(1, "'E-X' is not a valid IOB2 tag")]
+    assert violations(["O", "XX"], "IOBES") == [(1, "'XX' is not a valid IOBES tag")]

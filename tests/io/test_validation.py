@@ -60,7 +60,7 @@ def test_all_problems_at_once(write: Write) -> None:
         "train.txt:10: expected 3 columns, got 4: 'x y z w'",
     ]
     assert places(found, "tags")[0] == "train.txt:13: I-NP after O"
-    assert "no IOB2 tag" in places(found, "tags")[1]
+    assert "not a valid IOB2 tag" in places(found, "tags")[1]
     assert places(found, "blank") == ["train.txt:17"]
     assert places(found, "unprinted") == ["train.txt:18: U+202E RIGHT-TO-LEFT OVERRIDE"]
     assert places(found, "encoding") == [f"train.txt:20: expected UTF-8 text, got the byte 0xff; {ENCODING_HINT}"]

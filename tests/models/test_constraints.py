@@ -222,7 +222,7 @@ def test_settings_that_make_no_sense_are_refused() -> None:
     for constraints, message in [("iob3", "expected the scheme"), (7, "expected 'iob2', 'iobes' or a ChainConstraints")]:
         with pytest.raises(ParameterError, match=message):
             ChainLabeler(constraints=constraints).fit(X, y)
-    with pytest.raises(ParameterError, match="'NOUN' is no IOB2 tag"):
+    with pytest.raises(ParameterError, match="'NOUN' is not a valid IOB2 tag"):
         ChainLabeler(constraints="iob2").fit(X, [["NOUN"] * len(x) for x in X])
 
 

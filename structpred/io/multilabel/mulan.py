@@ -71,7 +71,7 @@ def _label_names(table: ArffTable, labels: PathLike | int | Sequence[str]) -> tu
 
 
 def read_label_xml(path: PathLike) -> dict[str, tuple[str | None, int]]:
-    """The labels of a Mulan label file: name -> (the label that it stands in, or None; its line).
+    """The labels of a Mulan label file: name -> (the label that contains it, or None; its line).
 
     Raises DataError with file and line: no XML, entities, elements other than labels and label, a label without a name or twice.
     """

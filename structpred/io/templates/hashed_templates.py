@@ -117,7 +117,7 @@ class HashedTemplateFeaturizer:
 
 
 class _Strings:
-    """CRC and number of bytes of some strings; the last one stands in where there is none."""
+    """CRC and number of bytes of some strings; the last one replaces a missing one."""
 
     def __init__(self, crc: Codes, length: Ints) -> None:
         self.crc, self.length = crc, length

@@ -15,7 +15,7 @@ def validate_treebank(source: Source, format: TreebankFormat | None = None, *, e
     file without a sentence is an error, too.
 
     Warnings: comments inside or without a sentence, empty lines too many or missing at the end, a byte order mark, mixed
-    line ends, characters that are not seen, odd spaces inside a column, a range of one word, multiword tokens and empty
+    line ends, invisible characters, odd spaces inside a column, a range of one word, multiword tokens and empty
     nodes with a head, and a relation root that is not where the head is 0 (in formats with one root).
 
     The file is read line by line and is never in memory as a whole. Raises DataError where it cannot be opened, or where its

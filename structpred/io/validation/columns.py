@@ -212,7 +212,7 @@ def _tags(scan: Scan, scheme: str, collect: Collector) -> set[int]:
 
 
 def shape(scan: Scan, max_length: int, collect: Collector) -> None:
-    """Warnings on long sequences, -DOCSTART- rows, blank lines and characters that are not seen."""
+    """Warnings on long sequences, -DOCSTART- rows, blank lines and invisible characters."""
     for sentence in scan.sentences:
         if len(sentence.lines) > max_length:
             where = f"{scan.name}:{sentence.lines[0]}: {len(sentence.lines)} tokens"
