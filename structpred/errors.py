@@ -37,7 +37,7 @@ class InfeasibleError(StructpredError, ValueError):
 
 
 class ConvergenceError(StructpredError, ArithmeticError):
-    """An iterative method did not reach the accuracy asked for, or left the finite numbers; the message says what it reached."""
+    """An iterative method did not reach the requested accuracy, or left the finite numbers; the message says what it reached."""
 
 
 class FileFormatError(DataError):

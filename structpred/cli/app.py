@@ -18,7 +18,7 @@ from structpred.cli.session import EXIT_DATA, EXIT_INTERRUPTED, EXIT_PIPE, EXIT_
 from structpred.cli.suggestions import SuggestingGroup
 from structpred.errors import ParameterError, StructpredError
 
-#: command -> (module, its name there); a module is loaded when its command is asked for
+#: command -> (module, its name there); a module is loaded when its command is called
 COMMANDS = {
     "train": ("structpred.cli.train", "train"),
     "predict": ("structpred.cli.predict", "predict"),
@@ -121,7 +121,7 @@ def _explain_usage(error: click.ClickException) -> int:
 
 
 def _explain(error: Exception, session: Session) -> int:
-    """Say what went wrong, as shortly as its kind allows."""
+    """Report what went wrong, as briefly as possible."""
     if session.tracebacks:
         say("".join(traceback.format_exception(error)).rstrip())
     if isinstance(error, Stop):

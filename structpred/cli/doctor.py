@@ -1,4 +1,4 @@
-"""`structpred doctor`: is this installation sound? Versions, solvers, the kernel cache, the data; one verdict per line."""
+"""`structpred doctor`: is this installation valid? Versions, solvers, the kernel cache, the data; one verdict per line."""
 
 import json
 import os

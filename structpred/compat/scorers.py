@@ -9,7 +9,7 @@ sequence_accuracy: Any
 
 
 def __getattr__(name: str) -> Any:
-    """Make a scorer when it is first asked for: scikit-learn is expensive to load."""
+    """Make a scorer when it is first used: scikit-learn is expensive to load."""
     functions = {"flat_accuracy": metrics.flat_accuracy_score, "sequence_accuracy": metrics.sequence_accuracy_score}
     if name not in functions:
         raise AttributeError(f"module 'structpred.compat.scorers' has no attribute {name!r}")

@@ -1,4 +1,4 @@
-"""Contract checks, for everybody's oracles and feature maps: what is broken is named in words, with the likely cause."""
+"""Contract checks, for oracles and feature maps: every broken rule is explained, with the likely cause."""
 
 from collections.abc import Iterable
 from contextlib import suppress

@@ -1,4 +1,4 @@
-"""Contract checks for everybody's losses: what is broken is named in words, with the likely cause."""
+"""Contract checks for losses: every broken rule is explained, with the likely cause."""
 
 from collections.abc import Iterable
 from contextlib import suppress

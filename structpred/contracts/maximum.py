@@ -12,7 +12,7 @@ from structpred.contracts.scores import Answer, ShapeCase
 from structpred.core.oracle import Labels, Scores
 from structpred.errors import OracleError
 
-#: outputs and parts that are asked for one by one when a cause is looked for
+#: outputs and parts that are queried one by one when a cause is sought
 _MOST = 200
 
 

@@ -1,4 +1,4 @@
-"""Contract checks for everybody's regularisers: what does not agree is named in words, with the likely cause."""
+"""Contract checks for regularisers: every broken rule is explained, with the likely cause."""
 
 from collections.abc import Iterable
 from contextlib import suppress

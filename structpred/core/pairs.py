@@ -1,4 +1,4 @@
-"""Compiled code for a feature map and an oracle that were written for each other: whoever has some registers it here.
+"""Compiled code for a feature map and an oracle that were written for each other, registered here.
 
 The core asks, a layer above features and oracles answers: neither of the two has to know the other.
 """

@@ -12,7 +12,7 @@ Needs = Sequence[str | tuple[str, ...]]
 
 
 class Family(NamedTuple):
-    """What can be asked for methods: its plural, the parent class, what the optional methods are, which ones an object has."""
+    """What can have required methods: its plural, the parent class, what the optional methods are, which ones an object has."""
 
     plural: str
     parent: type

@@ -41,7 +41,7 @@ from structpred.errors import DataError, OracleError
 from structpred.runtime.ranges import ends_of
 
 log = logging.getLogger("structpred.core")
-#: instances for which the output that costs least is asked for before training, whatever the loss is
+#: instances for which the cheapest output is computed before training, whatever the loss is
 PROBED = 10
 
 

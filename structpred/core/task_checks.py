@@ -1,4 +1,4 @@
-"""What a task checks: its weights, whether labels are outputs, and whether an oracle contradicts itself in plain sight."""
+"""What a task checks: its weights, whether labels are outputs, and whether an oracle visibly contradicts itself."""
 
 from collections.abc import Sequence
 from itertools import islice

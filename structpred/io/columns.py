@@ -1,4 +1,4 @@
-"""Column files: one token per line, white space between columns, a blank line between sentences (CoNLL-2000 and its kin)."""
+"""Column files: one token per line, white space between columns, a blank line between sentences (CoNLL-2000 and similar)."""
 
 import itertools
 import re

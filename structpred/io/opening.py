@@ -68,7 +68,7 @@ def limit_of_unpacking() -> int | None:
 
 
 def check_unpacked(unpacked: int, packed: int, name: str, given: int | None) -> None:
-    """Raise DataError where packed data of a few bytes unpack to more than anybody meant. given: of `limit_of_unpacking`."""
+    """Raise DataError where packed data of a few bytes unpack to far more than plausible. given: of `limit_of_unpacking`."""
     limit = max(MAX_UNPACKED, MAX_RATIO * packed) if given is None else given
     if unpacked > limit:
         rule = f", {MAX_RATIO} times its packed size" if given is None and limit > MAX_UNPACKED else ""

@@ -1,4 +1,4 @@
-"""A list cut into lists that are made when they are asked for."""
+"""A list cut into lists that are made on demand."""
 
 from collections.abc import Iterator, Sequence
 from typing import overload

@@ -55,7 +55,7 @@ class UaiModel:
     """A model as its file has it.
 
     kind: MARKOV or BAYES. n_states: one number per variable. scopes: the variables of each factor. tables: one float64 array a
-    factor, one axis a variable of its scope, entries >= 0. In a model that was read they are made when they are asked for.
+    factor, one axis a variable of its scope, entries >= 0. In a model that was read they are made on demand.
     """
 
     kind: str

@@ -12,7 +12,7 @@ Floats = npt.NDArray[np.float64]
 
 
 class Scopes(Sequence[tuple[int, ...]]):
-    """The variables of each factor, as tuples that are made when they are asked for.
+    """The variables of each factor, as tuples that are made on demand.
 
     >>> scopes = Scopes([(1, 0), ()])
     >>> len(scopes), scopes[0], list(scopes), scopes == ((1, 0), ())

@@ -92,7 +92,7 @@ def write_model(path: str | os.PathLike[str], model: Any) -> None:
 
 
 def read_model(path: str | os.PathLike[str], kinds: Mapping[str, Any], oracle: Any, *, only: bool) -> Any:
-    """The estimator in a file, which is one of these classes by name. only: others exist, but were not asked for."""
+    """The estimator in a file, which is one of these classes by name. only: others exist, but were excluded."""
     bundle = read_bundle(path, kind="model", format_version=FORMAT_VERSION)
     name = bundle.header.get("estimator")
     kind = kinds.get(name) if isinstance(name, str) else None

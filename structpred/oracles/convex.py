@@ -23,7 +23,7 @@ Description = Callable[[Shape], tuple[Any, Sequence[Any]]]
 KEPT = 32
 #: the interior point method converges in far fewer steps, or never
 _CLARABEL_STEPS = 200
-#: what the interior point method is asked for in projections onto polytopes; round sets get its own 1e-8
+#: the accuracy of the interior point method in projections onto polytopes; round sets get its own 1e-8
 #: HiGHS's own 1e-7 is of the size of the largest score: what is added to a common offset would be lost
 _LP_ACCURACY = {"dual_feasibility_tolerance": 1e-10}
 _ACCURACY = {"tol_gap_abs": 1e-12, "tol_gap_rel": 1e-12, "tol_feas": 1e-11}
@@ -45,7 +45,7 @@ class ConvexOracle(Oracle):
     """The structure whose outputs lie in the convex set of `describe(shape)`: relaxed, constrained and projected by cvxpy.
 
     describe: returns (mu, constraints): mu a cvxpy Variable with one number per part, 1-d; other variables may help. Linear
-    questions go to HiGHS (the answer is a vertex), projections and round sets to Clarabel. A description is asked for once a
+    questions go to HiGHS (the answer is a vertex), projections and round sets to Clarabel. A description is requested once per
     shape and kind of question, and compiled once (DPP).
 
     Outputs: labels are the parts with mu >= 1/2, ascending, unless `rounding(mu, shape) -> labels` and `parts(labels, shape)` say

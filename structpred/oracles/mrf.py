@@ -32,7 +32,7 @@ class Graph:
 
     @cached_property
     def _bases(self) -> tuple[Integers, Integers]:
-        """The first part of each node and of each edge; made when they are asked for, as a shape alone proves no size."""
+        """The first part of each node and of each edge; made on demand, as a shape alone proves no size."""
         k = self.n_states
         return np.arange(self.n) * k, self.n * k + np.arange(len(self.edges)) * k * k
 

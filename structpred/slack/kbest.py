@@ -9,7 +9,7 @@ from structpred.slack.hull import SETTLED, hull_search
 from structpred.slack.ledger import LAM_MAX, Ledger, top_level
 from structpred.slack.problem import Candidate
 
-#: the lengths of the lists, and how many are asked for of each length
+#: the lengths of the lists, and how many are computed of each length
 LENGTHS, TRIES = (8, 16, 32, 64), 3
 
 

@@ -1,4 +1,4 @@
-"""Names that are numbers, made when they are asked for: twenty million strings take gigabytes."""
+"""Names that are numbers, made on demand: twenty million strings take gigabytes."""
 
 from collections.abc import Iterator, Sequence
 from typing import overload

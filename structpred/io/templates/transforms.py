@@ -1,6 +1,6 @@
 """Derived columns: functions of a column's string, worked out once for each distinct string, never for each token.
 
-A function gives the derived string, or None where the feature does not exist (a word shorter than the suffix asked for).
+A function gives the derived string, or None where the feature does not exist (a word shorter than the suffix).
 """
 
 import re

@@ -35,7 +35,7 @@ def read_treebank(
 
     source: a path, ``-`` for standard input, or a file opened in binary mode; gzip is unpacked. format: None detects it
     from the lines (`treebank_format_of`). on_error: "raise", or "skip" to leave out the sentences with an error, which
-    `Treebank.skipped` names. check_trees: False takes heads as they come, -1 for what is not a number from 0 to the length
+    `Treebank.skipped` names. check_trees: False accepts all heads, with -1 for what is not a number from 0 to the length
     of the sentence; True wants a tree, or ``_`` on every word of a sentence (heads -1). encoding: of the file; the treebank, and
     what is written of it, is UTF-8.
 
@@ -162,7 +162,7 @@ def _is_text(line: str) -> bool:
 def _errors(
     bad: Mask, lines: Lines, text: list[str], chunk: Chunk, path: str, format: TreebankFormat, check_trees: bool
 ) -> Iterator[Problem]:
-    """The errors of the marked runs of lines, one after the other, for as long as they are asked for."""
+    """The errors of the marked runs of lines, one after the other, on demand."""
     filled = np.flatnonzero(lines.ends > lines.starts)
     firsts = filled[np.searchsorted(lines.block[filled], np.arange(lines.n_blocks))]
     lasts = filled[np.searchsorted(lines.block[filled], np.arange(lines.n_blocks), side="right") - 1]

@@ -244,7 +244,7 @@ def _check_links(lines: list[str], words: list[Sentence], rows: _Rows) -> None:
 
 
 def _unprinted(lines: list[str]) -> dict[str, list[int]]:
-    """Characters that no one sees (controls, direction marks, zero-width ones, no-break spaces), with their lines."""
+    """Invisible characters (controls, direction marks, zero-width ones, no-break spaces), with their lines."""
     letters = set[str]()
     for line in lines:
         letters.update(line)

@@ -275,7 +275,7 @@ def plain_return(n, x, free, lo, mid, hi, first):
 
 @njit(cache=True, nogil=True)
 def plain_finish(n, single_root, x, mu):
-    """Marginals from weights and E. False where a single root is asked for and more than one has some probability."""
+    """Marginals from weights and E. False where a single root is required and more than one has some probability."""
     roots = 0.0
     for m in range(n):
         row = mu[m * (n + 1) : (m + 1) * (n + 1)]
