@@ -4,6 +4,7 @@ Run as a script it writes the present code into the pages: `python tests/test_do
 """
 
 import ast
+import doctest
 import importlib
 import os
 import re
@@ -169,6 +170,20 @@ def test_the_reference_has_every_public_name(module: str) -> None:
     for name in names:
         files = NAMED_FILE.findall(rows[name])
         assert any(name in (ROOT / file).read_text(encoding="utf-8") for file in files), name
+
+
+def modules_with_examples() -> list[str]:
+    """The modules whose docstrings hold examples."""
+    files = sorted((ROOT / "structpred").rglob("*.py"))
+    found = [file.relative_to(ROOT).with_suffix("") for file in files if ">>> " in file.read_text(encoding="utf-8")]
+    return [".".join(path.parts).removesuffix(".__init__") for path in found]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("module", modules_with_examples())
+def test_examples_in_docstrings_run(module: str) -> None:
+    """Every example in a docstring prints what it shows."""
+    assert doctest.testmod(importlib.import_module(module)).failed == 0
 
 
 def refresh() -> None:

@@ -107,7 +107,7 @@ def _examine(examiner: Examiner, of_oracle: Examiner, space: Space) -> bool:
 
 
 def _examine_losses(examiner: Examiner, constant: float, terms: Floats, truth: int, where: str) -> None:
-    """The two rules: the truth costs nothing, and no output costs less. terms has a row an output: cost times count."""
+    """The two rules: the truth costs nothing, and no output costs less. terms has one row per output: cost times count."""
     losses = constant + terms.sum(axis=1)
     tol = 1e-9 * (1.0 + abs(constant) + float(np.abs(terms).sum(axis=1).max()))
     own, low, high = float(losses[truth]), float(losses.min()), float(losses.max())
@@ -129,7 +129,7 @@ def _examine_losses(examiner: Examiner, constant: float, terms: Floats, truth: i
 def _checked(
     examiner: Examiner, space: Space, answer: object, truth: Labels, grid: tuple[int, int] | None, where: str
 ) -> tuple[float, Floats]:
-    """(constant, one cost a part) of a typed answer; else the case ends."""
+    """(constant, one cost per part) of a typed answer; else the case ends."""
     if isinstance(answer, GridCosts):
         return 0.0, _checked_grid(examiner, space, answer, truth, grid, where)
     cause = (

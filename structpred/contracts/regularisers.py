@@ -219,7 +219,7 @@ class _Case:
             changed = dual_map._replace(scale=scale)
             fault = changed.fault(self.dim)
             cause = "a division by zero, or a rule that goes below 0"
-            self.examiner.insist("rescale", fault is None, self.where, "rescale to give one scale >= 0 a group", fault, cause)
+            self.examiner.insist("rescale", fault is None, self.where, "rescale to give one scale >= 0 per group", fault, cause)
             w = self.rng.normal(size=self.dim)
             value, quadratic = self.value(w), changed.value([w])
             ok = value <= quadratic + 1e-9 * (1.0 + abs(value))

@@ -189,7 +189,7 @@ class TaskCosts:
         return first
 
     def of(self, i: int) -> tuple[float, Floats]:
-        """(constant, one cost a part) of instance i, token weights included; not to be changed."""
+        """(constant, one cost per part) of instance i, token weights included; not to be changed."""
         answer = self._answers[i]
         constant = answer.constant if isinstance(answer, _Sparse) else 0.0
         if self._dense is None and 8 * int(self._offsets[-1]) <= KEPT_BYTES:

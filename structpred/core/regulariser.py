@@ -64,7 +64,7 @@ class DualMap(NamedTuple):
         for name, kind in (("ends", np.int64), ("scale", np.float64), ("low", np.float64), ("high", np.float64)):
             array = getattr(self, name)
             if not isinstance(array, np.ndarray) or array.dtype != kind or array.shape != (n,) or not n:
-                return f"{name}: expected one {np.dtype(kind)} a group, {n} in all"
+                return f"{name}: expected one {np.dtype(kind)} per group, {n} in all"
         if self.ends[0] < 0 or (np.diff(self.ends) < 0).any():
             return "ends: expected ascending numbers"
         if self.ends[-1] < dim:

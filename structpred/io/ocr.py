@@ -50,7 +50,7 @@ class OcrWords:
         return np.diff(self.offsets)
 
     def images(self) -> list[npt.NDArray[np.uint8]]:
-        """One array (length of the word, 128) a word; views of ``pixels``."""
+        """One array (length of the word, 128) per word; views of ``pixels``."""
         return np.split(self.pixels, self.offsets[1:-1])
 
     def packed(self) -> PackedSequences:

@@ -20,8 +20,8 @@ def recent_limit(size: int) -> int:
 class StringCodes(dict[str, int]):
     """A string -> its place among the recent ones; `settle` turns places into numbers, in order of first appearance.
 
-    names: the distinct strings that are settled. A dictionary takes 100 bytes a string, for its entry and the number, so it
-    holds the recent ones only. The others are in a hash table of numbers, which takes 12 bytes a string at most.
+    names: the distinct strings that are settled. A dictionary takes 100 bytes per string, for its entry and the number, so it
+    holds the recent ones only. The others are in a hash table of numbers, which takes at most 12 bytes per string.
 
     >>> codes = StringCodes()
     >>> places = np.array([codes[string] for string in ("b", "a", "b")], np.int32)

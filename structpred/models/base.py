@@ -87,7 +87,7 @@ class StructuredEstimator(BaseEstimator, ABC):  # type: ignore[misc]
     converged_ : bool
         Whether the proven gap is at most tol.
     probabilistic_ : bool
-        Whether it was trained with the log loss, so that exp(score) is a probability but for a factor.
+        Whether it was trained with the log loss, so that exp(score) is a probability up to a constant factor.
     """
 
     loss: str | PartLoss = field(default="hamming", kw_only=True)  # first: StructuredPredictor takes it by position
@@ -262,12 +262,12 @@ def seed_of(random_state: Any) -> int:
 
 
 def checked_sample_weight(sample_weight: Any, n: int) -> npt.NDArray[np.float64]:
-    """One finite number >= 0 a sample, ones for None; ParameterError for anything else."""
+    """One finite number >= 0 per sample, ones for None; ParameterError for anything else."""
     return checked_weights(None if sample_weight is None else as_floats(sample_weight, "sample_weight"), n)
 
 
 def as_floats(values: Any, name: str) -> npt.NDArray[np.float64]:
-    """An array of float64; ParameterError, naming the argument, for what holds no numbers."""
+    """An array of float64; ParameterError, naming the argument, for anything but numbers."""
     try:
         return np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:

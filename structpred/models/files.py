@@ -19,7 +19,7 @@ def estimators() -> dict[str, type[StructuredEstimator]]:
 
 
 def load(path: str | os.PathLike[str], *, oracle: Any = None) -> Any:
-    """The estimator that a model file holds. A StructuredPredictor needs its oracle, which no file can bring along.
+    """The estimator that a model file holds. A StructuredPredictor needs its oracle, which files do not contain.
 
     Raises ModelFileError for a file that is damaged, altered, of a newer version or no model at all; one that is also a
     FileNotFoundError where there is no file.

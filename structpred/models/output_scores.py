@@ -33,7 +33,7 @@ class OutputScores:
     are right. "labels": the share of labels that are right, for outputs as long as the truth. "parts": F1 of predicted parts.
     "exact": the share of outputs that are right in all parts. "loss": minus the mean loss.
 
-    Raises DataError, naming the sample, for true labels that are no output, LossError for a loss that breaks its rules.
+    Raises DataError, naming the sample, for true labels that are not an output, LossError for a loss that breaks its rules.
     """
 
     def __init__(self, oracle: Oracle, loss: PartLoss, scoring: Scoring, labels: Sequence[Labels], shapes: Sequence[Any]) -> None:

@@ -84,7 +84,7 @@ def _packed(dictionary: FeatureDictionary, samples: list[Any]) -> PartFeatures:
 
 
 def split_instances(X: Any, shapes: Any) -> tuple[Any, list[Any]]:
-    """Features (a list of samples, or a feature map) and shapes, which Instances and some feature maps bring along."""
+    """Features (a list of samples, or a feature map) and shapes, which Instances and some feature maps contain."""
     if isinstance(X, FeatureMap):
         found = getattr(X, "shapes", None) if shapes is None else shapes
         if found is None:
@@ -132,5 +132,5 @@ def _labels(given: Any, i: int) -> npt.NDArray[np.int64]:
 
 
 def as_shapes(shapes: Any) -> list[Any]:
-    """The shapes; DataError, naming the sample, for what cannot be one."""
+    """The shapes; DataError, naming the sample, for an invalid one."""
     return [checked_shape(shape, i) for i, shape in enumerate(as_list(shapes, "shapes"))]

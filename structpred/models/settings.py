@@ -52,7 +52,7 @@ def _kind(name: str) -> type[Trainer]:
 
 
 def make_trainer(name: str, settings: Mapping[str, Any]) -> Trainer:
-    """The trainer of a name with settings of its own; TypeError for settings that it does not have."""
+    """The trainer of a name with the given settings; TypeError for settings that it does not have."""
     return _kind(name)(**settings)
 
 
@@ -82,7 +82,7 @@ def resolve_regulariser(regulariser: str | Regulariser) -> Regulariser:
 def settings_restored(saved: Any) -> Any:
     """The inverse of settings_of for names, and for trainers, surrogates and regularisers of ours.
 
-    Anything else comes back as a text that no setting accepts, so that a second fit fails instead of training otherwise.
+    Anything else becomes a text that no setting accepts, so that a second fit fails instead of training with other settings.
     """
     if isinstance(saved, str):
         return saved

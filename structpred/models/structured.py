@@ -50,7 +50,7 @@ class StructuredPredictor(StructuredEstimator, _OracleFirst):
     oracle : Oracle
         The inference; check yours once with check_oracle.
     loss : str or PartLoss
-        "hamming" or a part loss of your own.
+        "hamming" or your own part loss.
     trainer, C, max_iter, tol, surrogate, check_every, patience, callbacks, checkpoint, resume, random_state
         As for every estimator: see `StructuredEstimator`; with the log loss the oracle needs `marginals`.
     scoring : str or callable, optional
@@ -125,9 +125,9 @@ class StructuredPredictor(StructuredEstimator, _OracleFirst):
         dev: tuple[Any, ...] | None = None,
     ) -> Self:
         """Train. dev: held-out (X, y) or (X, y, shapes); the weights that do best on it are kept. token_weight: one array a
-        sample, by what the loss of each position is multiplied; the oracle must have a label grid.
+        sample, the factor of the loss at each position; the oracle must have a label grid.
 
-        Raises DataError, naming the sample, before training starts; OracleError where the oracle returns what it may not.
+        Raises DataError, naming the sample, before training starts; OracleError where the oracle returns something invalid.
         """
         if not isinstance(self.oracle, Oracle):
             raise ParameterError(f"oracle: expected an instance of a subclass of structpred.Oracle, got {self.oracle!r}")
@@ -155,7 +155,7 @@ class StructuredPredictor(StructuredEstimator, _OracleFirst):
         return self._read(X, shapes).outputs(self.coef_)
 
     def predict_marginals(self, X: Any, shapes: Sequence[Any] | None = None) -> list[npt.NDArray[np.float64]]:
-        """One array (n_parts,) an instance: the expected count of each part, its probability where it counts at most once.
+        """One array (n_parts,) per instance: the expected count of each part, its probability where it counts at most once.
 
         Only for models trained with the log loss (trainer "oeg", "lbfgs" or "owlqn", or surrogate "log"): scores learnt with a
         margin are not log-probabilities, and ParameterError says so. MissingCapabilityError where the oracle has no `marginals`.
@@ -197,7 +197,7 @@ class StructuredPredictor(StructuredEstimator, _OracleFirst):
     def load(cls, path: str | os.PathLike[str], oracle: Oracle | None = None, *, loss: str | PartLoss | None = None) -> Self:
         """Read a model file; `oracle` must be of the class that the model was trained with.
 
-        loss: the loss, where it is one of your own: a file names it but does not hold it, and score() and fit() need it.
+        loss: the loss, if it is your own: a file names it but does not hold it, and score() and fit() need it.
         """
         model = super().load(path, oracle)
         if loss is not None:

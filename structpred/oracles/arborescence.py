@@ -69,8 +69,8 @@ class ArborescenceOracle(Oracle):
     """shape = (n,): the trees of n tokens 1..n below the artificial root 0. argmax O(n^2), marginals O(n^3).
 
     Labels: the head of each token. Parts: (m - 1) * (n + 1) + h is on when token m has head h. single_root: exactly one token has
-    head 0. Scores of -1e30 forbid an arc: where no tree is left, argmax gives one with as few such arcs as can be, and its score
-    tells. Ties always go to the same tree. max_cells: how many sets of trees a search under constraints looks at.
+    head 0. Scores of -1e30 forbid an arc: where no tree is left, argmax gives one with as few such arcs as possible, which its
+    score shows. Ties always go to the same tree. max_cells: how many sets of trees a search under constraints looks at.
     limit: the deterministic time of CP-SAT after that (about seconds of work, the same on every machine).
 
     >>> import numpy as np
@@ -171,8 +171,8 @@ class ArborescenceOracle(Oracle):
     def argmax_constrained(self, scores: Scores, shape: Shape, A: npt.ArrayLike, b: npt.ArrayLike) -> Labels | None:
         """The best tree with A mu <= b and without forbidden arcs, None if there is none.
 
-        Branch and bound over Lagrangian bounds; where `max_cells` sets of trees do not prove the maximum, OR-Tools' CP-SAT goes
-        on (the extra `solvers`; sums of scores that differ by less than n 2^-49 of their size are equal to it). Raises
+        Branch and bound over Lagrangian bounds; where `max_cells` sets of trees do not prove the maximum, OR-Tools' CP-SAT takes
+        over (the extra `solvers`; sums of scores that differ by less than n 2^-49 of their size are equal to it). Raises
         ConvergenceError where that does not either, DataError for NaN, ParameterError for rows of another size.
         """
         found = best_tree_within(scores, shape, self.single_root, A, b, self.max_cells, self.limit, type(self).__name__)

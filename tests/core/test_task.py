@@ -137,7 +137,7 @@ def test_chains_refuse_labels_and_token_weights_of_other_lengths() -> None:
 
 @pytest.mark.parametrize("weights", [[1.0], [1.0, -1.0], [0.0, 0.0], [np.nan, 1.0], [np.inf, 1.0], [[1.0, 1.0]]])
 def test_sample_weights_are_checked(weights) -> None:
-    """One finite number >= 0 a sample, not all zero."""
+    """One finite number >= 0 per sample, not all zero."""
     with pytest.raises(ParameterError, match="sample_weight"):
         Task(PartFeatures([np.eye(2)] * 2), MulticlassOracle(), [[0], [1]], [(2,)] * 2, Hamming(), sample_weight=weights)
 

@@ -20,7 +20,7 @@ def read_mulan(path: PathLike, labels: PathLike | int | Sequence[str], *, encodi
 
     labels: the label XML (a path); or how many of the last attributes are labels (-3: the first three, as MEKA has it); or a list
     of names. Labels keep the order of the ARFF file. Label attributes have the values 0 and 1, nominal or numeric. Nominal
-    features whose values are numbers become these numbers, others one column a value, called name=value. Labels within labels
+    features whose values are numbers become these numbers, others one column per value, called name=value. Labels within labels
     in the XML are a hierarchy; rows are then closed.
 
     encoding: of the ARFF file; the XML names its own.
@@ -129,7 +129,7 @@ def _label_column(table: ArffTable, k: int) -> npt.NDArray[np.uint8]:
 
 
 def feature_columns(table: ArffTable, columns: Sequence[int]) -> tuple[Any, list[str]]:
-    """The features in these columns as CSR, and their names; nominal ones become numbers or one column a value."""
+    """The features in these columns as CSR, and their names; nominal ones become numbers or one column per value."""
     from scipy import sparse
 
     nominal = sum(table.attributes[k].kind == "nominal" for k in columns)

@@ -166,7 +166,7 @@ def _near_tables() -> Codes:
 
 
 def _apply(table: Codes, crc: Codes) -> Codes:
-    """One shift: four look-ups a value."""
+    """One shift: four look-ups per value."""
     moved: Codes = table[0][crc & np.uint32(255)]
     for k in (1, 2, 3):
         moved = moved ^ table[k][(crc >> np.uint32(8 * k)) & np.uint32(255)]

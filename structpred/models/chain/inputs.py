@@ -204,7 +204,7 @@ def _check_whole(name: str, value: Any) -> None:
 
 
 def as_sequences(sequences: Any, name: str = "X") -> Iterable[Any]:
-    """What can be walked through as a list of samples; raises DataError for one matrix, a string, a dict and the like."""
+    """What can be iterated as a list of samples; raises DataError for one matrix, a string, a dict and the like."""
     is_list = isinstance(sequences, np.ndarray) and (sequences.dtype.kind == "O" or sequences.ndim > 2)
     if _is_matrix(sequences) and not is_list:
         raise DataError(

@@ -20,7 +20,7 @@ _MOST_KINDS = 100
 class LabelWeights:
     """The weights of one label. positive, negative: (feature, weight), the strongest first, zeros left out.
 
-    start, stop: the weights for standing first and last. n_nonzero: emission weights that are not zero.
+    start, stop: the weights for being first and last. n_nonzero: emission weights that are not zero.
     """
 
     label: Any

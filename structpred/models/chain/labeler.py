@@ -226,7 +226,7 @@ class ChainLabeler(StructuredEstimator):
     def predict_marginals(
         self, X: Any, *, allowed: Sequence[Any] | None = None, fixed: Sequence[Any] | None = None
     ) -> list[npt.NDArray[np.float64]]:
-        """One array (T, n_classes) a sequence: the probability of each label at each position, in the order of classes_.
+        """One array (T, n_classes) per sequence: the probability of each label at each position, in the order of classes_.
 
         Only for models trained with the log loss (trainer "oeg" or "lbfgs", or surrogate "log"): scores learnt with a margin
         are not log-probabilities, and ParameterError says so; predict_score_gaps shows how clear their decisions are.
@@ -246,7 +246,7 @@ class ChainLabeler(StructuredEstimator):
     def predict_score_gaps(
         self, X: Any, *, allowed: Sequence[Any] | None = None, fixed: Sequence[Any] | None = None
     ) -> list[npt.NDArray[np.float64]]:
-        """One array (T,) a sequence: the score of the prediction less that of the best one with another label there.
+        """One array (T,) per sequence: the score of the prediction less that of the best one with another label there.
 
         In the units of scores, >= 0, inf where no other label is possible. It is not a probability.
         """

@@ -15,7 +15,7 @@ Ints = npt.NDArray[np.int64]
 class LabelEncoder:
     """The distinct labels, sorted: all strings or all whole numbers.
 
-    Raises DataError for labels that an array would change: too large together, or strings that end with a NUL; and for doubles.
+    Raises DataError for labels that an array would change (numbers too large, strings that end with a NUL) and for duplicates.
     """
 
     def __init__(self, classes: Sequence[Any]) -> None:

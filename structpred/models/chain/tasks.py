@@ -43,7 +43,7 @@ def chain_task(
 
 
 def checked_token_weights(weights: Any, lengths: npt.NDArray[np.int64]) -> list[npt.NDArray[np.float64]]:
-    """One array a sequence of finite numbers >= 0, one per token; ParameterError, naming the sample, for anything else."""
+    """One array per sequence of finite numbers >= 0, one per token; ParameterError, naming the sample, for anything else."""
     if not isinstance(weights, Iterable):
         raise ParameterError(f"token_weight: expected one list per sequence, nested like y, got {type(weights).__name__}")
     arrays = [as_floats(w, f"token_weight, sample {i}") for i, w in enumerate(weights)]

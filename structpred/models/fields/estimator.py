@@ -44,7 +44,7 @@ class Field(Protocol[Outputs, Tables]):
         """The true outputs in the form that `outputs` gives; DataError, naming the sample, and where there are no samples."""
 
     def codes(self, truth: Outputs) -> list[npt.NDArray[np.int64]]:
-        """True outputs as labels of a task; DataError, naming the sample, for what is no output of the field."""
+        """True outputs as labels of a task; DataError, naming the sample, for an invalid output."""
 
     def inference(self, data: Any) -> Inference:
         """Inference over at least one sample."""

@@ -52,9 +52,9 @@ class HierarchicalMultiLabel(FieldEstimator[Integers, Floats]):
         None: that of the data, where fit gets MultiLabelData.
     label_weights : str or array
         What a wrong label costs: "uniform" (1), "depth" (0.75 to the power of its depth; Vens et al. 2008), "sibling" (1 at the
-        roots, shared out among the children of a label; Cesa-Bianchi et al. 2006), or one number >= 0 a label.
+        roots, divided among the children of a label; Cesa-Bianchi et al. 2006), or one number >= 0 per label.
     oracle : Oracle, optional
-        None: TreeMRF for trees, else EnumerationMRF up to 16 labels, else CpSatMRF; all exact. Or an object of yours.
+        None: TreeMRF for trees, else EnumerationMRF up to 16 labels, else CpSatMRF; all exact. Or your own oracle.
 
     Attributes
     ----------

@@ -15,7 +15,7 @@ Labels = npt.NDArray[np.int64]
 def as_rows(X: Any, n_features: int | None = None) -> Any:
     """The features as a CSR array (n, d) of float64: an array, a sparse matrix, a data frame or MultiLabelData.
 
-    n_features: how many columns are expected, None for any number. Raises DataError, naming the sample, for what is not finite.
+    n_features: how many columns are expected, None for any number. DataError, naming the sample, for values that are not finite.
     """
     from scipy import sparse
 

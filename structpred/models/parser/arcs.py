@@ -152,7 +152,7 @@ def _check_arc(head: Any, modifier: Any, n: int, where: str) -> None:
 def candidate_heads(
     features: ArcFeatures, w: Vector, k: int, heads: npt.NDArray[np.int64] | None = None, *, whole: Sequence[bool] | None = None
 ) -> tuple[ArcCandidates, float]:
-    """The k heads that a first model likes best for each word, and the left neighbour, so that a tree always exists.
+    """The k heads that a first model scores highest for each word, and the left neighbour, so that a tree always exists.
 
     heads: the true ones (flat), which are kept while training. whole: which sentences keep all heads. Returns also the share of
     the true arcs that were among the candidates by themselves: what pruning loses is one minus that (nan without heads).

@@ -12,7 +12,7 @@ from structpred.models.chain.labeler import ChainLabeler
 
 
 class FittedParser(Protocol):
-    """What is looked at of a parser."""
+    """What inspection needs of a parser."""
 
     templates_: list[ArcTemplate]
     bits_: list[int]
@@ -44,7 +44,7 @@ class RelationWeights:
 class ParserInspection:
     """The weights of a parser, made readable.
 
-    templates: one entry per template, that of the largest norm first; which templates matter. relations: one entry a relation, by
+    templates: one entry per template, the largest norm first: which templates matter. relations: one entry per relation, by
     name. groups: the relations' weights by part. positive_transitions, negative_transitions: (relation of a word, that of the
     next, weight), the strongest first. The last four are empty for a parser without relations.
     """

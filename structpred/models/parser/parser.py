@@ -73,7 +73,7 @@ class DependencyParser(StructuredEstimator):
         Only trees without crossing arcs; None: where less than one arc in a hundred of the training data crosses another.
         Sentences whose trees cross are then left out of training.
     single_root : bool
-        Exactly one word hangs on the root.
+        Exactly one word depends on the root.
     templates : list of ArcTemplate or str, optional
         Arc templates; None: the default set, as far as the treebank has the attributes.
     max_bits : int
@@ -193,7 +193,7 @@ class DependencyParser(StructuredEstimator):
     ) -> Self:
         """Train. sample_weight: one number per sentence. dev: a held-out treebank (or (X, y)); its UAS decides with `patience`.
 
-        Raises DataError, naming the file and line or the sample, for what is wrong in X, y or dev, before training starts. When
+        Raises DataError, naming the file and line or the sample, for errors in X, y or dev, before training starts. When
         interrupted (Ctrl-C, SIGTERM) it keeps the weights so far and raises KeyboardInterrupt.
         """
         checked_C(self.C)

@@ -13,7 +13,7 @@ from structpred.models.base import checked_C
 
 
 def check_settings(label_C: Any, max_bits: Any, prune: Any, projective: Any) -> None:
-    """Raise ParameterError, naming the setting, for one that is invalid."""
+    """Raise ParameterError, naming the setting, for an invalid one."""
     checked_C(label_C, "label_C")
     if not _whole(max_bits) or not 1 <= max_bits <= 28:
         raise ParameterError(f"max_bits: expected a whole number in 1..28, got {max_bits!r}")
@@ -23,7 +23,7 @@ def check_settings(label_C: Any, max_bits: Any, prune: Any, projective: Any) -> 
 
 
 def check_switches(**values: Any) -> None:
-    """Raise ParameterError for what is neither True nor False nor None."""
+    """Raise ParameterError for anything but True, False or None."""
     for name, value in values.items():
         if value is not None and not isinstance(value, bool | np.bool_):
             raise ParameterError(f"{name}: expected True, False or None, got {value!r}")
