@@ -12,9 +12,9 @@ from structpred.cli.session import EXIT_DATA
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Seed of the random scores to try.")
 @general_options
 def check_oracle(name: str, seed: int) -> None:
-    """Import CLASS from MODULE (looked for in the working folder, too), make one without arguments, and try it.
+    """Import CLASS from MODULE (also from the working folder), create one without arguments, and check it.
 
-    The report says what was checked and what could not be. Exit code 1, and every broken rule in words, if it is not right.
+    The report lists what was checked and what could not be. If a rule is broken, it is explained, and the exit code is 1.
     This runs the code of MODULE.
     """
     import structpred

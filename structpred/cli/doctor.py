@@ -197,9 +197,9 @@ def _run(code: str) -> str:
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 @general_options
 def doctor(as_json: bool) -> None:
-    """Look at Python, the libraries, the solvers in both import orders, the kernel cache and the data folder.
+    """Check Python, the libraries, the solvers in both import orders, the kernel cache and the data folder.
 
-    Takes some seconds, because solvers are tried in processes of their own. Exit code 1 if structpred cannot work here.
+    Takes some seconds, because solvers are tried in separate processes. Exit code 1 if structpred cannot work here.
     """
     diagnosis = diagnose()
     click.echo(json.dumps(to_json(diagnosis)) if as_json else render(diagnosis))

@@ -29,9 +29,9 @@ from structpred.cli.options import general_options, reading_options
 def predict(ctx: click.Context, /, model: str, data: str, **values: Any) -> None:
     """Label or parse DATA with the model in the file MODEL.
 
-    Column files come back with one more column, the predicted label; CRFsuite text gives one label per line; OCR data give
-    the id and the letter. DATA may have its true labels or, in column files where they are last, not; they are not used.
-    Treebanks come back with new heads and relations, every other byte as it was, whether they have heads or _. Multi-label data
+    Column files come back with one more column, the predicted label. CRFsuite text gives one label per line, OCR data the id
+    and the letter. DATA may contain true labels, which are not used; column files may lack them if they are the last column.
+    Treebanks come back with new heads and relations and every other byte unchanged; their HEAD may be _. Multi-label data
     give one line per example, its labels separated by tabs.
     """
     from structpred.cli.files import check_output
