@@ -30,7 +30,7 @@ class MatchingOracle(structpred.Oracle):
         return linear_sum_assignment(scores.reshape(shape[0], -1), maximize=True)[1].astype(np.int64)
 
     def parts(self, labels, shape):
-        """The pairs that are matched; refuses labels that are no matching."""
+        """The pairs that are matched; refuses labels that are not a matching."""
         if not np.array_equal(np.sort(labels), np.arange(shape[0])):
             raise ValueError(f"expected each of the places 0..{shape[0] - 1} once, got {labels}")
         return np.arange(shape[0]) * shape[0] + labels

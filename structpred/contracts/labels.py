@@ -16,7 +16,7 @@ ENOUGH = 10
 
 
 def examine_labels(examiner: Examiner, case: ShapeCase) -> None:
-    """Give `parts` labels that are no output: out of range, of another length, repeated, with entries changed or exchanged."""
+    """Give `parts` labels that are not an output: out of range, of another length, repeated, entries changed or exchanged."""
     space = case.space
     outputs = {*space.index, *(answer.labels.tobytes() for answer in case.answers)}
     if not space.complete:

@@ -15,7 +15,7 @@ _PREFIXES = {"IOB2": "BI", "IOB1": "BI", "IO": "I", **{name: "".join(tags) for n
 
 
 def detect_scheme(sequences: Iterable[Sequence[str]]) -> str | None:
-    """The scheme of most labels: "IOB2", "IOB1", "IOBES", "BILOU", "BMES", "IO"; None where labels are no such tags.
+    """The scheme of most labels: "IOB2", "IOB1", "IOBES", "BILOU", "BMES", "IO"; None where labels are not tags of these kinds.
 
     Between IOB1 and IOB2, which use the same tags, the one that is broken less often.
 

@@ -2,7 +2,7 @@
 
 Hull search comes first. What it leaves open lies between its lines and the hyperbola of the best output found, where few outputs
 are. A list settles the outputs in it, and lowers the line of its lam, for all others, to the value of the last one. The next list
-is asked for at the ray of that one. Lists grow until the lines allow nothing better, or until they are as long as they may be.
+is computed at the ray of that one. Lists grow until the lines allow nothing better, or until they are as long as they may be.
 """
 
 from structpred.slack.hull import SETTLED, hull_search

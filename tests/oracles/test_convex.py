@@ -176,7 +176,7 @@ def _variable(**settings: Any) -> Callable[[Shape], Any]:
 
 BAD: dict[str, tuple[Callable[[Shape], Any], type[Exception], str]] = {
     "no pair": (lambda s: cp.Variable(s[0]), OracleError, r"must return \(mu, constraints\).*got Variable"),
-    "an expression": (lambda s: (2.0 * cp.Variable(s[0]), []), OracleError, "no expression"),
+    "an expression": (lambda s: (2.0 * cp.Variable(s[0]), []), OracleError, "not an expression"),
     "a matrix": (lambda s: (cp.Variable((s[0], 1)), []), OracleError, "a 1-d cvxpy Variable"),
     "whole numbers": (_variable(integer=True), OracleError, "it must be continuous"),
     "no constraint": (lambda s: (cp.Variable(s[0]), [True]), OracleError, "got the constraint True"),

@@ -42,7 +42,7 @@ _TRAIN = [
         help="A template has at most 2**N weights; features that share one are added up.",
     ),
     click.Option(
-        ["--templates"], metavar="FILE", help="Arc templates of your own, one a line (h.upos m.upos | distance), # comments."
+        ["--templates"], metavar="FILE", help="Your own arc templates, one per line (h.upos m.upos | distance), # comments."
     ),
     click.Option(["--conjunctions"], is_flag=True, help="The family of 507 conjunctions in place of the default templates."),
 ]  # fmt: skip

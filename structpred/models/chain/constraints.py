@@ -142,7 +142,7 @@ def fixed_scores(
     labels, n_tokens = list(classes), int(offsets[-1])
     for name, given in (("allowed", allowed), ("fixed", fixed)):
         if given is not None and len(given) != len(offsets) - 1:
-            raise DataError(f"{name}: expected {len(offsets) - 1} entries, one a sample (None for no limit), got {len(given)}")
+            raise DataError(f"{name}: expected {len(offsets) - 1} entries, one per sample (None for no limit), got {len(given)}")
     follow, first, last = (constraints or ChainConstraints()).tables(labels)
     may: dict[tuple[Any, ...], int] = {}
     row_of = np.zeros(n_tokens, np.int32)

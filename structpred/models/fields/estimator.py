@@ -136,7 +136,7 @@ def _dev_scorer(made: Field[Outputs, Tables], dev: Any) -> Callable[[Vector], fl
         X, y = dev_parts(dev, "X, y")
         data = made.read(X)
         truth = made.truth(X, y, data)
-        made.codes(truth)  # what is no output is refused before training
+        made.codes(truth)  # invalid outputs are refused before training
     return lambda w: made.agreement(truth, made.outputs(data, w))
 
 

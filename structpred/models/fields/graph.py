@@ -31,7 +31,7 @@ class GraphLabeler(FieldEstimator[NodeLabels, list[Floats]]):
     loss.
 
     X is a list of graphs: networkx graphs, or tuples (node rows (n, d), edges (E, 2)) or (node rows, edges, edge rows (E, d_e)).
-    y: for each graph one label a node (strings or whole numbers), in the order of the nodes, or a dict node -> label.
+    y: for each graph one label per node (strings or whole numbers), in the order of the nodes, or a dict node -> label.
 
     Parameters
     ----------

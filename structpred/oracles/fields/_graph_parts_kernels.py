@@ -6,7 +6,7 @@ from structpred.runtime.jit import njit
 
 @njit(cache=True, nogil=True)
 def graph_parts(labels, edges, n_states, out):
-    """One part a node, then one an edge; returns whether the labels are states."""
+    """One part per node, then one per edge; returns whether the labels are states."""
     n = labels.shape[0]
     for i in range(n):
         if not 0 <= labels[i] < n_states:
