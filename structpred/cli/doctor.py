@@ -130,9 +130,9 @@ def _library(distribution: str, module: str, extra: str | None) -> Finding:
 def _clash() -> Finding:
     message = solver_clash(installed_version("highspy"), installed_version("ortools"))
     if message is None:
-        return Finding("highspy with ortools", "ok", "the installed versions are compatible")
+        return Finding("highspy beside ortools", "ok", "the installed versions are compatible")
     problem, advice = message.split(": ", 1)
-    return Finding("highspy with ortools", "broken", problem, advice)
+    return Finding("highspy beside ortools", "broken", problem, advice)
 
 
 def _solver_orders() -> list[Finding]:

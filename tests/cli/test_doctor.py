@@ -69,7 +69,7 @@ def test_clashing_versions_are_broken(quiet: None, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(doctor, "installed_version", lambda name: "1.15.1")
     found = doctor.diagnose()
     assert found.exit_code == 1
-    assert named(found, "highspy with ortools").advice == "python -m pip install 'highspy>=1.14,<1.15'"
+    assert named(found, "highspy beside ortools").advice == "python -m pip install 'highspy>=1.14,<1.15'"
 
 
 @pytest.mark.parametrize(
