@@ -68,6 +68,8 @@ ORACLE_ROOMS = ("chains", "trees", "fields", "solvers")  # of private helpers; t
 
 MAX_LINES = 400
 MAX_FUNCTION_LINES = 80
+MAX_PARAMETERS = 15  # of a function; so many may have more:
+MAX_WIDE_FUNCTIONS = 5
 
 
 class Import(NamedTuple):
@@ -162,6 +164,19 @@ def _size_violations(path: Path, file: str) -> list[str]:
             first = node.body[1] if ast.get_docstring(node) is not None and len(node.body) > 1 else node.body[0]
             if (length := (node.end_lineno or 0) - first.lineno + 1) > MAX_FUNCTION_LINES:
                 found.append(f"{file}:{node.lineno}: the body of {node.name} has {length} lines, {MAX_FUNCTION_LINES} at most")
+    return found
+
+
+def wide_functions(root: Path) -> list[str]:
+    """The functions below `root` with more than MAX_PARAMETERS parameters, self and cls not counted."""
+    found = []
+    for path in sorted(root.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                given = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+                own = [one for one in given if one.arg not in ("self", "cls")]
+                if len(own) > MAX_PARAMETERS:
+                    found.append(f"{path.relative_to(root).as_posix()}: {node.name} has {len(own)} parameters")
     return found
 
 
@@ -263,6 +278,16 @@ def test_the_package_keeps_its_layers() -> None:
     """Each file of the package imports only what its row of the layer table allows, and is of readable size."""
     found = violations(PACKAGE)
     assert not found, "\n" + "\n".join(found)
+
+
+def test_few_functions_have_many_parameters(tmp_path: Path) -> None:
+    """At most a handful of functions take more than fifteen parameters: what goes together is passed as one tuple or object."""
+    assert len(found := wide_functions(PACKAGE)) <= MAX_WIDE_FUNCTIONS, found
+    names = ", ".join(f"x{k}" for k in range(MAX_PARAMETERS))
+    (tmp_path / "a.py").write_text(
+        f"def f({names}): ...\nclass A:\n    def g(self, {names}): ...\n    def h(self, {names}, *, y): ...\n"
+    )
+    assert wide_functions(tmp_path) == ["a.py: h has 16 parameters"]
 
 
 def test_the_walk_sees_the_package() -> None:

@@ -4,6 +4,9 @@
 nodes (N, 2): feature row (counted from `row`) and weight table of a node. edges (E, 3): feature row (from `edge_row`), table, and
 1 where the table is meant the other way round. columns (2, K * K): the table's column of each pair of states, and the same with
 the two states swapped. `start`: where the edge tables begin in the flat weights.
+
+What goes together comes as one tuple: table (n_states, columns, width, start), node_side (nodes, row, indptr, indices, values, d)
+and edge_side (edges, edge_row and the same four, which are the feature rows and their number of columns).
 """
 
 import numpy as np
@@ -13,9 +16,11 @@ from structpred.runtime.jit import njit
 
 
 @njit(cache=True, nogil=True)
-def score_graph(w, n_states, nodes, row, indptr, indices, values, d, edges, edge_row, e_indptr, e_indices, e_values, e_d,
-                columns, width, start, out):  # fmt: skip
+def score_graph(w, table, node_side, edge_side, out):
     """out = theta: n * K node scores, then E * K^2 edge scores."""
+    n_states, columns, width, start = table
+    nodes, row, indptr, indices, values, d = node_side
+    edges, edge_row, e_indptr, e_indices, e_values, e_d = edge_side
     n = nodes.shape[0]
     for v in range(n):
         r = row + nodes[v, 0]
@@ -49,17 +54,20 @@ def score_graph(w, n_states, nodes, row, indptr, indices, values, d, edges, edge
             at = start + (base + e_indices[k]) * width
             x = e_values[k]
             if straight:
-                row = w[at : at + pairs]
+                own = w[at : at + pairs]
                 for s in range(pairs):
-                    target[s] += x * np.float64(row[s])
+                    target[s] += x * np.float64(own[s])
             else:
                 for s in range(pairs):
                     target[s] += x * np.float64(w[at + column[s]])
 
 
 @njit(cache=True, nogil=True)
-def count_pairs(parts, n_states, nodes, row, indptr, edges, edge_row, e_indptr):
+def count_pairs(parts, table, node_side, edge_side):
     """How many (index, value) pairs emit_graph writes."""
+    n_states = table[0]
+    nodes, row, indptr = node_side[:3]
+    edges, edge_row, e_indptr = edge_side[:3]
     total = 0
     n_node_parts = nodes.shape[0] * n_states
     for j in range(parts.shape[0]):
@@ -73,13 +81,15 @@ def count_pairs(parts, n_states, nodes, row, indptr, edges, edge_row, e_indptr):
 
 
 @njit(cache=True, nogil=True)
-def emit_graph(parts, counts, n_states, nodes, row, indptr, indices, values, d, edges, edge_row, e_indptr, e_indices, e_values,
-               e_d, columns, width, start, idx, val):  # fmt: skip
+def emit_graph(parts, counts, table, node_side, edge_side, idx, val):
     """Psi^T mu as pairs; returns whether they are sorted and unique.
 
     Parts of one node that follow each other are written feature by feature: with sorted parts and a table a node (labels of one
     example) the pairs come out sorted.
     """
+    n_states, columns, width, start = table
+    nodes, row, indptr, indices, values, d = node_side
+    edges, edge_row, e_indptr, e_indices, e_values, e_d = edge_side
     n = 0
     j = 0
     n_node_parts = nodes.shape[0] * n_states
@@ -130,13 +140,12 @@ def without_zeros(idx, val):
 
 
 @njit(cache=True, nogil=True)
-def combine_graph(parts, counts, dim, n_states, nodes, row, indptr, indices, values, d, edges, edge_row, e_indptr, e_indices,
-                  e_values, e_d, columns, width, start):  # fmt: skip
+def combine_graph(parts, counts, dim, table, node_side, edge_side):
     """(whether that was done, Psi^T mu as sorted unique pairs): not done for many pairs of parts that do not ascend.
 
     Many pairs are added up in a dense vector, which is cheaper than sorting; either way equal indices add up in the same order.
     """
-    size = count_pairs(parts, n_states, nodes, row, indptr, edges, edge_row, e_indptr)
+    size = count_pairs(parts, table, node_side, edge_side)
     ascending = True
     for j in range(1, parts.shape[0]):
         ascending &= parts[j] > parts[j - 1]
@@ -147,8 +156,7 @@ def combine_graph(parts, counts, dim, n_states, nodes, row, indptr, indices, val
     val = np.empty(size)
     n = 0
     if done and ascending and size > dim // 8:
-        emit_graph(parts, counts, n_states, nodes, row, indptr, indices, values, d, edges, edge_row, e_indptr, e_indices,
-                   e_values, e_d, columns, width, start, idx, val)  # fmt: skip
+        emit_graph(parts, counts, table, node_side, edge_side, idx, val)
         dense = np.zeros(dim)
         for k in range(size):
             dense[idx[k]] += val[k]
@@ -161,8 +169,7 @@ def combine_graph(parts, counts, dim, n_states, nodes, row, indptr, indices, val
                 val[n] = dense[j]
                 n += 1
     elif done:
-        if emit_graph(parts, counts, n_states, nodes, row, indptr, indices, values, d, edges, edge_row, e_indptr, e_indices,
-                      e_values, e_d, columns, width, start, idx, val):  # fmt: skip
+        if emit_graph(parts, counts, table, node_side, edge_side, idx, val):
             n = without_zeros(idx, val)
         else:
             n = coalesce(idx, val, size, np.empty(size, np.int64), np.empty(size))
@@ -170,9 +177,11 @@ def combine_graph(parts, counts, dim, n_states, nodes, row, indptr, indices, val
 
 
 @njit(cache=True, nogil=True)
-def add_graph(mu, coef, n_states, nodes, row, indptr, indices, values, d, edges, edge_row, e_indptr, e_indices, e_values, e_d,
-              columns, width, start, out):  # fmt: skip
+def add_graph(mu, coef, table, node_side, edge_side, out):
     """out += coef * Psi^T mu for dense mu; returns by how much |out|^2 grew."""
+    n_states, columns, width, start = table
+    nodes, row, indptr, indices, values, d = node_side
+    edges, edge_row, e_indptr, e_indices, e_values, e_d = edge_side
     n = nodes.shape[0]
     grown = 0.0
     for v in range(n):
@@ -202,9 +211,11 @@ def add_graph(mu, coef, n_states, nodes, row, indptr, indices, values, d, edges,
 
 
 @njit(cache=True, nogil=True)
-def flush_graph(scratch, coef, n_states, nodes, row, indptr, indices, d, edges, edge_row, e_indptr, e_indices, e_d, width, start,
-                w):  # fmt: skip
+def flush_graph(scratch, coef, table, node_side, edge_side, w):
     """w += coef * scratch wherever add_graph wrote for this graph; scratch becomes zero there."""
+    n_states, _, width, start = table
+    nodes, row, indptr, indices, _, d = node_side
+    edges, edge_row, e_indptr, e_indices, _, e_d = edge_side
     for v in range(nodes.shape[0]):
         r = row + nodes[v, 0]
         for k in range(indptr[r], indptr[r + 1]):

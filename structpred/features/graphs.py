@@ -169,12 +169,15 @@ class GraphFeatures:
         return {name: value for name, value in self.__dict__.items() if name != "_sides"}
 
     def _arguments(self, i: int) -> tuple[Any, ...]:
-        """What the kernels need of instance i."""
+        """What the kernels need of instance i: tables, nodes and edges."""
         a, b = self.nodes, self.edges
         nodes, edges = self._sides[self._pattern[i]]
-        left = (self.n_states, nodes, a.offsets[i], a.indptr, a.indices, a.values, a.n_columns)
         edge_row = 0 if self._constant else b.offsets[i]
-        return (*left, edges, edge_row, b.indptr, b.indices, b.values, b.n_columns, self._columns, self.width, self.start)
+        return (
+            (self.n_states, self._columns, self.width, self.start),
+            (nodes, a.offsets[i], a.indptr, a.indices, a.values, a.n_columns),
+            (edges, edge_row, b.indptr, b.indices, b.values, b.n_columns),
+        )
 
     def scores(self, w: Vector, i: int) -> Floats:
         """Scores of the states of nodes (n * K), then of the pairs of edges (E * K^2), flat."""
@@ -226,9 +229,7 @@ class GraphFeatures:
         """w += coef * scratch; scratch, which `spread` filled for instance i, becomes zero again."""
         from structpred.features._graph_kernels import flush_graph
 
-        states, nodes, row, indptr, indices, _, d, edges, edge_row, e_indptr, e_indices, _, e_d, *_ = self._arguments(i)
-        left, right = (states, nodes, row, indptr, indices, d), (edges, edge_row, e_indptr, e_indices, e_d)
-        flush_graph(scratch, coef, *left, *right, self.width, self.start, w)
+        flush_graph(scratch, coef, *self._arguments(i), w)
 
     def total(self, mu: Floats, places: Integers, coefs: Floats) -> Floats:
         """sum_i coefs[i] Psi_i^T mu_i, float64, for the dense mu_i = mu[places[i]:places[i+1]] of all instances."""
