@@ -17,8 +17,8 @@ def model_facts(path: str) -> dict[str, Any]:
     from structpred.storage.bundles import read_bundle
 
     header = read_bundle(path, kind="model", format_version=FORMAT_VERSION).header
-    wanted = ("estimator", "trainer", "loss", "settings", "constraints", "probabilistic", "certificate", "run", "history")
-    facts = {name: header.get(name) for name in (*wanted, "reader", "versions")}
+    trained = ("estimator", "trainer", "loss", "regulariser", "settings", "constraints", "probabilistic")
+    facts = {name: header.get(name) for name in (*trained, "certificate", "run", "history", "reader", "versions")}
     return {**facts, "input": (header.get("input") or {}).get("kind")}
 
 
@@ -30,11 +30,12 @@ def described(facts: dict[str, Any], minimised: str, own: Sequence[tuple[str, st
     from structpred.core.result import Certificate
 
     history = facts["history"] or [{}]
-    trainer = facts["trainer"] if isinstance(facts["trainer"], str) else facts["trainer"]["class"]
+    named = {name: _name(facts[name]) for name in ("trainer", "loss", "regulariser")}
     left_out = ("random_state", "n_jobs", *hidden)
     shown = {name: value for name, value in facts["settings"].items() if value is not None and name not in left_out}
     return [
-        ("trainer", f"{trainer}, {minimised}"),
+        ("trainer", f"{named['trainer']}, {minimised}"),
+        *((name, named[name]) for name in ("loss", "regulariser") if named[name] not in ("", "hamming")),
         ("settings", ", ".join(f"{name} {value:g}" for name, value in shown.items())),
         ("seed", str(facts["settings"].get("random_state") or 0)),
         *own,
@@ -42,6 +43,11 @@ def described(facts: dict[str, Any], minimised: str, own: Sequence[tuple[str, st
         ("training", training_text(facts["run"], history)),
         *_held_out(history),
     ]
+
+
+def _name(saved: Any) -> str:
+    """The name of a trainer, a loss or a regulariser of a header; "" for none."""
+    return saved["class"] if isinstance(saved, dict) else saved or ""
 
 
 def versions(facts: dict[str, Any]) -> Pairs:

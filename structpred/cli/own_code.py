@@ -1,6 +1,7 @@
 """Objects of a user's own classes, named on the command line as MODULE:CLASS."""
 
 import importlib
+import inspect
 import os
 import sys
 from typing import Any
@@ -9,9 +10,10 @@ import click
 
 
 def made(name: str, parent: type, example: str) -> Any:
-    """An instance, made without arguments, of the class that the name stands for; usage errors say what is wrong with the name.
+    """An instance, made without arguments, of the class that the name stands for; or the object itself that it stands for.
 
-    The module is looked for in the working folder, too. parent: what the class must be a subclass of. example: of such a name.
+    Usage errors say what is wrong with the name. The module is looked for in the working folder, too. parent: what the class must
+    be a subclass of. example: of such a name.
     """
     module_name, colon, class_name = name.partition(":")
     if not (module_name and colon and class_name):
@@ -29,9 +31,18 @@ def made(name: str, parent: type, example: str) -> Any:
         if not hasattr(found, part):
             raise click.UsageError(f"{module_name} has no {class_name!r}")
         found = getattr(found, part)
-    found = found() if isinstance(found, type) else found
-    if not isinstance(found, parent):
-        raise click.UsageError(
-            f"{name}: expected a subclass of {parent.__module__}.{parent.__name__}, got {type(found).__name__}"
-        )
-    return found
+    if not (issubclass(found, parent) if isinstance(found, type) else isinstance(found, parent)):
+        got = found.__name__ if isinstance(found, type) else type(found).__name__
+        needed = "a class with the methods of" if getattr(parent, "_is_protocol", False) else "a subclass of"
+        raise click.UsageError(f"{name}: expected {needed} {parent.__module__}.{parent.__name__}, got {got}")
+    return _instance(found, name) if isinstance(found, type) else found
+
+
+def _instance(kind: type, name: str) -> Any:
+    if lacking := sorted(getattr(kind, "__abstractmethods__", ())):
+        raise click.UsageError(f"{name}: the class lacks {', '.join(lacking)}")
+    try:
+        inspect.signature(kind).bind()
+    except TypeError as error:
+        raise click.UsageError(f"{name}: {error}; name an object of the module that has its settings, MODULE:OBJECT") from None
+    return kind()

@@ -1,4 +1,4 @@
-"""--trainer and --surrogate, which all kinds of models have: what can be given, what goes together, and the help page."""
+"""What is minimised, and by what: --trainer, --surrogate, --loss and --regulariser, which all kinds of models have."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -8,29 +8,46 @@ import click
 from structpred.cli.own_code import made
 
 if TYPE_CHECKING:
+    from structpred.core.costs import PartLoss
+    from structpred.core.regulariser import Regulariser
     from structpred.trainers.problem import Trainer
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+_NAME = "NAME|MODULE:CLASS"
 
 
-class _TrainerOption(click.Option):
-    """An option whose help lists the trainers that there are: they are imported when the help page is shown, not before."""
+class _ListedOption(click.Option):
+    """An option whose help lists the names that there are: they are imported when the help page is shown, not before."""
+
+    def __init__(self, *args: Any, listed: Callable[[], str], **settings: Any) -> None:
+        super().__init__(*args, **settings)
+        self.listed = listed
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        self.help = _listed_trainers()
+        self.help = self.listed()
         return super().get_help_record(ctx)
 
 
 def trainer_options(default: str) -> Callable[[Command], Command]:
-    """--trainer, with the default of the command, and --surrogate."""
-    trainer = click.option("--trainer", cls=_TrainerOption, default=default, show_default=True, metavar="NAME|MODULE:CLASS")
-    surrogate = click.option(
-        "--surrogate",
-        type=click.Choice(("margin", "slack", "log")),
-        help="What is minimised: margin or slack (rescaling), or log (a conditional random field). Default: the "
-        "trainer's own; sgd takes all.",
+    """--trainer, with the default of the command, --surrogate, --loss and --regulariser."""
+    options = (
+        click.option("--trainer", cls=_ListedOption, listed=_listed_trainers, default=default, show_default=True, metavar=_NAME),
+        click.option(
+            "--surrogate",
+            type=click.Choice(("margin", "slack", "log")),
+            help="What is minimised: margin or slack (rescaling), or log (a conditional random field). Default: the "
+            "trainer's own; sgd takes all.",
+        ),
+        click.option("--loss", cls=_ListedOption, listed=_listed_losses, default="hamming", show_default=True, metavar=_NAME),
+        click.option("--regulariser", cls=_ListedOption, listed=_listed_regularisers, metavar=_NAME),
     )
-    return lambda command: trainer(surrogate(command))
+
+    def decorate(command: Command) -> Command:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
 
 
 def trainer_of(name: str) -> "str | Trainer":
@@ -40,19 +57,39 @@ def trainer_of(name: str) -> "str | Trainer":
     return made(name, Trainer, "my_package.subgradient:Subgradient") if ":" in name else name
 
 
-def check_trainer(name: str, surrogate: str | None, *, strict: bool = False) -> None:
-    """Raise ParameterError for an unknown trainer, one that cannot minimise the surrogate, or has no bounds under --strict."""
-    from structpred.models.settings import resolve_surrogate, resolve_trainer
-    from structpred.trainers.names import require_surrogate
+def loss_of(name: str) -> "str | PartLoss":
+    """What --loss names, likewise."""
+    from structpred.core.costs import PartLoss
 
-    trainer, minimised = resolve_trainer(trainer_of(name))
+    return made(name, PartLoss, "my_package.distance:Distance") if ":" in name else name
+
+
+def regulariser_of(name: str | None) -> "str | Regulariser | None":
+    """What --regulariser names, likewise; None for none."""
+    from structpred.core.regulariser import Regulariser
+
+    return made(name, Regulariser, "my_package.signs:NonNegative") if name is not None and ":" in name else name
+
+
+def check_objective(
+    trainer: str, surrogate: str | None, loss: str = "hamming", regulariser: str | None = None, *, strict: bool = False
+) -> None:
+    """Raise ParameterError for unknown names, what the trainer cannot minimise, and under --strict for one without bounds."""
+    from structpred.errors import MissingCapabilityError, ParameterError
+    from structpred.models.settings import resolve_loss, resolve_regulariser, resolve_surrogate, resolve_trainer
+    from structpred.trainers.names import require_regulariser, require_surrogate
+
+    minimiser, minimised = resolve_trainer(trainer_of(trainer))
+    resolve_loss(loss_of(loss))
     if surrogate is not None:
         minimised = resolve_surrogate(surrogate)
-        require_surrogate(trainer, minimised)
-    if strict and not trainer.certifies(minimised):
-        from structpred.errors import ParameterError
-
-        raise ParameterError(f"--strict needs a trainer with a certificate; {name} has none")
+        require_surrogate(minimiser, minimised)
+    try:
+        require_regulariser(minimiser, resolve_regulariser(regulariser_of(regulariser)))
+    except MissingCapabilityError as error:
+        raise ParameterError(str(error)) from None  # two options that do not go together, not a fault of the data
+    if strict and not minimiser.certifies(minimised):
+        raise ParameterError(f"--strict needs a trainer with a certificate; {trainer} has none")
 
 
 def _listed_trainers() -> str:
@@ -68,3 +105,24 @@ def _listed_trainers() -> str:
         groups[group].append(name + "*" * kind.certified + (f" (needs {rare[0]})" if rare else ""))
     listed = ". ".join(f"{group}: {', '.join(names)}" for group, names in groups.items())
     return f"{listed}. * certified: bounds of the optimum. MODULE:CLASS: a trainer of your own, whose code is run."
+
+
+def _listed_losses() -> str:
+    """The names of all losses."""
+    from structpred.objectives.names import losses
+
+    return f"What a wrong output costs, which margins are scaled by: {', '.join(losses())}; or a loss of your own."
+
+
+def _listed_regularisers() -> str:
+    """The names of all regularisers, with the trainers for those that not all trainers minimise."""
+    from structpred.core.regulariser import capabilities
+    from structpred.core.requirements import met
+    from structpred.objectives.regularisers.names import regularisers
+    from structpred.trainers.names import trainers
+
+    listed = []
+    for name, kind in regularisers().items():
+        fitting = [other for other, trainer in trainers().items() if met(trainer.regulariser_requires, capabilities(kind))]
+        listed.append(name if len(fitting) == len(trainers()) else f"{name} (trainers: {', '.join(fitting)})")
+    return f"What keeps weights small: {', '.join(listed)}; or one of your own. Default: l2."

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 from structpred.cli.events import REASONS, Events, Reporter
 from structpred.cli.files import check_input, check_output
 from structpred.cli.session import EXIT_INTERRUPTED, EXIT_NOT_CONVERGED, Session, Stop
-from structpred.cli.trainer_options import check_trainer, trainer_of
+from structpred.cli.trainer_options import check_objective, loss_of, regulariser_of, trainer_of
 from structpred.cli.training_options import TrainingOptions
 from structpred.errors import CheckpointError, ParameterError
 from structpred.runtime.threads import checked_jobs
@@ -119,7 +119,7 @@ def refuse_conflicts(conflicts: Mapping[str, bool]) -> None:
 def _check_usage(training: Training[Any]) -> None:
     """Raise ParameterError for options that do not go together; reads nothing."""
     options = training.options
-    check_trainer(options.trainer, options.surrogate, strict=options.strict)
+    check_objective(options.trainer, options.surrogate, options.loss, options.regulariser, strict=options.strict)
     checked_jobs(options.n_jobs)
     refuse_conflicts(
         {
@@ -155,6 +155,8 @@ def _common_settings(training: Training[Any], reporter: Reporter) -> dict[str, A
     options = training.options
     return {
         "trainer": trainer_of(options.trainer),
+        "loss": loss_of(options.loss),
+        "regulariser": regulariser_of(options.regulariser),
         "C": options.C,
         "max_iter": options.max_iter,
         "tol": options.tol,

@@ -33,6 +33,8 @@ class TrainingOptions:
     resume: bool
     as_json: bool
     encoding: str
+    loss: str = "hamming"
+    regulariser: str | None = None
     strict: bool = False
     n_jobs: int | None = None
     on_error: str = "raise"

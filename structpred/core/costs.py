@@ -5,7 +5,7 @@ A loss splits over parts: loss(y_i, y) = constant + costs . mu(y). It has one me
 
 import hashlib
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -45,8 +45,12 @@ class PartCosts(NamedTuple):
     costs: Floats
 
 
+@runtime_checkable
 class PartLoss(Protocol):
-    """A loss that splits over parts. Two rules: the truth costs nothing, and no output costs less."""
+    """A loss that splits over parts. Two rules: the truth costs nothing, and no output costs less.
+
+    Losses in structpred/objectives go by their attribute `name`, where they have one; a class elsewhere needs none.
+    """
 
     def costs(self, labels: Labels, shape: Shape, oracle: Oracle) -> GridCosts | PartCosts:
         """What each output costs where `labels` are the truth; asked once for each instance of a training set."""

@@ -16,13 +16,14 @@ from sklearn.utils import Tags, check_random_state
 
 from structpred.core.costs import PartLoss
 from structpred.core.oracle import Oracle
+from structpred.core.regulariser import Regulariser
 from structpred.core.result import Certificate, Record, Result
 from structpred.core.steps import TaskLike
 from structpred.core.task_checks import checked_weights
 from structpred.core.weights import Vector
 from structpred.errors import DataError, ParameterError, StructpredError
 from structpred.models.bundles import read_model, write_model
-from structpred.models.settings import resolve_surrogate, resolve_trainer
+from structpred.models.settings import resolve_regulariser, resolve_surrogate, resolve_trainer
 from structpred.objectives.log_loss import LogLoss
 from structpred.storage import schema as storage
 from structpred.storage.bundles import Bundle
@@ -70,6 +71,9 @@ class StructuredEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         Continue from the checkpoint.
     random_state : int or RandomState, optional
         Seeds the order of visits; None means 0.
+    regulariser : str or Regulariser, optional
+        What takes the place of 1/2 |w|^2: "l1" (beside it), or an object such as ``L1(0.1)``; None: "l2", 1/2 |w|^2 itself. A
+        trainer that cannot minimise it refuses it.
 
     Attributes
     ----------
@@ -103,6 +107,7 @@ class StructuredEstimator(BaseEstimator, ABC):  # type: ignore[misc]
     checkpoint: str | os.PathLike[str] | None = None
     resume: bool = False
     random_state: Any = None
+    regulariser: str | Regulariser | None = None
 
     coef_: Vector = field(init=False)
     certificate_: Certificate = field(init=False)
@@ -162,7 +167,7 @@ class StructuredEstimator(BaseEstimator, ABC):  # type: ignore[misc]
             start=self._earlier_run(),
         )
         lam = 1.0 / (C * float(task.sample_weight.sum()))
-        return train(Problem(task, surrogate, lam), trainer, settings)
+        return train(Problem(task, surrogate, lam, regulariser=resolve_regulariser(self.regulariser)), trainer, settings)
 
     def _earlier_run(self) -> Progress | None:
         """The run to continue, with warm_start after an earlier fit; ParameterError where its state was not kept."""

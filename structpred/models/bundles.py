@@ -61,6 +61,7 @@ COMMON: dict[str, Spec] = {
     "trainer": _OBJECT,
     "loss": _OBJECT,
     "surrogate": Optional(maybe(_OBJECT)),
+    "regulariser": Optional(maybe(_OBJECT)),  # written only where there is one in place of 1/2 |w|^2
     "certificate": Record({"primal": _BOUND, "dual": _BOUND, "proven": Flag()}),
     "probabilistic": Optional(Flag(), False),
     "run": Record({"passes": Whole(), "stop_reason": Text(), "converged": Flag()}),
@@ -124,12 +125,14 @@ def _named_oracle(saved: str | dict[str, Any], given: Any, path: str | os.PathLi
 def common_header(model: Any) -> dict[str, Any]:
     """What the header of every model file says: settings, certificate, history, versions."""
     certificate: Certificate = model.certificate_
+    regulariser = {} if model.regulariser is None else {"regulariser": settings_of(model.regulariser)}
     return {
         "estimator": type(model).__name__,
         "settings": {name: _plain(getattr(model, name)) for name in SETTINGS if hasattr(model, name)},
         "trainer": settings_of(model.trainer),
         "loss": settings_of(model.loss),
         "surrogate": None if model.surrogate is None else settings_of(model.surrogate),
+        **regulariser,
         "certificate": {"primal": certificate.primal, "dual": certificate.dual, "proven": certificate.proven},
         "probabilistic": model.probabilistic_,
         "run": {"passes": model.n_iter_, "stop_reason": model.stop_reason_, "converged": model.converged_},
@@ -146,10 +149,10 @@ def _plain(value: Any) -> Any:
 
 
 def plain_settings(head: dict[str, Any], kind: type[Any]) -> dict[str, Any]:
-    """The settings of an estimator of that kind; where a trainer or loss object cannot be rebuilt, a name that fit refuses."""
+    """The settings of an estimator of that kind; where an object cannot be rebuilt, a name that fit refuses."""
     known = kind._get_param_names()
     settings = {name: value for name, value in head["settings"].items() if name in known and value is not None}
-    names = [name for name in ("trainer", "loss", "surrogate") if head[name] is not None]
+    names = [name for name in ("trainer", "loss", "surrogate", "regulariser") if head[name] is not None]
     return settings | {name: settings_restored(head[name]) for name in names}
 
 

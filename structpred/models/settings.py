@@ -9,7 +9,8 @@ from structpred.core.suggestions import did_you_mean
 from structpred.errors import ParameterError
 from structpred.objectives.log_loss import LogLoss
 from structpred.objectives.margin import MarginRescaling
-from structpred.objectives.part_losses import ExtraParts, Hamming
+from structpred.objectives.names import losses
+from structpred.objectives.regularisers.l2 import L2
 from structpred.objectives.regularisers.names import regularisers
 from structpred.slack.surrogate import SlackRescaling
 from structpred.trainers.names import trainers
@@ -17,8 +18,6 @@ from structpred.trainers.problem import Surrogate, Trainer
 
 #: the surrogates that go by a name; None means the one that belongs to the trainer
 SURROGATES: dict[str, Callable[[], Surrogate]] = {"margin": MarginRescaling, "log": LogLoss, "slack": SlackRescaling}
-
-LOSSES: dict[str, Callable[[], PartLoss]] = {"hamming": Hamming, "extra_parts": ExtraParts}
 
 
 def resolve_surrogate(surrogate: str | Surrogate) -> Surrogate:
@@ -59,16 +58,19 @@ def make_trainer(name: str, settings: Mapping[str, Any]) -> Trainer:
 def resolve_loss(loss: str | PartLoss) -> PartLoss:
     """The loss object for a name, or the object itself if it has `costs`."""
     if isinstance(loss, str):
-        if loss not in LOSSES:
-            raise ParameterError(f"loss: expected one of {', '.join(LOSSES)} or an object with a method costs, got {loss!r}")
-        return LOSSES[loss]()
+        if (kind := losses().get(loss)) is None:
+            known, hint = ", ".join(losses()), did_you_mean(loss, losses())
+            raise ParameterError(f"loss: expected one of {known} or an object with a method costs, got {loss!r}{hint}")
+        return kind()
     if (reason := missing_method(loss)) is not None:
         raise ParameterError(f"loss: {reason}")
     return loss
 
 
-def resolve_regulariser(regulariser: str | Regulariser) -> Regulariser:
-    """The regulariser for a name, or the object itself. Raises ParameterError for anything else."""
+def resolve_regulariser(regulariser: str | Regulariser | None) -> Regulariser:
+    """The regulariser for a name, or the object itself; l2 for None. Raises ParameterError for anything else."""
+    if regulariser is None:
+        return L2()
     if isinstance(regulariser, str):
         if (kind := regularisers().get(regulariser)) is None:
             known, hint = ", ".join(regularisers()), did_you_mean(regulariser, regularisers())

@@ -51,7 +51,7 @@ class StructuredPredictor(StructuredEstimator, _OracleFirst):
         The inference; check yours once with check_oracle.
     loss : str or PartLoss
         "hamming" or your own part loss.
-    trainer, C, max_iter, tol, surrogate, check_every, patience, callbacks, checkpoint, resume, random_state
+    trainer, C, max_iter, tol, surrogate, check_every, patience, callbacks, checkpoint, resume, random_state, regulariser
         As for every estimator: see `StructuredEstimator`; with the log loss the oracle needs `marginals`.
     scoring : str or callable, optional
         What score() and held-out data are measured by, larger is better. None: 1 - (sum of the losses) / (sum of the sizes of

@@ -1,5 +1,7 @@
 """Losses that decompose over parts: loss(y_i, y) = constant + costs . mu(y)."""
 
+from typing import ClassVar
+
 import numpy as np
 import numpy.typing as npt
 
@@ -51,6 +53,8 @@ class Hamming:
     GridCosts(cost=1.0)
     """
 
+    name: ClassVar[str] = "hamming"
+
     def costs(self, labels: Labels, shape: Shape, oracle: Oracle) -> GridCosts | PartCosts:
         """On a grid: every wrong label costs 1. Else: the number of true parts, less one for each part that is met."""
         if hasattr(oracle, "label_grid"):
@@ -67,6 +71,8 @@ class ExtraParts:
     It is Hamming's number where every output has equally many parts and repeats none. An output that only leaves out true parts
     costs nothing.
     """
+
+    name: ClassVar[str] = "extra_parts"
 
     def costs(self, labels: Labels, shape: Shape, oracle: Oracle) -> PartCosts:
         """One for each part that is not true."""

@@ -12,6 +12,7 @@ from structpred.io.templates.templates import Atom, Template
 from structpred.models import ChainLabeler, GraphLabeler, HierarchicalMultiLabel, MultiLabelMRF, StructuredPredictor
 from structpred.models.chain.constraints import ChainConstraints
 from structpred.models.parser.parser import DependencyParser
+from structpred.objectives.regularisers.l1 import L1
 from structpred.oracles.multiclass import MulticlassOracle
 
 
@@ -75,9 +76,9 @@ def parser() -> Example:
 
 
 def multilabel() -> Example:
-    """Three labels, all joined."""
+    """Three labels, all joined; with a regulariser other than the usual one."""
     X, labels = dense(12, 3), np.random.default_rng(1).integers(0, 2, (12, 3))
-    return Example(MultiLabelMRF(max_iter=5).fit(X, labels), X[:4], labels[:4])
+    return Example(MultiLabelMRF(max_iter=5, regulariser=L1(0.01)).fit(X, labels), X[:4], labels[:4])
 
 
 def hierarchical() -> Example:

@@ -95,6 +95,8 @@ ATTACKS: dict[str, tuple[str, Any]] = {
     "2^62 labels": ("hierarchical", named("4611686018427387904", "n_labels")),
     "edges beyond the labels": ("multilabel", lambda b: b.arrays["edges"].__setitem__((0, 1), 9)),
     "a bias that leaves no score finite": ("multilabel", named("1e308", "bias")),
+    "a negative l1 norm": ("multilabel", named("-1", "regulariser", "settings", "mu")),
+    "a regulariser with another one's settings": ("multilabel", named('{"class": "L2", "settings": {"mu": 1}}', "regulariser")),
     "weights that leave no score finite": ("structured", lambda b: b.arrays["weights"].__setitem__(0, 1e300)),
     "a shorter column": ("chain_templates", lambda b: b.texts.update({"input.column.0.": b.texts["input.column.0."][:2]})),
     "a column with doubles": ("chain_templates", lambda b: b.texts["input.column.0."].__setitem__(0, "cat")),

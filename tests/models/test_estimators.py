@@ -24,7 +24,15 @@ SETTINGS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         {"oracle": None, "loss": "hamming", "trainer": "bcfw", "C": 1.0}, {"max_iter": 50, "tol": 0.001, "scoring": None}
     ),
 }  # fmt: skip
-COMMON = {"check_every": 10, "patience": None, "surrogate": None, "checkpoint": None, "resume": False, "random_state": None}
+COMMON = {
+    "check_every": 10,
+    "patience": None,
+    "surrogate": None,
+    "checkpoint": None,
+    "resume": False,
+    "random_state": None,
+    "regulariser": None,
+}
 
 
 def test_every_estimator_is_found() -> None:

@@ -149,7 +149,7 @@ BAD_SETTINGS: dict[str, tuple[dict[str, Any], str]] = {
     "prune true": ({"prune": True}, "prune: .*got True"),
     "prune half": ({"prune": 2.5}, "prune: .*got 2.5"),
     "projective": ({"projective": "no"}, "projective: expected True, False or None, got 'no'"),
-    "loss": ({"loss": "zero-one"}, "loss: expected one of hamming"),
+    "loss": ({"loss": "zero-one"}, "loss: expected one of extra_parts, hamming"),
     "surrogate": ({"surrogate": "ramp"}, "surrogate: expected one of margin, log"),
     "surrogate of mira": ({"surrogate": "log", "trainer": "bcfw"}, "BCFW cannot minimise LogLoss; trainers that can: .*oeg"),
     "n_jobs": ({"n_jobs": 0}, "n_jobs must be a number"),

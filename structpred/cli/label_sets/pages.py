@@ -17,6 +17,7 @@ from structpred.cli.facts import (
 )
 from structpred.cli.kinds.kind import Inspecting, Reporting
 from structpred.cli.label_sets.results import figures, judge
+from structpred.errors import ParameterError
 from structpred.models.fields.inspection import inspect_labels
 
 if TYPE_CHECKING:
@@ -46,7 +47,10 @@ def label_facts(model: "Model", path: str) -> Pairs:
 
 def _surrogate(model: "Model") -> str:
     words = {"SlackRescaling": "slack rescaling", "MarginRescaling": "margin rescaling", "LogLoss": "a conditional random field"}
-    name = type(model._trainer_and_surrogate()[1]).__name__
+    try:
+        name = type(model._trainer_and_surrogate()[1]).__name__
+    except ParameterError:  # a trainer of the user's own, which the file does not hold
+        return "a conditional random field" if model.probabilistic_ else "max-margin"
     return words.get(name, name)
 
 

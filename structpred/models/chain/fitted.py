@@ -7,6 +7,7 @@ from typing import Any, Protocol
 import numpy.typing as npt
 
 from structpred.core.costs import PartLoss
+from structpred.core.regulariser import Regulariser
 from structpred.core.result import Record, Result
 from structpred.core.weights import Vector
 from structpred.io.templates.templates import Template
@@ -38,6 +39,7 @@ class OnlineLabeler(FittedChain, Protocol):
     loss: str | PartLoss
     trainer: str | Trainer
     surrogate: str | Surrogate | None
+    regulariser: str | Regulariser | None
     C: float
     template: str | Sequence[Template] | None
     min_count: int

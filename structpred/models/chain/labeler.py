@@ -41,7 +41,7 @@ class ChainLabeler(StructuredEstimator):
 
     Parameters
     ----------
-    trainer, C, max_iter, tol, loss, surrogate, check_every, patience, callbacks, checkpoint, resume, random_state
+    trainer, C, max_iter, tol, loss, surrogate, check_every, patience, callbacks, checkpoint, resume, random_state, regulariser
         As for every estimator: see `StructuredEstimator`; max_iter=10 and tol=0 unless given.
     template : str or list of Template, optional
         Feature templates for rows of columns: "chunking", "ner", "pos", a CRF++ template file, or Template objects.

@@ -21,7 +21,7 @@ from structpred.models.chain.fitted import OnlineLabeler
 from structpred.models.chain.inputs import Input, choose_input
 from structpred.models.chain.targets import LabelEncoder, as_label_lists
 from structpred.models.chain.tasks import chain_task
-from structpred.models.settings import resolve_loss
+from structpred.models.settings import resolve_loss, resolve_regulariser
 from structpred.trainers.checkpoints import Progress
 from structpred.trainers.loop import RunSettings
 from structpred.trainers.names import require
@@ -143,7 +143,8 @@ def _state_before(labeler: OnlineLabeler, n_total: float | None) -> OnlineState 
     state: OnlineState | None = getattr(labeler, "_online", None)
     if state is not None:
         if state.settings != _settings(labeler) or n_total not in (None, state.n_total):
-            raise ParameterError("partial_fit: trainer, surrogate, loss, C and n_total must stay as at the first call")
+            settled = "trainer, surrogate, loss, regulariser, C and n_total"
+            raise ParameterError(f"partial_fit: {settled} must stay as at the first call")
         return state
     if not hasattr(labeler, "coef_"):
         return None
@@ -169,7 +170,8 @@ def _start(labeler: OnlineLabeler, task: Task, input_: Input, encoder: LabelEnco
 
 def _problem(labeler: OnlineLabeler, task: Task, n_total: float) -> StreamProblem:
     _, surrogate = labeler._trainer_and_surrogate()
-    return StreamProblem(task, surrogate, 1.0 / (checked_C(labeler.C) * n_total), n_total)
+    lam, regulariser = 1.0 / (checked_C(labeler.C) * n_total), resolve_regulariser(labeler.regulariser)
+    return StreamProblem(task, surrogate, lam, n_total, regulariser=regulariser)
 
 
 def _checked_total(trainer: Trainer, n_total: float | None) -> float:
@@ -186,7 +188,7 @@ def _checked_total(trainer: Trainer, n_total: float | None) -> float:
 
 
 def _settings(labeler: OnlineLabeler) -> tuple[Any, ...]:
-    return labeler.trainer, labeler.surrogate, labeler.loss, float(labeler.C)
+    return labeler.trainer, labeler.surrogate, labeler.regulariser, labeler.loss, float(labeler.C)
 
 
 def _encoder_of(classes: Any) -> LabelEncoder:

@@ -35,7 +35,7 @@ class GraphLabeler(FieldEstimator[NodeLabels, list[Floats]]):
 
     Parameters
     ----------
-    trainer, C, max_iter, tol, loss, surrogate, check_every, patience, callbacks, checkpoint, resume, random_state
+    trainer, C, max_iter, tol, loss, surrogate, check_every, patience, callbacks, checkpoint, resume, random_state, regulariser
         As for every estimator: see `StructuredEstimator`.
     oracle : Oracle, optional
         The inference: TreeMRF(), EnumerationMRF(), QPBO(), GraphCutMRF(), DualMRF(), RelaxedMRF(), CpSatMRF() ...; None: TreeMRF

@@ -43,7 +43,7 @@ class HierarchicalMultiLabel(FieldEstimator[Integers, Floats]):
 
     Parameters
     ----------
-    trainer, C, max_iter, tol, loss, surrogate, check_every, patience, callbacks, checkpoint, resume, random_state
+    trainer, C, max_iter, tol, loss, surrogate, check_every, patience, callbacks, checkpoint, resume, random_state, regulariser
         As for every estimator: see `StructuredEstimator`.
     bias, scale
         As for MultiLabelMRF.

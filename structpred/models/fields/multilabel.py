@@ -33,7 +33,7 @@ class MultiLabelMRF(FieldEstimator[Integers, Floats]):
 
     Parameters
     ----------
-    trainer, C, max_iter, tol, loss, surrogate, check_every, patience, callbacks, checkpoint, resume, random_state
+    trainer, C, max_iter, tol, loss, surrogate, check_every, patience, callbacks, checkpoint, resume, random_state, regulariser
         As for every estimator: see `StructuredEstimator`; the log loss needs an oracle that has marginals.
     edges : str, int or pairs
         The joined pairs: "complete", "tree" (a spanning tree of the strongest correlations), a number k (the k strongest

@@ -66,9 +66,10 @@ class DependencyParser(StructuredEstimator):
 
     Parameters
     ----------
-    trainer, C, max_iter, tol, loss, surrogate, check_every, patience, callbacks, checkpoint, resume, random_state
+    trainer, C, max_iter, tol, loss, surrogate, check_every, patience, callbacks, checkpoint, resume, random_state, regulariser
         As for every estimator: see `StructuredEstimator`; trainer="mira", C=0.01, max_iter=10 and tol=0 unless given. Callbacks
-        get the rows of both stages, those of relations with "stage": 2.
+        get the rows of both stages, those of relations with "stage": 2. Both stages have the same trainer, surrogate and
+        regulariser, each for its own weights; the loss is that of heads.
     projective : bool, optional
         Only trees without crossing arcs; None: where less than one arc in a hundred of the training data crosses another.
         Sentences whose trees cross are then left out of training.
@@ -250,7 +251,7 @@ class DependencyParser(StructuredEstimator):
             raise ParameterError(f"prune needs tags or lemmas, and the treebank has only {featurizer.present}; leave it out")
         first = DependencyParser(
             self.trainer, self.C, 3, projective=projective, single_root=self.single_root, labelled=False,
-            templates=pruning_templates(), surrogate=self.surrogate, random_state=self.random_state,
+            templates=pruning_templates(), surrogate=self.surrogate, regulariser=self.regulariser, random_state=self.random_state,
         )  # fmt: skip
         try:
             first.fit(treebank, sample_weight=sample_weight)
@@ -269,7 +270,7 @@ class DependencyParser(StructuredEstimator):
         labeler = ChainLabeler(
             self.trainer, self.label_C, self.max_iter, self.tol, surrogate=self.surrogate, check_every=self.check_every,
             n_jobs=self.n_jobs, callbacks=second_callbacks(self.callbacks), checkpoint=checkpoint, resume=resume,
-            random_state=self.random_state,
+            random_state=self.random_state, regulariser=self.regulariser,
         )  # fmt: skip
         labels = [treebank.labels[a:b] for a, b in itertools.pairwise(treebank.offsets.tolist())]
         try:
