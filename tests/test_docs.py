@@ -61,6 +61,15 @@ def test_python_examples_are_python(page: Path) -> None:
         ast.parse(code)
 
 
+def test_the_how_tos_have_one_form() -> None:
+    """Each how-to about adding something says, in this order, how to write it, check it, use it, and where it goes."""
+    parts = ["Write it", "Check it", "Use it from Python", "Use it from the shell", "Into the package"]
+    for page in (ROOT / "docs" / "howto").glob("add_*.md"):
+        assert [part for part in re.findall(r"^## (.*)", page.read_text(encoding="utf-8"), re.M) if part in parts] == parts, (
+            page.name
+        )
+
+
 def test_the_how_tos_embed_code() -> None:
     """Each how-to shows at least one piece of the package itself, so that the checks above have something to hold."""
     for page in (ROOT / "docs" / "howto").glob("add_*.md"):

@@ -12,10 +12,11 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent.parent
 
 
-def python_of(page: str, heading: str = "") -> str:
-    """The Python blocks of a page, from a heading on."""
+def python_of(page: str, heading: str = "", until: str | None = None) -> str:
+    """The Python blocks of a page, from a heading on, and up to another one."""
     text = (ROOT / "docs" / page).read_text(encoding="utf-8")
-    return "\n".join(re.findall(r"```python\n(.*?)```", text[text.index(heading) :], re.DOTALL))
+    end = len(text) if until is None else text.index(until)
+    return "\n".join(re.findall(r"```python\n(.*?)```", text[text.index(heading) : end], re.DOTALL))
 
 
 def run(code: str, folder: Path) -> str:
@@ -29,7 +30,7 @@ def run(code: str, folder: Path) -> str:
 
 @pytest.mark.slow
 def test_the_oracle_how_to_runs(tmp_path: Path) -> None:
-    """The oracle shown under "Train it" is checked, trained, saved and loaded by the lines that follow it."""
+    """The oracle shown under "Use it from Python" is checked, trained, saved and loaded by the lines that follow it."""
     data = """
 import numpy as np, structpred
 from scipy.optimize import linear_sum_assignment
@@ -38,17 +39,17 @@ shapes = [(3,), (4,)] * 10
 X = [rng.normal(size=(n * n, 2)) for (n,) in shapes]
 y = [linear_sum_assignment((x @ [1.0, -2.0]).reshape(n, n), maximize=True)[1] for x, (n,) in zip(X, shapes)]
 """
-    code = f"{data}\n{python_of('howto/add_an_oracle.md', '## Train it')}"
+    code = f"{data}\n{python_of('howto/add_an_oracle.md', '## Use it from Python')}"
     score = "print(model.score(X, y, shapes)); structpred.check_oracle(MatchingOracle())"
     assert float(run(f"{code}\n{score}", tmp_path)) > 0.9
 
 
 def test_the_loss_how_to_keeps_the_rules_of_losses(tmp_path: Path) -> None:
     """The how-to's own loss costs nothing for the truth, else the sum of the distances, for every matching; and it trains."""
-    code = python_of("howto/add_a_loss.md", "A loss of your own")
+    code = python_of("howto/add_a_loss.md", "## Check it", "## Use it from the shell")
     scope: dict[str, object] = {}
     exec(compile(code, "add_a_loss.md", "exec"), scope)
-    loss, oracle = scope["Distance"](), scope["AssignmentOracle"]()  # type: ignore[operator]
+    loss, oracle = scope["Displaced"](), scope["AssignmentOracle"]()  # type: ignore[operator]
     truth = np.array([2, 0, 3, 1])
     constant, costs = loss.costs(truth, (4,), oracle)
     for labels in oracle.enumerate((4,)):
@@ -82,9 +83,12 @@ def test_the_three_functions_how_to_runs(tmp_path: Path) -> None:
 
 def test_the_regulariser_of_the_how_to_keeps_its_contract() -> None:
     """The page's own class runs as it stands, and takes the scales of groups by name."""
-    page = (ROOT / "docs" / "howto" / "add_a_regulariser.md").read_text(encoding="utf-8")
-    (code,) = [block for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if "class Scales" in block]
+    code = python_of("howto/add_a_regulariser.md", "What differs from group to group", "Below the estimators")
     scope: dict = {}
     exec(compile(code, "add_a_regulariser.md", "exec"), scope)
     made = scope["Scales"](transitions=10.0).grouped(np.array([0, 8, 24]), ["w[0]", "transitions"])
     assert made.dual_map().scale.tolist() == [1.0, 10.0]
+    X, y = [np.ones((4, 1))] * 2, [["a", "b", "a", "b"]] * 2  # told by transitions alone
+    free, held = (scope["model"].set_params(regulariser=scope["Scales"](transitions=s)).fit(X, y).coef_ for s in (1.0, 0.0))
+    assert free[-16:].any() > held[-16:].any()  # two rows of eight weights each: a scale of zero keeps them at zero
+    assert not scope["sparse"].fit(X, y).coef_.all()

@@ -110,6 +110,15 @@ def test_the_own_trainer_example_nears_the_optimum(tmp_path: Path) -> None:
     assert min(percentages(line_with(printed, start))[0] for start in ("margin", "log loss")) > 85
 
 
+@pytest.mark.slow
+def test_the_own_loss_example_brings_labels_closer(tmp_path: Path) -> None:
+    """own_loss: trained for the distance, predictions are closer to the truth than those trained for the number of errors."""
+    printed = run("own_loss.py", folder=tmp_path)
+    assert "keeps its contract" in printed.splitlines()[0]
+    hamming, distance = (float(line_with(printed, start).split()[-1]) for start in ("hamming", "distance"))
+    assert 0 < distance < hamming
+
+
 def test_the_own_regulariser_example_keeps_to_its_domain(tmp_path: Path) -> None:
     """own_regulariser: no weight is negative, some would be, and the certified optimum is no smaller for it."""
     printed = run("own_regulariser.py", folder=tmp_path)
