@@ -61,7 +61,7 @@ class ChoiceTraining(Training[TrainingOptions]):
 
     def estimator(self, common):
         """The estimator, with the settings that all kinds of models have."""
-        return StructuredPredictor(MulticlassOracle(), **common)
+        return StructuredPredictor(MulticlassOracle(), scoring="exact", **common)
 
     def fit(self, model):
         """Fit it; what `reader_` holds is kept in the model file."""

@@ -182,7 +182,9 @@ class StructuredPredictor(StructuredEstimator, _OracleFirst):
     def score(self, X: Any, y: Sequence[npt.ArrayLike], shapes: Sequence[Any] | None = None) -> float:
         """How well predictions agree with y, by `scoring`; larger is better."""
         inference = self._read(X, shapes)
-        scores = OutputScores(inference.oracle, resolve_loss(self.loss), self.scoring, as_labels(y), inference.shapes)
+        # one of the user's own, which a loaded model does not hold, is asked for only where the score is made of it
+        loss = resolve_loss(self.loss if self.scoring in (None, "loss") else "hamming")
+        scores = OutputScores(inference.oracle, loss, self.scoring, as_labels(y), inference.shapes)
         return scores(inference.outputs(self.coef_))
 
     def _dev_scorer(self, input_: PartInput, loss: PartLoss, scoring: Scoring, dev: Any) -> Callable[[Vector], float]:

@@ -42,6 +42,9 @@ class Best(Oracle):
             raise ValueError("expected the number of a candidate")
         return labels
 
+    def label_grid(self, shape):
+        return 1, shape[0]
+
     @staticmethod
     def example_shapes():
         return [(1,), (3,)]
@@ -137,24 +140,29 @@ def test_a_file_of_the_package_brings_its_name(
 
 
 def test_an_oracle_and_a_kind_of_model_of_ones_own(here: Here, tmp_path: Path, mine: Path) -> None:
-    """An oracle in one file is checked, and a kind in another, which uses it, is trained, scored, applied and inspected."""
+    """An oracle in one file is checked, and a kind in another, which uses it, is trained, scored, applied and inspected.
+
+    A loss and a regulariser of one's own take part, a file each.
+    """
     (mine / "one.py").write_text(BEST)
     kind = (EXAMPLES / "own_kind.py").read_text(encoding="utf-8")
     ours = "from structpred.oracles.multiclass import MulticlassOracle"
     assert ours in kind
     (mine / "two.py").write_text(kind.replace(ours, "from plugins_of_mine.one import Best as MulticlassOracle"))
-    (mine / "three.py").write_text(PLUGINS[2].text)
+    for plugin in PLUGINS[1:]:
+        (mine / f"{plugin.option}_of_mine.py").write_text(plugin.text)
     code, out, err = here("check-oracle", "plugins_of_mine.one:Best", cwd=tmp_path)
     assert (code, "Best" in out) == (0, True), err
     make_data = importlib.import_module("plugins_of_mine.two").make_data
     for name, seed in (("train.txt", 0), ("test.txt", 1)):
         (tmp_path / name).write_text(make_data(40, np.random.default_rng(seed)))
     own = ("--kind", "plugins_of_mine.two:Choices")
-    signs = ("--regulariser", "plugins_of_mine.three:NonNegative")
-    code, _, err = here(*own, "train", "choices", "train.txt", "-o", "m.spz", *signs, cwd=tmp_path)
+    signs = ("--regulariser", "plugins_of_mine.regulariser_of_mine:NonNegative")
+    far = ("--loss", "plugins_of_mine.loss_of_mine:Distance")
+    code, _, err = here(*own, "train", "choices", "train.txt", "-o", "m.spz", *signs, *far, cwd=tmp_path)
     assert code == 0, err
     header = read_bundle(tmp_path / "m.spz", kind="model").header
-    assert (header["oracle"], header["regulariser"]["class"]) == ("Best", "NonNegative")
+    assert (header["oracle"], header["regulariser"]["class"], header["loss"]["class"]) == ("Best", "NonNegative", "Distance")
     right = json.loads(here(*own, "evaluate", "m.spz", "test.txt", "--json", cwd=tmp_path)[1])["right"]
     assert right > 0.5
     assert len(here(*own, "predict", "m.spz", "test.txt", cwd=tmp_path)[1].splitlines()) == 40
