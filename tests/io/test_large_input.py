@@ -196,9 +196,7 @@ def test_a_treebank_of_problems(tmp_path: Path) -> None:
     """A file with a problem in each of very many short lines is refused before they are all told."""
     row = b"1\ta\t_\t_\t_\t_\t0\t_\t_\t_\n\n"
     assert len(validate_treebank(saved(tmp_path, row + b"\n" * 1_000))) == 1_000
-    with pytest.raises(
-        DataError, match=r"large: expected a treebank, got 65,537 problems before line 65,5.*first: line 3: "
-    ):
+    with pytest.raises(DataError, match=r"large: expected a treebank, got 65,537 problems before line 65,5.*first: line 3: "):
         validate_treebank(saved(tmp_path, row + b"\n" * 70_000))
 
 
