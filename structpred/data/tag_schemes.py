@@ -23,20 +23,30 @@ def detect_scheme(sequences: Iterable[Sequence[str]]) -> str | None:
     ('IOB2', 'IOB1', None)
     """
     listed = list(sequences)
-    counts = Counter(label for labels in listed for label in labels)
+    return scheme_of(Counter(label for labels in listed for label in labels).items(), listed)
+
+
+def scheme_of(counts: Iterable[tuple[str, int]], sequences: Iterable[Sequence[str]]) -> str | None:
+    """As `detect_scheme`, where the number of tokens of each label is known.
+
+    >>> scheme_of([("B-NP", 2), ("O", 1)], [["B-NP", "O", "B-NP"]])
+    'IOB2'
+    """
     prefixes: Counter[str] = Counter()
-    for label, n in counts.items():
+    tagged = total = 0
+    for label, n in counts:
+        total += n
         if (match := _TAG.fullmatch(label)) is not None:
             prefixes[match[1]] += n
-    tagged = prefixes.total() + counts["O"]
-    if not prefixes or tagged < 0.9 * counts.total():
+        tagged += n if match is not None or label == "O" else 0
+    if not prefixes or tagged < 0.9 * total:
         return None
     for name, letters in (("BILOU", "LU"), ("BMES", "M"), ("IOBES", "ES")):
         if any(prefixes[letter] for letter in letters):
             return name
     if not prefixes["B"]:
         return "IO"
-    broken = {name: sum(len(violations(labels, name)) for labels in listed) for name in ("IOB2", "IOB1")}
+    broken = {name: sum(len(violations(labels, name)) for labels in sequences) for name in ("IOB2", "IOB1")}
     return "IOB1" if broken["IOB1"] < broken["IOB2"] else "IOB2"
 
 

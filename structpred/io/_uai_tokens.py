@@ -13,6 +13,9 @@ from structpred.io.text import quoted
 _MAX_DIGITS = 15
 #: bytes that are cut into tokens at a time: all tokens at once take twenty times what the file does
 _PIECE = 1 << 20
+#: so many numbers are faster one by one than as an array
+_FEW = 4
+_INFINITY = float("inf")
 _TOKEN = re.compile(rb"\S+")
 _KINDS = bytes(32 if bytes([k]).isspace() else 120 for k in range(256))
 
@@ -84,6 +87,8 @@ class Tokens:
 
     def numbers(self, n: int, what: str) -> npt.NDArray[np.float64]:
         """The next n tokens as finite numbers >= 0."""
+        if 0 < n <= _FEW and n <= len(self._piece) - self._place:
+            return self._few_numbers(n, what)
         values, done = np.empty(n), 0
         while done < n and self._more():
             chunk = self._piece[self._place : self._place + n - done]
@@ -101,10 +106,25 @@ class Tokens:
             self.at += len(chunk)
         return values
 
+    def _few_numbers(self, n: int, what: str) -> npt.NDArray[np.float64]:
+        """The next n tokens, of those at hand: a model may have very many small tables."""
+        chunk = self._piece[self._place : self._place + n]
+        self._place += n
+        try:
+            found = list(map(float, chunk))
+            right = all(0.0 <= value < _INFINITY for value in found)
+            right = right and not (self._underscores and any(b"_" in token for token in chunk))
+        except ValueError:
+            right = False
+        if not right:
+            self._fail_at_number(chunk, 0, what)
+        self.at += n
+        return np.array(found)
+
     def _fail_at_number(self, chunk: list[bytes], before: int, what: str) -> NoReturn:
         for j, token in enumerate(chunk):
             try:
-                right = b"_" not in token and 0.0 <= float(token) < float("inf")
+                right = b"_" not in token and 0.0 <= float(token) < _INFINITY
             except ValueError:
                 right = False
             if not right:

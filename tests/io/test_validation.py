@@ -165,6 +165,16 @@ def test_duplicates_and_leaks(write: Write) -> None:
     assert kinds(found)["leak"] == 1
 
 
+def test_equal_hashes_are_compared(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sequences that only their hashes make equal are neither repeats nor leaks."""
+    monkeypatch.setattr("structpred.io.validation.rows.hash", lambda text: 7, raising=False)
+    train, dev = write("a N\n\nb N\n\na N\n"), write("c N\n\nb N\n", "dev.txt")
+    found = validate(train, "columns", dev=dev, rare=0)
+    assert kinds(found) == {"duplicate": 1, "leak": 1}
+    assert places(found, "duplicate") == ["train.txt:5: as line 1 (1 token)"]
+    assert places(found, "leak") == ["train.txt:3 (1 token)"]
+
+
 def test_held_out_data_follow_the_training_data(write: Write) -> None:
     """The held-out file must have as many columns, and is held to the scheme of the training data."""
     found = validate(write(GOOD), "columns", dev=write("a DT X O\n\nb NN I-NP\n", "dev.txt"), rare=0)

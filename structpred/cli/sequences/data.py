@@ -141,11 +141,11 @@ def _sound_text(path: str, reader: Reader, encoding: str) -> str:
     broken = scan.broken_lines
     if not broken:
         return raw.decode("utf-8", "replace")
-    first, left = scan.problems[0], sum(sentence.broken for sentence in scan.sentences)
+    first, left = next(scan.problems()), int(scan.tokens.broken.sum())
     place = f"{scan.name}:{first.line}: {first.text}"
-    if left == len(scan.sentences):
+    if left == len(scan.tokens):
         raise DataError(f"{scan.name}: expected at least one sequence without an error, got none; the first error: {place}")
-    log.warning("%s: %d of %d sequences with errors left out; first: %s", scan.name, left, len(scan.sentences), place)
+    log.warning("%s: %d of %d sequences with errors left out; first: %s", scan.name, left, len(scan.tokens), place)
     lines = raw.decode("utf-8", "replace").split("\n")
     return "\n".join("" if number in broken else line for number, line in enumerate(lines, 1))
 

@@ -3,8 +3,9 @@
 import os
 import sys
 from array import array
+from bisect import bisect_right
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any, NoReturn
@@ -15,6 +16,7 @@ import numpy.typing as npt
 from structpred.data.hierarchy import LabelHierarchy
 from structpred.errors import DataError, ParameterError
 from structpred.io.opening import check_unpacked, limit_of_unpacking
+from structpred.io.string_codes import StringCodes
 from structpred.io.templates.numbered_names import NumberedNames
 from structpred.io.text import PathLike, quoted, read_text, source_name, split_lines
 from structpred.runtime.memory import check_fits
@@ -23,6 +25,8 @@ from structpred.runtime.memory import check_fits
 MOST_FEATURES = 1 << 27
 #: labels are kept as a table; a larger one than this must not be more than 20 times its file
 _SMALL_TABLE, _TABLE_RATIO = 64 << 20, 20
+#: examples whose labels go into the table at a time
+_CHUNK = 1 << 16
 #: an array without entries may have axes of so many entries, whatever the size of its file
 _SMALL_AXES = 1 << 20
 
@@ -101,35 +105,46 @@ def read_libsvm_multilabel(
     """
     text = read_text(path, encoding)
     name, rows = source_name(path), _LibsvmRows(source_name(path), zero_based, n_features)
-    found: list[tuple[int, list[str]]] = []
+    codes, labels = StringCodes(), array("i")
+    lines, ends = array("i"), array("i", [0])  # a list for each example would take many times the memory of a short line
     for number, line in enumerate(split_lines(text), 1):
         example = line.split("#", 1)[0].rstrip()
         if example:
-            found.append((number, rows.add(number, example)))
-    if not found:
+            labels.extend(map(codes.__getitem__, rows.add(number, example)))
+            lines.append(number)
+            ends.append(len(labels))
+    if not lines:
         raise DataError(f"{name}: expected at least one example, got none")
-    names = _ordered(found) if label_names is None else [str(label) for label in label_names]
+    names = _ordered(codes) if label_names is None else [str(label) for label in label_names]
     place = {label: k for k, label in enumerate(names)}
-    check_table(len(found), len(names), len(text), name)
-    Y = np.zeros((len(found), len(names)), np.uint8)
-    for i, (number, labels) in enumerate(found):
-        for label in labels:
-            if label not in place:
-                raise DataError(
-                    f"{name}:{number}: unknown label {quoted(label)}; known are {len(names)}: {', '.join(names[:5])}, ..."
-                )
-            Y[i, place[label]] = 1
+    check_table(len(lines), len(names), len(text), name)
+    for label, code in codes.items():
+        if label not in place:
+            number = lines[bisect_right(ends, labels.index(code)) - 1]
+            known = f"known are {len(names)}: {', '.join(names[:5])}, ..."
+            raise DataError(f"{name}:{number}: unknown label {quoted(label)}; {known}")
+    columns = np.fromiter(map(place.__getitem__, codes), np.int32, len(codes))
+    Y = _label_table(columns, np.asarray(labels), np.asarray(ends), len(names))
     X = rows.matrix()
     first = 0 if zero_based else 1
     return MultiLabelData(X, Y, names, NumberedNames(first, X.shape[1]), None, name)
 
 
-def _ordered(found: list[tuple[int, list[str]]]) -> list[str]:
-    labels = {label for _, listed in found for label in listed}
+def _ordered(labels: Iterable[str]) -> list[str]:
     try:
         return sorted(labels, key=lambda label: (int(label), label))
     except ValueError:
         return sorted(labels)
+
+
+def _label_table(columns: npt.NDArray[np.int32], codes: npt.NDArray[np.int32], ends: npt.NDArray[np.int32], n: int) -> Any:
+    """The table of n labels. columns: of each code. codes: of all examples, which `ends` separates."""
+    Y = np.zeros((len(ends) - 1, n), np.uint8)
+    for start in range(0, len(Y), _CHUNK):
+        bounds = ends[start : start + _CHUNK + 1]
+        rows = np.repeat(np.arange(start, start + len(bounds) - 1), np.diff(bounds))
+        Y[rows, columns[codes[bounds[0] : bounds[-1]]]] = 1
+    return Y
 
 
 class _LibsvmRows:
@@ -145,7 +160,7 @@ class _LibsvmRows:
         labels = head.split(",") if head else []
         if ":" in head:  # no labels, and no space in front either
             labels, tail = [], text.replace("\t", " ")
-        if any(not label for label in labels) or len(set(labels)) < len(labels):
+        if "" in labels or len(set(labels)) < len(labels):
             self._refuse(number, "expected labels separated by single commas, none twice", head)
         before = -1
         for item in tail.split():
@@ -184,7 +199,7 @@ class _LibsvmRows:
         from scipy import sparse
 
         d = max(self.indices, default=-1) + 1 if self.n_features is None else self.n_features
-        parts = (np.array(self.values, np.float64), np.array(self.indices, np.int64), np.array(self.indptr, np.int64))
+        parts = (np.asarray(self.values), np.asarray(self.indices), np.asarray(self.indptr))
         return sparse.csr_array(parts, shape=(len(self.indptr) - 1, d))
 
 

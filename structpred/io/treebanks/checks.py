@@ -1,8 +1,12 @@
 """A whole treebank file looked at to its end: every problem at once, each with its line."""
 
+from structpred.errors import DataError
 from structpred.io.treebanks.formats import TreebankFormat
 from structpred.io.treebanks.rules import ERROR, WARNING, Problem, check_sentence
 from structpred.io.treebanks.source import Source, TreebankSource, open_treebank
+
+#: a problem takes many times the memory of a short line: a file may have so many, or one for so many bytes
+_MANY, _BYTES = 1 << 16, 20
 
 
 def validate_treebank(source: Source, format: TreebankFormat | None = None, *, encoding: str = "utf-8") -> list[Problem]:
@@ -18,8 +22,8 @@ def validate_treebank(source: Source, format: TreebankFormat | None = None, *, e
     line ends, invisible characters, odd spaces inside a column, a range of one word, multiword tokens and empty
     nodes with a head, and a relation root that is not where the head is 0 (in formats with one root).
 
-    The file is read line by line and is never in memory as a whole. Raises DataError where it cannot be opened, or where its
-    lines show no format.
+    The file is read line by line and is never in memory as a whole. Raises DataError where it cannot be opened, where its
+    lines show no format, or where it has more than 65,536 problems and one for every 20 bytes.
 
     >>> import io
     >>> [str(problem) for problem in validate_treebank(io.BytesIO(b"1\\tno\\t_\\t_\\t_\\t_\\t1\\t_\\t_\\t_\\n\\n"))]
@@ -45,9 +49,16 @@ class _Checker:
 
     def run(self) -> None:
         """Read to the end."""
-        end, mixed, number, row = b"", False, 0, b""
+        end, mixed, number, size, row = b"", False, 0, 0, b""
         blank = True  # the line before
         for number, row in enumerate(self.source.lines(), 1):
+            size += len(row)
+            if len(self.problems) > max(_MANY, size // _BYTES):
+                first = min(self.problems, key=lambda problem: problem.line)
+                raise DataError(
+                    f"{self.source.name}: expected a treebank, got {len(self.problems):,} problems before line {number:,}; the "
+                    f"first: line {first.line}: {first.message}"
+                )
             found = b"\r\n" if row.endswith(b"\r\n") else b"\n" if row.endswith(b"\n") else end
             if end and found != end and not mixed:
                 mixed = True

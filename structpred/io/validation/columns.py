@@ -1,14 +1,18 @@
 """All problems of a data file at once: bad rows, invalid tags, odd labels, repeated sentences, and leaks into held-out data."""
 
 import unicodedata
-from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Container, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from structpred.data.tag_schemes import detect_scheme, violations
+import numpy as np
+import numpy.typing as npt
+
+from structpred.data.tag_schemes import scheme_of, violations
 from structpred.io.text import PathLike
-from structpred.io.validation.scan import Scan, Sentence, scan_file
+from structpred.io.validation.lines import Lines
+from structpred.io.validation.scan import Scan, ints, scan_file
 
 ERROR, WARNING = "error", "warning"
 
@@ -67,12 +71,13 @@ class Validation:
     @property
     def n_kept(self) -> int:
         """How many sequences of the first file `clean` keeps."""
-        return len(self._scan.sentences) - len(self._broken)
+        return len(self._scan.tokens) - len(self._broken)
 
     def clean(self) -> bytes:
         """The first file without the sequences that have an error, one blank line between two."""
-        kept = [s for i, s in enumerate(self._scan.sentences) if i not in self._broken]
-        blocks = [b"".join(self._scan.rows[n - 1] + b"\n" for n in sentence.lines) for sentence in kept]
+        tokens, text = self._scan.tokens, self._scan.text or Lines(b"")
+        kept = [i for i in range(len(tokens)) if i not in self._broken]
+        blocks = [b"".join(text[n] + b"\n" for n in tokens.of(i)) for i in kept]
         return (b"" if self._scan.format == "ocr" else b"\n").join(blocks)
 
     def to_dict(self) -> dict[str, Any]:
@@ -128,27 +133,30 @@ def validate(
         label = label_column % scan.n_columns if scan.n_columns else label_column
         scans.append(scan_file(dev, format, label_column=label, n_columns=scan.n_columns, encoding=encoding))
     collect = Collector(places)
-    counts = [Counter(label for s in one.sentences for label in s.labels) for one in scans]
-    scheme = detect_scheme(s.labels for s in scan.sentences)
-    broken = [{i for i, s in enumerate(one.sentences) if s.broken} for one in scans]
+    counts = zip(scan.tokens.label_names, ints(scan.tokens.label_counts), strict=True)
+    scheme = scheme_of(counts, scan.tokens.labels)
+    broken = [set(np.flatnonzero(one.tokens.broken).tolist()) for one in scans]
     for k, one in enumerate(scans):
         _rows(one, collect)
         if scheme is not None:
             broken[k] |= _tags(one, scheme, collect)
         shape(one, max_length, collect)
         repeats(one, collect)
-    label_warnings(scan, counts[0], rare, scheme, collect)
+    files = [summary_of(one) for one in scans]
+    label_warnings(scan, rare, scheme, collect)
     if len(scans) > 1:
-        unseen(scans[1], counts[0], collect)
+        unseen(scans[1], files[0].labels, collect)
         leaks(scan, scans[1], collect)
-    files = [summary_of(one, c) for one, c in zip(scans, counts, strict=True)]
     return Validation(files, scheme, collect.findings(), scan, frozenset(broken[0]))
 
 
-def summary_of(scan: Scan, counts: Counter[str]) -> FileSummary:
-    """The size of a file. counts: label -> tokens."""
-    longest = max((len(sentence.lines) for sentence in scan.sentences), default=0)
-    return FileSummary(scan.name, len(scan.sentences), scan.n_tokens, scan.n_columns, longest, dict(sorted(counts.items())))
+def summary_of(scan: Scan) -> FileSummary:
+    """The size of a file."""
+    tokens = scan.tokens
+    names, counts = map(tokens.label_names.__getitem__, ints(tokens.by_name)), tokens.label_counts[tokens.by_name]
+    longest = int(tokens.lengths.max(initial=0))
+    labels = dict(zip(names, ints(counts), strict=True))
+    return FileSummary(scan.name, len(tokens), len(tokens.lines), scan.n_columns, longest, labels)
 
 
 class Collector:
@@ -180,16 +188,16 @@ _ROW_SUMMARY = {
 
 
 def _rows(scan: Scan, collect: Collector) -> None:
-    for problem in scan.problems:
+    for problem in scan.problems():
         collect.add(ERROR, problem.kind, _ROW_SUMMARY[problem.kind], f"{scan.name}:{problem.line}: {problem.text}")
-    if not scan.sentences:
+    if not len(scan.tokens):
         collect.add(
             ERROR,
             "empty",
             "files without a single sequence",
-            f"{scan.name}: {'only blank lines' if scan.rows else 'an empty file'}",
+            f"{scan.name}: {'only blank lines' if scan.text else 'an empty file'}",
         )
-    if scan.format == "crfsuite" and scan.sentences and not any(any(s.content) for s in scan.sentences):
+    if scan.format == "crfsuite" and len(scan.tokens) and scan.bare:
         collect.add(
             ERROR,
             "no-attributes",
@@ -200,25 +208,25 @@ def _rows(scan: Scan, collect: Collector) -> None:
 
 def _tags(scan: Scan, scheme: str, collect: Collector) -> set[int]:
     broken = set()
-    for i, sentence in enumerate(scan.sentences):
-        if sentence.broken:  # with a row missing, nobody knows what was next to it
+    tokens = scan.tokens
+    for i, labels in enumerate(tokens.labels):
+        if tokens.broken[i]:  # with a row missing, nobody knows what was next to it
             continue
-        for t, text in violations(sentence.labels, scheme):
-            collect.add(
-                ERROR, "tags", f"labels that break the tagging scheme {scheme}", f"{scan.name}:{sentence.lines[t]}: {text}"
-            )
+        for t, text in violations(labels, scheme):
+            line = tokens.lines[tokens.offsets[i] + t]
+            collect.add(ERROR, "tags", f"labels that break the tagging scheme {scheme}", f"{scan.name}:{line}: {text}")
             broken.add(i)
     return broken
 
 
 def shape(scan: Scan, max_length: int, collect: Collector) -> None:
     """Warnings on long sequences, -DOCSTART- rows, blank lines and invisible characters."""
-    for sentence in scan.sentences:
-        if len(sentence.lines) > max_length:
-            where = f"{scan.name}:{sentence.lines[0]}: {len(sentence.lines)} tokens"
-            collect.add(WARNING, "long", f"sequences of more than {max_length} tokens", where)
-        if scan.n_columns is not None and any(token.startswith("-DOCSTART-") for token in sentence.content):
-            where = f"{scan.name}:{sentence.lines[0]}"
+    lengths, documents = scan.tokens.lengths, set(scan.documents)
+    for i in sorted(documents.union(np.flatnonzero(lengths > max_length).tolist())):
+        where = f"{scan.name}:{_first(scan, i)}"
+        if lengths[i] > max_length:
+            collect.add(WARNING, "long", f"sequences of more than {max_length} tokens", f"{where}: {lengths[i]} tokens")
+        if i in documents:
             collect.add(WARNING, "docstart", "-DOCSTART- rows, which are read as tokens", where)
     for number in scan.blank:
         collect.add(WARNING, "blank", "empty sequences (blank lines in a row), which are skipped", f"{scan.name}:{number}")
@@ -231,71 +239,90 @@ def shape(scan: Scan, max_length: int, collect: Collector) -> None:
 
 def repeats(scan: Scan, collect: Collector) -> None:
     """Warnings on sequences that occur in the file twice, with the same labels or different ones."""
-    first: dict[tuple[str, ...], Sentence] = {}
-    for sentence in scan.sentences:
-        if sentence.broken:
-            continue
-        seen = first.setdefault(sentence.content, sentence)
-        if seen is sentence:
-            continue
-        where = f"{scan.name}:{sentence.lines[0]}: as line {seen.lines[0]} ({_size(sentence)})"
+    tokens = scan.tokens
+    sound = np.flatnonzero(~tokens.broken)
+    before = np.full(len(tokens), -1)
+    for group in groups(tokens.hashes[sound]):
+        first: dict[tuple[str, ...], int] = {}
+        for i in ints(sound[group]):
+            before[i] = first.setdefault(tokens.content(i), i)
+    labels = tokens.labels
+    for i in ints(np.flatnonzero((before >= 0) & (before < np.arange(len(tokens))))):
+        seen = int(before[i])
+        where = f"{scan.name}:{_first(scan, i)}: as line {_first(scan, seen)} ({_size(scan, i)})"
         collect.add(WARNING, "duplicate", "sequences that occur earlier in the same file", where)
-        if seen.labels != sentence.labels:
+        if labels[seen] != labels[i]:
             collect.add(WARNING, "contradiction", "sequences that occur earlier in the same file with different labels", where)
 
 
-def label_warnings(scan: Scan, counts: Counter[str], rare: int, scheme: str | None, collect: Collector) -> None:
+def groups(keys: npt.NDArray[np.int64]) -> Iterator[npt.NDArray[np.intp]]:
+    """The places of each key that is there twice or more, in the order in which these keys come first.
+
+    >>> [group.tolist() for group in groups(np.array([7, 5, 3, 5, 7, 7]))]
+    [[0, 4, 5], [1, 3]]
+    """
+    order = np.argsort(keys, kind="stable")
+    new = np.flatnonzero(np.diff(keys[order])) + 1
+    bounds = np.concatenate(([0], new, [len(keys)]))
+    large = np.flatnonzero(np.diff(bounds) > 1)
+    large = large[np.argsort(order[bounds[large]])]
+    for k in ints(large):
+        yield order[bounds[k] : bounds[k + 1]]
+
+
+def label_warnings(scan: Scan, rare: int, scheme: str | None, collect: Collector) -> None:
     """Warnings on rare labels, labels that differ by case only, and the scheme IOB1."""
-    first = _first_lines(scan)
-    for label, n in sorted(counts.items(), key=lambda item: (item[1], item[0])):
-        if n < rare:
-            collect.add(
-                WARNING, "rare", f"labels with fewer than {rare} tokens", f"{scan.name}:{first[label]}: {label!r}, {n} of them"
-            )
-    alike = defaultdict(list)
-    for label in sorted(counts):
-        alike[label.casefold()].append(label)
-    for labels in alike.values():
-        if len(labels) > 1:
-            where = ", ".join(f"{label!r} ({counts[label]}, first in line {first[label]})" for label in labels)
-            collect.add(WARNING, "case", "labels that differ by case only", f"{scan.name}: {where}")
+    tokens = scan.tokens
+    names, counts = [tokens.label_names[k] for k in ints(tokens.by_name)], tokens.label_counts[tokens.by_name]
+    first = np.zeros(len(tokens.label_names), np.intp)
+    first[tokens.codes[::-1]] = np.arange(len(tokens.codes))[::-1]  # of those with the same label the last one stays
+    lines = tokens.lines_of(first[tokens.by_name])
+    for k in ints(np.argsort(counts, kind="stable")[: np.count_nonzero(counts < rare)]):
+        where = f"{scan.name}:{lines[k]}: {names[k]!r}, {counts[k]} of them"
+        collect.add(WARNING, "rare", f"labels with fewer than {rare} tokens", where)
+    for group in groups(np.fromiter(map(hash, map(str.casefold, names)), np.int64, len(names))):
+        alike = defaultdict(list)
+        for k in ints(group):
+            alike[names[k].casefold()].append(f"{names[k]!r} ({counts[k]}, first in line {lines[k]})")
+        for labels in alike.values():
+            if len(labels) > 1:
+                collect.add(WARNING, "case", "labels that differ by case only", f"{scan.name}: {', '.join(labels)}")
     if scheme == "IOB1":
         where = f"{scan.name}: constraints support only IOB2 and IOBES"
         collect.add(WARNING, "iob1", "files in the scheme IOB1, where B- occurs only between neighbours of one type", where)
 
 
-def unseen(dev: Scan, known: Iterable[str], collect: Collector) -> None:
+def unseen(dev: Scan, known: Container[str], collect: Collector) -> None:
     """Warnings on labels of held-out data that the training data do not have."""
-    seen = set(known)
-    for sentence in dev.sentences:
-        if sentence.broken:
-            continue
-        for t, label in enumerate(sentence.labels):
-            if label not in seen:
-                where = f"{dev.name}:{sentence.lines[t]}: {label!r}"
-                collect.add(WARNING, "unseen", "held-out tokens whose label is not in the training data", where)
+    tokens = dev.tokens
+    new = np.fromiter((name not in known for name in tokens.label_names), np.bool_, len(tokens.label_names))
+    sound = np.repeat(~tokens.broken, np.diff(tokens.label_offsets))
+    found = np.flatnonzero(new[tokens.codes] & sound)
+    for t, line in zip(ints(found), ints(tokens.lines_of(found)), strict=True):
+        where = f"{dev.name}:{line}: {tokens.label_names[tokens.codes[t]]!r}"
+        collect.add(WARNING, "unseen", "held-out tokens whose label is not in the training data", where)
 
 
 def leaks(train: Scan, dev: Scan, collect: Collector) -> None:
     """Warnings on held-out sequences that also occur in the training data."""
-    lines = {s.content: s.lines[0] for s in reversed(train.sentences) if not s.broken}
-    for sentence in dev.sentences:
-        if not sentence.broken and sentence.content in lines:
-            where = f"{dev.name}:{sentence.lines[0]}: as {train.name}:{lines[sentence.content]} ({_size(sentence)})"
+    sound = np.flatnonzero(~train.tokens.broken)
+    hashes = train.tokens.hashes[sound]
+    order = np.argsort(hashes, kind="stable")
+    hashes, sound = hashes[order], sound[order]
+    ends = [np.searchsorted(hashes, dev.tokens.hashes, side=side) for side in ("left", "right")]
+    for i in ints(np.flatnonzero((ends[0] < ends[1]) & ~dev.tokens.broken)):
+        content = dev.tokens.content(i)
+        seen = next((k for k in ints(sound[ends[0][i] : ends[1][i]]) if train.tokens.content(k) == content), None)
+        if seen is not None:
+            where = f"{dev.name}:{_first(dev, i)}: as {train.name}:{_first(train, seen)} ({_size(dev, i)})"
             collect.add(WARNING, "leak", "held-out sequences that also occur in the training data", where)
 
 
-def _size(sentence: Sentence) -> str:
-    n = len(sentence.lines)
+def _first(scan: Scan, i: int) -> int:
+    """The first line of a sequence."""
+    return int(scan.tokens.lines[scan.tokens.offsets[i]])
+
+
+def _size(scan: Scan, i: int) -> str:
+    n = int(scan.tokens.lengths[i])
     return f"{n} token{'s' if n > 1 else ''}"
-
-
-def _first_lines(scan: Scan) -> dict[str, int]:
-    first: dict[str, int] = {}
-    for sentence in scan.sentences:
-        if not sentence.labels:
-            continue
-        lines = sentence.lines if not sentence.broken else [sentence.lines[0]] * len(sentence.labels)
-        for label, line in zip(sentence.labels, lines, strict=True):
-            first.setdefault(label, line)
-    return first

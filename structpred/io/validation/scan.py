@@ -1,22 +1,33 @@
 """A data file read line by line without stopping at the first error, so that all its problems can be reported at once."""
 
+import itertools
 import re
 import unicodedata
+from array import array
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from structpred.errors import DataError, ParameterError
 from structpred.io import crfsuite, ocr
-from structpred.io.columns import MOST_COLUMNS, field_count
+from structpred.io.columns import MOST_COLUMNS, field_count, fields_of_lines
+from structpred.io.sliced_list import SlicedList
 from structpred.io.text import ENCODING_HINT, PathLike, check_lines, quoted, read_bytes, source_name
+from structpred.io.validation.lines import Lines
+from structpred.io.validation.links import broken_links, word_offsets
+from structpred.io.validation.rows import BLANK, COLUMNS, ENCODING, GOOD, LINKS, Rows
 
 FORMATS = ("columns", "conll2000", "crfsuite", "ocr")
-_FIELD = re.compile("[^ \t]+")
 #: so many lines must have so many bytes on average
 _MANY_LINES, _SHORT_LINES = 1 << 16, 5
 _UNPRINTED = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
+
+Offsets = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -28,37 +39,83 @@ class Problem:
     text: str
 
 
-class Sentence(NamedTuple):
-    """One sequence as it was found. lines: of all its tokens. labels and content (all but the labels): of the good ones."""
+@dataclass(frozen=True)
+class Tokens:
+    """The tokens of sequences in flat arrays; an object for each takes many times the memory of the file.
 
-    lines: Sequence[int]
-    labels: tuple[str, ...]
-    content: tuple[str, ...]
-    broken: bool
+    lines: int32, of all tokens. offsets: int64 (n_sequences + 1), sequence i has the lines ``offsets[i]:offsets[i + 1]``. broken:
+    bool, the sequences with a problem. label_names, codes and label_offsets: the same for the labels of the good tokens. hashes:
+    int64, of all but the labels of each sequence. content: that itself, for a sequence's number; it is made again.
+    """
+
+    lines: npt.NDArray[np.int32]
+    offsets: Offsets
+    broken: npt.NDArray[np.bool_]
+    label_names: list[str]
+    codes: npt.NDArray[np.int32]
+    label_offsets: Offsets
+    hashes: npt.NDArray[np.int64]
+    content: Callable[[int], tuple[str, ...]]
+
+    def __len__(self) -> int:
+        """The number of sequences."""
+        return len(self.broken)
+
+    @property
+    def label_counts(self) -> npt.NDArray[np.intp]:
+        """How many tokens have each label."""
+        return np.bincount(self.codes, minlength=len(self.label_names))
+
+    @cached_property
+    def by_name(self) -> npt.NDArray[np.intp]:
+        """The labels that tokens have, in the order of their names."""
+        order = np.argsort(np.array(self.label_names, object))
+        return order[self.label_counts[order] > 0]
+
+    @property
+    def labels(self) -> Sequence[list[str]]:
+        """The labels of the good tokens of each sequence."""
+        return SlicedList(self.label_names, self.codes, self.label_offsets)
+
+    @property
+    def lengths(self) -> Offsets:
+        """The number of tokens of each sequence, the bad ones included."""
+        return np.diff(self.offsets)
+
+    def lines_of(self, labels: npt.NDArray[np.intp]) -> npt.NDArray[np.int32]:
+        """The lines of labels, by their numbers; for those of a broken sequence the line that it begins in."""
+        i = np.searchsorted(self.label_offsets, labels, side="right") - 1
+        return self.lines[self.offsets[i] + np.where(self.broken[i], 0, labels - self.label_offsets[i])]
+
+    def of(self, i: int) -> list[int]:
+        """The lines of a sequence."""
+        lines: list[int] = self.lines[self.offsets[i] : self.offsets[i + 1]].tolist()
+        return lines
 
 
 @dataclass(frozen=True)
 class Scan:
-    """What a file holds. characters: unprinted character -> the lines it is in. blank: lines that end no sentence."""
+    """What a file holds. problems: made anew each time. text: its lines. documents: the sequences with -DOCSTART- rows.
+
+    bare: whether no good row has more than a label. characters: unprinted character -> the lines it is in. blank: lines that
+    end no sentence.
+    """
 
     name: str
     format: str
-    rows: list[bytes]
-    sentences: list[Sentence]
-    problems: list[Problem]
+    tokens: Tokens
+    problems: Callable[[], Iterator[Problem]]
     n_columns: int | None = None
-    characters: dict[str, list[int]] = field(default_factory=dict)
-    blank: list[int] = field(default_factory=list)
+    text: Lines | None = None
+    documents: Sequence[int] = ()
+    bare: bool = False
+    characters: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    blank: Sequence[int] = ()
 
     @property
     def broken_lines(self) -> set[int]:
         """The lines of all sentences that have a problem."""
-        return {number for sentence in self.sentences if sentence.broken for number in sentence.lines}
-
-    @property
-    def n_tokens(self) -> int:
-        """Tokens of all sentences, the bad ones included."""
-        return sum(len(sentence.lines) for sentence in self.sentences)
+        return set(itertools.chain.from_iterable(map(self.tokens.of, np.flatnonzero(self.tokens.broken).tolist())))
 
 
 def scan_file(
@@ -79,24 +136,36 @@ def scan_bytes(data: bytes, name: str, format: str, *, label_column: int = -1, n
     _check_format(format)
     check_lines(data, name)
     _check_mean(data, name)
-    rows = [row.removesuffix(b"\r") for row in data.removesuffix(b"\n").split(b"\n")] if data else []
-    problems, lines = _decoded(rows)
-    bad = {problem.line for problem in problems}
-    width = None
+    lines = Lines(data)
+    kinds, width = _encodings(lines), None
     if format in ("columns", "conll2000"):
         width = n_columns or (3 if format == "conll2000" else _usual_width(lines))
         if not -width <= label_column < width:
             raise ParameterError(f"label column {label_column}: {name} has {width} columns, numbered from 0")
-    parsed = _Rows(format, width, label_column % width if width else 0, bad, problems)
-    found = _words(lines, parsed) if format == "ocr" else _blocks(lines, blank_is_white=width is not None)
-    blocks: list[Sequence[int]] = list(found)
-    sentences = [parsed.sentence(lines, block) for block in blocks]
+    rows = Rows(lines, format, kinds, width, label_column % width if width else 0)
+    numbers = (np.flatnonzero(kinds != BLANK) + 1).astype(np.int32)
+    offsets = word_offsets(lines) if format == "ocr" else _sentence_offsets(numbers)
+    codes, links = rows.labels, dict[int, str]()
     if format == "ocr":
-        _check_links(lines, sentences, parsed)
-        sentences = [parsed.sentence(lines, block, again=True) for block in blocks]
-    blank = _idle_blanks(blocks) if format != "ocr" else []
-    problems.sort(key=lambda problem: problem.line)
-    return Scan(name, format, rows, sentences, problems, width, _unprinted(lines), blank)
+        good = numbers[kinds[numbers - 1] == GOOD]
+        links = dict(broken_links(lines, kinds, (numbers[a:b].tolist() for a, b in pairs(offsets))))
+        kinds[np.fromiter(links, np.int64, len(links)) - 1] = LINKS
+        codes = codes[kinds[good - 1] == GOOD]
+    tokens = _tokens(rows, numbers, offsets, codes)
+    blank = _idle_blanks(kinds, numbers) if format != "ocr" else ()
+    problems = _Problems(rows, links)
+    documents = _documents(lines, tokens) if width is not None else ()
+    return Scan(name, format, tokens, problems, width, lines, documents, rows.bare, _unprinted(lines), blank)
+
+
+def ints(numbers: npt.NDArray[Any]) -> Iterator[int]:
+    """The numbers of an array one after the other: a list of them takes five times the memory."""
+    return iter(numbers.data)
+
+
+def pairs(offsets: Offsets) -> Iterator[tuple[int, int]]:
+    """The bounds of each sequence."""
+    return itertools.pairwise(ints(offsets))
 
 
 def _check_mean(data: bytes, name: str) -> None:
@@ -111,150 +180,112 @@ def _check_format(format: str) -> None:
         raise ParameterError(f"format: expected one of {', '.join(FORMATS)}, got {format!r}")
 
 
-def _decoded(rows: list[bytes]) -> tuple[list[Problem], list[str]]:
-    problems, lines = [], []
-    for number, row in enumerate(rows, 1):
-        try:
-            line = row.decode("utf-8")
-        except UnicodeDecodeError as error:
-            problems.append(
-                Problem("encoding", number, f"expected UTF-8 text, got the byte 0x{row[error.start]:02x}; {ENCODING_HINT}")
-            )
-            line = row.decode("utf-8", "replace")
-        if "\0" in line:
-            problems.append(Problem("encoding", number, "expected text, got a NUL byte"))
-        lines.append(line)
-    return problems, lines
+def _encodings(lines: Lines) -> npt.NDArray[np.uint8]:
+    """ENCODING for each line that is no text in UTF-8, GOOD for the others."""
+    kinds = np.full(len(lines), GOOD, np.uint8)
+    for number, text in lines.pieces():
+        if "\ufffd" not in text and "\0" not in text:
+            continue
+        for n in range(number, number + text.count("\n") + 1):
+            if any(_encoding_problems(lines, n)):
+                kinds[n - 1] = ENCODING
+    return kinds
 
 
-def _usual_width(lines: list[str]) -> int:
-    counts = Counter(field_count(line) for line in lines)
+def _encoding_problems(lines: Lines, number: int) -> Iterator[str]:
+    row = lines[number]
+    try:
+        row.decode("utf-8")
+    except UnicodeDecodeError as error:
+        yield f"expected UTF-8 text, got the byte 0x{row[error.start]:02x}; {ENCODING_HINT}"
+    if b"\0" in row:
+        yield "expected text, got a NUL byte"
+
+
+class _Problems:
+    """All problems of a file by line. Their texts take many times the memory of a bad line: they are made when asked for."""
+
+    def __init__(self, rows: Rows, links: Mapping[int, str]) -> None:
+        self._rows, self._links = rows, links
+
+    def __call__(self) -> Iterator[Problem]:
+        rows = self._rows
+        for number in ints(np.flatnonzero(rows.kinds >= ENCODING) + 1):
+            kind = rows.kinds[number - 1]
+            if kind == ENCODING:
+                yield from (Problem("encoding", number, text) for text in _encoding_problems(rows.lines, number))
+            elif kind == COLUMNS:
+                line = rows.lines.text(number)
+                yield Problem("columns", number, f"expected {rows.width} columns, got {field_count(line)}: {quoted(line)}")
+            elif kind == LINKS:
+                yield Problem("links", number, self._links[number])
+            else:
+                reader = ocr if rows.format == "ocr" else crfsuite
+                yield Problem("row", number, reader.line_problem(rows.lines.text(number)) or "")
+
+
+def _usual_width(lines: Lines) -> int:
+    counts = Counter[int]()
+    for _, text in lines.pieces():
+        counts.update(dict(zip(*(found.tolist() for found in np.unique(fields_of_lines(text), return_counts=True)), strict=True)))
     counts = Counter({width: count for width, count in counts.items() if 0 < width <= MOST_COLUMNS})
     return max(counts, key=lambda width: (counts[width], -width)) if counts else 1
 
 
-def _blocks(lines: list[str], *, blank_is_white: bool) -> Iterator[range]:
-    """The line numbers of each sentence, separated by blank lines."""
-    start = 0
-    for number, line in enumerate(lines, 1):
-        if line.strip(" \t") if blank_is_white else line:
-            start = start or number
-        elif start:
-            yield range(start, number)
-            start = 0
-    if start:
-        yield range(start, len(lines) + 1)
+def _sentence_offsets(numbers: npt.NDArray[np.int32]) -> Offsets:
+    """Where sentences begin among the lines that are not blank."""
+    breaks = np.flatnonzero(np.diff(numbers) > 1) + 1
+    return np.concatenate(([0], breaks, [len(numbers)] if len(numbers) else [])).astype(np.int64)
 
 
-def _words(lines: list[str], parsed: "_Rows") -> Iterator[list[int]]:
-    """The line numbers of each word of OCR data: a word ends where next_id is -1, or the word's number changes."""
-    block: list[int] = []
-    word: str | None = None
-    for number, line in enumerate(lines, 1):
-        if not line:
-            continue
-        fields = line.split("\t", 5)
-        here = fields[3] if len(fields) > 5 else word
-        if block and word is not None and here != word:
-            yield block
-            block = []
-        block.append(number)
-        word = here
-        if len(fields) > 2 and fields[2] == "-1":
-            yield block
-            block, word = [], None
-    if block:
-        yield block
+def _tokens(rows: Rows, numbers: npt.NDArray[np.int32], offsets: Offsets, codes: npt.NDArray[np.int32]) -> Tokens:
+    """numbers: the lines of all rows."""
+    good = rows.kinds[numbers - 1] == GOOD
+    before = np.concatenate(([0], np.cumsum(good)))[offsets]
+    broken = np.diff(before) < np.diff(offsets)
+    hashes = np.fromiter((hash(rows.hashes[numbers[a:b] - 1].tobytes()) for a, b in pairs(offsets)), np.int64, len(broken))
+
+    def content(i: int) -> tuple[str, ...]:
+        lines = numbers[offsets[i] : offsets[i + 1]]
+        return tuple(map(rows.content, lines[rows.kinds[lines - 1] == GOOD].tolist()))
+
+    del rows.hashes  # `content` keeps the rows
+    return Tokens(numbers, offsets, broken, rows.names, codes, before, hashes, content)
 
 
-def _idle_blanks(blocks: Sequence[Sequence[int]]) -> list[int]:
+def _idle_blanks(kinds: npt.NDArray[np.uint8], numbers: npt.NDArray[np.int32]) -> Sequence[int]:
     """Blank lines where a sentence without tokens would be: in front, and after another blank line; the end may have some."""
-    idle, before = list[int](), 0
-    for block in blocks:
-        idle += range(1 if before == 0 else before + 2, block[0])
-        before = block[-1]
-    return idle
+    blank = kinds[: numbers[-1] if len(numbers) else 0] == BLANK
+    return array("q", (np.flatnonzero(blank & np.concatenate(([True], blank))[: len(blank)]) + 1).tobytes())
 
 
-class _Rows:
-    """Takes single rows of a format apart; notes problems."""
-
-    def __init__(self, format: str, width: int | None, label: int, bad: set[int], problems: list[Problem]) -> None:
-        self.format, self.width, self.label, self.bad, self.problems = format, width, label, bad, problems
-        self.known: dict[str, str] = {}  # equal strings are one object, which saves most of the memory
-
-    def note(self, kind: str, line: int, text: str) -> None:
-        """One more problem."""
-        self.problems.append(Problem(kind, line, text))
-        self.bad.add(line)
-
-    def sentence(self, lines: list[str], numbers: Sequence[int], *, again: bool = False) -> Sentence:
-        """The sentence in these lines; `again` notes nothing the second time."""
-        labels, content = [], []
-        for number in numbers:
-            label, rest = self._row(lines[number - 1], number, quiet=again)
-            if number not in self.bad:
-                labels.append(self.known.setdefault(label, label))
-                content.append(self.known.setdefault(rest, rest))
-        return Sentence(numbers, tuple(labels), tuple(content), any(number in self.bad for number in numbers))
-
-    def _row(self, line: str, number: int, *, quiet: bool) -> tuple[str, str]:
-        """(label, everything else)."""
-        if number in self.bad:
-            return "", ""
-        if self.width is not None:
-            if (n := field_count(line)) != self.width:
-                self.note("columns", number, f"expected {self.width} columns, got {n}: {quoted(line)}")
-                return "", ""
-            fields = _FIELD.findall(line)
-            return fields.pop(self.label), " ".join(fields)
-        if not quiet and (problem := (ocr if self.format == "ocr" else crfsuite).line_problem(line)) is not None:
-            self.note("row", number, problem)
-            return "", ""
-        if self.format == "ocr":
-            fields = line.split("\t", 6)
-            return fields[1], fields[6].rstrip("\t")
-        label, _, rest = line.partition("\t")
-        return label, rest
+def _documents(lines: Lines, tokens: Tokens) -> list[int]:
+    """The sequences with a token that begins with -DOCSTART-."""
+    found, at = list[int](), lines.data.find(b"-DOCSTART-")
+    while at >= 0:
+        token = int(np.searchsorted(tokens.lines, lines.number_at(at)))
+        i = int(np.searchsorted(tokens.offsets, token, side="right")) - 1
+        if any(row.startswith("-DOCSTART-") for row in tokens.content(i)):
+            found.append(i)
+        end = tokens.of(i)[-1]
+        at = lines.data.find(b"-DOCSTART-", lines.end(end))
+    return found
 
 
-def _check_links(lines: list[str], words: list[Sentence], rows: _Rows) -> None:
-    """The ids, positions, words and folds of OCR letters, wherever both neighbours can be read."""
-    for w, word in enumerate(words):
-        heads = {
-            n: [int(text) for k, text in enumerate(lines[n - 1].split("\t", 6)[:6]) if k != 1]
-            for n in word.lines
-            if n not in rows.bad
-        }
-        for place, number in enumerate(word.lines, 1):
-            if number not in heads:
-                continue
-            _, following, _, position, fold = heads[number]
-            last = place == len(word.lines)
-            after = None if last else heads.get(word.lines[place])
-            if last and following != -1:
-                reason = "the file ends here; is it cut short?" if w == len(words) - 1 else "the word ends here"
-                rows.note("links", number, f"expected next_id -1, because {reason}, got {following}")
-            elif after is not None and following != after[0]:
-                rows.note("links", number, f"expected next_id {after[0]} (the id of the next line), got {following}")
-            elif position != place:
-                rows.note("links", number, f"expected position {place} (counting from 1 in each word), got {position}")
-            elif after is not None and fold != after[4]:
-                rows.note("links", number, f"expected the fold of the next line, in the same word, {after[4]}, got {fold}")
-
-
-def _unprinted(lines: list[str]) -> dict[str, list[int]]:
+def _unprinted(lines: Lines) -> dict[str, Sequence[int]]:
     """Invisible characters (controls, direction marks, zero-width ones, no-break spaces), with their lines."""
     letters = set[str]()
-    for line in lines:
-        letters.update(line)
-    seen = {c for c in letters if c not in " \t" and (unicodedata.category(c) in _UNPRINTED or c.isspace())}
+    for _, text in lines.pieces():
+        letters.update(text if not text.isascii() else map(chr, np.unique(np.frombuffer(text.encode(), np.uint8)).tolist()))
+    seen = {c for c in letters if c not in " \t\n" and (unicodedata.category(c) in _UNPRINTED or c.isspace())}
     seen.discard("\0")  # reported as an error
     if not seen:
         return {}
     pattern = re.compile("[" + "".join(map(re.escape, sorted(seen))) + "]")
-    found: dict[str, list[int]] = {c: [] for c in sorted(seen)}
-    for number, line in enumerate(lines, 1):
-        for c in set(pattern.findall(line)):
-            found[c].append(number)
-    return found
+    found = {c: array("q") for c in sorted(seen)}
+    for number, text in lines.pieces():
+        if pattern.search(text):
+            for n, line in enumerate(text.split("\n"), number):
+                for c in set(pattern.findall(line)):
+                    found[c].append(n)
+    return dict(found)

@@ -1,12 +1,13 @@
 """All problems of a treebank file at once: lines, ids and trees that are wrong, odd relations, and leaks into held-out data."""
 
 import io
-import itertools
-from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from structpred.errors import ParameterError
+from structpred.io.string_codes import StringCodes
 from structpred.io.text import PathLike
 from structpred.io.treebanks.checks import validate_treebank
 from structpred.io.treebanks.formats import TREEBANK_FORMATS, TreebankFormat
@@ -25,7 +26,7 @@ from structpred.io.validation.columns import (
     summary_of,
     unseen,
 )
-from structpred.io.validation.scan import Scan, Sentence
+from structpred.io.validation.scan import Scan, Tokens
 
 _SUMMARIES = {
     ("error", "encoding"): "lines that are not UTF-8 text",
@@ -99,20 +100,18 @@ def validate_trees(
         raise ParameterError(f"format: expected one of {', '.join(TREEBANK_FORMATS)}, got {format!r}")
     collect = Collector(places)
     treebank, scan = _scan(path, None if format is None else TREEBANK_FORMATS[format], collect, encoding)
-    counts = Counter(treebank.labels)
-    scans = [(scan, counts)]
+    scans = [scan]
     if dev is not None:
-        held_out, dev_scan = _scan(dev, treebank.format, collect, encoding)
-        scans.append((dev_scan, Counter(held_out.labels)))
-    for one, _ in scans:
+        scans.append(_scan(dev, treebank.format, collect, encoding)[1])
+    for one in scans:
         shape(one, max_length, collect)
         repeats(one, collect)
-    label_warnings(scan, counts, rare, None, collect)
-    for one, _ in scans[1:]:
-        unseen(one, counts, collect)
+    files = [summary_of(one) for one in scans]
+    label_warnings(scan, rare, None, collect)
+    for one in scans[1:]:
+        unseen(one, files[0].labels, collect)
         leaks(scan, one, collect)
-    files = [summary_of(*pair) for pair in scans]
-    broken = frozenset(i for i, sentence in enumerate(scan.sentences) if sentence.broken)
+    broken = frozenset(np.flatnonzero(scan.tokens.broken).tolist())
     return TreebankValidation(files, None, collect.findings(), scan, broken, treebank.format.name, treebank)
 
 
@@ -125,11 +124,26 @@ def _scan(path: PathLike, format: TreebankFormat | None, collect: Collector, enc
     for problem in problems:
         summary = _SUMMARIES[problem.severity, problem.kind]
         collect.add(problem.severity, problem.kind, summary, str(problem))
-    lines, labels, forms = treebank.line_numbers.tolist(), treebank.labels, treebank.forms
-    bounds = itertools.pairwise(treebank.offsets.tolist())
-    sentences = [Sentence(tuple(lines[a:b]), tuple(labels[a:b]), tuple(forms[a:b]), False) for a, b in bounds]
-    sentences += [Sentence((), (), (), True)] * _n_broken(problems)
-    return treebank, Scan(treebank.path, treebank.format.name, [], sentences, [], treebank.format.n_columns)
+    tokens = _tokens(treebank, _n_broken(problems))
+    documents = [i for i in range(len(treebank)) if any(form.startswith("-DOCSTART-") for form in tokens.content(i))]
+    return treebank, Scan(
+        treebank.path, treebank.format.name, tokens, lambda: iter(()), treebank.format.n_columns, None, documents
+    )
+
+
+def _tokens(treebank: Treebank, n_broken: int) -> Tokens:
+    """The relations of the good sentences, and empty sequences in place of the broken ones."""
+    offsets = np.append(treebank.offsets, np.full(n_broken, treebank.n_words))
+    broken = np.arange(len(offsets) - 1) >= len(treebank)
+    codes = StringCodes()
+    labels = np.fromiter(map(codes.__getitem__, treebank.labels), np.int32, treebank.n_words)
+    codes.settle(labels)
+
+    def content(i: int) -> tuple[str, ...]:
+        return tuple(treebank.forms[offsets[i] : offsets[i + 1]])
+
+    hashes = np.fromiter(map(hash, map(content, range(len(broken)))), np.int64, len(broken))
+    return Tokens(treebank.line_numbers.astype(np.int32), offsets, broken, codes.names, labels, offsets, hashes, content)
 
 
 def _n_broken(problems: list[Problem]) -> int:
