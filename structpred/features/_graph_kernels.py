@@ -84,37 +84,45 @@ def emit_graph(parts, counts, n_states, nodes, row, indptr, indices, values, d, 
     j = 0
     n_node_parts = nodes.shape[0] * n_states
     pairs = n_states * n_states
+    place = np.empty(parts.shape[0], np.int64)  # of a part in its table's row: divisions are slow, so once a part
     while j < parts.shape[0]:
-        if parts[j] < n_node_parts:
+        on_node = parts[j] < n_node_parts
+        stop = j
+        if on_node:
             item = parts[j] // n_states
-            stop = j + 1
-            while stop < parts.shape[0] and parts[stop] < n_node_parts and parts[stop] // n_states == item:
+            first = item * n_states
+            while stop < parts.shape[0] and first <= parts[stop] < first + n_states:
+                place[stop] = parts[stop] - first
                 stop += 1
-            r = row + nodes[item, 0]
-            base = nodes[item, 1] * d
-            for k in range(indptr[r], indptr[r + 1]):
-                for m in range(j, stop):
-                    idx[n] = (base + indices[k]) * n_states + parts[m] % n_states
-                    val[n] = counts[m] * values[k]
-                    n += 1
+            n = emit_item(place, counts, j, stop, indptr, indices, values, row + nodes[item, 0], nodes[item, 1] * d, n_states, 0,
+                          idx, val, n)  # fmt: skip
         else:
             item = (parts[j] - n_node_parts) // pairs
-            stop = j + 1
-            while stop < parts.shape[0] and (parts[stop] - n_node_parts) // pairs == item:
-                stop += 1
-            r = edge_row + edges[item, 0]
-            base = edges[item, 1] * e_d
+            first = n_node_parts + item * pairs
             column = columns[edges[item, 2]]
-            for k in range(e_indptr[r], e_indptr[r + 1]):
-                for m in range(j, stop):
-                    idx[n] = start + (base + e_indices[k]) * width + column[(parts[m] - n_node_parts) % pairs]
-                    val[n] = counts[m] * e_values[k]
-                    n += 1
+            while stop < parts.shape[0] and first <= parts[stop] < first + pairs:
+                place[stop] = column[parts[stop] - first]
+                stop += 1
+            n = emit_item(place, counts, j, stop, e_indptr, e_indices, e_values, edge_row + edges[item, 0], edges[item, 1] * e_d,
+                          width, start, idx, val, n)  # fmt: skip
         j = stop
     ascending = True
     for k in range(1, n):
         ascending &= idx[k] > idx[k - 1]
     return ascending
+
+
+@njit(cache=True, nogil=True)
+def emit_item(place, counts, first, stop, indptr, indices, values, r, base, width, start, idx, val, n):
+    """Append the pairs of one node or edge, whose parts are first..stop-1, feature by feature; returns the new length."""
+    for k in range(indptr[r], indptr[r + 1]):
+        at = start + (base + indices[k]) * width
+        x = values[k]
+        for m in range(first, stop):
+            idx[n] = at + place[m]
+            val[n] = counts[m] * x
+            n += 1
+    return n
 
 
 @njit(cache=True, nogil=True)
@@ -146,9 +154,12 @@ def combine_graph(parts, counts, dim, n_states, nodes, row, indptr, indices, val
     idx = np.empty(size, np.int64)
     val = np.empty(size)
     n = 0
-    if done and ascending and size > dim // 8:
-        emit_graph(parts, counts, n_states, nodes, row, indptr, indices, values, d, edges, edge_row, e_indptr, e_indices,
-                   e_values, e_d, columns, width, start, idx, val)  # fmt: skip
+    if not done:
+        return done, idx, val
+    if emit_graph(parts, counts, n_states, nodes, row, indptr, indices, values, d, edges, edge_row, e_indptr, e_indices,
+                  e_values, e_d, columns, width, start, idx, val):  # fmt: skip
+        n = without_zeros(idx, val)
+    elif ascending and size > dim // 8:
         dense = np.zeros(dim)
         for k in range(size):
             dense[idx[k]] += val[k]
@@ -160,12 +171,8 @@ def combine_graph(parts, counts, dim, n_states, nodes, row, indptr, indices, val
                 idx[n] = j
                 val[n] = dense[j]
                 n += 1
-    elif done:
-        if emit_graph(parts, counts, n_states, nodes, row, indptr, indices, values, d, edges, edge_row, e_indptr, e_indices,
-                      e_values, e_d, columns, width, start, idx, val):  # fmt: skip
-            n = without_zeros(idx, val)
-        else:
-            n = coalesce(idx, val, size, np.empty(size, np.int64), np.empty(size))
+    else:
+        n = coalesce(idx, val, size, np.empty(size, np.int64), np.empty(size))
     return done, idx[:n], val[:n]
 
 
