@@ -83,3 +83,38 @@ def compare(truth, found, constant, costs):
     fits, loss = loss_of(found, constant, costs)
     n = subtract(truth, found, idx, val, np.empty(size, np.int64), np.empty(size)) if fits else 0
     return fits, loss, idx[:n], val[:n]
+
+
+@njit(cache=True, nogil=True)
+def compare_each(truth, truth_ends, found, found_ends, constants, costs, places, losses, ends):
+    """`compare` for a block: (the first instance whose `found` are not parts, or -1, the differences as parts and counts, flat).
+
+    truth_ends[k] is where the true parts of instance k begin; its costs begin at places[k], its difference at ends[k].
+    """
+    n_instances = losses.shape[0]
+    size = truth_ends[n_instances] - truth_ends[0] + found.shape[0]
+    idx = np.empty(size, np.int64)
+    val = np.empty(size)
+    most = 0
+    for k in range(n_instances):
+        most = max(most, truth_ends[k + 1] - truth_ends[k] + found_ends[k + 1] - found_ends[k])
+    idx2 = np.empty(most, np.int64)
+    val2 = np.empty(most)
+    n = 0
+    ends[0] = 0
+    for k in range(n_instances):
+        own = found[found_ends[k] : found_ends[k + 1]]
+        fits, losses[k] = loss_of(own, constants[k], costs[places[k] : places[k + 1]])
+        if not fits:
+            return k, idx, val
+        n += subtract(truth[truth_ends[k] : truth_ends[k + 1]], own, idx[n:], val[n:], idx2, val2)
+        ends[k + 1] = n
+    return -1, idx[:n], val[:n]
+
+
+@njit(cache=True, nogil=True)
+def grid_parts(labels, ends, n_labels, out):
+    """The parts of outputs that are one label a position: t * n_labels[i] + labels[t], t counted within instance i."""
+    for i in range(n_labels.shape[0]):
+        for t in range(ends[i], ends[i + 1]):
+            out[t] = (t - ends[i]) * n_labels[i] + labels[t]

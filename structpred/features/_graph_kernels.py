@@ -226,3 +226,45 @@ def flush_graph(scratch, coef, n_states, nodes, row, indptr, indices, d, edges, 
             for s in range(width):
                 w[at + s] += coef * scratch[at + s]
                 scratch[at + s] = 0.0
+
+
+@njit(cache=True, nogil=True)
+def score_graphs(w, first, last, places, pattern, node_at, edge_at, rows, edge_rows, n_states, nodes, indptr, indices, values, d,
+                 edges, e_indptr, e_indices, e_values, e_d, columns, width, start, out):  # fmt: skip
+    """`score_graph` for the instances first..last-1, whose feature rows begin at rows[i] and edge_rows[i]."""
+    for i in range(first, last):
+        p = pattern[i]
+        score_graph(w, n_states, nodes[node_at[p] : node_at[p + 1]], rows[i], indptr, indices, values, d,
+                    edges[edge_at[p] : edge_at[p + 1]], edge_rows[i], e_indptr, e_indices, e_values, e_d, columns, width, start,
+                    out[places[i - first] : places[i - first + 1]])  # fmt: skip
+
+
+@njit(cache=True, nogil=True)
+def combine_graphs(parts, counts, ends, first, out_ends, dim, pattern, node_at, edge_at, rows, edge_rows, n_states, nodes, indptr,
+                   indices, values, d, edges, e_indptr, e_indices, e_values, e_d, columns, width, start):  # fmt: skip
+    """`combine_graph` for the instances from `first` on, whose parts ascend: pairs, flat, instance first + k from out_ends[k]."""
+    n_instances = ends.shape[0] - 1
+    size = 0
+    for k in range(n_instances):
+        p = pattern[first + k]
+        own = nodes[node_at[p] : node_at[p + 1]], edges[edge_at[p] : edge_at[p + 1]]
+        n_pairs = count_pairs(parts[ends[k] : ends[k + 1]], n_states, own[0], rows[first + k], indptr, own[1],
+                              edge_rows[first + k], e_indptr)  # fmt: skip
+        size += min(n_pairs, dim)
+    idx = np.empty(size, np.int64)
+    val = np.empty(size)
+    n = 0
+    out_ends[0] = 0
+    for k in range(n_instances):
+        p = pattern[first + k]
+        _, some, amounts = combine_graph(
+            parts[ends[k] : ends[k + 1]], counts[ends[k] : ends[k + 1]], dim, n_states, nodes[node_at[p] : node_at[p + 1]],
+            rows[first + k], indptr, indices, values, d, edges[edge_at[p] : edge_at[p + 1]], edge_rows[first + k], e_indptr,
+            e_indices, e_values, e_d, columns, width, start,
+        )  # fmt: skip
+        for j in range(some.shape[0]):
+            idx[n] = some[j]
+            val[n] = amounts[j]
+            n += 1
+        out_ends[k + 1] = n
+    return idx[:n], val[:n]
