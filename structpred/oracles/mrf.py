@@ -142,9 +142,9 @@ def pairwise_batch(scores: npt.ArrayLike, offsets: npt.ArrayLike, shapes: Sequen
 
 @lru_cache(maxsize=1)
 def _graph_parts() -> ModuleType:
-    from structpred.oracles.fields import _pairwise_kernels
+    from structpred.oracles.fields import _graph_parts_kernels
 
-    return _pairwise_kernels
+    return _graph_parts_kernels
 
 
 class PairwiseOracle(Oracle):
