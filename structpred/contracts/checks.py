@@ -9,7 +9,13 @@ from structpred.contracts.capabilities import examine_capabilities
 from structpred.contracts.engine import Examiner, brief, place
 from structpred.contracts.maximum import examine_maximum
 from structpred.contracts.report import OracleReport, Report, raise_if_broken
-from structpred.contracts.rules import examine_batch, examine_memory, examine_shape, examine_sums_of_batches
+from structpred.contracts.rules import (
+    examine_batch,
+    examine_memory,
+    examine_parts_of_batches,
+    examine_shape,
+    examine_sums_of_batches,
+)
 from structpred.contracts.scores import ShapeCase
 from structpred.core.feature_map import FeatureMap
 from structpred.core.oracle import Oracle, Shape
@@ -70,6 +76,7 @@ def check_oracle(oracle: Oracle, *, shapes: Iterable[Shape] | None = None, n_ran
     examine_maximum(examiner, cases)
     examine_memory(examiner, cases)
     examine_batch(examiner, cases)
+    examine_parts_of_batches(examiner, cases)
     examine_sums_of_batches(examiner, cases)
     examine_capabilities(examiner, cases)
     raise_if_broken(examiner, OracleError)

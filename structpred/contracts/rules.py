@@ -1,8 +1,11 @@
 """The rules that every oracle must keep: shapes, outputs, parts, ties, batches, the label grid. The maximum has its own file."""
 
+from collections.abc import Iterable
 from contextlib import suppress
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from structpred.contracts.engine import Examiner, brief, enumerated, place, pooled
 from structpred.contracts.labels import examine_labels
@@ -141,6 +144,30 @@ def examine_batch(examiner: Examiner, cases: list[ShapeCase]) -> None:
     for name, batch in [("mixed shapes", mixed), ("no instance", []), *(("equal shapes", b) for b in equal)]:
         with suppress(OracleError):
             _one_batch(examiner, name, batch)
+
+
+def examine_parts_of_batches(examiner: Examiner, cases: list[ShapeCase]) -> None:
+    """parts_batch equals the loop over what argmax answers, on mixed shapes and on none."""
+    rule = "parts of a batch different from loop"
+    if "parts_batch" not in examiner.has:
+        examiner.skip(rule, "no parts_batch: batches are looped over")
+        return
+    pairs = [(case.space.shape, answer.labels) for case in cases for answer in case.answers]
+    for batch in ([pairs[k] for k in examiner.rng.permutation(len(pairs))], pairs, []):
+        with suppress(OracleError):
+            where, shapes = f"a batch of {len(batch)}", [shape for shape, _ in batch]
+            single = [examiner.call("parts", where, labels, shape) for shape, labels in batch]
+            flat = np.concatenate([*(labels for _, labels in batch), np.empty(0, np.int64)])
+            found = examiner.call("parts_batch", where, flat, _ends(labels for _, labels in batch), shapes)
+            pair = isinstance(found, tuple) and len(found) == 2
+            examiner.insist(rule, pair, where, "parts_batch to give (parts, part_offsets)", found, "see the method's signature")
+            for answer, wanted in zip(found, (np.concatenate([*single, np.empty(0, np.int64)]), _ends(single)), strict=True):
+                same = np.array_equal(examiner.labels(answer, where, "parts_batch"), wanted)
+                examiner.expect(rule, same, where, f"{brief(wanted)} of parts one by one", answer, "offsets, or another order")
+
+
+def _ends(pieces: Iterable[Any]) -> npt.NDArray[np.int64]:
+    return np.cumsum([0, *map(len, pieces)], dtype=np.int64)
 
 
 def examine_sums_of_batches(examiner: Examiner, cases: list[ShapeCase]) -> None:

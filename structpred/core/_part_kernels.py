@@ -18,20 +18,103 @@ def augment(scores, costs, loss_weight, out):
 
 
 @njit(cache=True, nogil=True)
-def compare(truth, found, constant, costs):
-    """(whether `found` are parts, their loss, truth - found as parts, counts): sorted, unique, without zeros."""
-    n = truth.shape[0] + found.shape[0]
-    idx = np.empty(n, np.int64)
-    val = np.empty(n)
+def merge(truth, found, idx, val):
+    """truth - found as pairs, for parts that ascend; -1 for others, else the number of pairs."""
+    a = 0
+    b = 0
+    n = 0
+    last = np.int64(-1)
+    while a < truth.shape[0] or b < found.shape[0]:
+        if b >= found.shape[0] or (a < truth.shape[0] and truth[a] < found[b]):
+            idx[n] = truth[a]
+            val[n] = 1.0
+            a += 1
+        elif a >= truth.shape[0] or found[b] < truth[a]:
+            idx[n] = found[b]
+            val[n] = -1.0
+            b += 1
+        else:
+            if truth[a] <= last:
+                return -1
+            last = truth[a]
+            a += 1
+            b += 1
+            continue
+        if idx[n] <= last:
+            return -1
+        last = idx[n]
+        n += 1
+    return n
+
+
+@njit(cache=True, nogil=True)
+def subtract(truth, found, idx, val, idx2, val2):
+    """truth - found as parts and counts, sorted, unique, without zeros; returns their number."""
+    n = merge(truth, found, idx, val)
+    if n >= 0:
+        return n
+    n = truth.shape[0]
+    for k in range(n):
+        idx[k] = truth[k]
+        val[k] = 1.0
+    for k in range(found.shape[0]):
+        idx[n + k] = found[k]
+        val[n + k] = -1.0
+    return coalesce(idx, val, n + found.shape[0], idx2, val2)
+
+
+@njit(cache=True, nogil=True)
+def loss_of(found, constant, costs):
+    """(whether `found` are parts, what they cost)."""
     loss = 0.0
     for k in range(found.shape[0]):
         if not 0 <= found[k] < costs.shape[0]:
-            return False, 0.0, idx[:0], val[:0]
+            return False, 0.0
         loss += costs[found[k]]
-        idx[truth.shape[0] + k] = found[k]
-        val[truth.shape[0] + k] = -1.0
-    for k in range(truth.shape[0]):
-        idx[k] = truth[k]
-        val[k] = 1.0
-    m = coalesce(idx, val, n, np.empty(n, np.int64), np.empty(n))
-    return True, constant + loss, idx[:m], val[:m]
+    return True, constant + loss
+
+
+@njit(cache=True, nogil=True)
+def compare(truth, found, constant, costs):
+    """(whether `found` are parts, their loss, truth - found as parts, counts): sorted, unique, without zeros."""
+    size = truth.shape[0] + found.shape[0]
+    idx = np.empty(size, np.int64)
+    val = np.empty(size)
+    fits, loss = loss_of(found, constant, costs)
+    n = subtract(truth, found, idx, val, np.empty(size, np.int64), np.empty(size)) if fits else 0
+    return fits, loss, idx[:n], val[:n]
+
+
+@njit(cache=True, nogil=True)
+def compare_each(truth, truth_ends, found, found_ends, constants, costs, places, losses, ends):
+    """`compare` for a block: (the first instance whose `found` are not parts, or -1, the differences as parts and counts, flat).
+
+    truth_ends[k] is where the true parts of instance k begin; its costs begin at places[k], its difference at ends[k].
+    """
+    n_instances = losses.shape[0]
+    size = truth_ends[n_instances] - truth_ends[0] + found.shape[0]
+    idx = np.empty(size, np.int64)
+    val = np.empty(size)
+    most = 0
+    for k in range(n_instances):
+        most = max(most, truth_ends[k + 1] - truth_ends[k] + found_ends[k + 1] - found_ends[k])
+    idx2 = np.empty(most, np.int64)
+    val2 = np.empty(most)
+    n = 0
+    ends[0] = 0
+    for k in range(n_instances):
+        own = found[found_ends[k] : found_ends[k + 1]]
+        fits, losses[k] = loss_of(own, constants[k], costs[places[k] : places[k + 1]])
+        if not fits:
+            return k, idx, val
+        n += subtract(truth[truth_ends[k] : truth_ends[k + 1]], own, idx[n:], val[n:], idx2, val2)
+        ends[k + 1] = n
+    return -1, idx[:n], val[:n]
+
+
+@njit(cache=True, nogil=True)
+def grid_parts(labels, ends, n_labels, out):
+    """The parts of outputs that are one label a position: t * n_labels[i] + labels[t], t counted within instance i."""
+    for i in range(n_labels.shape[0]):
+        for t in range(ends[i], ends[i + 1]):
+            out[t] = (t - ends[i]) * n_labels[i] + labels[t]

@@ -81,3 +81,17 @@ def dot(v, idx, val):
     for k in range(idx.shape[0]):
         total += v[idx[k]] * val[k]
     return total
+
+
+@njit(cache=True, nogil=True)
+def dots(v, idx, val, ends, out):
+    """out[k] = the inner product of v and the sparse vector idx[ends[k]:ends[k + 1]], val."""
+    for k in range(out.shape[0]):
+        out[k] = dot(v, idx[ends[k] : ends[k + 1]], val[ends[k] : ends[k + 1]])
+
+
+@njit(cache=True, nogil=True)
+def add_each(v, idx, val, ends, coefs):
+    """v += the sum of coefs[k] times the sparse vectors idx[ends[k]:ends[k + 1]], val, one after the other."""
+    for k in range(coefs.shape[0]):
+        add_into(v, idx[ends[k] : ends[k + 1]], val[ends[k] : ends[k + 1]], coefs[k])

@@ -204,6 +204,11 @@ class TaskCosts:
         self._write(i, costs)
         return constant, costs
 
+    def block(self, first: int, last: int) -> tuple[Floats, Floats]:
+        """(constants, part costs, flat) of instances first..last-1."""
+        found = [self.of(i) for i in range(first, last)]
+        return np.array([constant for constant, _ in found]), np.concatenate([costs for _, costs in found])
+
     def _written(self) -> list[Floats]:
         """The dense costs of all instances, read-only views of one buffer."""
         buffer = np.zeros(int(self._offsets[-1]))

@@ -120,6 +120,11 @@ class Inference:
             raise blamed(error, i, self.oracle, "argmax_bound" if self.bounded else "argmax") from error
 
     @property
+    def scores_blocks(self) -> bool:
+        """Whether the features score blocks in one compiled call, which several threads may make at once."""
+        return self.compiled and self._in_blocks
+
+    @property
     def batched(self) -> bool:
         """Whether blocks are decoded in one call, which gives what `best` gives one by one."""
         if not self.compiled or self.bounded:
@@ -134,6 +139,21 @@ class Inference:
             n = max(int(np.searchsorted(places, BLOCK, side="right")) - 1, 1)
             yield start + begin, start + begin + n, places[: n + 1]
             begin += n
+
+    def in_blocks(self, call: Callable[[int, int, Integers], Any], start: int, stop: int, jobs: int) -> Iterator[Any]:
+        """call(first, last, places) for each block of instances start..stop-1, in order, a few blocks ahead on `jobs` threads."""
+        blocks = list(self.blocks(start, stop))
+        ahead = 1 if jobs == 1 else 8 * jobs
+        for at in range(0, len(blocks), ahead):
+            some = blocks[at : at + ahead]
+            found: list[Any] = [None] * len(some)
+
+            def run(a: int, b: int, some: list[Any] = some, found: list[Any] = found) -> None:
+                for k in range(a, b):
+                    found[k] = call(*some[k])
+
+            run_ranges(run, [(k, k + 1) for k in range(len(some))], jobs)
+            yield from found
 
     def score_block(self, w: Vector, scale: float, first: int, last: int, places: Integers) -> Floats:
         """The part scores of a block, flat, at the weights scale * w, fixed scores included."""
@@ -234,15 +254,18 @@ class Inference:
         if not self.compiled or stand_in(self.oracle, "marginals_batch", ("marginals", "n_parts")) is None:
             yield from (self.log_partition(theta, i)[1] for i, theta in enumerate(self.part_scores(w)))
             return
-        for first, last, places in self.blocks(0, len(self)):
+
+        def of_block(first: int, last: int, places: Integers) -> list[Floats]:
             scores, shapes = self.score_block(w, 1.0, first, last, places), self.shapes[first:last]
             try:
-                _, mu = marginals_batch(self.oracle, scores, places, shapes)
+                return np.split(marginals_batch(self.oracle, scores, places, shapes)[1], places[1:-1])
             except Exception:
                 for k, i in enumerate(range(first, last)):  # one by one, to say which sample it is
                     self.log_partition(scores[places[k] : places[k + 1]], i)
                 raise
-            yield from np.split(mu, places[1:-1])
+
+        for found in self.in_blocks(of_block, 0, len(self), self.n_jobs if self.scores_blocks else 1):
+            yield from found
 
     def kbest(self, w: Vector, k: int) -> Iterator[list[tuple[Labels, float]]]:
         """The k best outputs of each instance with their scores, best first; the oracle must have `kbest`."""

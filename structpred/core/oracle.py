@@ -21,6 +21,8 @@ Scores = npt.NDArray[np.float64]
 OPTIONAL: dict[str, str] = {
     "argmax_batch": "(scores, offsets, shapes) -> (labels, label_offsets): argmax for a whole batch in one call, which "
     "several threads may make at once",
+    "parts_batch": "(labels, label_offsets, shapes) -> (parts, part_offsets): parts for a whole batch in one call, for "
+    "outputs that argmax_batch gave; several threads may make it at once",
     "argmax_bound": "(scores, shape) -> (labels, bound): an inexact argmax with a number that no output's score exceeds",
     "argmax_constrained": "(scores, shape, A, b) -> labels | None: the best output with A mu(y) <= b, None if there is none; "
     "A is a dense (rows, p) float64 array, the comparison is made as float64 computes it",

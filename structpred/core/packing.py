@@ -1,6 +1,6 @@
 """Batches of instances in one flat buffer: plain oracles get views, compiled ones the whole buffer."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -9,8 +9,9 @@ import numpy.typing as npt
 
 from structpred.core.oracle import Labels, Oracle, Scores, Shape
 from structpred.core.stand_ins import stand_in
-from structpred.core.task_checks import blamed
+from structpred.core.task_checks import asked_parts, blamed
 from structpred.errors import DataError, OracleError, StructpredError
+from structpred.runtime.ranges import ends_of
 
 
 def argmax_batch(
@@ -31,17 +32,37 @@ def argmax_batch(
         )
     check_finite(scores, offsets)
     if (batch := stand_in(oracle, "argmax_batch", ("argmax", "n_parts"))) is not None:
-        try:
-            answer = batch(scores, offsets, shapes)
-        except StructpredError:
-            raise
-        except Exception as error:
-            name = f"{type(oracle).__name__}.argmax_batch"
-            raise OracleError(f"a batch of {len(shapes)} samples: {name} raised {type(error).__name__}: {error}") from error
-        return _checked_batch(answer, oracle, len(shapes))
+        answer = _asked(batch, oracle, "argmax_batch", scores, offsets, shapes)
+        labels, ends = _checked_batch(answer, oracle, len(shapes), "argmax_batch")
+        return labels.copy(), ends.copy()
     found = [_argmax(oracle, scores[offsets[i] : offsets[i + 1]], shape, i) for i, shape in enumerate(shapes)]
     lengths = np.array([0, *map(len, found)], dtype=np.int64)
     return np.concatenate([*found, np.empty(0, np.int64)]), np.cumsum(lengths)
+
+
+def _asked(batch: Callable[..., Any], oracle: Oracle, method: str, *arguments: Any) -> Any:
+    try:
+        return batch(*arguments)
+    except StructpredError:
+        raise
+    except Exception as error:
+        name = f"{type(oracle).__name__}.{method}"
+        raise OracleError(f"a batch of {len(arguments[-1])} samples: {name} raised {type(error).__name__}: {error}") from error
+
+
+def parts_batch(
+    oracle: Oracle, labels: Labels, ends: npt.NDArray[np.int64], shapes: Sequence[Shape], first: int = 0
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """The parts of each output of a batch: (parts, part offsets), both flat, for labels as `argmax_batch` gives them.
+
+    This is the only caller of an oracle's own `parts_batch`; where there is none, or a subclass has changed `parts` since, it
+    loops. Raises OracleError for an answer of another kind, and for an exception of `parts`; samples count from `first`.
+    """
+    if (batch := stand_in(oracle, "parts_batch", ("parts", "n_parts"))) is not None:
+        return _checked_batch(_asked(batch, oracle, "parts_batch", labels, ends, shapes), oracle, len(shapes), "parts_batch")
+    pieces = zip(pairwise(ends.tolist()), shapes, strict=True)
+    found = [asked_parts(oracle, first + i, labels[a:b], shape) for i, ((a, b), shape) in enumerate(pieces)]
+    return np.concatenate([*found, np.empty(0, np.int64)]), ends_of(np.array([len(parts) for parts in found], dtype=np.int64))
 
 
 def marginals_batch(
@@ -95,26 +116,28 @@ def _argmax(oracle: Oracle, scores: Scores, shape: Shape, i: int) -> Labels:
     return checked_labels(labels, oracle, f"sample {i}: ").copy()
 
 
-def _checked_batch(found: object, oracle: Oracle, n: int) -> tuple[Labels, npt.NDArray[np.int64]]:
-    """(labels, label_offsets) with n + 1 ascending offsets from 0 to the number of labels, else OracleError."""
-    name = f"{type(oracle).__name__}.argmax_batch"
+def _checked_batch(found: object, oracle: Oracle, n: int, method: str) -> tuple[Labels, npt.NDArray[np.int64]]:
+    """(labels, label_offsets), or parts, with n + 1 ascending offsets from 0 to their number, else OracleError."""
+    name, what = f"{type(oracle).__name__}.{method}", method.removesuffix("_batch").replace("argmax", "labels")
     if not (isinstance(found, tuple) and len(found) == 2):
-        raise OracleError(f"{name} must return (labels, label_offsets), got {type(found).__name__}; run check_oracle on it")
-    labels, ends = (checked_labels(x, oracle, method="argmax_batch") for x in found)
+        raise OracleError(
+            f"{name} must return ({what}, {what.rstrip('s')}_offsets), got {type(found).__name__}; run check_oracle on it"
+        )
+    labels, ends = (checked_labels(x, oracle, method=method, what=what) for x in found)
     if len(ends) != n + 1 or ends[0] != 0 or ends[-1] != len(labels) or (np.diff(ends) < 0).any():
         raise OracleError(
-            f"{name} must return {n + 1} ascending label_offsets from 0 to {len(labels)}, the number of labels, got {len(ends)}: "
-            f"{ends[:3].tolist()}..{ends[-1:].tolist()}; run check_oracle on it"
+            f"{name} must return {n + 1} ascending {what.rstrip('s')}_offsets from 0 to {len(labels)}, the number of {what}, got "
+            f"{len(ends)}: {ends[:3].tolist()}..{ends[-1:].tolist()}; run check_oracle on it"
         )
-    return labels.copy(), ends.copy()
+    return labels, ends
 
 
-def checked_labels(labels: object, oracle: Oracle, where: str = "", *, method: str = "argmax") -> Labels:
+def checked_labels(labels: object, oracle: Oracle, where: str = "", *, method: str = "argmax", what: str = "labels") -> Labels:
     """The labels as they are if they are a 1-d int64 array, else an OracleError that says what came, and `where`."""
     if isinstance(labels, np.ndarray) and labels.dtype == np.int64 and labels.ndim == 1:
         return labels
     came = f"{labels.ndim}-d array of {labels.dtype}" if isinstance(labels, np.ndarray) else f"{type(labels).__name__}"
-    raise OracleError(f"{where}{type(oracle).__name__}.{method} must return a 1-d int64 array of labels, got a {came}")
+    raise OracleError(f"{where}{type(oracle).__name__}.{method} must return a 1-d int64 array of {what}, got a {came}")
 
 
 def check_finite(scores: Scores, offsets: npt.NDArray[np.int64], first: int = 0) -> None:

@@ -7,7 +7,7 @@ argmax(theta + loss_weight * ell). (Margin rescaling: loss_weight = 1. Perceptro
 import hashlib
 import logging
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import pairwise
 from math import isfinite
 from typing import Any, NoReturn
@@ -21,6 +21,7 @@ from structpred.core.feature_map import FeatureMap, names_of_groups
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.inference import Inference
 from structpred.core.oracle import Labels, Oracle, Scores, Shape, capabilities
+from structpred.core.part_steps import PartSteps
 from structpred.core.sparse import SparseVector
 from structpred.core.steps import Fused, Step, Terms
 from structpred.core.taken import checked_rows
@@ -35,7 +36,7 @@ from structpred.core.task_checks import (
     refuse_marginals,
     true_parts,
 )
-from structpred.core.terms import summed
+from structpred.core.terms import one_run, summed, summed_blocks
 from structpred.core.weights import Vector
 from structpred.errors import DataError, OracleError
 from structpred.runtime.ranges import ends_of
@@ -141,7 +142,9 @@ class Task:
 
     def __getstate__(self) -> dict[str, Any]:
         """Without working memory, which is made again."""
-        kept = {name: value for name, value in self.__dict__.items() if name not in ("_fused", "_idx", "_val", "parts")}
+        kept = {
+            name: value for name, value in self.__dict__.items() if name not in ("_fused", "_blocks", "_idx", "_val", "parts")
+        }
         flat, lengths = np.concatenate([*self.parts, np.empty(0, np.int64)]), [len(parts) for parts in self.parts]
         return {**kept, "_parts": (flat, ends_of(np.array(lengths, dtype=np.int64)))}
 
@@ -153,6 +156,9 @@ class Task:
 
     def _make_steps(self) -> None:
         self._fused = self._compiled_steps() if self.inference.compiled else None
+        self._blocks: PartSteps | None = None
+        if self._fused is None and self.inference.batched:
+            self._blocks = PartSteps(self.inference, self.parts, self._costs)
         size = self._fused.buffer_size() if self._fused else 0
         self._idx, self._val = np.empty(size, np.int64), np.empty(size)
 
@@ -290,6 +296,10 @@ class Task:
         truth = float(augmented[self.parts[i]].sum())  # its loss is zero: costs . mu(truth) = -constant, which cancels
         return Step(difference, loss, violation, max(violation, bound - truth))
 
+    def _look(self, w: Vector, loss_weight: float, labels: Labels, scores: Scores, i: int) -> None:
+        """Raise what a single step raises for what the oracle found in a batch."""
+        self._step_to((labels, None), scores, self._costs.of(i), w, i, loss_weight)
+
     def refuse_contradiction(self, i: int, scores: Scores, found: npt.NDArray[np.int64], bound: float | None = None) -> None:
         """OracleError where the parts `found`, or `bound`, are said to be best at `scores`, but the true output is better."""
         refuse_contradiction(self.oracle, i, scores, self.parts[i], found, bound)
@@ -326,6 +336,8 @@ class Task:
         if self._fused is not None and hasattr(self._fused, "log_losses"):
             found: tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]] = self._fused.log_losses(w, shares)
             return found
+        if self._blocks is not None and self._blocks.sums:
+            return self._blocks.log_losses(w, shares, lambda i: self.soft_step(w, i))
         values, gradient = np.empty(len(self)), np.zeros(self.dim)
         for i in range(len(self)):
             step = self.soft_step(w, i)
@@ -336,6 +348,9 @@ class Task:
     def terms(self, w: Vector, rows: npt.ArrayLike, shares: npt.ArrayLike | None = None, *, loss_weight: float = 1.0) -> Terms:
         """The steps of these rows summed up, weighed by `shares` (ones if not given), and the numbers of each row."""
         size = len(self), self.dim
+        if self._blocks is not None and (run := one_run(rows, len(self))) is not None:
+            blocks = self._blocks.blocks(w, loss_weight, partial(self._look, w, loss_weight), run.start, run.stop)
+            return summed_blocks(size, run, shares, blocks, loss_weight)
         return summed(size, rows, shares, lambda i: self.step(w, i, loss_weight), lambda step: loss_weight * step.loss)
 
     def violations(self, w: Vector, loss_weight: float) -> npt.NDArray[np.float64]:
@@ -346,22 +361,9 @@ class Task:
             if len(excess) and excess.min() < 0.0:
                 self._confirm(w, int(excess.argmin()), loss_weight)
             return values
-        if self.inference.batched:
-            return self._violations_in_blocks(w, loss_weight)
+        if self._blocks is not None:
+            return self._blocks.violations(w, loss_weight, partial(self._look, w, loss_weight))
         return np.array([self.step(w, i, loss_weight).bound for i in range(len(self))])
-
-    def _violations_in_blocks(self, w: Vector, loss_weight: float) -> npt.NDArray[np.float64]:
-        """What single steps give, with each block scored and decoded in one call."""
-        values = np.empty(len(self))
-        for first, last, places in self.inference.blocks(0, len(self)):
-            augmented = self.inference.score_block(w, 1.0, first, last, places)
-            costs = [self.costs(i) for i in range(first, last)]
-            augmented += loss_weight * np.concatenate([ell for _, ell in costs])
-            labels, ends = self.inference.best_of_block(augmented, first, last, places)
-            for k, i in enumerate(range(first, last)):
-                own, answer = augmented[places[k] : places[k + 1]], labels[ends[k] : ends[k + 1]]
-                values[i] = self._step_to((answer, None), own, costs[k], w, i, loss_weight).bound
-        return values
 
     def sample_with_priors(self) -> int | None:
         """The first instance with fixed scores that do more than forbid; None where there is none."""

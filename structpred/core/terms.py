@@ -1,6 +1,7 @@
 """Bulk terms: what the steps of many instances say together, in one vector; a sweep of cutting planes needs no more."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -8,6 +9,9 @@ import numpy.typing as npt
 from structpred.core.steps import Step, Terms
 from structpred.core.taken import checked_rows
 from structpred.errors import DataError
+
+if TYPE_CHECKING:
+    from structpred.core.part_steps import Block
 
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -40,3 +44,26 @@ def summed(
         total += share * offset(step)
         losses[k], violations[k], bounds[k] = step.loss, step.violation, step.bound
     return Terms(difference, total, losses, violations, bounds)
+
+
+def one_run(rows: npt.ArrayLike, n: int) -> range | None:
+    """The range that these rows are, where each follows the one before; else None."""
+    at = checked_rows(rows, n)
+    return range(int(at[0]), int(at[-1]) + 1) if (np.diff(at) == 1).all() else None
+
+
+def summed_blocks(
+    size: tuple[int, int], rows: range, shares: npt.ArrayLike | None, blocks: "Iterable[Block]", loss_weight: float
+) -> Terms:
+    """What `summed` gives for neighbours, from their blocks, in order: the same additions, one after the other."""
+    from structpred.core._sparse_kernels import add_each
+
+    weights, difference, total = checked_shares(shares, len(rows)), np.zeros(size[1]), 0.0
+    losses, violations = np.empty((2, len(rows)))
+    for block in blocks:
+        here = slice(block.first - rows.start, block.first - rows.start + len(block.losses))
+        add_each(difference, block.indices, block.values, block.ends, weights[here])
+        losses[here], violations[here] = block.losses, block.violations
+    for share, loss in zip(weights.tolist(), losses.tolist(), strict=True):
+        total += share * (loss_weight * loss)
+    return Terms(difference, total, losses, violations, violations.copy())

@@ -197,3 +197,27 @@ def combine_parts(parts, counts, indices, values, indptr, first):
             n += 1
     n = coalesce(idx, val, n, np.empty(size, np.int64), np.empty(size))
     return idx[:n], val[:n]
+
+
+@njit(cache=True, nogil=True)
+def combine_each(parts, counts, ends, indices, values, indptr, offsets, first, out_ends):
+    """`combine_parts` for the instances from `first` on, flat; that of instance first + k begins at out_ends[k]."""
+    n_instances = ends.shape[0] - 1
+    size = 0
+    for i in range(n_instances):
+        for j in range(ends[i], ends[i + 1]):
+            r = offsets[first + i] + parts[j]
+            size += indptr[r + 1] - indptr[r]
+    idx = np.empty(size, np.int64)
+    val = np.empty(size)
+    n = 0
+    out_ends[0] = 0
+    for i in range(n_instances):
+        own = slice(ends[i], ends[i + 1])
+        some, amounts = combine_parts(parts[own], counts[own], indices, values, indptr, offsets[first + i])
+        for k in range(some.shape[0]):
+            idx[n] = some[k]
+            val[n] = amounts[k]
+            n += 1
+        out_ends[i + 1] = n
+    return idx[:n], val[:n]

@@ -94,37 +94,45 @@ def emit_graph(parts, counts, table, node_side, edge_side, idx, val):
     j = 0
     n_node_parts = nodes.shape[0] * n_states
     pairs = n_states * n_states
+    place = np.empty(parts.shape[0], np.int64)  # of a part in its table's row: divisions are slow, so once a part
     while j < parts.shape[0]:
-        if parts[j] < n_node_parts:
+        on_node = parts[j] < n_node_parts
+        stop = j
+        if on_node:
             item = parts[j] // n_states
-            stop = j + 1
-            while stop < parts.shape[0] and parts[stop] < n_node_parts and parts[stop] // n_states == item:
+            first = item * n_states
+            while stop < parts.shape[0] and first <= parts[stop] < first + n_states:
+                place[stop] = parts[stop] - first
                 stop += 1
-            r = row + nodes[item, 0]
-            base = nodes[item, 1] * d
-            for k in range(indptr[r], indptr[r + 1]):
-                for m in range(j, stop):
-                    idx[n] = (base + indices[k]) * n_states + parts[m] % n_states
-                    val[n] = counts[m] * values[k]
-                    n += 1
+            n = emit_item(place, counts, j, stop, indptr, indices, values, row + nodes[item, 0], nodes[item, 1] * d, n_states, 0,
+                          idx, val, n)  # fmt: skip
         else:
             item = (parts[j] - n_node_parts) // pairs
-            stop = j + 1
-            while stop < parts.shape[0] and (parts[stop] - n_node_parts) // pairs == item:
-                stop += 1
-            r = edge_row + edges[item, 0]
-            base = edges[item, 1] * e_d
+            first = n_node_parts + item * pairs
             column = columns[edges[item, 2]]
-            for k in range(e_indptr[r], e_indptr[r + 1]):
-                for m in range(j, stop):
-                    idx[n] = start + (base + e_indices[k]) * width + column[(parts[m] - n_node_parts) % pairs]
-                    val[n] = counts[m] * e_values[k]
-                    n += 1
+            while stop < parts.shape[0] and first <= parts[stop] < first + pairs:
+                place[stop] = column[parts[stop] - first]
+                stop += 1
+            n = emit_item(place, counts, j, stop, e_indptr, e_indices, e_values, edge_row + edges[item, 0], edges[item, 1] * e_d,
+                          width, start, idx, val, n)  # fmt: skip
         j = stop
     ascending = True
     for k in range(1, n):
         ascending &= idx[k] > idx[k - 1]
     return ascending
+
+
+@njit(cache=True, nogil=True)
+def emit_item(place, counts, first, stop, indptr, indices, values, r, base, width, start, idx, val, n):
+    """Append the pairs of one node or edge, whose parts are first..stop-1, feature by feature; returns the new length."""
+    for k in range(indptr[r], indptr[r + 1]):
+        at = start + (base + indices[k]) * width
+        x = values[k]
+        for m in range(first, stop):
+            idx[n] = at + place[m]
+            val[n] = counts[m] * x
+            n += 1
+    return n
 
 
 @njit(cache=True, nogil=True)
@@ -155,8 +163,11 @@ def combine_graph(parts, counts, dim, table, node_side, edge_side):
     idx = np.empty(size, np.int64)
     val = np.empty(size)
     n = 0
-    if done and ascending and size > dim // 8:
-        emit_graph(parts, counts, table, node_side, edge_side, idx, val)
+    if not done:
+        return done, idx, val
+    if emit_graph(parts, counts, table, node_side, edge_side, idx, val):
+        n = without_zeros(idx, val)
+    elif ascending and size > dim // 8:
         dense = np.zeros(dim)
         for k in range(size):
             dense[idx[k]] += val[k]
@@ -168,11 +179,8 @@ def combine_graph(parts, counts, dim, table, node_side, edge_side):
                 idx[n] = j
                 val[n] = dense[j]
                 n += 1
-    elif done:
-        if emit_graph(parts, counts, table, node_side, edge_side, idx, val):
-            n = without_zeros(idx, val)
-        else:
-            n = coalesce(idx, val, size, np.empty(size, np.int64), np.empty(size))
+    else:
+        n = coalesce(idx, val, size, np.empty(size, np.int64), np.empty(size))
     return done, idx[:n], val[:n]
 
 
@@ -230,3 +238,48 @@ def flush_graph(scratch, coef, table, node_side, edge_side, w):
             for s in range(width):
                 w[at + s] += coef * scratch[at + s]
                 scratch[at + s] = 0.0
+
+
+@njit(cache=True, nogil=True)
+def sides_of(i, where, node_side, edge_side):
+    """Nodes and edges of instance i alone, from those of all graphs; where: (pattern, node_at, edge_at, rows, edge_rows)."""
+    pattern, node_at, edge_at, rows, edge_rows = where
+    nodes, _, indptr, indices, values, d = node_side
+    edges, _, e_indptr, e_indices, e_values, e_d = edge_side
+    p = pattern[i]
+    return (
+        (nodes[node_at[p] : node_at[p + 1]], rows[i], indptr, indices, values, d),
+        (edges[edge_at[p] : edge_at[p + 1]], edge_rows[i], e_indptr, e_indices, e_values, e_d),
+    )
+
+
+@njit(cache=True, nogil=True)
+def score_graphs(w, first, last, places, where, table, node_side, edge_side, out):
+    """`score_graph` for the instances first..last-1."""
+    for i in range(first, last):
+        own_nodes, own_edges = sides_of(i, where, node_side, edge_side)
+        score_graph(w, table, own_nodes, own_edges, out[places[i - first] : places[i - first + 1]])
+
+
+@njit(cache=True, nogil=True)
+def combine_graphs(parts, counts, ends, first, out_ends, dim, where, table, node_side, edge_side):
+    """`combine_graph` for the instances from `first` on, whose parts ascend: pairs, flat, instance first + k from out_ends[k]."""
+    n_instances = ends.shape[0] - 1
+    size = 0
+    for k in range(n_instances):
+        own_nodes, own_edges = sides_of(first + k, where, node_side, edge_side)
+        size += min(count_pairs(parts[ends[k] : ends[k + 1]], table, own_nodes, own_edges), dim)
+    idx = np.empty(size, np.int64)
+    val = np.empty(size)
+    n = 0
+    out_ends[0] = 0
+    for k in range(n_instances):
+        own_nodes, own_edges = sides_of(first + k, where, node_side, edge_side)
+        here = slice(ends[k], ends[k + 1])
+        _, some, amounts = combine_graph(parts[here], counts[here], dim, table, own_nodes, own_edges)
+        for j in range(some.shape[0]):
+            idx[n] = some[j]
+            val[n] = amounts[j]
+            n += 1
+        out_ends[k + 1] = n
+    return idx[:n], val[:n]

@@ -166,7 +166,7 @@ class GraphFeatures:
 
     def __getstate__(self) -> dict[str, Any]:
         """Without views, which would be written as copies."""
-        return {name: value for name, value in self.__dict__.items() if name != "_sides"}
+        return {name: value for name, value in self.__dict__.items() if name not in ("_sides", "_all_arguments")}
 
     def _arguments(self, i: int) -> tuple[Any, ...]:
         """What the kernels need of instance i: tables, nodes and edges."""
@@ -188,10 +188,11 @@ class GraphFeatures:
 
     def score_block(self, w: Vector, scale: float, start: int, stop: int, places: Integers, out: Floats) -> None:
         """out[places[i - start]:]: scale times the scores of instance i, plus its fixed scores; for many threads at once."""
-        score_graph = _kernels().score_graph
         check_length(w, self.dim)
-        for i in range(start, stop):
-            score_graph(w, *self._arguments(i), out[places[i - start] : places[i - start + 1]])
+        if stop == start + 1:  # fewer arguments, which are what takes time
+            _kernels().score_graph(w, *self._arguments(start), out[places[0] : places[1]])
+        else:
+            _kernels().score_graphs(w, start, stop, places, *self._all_arguments, out)
         if scale != 1.0:
             out *= scale
         if self.fixed is not None:
@@ -214,6 +215,24 @@ class GraphFeatures:
         kernels.add_graph(mu, 1.0, *arguments, dense)
         at = np.flatnonzero(dense)
         return SparseVector(at, dense[at])
+
+    @cached_property
+    def _all_arguments(self) -> tuple[Any, ...]:
+        """What the kernels for many instances need."""
+        a, b = self.nodes, self.edges
+        edge_rows = np.zeros(len(self), np.int64) if self._constant else np.asarray(b.offsets, dtype=np.int64)
+        where = (self._pattern, self._node_at, self._edge_at, np.asarray(a.offsets, dtype=np.int64), edge_rows)
+        return (
+            where,
+            (self.n_states, self._columns, self.width, self.start),
+            (self._nodes, 0, a.indptr, a.indices, a.values, a.n_columns),
+            (self._edges, 0, b.indptr, b.indices, b.values, b.n_columns),
+        )
+
+    def adjoint_block(self, start: int, parts: Integers, counts: Floats, ends: Integers) -> tuple[Integers, Floats, Integers]:
+        """What `adjoint` gives for the graphs from `start` on, whose parts ascend: (indices, values, offsets), flat."""
+        out = np.empty(len(ends), np.int64)
+        return *_kernels().combine_graphs(parts, counts, ends, start, out, self.dim, *self._all_arguments), out
 
     def scratch(self) -> Floats:
         """Zeros for `spread`, of length dim."""
@@ -243,6 +262,7 @@ class GraphFeatures:
     def take(self, rows: Integers) -> "GraphFeatures":
         """The graphs with these numbers, in this order."""
         new = copy(self)
+        new.__dict__.pop("_all_arguments", None)
         new.nodes, new._pattern = self.nodes.take(rows), self._pattern[rows]
         new.edges = self.edges if self._constant else self.edges.take(rows)
         new.fixed = None if self.fixed is None else FixedParts([self.fixed.rows[i] for i in rows.tolist()])

@@ -14,6 +14,9 @@ from structpred.core.weights import Vector, check_length
 from structpred.errors import DataError
 from structpred.features.rows import FeatureRows, csr_of
 
+Integers = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
 
 class PartFeatures(FeatureMap):
     """One feature row per part: instance i has a matrix (p_i, d), its scores are that matrix times w.
@@ -100,6 +103,13 @@ class PartFeatures(FeatureMap):
         """X_i^T mu."""
         _, combine_parts = _kernels()
         return SparseVector(*combine_parts(parts, counts, self.indices, self.values, self.indptr, self.offsets[i]))
+
+    def adjoint_block(self, start: int, parts: Integers, counts: Floats, ends: Integers) -> tuple[Integers, Floats, Integers]:
+        """What `adjoint` gives for the samples from `start` on: (indices, values, offsets), flat; for many threads at once."""
+        from structpred.features._feature_kernels import combine_each
+
+        out = np.empty(len(ends), np.int64)
+        return *combine_each(parts, counts, ends, self.indices, self.values, self.indptr, self.offsets, start, out), out
 
     def flush(self, i: int, scratch: npt.NDArray[np.float64], coef: float, w: Vector) -> None:
         """w += coef * scratch; scratch, which `spread` filled for instance i, becomes zero again."""

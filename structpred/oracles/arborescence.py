@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.oracle import Labels, Oracle, Scores, Shape
-from structpred.core.scores import checked_sizes
+from structpred.core.scores import checked_sizes, checked_table
 from structpred.errors import ConvergenceError, ParameterError
 from structpred.oracles.trees._constrained_trees import best_tree_within
 from structpred.oracles.trees._matrix_tree import matrix_tree
@@ -121,6 +121,16 @@ class ArborescenceOracle(Oracle):
     def parts(self, labels: Labels, shape: Shape) -> npt.NDArray[np.int64]:
         """One arc per token. Raises ValueError for heads that are not a tree, or have several roots where single_root holds."""
         return tree_parts(labels, shape[0], self.single_root)
+
+    def parts_batch(
+        self, labels: Labels, ends: npt.NDArray[np.int64], shapes: Sequence[Shape]
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """The parts of each output, flat, in one compiled call."""
+        from structpred.core._part_kernels import grid_parts
+
+        out = np.empty(len(labels), np.int64)
+        grid_parts(labels, ends, checked_table(shapes, "tokens")[:, 0] + 1, out)
+        return out, ends
 
     def marginals(self, scores: Scores, shape: Shape) -> tuple[float, npt.NDArray[np.float64]]:
         """log Z, and the probability of each arc, by the matrix-tree theorem; stable for any scores.

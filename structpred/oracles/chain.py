@@ -13,6 +13,7 @@ from structpred.errors import DataError, InfeasibleError
 from structpred.oracles.chains._chain_scratch import Scratch, sum_scratch
 from structpred.projections.active_set import project_onto_hull
 from structpred.runtime.memory import check_fits
+from structpred.runtime.ranges import ends_of
 
 _NAMES = ("positions", "labels")
 
@@ -64,6 +65,18 @@ class ChainOracle(Oracle):
         if length and not (labels.min() >= 0 and labels.max() < n_labels):
             raise ValueError(f"labels must lie in [0, {n_labels}), got {labels.min()}..{labels.max()}")
         return np.concatenate((np.arange(length) * n_labels + labels, (length + labels[:-1]) * n_labels + labels[1:]))
+
+    def parts_batch(
+        self, labels: Labels, ends: npt.NDArray[np.int64], shapes: Sequence[Shape]
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """The parts of each output, flat, in one compiled call."""
+        from structpred.oracles.chains._chain_kernels import chain_parts
+
+        n_labels = checked_table(shapes, *_NAMES)[:, 1]
+        places = ends_of(2 * np.diff(ends) - 1)
+        out = np.empty(int(places[-1]), np.int64)
+        chain_parts(labels, ends, n_labels, places, out)
+        return out, places
 
     def marginals(self, scores: Scores, shape: Shape) -> tuple[float, npt.NDArray[np.float64]]:
         """log Z, and the expected part counts, by forward-backward (Rabiner 1989, eqs. 19-25); stable for any scores.

@@ -1,9 +1,10 @@
 """Pairwise Markov random fields: the graph, the numbering of parts, and the parent of all oracles over them."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import product
+from types import ModuleType
 from typing import NoReturn
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy.typing as npt
 from structpred.core.oracle import Labels, Oracle, Scores, Shape
 from structpred.core.scores import LARGEST, check_listed, checked_batch, checked_scores, short
 from structpred.errors import DataError, InfeasibleError
+from structpred.runtime.ranges import ends_of
 
 Integers = npt.NDArray[np.int64]
 
@@ -139,11 +141,10 @@ def pairwise_batch(scores: npt.ArrayLike, offsets: npt.ArrayLike, shapes: Sequen
 
 
 @lru_cache(maxsize=1)
-def _graph_parts() -> Callable[..., bool]:
-    from structpred.oracles.fields._graph_parts_kernels import graph_parts
+def _graph_parts() -> ModuleType:
+    from structpred.oracles.fields import _graph_parts_kernels
 
-    kernel: Callable[..., bool] = graph_parts
-    return kernel
+    return _graph_parts_kernels
 
 
 class PairwiseOracle(Oracle):
@@ -166,9 +167,23 @@ class PairwiseOracle(Oracle):
         if labels.shape != (graph.n,):
             raise ValueError(f"expected {graph.n} states, one per node, got shape {labels.shape}")
         found = np.empty(graph.n + len(graph.edges), np.int64)
-        if not _graph_parts()(labels.astype(np.int64, casting="safe", copy=False), graph.edges, graph.n_states, found):
+        if not _graph_parts().graph_parts(
+            labels.astype(np.int64, casting="safe", copy=False), graph.edges, graph.n_states, found
+        ):
             raise ValueError(f"states must lie in [0, {graph.n_states}), got {labels.min()}..{labels.max()}")
         return found
+
+    def parts_batch(self, labels: Labels, ends: Integers, shapes: Sequence[Shape]) -> tuple[Integers, Integers]:
+        """The parts of each output, flat; neighbours of one shape are done in one compiled call."""
+        places = ends_of(np.array([graph_of(shape).n + len(graph_of(shape).edges) for shape in shapes], dtype=np.int64))
+        out, first = np.empty(int(places[-1]), np.int64), 0
+        for i, shape in enumerate(shapes):
+            if i + 1 == len(shapes) or not (shapes[i + 1] is shape or shapes[i + 1] == shape):
+                graph = graph_of(shape)
+                rows = labels[ends[first] : ends[i + 1]].reshape(-1, graph.n), out[places[first] : places[i + 1]]
+                _graph_parts().graph_parts_of_each(rows[0], graph.edges, graph.n_states, rows[1].reshape(len(rows[0]), -1))
+                first = i + 1
+        return out, places
 
     def enumerate(self, shape: Shape) -> Iterator[Labels]:
         """All K^n outputs, the last node's state changing fastest."""

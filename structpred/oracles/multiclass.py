@@ -38,6 +38,12 @@ class MulticlassOracle(Oracle):
             raise ValueError(f"expected one label, got an array of shape {labels.shape}")
         return labels
 
+    def parts_batch(
+        self, labels: Labels, ends: npt.NDArray[np.int64], shapes: Sequence[Shape]
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """The parts of each output: the labels themselves."""
+        return labels, ends
+
     def marginals(self, scores: Scores, shape: Shape) -> tuple[float, npt.NDArray[np.float64]]:
         """(log sum exp scores, softmax of the scores), stable for scores of any size."""
         scores = checked_scores(scores, self.n_parts(shape), shape)

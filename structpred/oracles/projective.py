@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.oracle import Labels, Oracle, Scores, Shape
-from structpred.core.scores import check_listed, checked_sizes, checked_sums
+from structpred.core.scores import check_listed, checked_sizes, checked_sums, checked_table
 from structpred.errors import InfeasibleError
 from structpred.oracles.trees._tree_labels import arc_batch, arc_scores, arcs_of, tree_parts
 from structpred.oracles.trees._tree_scratch import projective_scratch
@@ -118,6 +118,16 @@ class ProjectiveOracle(Oracle):
             m = int(crossing.argmax()) + 1
             raise ValueError(f"not projective: the arc {labels[m - 1]} -> {m} crosses another one")
         return found
+
+    def parts_batch(
+        self, labels: Labels, ends: npt.NDArray[np.int64], shapes: Sequence[Shape]
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """The parts of each output, flat, in one compiled call."""
+        from structpred.core._part_kernels import grid_parts
+
+        out = np.empty(len(labels), np.int64)
+        grid_parts(labels, ends, checked_table(shapes, "tokens")[:, 0] + 1, out)
+        return out, ends
 
     def marginals(self, scores: Scores, shape: Shape) -> tuple[float, npt.NDArray[np.float64]]:
         """log Z, and the probability of each arc, by the inside-outside algorithm; stable for any scores.

@@ -73,6 +73,16 @@ class SemiMarkovOracle(Oracle):
         segments = (starts * longest + sizes - 1) * n_labels + names
         return np.concatenate((segments, length * longest * n_labels + names[:-1] * n_labels + names[1:]))
 
+    def parts_batch(
+        self, labels: Labels, ends: npt.NDArray[np.int64], shapes: Sequence[Shape]
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """The parts of each output, flat, in one compiled call."""
+        from structpred.oracles.chains._semimarkov_kernels import segment_parts
+
+        places, out = np.zeros(len(ends), np.int64), np.empty(2 * len(labels), np.int64)
+        n = segment_parts(labels, ends, checked_table(shapes, *_NAMES), places, out)
+        return out[:n], places
+
     def marginals(self, scores: Scores, shape: Shape) -> tuple[float, npt.NDArray[np.float64]]:
         """log Z, and the expected part counts, in logarithms throughout; stable for scores of any size.
 

@@ -197,6 +197,16 @@ class OtherProjections(MulticlassOracle):
         return np.concatenate([*pieces[::-1], np.empty(0)])
 
 
+class OtherParts(ChainOracle):
+    """The label-label parts of a batch are those of the first instance's length."""
+
+    def parts_batch(self, labels, ends, shapes):
+        parts, places = super().parts_batch(labels, ends, shapes)
+        for a, b, n in zip(places, places[1:], np.diff(ends), strict=False):
+            parts[a + n : b] += (ends[1] - n) * shapes[0][1]
+        return parts, places
+
+
 class OneShapeBatch(MulticlassOracle):
     """Takes every instance of a batch for one of the first one's shape."""
 
@@ -302,6 +312,7 @@ ZOO: list[tuple[Callable[[], Oracle], str]] = [
     (Remembers, "nondeterminism"),
     (OtherBatch, "batch different from loop"),
     (OneShapeBatch, "batch different from loop"),
+    (OtherParts, "parts of a batch different from loop"),
     (OtherSums, "marginals of a batch different from loop"),
     (OtherProjections, "project of a batch different from loop"),
     (PartsOutOfRange, "parts range"),

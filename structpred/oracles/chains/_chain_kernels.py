@@ -88,3 +88,15 @@ def decode_flat(scores, offsets, lengths, n_labels, trans, work, back, pointers,
                 pointers[t, label] = back[label]
         trace_back(alpha, pointers, length, n_labels, out[written : written + length])
         written += length
+
+
+@njit(cache=True, nogil=True)
+def chain_parts(labels, ends, n_labels, places, out):
+    """The parts of label sequences: those of instance i are its position-label parts, then its label-label parts."""
+    for i in range(n_labels.shape[0]):
+        first = ends[i]
+        length = ends[i + 1] - first
+        for t in range(length):
+            out[places[i] + t] = t * n_labels[i] + labels[first + t]
+        for t in range(length - 1):
+            out[places[i] + length + t] = (length + labels[first + t]) * n_labels[i] + labels[first + t + 1]

@@ -218,3 +218,26 @@ def read_segmentations(length, n_labels, k, best, lengths, ranks, before, into_r
                 rank = into_ranks[e, label, rank]
                 label = p
     return k
+
+
+@njit(cache=True, nogil=True)
+def segment_parts(labels, ends, sizes, places, out):
+    """The parts of segmentations, those of instance i from places[i] on: segments, then transitions; returns their number."""
+    n = 0
+    for i in range(sizes.shape[0]):
+        length, n_labels, longest = sizes[i]
+        start = ends[i]
+        for t in range(start, ends[i + 1]):
+            if t + 1 == ends[i + 1] or labels[t + 1] % 2 == 1:  # the last position of its segment
+                out[n] = ((start - ends[i]) * longest + t - start) * n_labels + labels[t] // 2
+                n += 1
+                start = t + 1
+        before = np.int64(-1)
+        for t in range(ends[i], ends[i + 1]):
+            if labels[t] % 2 == 1:
+                if before >= 0:
+                    out[n] = length * longest * n_labels + before * n_labels + labels[t] // 2
+                    n += 1
+                before = labels[t] // 2
+        places[i + 1] = n
+    return n
