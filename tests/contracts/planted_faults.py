@@ -212,7 +212,7 @@ FAULTS: list[tuple[type[Oracle], str, str]] = [
     (NeedsLetters, "no exceptions", "a shape that it was not written for"),
     (BatchOffByOne, "batch different from loop", "off by one"),
     (CountsTwice, "marginals", "counted twice"),
-    (FortranOrder, "marginals", "log_z is right.*other parts"),
+    (FortranOrder, "marginals", "log_z is right.*wrong parts"),
     (SinglePrecision, "wrong argmax", "float32"),
     (RankOfItem, "wrong argmax", "argmax and parts number the parts differently.*transposed"),
     (RepeatsBlind, "invalid labels", "raise ValueError"),
