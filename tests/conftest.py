@@ -1,6 +1,8 @@
 """What all tests share: where the real data sets lie, and one thread for each test process."""
 
 import os
+import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -19,3 +21,11 @@ def data_dir() -> Path:
     if not folder.is_dir():
         pytest.skip(f"real data sets are not here (set STRUCTPRED_DATA; looked in {folder})")
     return folder
+
+
+@pytest.fixture
+def hears_interrupts() -> Iterator[None]:
+    """SIGINT raises KeyboardInterrupt in this process, as at a terminal: jobs in the background ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)

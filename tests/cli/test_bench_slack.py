@@ -158,6 +158,7 @@ def test_experiments_are_found_by_walking(here: Here, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("place", ["search", "fit"])
+@pytest.mark.usefixtures("hears_interrupts")
 def test_ctrl_c_ends_an_experiment_after_the_present_step(
     place: str, here: Here, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -31,6 +31,7 @@ class Stopper:
 
 
 @pytest.mark.parametrize("trainer", ONLINE)
+@pytest.mark.usefixtures("hears_interrupts")
 def test_an_interrupted_stream_goes_on_exactly(trainer: str, tmp_path: Path) -> None:
     """Stopped by Ctrl-C anywhere in three passes, the model can predict, and a resumed run ends with the same bits."""
     x, y = noisy(150)
@@ -38,7 +39,6 @@ def test_an_interrupted_stream_goes_on_exactly(trainer: str, tmp_path: Path) -> 
     source = lambda: zip(x, y, strict=True)  # noqa: E731
     straight = model(trainer).fit_stream(source, **settings)
     assert [row["passes"] for row in straight.history_] == [1, 2, 3]
-    signal.signal(signal.SIGINT, signal.default_int_handler)
     for after in (70, 151 + 32, 400):
         labeler = model(trainer, checkpoint=tmp_path / "run")
         with pytest.raises(KeyboardInterrupt, match="resume=True"):
@@ -79,11 +79,11 @@ def test_every_checkpoint_of_a_stream_leads_to_the_same_end(tmp_path: Path, monk
         assert [row["dev_score"] for row in again.history_] == [row["dev_score"] for row in straight.history_]
 
 
+@pytest.mark.usefixtures("hears_interrupts")
 def test_a_resumed_stream_must_be_the_same(tmp_path: Path) -> None:
     """Other labels, fewer sequences, another first sequence or other settings are CheckpointErrors before anything is trained."""
     x, y = noisy(150)
     labeler = model("mira", checkpoint=tmp_path / "run")
-    signal.signal(signal.SIGINT, signal.default_int_handler)
     with pytest.raises(KeyboardInterrupt):
         labeler.fit_stream(Stopper(x, y, 100), ["a", "b", "c"], batch_size=16)
     labeler.set_params(resume=True)
