@@ -1,5 +1,7 @@
 """Entry point: maps outcomes to exit codes, and errors to one line on stderr."""
 
+import atexit
+import gc
 import importlib
 import os
 import signal
@@ -77,6 +79,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     session = Session(tuple(sys.argv[1:] if arguments is None else arguments))
     session.start_logging()
     signal.signal(signal.SIGTERM, _terminated)
+    atexit.register(gc.freeze)  # else Python looks for cycles among all objects as it ends: half a second after training
     try:
         code = run(session)
         if sys.stdout is not None:

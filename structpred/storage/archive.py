@@ -8,7 +8,7 @@ around the entries and compares, so there is no byte in which anything could hid
 import hashlib
 import struct
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import BinaryIO
 
@@ -25,28 +25,33 @@ _LOCAL_SIZES = [30 + len(name) + 20 for name in NAMES]
 _CENTRAL_SIZES = [46 + len(name) + 28 for name in NAMES]
 _TAIL_SIZE = sum(_CENTRAL_SIZES) + 56 + 20 + 22
 OVERHEAD = sum(_LOCAL_SIZES) + _TAIL_SIZE
+_SUMS_SIZE = sum(64 + 2 + len(name) + 1 for name in CONTENT)
+_CHUNK = 1 << 18  # small enough to stay in the processor's cache from one checksum to the next, and to the copy to the file
 
 
 @dataclass(frozen=True)
 class _Entry:
-    """What the frame around one entry depends on."""
+    """What the frame around one entry, and its line in SHA256SUMS, depend on."""
 
     name: str
     size: int
     crc: int
+    sha256: str
 
 
 def write(file: BinaryIO, contents: Sequence[Sequence[Piece]]) -> None:
     """Write the archive; contents holds the pieces of model.json, weights.safetensors and vocab.json, in this order."""
-    sums = _sums([_sha256(pieces) for pieces in contents])
-    everything: list[Sequence[Piece]] = [*contents, [sums]]
-    entries = [_describe(name, pieces) for name, pieces in zip(NAMES, everything, strict=True)]
+    entries: list[_Entry] = []
+    for name, room, pieces in zip(NAMES, _LOCAL_SIZES, [*contents, None], strict=True):
+        file.write(bytes(room))  # what comes before the content depends on it
+        entries.append(_describe(name, [_sums(entries)] if pieces is None else pieces, file.write))
     heads, tail = _frame(entries)
-    for head, pieces in zip(heads, everything, strict=True):
-        file.write(head)
-        for piece in pieces:
-            file.write(piece)
     file.write(tail)
+    offset = 0
+    for head, entry in zip(heads, entries, strict=True):
+        file.seek(offset)
+        file.write(head)
+        offset += len(head) + entry.size
 
 
 def read(file: BinaryIO, size: int) -> list[Bytes]:
@@ -62,7 +67,7 @@ def read(file: BinaryIO, size: int) -> list[Bytes]:
     sizes = _sizes(tail)
     if sum(sizes) + OVERHEAD != size:
         raise ValueError("the sizes in its directory do not add up to the size of the file")
-    if sizes[-1] != len(_sums([""] * len(CONTENT))) + 64 * len(CONTENT):
+    if sizes[-1] != _SUMS_SIZE:
         raise ValueError("its list of checksums has the wrong length")
     file.seek(0)
     heads, contents = [], []
@@ -77,14 +82,13 @@ def read(file: BinaryIO, size: int) -> list[Bytes]:
 
 
 def _verify(heads: list[bytes], contents: list[Bytes], tail: bytes) -> None:
-    views = [content.data for content in contents]
-    digests = [_sha256([view]) for view in views[:-1]]
-    for name, digest, line in zip(CONTENT, digests, contents[-1].tobytes().split(b"\n"), strict=False):
-        if line != _line(digest, name):
-            raise ValueError(f"the checksum of {name} does not match its contents")
-    if contents[-1].tobytes() != _sums(digests):
+    entries = [_describe(name, [content.data]) for name, content in zip(NAMES, contents, strict=True)]
+    sums = contents[-1].tobytes()
+    for entry, line in zip(entries[:-1], sums.split(b"\n"), strict=False):
+        if line != _line(entry):
+            raise ValueError(f"the checksum of {entry.name} does not match its contents")
+    if sums != _sums(entries[:-1]):
         raise ValueError("its list of checksums is damaged")
-    entries = [_describe(name, [view]) for name, view in zip(NAMES, views, strict=True)]
     if (heads, tail) != _frame(entries):
         raise ValueError("the bytes around its entries are not as structpred writes them")
 
@@ -118,24 +122,26 @@ def _frame(entries: Sequence[_Entry]) -> tuple[list[bytes], bytes]:
     return heads, directory + end64 + locator + struct.pack("<L4H2LH", _END, 0, 0, _MAX16, _MAX16, _MAX32, _MAX32, 0)
 
 
-def _describe(name: str, pieces: Iterable[Piece]) -> _Entry:
+def _describe(name: str, pieces: Iterable[Piece], write: Callable[[memoryview], object] | None = None) -> _Entry:
+    """Both checksums of what is in the pieces, which are written on the way if `write` is given."""
     crc = size = 0
-    for piece in pieces:
-        crc, size = zlib.crc32(piece, crc), size + len(piece)
-    return _Entry(name, size, crc)
-
-
-def _sha256(pieces: Iterable[Piece]) -> str:
     digest = hashlib.sha256()
     for piece in pieces:
-        digest.update(piece)
-    return digest.hexdigest()
+        view = memoryview(piece)  # slices of it copy nothing
+        for start in range(0, len(view), _CHUNK):
+            chunk = view[start : start + _CHUNK]
+            digest.update(chunk)
+            crc = zlib.crc32(chunk, crc)
+            if write is not None:
+                write(chunk)
+        size += len(view)
+    return _Entry(name, size, crc, digest.hexdigest())
 
 
-def _line(digest: str, name: str) -> bytes:
-    return f"{digest}  {name}".encode()
+def _line(entry: _Entry) -> bytes:
+    return f"{entry.sha256}  {entry.name}".encode()
 
 
-def _sums(digests: Sequence[str]) -> bytes:
+def _sums(entries: Iterable[_Entry]) -> bytes:
     """The text of SHA256SUMS, as `sha256sum --check` takes it."""
-    return b"".join(_line(digest, name) + b"\n" for digest, name in zip(digests, CONTENT, strict=True))
+    return b"".join(_line(entry) + b"\n" for entry in entries)

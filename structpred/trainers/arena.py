@@ -45,6 +45,11 @@ class Arena(NamedTuple):
             return f"idx: expected ascending numbers in [0, {dim}) in every block"
         return None if np.isfinite(self.val[at]).all() else "val: expected finite numbers"
 
+    def without_room(self) -> "Arena":
+        """The same blocks, with nothing after the last: views of the arrays, in which the next block that grows moves all."""
+        taken = int(self.taken)
+        return self._replace(idx=self.idx[:taken], val=self.val[:taken], limit=np.array(taken))
+
     @staticmethod
     def empty(n: int) -> "Arena":
         """n empty blocks."""

@@ -3,7 +3,8 @@
 A state is a NamedTuple of arrays, nested ones allowed; a single number is an array of no dimension. An array of a saved state
 must have the type and the shape that it has in a new state, and be finite; an annotation next to the field says where it may be
 otherwise (`Values`, `FIXED`). What must hold between the arrays of one NamedTuple is in its method `fault(dim)`, if it has one,
-which names the first thing that does not.
+which names the first thing that does not. One that keeps spare room in its arrays has a method `without_room()`: the same state
+in arrays that have none, which is what is saved.
 """
 
 from dataclasses import dataclass
@@ -60,6 +61,8 @@ _FINITE = Values()
 def flatten(state: Any, prefix: str = "") -> Arrays:
     """A NamedTuple of arrays, nested ones included, as {"outer.inner": array}."""
     out: Arrays = {}
+    if (without_room := getattr(state, "without_room", None)) is not None:
+        state = without_room()
     for name, value in state._asdict().items():
         out |= flatten(value, f"{prefix}{name}.") if hasattr(value, "_asdict") else {prefix + name: value}
     return out
