@@ -7,6 +7,8 @@ STAMP := $(VENV)/.installed
 DEMO_STAMP := $(VENV)/.demo
 PIP := $(BIN)/python -m pip install --disable-pip-version-check --no-input --only-binary :all:
 PYTEST := $(BIN)/python -m pytest
+# A worker that dies ends the run, and the report names its test: a new one in its place is left without tests, and waits for ever.
+WORKERS := -n 2 --dist loadfile --max-worker-restart 0
 
 # The first of these that runs, is new enough and can make a virtual environment. A name that is on the path
 # need not run (version managers leave stubs), so each one is tried rather than looked up.
@@ -53,13 +55,13 @@ smoke: $(STAMP)  ## a minute of tests: layers, core, a trainer, a model, the she
 	$(PYTEST) -m "not slow" tests/test_layers.py tests/core tests/features tests/storage tests/trainers/test_sgd.py tests/models/test_chain_labeler.py tests/cli/test_training_options.py $(ARGS)
 
 test: $(STAMP)  ## the fast tests: at most six CPU minutes, compiling included
-	$(PYTEST) -m "not slow" -n 2 --dist loadfile $(ARGS)
+	$(PYTEST) -m "not slow" $(WORKERS) $(ARGS)
 
 test-bounds: $(STAMP)  ## the fast tests with every index of the kernels checked, both ends (slow to compile)
-	STRUCTPRED_CHECK_BOUNDS=1 $(PYTEST) -m "not slow" -n 2 --dist loadfile $(ARGS)
+	STRUCTPRED_CHECK_BOUNDS=1 $(PYTEST) -m "not slow" $(WORKERS) $(ARGS)
 
 test-slow: $(STAMP)  ## the slow tests
-	$(PYTEST) -m slow -n 2 --dist loadfile $(ARGS)
+	$(PYTEST) -m slow $(WORKERS) $(ARGS)
 
 lint: $(STAMP)  ## style, formatting and types
 	$(BIN)/ruff check .

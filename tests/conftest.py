@@ -1,8 +1,9 @@
 """What all tests share: where the real data sets lie, and one thread for each test process."""
 
+import multiprocessing
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -25,7 +26,23 @@ def data_dir() -> Path:
 
 @pytest.fixture
 def hears_interrupts() -> Iterator[None]:
-    """SIGINT raises KeyboardInterrupt in this process, as at a terminal: jobs in the background ignore it."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    """SIGINT and SIGTERM raise KeyboardInterrupt in this process, as at a terminal: jobs in the background ignore the one, and
+    the other would end a test process without a word.
+    """
+    before = {number: signal.signal(number, signal.default_int_handler) for number in (signal.SIGINT, signal.SIGTERM)}
     yield
-    signal.signal(signal.SIGINT, before)
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+@pytest.fixture
+def in_child() -> Callable[[Callable[[], None]], None]:
+    """Calls a function in a fork of this process, which may do to itself what it likes; the test fails where it raises."""
+
+    def run(call: Callable[[], None]) -> None:
+        process = multiprocessing.get_context("fork").Process(target=call)
+        process.start()
+        process.join(600)
+        assert process.exitcode == 0
+
+    return run

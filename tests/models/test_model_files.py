@@ -5,6 +5,7 @@ import os
 import pickle
 import sys
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -142,18 +143,18 @@ def test_a_full_disk_keeps_the_old_file(file: Path, monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs a limit on the size of files")
-def test_a_real_limit_of_the_system_keeps_the_old_file(file: Path, tmp_path: Path) -> None:
+def test_a_real_limit_of_the_system_keeps_the_old_file(file: Path, in_child: Callable[[Callable[[], None]], None]) -> None:
     """The same with the system's own refusal: no file may grow beyond a few bytes."""
     import resource
 
-    old, limits = file.read_bytes(), resource.getrlimit(resource.RLIMIT_FSIZE)
-    model = ChainLabeler(max_iter=1).fit(X[:3], Y[:3])
-    resource.setrlimit(resource.RLIMIT_FSIZE, (200, limits[1]))
-    try:
+    old, model = file.read_bytes(), ChainLabeler(max_iter=1).fit(X[:3], Y[:3])
+
+    def limited() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (200, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
         with pytest.raises(StorageError, match="larger than the system allows; the old file is kept"):
             model.save(file)
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+    in_child(limited)
     assert file.read_bytes() == old
 
 

@@ -6,6 +6,7 @@ import resource
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
 
@@ -108,17 +109,16 @@ def test_disk_full_text(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert isinstance(caught.value.__cause__, OSError)
 
 
-def test_write_beyond_a_real_limit(file: Path) -> None:
+def test_write_beyond_a_real_limit(file: Path, in_child: Callable[[Callable[[], None]], None]) -> None:
     """A write that the system itself cuts short (file size limit) keeps the old file and leaves nothing behind."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (5000, hard))
-    try:
+
+    def limited() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (5000, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
         with pytest.raises(StructpredError, match="larger than the system allows; the old file is kept"):
             write_atomic(file, b"x" * 100_000)
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-        signal.signal(signal.SIGXFSZ, handler)
+
+    in_child(limited)
     assert (file.read_bytes(), names(file)) == (b"old", ["model.spz"])
 
 

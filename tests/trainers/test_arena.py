@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from structpred.trainers.arena import Arena
+from structpred.trainers.states import flatten, rebuild
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -42,3 +43,17 @@ def test_a_block_that_fits_stays_where_it_is() -> None:
     assert arena.store(0, np.arange(5), np.zeros(5)) is arena
     assert int(arena.start[0]) == start
     assert len(arena.block(0)[0]) == 5
+
+
+def test_what_is_saved_has_no_spare_room() -> None:
+    """A checkpoint holds the pairs that are taken and no more; read again the blocks are the same, and can grow."""
+    arena = Arena.empty(3).store(0, np.arange(8), np.ones(8)).store(2, np.array([3]), np.array([5.0]))
+    saved = flatten(arena)
+    assert len(saved["idx"]) == len(saved["val"]) == int(arena.taken) < len(arena.idx)
+    again = rebuild(Arena.empty(3), saved, 50)
+    for i in range(3):
+        np.testing.assert_array_equal(again.block(i), arena.block(i))
+    grown = again.store(1, np.arange(40), np.full(40, 2.0))
+    for i in (0, 2):
+        np.testing.assert_array_equal(grown.block(i), arena.block(i))
+    assert grown.block(1)[1].tolist() == [2.0] * 40

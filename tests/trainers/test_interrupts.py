@@ -111,14 +111,15 @@ def test_handlers_are_put_back() -> None:
     assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
 
 
+@pytest.mark.usefixtures("hears_interrupts")
 def test_the_first_signal_raises_a_flag_the_second_an_exception() -> None:
     """Inside the context a first SIGTERM is only noted; the next signal, of either kind, is a KeyboardInterrupt."""
     with Interrupts() as interrupts:
         assert interrupts.raised is None
-        os.kill(os.getpid(), signal.SIGTERM)
+        signal.raise_signal(signal.SIGTERM)
         assert interrupts.raised is signal.SIGTERM
         with pytest.raises(KeyboardInterrupt):
-            os.kill(os.getpid(), signal.SIGTERM)
+            signal.raise_signal(signal.SIGTERM)
 
 
 def test_ignored_signals_stay_ignored() -> None:
@@ -126,7 +127,7 @@ def test_ignored_signals_stay_ignored() -> None:
     before = signal.signal(signal.SIGTERM, signal.SIG_IGN)
     try:
         with Interrupts() as interrupts:
-            os.kill(os.getpid(), signal.SIGTERM)
+            signal.raise_signal(signal.SIGTERM)
             assert interrupts.raised is None
         assert signal.getsignal(signal.SIGTERM) is signal.SIG_IGN
     finally:
@@ -148,6 +149,7 @@ def test_other_threads_can_train() -> None:
     assert seen == [(None, before)]
 
 
+@pytest.mark.usefixtures("hears_interrupts")
 @pytest.mark.parametrize("trainer", [NSlackCuttingPlane(), OneSlackCuttingPlane(), LBFGS(), OWLQN(l1=0.01)], ids=lambda t: t.name)
 def test_a_long_step_is_given_up_and_done_again(trainer: Trainer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A signal in the middle of a step that may take long ends it; after resuming the run ends in the same bits."""
@@ -159,7 +161,7 @@ def test_a_long_step_is_given_up_and_done_again(trainer: Trainer, tmp_path: Path
 
     def signalled() -> None:
         if interrupts._running[-1].listening and next(asked) == 3:
-            os.kill(os.getpid(), signal.SIGTERM)
+            signal.raise_signal(signal.SIGTERM)
         interrupts.give_up_if_asked()
 
     for module in (master_qp, threads):
