@@ -6,6 +6,7 @@ position and nothing else, under a loss that costs the same for each wrong label
 
 from collections.abc import Sequence
 from functools import lru_cache
+from math import prod
 from typing import Any, Protocol, cast
 
 import numpy as np
@@ -68,7 +69,7 @@ def block_steps(
 
 def _all_on_grid(inference: Inference) -> bool:
     grid = getattr(inference.oracle, "label_grid", None)
-    return grid is not None and all(int(np.prod(grid(s))) == n for s, n in zip(inference.shapes, inference.sizes, strict=True))
+    return grid is not None and all(prod(grid(s)) == n for s, n in zip(inference.shapes, inference.sizes.tolist(), strict=True))
 
 
 @lru_cache(maxsize=1)

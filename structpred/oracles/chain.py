@@ -185,7 +185,8 @@ class ChainOracle(Oracle):
         return [(1, 1), (1, 3), (2, 2), (4, 1), (5, 2), (4, 4), (6, 3)]
 
     def _given(self, scores: Scores, shape: Shape) -> tuple[Scores, tuple[int, ...]]:
-        return checked_scores(scores, self.n_parts(shape), shape), checked_sizes(shape, *_NAMES)
+        length, n_labels = sizes = checked_sizes(shape, *_NAMES)
+        return checked_scores(scores, length * n_labels + n_labels**2, shape), sizes
 
 
 def _decoded(

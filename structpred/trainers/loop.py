@@ -134,10 +134,7 @@ class Run:
         try:
             with self._weights_first():
                 for item in self.order[self.position :].tolist():
-                    self.state, changed = self.trainer.update(self.problem, self.state, item)
-                    self.changed |= changed
-                    self.position += 1
-                    self.oracle_calls += item >= 0
+                    self._step(self.problem, item)
                     if self.interrupts.raised is not None:
                         return "interrupted"
                     if self.position & 63 == 0 or self.position == len(self.order):
@@ -147,6 +144,12 @@ class Run:
         self.state = self.trainer.finish_pass(self.problem, self.state)
         self.passes, self.position = self.passes + 1, 0
         return self._after_pass()
+
+    def _step(self, problem: Problem, item: int) -> None:
+        self.state, changed = self.trainer.update(problem, self.state, item)
+        self.changed |= changed
+        self.position += 1
+        self.oracle_calls += item >= 0
 
     @contextmanager
     def _weights_first(self) -> Iterator[None]:
