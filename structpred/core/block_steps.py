@@ -5,6 +5,8 @@ position and nothing else, under a loss that costs the same for each wrong label
 """
 
 from collections.abc import Sequence
+from functools import lru_cache
+from math import prod
 from typing import Any, Protocol, cast
 
 import numpy as np
@@ -67,7 +69,15 @@ def block_steps(
 
 def _all_on_grid(inference: Inference) -> bool:
     grid = getattr(inference.oracle, "label_grid", None)
-    return grid is not None and all(int(np.prod(grid(s))) == n for s, n in zip(inference.shapes, inference.sizes, strict=True))
+    return grid is not None and all(prod(grid(s)) == n for s, n in zip(inference.shapes, inference.sizes.tolist(), strict=True))
+
+
+@lru_cache(maxsize=1)
+def _kernels() -> tuple[Any, Any]:
+    """What adds the loss to scores, and what ends a step."""
+    from structpred.core._block_kernels import add_wrong, finish_step
+
+    return add_wrong, finish_step
 
 
 class BlockSteps:
@@ -88,7 +98,7 @@ class BlockSteps:
         self.scratch = self.features.block_scratch(0, len(inference))
         self.out = np.empty(int(inference.sizes.max(initial=1)))
         self.idx2, self.val2 = np.empty(self.buffer_size(), np.int64), np.empty(self.buffer_size())
-        self._ends = self.starts.tolist()
+        self._ends, self._sizes, self._place = self.starts.tolist(), inference.sizes.tolist(), np.zeros(2, np.int64)
 
     def buffer_size(self) -> int:
         """The largest number of pairs of a difference."""
@@ -98,11 +108,10 @@ class BlockSteps:
         self, w: Vector, scale: float, i: int, loss_weight: float, idx: Integers, val: Floats
     ) -> tuple[int, float, float]:
         """Decode instance i and write its difference, sorted and unique."""
-        from structpred.core._block_kernels import add_wrong, finish_step
-
-        f, s, here = self.features, self.scratch, slice(self._ends[i], self._ends[i + 1])
-        size = int(self.inference.sizes[i])
-        out, places = self.out[:size], np.array([0, size])
+        add_wrong, finish_step = _kernels()
+        f, s, here, places = self.features, self.scratch, slice(self._ends[i], self._ends[i + 1]), self._place
+        places[1] = size = self._sizes[i]
+        out = self.out[:size]
         f.score_into(w, scale, i, i + 1, places, out, s)
         add_wrong(places, self.starts, i, i + 1, self.gold, self.weights, loss_weight, out)
         labels, gold = self.oracle.argmax(out, self.inference.shapes[i]), self.gold[here]

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import chain
+from math import isfinite
 
 import numpy as np
 import numpy.typing as npt
@@ -139,7 +140,7 @@ def checked_sums(
     log_z: float, mu: npt.NDArray[np.float64], scores: Scores, shape: Shape
 ) -> tuple[float, npt.NDArray[np.float64]]:
     """(log Z, mu) as a kernel gave them; DataError where the scores are too far apart for its arithmetic."""
-    if not (np.isfinite(log_z) and np.isfinite(mu.sum())):
+    if not (isfinite(log_z) and isfinite(np.add.reduce(mu))):
         largest = float(np.abs(scores[scores > FORBIDDEN]).max(initial=0.0))
         raise DataError(
             f"shape {short(shape)}: the scores are too far apart for sums over outputs (the largest is {largest:.3g} in absolute "

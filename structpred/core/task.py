@@ -264,7 +264,7 @@ class Task:
             idx, val = self._idx, self._val
             n, loss, product = self._fused.step_into(w, scale, i, loss_weight, idx, val)
             violation = loss_weight * loss - scale * product
-            if violation < doubtful(loss_weight * loss):
+            if violation < 0.0 and violation < doubtful(loss_weight * loss):
                 self._confirm(w, i, loss_weight, scale)
             return Step(SparseVector(idx[:n], val[:n]), loss, violation, violation)
         costs = self._costs.of(i)

@@ -1,6 +1,7 @@
 """What a task checks: its weights, whether labels are outputs, and whether an oracle visibly contradicts itself."""
 
 from collections.abc import Sequence
+from functools import cached_property
 from itertools import islice
 from typing import Any
 
@@ -28,26 +29,48 @@ def check_outputs(
     if not callable(getattr(oracle, "enumerate", None)):
         return
     small = max((oracle.n_parts(shape) for shape in oracle.example_shapes()), default=0)
-    known: dict[Shape, set[bytes] | None] = {}
+    known: dict[Shape, _Outputs | None] = {}
     left = LISTED_OUTPUTS
     for i, shape in enumerate(shapes):
-        if shape not in known:
-            known[shape] = _listed(oracle, i, shape, left) if oracle.n_parts(shape) <= small else None
-            left -= len(known[shape] or ())
-        if (outputs := known[shape]) is not None and _key(parts[i]) not in outputs:
-            raise DataError(
-                f"sample {i}: the true labels {np.array2string(labels[i], threshold=8)} are not among the "
-                f"{len(outputs)} outputs that {type(oracle).__name__}.enumerate lists for the shape {shape}"
-            )
+        try:
+            if shape not in known:
+                known[shape] = _Outputs.of(oracle, shape, left) if oracle.n_parts(shape) <= small else None
+                left -= len(known[shape] or ())
+            if (outputs := known[shape]) is None or outputs.have(labels[i], parts[i]):
+                continue
+        except Exception as error:
+            raise blamed(error, i, oracle, "enumerate") from error
+        raise DataError(
+            f"sample {i}: the true labels {np.array2string(labels[i], threshold=8)} are not among the "
+            f"{len(outputs)} outputs that {type(oracle).__name__}.enumerate lists for the shape {shape}"
+        )
 
 
-def _listed(oracle: Any, i: int, shape: Shape, most: int) -> set[bytes] | None:
-    """The parts of every output of a shape; None where there are more than `most`."""
-    try:
+class _Outputs:
+    """What an oracle lists for a shape. Labels are compared first, which is quick: most are written as they are listed."""
+
+    def __init__(self, oracle: Oracle, shape: Shape, listed: Sequence[Labels]) -> None:
+        self.oracle, self.shape, self.listed = oracle, shape, listed
+        self.written = {np.asarray(y, dtype=np.int64).tobytes() for y in listed}
+
+    @staticmethod
+    def of(oracle: Any, shape: Shape, most: int) -> "_Outputs | None":
+        """Those of a shape; None where there are more than `most`."""
         listed = list(islice(oracle.enumerate(shape), most + 1))
-        return None if len(listed) > most else {_key(oracle.parts(y, shape)) for y in listed}
-    except Exception as error:
-        raise blamed(error, i, oracle, "enumerate") from error
+        return None if len(listed) > most else _Outputs(oracle, shape, listed)
+
+    def __len__(self) -> int:
+        """How many they are."""
+        return len(self.listed)
+
+    @cached_property
+    def keys(self) -> set[bytes]:
+        """The parts of each."""
+        return {_key(self.oracle.parts(y, self.shape)) for y in self.listed}
+
+    def have(self, labels: Labels, parts: npt.NDArray[Any]) -> bool:
+        """Whether these labels are among them, or others with the same parts."""
+        return labels.tobytes() in self.written or _key(parts) in self.keys
 
 
 def _key(parts: npt.NDArray[Any]) -> bytes:

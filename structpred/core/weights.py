@@ -78,13 +78,6 @@ class Weights(NamedTuple):
         """Whether something may no longer be finite: a look at a sum and three numbers, once per pass."""
         return not all(np.isfinite(array.sum()) for array in (self.v, self.factor, self.mass, self.scaled_mass))
 
-    def surely_finite(self) -> bool:
-        """Whether bounds alone say that the present and the average weights are finite; cheaper than making these."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            v, u = _largest(self.v), _largest(self.u)
-            average = (abs(self.scaled_mass.item()) * v + u) / (self.mass.item() or 1.0)
-            return bool(max(abs(self.scale) * v, average) < np.finfo(self.v.dtype).max)
-
     def current(self) -> Vector:
         """The present weights as a new flat vector of v's dtype."""
         out: Vector = np.multiply(self.v, self.scale, dtype=self.v.dtype)
@@ -99,8 +92,3 @@ class Weights(NamedTuple):
         for k in range(0, len(out), 1 << 18):  # in pieces: no second full-length float64 vector
             out[k : k + (1 << 18)] = (a * self.v[k : k + (1 << 18)].astype(np.float64) - self.u[k : k + (1 << 18)]) / r
         return out
-
-
-def _largest(values: Vector) -> float:
-    """The largest absolute value, NaN if one is; 0 for none."""
-    return float(np.maximum(values.max(), -values.min())) if len(values) else 0.0

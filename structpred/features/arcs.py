@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 from copy import copy
-from functools import cached_property
-from typing import Any
+from functools import cached_property, lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -32,6 +32,20 @@ class ArcScratch:
         self.acc, self.seen = np.empty(n_tags), np.empty(n_tags, np.uint8)
         self.row = np.empty(longest + 1)
         self.idx, self.val = np.empty(n_templates + n_tags, np.int64), np.empty(n_templates + n_tags)
+
+
+class ArcCall(NamedTuple):
+    """What one thread gives to every kernel call, gathered once: calls are many and short.
+
+    corpus: words, the program of templates, candidates. arcs: templates, and the sentence prepared last. room: the groups of
+    templates, and working memory of scores. idx, val: for the features of one arc.
+    """
+
+    corpus: tuple[Any, Any, Any]
+    arcs: tuple[Any, ...]
+    room: tuple[Any, ...]
+    idx: npt.NDArray[np.int64]
+    val: Floats
 
 
 class ArcCandidates:
@@ -114,34 +128,34 @@ class ArcFeatures:
         n = int(self.data.offsets[i + 1] - self.data.offsets[i])
         return n * (n + 1)
 
-    def new_scratch(self, longest: int) -> ArcScratch:
+    def new_scratch(self, longest: int) -> ArcCall:
         """Working memory for sentences of up to `longest` words; DataError, naming the sample, where their scores cannot fit."""
         size = 8 * longest * (longest + 1)
         if size >= SMALL:
             which = int(np.argmax(self.data.lengths == longest))
             check_fits(size, f"sample {which}: the arc scores of a sentence of {longest:,} words")
-        return ArcScratch(longest, len(self.templates), self.data.n_tags)
+        d, c, listed = self.data, self.compiled, (self.candidates.starts, self.candidates.heads)
+        s = ArcScratch(longest, len(self.templates), d.n_tags)
+        arcs = (s.hashes, c.kinds, self.shifts, self.bases, self.between, d.n_tags, s.counts, s.tags, s.seen)
+        room = (c.n_pair, c.n_head, s.codes, s.unary, s.acc, s.row)
+        return ArcCall((d.words, c.program, listed), arcs, room, s.idx, s.val)
 
     @cached_property
-    def _scratch(self) -> ArcScratch:
+    def _scratch(self) -> ArcCall:
         return self.new_scratch(int(self.data.lengths.max(initial=1)))
 
     def __getstate__(self) -> dict[str, Any]:
         """Without working memory."""
         return {name: value for name, value in self.__dict__.items() if name != "_scratch"}
 
-    def _prepare(self, i: int) -> tuple[int, ArcScratch]:
+    def _prepare(self, i: int) -> tuple[int, ArcCall]:
         from structpred.features._arc_kernels import prepare_sentence
 
-        d, s = self.data, self._scratch
-        first, n = int(d.offsets[i]), int(d.offsets[i + 1] - d.offsets[i])
-        prepare_sentence(d.words, first, n, self.compiled.program, s.hashes, s.counts, s.tags)
+        offsets, s = self.data.offsets, self._scratch
+        first, n = int(offsets[i]), int(offsets[i + 1] - offsets[i])
+        words, program, _ = s.corpus
+        prepare_sentence(words, first, n, program, s.arcs[0], s.arcs[6], s.arcs[7])
         return n, s
-
-    def emitting(self, s: ArcScratch) -> tuple[Any, ...]:
-        """Templates and the prepared sentence, as the kernels take them."""
-        c = self.compiled
-        return s.hashes, c.kinds, self.shifts, self.bases, self.between, self.data.n_tags, s.counts, s.tags, s.seen
 
     def scores(self, w: Vector, i: int) -> Floats:
         """theta of sentence i; arcs that are not candidates have the score 0 here and are forbidden by `fixed_scores`."""
@@ -150,7 +164,7 @@ class ArcFeatures:
         check_length(w, self.dim)
         n, s = self._prepare(i)
         out = np.empty(n * (n + 1))
-        score_sentence(w, n, int(self.data.offsets[i]), self._listed, self.emitting(s), self._room(s), out)
+        score_sentence(w, n, int(self.data.offsets[i]), s.corpus[2], s.arcs, s.room, out)
         return out
 
     def score_block(self, w: Vector, scale: float, start: int, stop: int, places: npt.NDArray[np.int64], out: Floats) -> None:
@@ -158,19 +172,16 @@ class ArcFeatures:
         check_length(w, self.dim)
         self.score_into(w, scale, start, stop, places, out, self.block_scratch(start, stop))
 
-    def block_scratch(self, start: int, stop: int) -> ArcScratch:
+    def block_scratch(self, start: int, stop: int) -> ArcCall:
         """Working memory for sentences start..stop-1."""
         return self.new_scratch(int(self.data.lengths[start:stop].max(initial=1)))
 
     def score_into(
-        self, w: Vector, scale: float, start: int, stop: int, places: npt.NDArray[np.int64], out: Floats, scratch: ArcScratch
+        self, w: Vector, scale: float, start: int, stop: int, places: npt.NDArray[np.int64], out: Floats, scratch: ArcCall
     ) -> None:
         """score_block in the given working memory."""
-        from structpred.features._arc_block_kernels import score_block
-
-        corpus = (self.data.words, self.compiled.program, self._listed)
-        own = (self.emitting(scratch), self._room(scratch))
-        score_block(w, scale, self.data.offsets, start, stop, *corpus, *own, FORBIDDEN, places, out)
+        corpus, arcs, room, _, _ = scratch
+        _block_kernels()[0](w, scale, self.data.offsets, start, stop, *corpus, arcs, room, FORBIDDEN, places, out)
         if self.fixed.scores is not None:
             for i in range(start, stop):
                 if (fixed := self.fixed.of(i)) is not None:
@@ -183,28 +194,17 @@ class ArcFeatures:
 
     def emit_difference(
         self, truth: npt.NDArray[np.int64], found: npt.NDArray[np.int64], idx: npt.NDArray[np.int64], val: Floats,
-        scratch: ArcScratch,
+        scratch: ArcCall,
     ) -> int:  # fmt: skip
         """The features of the heads `truth` minus those of `found`, unsorted, for the sentence that was scored last."""
-        from structpred.features._arc_block_kernels import emit_difference
-
-        return int(emit_difference(truth, found, self.emitting(scratch), idx, val))
-
-    @property
-    def _listed(self) -> tuple[Any, ...]:
-        """The candidates of all words, as the kernels take them."""
-        return self.candidates.starts, self.candidates.heads
-
-    def _room(self, s: ArcScratch) -> tuple[Any, ...]:
-        """The groups of templates, and working memory of scores, as the kernels take them."""
-        return self.compiled.n_pair, self.compiled.n_head, s.codes, s.unary, s.acc, s.row
+        return int(_block_kernels()[1](truth, found, scratch.arcs, idx, val))
 
     def fixed_scores(self, i: int) -> Floats | None:
         """Forbidden arcs, and what was given as `fixed`."""
         given = self.fixed.of(i)
         if self.candidates.complete:
             return given
-        first, (starts, heads) = int(self.data.offsets[i]), self._listed
+        first, starts, heads = int(self.data.offsets[i]), self.candidates.starts, self.candidates.heads
         n = int(self.data.offsets[i + 1]) - first
         out = np.full((n, n + 1), FORBIDDEN)
         for m in range(n):
@@ -219,7 +219,7 @@ class ArcFeatures:
         size = len(parts) * (len(self.templates) + self.data.n_tags)
         check_fits(32 * size, f"the features of {len(parts):,} arcs of a sentence of {n:,} words")
         idx, val = np.empty(size, np.int64), np.empty(size)
-        k = emit_arcs(parts, counts, n, self.emitting(s), idx, val)
+        k = emit_arcs(parts, counts, n, s.arcs, idx, val)
         return coalesced(idx[:k], val[:k])
 
     def scratch(self) -> Floats:
@@ -231,15 +231,15 @@ class ArcFeatures:
         from structpred.features._arc_kernels import project_arcs, spread_arcs
 
         n, s = self._prepare(i)
-        spread_arcs(mu, n, 1.0, self.emitting(s), s.idx, s.val, scratch)
-        return float(project_arcs(mu, n, self.emitting(s), s.idx, s.val, scratch))
+        spread_arcs(mu, n, 1.0, s.arcs, s.idx, s.val, scratch)
+        return float(project_arcs(mu, n, s.arcs, s.idx, s.val, scratch))
 
     def flush(self, i: int, scratch: Floats, coef: float, w: Vector) -> None:
         """w += coef * scratch; scratch, which `spread` filled for sentence i, becomes zero again."""
         from structpred.features._arc_kernels import flush_arcs
 
         n, s = self._prepare(i)
-        flush_arcs(n, coef, self.emitting(s), s.idx, s.val, scratch, w)
+        flush_arcs(n, coef, s.arcs, s.idx, s.val, scratch, w)
 
     def total(self, mu: Floats, places: npt.NDArray[np.int64], coefs: Floats) -> Floats:
         """sum_i coefs[i] Psi_i^T mu_i, float64, for the dense mu_i = mu[places[i]:places[i+1]] of all sentences."""
@@ -253,7 +253,7 @@ class ArcFeatures:
         from structpred.features._arc_kernels import spread_arcs
 
         n, s = self._prepare(i)
-        spread_arcs(mu, n, coef, self.emitting(s), s.idx, s.val, out)
+        spread_arcs(mu, n, coef, s.arcs, s.idx, s.val, out)
 
     def take(self, rows: npt.NDArray[np.int64]) -> "ArcFeatures":
         """The sentences with these numbers, in this order."""
@@ -268,6 +268,14 @@ class ArcFeatures:
         extra = [f for f in self.fixed.scores or () if f is not None]
         own = (d.codes, d.tags, d.classes, d.offsets, c.atoms, c.ends, c.kinds, self.groups)
         return (*own, self.candidates.starts, self.candidates.heads, *extra)
+
+
+@lru_cache(maxsize=1)
+def _block_kernels() -> tuple[Any, Any]:
+    """What scores a block, and what writes a difference."""
+    from structpred.features._arc_block_kernels import emit_difference, score_block
+
+    return score_block, emit_difference
 
 
 def observed_bits(

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from copy import copy
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -84,13 +84,11 @@ class SequenceFeatures:
 
     def scores(self, w: Vector, i: int) -> npt.NDArray[np.float64]:
         """Emission scores (T * n_labels), then transition scores (n_labels^2), flat."""
-        from structpred.features._feature_kernels import score_sequence
-
         d, n_labels, table = self.data, self.n_labels, self.table(w)
         first, last = d.offsets[i], d.offsets[i + 1]
         out = np.empty(self.n_parts(i))
         emissions = out[: (last - first) * n_labels].reshape(-1, n_labels)
-        score_sequence(
+        _kernels().score_sequence(
             table, d.indices, d.values, d.indptr, first, last, self.start_row, n_labels, np.empty(self.width), emissions
         )
         if self.transitions:
@@ -134,20 +132,18 @@ class SequenceFeatures:
 
     def spread(self, i: int, mu: npt.NDArray[np.float64], scratch: npt.NDArray[np.float64]) -> float:
         """scratch = Psi_i^T mu for dense mu, where scratch was zero; returns its squared norm."""
-        from structpred.features._feature_kernels import spread_sequence
-
         d, (local, most) = self.data, self._local
         where = (d.offsets[i], d.offsets[i + 1], most if self.transitions else -1, self.n_labels)
-        square = spread_sequence(mu, local, d.values, d.indptr, *where, np.zeros(self.width), scratch.reshape(-1, self.width))
+        square = _kernels().spread_sequence(
+            mu, local, d.values, d.indptr, *where, np.zeros(self.width), scratch.reshape(-1, self.width)
+        )
         return float(square)
 
     def flush(self, i: int, scratch: npt.NDArray[np.float64], coef: float, w: Vector) -> None:
         """w += coef * scratch; scratch, which `spread` filled for instance i, becomes zero again."""
-        from structpred.features._feature_kernels import flush_sequence
-
         d, (local, most) = self.data, self._local
         where = (d.offsets[i], d.offsets[i + 1], most, self.start_row, self.n_labels)
-        flush_sequence(scratch.reshape(-1, self.width), local, d.indices, d.indptr, *where, coef, self.table(w))
+        _kernels().flush_sequence(scratch.reshape(-1, self.width), local, d.indices, d.indptr, *where, coef, self.table(w))
 
     def total(
         self, mu: npt.NDArray[np.float64], places: npt.NDArray[np.int64], coefs: npt.NDArray[np.float64]
@@ -171,3 +167,11 @@ class SequenceFeatures:
         """The packed corpus."""
         d, fixed = self.data, self.fixed
         return (d.indptr, d.indices, d.values, d.offsets, fixed.rows, fixed.row_of, fixed.edges)
+
+
+@lru_cache(maxsize=1)
+def _kernels() -> Any:
+    """The compiled calls of single sequences, looked up once: they are many and short."""
+    from structpred.features import _feature_kernels
+
+    return _feature_kernels

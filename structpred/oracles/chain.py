@@ -1,7 +1,9 @@
 """First-order label chains: Viterbi decoding (Viterbi 1967; Rabiner 1989, section III.B)."""
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from itertools import pairwise, product
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -83,13 +85,10 @@ class ChainOracle(Oracle):
 
         Scores of -1e30 forbid a part. Raises InfeasibleError if that leaves no sequence.
         """
-        from structpred.oracles.chains._chain_sum_kernels import marginals_flat
-
         scores, (length, n_labels) = self._given(scores, shape)
         s = sum_scratch(n_labels, length)
         mu = np.zeros(len(scores))
-        rows = (s.trans, s.exp_trans, s.emissions, s.alpha, s.local, s.norm, s.marg, s.counts, s.work)
-        log_z = marginals_flat(scores, length, n_labels, *rows, mu)
+        log_z = _sum_kernel()(scores, length, n_labels, *s.rows, mu)
         if log_z == -np.inf:
             raise InfeasibleError("every label sequence uses a forbidden part (a score of -1e30): no marginals exist")
         return checked_sums(log_z, mu, scores, shape)
@@ -110,8 +109,7 @@ class ChainOracle(Oracle):
                 continue
             n_labels = int(label_counts[a])
             s = sum_scratch(n_labels, int(lengths[a:b].max()))
-            rows = (s.trans, s.exp_trans, s.emissions, s.alpha, s.local, s.norm, s.marg, s.counts, s.work)
-            wrong = marginals_of_batch(scores, offsets[a : b + 1], lengths[a:b].copy(), n_labels, *rows, log_zs[a:b], mu)
+            wrong = marginals_of_batch(scores, offsets[a : b + 1], lengths[a:b].copy(), n_labels, *s.rows, log_zs[a:b], mu)
             if wrong >= 0:
                 raise InfeasibleError(f"sample {a + wrong}: every label sequence uses a forbidden part (a score of -1e30)")
         return log_zs, mu
@@ -185,7 +183,16 @@ class ChainOracle(Oracle):
         return [(1, 1), (1, 3), (2, 2), (4, 1), (5, 2), (4, 4), (6, 3)]
 
     def _given(self, scores: Scores, shape: Shape) -> tuple[Scores, tuple[int, ...]]:
-        return checked_scores(scores, self.n_parts(shape), shape), checked_sizes(shape, *_NAMES)
+        length, n_labels = sizes = checked_sizes(shape, *_NAMES)
+        return checked_scores(scores, length * n_labels + n_labels**2, shape), sizes
+
+
+@lru_cache(maxsize=1)
+def _sum_kernel() -> Any:
+    """Forward-backward over flat scores, looked up once: calls are many and short."""
+    from structpred.oracles.chains._chain_sum_kernels import marginals_flat
+
+    return marginals_flat
 
 
 def _decoded(

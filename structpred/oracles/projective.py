@@ -1,7 +1,7 @@
 """Dependency trees without crossing arcs: the dynamic program of Eisner (1996)."""
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from heapq import heappop, heappush
 from itertools import count
 from typing import NamedTuple
@@ -197,11 +197,7 @@ class ProjectiveOracle(Oracle):
         """Every projective tree: binom(3 n + 1, n) / (3 n + 1) of them; with a single root binom(3 n - 2, n - 1) / n."""
         (n,) = checked_sizes(shape, "tokens")
         check_listed(n)
-        for arcs in _families(0, 1, n, self.single_root):
-            heads = np.empty(n, _INT)
-            for token, head in arcs:
-                heads[token - 1] = head
-            yield heads
+        return (np.array(heads, dtype=_INT) for heads in _families(0, 1, n, self.single_root))
 
     def label_grid(self, shape: Shape) -> tuple[int, int]:
         """n tokens, each labelled with its head, 0..n."""
@@ -213,17 +209,18 @@ class ProjectiveOracle(Oracle):
         return [(1,), (2,), (3,), (4,), (6,)]
 
 
-def _families(head: int, start: int, stop: int, only_child: bool = False) -> Iterator[list[tuple[int, int]]]:
-    """All ways to hang the tokens start..stop below `head`, as (token, head) lists: its children and all that descends from them.
-
-    The first child covers the tokens up to `end`, the others (none where it is the only child) the rest.
-    """
+def _families(head: int, start: int, stop: int, only_child: bool = False) -> Iterable[tuple[int, ...]]:
+    """All ways to hang the tokens start..stop below `head`, by the head of each: its children and all that descends from them."""
     if start > stop:
-        yield []
-        return
+        return ((),)
+    return ((head,),) if start == stop else _wide_families(head, start, stop, only_child)
+
+
+def _wide_families(head: int, start: int, stop: int, only_child: bool) -> Iterator[tuple[int, ...]]:
+    """The first child covers the tokens up to `end`, the others (none where it is the only child) the rest."""
     for end in range(stop if only_child else start, stop + 1):
         for child in range(start, end + 1):
             for before in _families(child, start, child - 1):
                 for after in _families(child, child + 1, end):
                     for rest in _families(head, end + 1, stop):
-                        yield [(child, head), *before, *after, *rest]
+                        yield (*before, head, *after, *rest)

@@ -4,7 +4,8 @@ import hashlib
 import logging
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -130,30 +131,36 @@ class Run:
         if self.position == 0:
             self.order = self.trainer.order(self.problem, self.state, self.rng, self.passes)
             self.changed = False
-        for item in self.order[self.position :].tolist():
-            try:
-                self._step(self.problem, item)
-            except GivenUp:
-                return "interrupted"
-            self.oracle_calls += item >= 0
-            if self.interrupts.raised is not None:
-                return "interrupted"
-            if self.position & 63 == 0 or self.position == len(self.order):
-                self._tick()
+        try:
+            with self._weights_first():
+                for item in self.order[self.position :].tolist():
+                    self._step(self.problem, item)
+                    if self.interrupts.raised is not None:
+                        return "interrupted"
+                    if self.position & 63 == 0 or self.position == len(self.order):
+                        self._tick()
+        except GivenUp:
+            return "interrupted"
         self.state = self.trainer.finish_pass(self.problem, self.state)
         self.passes, self.position = self.passes + 1, 0
         return self._after_pass()
 
     def _step(self, problem: Problem, item: int) -> None:
+        self.state, changed = self.trainer.update(problem, self.state, item)
+        self.changed |= changed
+        self.position += 1
+        self.oracle_calls += item >= 0
+
+    @contextmanager
+    def _weights_first(self) -> Iterator[None]:
+        """Where the weights are not finite, that is the cause of whatever goes wrong, and not the oracle."""
         try:
-            self.state, changed = self.trainer.update(problem, self.state, item)
+            yield
         except GivenUp:
             raise
         except Exception:
-            self._finite_weights()  # where they are not finite, that is the cause of whatever went wrong
+            self._finite_weights()
             raise
-        self.changed |= changed
-        self.position += 1
 
     def _finite_weights(self) -> Vector:
         """The weights to return; ConvergenceError where they are not finite."""
@@ -219,9 +226,8 @@ class Run:
             score = self._try_on_dev()
         elif replace and self.history and self.history[-1]["passes"] == self.passes:
             score = self.history.pop()["dev_score"]
-        if check and not any(isinstance(part, Weights) and part.surely_finite() for part in self.state):
-            self._finite_weights()  # else the oracle would be blamed for what is not its fault
-        found = self.trainer.objective(self.problem, self.state) if check else (None, None)
+        with self._weights_first():
+            found = self.trainer.objective(self.problem, self.state) if check else (None, None)
         primal, dual = (None if value is None else float(value) for value in found)
         known = np.array([bound for bound in (primal, dual) if bound is not None])
         check_finite(known, self.trainer, self.problem.lam, self.passes)

@@ -148,6 +148,6 @@ class OnlineEG(Trainer):
 def weights_of(problem: Problem, mu: Floats, offsets: npt.NDArray[np.int64]) -> Floats:
     """w = sum_i p_i/lam Psi_i^T (mu_i(truth) - mu_i), in float64."""
     task, errors = cast(SoftTask, problem.task), -mu
-    for i, parts in enumerate(task.parts):
-        np.add.at(errors[offsets[i] : offsets[i + 1]], parts, 1.0)
+    true = [parts + start for parts, start in zip(task.parts, offsets[:-1].tolist(), strict=True)]
+    np.add.at(errors, np.concatenate([*true, np.empty(0, np.int64)]), 1.0)
     return task.features.total(errors, offsets, problem.p / problem.lam)

@@ -55,13 +55,15 @@ class OneSlackCuttingPlane(CuttingPlanes):
 
     def update(self, problem: Problem, state: OneSlackState, item: int) -> tuple[OneSlackState, bool]:
         """Line 6 for one sample, what it adds to the plane; lines 8 and 4 after the last one."""
+        from structpred.core._sparse_kernels import add_into
+
         if item < 0:
             return self._solve(problem, state)
         step, share = problem.surrogate.term(problem.task, state.sweep.w, item), float(problem.p[item])
         state.sweep.add(step, share)
         if step.violation > 0.0:
-            state.mean[step.difference.indices] += share * step.difference.values
-            state.offset[...] += share * problem.surrogate.offset(step)
+            add_into(state.mean, step.difference.indices, step.difference.values, share)
+            state.offset.fill(state.offset.item() + share * problem.surrogate.offset(step))
         return state, False
 
     def _solve(self, problem: Problem, state: OneSlackState) -> tuple[OneSlackState, bool]:

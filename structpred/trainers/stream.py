@@ -95,14 +95,14 @@ class StreamRun(Run):
         stream = self.batches(self.position, self.crc)
         while (task := self._next(stream)) is not None:
             problem = self.first.with_task(task)
-            for item, labels in enumerate(task.labels):
-                self._step(problem, item)
-                self.oracle_calls += 1
-                self.crc = zlib.crc32(labels.data, self.crc)
-                if self.interrupts.raised is not None:
-                    return "interrupted"
-                if self.position & 63 == 0:
-                    self._tick()
+            with self._weights_first():
+                for item, labels in enumerate(task.labels):
+                    self._step(problem, item)
+                    self.crc = zlib.crc32(labels.data, self.crc)
+                    if self.interrupts.raised is not None:
+                        return "interrupted"
+                    if self.position & 63 == 0:
+                        self._tick()
         if self.position == 0:
             raise DataError(
                 f"pass {self.passes + 1}: the source gave no sequences; it must return a new iterator at each call, "

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from loss_cases import chains
 
-from structpred.core.costs import GridCosts
+from structpred.core.costs import GridCosts, PartCosts
 from structpred.core.oracle import Oracle
 from structpred.core.task import Task
 from structpred.errors import DataError, OracleError, ParameterError
@@ -151,6 +151,29 @@ class Careless(AssignmentOracle):
 
     def parts(self, labels: Any, shape: Any) -> Any:
         return np.arange(shape[0]) * shape[0] + labels
+
+
+class Turned(AssignmentOracle):
+    """Column 3 + k is another name of column k."""
+
+    def parts(self, labels: Any, shape: Any) -> Any:
+        return super().parts(labels % shape[0], shape)
+
+
+class WrongParts:
+    """How many of the true parts are missing."""
+
+    def costs(self, labels: Any, shape: Any, oracle: Any) -> PartCosts:
+        found = np.zeros(oracle.n_parts(shape))
+        found[oracle.parts(labels, shape)] = -1.0
+        return PartCosts(float(len(labels)), found)
+
+
+@pytest.mark.parametrize("labels", [[3, 1, 2], [0, 1, 5]])
+def test_an_output_may_be_written_in_several_ways(labels: list[int]) -> None:
+    """True labels that enumerate lists in other words, with the same parts, are accepted."""
+    task = Task(PartFeatures([np.eye(9)]), Turned(), [labels], [(3,)], WrongParts())
+    assert task.parts[0].tolist() == [0, 4, 8]
 
 
 @pytest.mark.parametrize("labels", [[0, 0, 0], [2, 2, 1]])

@@ -31,6 +31,8 @@ class SumScratch:
         self.emissions, self.alpha, self.local, self.marg = np.zeros((4, longest, width))
         self.norm = np.zeros(longest)
         self.work = np.zeros((3, width))
+        passes = self.trans, self.exp_trans, self.emissions, self.alpha, self.local, self.norm
+        self.rows = (*passes, self.marg, self.counts, self.work)  # as the kernels of flat scores take it
 
 
 _kept = threading.local()
