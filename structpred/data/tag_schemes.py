@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 _TAG = re.compile(r"([BIESLUM])-(.+)", re.DOTALL)
 #: scheme -> how its tags read as IOBES; IOB1 and IO have rules of their own
@@ -46,7 +46,7 @@ def scheme_of(counts: Iterable[tuple[str, int]], sequences: Iterable[Sequence[st
             return name
     if not prefixes["B"]:
         return "IO"
-    broken = {name: sum(len(violations(labels, name)) for labels in sequences) for name in ("IOB2", "IOB1")}
+    broken = {name: sum(1 for labels in sequences for _ in each_violation(labels, name)) for name in ("IOB2", "IOB1")}
     return "IOB1" if broken["IOB1"] < broken["IOB2"] else "IOB2"
 
 
@@ -56,16 +56,24 @@ def violations(labels: Sequence[str], scheme: str) -> list[tuple[int, str]]:
     >>> violations(["O", "I-NP", "I-VP"], "IOB2")
     [(1, 'I-NP after O'), (2, 'I-VP after I-NP')]
     """
-    parts = [_parse(label, scheme) for label in labels]
-    found = [(t, f"{label!r} is not a valid {scheme} tag") for t, label in enumerate(labels) if parts[t] is None]
-    known = [part or ("O", "") for part in parts]
-    broken = _rules(known, scheme)
-    for t in broken:
-        if parts[t if t < len(labels) else -1] is None or (0 < t < len(labels) and parts[t - 1] is None):
-            continue  # named already, or next to one that is
-        before = labels[t - 1] if t else "the start"
-        found.append((min(t, len(labels) - 1), f"{labels[t]} after {before}" if t < len(labels) else f"{before} at the end"))
-    return sorted(found)
+    return list(each_violation(labels, scheme))
+
+
+def each_violation(labels: Sequence[str], scheme: str) -> Iterator[tuple[int, str]]:
+    """As `violations`, one after the other: a list of them takes many times the memory of a long sequence."""
+    parsed = {label: _parse(label, scheme) for label in set(labels)}
+    broken = _rules((parsed[label] or ("O", "") for label in labels), scheme)
+    at = next(broken, -1)
+    for t, label in enumerate(labels):
+        sound = parsed[label] is not None
+        if not sound:
+            yield t, f"{label!r} is not a valid {scheme} tag"
+        if at == t:
+            if sound and not (t and parsed[labels[t - 1]] is None):  # else named already, or next to one that is
+                yield t, f"{label} after {labels[t - 1] if t else 'the start'}"
+            at = next(broken, -1)
+    if at >= 0 and parsed[labels[-1]] is not None:
+        yield len(labels) - 1, f"{labels[-1]} at the end"
 
 
 def _parse(label: str, scheme: str) -> tuple[str, str] | None:
@@ -75,11 +83,11 @@ def _parse(label: str, scheme: str) -> tuple[str, str] | None:
     return None if match is None or match[1] not in _PREFIXES[scheme] else (match[1], match[2])
 
 
-def _rules(parts: list[tuple[str, str]], scheme: str) -> list[int]:
+def _rules(parts: Iterable[tuple[str, str]], scheme: str) -> Iterator[int]:
     """The positions that may not follow what is before them; the length where the sequence may not end as it does."""
     if scheme == "IO":
-        return []
-    before, broken = ("O", ""), []
+        return
+    before, t = ("O", ""), -1
     tags = _AS_IOBES.get(scheme)
     for t, (prefix, kind) in enumerate(parts):
         prefix = prefix if tags is None or prefix == "O" else tags[prefix]
@@ -92,8 +100,7 @@ def _rules(parts: list[tuple[str, str]], scheme: str) -> list[int]:
             inside = prefix in "IE"
             bad = (inside and not goes_on) or (before[0] in "BI" and not inside)
         if bad:
-            broken.append(t)
+            yield t
         before = (prefix, kind)
     if tags is not None and before[0] in "BI":
-        broken.append(len(parts))
-    return broken
+        yield t + 1

@@ -126,10 +126,14 @@ class _Labels(dict[str, int]):
         self.codes = StringCodes()
 
     def __missing__(self, field: str) -> int:
-        if not field.strip():
-            raise ValueError("expected a label in front of the first tab, got none")
+        _check_label(field)
         place = self[field] = self.codes[_ESCAPED.sub(r"\1", field)]
         return place
+
+
+def _check_label(field: str) -> None:
+    if not field.strip():
+        raise ValueError("expected a label in front of the first tab, got none")
 
 
 class _Fields(dict[str, int]):
@@ -311,7 +315,7 @@ def line_problem(line: str) -> str | None:
     label, tab, rest = line.partition("\t")
     try:
         if line:
-            _Labels()[label]
+            _check_label(label)
         for field in itertools.chain.from_iterable(_entries(rest)) if tab else ():
             _attribute(field)
     except ValueError as error:

@@ -31,12 +31,12 @@ from structpred.io import (
     read_treebank,
     read_uai,
     read_uai_evidence,
-    validate_treebank,
 )
 from structpred.io.multilabel.hierarchy_files import with_hierarchy
 from structpred.io.multilabel.recognise import label_format
 from structpred.io.templates.arc_template_files import read_arc_templates
-from structpred.io.validation.scan import scan_file
+from structpred.io.validation.columns import validate
+from structpred.io.validation.treebanks import validate_trees
 
 #: inputs a reader in the slow tests; CONTRIBUTING.md tells how to run more
 FUZZ = int(os.environ.get("STRUCTPRED_FUZZ", "1000"))
@@ -83,10 +83,10 @@ READERS: dict[str, tuple[list[bytes], Callable[[Path], Any]]] = {
     ),
     "treebank": ([text.encode() for text in SAMPLES.values()], read_treebank),
     "heads as they come": ([text.encode() for text in SAMPLES.values()], lambda path: read_treebank(path, check_trees=False)),
-    "validate treebank": ([text.encode() for text in SAMPLES.values()], validate_treebank),
-    "validate columns": ([COLUMNS], lambda path: scan_file(path, "columns")),
-    "validate crfsuite": ([CRFSUITE], lambda path: scan_file(path, "crfsuite")),
-    "validate ocr": ([OCR], lambda path: scan_file(path, "ocr")),
+    "validate treebank": ([text.encode() for text in SAMPLES.values()], lambda path: str(validate_trees(path))),
+    "validate columns": ([COLUMNS], lambda path: str(validate(path, "columns"))),
+    "validate crfsuite": ([CRFSUITE], lambda path: str(validate(path, "crfsuite"))),
+    "validate ocr": ([OCR], lambda path: str(validate(path, "ocr"))),
     "uai": ([UAI, b"BAYES\n2\n2 2\n2\n1 0\n2 0 1\n2\n.4 .6\n4\n.1 .9 .5 .5\n", b"MARKOV 1 1 0"], read_uai),
     "evidence": ([b"2 0 1 2 0", b"1\n1 0 1\n"], read_uai_evidence),
     "arff": ([ARFF], lambda path: read_mulan(path, ["l1", "l2"])),

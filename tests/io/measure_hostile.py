@@ -58,6 +58,10 @@ LARGE = {
     "pairs of labels": (b"", b"a\tb\n", b""),
     "sequences": (b"", b"a\n\n", b""),
     "rows of many words": (b"", b"a " * 5000 + b"\n", b""),
+    "broken tags": (b"B-ab\n", b"I-ac\nI-ab\n", b""),
+    "repeated sentences": (b"", b"ab cd ef\n\n", b""),
+    "documents": (b"", b"-DOCSTART- O\n\nab cd\n\n", b""),
+    "repeated trees": (b"", b"1\ta\t_\t_\t_\t_\t0\tb\t_\t_\n\n", b""),
     "word lines": (b"", b"1\ta\tb\tX\tY\t_\t0\troot\t_\t_\n\n", b""),
 }
 
@@ -68,11 +72,11 @@ def tiny_tables(size: int, scope: bytes, table: bytes) -> bytes:
     return b"MARKOV 1 1 %d " % n + scope * n + table * n
 
 
-def different_words(size: int) -> bytes:
-    """Lines of one word of five letters, no two of them the same."""
+def different_words(size: int, line: bytes = b"%s\n", times: int = 1) -> bytes:
+    """Lines with one word of five letters, so many times, no two of them the same."""
     letters = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-    words = itertools.product(letters, repeat=5)
-    return b"".join(bytes((*word, 10)) for word in itertools.islice(words, size // 6))
+    words = map(bytes, itertools.product(letters, repeat=5))
+    return b"".join(line % ((word,) * times) for word in itertools.islice(words, size // (len(line) + 3 * times)))
 
 
 #: and files that are made as a whole
@@ -80,6 +84,9 @@ WHOLE = {
     "uai tables": lambda size: tiny_tables(size, b"1 0 ", b"1 1 "),
     "uai constants": lambda size: tiny_tables(size, b"0 ", b"1 1 "),
     "different words": different_words,
+    "different attributes": lambda size: different_words(size, b"O\tw=%s\n"),
+    "different pairs": lambda size: different_words(size, b"%s\tw=%s\n\n", 2),
+    "different relations": lambda size: different_words(size, b"1\t%s\t_\t_\t_\t_\t0\t%s\t_\t_\n\n", 2),
 }
 
 

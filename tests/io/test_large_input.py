@@ -24,7 +24,8 @@ from structpred.io import (
 from structpred.io.multilabel.arff import split_values
 from structpred.io.multilabel.data import MOST_FEATURES
 from structpred.io.templates.numbered_names import NumberedNames
-from structpred.io.validation.scan import scan_file
+from structpred.io.validation.columns import validate
+from structpred.io.validation.lines import Lines
 
 
 def saved(tmp_path: Path, data: bytes) -> Path:
@@ -71,9 +72,10 @@ def test_names_that_are_numbers() -> None:
 
 def test_labels_that_are_numbers_of_examples(tmp_path: Path) -> None:
     """A table of labels out of all proportion to its file is refused before it is made."""
-    path = saved(tmp_path, b"".join(b"%d\n" % k for k in range(20_000)))
-    with pytest.raises(DataError, match="20,000 examples with 20,000 labels would make a table of 400,000,000"):
-        read_libsvm_multilabel(path)
+    for n, seen in ((20_000, "20,000"), (80_000, "65,537")):  # of a larger file not all is read
+        path = saved(tmp_path, b"".join(b"%d\n" % k for k in range(n)))
+        with pytest.raises(DataError, match=f"{seen} examples with {seen} labels would make a table of "):
+            read_libsvm_multilabel(path)
     attributes = b"".join(b"@attribute a%d {0,1}\n" % k for k in range(2_000))
     path = saved(tmp_path, b"@relation r\n" + attributes + b"@attribute x numeric\n@data\n" + b"{}\n" * 50_000)
     with pytest.raises(DataError, match="50,000 examples with 2,000 labels"):
@@ -200,16 +202,35 @@ def test_a_treebank_of_problems(tmp_path: Path) -> None:
         validate_treebank(saved(tmp_path, row + b"\n" * 70_000))
 
 
-@pytest.mark.parametrize("format", ["columns", "crfsuite"])
-def test_validation_of_different_words(format: str, tmp_path: Path) -> None:
-    """What validation keeps of a file whose words all differ takes less than 20 times its size, and two megabytes."""
-    path = saved(tmp_path, b"".join(b"N\tx=%s\n" % word for word in words(20_000)))
+@pytest.mark.parametrize(
+    ("format", "data"),
+    [
+        ("columns", b"".join(b"x\t%s\n" % word for word in words(20_000))),
+        ("crfsuite", b"".join(b"%s\tx\n" % word for word in words(20_000))),
+        ("crfsuite", b"".join(b"N\tx=%s\n" % word for word in words(20_000))),
+        ("columns", b"B-ab\n" + b"I-ac\nI-ab\n" * 20_000),
+    ],
+)
+def test_validation_of_odd_labels(format: str, data: bytes, tmp_path: Path) -> None:
+    """Validation of labels or words all different, or of a long invalid sequence, takes at most 20 times the file, and 256 kB."""
+    validate(saved(tmp_path, b"a b\n"), format)  # imports
+    path = saved(tmp_path, data)
     tracemalloc.start()
-    scan = scan_file(path, format)
+    found = validate(path, format)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert peak < 20 * path.stat().st_size + (1 << 21)
-    assert (len(scan.tokens), len(scan.tokens.lines)) == (1, 20_000)
+    assert peak < 20 * path.stat().st_size + (1 << 18)
+    assert (found.files[0].n_sequences, found.files[0].n_tokens) == (1, data.count(b"\n"))
+
+
+def test_finding_the_line_of_a_byte() -> None:
+    """The line of a byte is found without a copy of all line ends, so that very many are found in little time."""
+    lines = Lines(b"ab\n" * 50_000)
+    tracemalloc.start()
+    found = [lines.number_at(byte) for byte in (0, 2, 3, 149_999, 1 << 40)]
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert (found, peak < 50_000) == ([1, 1, 2, 50_000, 50_001], True)
 
 
 @pytest.mark.parametrize(("scope", "table"), [(b"1 0 ", b"1 1 "), (b"0 ", b"1 1 ")])

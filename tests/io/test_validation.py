@@ -11,6 +11,7 @@ from structpred.errors import DataError, ParameterError
 from structpred.io import read_columns, read_crfsuite, read_ocr
 from structpred.io.text import ENCODING_HINT
 from structpred.io.validation.columns import Validation, validate
+from structpred.io.validation.treebanks import validate_trees
 
 GOOD = "the DT B-NP\ncat NN I-NP\nsees VB B-VP\n\na DT B-NP\ndog NN I-NP\nsleeps VB B-VP\n"
 Write = Callable[..., Path]
@@ -152,6 +153,36 @@ def test_labels(write: Write) -> None:
     assert "'N' (9, first in line 1), 'n' (1, first in line 19)" in places(found, "case")[0]
     assert places(found, "unseen") == ["dev.txt:3: 'ADJ'", "dev.txt:4: 'ADJ'"]
     assert found.ok
+
+
+@pytest.mark.parametrize(("format", "row"), [("columns", "x L%d\n"), ("crfsuite", "L%d\tx\n")])
+def test_too_many_labels(format: str, row: str, write: Write) -> None:
+    """Ten thousand labels are counted; of a file with one more, the line of that is told, and nothing else of its labels."""
+    few, many = ("".join(map(row.__mod__, range(n))) for n in (10_000, 10_001))
+    found = validate(write(few), format)
+    assert len(found.files[0].labels or ()) == kinds(found)["rare"] == 10_000
+    assert "labels" not in kinds(found)
+    found = validate(write("\n" + many + row % 1), format, dev=write(row % 1, "dev.txt"))
+    assert found.ok
+    assert kinds(found) == {"long": 1, "blank": 1, "labels": 1}
+    assert places(found, "labels") == ["train.txt:10002: label number 10,001"]
+    assert "10002 tokens, more than 10,000 labels" in str(found)
+    assert [file["labels"] for file in found.to_dict()["files"]] == [None, {"L1": 1}]
+    found = validate(write(row % 1), format, dev=write(many, "dev.txt"), rare=0)
+    assert kinds(found) == {"long": 1, "labels": 1}
+    assert places(found, "labels") == ["dev.txt:10001: label number 10,001"]
+
+
+def test_too_many_labels_next_to_errors(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows with errors do not shift the line that is told, in files of letters and in treebanks either."""
+    monkeypatch.setattr("structpred.io.validation.labels.MOST_LABELS", 1)
+    rows = ocr_rows()
+    rows[0][7], rows[1][4] = "5", "9"
+    found = validate(write("".join("\t".join(r) + "\n" for r in rows)), "ocr")
+    assert places(found, "labels") == ["train.txt:3: label number 10,001"]
+    tree = "1\ta\t_\t_\t_\t_\t%d\t%s\t_\t_\n\n"
+    trees = validate_trees(write(tree % (1, "x") + tree % (0, "root") + tree % (0, "b")))
+    assert (places(trees, "labels"), trees.files[0].labels) == (["train.txt:5: label number 10,001"], None)
 
 
 def test_duplicates_and_leaks(write: Write) -> None:

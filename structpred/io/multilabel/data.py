@@ -25,7 +25,7 @@ from structpred.runtime.memory import check_fits
 MOST_FEATURES = 1 << 27
 #: labels are kept as a table; a larger one than this must not be more than 20 times its file
 _SMALL_TABLE, _TABLE_RATIO = 64 << 20, 20
-#: examples whose labels go into the table at a time
+#: labels that are looked at, and examples whose labels go into the table, at a time
 _CHUNK = 1 << 16
 #: an array without entries may have axes of so many entries, whatever the size of its file
 _SMALL_AXES = 1 << 20
@@ -106,6 +106,7 @@ def read_libsvm_multilabel(
     text = read_text(path, encoding)
     name, rows = source_name(path), _LibsvmRows(source_name(path), zero_based, n_features)
     codes, labels = StringCodes(), array("i")
+    unchecked = _CHUNK
     lines, ends = array("i"), array("i", [0])  # a list for each example would take many times the memory of a short line
     for number, line in enumerate(split_lines(text), 1):
         example = line.split("#", 1)[0].rstrip()
@@ -113,6 +114,9 @@ def read_libsvm_multilabel(
             labels.extend(map(codes.__getitem__, rows.add(number, example)))
             lines.append(number)
             ends.append(len(labels))
+            if len(labels) > unchecked:  # before the names of far too many labels fill the memory
+                check_table(len(lines), len(codes), len(text), name)
+                unchecked += _CHUNK
     if not lines:
         raise DataError(f"{name}: expected at least one example, got none")
     names = _ordered(codes) if label_names is None else [str(label) for label in label_names]

@@ -128,7 +128,11 @@ def _parse(chunk: Chunk, source: TreebankSource, format: TreebankFormat, on_erro
         if on_error == "raise":
             raise DataError(str(next(errors)))
         skipped = tuple(errors)
-    return _packed(words, lines, text, chunk, source, format, skipped)
+    opens = np.append(True, words.block[1:] != words.block[:-1]) if len(words.block) else np.zeros(0, np.bool_)
+    first = np.flatnonzero(opens)
+    raw, bounds = _kept(chunk.data, lines, words.bad, words.block[first])
+    del lines, bad, opens  # the places of all tabs, say, are not needed any more
+    return _packed(words, first, raw, bounds, text, chunk, source, format, skipped)
 
 
 def _check_line_lengths(chunk: Chunk, name: str) -> None:
@@ -179,15 +183,16 @@ def _errors(
 
 def _packed(
     words: Words,
-    lines: Lines,
+    first: Ints,
+    raw: bytes,
+    bounds: Ints,
     text: list[str],
     chunk: Chunk,
     source: TreebankSource,
     format: TreebankFormat,
     skipped: tuple[Problem, ...],
 ) -> Treebank:
-    first = np.flatnonzero(np.append(True, words.block[1:] != words.block[:-1])) if len(words.block) else words.block
-    raw, bounds = _kept(chunk.data, lines, words.bad, words.block[first])
+    """The words of good sentences. first: that of each sentence. raw, bounds: what is kept of the file."""
     used = (format.form, format.lemma, format.upos, format.xpos, format.feats, format.deprel)
     forms, lemmas, upos, xpos, feats, labels = _columns(text, words.lines, used)
     return Treebank(
@@ -227,10 +232,9 @@ def _columns(text: list[str], lines: Ints, columns: tuple[int | None, ...]) -> l
     """These columns of these lines; equal strings are one object, which saves memory and makes them quick to compare."""
     out: list[list[str]] = [[] for _ in columns]
     cuts = max(column for column in columns if column is not None) + 1
-    numbers = lines.tolist()
     known: dict[str, str] = {}
-    for start in range(0, len(numbers), _PIECE):  # in pieces, so that the many small lists do not live at once
-        rows = [text[k].split("\t", cuts) for k in numbers[start : start + _PIECE]]
+    for start in range(0, len(lines), _PIECE):  # in pieces, so that the many small lists do not live at once
+        rows = [text[k].split("\t", cuts) for k in lines[start : start + _PIECE].tolist()]
         for column, entries in zip(columns, out, strict=True):
             if column is None:
                 entries.extend(["_"] * len(rows))

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from structpred.data.tag_schemes import scheme_of, violations
+from structpred.data.tag_schemes import each_violation, scheme_of
 from structpred.io.text import PathLike
+from structpred.io.validation.labels import MOST_LABELS
 from structpred.io.validation.lines import Lines
 from structpred.io.validation.scan import Scan, ints, scan_file
 
@@ -33,14 +34,14 @@ class Finding:
 
 @dataclass(frozen=True)
 class FileSummary:
-    """The size of a file that was validated. labels: label -> tokens."""
+    """The size of a file that was validated. labels: label -> tokens; None where there are more than 10,000 labels."""
 
     name: str
     n_sequences: int
     n_tokens: int
     n_columns: int | None
     longest: int
-    labels: dict[str, int]
+    labels: dict[str, int] | None
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,8 @@ class Validation:
         for file in self.files:
             columns = "" if file.n_columns is None else f", {file.n_columns} columns"
             longest = f", the longest of {file.longest} tokens" if file.longest else ""
-            size = f"{file.n_sequences} sequences{longest}, {file.n_tokens} tokens, {len(file.labels)} labels"
+            labels = f"more than {MOST_LABELS:,}" if file.labels is None else len(file.labels)
+            size = f"{file.n_sequences} sequences{longest}, {file.n_tokens} tokens, {labels} labels"
             lines.append(f"{file.name}: {size}{columns}")
         lines.append(self._kind())
         for finding in self.findings:
@@ -142,6 +144,7 @@ def validate(
             broken[k] |= _tags(one, scheme, collect)
         shape(one, max_length, collect)
         repeats(one, collect)
+        too_many(one, collect)
     files = [summary_of(one) for one in scans]
     label_warnings(scan, rare, scheme, collect)
     if len(scans) > 1:
@@ -155,7 +158,7 @@ def summary_of(scan: Scan) -> FileSummary:
     tokens = scan.tokens
     names, counts = map(tokens.label_names.__getitem__, ints(tokens.by_name)), tokens.label_counts[tokens.by_name]
     longest = int(tokens.lengths.max(initial=0))
-    labels = dict(zip(names, ints(counts), strict=True))
+    labels = dict(zip(names, ints(counts), strict=True)) if tokens.excess is None else None
     return FileSummary(scan.name, len(tokens), len(tokens.lines), scan.n_columns, longest, labels)
 
 
@@ -212,7 +215,7 @@ def _tags(scan: Scan, scheme: str, collect: Collector) -> set[int]:
     for i, labels in enumerate(tokens.labels):
         if tokens.broken[i]:  # with a row missing, nobody knows what was next to it
             continue
-        for t, text in violations(labels, scheme):
+        for t, text in each_violation(labels, scheme):
             line = tokens.lines[tokens.offsets[i] + t]
             collect.add(ERROR, "tags", f"labels that break the tagging scheme {scheme}", f"{scan.name}:{line}: {text}")
             broken.add(i)
@@ -246,12 +249,11 @@ def repeats(scan: Scan, collect: Collector) -> None:
         first: dict[tuple[str, ...], int] = {}
         for i in ints(sound[group]):
             before[i] = first.setdefault(tokens.content(i), i)
-    labels = tokens.labels
     for i in ints(np.flatnonzero((before >= 0) & (before < np.arange(len(tokens))))):
         seen = int(before[i])
         where = f"{scan.name}:{_first(scan, i)}: as line {_first(scan, seen)} ({_size(scan, i)})"
         collect.add(WARNING, "duplicate", "sequences that occur earlier in the same file", where)
-        if labels[seen] != labels[i]:
+        if not tokens.same_labels(seen, i):
             collect.add(WARNING, "contradiction", "sequences that occur earlier in the same file with different labels", where)
 
 
@@ -268,6 +270,13 @@ def groups(keys: npt.NDArray[np.int64]) -> Iterator[npt.NDArray[np.intp]]:
     large = large[np.argsort(order[bounds[large]])]
     for k in ints(large):
         yield order[bounds[k] : bounds[k + 1]]
+
+
+def too_many(scan: Scan, collect: Collector) -> None:
+    """A warning where there are too many labels to be counted."""
+    if scan.tokens.excess is not None:
+        summary = f"files with more than {MOST_LABELS:,} different labels, which are not looked at: is another column meant?"
+        collect.add(WARNING, "labels", summary, f"{scan.name}:{scan.tokens.excess}: label number {MOST_LABELS + 1:,}")
 
 
 def label_warnings(scan: Scan, rare: int, scheme: str | None, collect: Collector) -> None:
@@ -292,8 +301,10 @@ def label_warnings(scan: Scan, rare: int, scheme: str | None, collect: Collector
         collect.add(WARNING, "iob1", "files in the scheme IOB1, where B- occurs only between neighbours of one type", where)
 
 
-def unseen(dev: Scan, known: Container[str], collect: Collector) -> None:
-    """Warnings on labels of held-out data that the training data do not have."""
+def unseen(dev: Scan, known: Container[str] | None, collect: Collector) -> None:
+    """Warnings on labels of held-out data that the training data do not have; none where these are not known."""
+    if known is None:
+        return
     tokens = dev.tokens
     new = np.fromiter((name not in known for name in tokens.label_names), np.bool_, len(tokens.label_names))
     sound = np.repeat(~tokens.broken, np.diff(tokens.label_offsets))
@@ -320,9 +331,9 @@ def leaks(train: Scan, dev: Scan, collect: Collector) -> None:
 
 def _first(scan: Scan, i: int) -> int:
     """The first line of a sequence."""
-    return int(scan.tokens.lines[scan.tokens.offsets[i]])
+    return scan.tokens.lines.item(scan.tokens.offsets.item(i))
 
 
 def _size(scan: Scan, i: int) -> str:
-    n = int(scan.tokens.lengths[i])
+    n = scan.tokens.offsets.item(i + 1) - scan.tokens.offsets.item(i)
     return f"{n} token{'s' if n > 1 else ''}"

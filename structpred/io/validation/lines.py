@@ -40,7 +40,8 @@ class Lines:
 
     def number_at(self, byte: int) -> int:
         """The number of the line that this byte of the data is in."""
-        return int(np.searchsorted(self._ends, byte)) + 1
+        kind = self._ends.dtype.type  # a number of another type makes `searchsorted` copy all ends
+        return int(self._ends.searchsorted(kind(min(byte, len(self.data))))) + 1
 
     def pieces(self) -> Iterator[tuple[int, str]]:
         """Pieces of whole lines as `text` gives them, joined by ``\\n``; each with the number of its first line."""

@@ -1,14 +1,13 @@
 """The rows of a data file taken apart: the label of each, a hash of the rest, and which of them are bad."""
 
 import re
-from array import array
 
 import numpy as np
 import numpy.typing as npt
 
 from structpred.io import crfsuite, ocr
 from structpred.io.columns import fields_of_lines
-from structpred.io.string_codes import StringCodes, recent_limit
+from structpred.io.validation.labels import LabelCodes
 from structpred.io.validation.lines import Lines
 
 _FIELD = re.compile("[^ \t\n]+")
@@ -19,27 +18,24 @@ GOOD, BLANK, ENCODING, COLUMNS, ROW, LINKS = range(6)
 class Rows:
     """The rows of a text in a format. kinds: what each line is; this tells BLANK, COLUMNS and ROW among those that are GOOD.
 
-    labels: of each good row, a number among ``names``. hashes: of each line all but the label; the strings would take several
-    times the memory of the text. bare: whether no good row has more than a label.
+    labels: of the good rows. excess: the line of the first label that was too many, else None. hashes: of each line all but the
+    label; the strings would take several times the memory of the text. bare: whether no good row has more than a label.
     """
 
     def __init__(self, lines: Lines, format: str, kinds: npt.NDArray[np.uint8], width: int | None, label: int) -> None:
         self.lines, self.format, self.kinds, self.width, self._label = lines, format, kinds, width, label
         self.hashes = np.zeros(len(lines), np.int64)
         self.bare = True
-        codes, labels, settled, most = StringCodes(), array("i"), 0, recent_limit(len(lines.data))
+        self.labels = LabelCodes()
         for number, text in lines.pieces():
             here = slice(number - 1, number + text.count("\n"))
             found, rest = (self._columns if self.width is not None else self._others)(text, kinds[here])
             if any(rest):  # else all are the hash of nothing, 0
                 self.bare = False
                 self.hashes[here][kinds[here] == GOOD] = np.fromiter(map(hash, rest), np.int64, len(rest))
-            labels.extend(map(codes.__getitem__, found))
-            if len(codes) > most:
-                codes.settle(np.asarray(labels)[settled:])
-                settled = len(labels)
-        codes.settle(np.asarray(labels)[settled:])
-        self.labels, self.names = np.asarray(labels), codes.names
+            self.labels.extend(found)
+        excess = self.labels.excess
+        self.excess = None if excess is None else int(np.flatnonzero(kinds == GOOD)[excess]) + 1
 
     def content(self, number: int) -> str:
         """All but the label of the good row in this line."""

@@ -44,8 +44,9 @@ class Tokens:
     """The tokens of sequences in flat arrays; an object for each takes many times the memory of the file.
 
     lines: int32, of all tokens. offsets: int64 (n_sequences + 1), sequence i has the lines ``offsets[i]:offsets[i + 1]``. broken:
-    bool, the sequences with a problem. label_names, codes and label_offsets: the same for the labels of the good tokens. hashes:
-    int64, of all but the labels of each sequence. content: that itself, for a sequence's number; it is made again.
+    bool, the sequences with a problem. label_names, codes and label_offsets: the same for the labels of the good tokens, of which
+    there are none after one label too many; excess: the line of that. hashes: int64, of all but the labels of each sequence.
+    content: that itself, for a sequence's number; it is made again.
     """
 
     lines: npt.NDArray[np.int32]
@@ -56,6 +57,7 @@ class Tokens:
     label_offsets: Offsets
     hashes: npt.NDArray[np.int64]
     content: Callable[[int], tuple[str, ...]]
+    excess: int | None = None
 
     def __len__(self) -> int:
         """The number of sequences."""
@@ -76,6 +78,11 @@ class Tokens:
     def labels(self) -> Sequence[list[str]]:
         """The labels of the good tokens of each sequence."""
         return SlicedList(self.label_names, self.codes, self.label_offsets)
+
+    def same_labels(self, i: int, j: int) -> bool:
+        """Whether two sequences have the same labels."""
+        ends = self.label_offsets.data
+        return self.codes[ends[i] : ends[i + 1]].tobytes() == self.codes[ends[j] : ends[j + 1]].tobytes()
 
     @property
     def lengths(self) -> Offsets:
@@ -145,12 +152,12 @@ def scan_bytes(data: bytes, name: str, format: str, *, label_column: int = -1, n
     rows = Rows(lines, format, kinds, width, label_column % width if width else 0)
     numbers = (np.flatnonzero(kinds != BLANK) + 1).astype(np.int32)
     offsets = word_offsets(lines) if format == "ocr" else _sentence_offsets(numbers)
-    codes, links = rows.labels, dict[int, str]()
+    codes, links = rows.labels.codes, dict[int, str]()
     if format == "ocr":
         good = numbers[kinds[numbers - 1] == GOOD]
         links = dict(broken_links(lines, kinds, (numbers[a:b].tolist() for a, b in pairs(offsets))))
         kinds[np.fromiter(links, np.int64, len(links)) - 1] = LINKS
-        codes = codes[kinds[good - 1] == GOOD]
+        codes = codes[kinds[good - 1] == GOOD] if rows.excess is None else codes
     tokens = _tokens(rows, numbers, offsets, codes)
     blank = _idle_blanks(kinds, numbers) if format != "ocr" else ()
     problems = _Problems(rows, links)
@@ -247,10 +254,12 @@ def _tokens(rows: Rows, numbers: npt.NDArray[np.int32], offsets: Offsets, codes:
 
     def content(i: int) -> tuple[str, ...]:
         lines = numbers[offsets[i] : offsets[i + 1]]
-        return tuple(map(rows.content, lines[rows.kinds[lines - 1] == GOOD].tolist()))
+        lines = lines[rows.kinds[lines - 1] == GOOD] if broken[i] else lines
+        return tuple(map(rows.content, lines.tolist()))
 
     del rows.hashes  # `content` keeps the rows
-    return Tokens(numbers, offsets, broken, rows.names, codes, before, hashes, content)
+    label_offsets = before if rows.excess is None else np.zeros_like(before)
+    return Tokens(numbers, offsets, broken, rows.labels.names, codes, label_offsets, hashes, content, rows.excess)
 
 
 def _idle_blanks(kinds: npt.NDArray[np.uint8], numbers: npt.NDArray[np.int32]) -> Sequence[int]:
@@ -263,8 +272,8 @@ def _documents(lines: Lines, tokens: Tokens) -> list[int]:
     """The sequences with a token that begins with -DOCSTART-."""
     found, at = list[int](), lines.data.find(b"-DOCSTART-")
     while at >= 0:
-        token = int(np.searchsorted(tokens.lines, lines.number_at(at)))
-        i = int(np.searchsorted(tokens.offsets, token, side="right")) - 1
+        token = int(tokens.lines.searchsorted(np.int32(lines.number_at(at))))  # an int makes it copy all lines
+        i = int(tokens.offsets.searchsorted(token, side="right")) - 1
         if any(row.startswith("-DOCSTART-") for row in tokens.content(i)):
             found.append(i)
         end = tokens.of(i)[-1]

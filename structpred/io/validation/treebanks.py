@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from structpred.errors import ParameterError
-from structpred.io.string_codes import StringCodes
 from structpred.io.text import PathLike
 from structpred.io.treebanks.checks import validate_treebank
 from structpred.io.treebanks.formats import TREEBANK_FORMATS, TreebankFormat
@@ -24,8 +23,10 @@ from structpred.io.validation.columns import (
     repeats,
     shape,
     summary_of,
+    too_many,
     unseen,
 )
+from structpred.io.validation.labels import LabelCodes
 from structpred.io.validation.scan import Scan, Tokens
 
 _SUMMARIES = {
@@ -106,6 +107,7 @@ def validate_trees(
     for one in scans:
         shape(one, max_length, collect)
         repeats(one, collect)
+        too_many(one, collect)
     files = [summary_of(one) for one in scans]
     label_warnings(scan, rare, None, collect)
     for one in scans[1:]:
@@ -118,13 +120,10 @@ def validate_trees(
 def _scan(path: PathLike, format: TreebankFormat | None, collect: Collector, encoding: str) -> tuple[Treebank, Scan]:
     """The good sentences of a file, and the same as sequences of relations; its problems are collected."""
     with held_treebank(path, encoding) as stream:
-        problems = validate_treebank(stream, format)
+        n_broken = _collect_problems(validate_treebank(stream, format), collect)
         stream.seek(0)
         treebank = read_good_sentences(stream, format)
-    for problem in problems:
-        summary = _SUMMARIES[problem.severity, problem.kind]
-        collect.add(problem.severity, problem.kind, summary, str(problem))
-    tokens = _tokens(treebank, _n_broken(problems))
+    tokens = _tokens(treebank, n_broken)
     documents = [i for i in range(len(treebank)) if any(form.startswith("-DOCSTART-") for form in tokens.content(i))]
     return treebank, Scan(
         treebank.path, treebank.format.name, tokens, lambda: iter(()), treebank.format.n_columns, None, documents
@@ -135,16 +134,22 @@ def _tokens(treebank: Treebank, n_broken: int) -> Tokens:
     """The relations of the good sentences, and empty sequences in place of the broken ones."""
     offsets = np.append(treebank.offsets, np.full(n_broken, treebank.n_words))
     broken = np.arange(len(offsets) - 1) >= len(treebank)
-    codes = StringCodes()
-    labels = np.fromiter(map(codes.__getitem__, treebank.labels), np.int32, treebank.n_words)
-    codes.settle(labels)
+    labels = LabelCodes()
+    labels.extend(treebank.labels)
+    excess = None if labels.excess is None else int(treebank.line_numbers[labels.excess])
+    label_offsets = offsets if excess is None else np.zeros_like(offsets)
 
     def content(i: int) -> tuple[str, ...]:
         return tuple(treebank.forms[offsets[i] : offsets[i + 1]])
 
     hashes = np.fromiter(map(hash, map(content, range(len(broken)))), np.int64, len(broken))
-    return Tokens(treebank.line_numbers.astype(np.int32), offsets, broken, codes.names, labels, offsets, hashes, content)
+    lines = treebank.line_numbers.astype(np.int32)
+    return Tokens(lines, offsets, broken, labels.names, labels.codes, label_offsets, hashes, content, excess)
 
 
-def _n_broken(problems: list[Problem]) -> int:
+def _collect_problems(problems: list[Problem], collect: Collector) -> int:
+    """How many sentences are broken."""
+    for problem in problems:
+        summary = _SUMMARIES[problem.severity, problem.kind]
+        collect.add(problem.severity, problem.kind, summary, str(problem))
     return len({problem.sentence for problem in problems if problem.severity == ERROR and problem.sentence})
