@@ -10,7 +10,7 @@ NO_INDEX = np.iinfo(np.int64).max
 
 @njit(cache=True, nogil=True)
 def frank_wolfe_step(weights, point, dual_map, arena, i, psi, factor, rise, lam):
-    """One line search on block i of an arena (its first five arrays) and, if the new block has room, the update of w and the block.
+    """One line search on block i of an arena (its first five arrays) and, if the new block has room, the update of w and it.
 
     weights: (v, the average's accumulator if it has a length, its coefficient). point: u, or of length 0 where w is linear in u.
     The corner is u_s = factor * psi; rise: by how much its offset exceeds the block's.
@@ -102,7 +102,7 @@ def difference(block, psi, factor, n):
 
 @njit(cache=True, nogil=True)
 def move_block(weights, point, dual_map, arena, i, psi, factor, gamma, n):
-    """u_i = (1 - gamma) u_i + gamma factor psi, whose n pairs have room, and w with it: backwards, so that nothing is overwritten.
+    """u_i = (1 - gamma) u_i + gamma factor psi, whose n pairs have room, and w with it: backwards, so nothing is overwritten.
 
     Coordinates do not depend on each other: their order is free.
     """

@@ -158,7 +158,8 @@ def test_the_line_search_is_exact() -> None:
         np.testing.assert_allclose(average, 2.0 * (w - dual_map.weights(u)), atol=1e-12)
         moved = (1.0 - gamma) * SparseVector(*block).dense(12) + gamma * 0.7 * SparseVector(*psi).dense(12)
         np.testing.assert_allclose(SparseVector(*blocks.block(0)).dense(12), moved, atol=1e-12)
-        assert (np.diff(blocks.block(0)[0]) > 0).all() and blocks.block(0)[1].all()
+        assert (np.diff(blocks.block(0)[0]) > 0).all()
+        assert blocks.block(0)[1].all()
         taken += 0.0 < gamma < 1.0
     assert taken > 100
 

@@ -216,3 +216,14 @@ def trws(scores, k, edges, first, other, edge, twin, n_iter, tol, labels):
         return STUCK, bound, done
     improve(theta, n, k, first, other, edge, labels, 20)
     return OK, max(bound, score_of(theta, n, k, edges, labels)), done
+
+
+@njit(cache=True, nogil=True)
+def trws_of_each(scores, places, k, edges, first, other, edge, twin, n_iter, tol, labels, bounds):
+    """`trws` for instances of one graph, whose scores begin at places[i]: (status, the instance it is of)."""
+    for i in range(labels.shape[0]):
+        own = scores[places[i] : places[i + 1]]
+        status, bounds[i], _ = trws(own, k, edges, first, other, edge, twin, n_iter, tol, labels[i])
+        if status != OK:
+            return status, i
+    return OK, 0
