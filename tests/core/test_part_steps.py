@@ -107,7 +107,7 @@ class Afresh(DualMRF):
 
 
 def test_batches_give_bounds_and_know_what_a_subclass_changed():
-    """Batches without bounds are an error of ours; where a subclass has its own argmax_bound, its parent's batches are not used."""
+    """Batches without bounds are an error of ours; where a subclass has its own argmax_bound, batches are not used."""
     w = np.zeros(grids().dim)
     with pytest.raises(OracleError, match=r"Silent\.argmax_bound_batch must return \(labels, label_offsets, bounds\)"):
         grids(Silent()).violations(w, 0.0)
