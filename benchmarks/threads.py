@@ -3,8 +3,8 @@
 Prediction and the batch objectives (the violations of all sentences, the log loss with its gradient) on CoNLL-2000, the general
 steps of features and oracles that know nothing of each other (multi-label fields of yeast, grids of snakes, chains over
 part features), wall clock, one and two threads in turn so that other programs disturb both alike; medians of rounds. Ratios
-of wall times only mean
-something on an idle machine: so the table also has a calibration, the same compiled work in two threads by hand, which is what
+of wall times only mean something on an idle machine: so the table also has a calibration, the same compiled work in two
+threads by hand, which is what
 the machine could give at that moment; and the longest chain of work in CPU seconds (the caller's own, plus that of the busiest
 thread wherever threads run), which is what the wall clock would show with a processor for each thread. The results must
 not depend on the number of threads.
