@@ -1,9 +1,10 @@
 """Threads: ``python benchmarks/threads.py``. Two threads against one, and how much of the interpreter is left for others.
 
 Prediction and the batch objectives (the violations of all sentences, the log loss with its gradient) on CoNLL-2000, the general
-steps of features and oracles that know nothing of each other (multi-label fields of yeast, chains over part features), wall
-clock, one and two threads in turn so that other programs disturb both alike; medians of rounds. Ratios of wall times only mean
-something on an idle machine: so the table also has a calibration, the same compiled work in two threads by hand, which is what
+steps of features and oracles that know nothing of each other (multi-label fields of yeast, grids of snakes, chains over
+part features), wall clock, one and two threads in turn so that other programs disturb both alike; medians of rounds. Ratios
+of wall times only mean something on an idle machine: so the table also has a calibration, the same compiled work in two
+threads by hand, which is what
 the machine could give at that moment; and the longest chain of work in CPU seconds (the caller's own, plus that of the busiest
 thread wherever threads run), which is what the wall clock would show with a processor for each thread. The results must
 not depend on the number of threads.
@@ -85,6 +86,7 @@ def speed(watch: Stopwatch, train_file: str, rounds: int) -> dict[str, Any]:
 def general_tasks() -> dict[str, Callable[[int], Any]]:
     """name -> a task with this number of threads, whose steps are welded to nothing."""
     import numpy as np
+    from snakes import graph, images
 
     from structpred.core.task import Task
     from structpred.features.graphs import GraphFeatures
@@ -92,6 +94,7 @@ def general_tasks() -> dict[str, Callable[[int], Any]]:
     from structpred.io.multilabel.mulan import read_mulan
     from structpred.objectives.part_losses import Hamming
     from structpred.oracles.chain import ChainOracle
+    from structpred.oracles.dual_mrf import DualMRF
     from structpred.oracles.mrf import graph_shape
     from structpred.oracles.mrf_enumeration import EnumerationMRF
 
@@ -108,7 +111,13 @@ def general_tasks() -> dict[str, Callable[[int], Any]]:
     rng = np.random.default_rng(0)
     rows = PartFeatures([rng.normal(size=(20 * 6 + 36, 30)) for _ in range(1000)])
     labels = [rng.integers(0, 6, 20) for _ in range(1000)]
+    pictures, own = images("train", 100)
+    n_colours = 1 + max(int(picture.max()) for picture in pictures)
+    nodes, edges, edge_rows = zip(*(graph(picture, n_colours, True) for picture in pictures), strict=True)
+    grids = [graph_shape(len(a), 11, b) for a, b in zip(nodes, edges, strict=True)]
+    snakes = GraphFeatures(grids, nodes, edge_rows=edge_rows, n_states=11)
     return {
+        "images of snakes": lambda jobs: Task(snakes, DualMRF(), own, grids, Hamming(), n_jobs=jobs),
         "labels of yeast": lambda jobs: Task(graphs, EnumerationMRF(), wanted, [shape] * n, Hamming(), n_jobs=jobs),
         CHAINS: lambda jobs: Task(rows, ChainOracle(), labels, [(20, 6)] * 1000, Hamming(), n_jobs=jobs),
     }

@@ -11,6 +11,7 @@ from structpred.contracts.maximum import examine_maximum
 from structpred.contracts.report import OracleReport, Report, raise_if_broken
 from structpred.contracts.rules import (
     examine_batch,
+    examine_bounds_of_batches,
     examine_memory,
     examine_parts_of_batches,
     examine_shape,
@@ -77,6 +78,7 @@ def check_oracle(oracle: Oracle, *, shapes: Iterable[Shape] | None = None, n_ran
     examine_memory(examiner, cases)
     examine_batch(examiner, cases)
     examine_parts_of_batches(examiner, cases)
+    examine_bounds_of_batches(examiner, cases)
     examine_sums_of_batches(examiner, cases)
     examine_capabilities(examiner, cases)
     raise_if_broken(examiner, OracleError)

@@ -166,6 +166,28 @@ def examine_parts_of_batches(examiner: Examiner, cases: list[ShapeCase]) -> None
                 examiner.expect(rule, same, where, f"{brief(wanted)} of parts one by one", answer, "offsets, or another order")
 
 
+def examine_bounds_of_batches(examiner: Examiner, cases: list[ShapeCase]) -> None:
+    """argmax_bound_batch equals the loop over argmax_bound to the last bit, on mixed shapes, neighbours of one shape and none."""
+    rule, name = "bounds of a batch different from loop", "argmax_bound_batch"
+    if name not in examiner.has or "argmax_bound" not in examiner.has:
+        examiner.skip(rule, f"no {name}: batches are looped over")
+        return
+    pairs = [(case.space.shape, answer) for case in cases for answer in case.answers]
+    for batch in ([pairs[k] for k in examiner.rng.permutation(len(pairs))], pairs, []):
+        with suppress(OracleError):
+            where, shapes = f"a batch of {len(batch)}", [shape for shape, _ in batch]
+            single = [examiner.call("argmax_bound", where, a.theta, shape) for shape, a in batch]
+            scores = np.concatenate([*(a.theta for _, a in batch), np.empty(0)])
+            found = examiner.call(name, where, scores, _ends(a.theta for _, a in batch), shapes)
+            three = isinstance(found, tuple) and len(found) == 3
+            examiner.insist(rule, three, where, f"{name} to give (labels, label_offsets, bounds)", found, "see its signature")
+            labels = [labels for labels, _ in single]
+            wanted = np.concatenate([*labels, np.empty(0, np.int64)]), _ends(labels), np.array([bound for _, bound in single])
+            for answer, right in zip(found, wanted, strict=True):
+                same = np.array_equal(answer, right)
+                examiner.expect(rule, same, where, f"{brief(right)}, one by one", answer, "offsets, or scratch kept")
+
+
 def _ends(pieces: Iterable[Any]) -> npt.NDArray[np.int64]:
     return np.cumsum([0, *map(len, pieces)], dtype=np.int64)
 

@@ -1,7 +1,12 @@
 # mypy: ignore-errors
 """Compiled helpers for sparse vectors: sorted, unique (index, value) pairs and additions into dense weights."""
 
+import numpy as np
+
 from structpred.runtime.jit import njit
+
+ONE, SEVEN, EIGHTS, TOP = np.uint64(1), np.uint64(7), np.uint64(3), np.uint64(56)
+BYTES = np.uint64(0x0101010101010101)
 
 
 @njit(cache=True, nogil=True)
@@ -56,6 +61,62 @@ def coalesce(idx, val, n, idx2, val2):
             val[m] = total
             m += 1
     return m
+
+
+@njit(cache=True, nogil=True)
+def without_zeros(idx, val):
+    """Drop pairs with the value zero, in place; returns the new length."""
+    none = True
+    for k in range(val.shape[0]):
+        none &= val[k] != 0.0
+    if none:
+        return idx.shape[0]
+    m = 0
+    for k in range(idx.shape[0]):
+        if val[k] != 0.0:
+            idx[m] = idx[k]
+            val[m] = val[k]
+            m += 1
+    return m
+
+
+@njit(cache=True, nogil=True)
+def add_up(idx, val, dim):
+    """The pairs sorted, equal ones added up in their order, as new arrays: cheaper than `coalesce` unless there are few.
+
+    What is there is marked, eight indices a word, a byte each; so the place of an index is how many marks stand before it: those
+    of earlier words, and the sum of the lower bytes of its own, which a product brings to the top byte.
+    """
+    marks = np.zeros(dim // 8 + 1, np.uint64)
+    for k in range(idx.shape[0]):
+        j = np.uint64(idx[k])
+        marks[j >> EIGHTS] |= ONE << ((j & SEVEN) << EIGHTS)
+    before = np.empty(marks.shape[0], np.int64)
+    n = 0
+    for at in range(marks.shape[0]):
+        before[at] = n
+        n += np.int64((marks[at] * BYTES) >> TOP)
+    out_idx = np.empty(n, np.int64)
+    out_val = np.zeros(n)
+    for k in range(idx.shape[0]):
+        j = np.uint64(idx[k])
+        at = j >> EIGHTS
+        lower = marks[at] & ((ONE << ((j & SEVEN) << EIGHTS)) - ONE)
+        place = before[at] + np.int64((lower * BYTES) >> TOP)
+        out_idx[place] = idx[k]
+        out_val[place] += val[k]
+    n = without_zeros(out_idx, out_val)
+    return out_idx[:n], out_val[:n]
+
+
+@njit(cache=True, nogil=True)
+def in_order(idx, val, dim):
+    """What `coalesce` gives for all pairs, whose indices are below dim, as new arrays, by whichever way is faster."""
+    n = idx.shape[0]
+    if n > 16 and n > dim // 64:
+        return add_up(idx, val, dim)
+    n = coalesce(idx, val, n, np.empty(n, np.int64), np.empty(n))
+    return idx[:n], val[:n]
 
 
 @njit(cache=True, nogil=True)

@@ -62,7 +62,12 @@ def block_steps(
     calls = ("block_scratch", "score_into", "most_pairs", "emit_difference", "add_spread")
     if np.ndim(costs.cost) > 0 or not all(callable(getattr(features, name, None)) for name in calls):
         return None
-    if not inference.batched or stand_in(oracle, "argmax_batch", _ORACLE) is None or not _all_on_grid(inference):
+    if (
+        inference.bounded
+        or not inference.batched
+        or stand_in(oracle, "argmax_batch", _ORACLE) is None
+        or not _all_on_grid(inference)
+    ):
         return None
     return BlockSteps(inference, labels, float(costs.cost), token_weights)
 

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from structpred.core.feature_map import FeatureMap
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.oracle import Labels, Oracle, Scores, Shape
-from structpred.core.packing import argmax_batch, check_finite, checked_labels, marginals_batch
+from structpred.core.packing import argmax_batch, argmax_bound_batch, check_finite, checked_labels, marginals_batch
 from structpred.core.pairs import find
 from structpred.core.stand_ins import stand_in
 from structpred.core.taken import take_features
@@ -127,9 +127,12 @@ class Inference:
     @property
     def batched(self) -> bool:
         """Whether blocks are decoded in one call, which gives what `best` gives one by one."""
-        if not self.compiled or self.bounded:
-            return False
-        return stand_in(self.oracle, "argmax_batch", ("argmax", "n_parts")) is not None
+        return self.compiled and stand_in(self.oracle, self.batch_method, ("argmax", "argmax_bound", "n_parts")) is not None
+
+    @property
+    def batch_method(self) -> str:
+        """The oracle's method that decodes a block, if it has it."""
+        return "argmax_bound_batch" if self.bounded else "argmax_batch"
 
     def blocks(self, start: int, stop: int) -> Iterator[tuple[int, int, Integers]]:
         """Instances start..stop-1 in blocks: (first, last + 1, places), instance i from places[i - first] on."""
@@ -169,15 +172,23 @@ class Inference:
             out[places[i - first] : places[i - first + 1]] = part_scores(self.features, w, i, scale)
         return out
 
-    def best_of_block(self, scores: Scores, first: int, last: int, places: Integers) -> tuple[Labels, Integers]:
-        """The best output of each instance of a block: (flat labels, label offsets). What is raised names the sample."""
+    def best_of_block(self, scores: Scores, first: int, last: int, places: Integers) -> tuple[Labels, Integers, Floats | None]:
+        """The best output of each instance of a block: (flat labels, label offsets, and bounds where the oracle gives them for
+        blocks). What is raised names the sample.
+        """
+
+        def call(scores: Scores, places: Integers, shapes: Sequence[Shape]) -> tuple[Labels, Integers, Floats | None]:
+            if self.bounded and self.batched:
+                return argmax_bound_batch(self.oracle, scores, places, shapes)
+            return *argmax_batch(self.oracle, scores, places, shapes), None
+
         shapes = self.shapes[first:last]
         try:
-            return argmax_batch(self.oracle, scores, places, shapes)
+            return call(scores, places, shapes)
         except Exception:
             for i, shape in zip(range(first, last), shapes, strict=True):  # one by one, to say which sample it is
                 own = scores[places[i - first] : places[i - first + 1]]
-                _named(i, self.oracle, "argmax", argmax_batch, self.oracle, own, np.array([0, len(own)]), [shape])
+                _named(i, self.oracle, "argmax", call, own, np.array([0, len(own)]), [shape])
             raise
 
     def decode(self, w: Vector, fixed: Fixed | None = None) -> tuple[Labels, Integers]:
@@ -223,7 +234,7 @@ class Inference:
         for k, own in enumerate(() if fixed is None else fixed[first:last]):
             if own is not None:
                 scores[places[k] : places[k + 1]] += own
-        labels, ends = self.best_of_block(scores, first, last, places)
+        labels, ends, _ = self.best_of_block(scores, first, last, places)
         if len(scores) and scores.min() <= 0.5 * FORBIDDEN:
             for i in range(first, last):
                 k = i - first

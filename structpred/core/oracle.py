@@ -24,6 +24,8 @@ OPTIONAL: dict[str, str] = {
     "parts_batch": "(labels, label_offsets, shapes) -> (parts, part_offsets): parts for a whole batch in one call, for "
     "outputs that argmax_batch gave; several threads may make it at once",
     "argmax_bound": "(scores, shape) -> (labels, bound): an inexact argmax with a number that no output's score exceeds",
+    "argmax_bound_batch": "(scores, offsets, shapes) -> (labels, label_offsets, bounds): argmax_bound for a whole batch in one "
+    "call; several threads may make it at once",
     "argmax_constrained": "(scores, shape, A, b) -> labels | None: the best output with A mu(y) <= b, None if there is none; "
     "A is a dense (rows, p) float64 array, the comparison is made as float64 computes it",
     "argmax_constrained_bound": "(scores, shape, A, b) -> (labels | None, bound): argmax_constrained whose proof may be cut "

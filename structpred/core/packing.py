@@ -50,6 +50,23 @@ def _asked(batch: Callable[..., Any], oracle: Oracle, method: str, *arguments: A
         raise OracleError(f"a batch of {len(arguments[-1])} samples: {name} raised {type(error).__name__}: {error}") from error
 
 
+def argmax_bound_batch(
+    oracle: Any, scores: Scores, offsets: npt.NDArray[np.int64], shapes: Sequence[Shape]
+) -> tuple[Labels, npt.NDArray[np.int64], Scores]:
+    """(labels, label_offsets, bounds) of a batch, from an oracle that has `argmax_bound_batch`; this is its only caller.
+
+    Raises OracleError for answers of another kind or size.
+    """
+    found = _asked(oracle.argmax_bound_batch, oracle, "argmax_bound_batch", scores, offsets, shapes)
+    if not (isinstance(found, tuple) and len(found) == 3):
+        name = f"{type(oracle).__name__}.argmax_bound_batch"
+        raise OracleError(
+            f"{name} must return (labels, label_offsets, bounds), got {type(found).__name__}; run check_oracle on it"
+        )
+    labels, ends = _checked_batch(found[:2], oracle, len(shapes), "argmax_bound_batch")
+    return labels, ends, _checked_flat(found[2], oracle, "argmax_bound_batch", len(shapes))
+
+
 def parts_batch(
     oracle: Oracle, labels: Labels, ends: npt.NDArray[np.int64], shapes: Sequence[Shape], first: int = 0
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
@@ -118,7 +135,10 @@ def _argmax(oracle: Oracle, scores: Scores, shape: Shape, i: int) -> Labels:
 
 def _checked_batch(found: object, oracle: Oracle, n: int, method: str) -> tuple[Labels, npt.NDArray[np.int64]]:
     """(labels, label_offsets), or parts, with n + 1 ascending offsets from 0 to their number, else OracleError."""
-    name, what = f"{type(oracle).__name__}.{method}", method.removesuffix("_batch").replace("argmax", "labels")
+    name, what = (
+        f"{type(oracle).__name__}.{method}",
+        method.removesuffix("_batch").removesuffix("_bound").replace("argmax", "labels"),
+    )
     if not (isinstance(found, tuple) and len(found) == 2):
         raise OracleError(
             f"{name} must return ({what}, {what.rstrip('s')}_offsets), got {type(found).__name__}; run check_oracle on it"

@@ -31,18 +31,19 @@ _FEATURES, _ORACLE = ("adjoint", "n_parts"), ("parts", "n_parts")
 
 
 class Block(NamedTuple):
-    """Losses, violations and differences of the instances from `first` on; the pairs of first + k are ends[k]:ends[k + 1]."""
+    """Losses, violations, bounds, differences of instances from `first` on; the pairs of first + k are ends[k]:ends[k + 1]."""
 
     first: int
     losses: Floats
     violations: Floats
+    bounds: Floats
     indices: Integers
     values: Floats
     ends: Integers
 
 
-#: looks at the output `labels` of instance i, found at these scores, as a single step does, and raises what that raises
-Confirm = Callable[[Labels, Floats, int], Any]
+#: looks at the answer (labels, bound) for instance i, found at these scores, as a single step does, and raises what that raises
+Confirm = Callable[[tuple[Labels, float | None], Floats, int], Any]
 
 
 class PartSteps:
@@ -68,9 +69,9 @@ class PartSteps:
         return self.inference.n_jobs if ready else 1
 
     def violations(self, w: Vector, loss_weight: float, confirm: Confirm) -> Floats:
-        """The violation of each instance."""
+        """The bound on the violation of each instance."""
         call = partial(self._block, w, loss_weight, confirm)
-        return np.concatenate(list(self._on_threads(lambda *block: call(*block).violations, 0, len(self.inference))))
+        return np.concatenate(list(self._on_threads(lambda *block: call(*block).bounds, 0, len(self.inference))))
 
     def blocks(self, w: Vector, loss_weight: float, confirm: Confirm, start: int, stop: int) -> Iterator[Block]:
         """The steps of instances start..stop-1, in order."""
@@ -78,7 +79,7 @@ class PartSteps:
 
     def _on_threads(self, call: Callable[[int, int, Integers], Any], start: int, stop: int) -> Iterator[Any]:
         self.costs.of(0)  # all are written before threads ask for them
-        return self.inference.in_blocks(call, start, stop, self._jobs("argmax_batch", "parts_batch"))
+        return self.inference.in_blocks(call, start, stop, self._jobs(self.inference.batch_method, "parts_batch"))
 
     def _block(self, w: Vector, loss_weight: float, confirm: Confirm, first: int, last: int, places: Integers) -> Block:
         from structpred.core._part_kernels import compare_each
@@ -86,7 +87,7 @@ class PartSteps:
         constants, costs = self.costs.block(first, last)
         scores = self.inference.score_block(w, 1.0, first, last, places)
         scores += loss_weight * costs
-        labels, label_ends = self.inference.best_of_block(scores, first, last, places)
+        labels, label_ends, bounds = self.inference.best_of_block(scores, first, last, places)
         found, found_ends = parts_batch(self.inference.oracle, labels, label_ends, self.inference.shapes[first:last], first)
         losses, ends = np.empty(last - first), np.empty(last - first + 1, np.int64)
         wrong, parts, counts = compare_each(
@@ -94,7 +95,8 @@ class PartSteps:
         )
 
         def look(k: int) -> None:
-            confirm(labels[label_ends[k] : label_ends[k + 1]], scores[places[k] : places[k + 1]], first + k)
+            answer = labels[label_ends[k] : label_ends[k + 1]], None if bounds is None else float(bounds[k])
+            confirm(answer, scores[places[k] : places[k + 1]], first + k)
 
         if wrong >= 0:
             look(wrong)
@@ -102,7 +104,12 @@ class PartSteps:
         expected = block.violations >= doubtful(loss_weight * losses)  # False for NaN
         for k in np.flatnonzero(~(expected & (losses >= 0.0) & np.isfinite(block.violations))).tolist():
             look(k)
-        return block
+        return block if bounds is None else block._replace(bounds=self._bounds(block, bounds, scores, places))
+
+    def _bounds(self, block: Block, bounds: Floats, scores: Floats, places: Integers) -> Floats:
+        """By how much, at most, outputs score above the truth: as the oracle bounds them, never below what was found."""
+        truths = [float(scores[places[k] :][self.parts[block.first + k]].sum()) for k in range(len(bounds))]
+        return np.array(np.fmax(block.violations, bounds - np.array(truths)))
 
     def _with_differences(
         self, w: Vector, loss_weight: float, first: int, losses: Floats, parts: Integers, counts: Floats, ends: Integers
@@ -113,7 +120,8 @@ class PartSteps:
         products = np.empty(len(losses))
         dots(w, indices, values, at, products)
         # from the differences, not from the scores: so sweeps and single steps agree to the last bit
-        return Block(first, losses, loss_weight * losses - products, indices, values, at)
+        violations = loss_weight * losses - products
+        return Block(first, losses, violations, violations, indices, values, at)
 
     @property
     def sums(self) -> bool:
@@ -154,7 +162,8 @@ class PartSteps:
             ends = np.searchsorted(on, places)
             parts = on - np.repeat(places[:-1], np.diff(ends))
             found = adjoint_block(self.inference.features, first, parts, error[on], ends)
-            return Block(first, np.zeros(last - first), np.maximum(log_zs - truths, 0.0), *found)
+            values = np.maximum(log_zs - truths, 0.0)
+            return Block(first, np.zeros(last - first), values, values, *found)
 
         return self.inference.in_blocks(block, 0, len(self.inference), self._jobs("marginals_batch"))
 

@@ -296,9 +296,9 @@ class Task:
         truth = float(augmented[self.parts[i]].sum())  # its loss is zero: costs . mu(truth) = -constant, which cancels
         return Step(difference, loss, violation, max(violation, bound - truth))
 
-    def _look(self, w: Vector, loss_weight: float, labels: Labels, scores: Scores, i: int) -> None:
+    def _look(self, w: Vector, loss_weight: float, answer: tuple[Labels, float | None], scores: Scores, i: int) -> None:
         """Raise what a single step raises for what the oracle found in a batch."""
-        self._step_to((labels, None), scores, self._costs.of(i), w, i, loss_weight)
+        self._step_to(answer, scores, self._costs.of(i), w, i, loss_weight)
 
     def refuse_contradiction(self, i: int, scores: Scores, found: npt.NDArray[np.int64], bound: float | None = None) -> None:
         """OracleError where the parts `found`, or `bound`, are said to be best at `scores`, but the true output is better."""

@@ -59,11 +59,11 @@ def summed_blocks(
     from structpred.core._sparse_kernels import add_each
 
     weights, difference, total = checked_shares(shares, len(rows)), np.zeros(size[1]), 0.0
-    losses, violations = np.empty((2, len(rows)))
+    losses, violations, bounds = np.empty((3, len(rows)))
     for block in blocks:
         here = slice(block.first - rows.start, block.first - rows.start + len(block.losses))
         add_each(difference, block.indices, block.values, block.ends, weights[here])
-        losses[here], violations[here] = block.losses, block.violations
+        losses[here], violations[here], bounds[here] = block.losses, block.violations, block.bounds
     for share, loss in zip(weights.tolist(), losses.tolist(), strict=True):
         total += share * (loss_weight * loss)
-    return Terms(difference, total, losses, violations, violations.copy())
+    return Terms(difference, total, losses, violations, bounds)

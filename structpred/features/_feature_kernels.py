@@ -3,7 +3,7 @@
 
 import numpy as np
 
-from structpred.core._sparse_kernels import coalesce
+from structpred.core._sparse_kernels import in_order
 from structpred.runtime.jit import njit
 
 
@@ -181,7 +181,7 @@ def score_parts(w, indices, values, indptr, first, last, out):
 
 
 @njit(cache=True, nogil=True)
-def combine_parts(parts, counts, indices, values, indptr, first):
+def combine_parts(parts, counts, indices, values, indptr, first, dim):
     """The sum of the rows first + parts[j] of a CSR matrix, times counts[j], as sorted unique pairs."""
     size = 0
     for j in range(parts.shape[0]):
@@ -195,12 +195,11 @@ def combine_parts(parts, counts, indices, values, indptr, first):
             idx[n] = indices[k]
             val[n] = counts[j] * np.float64(values[k])
             n += 1
-    n = coalesce(idx, val, n, np.empty(size, np.int64), np.empty(size))
-    return idx[:n], val[:n]
+    return in_order(idx, val, dim)
 
 
 @njit(cache=True, nogil=True)
-def combine_each(parts, counts, ends, indices, values, indptr, offsets, first, out_ends):
+def combine_each(parts, counts, ends, indices, values, indptr, offsets, dim, first, out_ends):
     """`combine_parts` for the instances from `first` on, flat; that of instance first + k begins at out_ends[k]."""
     n_instances = ends.shape[0] - 1
     size = 0
@@ -214,7 +213,7 @@ def combine_each(parts, counts, ends, indices, values, indptr, offsets, first, o
     out_ends[0] = 0
     for i in range(n_instances):
         own = slice(ends[i], ends[i + 1])
-        some, amounts = combine_parts(parts[own], counts[own], indices, values, indptr, offsets[first + i])
+        some, amounts = combine_parts(parts[own], counts[own], indices, values, indptr, offsets[first + i], dim)
         for k in range(some.shape[0]):
             idx[n] = some[k]
             val[n] = amounts[k]

@@ -11,7 +11,7 @@ and edge_side (edges, edge_row and the same four, which are the feature rows and
 
 import numpy as np
 
-from structpred.core._sparse_kernels import coalesce
+from structpred.core._sparse_kernels import in_order, without_zeros
 from structpred.runtime.jit import njit
 
 
@@ -69,13 +69,17 @@ def count_pairs(parts, table, node_side, edge_side):
     nodes, row, indptr = node_side[:3]
     edges, edge_row, e_indptr = edge_side[:3]
     total = 0
+    node = 0
+    edge = 0
     n_node_parts = nodes.shape[0] * n_states
     for j in range(parts.shape[0]):
         if parts[j] < n_node_parts:
-            r = row + nodes[parts[j] // n_states, 0]
+            node = item_of(parts[j], n_states, node)
+            r = row + nodes[node, 0]
             total += indptr[r + 1] - indptr[r]
         else:
-            r = edge_row + edges[(parts[j] - n_node_parts) // (n_states * n_states), 0]
+            edge = item_of(parts[j] - n_node_parts, n_states * n_states, edge)
+            r = edge_row + edges[edge, 0]
             total += e_indptr[r + 1] - e_indptr[r]
     return total
 
@@ -94,27 +98,45 @@ def emit_graph(parts, counts, table, node_side, edge_side, idx, val):
     j = 0
     n_node_parts = nodes.shape[0] * n_states
     pairs = n_states * n_states
-    place = np.empty(parts.shape[0], np.int64)  # of a part in its table's row: divisions are slow, so once a part
+    place = np.empty(parts.shape[0], np.int64)  # of a part in its table's row
+    node = 0
+    edge = 0
     while j < parts.shape[0]:
-        on_node = parts[j] < n_node_parts
         stop = j
-        if on_node:
-            item = parts[j] // n_states
-            first = item * n_states
+        if parts[j] < n_node_parts:
+            node = item_of(parts[j], n_states, node)
+            first = node * n_states
             while stop < parts.shape[0] and first <= parts[stop] < first + n_states:
                 place[stop] = parts[stop] - first
                 stop += 1
-            n = emit_item(place, counts, j, stop, indptr, indices, values, row + nodes[item, 0], nodes[item, 1] * d, n_states, 0,
-                          idx, val, n)  # fmt: skip
+            r = row + nodes[node, 0]
+            features, amounts, begin, end = indices, values, indptr[r], indptr[r + 1]
+            base, stride = nodes[node, 1] * d * n_states, n_states
         else:
-            item = (parts[j] - n_node_parts) // pairs
-            first = n_node_parts + item * pairs
-            column = columns[edges[item, 2]]
+            edge = item_of(parts[j] - n_node_parts, pairs, edge)
+            first = n_node_parts + edge * pairs
+            turned = edges[edge, 2]
             while stop < parts.shape[0] and first <= parts[stop] < first + pairs:
-                place[stop] = column[parts[stop] - first]
+                place[stop] = columns[turned, parts[stop] - first]
                 stop += 1
-            n = emit_item(place, counts, j, stop, e_indptr, e_indices, e_values, edge_row + edges[item, 0], edges[item, 1] * e_d,
-                          width, start, idx, val, n)  # fmt: skip
+            r = edge_row + edges[edge, 0]
+            features, amounts, begin, end = e_indices, e_values, e_indptr[r], e_indptr[r + 1]
+            base, stride = start + edges[edge, 1] * e_d * width, width
+        if stop - j == 2:  # the true and the found state: most often so
+            low = base + place[j]
+            high = base + place[j + 1]
+            for k in range(begin, end):
+                idx[n] = low + features[k] * stride
+                val[n] = counts[j] * amounts[k]
+                idx[n + 1] = high + features[k] * stride
+                val[n + 1] = counts[j + 1] * amounts[k]
+                n += 2
+        else:
+            for k in range(begin, end):
+                for m in range(j, stop):
+                    idx[n] = base + features[k] * stride + place[m]
+                    val[n] = counts[m] * amounts[k]
+                    n += 1
         j = stop
     ascending = True
     for k in range(1, n):
@@ -123,36 +145,17 @@ def emit_graph(parts, counts, table, node_side, edge_side, idx, val):
 
 
 @njit(cache=True, nogil=True)
-def emit_item(place, counts, first, stop, indptr, indices, values, r, base, width, start, idx, val, n):
-    """Append the pairs of one node or edge, whose parts are first..stop-1, feature by feature; returns the new length."""
-    for k in range(indptr[r], indptr[r + 1]):
-        at = start + (base + indices[k]) * width
-        x = values[k]
-        for m in range(first, stop):
-            idx[n] = at + place[m]
-            val[n] = counts[m] * x
-            n += 1
-    return n
-
-
-@njit(cache=True, nogil=True)
-def without_zeros(idx, val):
-    """Drop pairs with the value zero, in place; returns the new length."""
-    m = 0
-    for k in range(idx.shape[0]):
-        if val[k] != 0.0:
-            idx[m] = idx[k]
-            val[m] = val[k]
-            m += 1
-    return m
+def item_of(part, size, guess):
+    """part // size: divisions are slow, and mostly it is the guess or one of the next."""
+    for item in range(guess, guess + 4):
+        if item * size <= part < (item + 1) * size:
+            return item
+    return part // size
 
 
 @njit(cache=True, nogil=True)
 def combine_graph(parts, counts, dim, table, node_side, edge_side):
-    """(whether that was done, Psi^T mu as sorted unique pairs): not done for many pairs of parts that do not ascend.
-
-    Many pairs are added up in a dense vector, which is cheaper than sorting; either way equal indices add up in the same order.
-    """
+    """(whether that was done, Psi^T mu as sorted unique pairs): not done for many pairs of parts that do not ascend."""
     size = count_pairs(parts, table, node_side, edge_side)
     ascending = True
     for j in range(1, parts.shape[0]):
@@ -162,26 +165,13 @@ def combine_graph(parts, counts, dim, table, node_side, edge_side):
         size = 0
     idx = np.empty(size, np.int64)
     val = np.empty(size)
-    n = 0
     if not done:
         return done, idx, val
     if emit_graph(parts, counts, table, node_side, edge_side, idx, val):
         n = without_zeros(idx, val)
-    elif ascending and size > dim // 8:
-        dense = np.zeros(dim)
-        for k in range(size):
-            dense[idx[k]] += val[k]
-        if size < dim:
-            idx = np.empty(dim, np.int64)
-            val = np.empty(dim)
-        for j in range(dim):
-            if dense[j] != 0.0:
-                idx[n] = j
-                val[n] = dense[j]
-                n += 1
-    else:
-        n = coalesce(idx, val, size, np.empty(size, np.int64), np.empty(size))
-    return done, idx[:n], val[:n]
+        return done, idx[:n], val[:n]
+    idx, val = in_order(idx, val, dim)
+    return done, idx, val
 
 
 @njit(cache=True, nogil=True)

@@ -102,14 +102,14 @@ class PartFeatures(FeatureMap):
     def adjoint(self, i: int, parts: npt.NDArray[np.int64], counts: npt.NDArray[np.float64]) -> SparseVector:
         """X_i^T mu."""
         _, combine_parts = _kernels()
-        return SparseVector(*combine_parts(parts, counts, self.indices, self.values, self.indptr, self.offsets[i]))
+        return SparseVector(*combine_parts(parts, counts, self.indices, self.values, self.indptr, self.offsets[i], self.dim))
 
     def adjoint_block(self, start: int, parts: Integers, counts: Floats, ends: Integers) -> tuple[Integers, Floats, Integers]:
         """What `adjoint` gives for the samples from `start` on: (indices, values, offsets), flat; for many threads at once."""
         from structpred.features._feature_kernels import combine_each
 
         out = np.empty(len(ends), np.int64)
-        return *combine_each(parts, counts, ends, self.indices, self.values, self.indptr, self.offsets, start, out), out
+        return *combine_each(parts, counts, ends, self.indices, self.values, self.indptr, self.offsets, self.dim, start, out), out
 
     def flush(self, i: int, scratch: npt.NDArray[np.float64], coef: float, w: Vector) -> None:
         """w += coef * scratch; scratch, which `spread` filled for instance i, becomes zero again."""

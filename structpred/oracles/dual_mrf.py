@@ -1,16 +1,22 @@
 """Pairwise MRFs of any size: a bound that comes down to (nearly) the LP relaxation's value, and labels, by message passing."""
 
 import logging
+from collections.abc import Sequence
 from functools import lru_cache
 from types import ModuleType
+from typing import NoReturn
 
 import numpy as np
+import numpy.typing as npt
 
 from structpred.core.oracle import Labels, Scores, Shape
 from structpred.errors import ConvergenceError, ParameterError
-from structpred.oracles.fields._pairwise_links import given, links_of
-from structpred.oracles.mrf import PairwiseOracle, graph_of, refuse
+from structpred.oracles.fields._pairwise_links import links_of
+from structpred.oracles.mrf import Graph, PairwiseOracle, graph_of, pairwise_batch, pairwise_scores, refuse
 from structpred.runtime.memory import check_fits
+from structpred.runtime.ranges import ends_of
+
+Integers = npt.NDArray[np.int64]
 
 logger = logging.getLogger("structpred.oracles.dual_mrf")
 
@@ -62,18 +68,44 @@ class DualMRF(PairwiseOracle):
 
         The labels are the best of all sweeps, improved node by node.
         """
-        flat = given(scores, shape)
-        graph, links = graph_of(shape), links_of(shape)
-        size = len(graph.edges) * graph.n_states * (2 + graph.n_states)
-        check_fits(8 * size, f"messages along {len(graph.edges):,} edges")
-        labels = np.zeros(graph.n, np.int64)
-        status, bound, sweeps = _kernels().trws(flat, graph.n_states, *links, self.n_iter, self.tol, labels)
-        if status == _kernels().STUCK:
-            raise ConvergenceError(
-                f"no allowed output was found within the forbidden parts (none scores more than {bound:g}); use CpSatMRF, which "
-                "finds one or proves that there is none"
-            )
+        flat, graph, labels = pairwise_scores(scores, shape), _fitting(shape), np.zeros(shape[0], np.int64)
+        status, bound, sweeps = _kernels().trws(flat, graph.n_states, *links_of(shape), self.n_iter, self.tol, labels)
         if status:
-            refuse(status, shape)
+            _refuse(status, shape, bound)
         logger.debug("%d nodes: bound %g after %d sweeps", graph.n, bound, sweeps)
         return labels, bound
+
+    def argmax_bound_batch(self, scores: Scores, offsets: Integers, shapes: Sequence[Shape]) -> tuple[Labels, Integers, Scores]:
+        """`argmax_bound` of each instance; neighbours of one shape are done in one compiled call."""
+        scores, offsets = pairwise_batch(scores, offsets, shapes)
+        ends = ends_of(np.array([shape[0] for shape in shapes], dtype=np.int64))
+        labels, bounds, first = np.zeros(int(ends[-1]), np.int64), np.empty(len(shapes)), 0
+        for i, shape in enumerate(shapes):
+            if i + 1 == len(shapes) or not (shapes[i + 1] is shape or shapes[i + 1] == shape):
+                graph, last = _fitting(shape), i + 1
+                rows = labels[ends[first] : ends[last]].reshape(-1, graph.n)
+                status, k = _kernels().trws_of_each(
+                    scores, offsets[first : last + 1], graph.n_states, *links_of(shape), self.n_iter, self.tol, rows,
+                    bounds[first:last],
+                )  # fmt: skip
+                if status:
+                    _refuse(status, shape, bounds[first + k], f"instance {first + k} of the batch: ")
+                first = last
+        return labels, ends, bounds
+
+
+def _fitting(shape: Shape) -> Graph:
+    """The graph, if memory has room for its tables and messages."""
+    graph = graph_of(shape)
+    k, n_edges = graph.n_states, len(graph.edges)
+    check_fits(8 * n_edges * (2 * k * (k + 3) + 2 * (k + 3)), f"messages along {n_edges:,} edges")
+    return graph
+
+
+def _refuse(status: int, shape: Shape, bound: float, where: str = "") -> NoReturn:
+    if status == _kernels().STUCK:
+        raise ConvergenceError(
+            f"{where}no allowed output was found within the forbidden parts (none scores more than {bound:g}); use CpSatMRF, "
+            "which finds one or proves that there is none"
+        )
+    refuse(status, shape, where)

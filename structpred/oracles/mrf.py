@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.oracle import Labels, Oracle, Scores, Shape
-from structpred.core.scores import LARGEST, check_listed, checked_batch, checked_scores, short
+from structpred.core.scores import LARGEST, check_listed, checked_batch, checked_scores, kept_for_shapes, short
 from structpred.errors import DataError, InfeasibleError
 from structpred.runtime.ranges import ends_of
 
@@ -69,7 +69,7 @@ def graph_shape(n: int, n_states: int, edges: npt.ArrayLike | Sequence[tuple[int
     return shape
 
 
-@lru_cache(maxsize=1024)
+@kept_for_shapes
 def graph_of(shape: Shape) -> Graph:
     """The graph that a shape describes; kept for the 1,024 shapes used last.
 

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.oracle import Labels, Scores, Shape
+from structpred.core.scores import kept_for_shapes
 from structpred.errors import DataError, ParameterError
 from structpred.oracles.mrf import NOTHING_LEFT, PairwiseOracle, graph_of, pairwise_batch, pairwise_scores, refuse
 from structpred.runtime.memory import check_fits
@@ -27,7 +28,7 @@ def _kernels() -> ModuleType:
     return _mrf_enumeration_kernels
 
 
-@lru_cache(maxsize=1024)
+@kept_for_shapes
 def _plan(shape: Shape) -> Integers:
     """What the kernels need to know of a shape, as their file says. With one state per node there is one output: one node."""
     graph = graph_of(shape)

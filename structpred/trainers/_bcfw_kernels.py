@@ -5,18 +5,33 @@ import numpy as np
 
 from structpred.runtime.jit import njit
 
+NO_INDEX = np.iinfo(np.int64).max
+
 
 @njit(cache=True, nogil=True)
-def frank_wolfe_step(weights, point, dual_map, block, psi, factor, l_i, l_s, lam, out_idx, out_i, out_s):
-    """One line search on block i and the update of w.
+def frank_wolfe_step(weights, point, dual_map, arena, i, psi, factor, rise, lam):
+    """One line search on block i of an arena (its first five arrays) and, if the new block has room, the update of w and it.
 
     weights: (v, the average's accumulator if it has a length, its coefficient). point: u, or of length 0 where w is linear in u.
-    block: (indices, values) of u_i. The corner is u_s = factor * psi with the offset l_s.
-    Returns (duality gap of the block, gamma, pairs of the new u_i), the new u_i in out_idx and out_i.
+    The corner is u_s = factor * psi; rise: by how much its offset exceeds the block's.
+    Returns (duality gap of the block, gamma, pairs for which `move_block` still needs room; 0 where all is done).
     """
-    v, average, average_coef = weights
+    idx, val, start, length, room = arena
+    here = slice(start[i], start[i] + length[i])
+    gap, gamma, n = line_search(weights[0], point, dual_map, (idx[here], val[here]), psi, factor, rise, lam)
+    if gamma == 0.0:
+        return gap, gamma, 0
+    if n > room[i]:
+        return gap, gamma, n
+    move_block(weights, point, dual_map, arena, i, psi, factor, gamma, n)
+    return gap, gamma, 0
+
+
+@njit(cache=True, nogil=True)
+def line_search(v, point, dual_map, block, psi, factor, rise, lam):
+    """(duality gap, step size, number of coordinates where block or corner are) of the direction to the corner."""
     ends, scale, low, high = dual_map
-    w_idx, w_val = block
+    idx, val = block
     psi_idx, psi_val = psi
     bent = point.shape[0] > 0
     n = 0
@@ -27,68 +42,123 @@ def frank_wolfe_step(weights, point, dual_map, block, psi, factor, l_i, l_s, lam
     s = scale[0]
     product = 0.0  # <u_s - u_i, w>
     square = 0.0  # sum_j s (u_s - u_i)_j^2: how fast w moves along the direction, at most
-    while a < w_idx.shape[0] or b < psi_idx.shape[0]:
-        if b >= psi_idx.shape[0] or (a < w_idx.shape[0] and w_idx[a] < psi_idx[b]):
-            j = w_idx[a]
-            x_i = w_val[a]
-            x_s = 0.0
-            a += 1
-        elif a >= w_idx.shape[0] or psi_idx[b] < w_idx[a]:
-            j = psi_idx[b]
-            x_i = 0.0
-            x_s = factor * psi_val[b]
+    j_a = idx[0] if idx.shape[0] > 0 else NO_INDEX
+    j_b = psi_idx[0] if psi_idx.shape[0] > 0 else NO_INDEX
+    while j_a < NO_INDEX or j_b < NO_INDEX:
+        j = min(j_a, j_b)
+        d = 0.0
+        if j_b == j:
+            d = factor * psi_val[b]
             b += 1
-        else:
-            j = w_idx[a]
-            x_i = w_val[a]
-            x_s = factor * psi_val[b]
+            j_b = psi_idx[b] if b < psi_idx.shape[0] else NO_INDEX
+        if j_a == j:
+            d -= val[a]
             a += 1
-            b += 1
+            j_a = idx[a] if a < idx.shape[0] else NO_INDEX
         while j >= end:
             k += 1
             end = ends[k]
             s = scale[k]
-        out_idx[n] = j
-        out_i[n] = x_i
-        out_s[n] = x_s
         n += 1
         w_j = s * (point[j] - min(max(point[j], low[k]), high[k])) if bent else v[j]
-        product += (x_s - x_i) * w_j
-        square += (x_s - x_i) * (x_s - x_i) * s
+        product += d * w_j
+        square += d * d * s
     # lines 6-7: gap and optimal step size (Lacoste-Julien et al. 2013, alg. 4)
-    gap = l_s - l_i - lam * product
+    gap = rise - lam * product
     if gap <= 0.0:
         return gap, 0.0, n
     gamma = 1.0 if lam * square <= gap else gap / (lam * square)
     if square == np.inf:
         gamma = np.nan  # not a step of zero: the loop looks for weights that are no longer finite
     if bent and gamma < 1.0:
-        gamma = root_of_slope(point, dual_map, out_idx[:n], out_i, out_s, l_s - l_i, lam, gap, gamma)
-    m = 0
-    k = 0
-    for i in range(n):
-        j = out_idx[i]
-        while j >= ends[k]:
-            k += 1
-        change = gamma * (out_s[i] - out_i[i])
-        if bent:
-            point[j] += change
-            change = scale[k] * (point[j] - min(max(point[j], low[k]), high[k])) - v[j]
-        else:
-            change = scale[k] * change
-        v[j] += change
-        if average.shape[0] > 0:
-            average[j] += average_coef * change
-        x = (1.0 - gamma) * out_i[i] + gamma * out_s[i]
-        if x != 0.0:
-            out_idx[m] = j
-            out_i[m] = x
-            m += 1
-    return gap, gamma, m
+        at, direction = difference(block, psi, factor, n)
+        gamma = root_of_slope(point, dual_map, at, direction, rise, lam, gap, gamma)
+    return gap, gamma, n
 
 
 @njit(cache=True, nogil=True)
-def root_of_slope(point, dual_map, idx, x_i, x_s, rise, lam, gap, gamma):
+def difference(block, psi, factor, n):
+    """factor * psi less the block, as n pairs in order."""
+    idx, val = block
+    psi_idx, psi_val = psi
+    at = np.empty(n, np.int64)
+    out = np.empty(n)
+    a = 0
+    b = 0
+    for k in range(n):
+        x = 0.0
+        j_a = idx[a] if a < idx.shape[0] else NO_INDEX
+        j_b = psi_idx[b] if b < psi_idx.shape[0] else NO_INDEX
+        if j_b <= j_a:
+            x = factor * psi_val[b]
+            b += 1
+        if j_a <= j_b:
+            x -= val[a]
+            a += 1
+        at[k] = min(j_a, j_b)
+        out[k] = x
+    return at, out
+
+
+@njit(cache=True, nogil=True)
+def move_block(weights, point, dual_map, arena, i, psi, factor, gamma, n):
+    """u_i = (1 - gamma) u_i + gamma factor psi, whose n pairs have room, and w with it: backwards, so nothing is overwritten.
+
+    Coordinates do not depend on each other: their order is free.
+    """
+    v, average, average_coef = weights
+    ends, scale, low, high = dual_map
+    psi_idx, psi_val = psi
+    idx = arena[0][arena[2][i] : arena[2][i] + arena[4][i]]
+    val = arena[1][arena[2][i] : arena[2][i] + arena[4][i]]
+    length = arena[3]
+    bent = point.shape[0] > 0
+    averaged = average.shape[0] > 0
+    a = length[i] - 1
+    b = psi_idx.shape[0] - 1
+    k = ends.shape[0] - 1
+    s = scale[k]
+    zeros = 0
+    for at in range(n - 1, -1, -1):
+        j_a = idx[a] if a >= 0 else -1
+        j_b = psi_idx[b] if b >= 0 else -1
+        j = max(j_a, j_b)
+        x_i = 0.0
+        x_s = 0.0
+        if j_a == j:
+            x_i = val[a]
+            a -= 1
+        if j_b == j:
+            x_s = factor * psi_val[b]
+            b -= 1
+        while k > 0 and j < ends[k - 1]:
+            k -= 1
+            s = scale[k]
+        change = gamma * (x_s - x_i)
+        if bent:
+            point[j] += change
+            change = s * (point[j] - min(max(point[j], low[k]), high[k])) - v[j]
+        else:
+            change = s * change
+        v[j] += change
+        if averaged:
+            average[j] += average_coef * change
+        x = (1.0 - gamma) * x_i + gamma * x_s
+        zeros += x == 0.0
+        idx[at] = j
+        val[at] = x
+    length[i] = n - zeros
+    if zeros > 0:
+        m = 0
+        for at in range(n):
+            if val[at] != 0.0:
+                idx[m] = idx[at]
+                val[m] = val[at]
+                m += 1
+
+
+@njit(cache=True, nogil=True)
+def root_of_slope(point, dual_map, idx, direction, rise, lam, gap, gamma):
     """The step size in [gamma, 1] at which the dual is largest, for weights that are piecewise linear in the dual point.
 
     The slope of the dual, rise - lam <d, w(u + gamma d)>, falls and is piecewise linear; it is `gap` at 0 and not negative at the
@@ -106,7 +176,7 @@ def root_of_slope(point, dual_map, idx, x_i, x_s, rise, lam, gap, gamma):
             j = idx[i]
             while j >= ends[k]:
                 k += 1
-            d = x_s[i] - x_i[i]
+            d = direction[i]
             u = point[j] + at * d
             slope -= lam * d * scale[k] * (u - min(max(u, low[k]), high[k]))
             if u < low[k] or u > high[k] or low[k] == high[k]:

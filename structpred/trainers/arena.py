@@ -64,22 +64,25 @@ class Arena(NamedTuple):
 
     def store(self, i: int, idx: npt.NDArray[np.int64], val: npt.NDArray[np.float64]) -> "Arena":
         """Replace block i; returns the arena to use from now on (another one only when the arrays had to grow)."""
-        n = len(idx)
-        arena = self if n <= self.room[i] else self._with_room(i, n)
+        n, arena = len(idx), self
+        if n > self.room[i]:
+            self.length[i] = 0
+            arena = self.with_room(i, n)
         a = arena.start[i]
         arena.idx[a : a + n] = idx
         arena.val[a : a + n] = val
         arena.length[i] = n
         return arena
 
-    def _with_room(self, i: int, n: int) -> "Arena":
-        room = n + n // 4 + 4
-        arena = self
+    def with_room(self, i: int, n: int) -> "Arena":
+        """Move block i to where n pairs and some more have room; returns the arena to use from now on, as `store` does."""
+        room, arena = n + n // 4 + 4, self
         if self.taken + room > self.limit:
             arena = self._packed(extra=room)
-        arena.start[i] = arena.taken
-        arena.room[i] = room
-        arena.length[i] = 0
+        idx, val = arena.block(i)
+        a = int(arena.taken)
+        arena.idx[a : a + len(idx)], arena.val[a : a + len(val)] = idx, val
+        arena.start[i], arena.room[i] = a, room
         arena.taken[...] += room
         return arena
 

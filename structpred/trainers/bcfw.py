@@ -9,7 +9,8 @@ step moves one block towards the corner that the oracle finds. Blocks are kept a
 same lines serve every task; they do not depend on the dual map, whose scales may change between passes. w may be float32.
 """
 
-from typing import Annotated, NamedTuple
+from functools import lru_cache
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -136,25 +137,22 @@ class BCFW(Trainer):
 
     def _move(self, problem: Problem, state: BCFWState, i: int, step: Step, offset: float) -> tuple[BCFWState, float, bool]:
         """Lines 5-8: the corner u_s = p_i psi / lam, l_s = p_i offset; the line search; the updates."""
-        from structpred.trainers._bcfw_kernels import frank_wolfe_step
-
-        weights, share = state.weights, float(problem.p[i])
-        block = state.blocks.block(i)
-        psi = step.difference
-        size = len(block[0]) + len(psi.indices)
-        idx, new, corner = np.empty(size, np.int64), np.empty(size), np.empty(size)
-        l_i, l_s = float(state.offsets[i]), share * offset
-        dual_map = problem.dual_map
-        gap, gamma, n = frank_wolfe_step(
-            (weights.v, weights.u, float(weights.scaled_mass)), state.point,
-            (dual_map.ends, state.scale, dual_map.low, dual_map.high), block, (psi.indices, psi.values),
-            share / problem.lam, l_i, l_s, problem.lam, idx, new, corner,
+        frank_wolfe_step, move_block = _kernels()
+        weights, blocks, dual_map, share = state.weights, state.blocks, problem.dual_map, problem.p.item(i)
+        l_i, l_s, factor = state.offsets.item(i), share * offset, share / problem.lam
+        where = (
+            (weights.v, weights.u, weights.scaled_mass.item()), state.point,
+            (dual_map.ends, state.scale, dual_map.low, dual_map.high),
         )  # fmt: skip
+        psi = (step.difference.indices, step.difference.values)
+        size = len(psi[0]) + blocks.length.item(i)
+        gap, gamma, needed = frank_wolfe_step(*where, blocks[:5], i, psi, factor, l_s - l_i, problem.lam)
+        if needed:
+            blocks = blocks.with_room(i, needed)
+            state = state if blocks is state.blocks else state._replace(blocks=blocks)
+            move_block(*where, blocks[:5], i, psi, factor, gamma, needed)
         if gamma > 0.0:
             state.offsets[i] = (1.0 - gamma) * l_i + gamma * l_s
-            blocks = state.blocks.store(i, idx[:n], new[:n])
-            if blocks is not state.blocks:
-                state = state._replace(blocks=blocks)
         k = state.steps.item() + 1
         state.steps.fill(k)
         if self.averaged:
@@ -211,3 +209,11 @@ class BCFW(Trainer):
     def gap_estimate(self, problem: Problem, state: BCFWState) -> float:
         """The sum of the last gap seen in each block; stale, so only a guess."""
         return float(state.gaps.sum())
+
+
+@lru_cache(maxsize=1)
+def _kernels() -> tuple[Any, Any]:
+    """Loaded once: they are called at every step."""
+    from structpred.trainers._bcfw_kernels import frank_wolfe_step, move_block
+
+    return frank_wolfe_step, move_block

@@ -12,6 +12,7 @@ from structpred.features.label_rows import LabelRows
 from structpred.features.parts import PartFeatures
 from structpred.objectives.part_losses import ExtraParts, Hamming
 from structpred.oracles.chain import ChainOracle
+from structpred.oracles.dual_mrf import DualMRF
 from structpred.oracles.mrf import graph_shape
 from structpred.oracles.mrf_enumeration import EnumerationMRF
 from structpred.oracles.multiclass import MulticlassOracle
@@ -39,6 +40,19 @@ def graphs(**settings):
     return Task(features, EnumerationMRF(), labels, shapes, Hamming(), **settings)
 
 
+def grids(oracle=None, **settings):
+    """Grids of two sizes, whose edges share their tables, for an oracle that gives bounds."""
+    rng = np.random.default_rng(5)
+    small, large = graph_shape(4, 5, [(0, 1), (2, 3), (0, 2), (1, 3)]), graph_shape(3, 5, [(0, 1), (1, 2), (0, 2)])
+    shapes = [small if k % 3 else large for k in range(270)]
+    rows, edge_rows = (
+        [rng.normal(size=(n, 3)) for n in ns] for ns in zip(*((s[0], len(s) // 2 - 1) for s in shapes), strict=True)
+    )
+    features = GraphFeatures(shapes, rows, edge_rows=edge_rows, n_states=5)
+    labels = [rng.integers(0, 5, shape[0]) for shape in shapes]
+    return Task(features, oracle or DualMRF(), labels, shapes, Hamming(), **settings)
+
+
 def rows(**settings):
     """Feature maps without calls for blocks."""
     rng = np.random.default_rng(2)
@@ -61,7 +75,46 @@ def test_sweeps_say_what_single_steps_say_on_any_number_of_threads(make):
         assert all(a.tobytes() == b.tobytes() for a, b in pair)
 
 
-@pytest.mark.parametrize("make", [chains, graphs])
+def test_sweeps_of_an_oracle_with_bounds_say_what_single_steps_say():
+    """Violations and bulk terms by blocks have the bits of plain steps, bounds among them, on one thread and on three."""
+    plain = grids(compiled=False)
+    w = np.random.default_rng(3).normal(size=plain.dim)
+    wanted = plain.terms(w, range(5, 265), loss_weight=0.7)
+    assert (wanted.bounds > wanted.violations + 1e-3).any()
+    for n_jobs in (1, 3):
+        task = grids(n_jobs=n_jobs)
+        assert task.inference.batched
+        assert task.violations(w, 0.7).tobytes() == plain.violations(w, 0.7).tobytes()
+        terms = task.terms(w, range(5, 265), loss_weight=0.7)
+        assert all(np.asarray(a).tobytes() == np.asarray(b).tobytes() for a, b in zip(terms, wanted, strict=True))
+        assert all(a.tobytes() == b.tobytes() for a, b in zip(task.inference.decode(w), plain.inference.decode(w), strict=True))
+
+
+class Silent(DualMRF):
+    """Its batches have no bounds."""
+
+    def argmax_bound_batch(self, scores, offsets, shapes):
+        """What argmax_batch would give."""
+        return super().argmax_bound_batch(scores, offsets, shapes)[:2]
+
+
+class Afresh(DualMRF):
+    """A method of its own, which the batches of its parent do not know."""
+
+    def argmax_bound(self, scores, shape):
+        """The same, but a method of its own."""
+        return super().argmax_bound(scores, shape)
+
+
+def test_batches_give_bounds_and_know_what_a_subclass_changed():
+    """Batches without bounds are an error of ours; where a subclass has its own argmax_bound, batches are not used."""
+    w = np.zeros(grids().dim)
+    with pytest.raises(OracleError, match=r"Silent\.argmax_bound_batch must return \(labels, label_offsets, bounds\)"):
+        grids(Silent()).violations(w, 0.0)
+    assert not grids(Afresh()).inference.batched
+
+
+@pytest.mark.parametrize("make", [chains, graphs, grids])
 def test_differences_of_a_block_are_those_of_its_instances(make):
     """adjoint_block gives for each instance the pairs of `adjoint`, whether the map writes it or it is a loop."""
     task, rng = make(), np.random.default_rng(4)

@@ -24,6 +24,21 @@ def test_coalesced_equals_a_dictionary(n) -> None:
         np.testing.assert_array_equal(val, kept[1])
 
 
+def test_both_ways_to_order_pairs_agree_to_the_last_bit():
+    """Pairs of few and of many indices, zeros and sums of zero among them: by rank as by sorting."""
+    from structpred.core._sparse_kernels import add_up, in_order
+
+    rng = np.random.default_rng(0)
+    for size, dim in [(0, 1), (1, 1), (17, 8), (40, 2000), (300, 70), (500, 8191), (500, 8192)]:
+        idx, val = rng.integers(0, dim, size), rng.normal(size=size) * rng.integers(0, 2, size)
+        val[: size // 4], idx[: size // 4] = -val[size // 4 : 2 * (size // 4)], idx[size // 4 : 2 * (size // 4)]
+        wanted = coalesced(idx, val)
+        for order in (add_up, in_order):
+            found = order(idx.copy(), val.copy(), dim)
+            assert found[0].tobytes() == wanted.indices.tobytes()
+            assert found[1].tobytes() == wanted.values.tobytes()
+
+
 def test_cancelling_pairs_vanish() -> None:
     """+1 and -1 at one index leave nothing."""
     assert not len(coalesced([5, 5], [1.0, -1.0]).indices)

@@ -8,10 +8,12 @@ from training_cases import TRAINERS, assignment_task, chain_task, log_problem
 
 from structpred import check_regulariser
 from structpred.core.regulariser import DualMap
+from structpred.core.sparse import SparseVector
 from structpred.errors import CheckpointError, MissingCapabilityError, ParameterError, RegulariserError
 from structpred.objectives.margin import MarginRescaling
 from structpred.objectives.regularisers.l1 import L1
 from structpred.objectives.regularisers.l2 import L2
+from structpred.trainers.arena import Arena
 from structpred.trainers.bcfw import BCFW
 from structpred.trainers.lbfgs import LBFGS
 from structpred.trainers.loop import RunSettings, train
@@ -146,14 +148,18 @@ def test_the_line_search_is_exact() -> None:
     for _ in range(400):
         dual_map, u, block, psi, l_s, lam, direction, dual = random_step(rng)
         w, point = dual_map.weights(u), u.copy()
-        average, out = np.zeros(12), (np.empty(12, np.int64), np.empty(12), np.empty(12))
-        gap, gamma, _ = frank_wolfe_step((w, average, 2.0), point, dual_map, block, psi, 0.7, 0.0, l_s, lam, *out)
+        average, blocks = np.zeros(12), Arena.empty(1).store(0, *block).with_room(0, 12)
+        gap, gamma, _ = frank_wolfe_step((w, average, 2.0), point, dual_map, blocks[:5], 0, psi, 0.7, l_s, lam)
         assert gap == pytest.approx(l_s - lam * direction @ dual_map.weights(u), abs=1e-9)
         brute = minimize_scalar(lambda g: -dual(g), bounds=(0.0, 1.0), method="bounded", options={"xatol": 1e-10})  # noqa: B023
         best = max(-brute.fun, dual(0.0), dual(1.0))
         assert dual(gamma) >= best - 1e-9 * (1.0 + abs(best))
         np.testing.assert_allclose(w, dual_map.weights(u + gamma * direction), atol=1e-12)
         np.testing.assert_allclose(average, 2.0 * (w - dual_map.weights(u)), atol=1e-12)
+        moved = (1.0 - gamma) * SparseVector(*block).dense(12) + gamma * 0.7 * SparseVector(*psi).dense(12)
+        np.testing.assert_allclose(SparseVector(*blocks.block(0)).dense(12), moved, atol=1e-12)
+        assert (np.diff(blocks.block(0)[0]) > 0).all()
+        assert blocks.block(0)[1].all()
         taken += 0.0 < gamma < 1.0
     assert taken > 100
 

@@ -14,13 +14,14 @@ LOWEST = -0.5e30  # what is not above it is forbidden
 
 @njit(cache=True, nogil=True)
 def look(scores):
-    """(status, whether anything is forbidden): NOT_FINITE where a score is NaN or infinite."""
-    total = 0.0
-    lowest = 0.0
+    """(status, whether anything is forbidden): NOT_FINITE where a score is NaN or infinite, or sums of scores would be."""
+    limit = 1.7e308 / max(1, len(scores))  # sums of scores below it are finite, too
+    finite = True
+    forbids = False
     for score in scores:
-        total += abs(score)
-        lowest = min(lowest, score)
-    return (OK if total < np.inf else NOT_FINITE), lowest <= LOWEST
+        finite &= abs(score) < limit
+        forbids |= score <= LOWEST
+    return (OK if finite else NOT_FINITE), forbids
 
 
 @njit(cache=True, nogil=True)

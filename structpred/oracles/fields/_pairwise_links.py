@@ -1,12 +1,12 @@
 """The neighbours of each node of a pairwise MRF, as flat arrays for compiled inference."""
 
-from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from structpred.core.oracle import Shape
+from structpred.core.scores import kept_for_shapes
 from structpred.oracles.mrf import graph_of, pairwise_scores
 
 Integers = npt.NDArray[np.int64]
@@ -26,7 +26,7 @@ class Links(NamedTuple):
     twin: Integers
 
 
-@lru_cache(maxsize=1024)
+@kept_for_shapes
 def links_of(shape: Shape) -> Links:
     """The links of a shape's graph; kept for the 1,024 shapes used last. Raises DataError as `graph_of`."""
     graph = graph_of(shape)

@@ -20,40 +20,74 @@ WINDOW = 10  # sweeps
 
 
 @njit(cache=True, nogil=True)
-def turned(theta, n, k, n_edges):
-    """The tables of the edges with rows and columns exchanged, so that the receiver's states always lie next to each other."""
-    out = np.empty(n_edges * k * k)
+def tables_of(theta, n, k, n_edges):
+    """The tables of the edges, and those with rows and columns exchanged: the receiver's states always lie next to each other.
+
+    Rows are filled up with -inf to a multiple of four numbers, so that loops over them are whole vector instructions.
+    """
+    width = k if k < 4 else (k + 3) // 4 * 4
+    straight = np.full(n_edges * k * width, -np.inf)
+    other_way = np.full(n_edges * k * width, -np.inf)
     for e in range(n_edges):
-        at = e * k * k
+        table = theta[n * k + e * k * k : n * k + (e + 1) * k * k]
+        same = straight[e * k * width : (e + 1) * k * width]
+        turned = other_way[e * k * width : (e + 1) * k * width]
         for a in range(k):
             for b in range(k):
-                out[at + b * k + a] = theta[n * k + at + a * k + b]
-    return out
+                same[a * width + b] = table[a * k + b]
+                turned[a * width + b] = table[b * k + a]
+    return straight, other_way
 
 
 @njit(cache=True, nogil=True)
-def send(tables, at, k, belief, gamma, received, out):
-    """out[b] = max over a of gamma * belief[a] - received[a] + tables[at + a * k + b], less the largest, which is returned."""
-    for b in range(k):
-        out[b] = -np.inf
-    for a in range(k):
-        share = gamma * belief[a] - received[a]
-        row = tables[at + a * k : at + (a + 1) * k]
-        for b in range(k):  # a choice, not max(): so that it is done for several b at once
-            x = share + row[b]
-            out[b] = x if x > out[b] else out[b]
+def send(table, k, share, out):
+    """out[b] = max over a of share[a] + table[a, b], less the largest, which is returned; four rows at a time."""
+    width = out.shape[0]
+    row = table[:width]
+    for b in range(width):
+        out[b] = share[0] + row[b]
+    a = 1
+    while a + 4 <= k:
+        s0 = share[a]
+        s1 = share[a + 1]
+        s2 = share[a + 2]
+        s3 = share[a + 3]
+        row = table[a * width : (a + 1) * width]
+        row1 = table[(a + 1) * width : (a + 2) * width]
+        row2 = table[(a + 2) * width : (a + 3) * width]
+        row3 = table[(a + 3) * width : (a + 4) * width]
+        for b in range(width):  # choices, not max(): so that it is done for several b at once
+            x0 = s0 + row[b]
+            x1 = s1 + row1[b]
+            x2 = s2 + row2[b]
+            x3 = s3 + row3[b]
+            x0 = x1 if x1 > x0 else x0
+            x2 = x3 if x3 > x2 else x2
+            x0 = x2 if x2 > x0 else x0
+            out[b] = x0 if x0 > out[b] else out[b]
+        a += 4
+    while a < k:
+        s0 = share[a]
+        row = table[a * width : (a + 1) * width]
+        for b in range(width):
+            x0 = s0 + row[b]
+            out[b] = x0 if x0 > out[b] else out[b]
+        a += 1
     top = -np.inf
     for b in range(k):
         top = max(top, out[b])
-    for b in range(k):
+    for b in range(width):
         out[b] = out[b] - top if out[b] > -np.inf else 0.0
     return top
 
 
 @njit(cache=True, nogil=True)
-def sweep(theta, other_way, n, k, first, other, edge, twin, gamma, message, belief, backwards):
+def sweep(theta, tables, n, k, first, other, edge, twin, gamma, message, belief, backwards):
     """One pass over all nodes, forwards or backwards; returns the bound, right for a backward pass."""
     bound = 0.0
+    size = k * message.shape[1]
+    side = tables[1] if backwards else tables[0]
+    share = np.empty(k)
     for step in range(n):
         i = n - 1 - step if backwards else step
         for a in range(k):
@@ -68,13 +102,12 @@ def sweep(theta, other_way, n, k, first, other, edge, twin, gamma, message, beli
         for a in range(k):
             belief[a] -= top
         for p in range(first[i], first[i + 1]):
-            j = other[p]
-            if (j < i) == backwards:
-                at = edge[p] * k * k
-                if i < j:
-                    bound += send(theta, n * k + at, k, belief, gamma[i], message[p], message[twin[p]])
-                else:
-                    bound += send(other_way, at, k, belief, gamma[i], message[p], message[twin[p]])
+            if (other[p] < i) == backwards:
+                received = message[p]
+                for a in range(k):
+                    share[a] = gamma[i] * belief[a] - received[a]
+                at = edge[p] * size
+                bound += send(side[at : at + size], k, share, message[twin[p]])
     return bound
 
 
@@ -158,8 +191,8 @@ def trws(scores, k, edges, first, other, edge, twin, n_iter, tol, labels):
     status, theta, allowed = prepare(scores, n, k, first, other, edge)
     if status != OK:
         return status, 0.0, 0
-    gamma, other_way = shares(n, first, other), turned(theta, n, k, len(edges))
-    message = np.zeros((len(other), k))
+    gamma, tables = shares(n, first, other), tables_of(theta, n, k, len(edges))
+    message = np.zeros((len(other), len(tables[0]) // max(1, k * len(edges))))
     belief = np.empty(k)
     trial = np.zeros(n, np.int64)
     recent = np.full(WINDOW, np.inf)
@@ -172,8 +205,8 @@ def trws(scores, k, edges, first, other, edge, twin, n_iter, tol, labels):
         if value > best:
             best = value
             labels[:] = trial
-        sweep(theta, other_way, n, k, first, other, edge, twin, gamma, message, belief, False)
-        bound = min(bound, sweep(theta, other_way, n, k, first, other, edge, twin, gamma, message, belief, True))
+        sweep(theta, tables, n, k, first, other, edge, twin, gamma, message, belief, False)
+        bound = min(bound, sweep(theta, tables, n, k, first, other, edge, twin, gamma, message, belief, True))
         done += 1
         small = tol * abs(bound)
         if bound - best <= small or recent[done % WINDOW] - bound <= small:
@@ -183,3 +216,14 @@ def trws(scores, k, edges, first, other, edge, twin, n_iter, tol, labels):
         return STUCK, bound, done
     improve(theta, n, k, first, other, edge, labels, 20)
     return OK, max(bound, score_of(theta, n, k, edges, labels)), done
+
+
+@njit(cache=True, nogil=True)
+def trws_of_each(scores, places, k, edges, first, other, edge, twin, n_iter, tol, labels, bounds):
+    """`trws` for instances of one graph, whose scores begin at places[i]: (status, the instance it is of)."""
+    for i in range(labels.shape[0]):
+        own = scores[places[i] : places[i + 1]]
+        status, bounds[i], _ = trws(own, k, edges, first, other, edge, twin, n_iter, tol, labels[i])
+        if status != OK:
+            return status, i
+    return OK, 0
