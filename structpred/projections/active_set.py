@@ -50,7 +50,14 @@ def project_onto_hull(
 
 
 def nearest_in_hull(
-    point: Floats, argmax: Argmax, parts: Parts, n_parts: int, *, tol: float = 1e-13, max_iter: int = 10_000
+    point: Floats,
+    argmax: Argmax,
+    parts: Parts,
+    n_parts: int,
+    *,
+    tol: float = 1e-13,
+    max_iter: int = 10_000,
+    start: HullPoint | None = None,
 ) -> HullPoint:
     """min_{labels, weights} |point - mu|^2  subject to  mu = sum_k weights_k mu(labels_k), weights >= 0, sum weights = 1.
 
@@ -67,6 +74,9 @@ def nearest_in_hull(
     cancel in it. No vertex has a larger gap, so the true projection mu* has |mu - mu*|^2 <= gap. That is the bound for
     any polytope; as a rule mu is right to the last few digits, since it is exact once the right vertices are active.
 
+    start: what a call for another point of the same hull gave: its outputs are active from the beginning, with its weights.
+    Where the points are near each other, few calls are left.
+
     max_iter: the most oracle calls, at least two. Raises ConvergenceError, with the gap reached, if they do not suffice, or if
     rounding keeps the gap from falling as far (a tol near 1e-16); DataError for a point that is not finite or not of
     length n_parts. An argmax that misses the maximum goes unnoticed: the gap is then that of the vertex it found.
@@ -76,11 +86,15 @@ def nearest_in_hull(
     point = np.asarray(point, dtype=np.float64)
     if point.shape != (n_parts,) or not np.isfinite(point).all():
         raise DataError(f"expected a point of {n_parts} finite coordinates, one per part, got shape {point.shape}")
-    first = argmax(point.copy())
     active = _ActiveSet(n_parts)
-    active.add(first, _counts(parts(first), n_parts))
+    if start is None:
+        first = argmax(point.copy())
+        active.add(first, _counts(parts(first), n_parts))
+    else:
+        active.resume([(labels, _counts(parts(labels), n_parts)) for labels in start.labels], start.weights)
+        active.minimise(point)
     mu, stuck = active.point(), 0
-    for n_calls in range(2, max_iter + 1):
+    for n_calls in range(2 if start is None else 1, max_iter + 1):
         scores = point - mu
         labels = argmax(scores.copy())
         vertex = _counts(parts(labels), n_parts)
@@ -158,6 +172,11 @@ class _ActiveSet:
         self.labels.append(labels)
         self.weights = np.append(self.weights, 0.0 if n else 1.0)
         return True
+
+    def resume(self, vertices: list[tuple[Integers, Floats]], weights: Floats) -> None:
+        """Make vertices active with these weights, those of an earlier mixture."""
+        kept = np.array([self.add(labels, vertex) for labels, vertex in vertices])
+        self.weights = weights[kept] / weights[kept].sum()
 
     def minimise(self, point: Floats) -> bool:
         """Minor cycles, until the affine minimiser lies in the hull; False if the newest vertex had to be dropped."""

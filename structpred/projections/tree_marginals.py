@@ -18,6 +18,8 @@ Integers = npt.NDArray[np.int64]
 TOLERANCE = 1e-12
 #: steps of L-BFGS; some hundreds are many
 MAX_ITER = 10_000
+#: pieces a thread, so that none waits long for the others; entries a piece, so that Ctrl-C is heard soon
+_PIECES, _PIECE = 8, 200_000
 
 
 class Forest(NamedTuple):
@@ -106,7 +108,8 @@ def project_forests(
             out, reached[a:b],
         )  # fmt: skip
 
-    run_ranges(call, split_evenly(np.diff(offsets), 8 * n_jobs if n_jobs > 1 else 1), n_jobs)
+    pieces = max(_PIECES * n_jobs if n_jobs > 1 else 1, len(points) // _PIECE)
+    run_ranges(call, split_evenly(np.diff(offsets), pieces), n_jobs)
     for i in np.flatnonzero(reached):
         where = f"instance {i} of the batch: " if len(forests) > 1 else ""
         if reached[i] < 0:

@@ -156,6 +156,21 @@ def test_the_gap_bounds_the_distance(oracle, shape) -> None:
 
 
 @every_case
+def test_an_earlier_answer_is_a_start(oracle, shape) -> None:
+    """From its own mixture a point needs one call, a point nearby comes to its own projection; no start changes what is found."""
+    rng = np.random.default_rng(16)
+    point = 0.3 * rng.normal(size=oracle.n_parts(shape))
+    found = nearest(oracle, shape, point)
+    again = nearest(oracle, shape, point, start=found)
+    assert again.n_calls == 1
+    np.testing.assert_allclose(again.mu, found.mu, atol=1e-13)
+    for step in (0.01, 1.0, 100.0):
+        other = point + step * rng.normal(size=len(point))
+        warm, cold = nearest(oracle, shape, other, start=found), nearest(oracle, shape, other)
+        np.testing.assert_allclose(warm.mu, cold.mu, atol=1e-11 * max(1.0, step))
+
+
+@every_case
 def test_the_oracles_project(oracle, shape) -> None:
     """Oracle.project is this projection, as a new array, and leaves the point as it was."""
     for point in (np.random.default_rng(7).normal(size=oracle.n_parts(shape)), np.zeros(oracle.n_parts(shape))):

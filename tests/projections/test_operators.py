@@ -139,7 +139,7 @@ def test_it_keeps_its_contract(operator) -> None:
 
 @every_operator
 def test_it_is_the_solution_of_the_quadratic_program(operator) -> None:
-    """Clarabel's to 1e-4, on random points and ties, and at most as far away, to 1e-7: where bounds just touch, it is no better."""
+    """Clarabel's to 1e-4, on random points and ties: no better where bounds just touch; and at most as far away, to 1e-7."""
     cp = pytest.importorskip("cvxpy")
     rng, n = np.random.default_rng(0), int(np.prod(operator.shape))
     x, point = cp.Variable(n), cp.Parameter(n)
