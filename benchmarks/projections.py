@@ -160,9 +160,8 @@ def batch(watch: Stopwatch, rounds: int) -> dict[str, Any]:
     """Wall seconds of a hundred chains on one thread and on two, in turn; whether the answers are the same to the last bit."""
     import numpy as np
 
-    from structpred.projections.chain_marginals import project_chains
-
     from structpred.projections import tree_marginals
+    from structpred.projections.chain_marginals import project_chains
     from structpred.runtime import threads
 
     used: dict[int, float] = {}
