@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from structpred.core.oracle import Labels, Oracle, Scores, Shape
 from structpred.core.scores import checked_batch, checked_scores, checked_sizes, checked_table
+from structpred.projections.chain_marginals import project_chains
 from structpred.projections.simplex import project_onto_simplex
 
 
@@ -60,6 +61,24 @@ class MulticlassOracle(Oracle):
     def project(self, point: Scores, shape: Shape) -> npt.NDArray[np.float64]:
         """The nearest point of the probability simplex, by sorting."""
         return project_onto_simplex(checked_scores(point, self.n_parts(shape), shape))
+
+    def clique_parts(self, shape: Shape) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """The clique marginals are the part counts themselves."""
+        n_labels = self.n_parts(shape)
+        return np.arange(n_labels + 1), np.arange(n_labels)
+
+    def project_cliques(
+        self,
+        points: Scores,
+        offsets: npt.NDArray[np.int64],
+        shapes: Sequence[Shape],
+        start: npt.NDArray[np.float64] | None = None,
+        n_jobs: int = 1,
+    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """The nearest points of the simplices, in compiled calls; there are no multipliers."""
+        sizes = checked_table(shapes, "labels")[:, 0]
+        points, offsets = checked_batch(points, offsets, sizes)
+        return project_chains(points, offsets, [(1, n_labels) for n_labels in sizes.tolist()], start, n_jobs)
 
     def enumerate(self, shape: Shape) -> Iterator[Labels]:
         """Every label."""

@@ -7,36 +7,36 @@ from structpred.runtime.jit import njit
 
 
 @njit(cache=True, nogil=True)
-def simplex_of_table(table, rows, columns, tau, scratch, row_sums, column_sums, out):
+def simplex_of_table(table, rows, columns, tau, counts, row_sums, column_sums, out):
     """out = max(table + rows + columns - tau, 0) with the sum 1, its margins into row_sums and column_sums; returns tau.
 
     Newton's method on the sum, which falls and is convex in tau: from the left of the root it never leaves that side, the set
-    of positive entries shrinks, and where it no longer does the step was exact. `tau` is where it starts, best that of a table
-    nearby. Sums are kept by column, so that the loops over columns run several entries at a time.
+    of positive entries shrinks, and where it no longer does the step before was exact. `tau` is where it starts, best that of a
+    table nearby. Sums are kept by column, so that the loops over columns run several entries at a time.
     """
     m = out.shape[0]
     width = out.shape[1]
-    sums = scratch[0]
-    counts = scratch[1]
     left = False
-    done = False
     before = np.inf
-    while not done:
-        sums[:] = 0.0
+    while True:
+        column_sums[:] = 0.0
         counts[:] = 0.0
         for i in range(m):
             shift = rows[i] - tau
             for j in range(width):
                 x = table[i, j] + shift + columns[j]
-                sums[j] += x if x > 0.0 else 0.0
+                x = x if x > 0.0 else 0.0
+                out[i, j] = x
+                column_sums[j] += x
                 counts[j] += 1.0 if x > 0.0 else 0.0
         total = 0.0
         n = 0.0
         for j in range(width):
-            total += sums[j]
+            total += column_sums[j]
             n += counts[j]
+        if left and n >= before:
+            break
         if n > 0.0:
-            done = left and n >= before
             tau = tau + (total - 1.0) / n
             before = n if left else np.inf
         else:
@@ -46,14 +46,7 @@ def simplex_of_table(table, rows, columns, tau, scratch, row_sums, column_sums, 
                     top = max(top, table[i, j] + rows[i] + columns[j])
             tau = top - 1.0
         left = True
-    column_sums[:] = 0.0
     for i in range(m):
-        shift = rows[i] - tau
-        for j in range(width):
-            x = table[i, j] + shift + columns[j]
-            x = x if x > 0.0 else 0.0
-            out[i, j] = x
-            column_sums[j] += x
         s0 = 0.0
         s1 = 0.0
         s2 = 0.0

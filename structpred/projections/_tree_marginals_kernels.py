@@ -202,7 +202,7 @@ def solve(tables, rest, own, plan, degrees, lam, tol, max_iter, hub, marginals):
     if size == 0:
         return 0.0
     tau = np.full(n_tables, 1e300)
-    scratch = np.empty((2, m))
+    scratch = np.empty(m)
     grad, new, trial = np.empty(size), np.empty(size), np.empty(size)
     step, shares, curvatures = np.empty(size), np.empty(MEMORY), np.empty(MEMORY)
     steps, changes = np.empty((MEMORY, size)), np.empty((MEMORY, size))
@@ -314,7 +314,7 @@ def project_trees(points, offsets, sizes, plans, places, warm, tol, max_iter, mu
             for a in range(m):
                 lam[e, a] += moved[e, a]
         if own:
-            alone = np.empty((2, m))
+            alone = np.empty(m)
             for k in range(n):
                 if degrees[k] == 0:
                     node = rest[k : k + 1]
