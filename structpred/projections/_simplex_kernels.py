@@ -19,8 +19,9 @@ def simplex_of_table(table, rows, columns, tau, counts, row_sums, column_sums, o
     left = False
     before = np.inf
     while True:
-        column_sums[:] = 0.0
-        counts[:] = 0.0
+        for j in range(width):
+            column_sums[j] = 0.0
+            counts[j] = 0.0
         for i in range(m):
             shift = rows[i] - tau
             for j in range(width):

@@ -2,11 +2,14 @@
 """Compiled projections onto the marginals of trees, by their dual in the separators.
 
 An instance is a forest of `n` nodes with `m` states each. Its variables are n * m node marginals, where it has them (`own`),
-then an m by m table a row of `plan`. A row of `plan` is (parent, child, table, transposed): the table's columns belong to the
-parent where `transposed`; parents come before their children. Each table e has two multipliers of length m in `lam`: row
-2 e is that of its rows, row 2 e + 1 that of its columns. With them the table is the projection of M + lam(row) + lam(column)
-on the simplex, and a node's own marginal is x - (the sum of its tables' multipliers). The dual's gradient is how far a table's
-margin is from the node's marginal: its own one, or the mean of the margins of all tables around it.
+then an m by m table an edge. A row e of `plan` is (parent, child, table, transposed): the number of the edge's table, and
+whether its columns belong to the parent. Parents come before their children. Here tables are kept in the plan's order, with
+the parent's states as rows. Each has two multipliers of length m: row 2 e of `lam` for its rows, 2 e + 1 for its columns.
+With them the table is the projection of M + lam(row) + lam(column) on the simplex, and a node's own marginal is x - (the sum of
+its tables' multipliers). The dual's gradient is how far a table's margin is from the node's marginal: its own one, or the mean
+of the margins of all tables around it.
+
+Plain loops in place of array expressions: they compile in a fraction of the time.
 """
 
 import numpy as np
@@ -42,79 +45,78 @@ def dot(a, b):
 
 
 @njit(cache=True, nogil=True)
-def consistent(tables, nodes, plan, degrees, lam, messages):
+def consistent(tables, nodes, plan, degrees, lam):
     """Move scores between neighbouring tables until all hold the best output on top, by max-product; lam says what was moved.
 
-    Large scores then agree from the start, and the digits of the small differences between good outputs are kept. Forbidden
-    entries and what only they complete become -inf. False where nothing is left.
+    Large scores then agree from the start, and the digits of the small differences between good outputs are kept. What only
+    forbidden entries complete gets -inf. False where nothing is left. `nodes`: the nodes' own scores; sums on the way up.
     """
     n, m = nodes.shape
+    known = np.zeros(n, np.bool_)
+    final = np.empty((n, m))  # max-marginals of the nodes, 0 for the best
     for e in range(plan.shape[0] - 1, -1, -1):
-        parent, child, table, transposed = plan[e]
+        parent = plan[e, 0]
+        child = plan[e, 1]
         for a in range(m):
             top = -np.inf
             for b in range(m):
-                x = tables[table, b, a] if transposed else tables[table, a, b]
-                top = max(top, x + nodes[child, b])
-            messages[e, a] = top
+                top = max(top, tables[e, a, b] + nodes[child, b])
+            lam[2 * e, a] = top
             nodes[parent, a] += top
-    best = np.full(n, np.inf)  # of a tree, kept at its root
-    final = np.empty((n, m))  # max-marginals of the nodes, 0 for the best
-    for i in range(n):
-        final[i] = nodes[i]
     for e in range(plan.shape[0]):
-        parent, child, table, transposed = plan[e]
-        if best[parent] == np.inf:  # a root
-            best[parent] = nodes[parent].max()
-            if best[parent] == -np.inf:
+        parent = plan[e, 0]
+        child = plan[e, 1]
+        extra = 0.0
+        if not known[parent]:  # a root
+            extra = -np.inf
+            for a in range(m):
+                extra = max(extra, nodes[parent, a])
+            if extra == -np.inf:
                 return False
-            final[parent] -= best[parent]
-            extra = best[parent]
-        else:
-            extra = 0.0
-        best[child] = 0.0
-        final[child] = -np.inf
-        mine = 2 * table + (1 if transposed else 0)
-        other = 2 * table + (0 if transposed else 1)
-        for a in range(m):
-            alive = final[parent, a] > -np.inf
-            lam[mine, a] = extra - messages[e, a] + final[parent, a] / degrees[parent] if alive else -np.inf
-            for b in range(m):
-                x = tables[table, b, a] if transposed else tables[table, a, b]
-                if alive:
-                    final[child, b] = max(final[child, b], final[parent, a] - messages[e, a] + x + nodes[child, b])
+            for a in range(m):
+                final[parent, a] = nodes[parent, a] - extra
+        known[parent] = True
+        known[child] = True
         for b in range(m):
-            alive = final[child, b] > -np.inf
-            lam[other, b] = nodes[child, b] - (1.0 - 1.0 / degrees[child]) * final[child, b] if alive else -np.inf
+            final[child, b] = -np.inf
+        for a in range(m):
+            if final[parent, a] == -np.inf:
+                lam[2 * e, a] = -np.inf
+                continue
+            rest = final[parent, a] - lam[2 * e, a]
+            for b in range(m):
+                final[child, b] = max(final[child, b], rest + tables[e, a, b] + nodes[child, b])
+            lam[2 * e, a] = extra - lam[2 * e, a] + final[parent, a] / degrees[parent]
+        for b in range(m):
+            share = (1.0 - 1.0 / degrees[child]) * final[child, b]
+            lam[2 * e + 1, b] = nodes[child, b] - share if final[child, b] > -np.inf else -np.inf
     return True
 
 
 @njit(cache=True, nogil=True)
-def prepare(point, own, plan, degrees, warm, lam, tables, rest, messages):
+def prepare(point, own, plan, degrees, warm, lam, tables, rest):
     """Fill `tables` with the scores that lam moved, `rest` with the node terms less the sums of lam; False: nothing is left."""
     n, m = rest.shape
-    first = n * m if own else 0
+    nodes = np.empty((n, m))
     for i in range(n):
         for a in range(m):
             x = point[i * m + a] if own else 0.0
             rest[i, a] = x if x > LOWEST else -np.inf
-    place = first
+            nodes[i, a] = rest[i, a]
     for e in range(plan.shape[0]):
+        first = (n * m if own else 0) + plan[e, 2] * m * m
+        down = 1 if plan[e, 3] else m
         for a in range(m):
             for b in range(m):
-                x = point[place]
+                x = point[first + a * down + b * (m + 1 - down)]
                 tables[e, a, b] = x if x > LOWEST else -np.inf
-                place += 1
-    if not warm and not consistent(tables, rest.copy(), plan, degrees, lam, messages):
+    if not warm and not consistent(tables, nodes, plan, degrees, lam):
         return False
     for e in range(plan.shape[0]):
-        parent, child, table, transposed = plan[e]
-        for a in range(m):
-            if rest[parent, a] == -np.inf:
-                lam[2 * table + (1 if transposed else 0), a] = -np.inf
-            if rest[child, a] == -np.inf:
-                lam[2 * table + (0 if transposed else 1), a] = -np.inf
-    for e in range(plan.shape[0]):
+        for side in range(2):
+            for a in range(m):
+                if rest[plan[e, side], a] == -np.inf:  # a state that no output has
+                    lam[2 * e + side, a] = -np.inf
         top = -np.inf
         for a in range(m):
             for b in range(m):
@@ -122,16 +124,15 @@ def prepare(point, own, plan, degrees, warm, lam, tables, rest, messages):
                 top = max(top, tables[e, a, b])
         if top == -np.inf:
             return False
-        tables[e] -= top
+        for a in range(m):
+            for b in range(m):
+                tables[e, a, b] -= top
+    for e in range(plan.shape[0]):
         for side in range(2):
             for a in range(m):
-                if lam[2 * e + side, a] == -np.inf:  # a state that no output has
+                if lam[2 * e + side, a] == -np.inf:
                     lam[2 * e + side, a] = 0.0
-    for e in range(plan.shape[0]):
-        parent, child, table, transposed = plan[e]
-        for a in range(m):
-            rest[parent, a] -= lam[2 * table + (1 if transposed else 0), a]
-            rest[child, a] -= lam[2 * table + (0 if transposed else 1), a]
+                rest[plan[e, side], a] -= lam[2 * e + side, a]
     for i in range(n):
         for a in range(m):
             if rest[i, a] == -np.inf:
@@ -140,39 +141,35 @@ def prepare(point, own, plan, degrees, warm, lam, tables, rest, messages):
 
 
 @njit(cache=True, nogil=True)
-def evaluate(tables, rest, own, plan, degrees, lam, tau, hub, marginals, grad, scratch):
+def evaluate(tables, rest, own, plan, degrees, lam, tau, hub, marginals, grad, counts):
     """The tables' projections for the multipliers lam, and the dual's gradient; its largest entry."""
     n, m = hub.shape
     for i in range(n):
         for a in range(m):
             hub[i, a] = rest[i, a] if own else 0.0
     for e in range(plan.shape[0]):
-        parent, child, table, transposed = plan[e]
-        rows = 2 * table
-        tau[table] = simplex_of_table(
-            tables[table], lam[rows], lam[rows + 1], tau[table], scratch, grad[rows], grad[rows + 1], marginals[table]
+        tau[e] = simplex_of_table(
+            tables[e], lam[2 * e], lam[2 * e + 1], tau[e], counts, grad[2 * e], grad[2 * e + 1], marginals[e]
         )
-        row_node = child if transposed else parent
-        column_node = parent if transposed else child
-        for a in range(m):
-            hub[row_node, a] += -lam[rows, a] if own else grad[rows, a] / degrees[row_node]
-            hub[column_node, a] += -lam[rows + 1, a] if own else grad[rows + 1, a] / degrees[column_node]
+        for side in range(2):
+            node = plan[e, side]
+            for a in range(m):
+                hub[node, a] += -lam[2 * e + side, a] if own else grad[2 * e + side, a] / degrees[node]
     worst = 0.0
     for e in range(plan.shape[0]):
-        parent, child, table, transposed = plan[e]
-        row_node = child if transposed else parent
-        column_node = parent if transposed else child
-        for a in range(m):
-            grad[2 * table, a] -= hub[row_node, a]
-            grad[2 * table + 1, a] -= hub[column_node, a]
-            worst = max(worst, max(abs(grad[2 * table, a]), abs(grad[2 * table + 1, a])))
+        for side in range(2):
+            node = plan[e, side]
+            for a in range(m):
+                grad[2 * e + side, a] -= hub[node, a]
+                worst = max(worst, abs(grad[2 * e + side, a]))
     return worst
 
 
 @njit(cache=True, nogil=True)
 def direction_of(grad, steps, changes, curvatures, shares, kept, newest, out):
     """out = H grad, with the inverse curvature of the pairs that are kept (Nocedal and Wright, algorithm 7.4)."""
-    out[:] = grad
+    for j in range(out.shape[0]):
+        out[j] = grad[j]
     for q in range(kept):
         k = (newest - q) % MEMORY
         shares[k] = dot(steps[k], out) / curvatures[k]
@@ -189,6 +186,15 @@ def direction_of(grad, steps, changes, curvatures, shares, kept, newest, out):
 
 
 @njit(cache=True, nogil=True)
+def limit_of(flat, tol):
+    """The largest gradient entry to end with: tol, and what rounding may amount to."""
+    largest = 0.0
+    for j in range(flat.shape[0]):
+        largest = max(largest, abs(flat[j]))
+    return tol + ROUNDING * largest
+
+
+@njit(cache=True, nogil=True)
 def solve(tables, rest, own, plan, degrees, lam, tol, max_iter, hub, marginals):
     """Minimise the dual by L-BFGS from lam on; lam and marginals are what it ends with. Returns 0, or the largest gradient
     entry where that is still above tol.
@@ -201,17 +207,20 @@ def solve(tables, rest, own, plan, degrees, lam, tol, max_iter, hub, marginals):
     size = 2 * n_tables * m
     if size == 0:
         return 0.0
-    tau = np.full(n_tables, 1e300)
-    scratch = np.empty(m)
+    tau = np.empty(n_tables)
+    for e in range(n_tables):
+        tau[e] = 1e300
+    counts = np.empty(m)
     grad, new, trial = np.empty(size), np.empty(size), np.empty(size)
     step, shares, curvatures = np.empty(size), np.empty(MEMORY), np.empty(MEMORY)
     steps, changes = np.empty((MEMORY, size)), np.empty((MEMORY, size))
     flat = lam.reshape(size)
     shape = (2 * n_tables, m)
-    worst = evaluate(tables, rest, own, plan, degrees, lam, tau, hub, marginals, grad.reshape(shape), scratch)
+    worst = evaluate(tables, rest, own, plan, degrees, lam, tau, hub, marginals, grad.reshape(shape), counts)
+    limit = tol
     kept, newest = 0, MEMORY - 1
     for _ in range(max_iter):
-        limit = tol + ROUNDING * np.abs(flat).max()
+        limit = limit_of(flat, tol)
         if worst <= limit:
             break
         direction_of(grad, steps, changes, curvatures, shares, kept, newest, step)
@@ -221,7 +230,7 @@ def solve(tables, rest, own, plan, degrees, lam, tol, max_iter, hub, marginals):
             for j in range(size):
                 trial[j] = flat[j] - length * step[j]
             worst = evaluate(
-                tables, rest, own, plan, degrees, trial.reshape(shape), tau, hub, marginals, new.reshape(shape), scratch
+                tables, rest, own, plan, degrees, trial.reshape(shape), tau, hub, marginals, new.reshape(shape), counts
             )
             slope = -dot(new, step)
             if worst <= limit or abs(slope) <= -ENOUGH * start:
@@ -246,7 +255,7 @@ def solve(tables, rest, own, plan, degrees, lam, tol, max_iter, hub, marginals):
             newest, kept = place, min(kept + 1, MEMORY)
         else:
             kept = 0
-    return worst if worst > tol + ROUNDING * np.abs(flat).max() else 0.0
+    return worst if worst > limit_of(flat, tol) else 0.0
 
 
 @njit(cache=True, nogil=True)
@@ -254,32 +263,55 @@ def round_off(tables, plan, lam, marginals, hub):
     """Make the tables agree exactly: from the roots on, each row is scaled to its parent's marginal. hub gets the marginals."""
     n, m = hub.shape
     known = np.zeros(n, np.bool_)
+    sums = np.empty(m)
     for e in range(plan.shape[0]):
-        parent, child, table, transposed = plan[e]
-        found = marginals[table].T if transposed else marginals[table]
-        if not known[parent]:
-            for a in range(m):
-                hub[parent, a] = found[a].sum()
-            hub[parent] /= hub[parent].sum()
-            known[parent] = True
-        hub[child] = 0.0
+        parent = plan[e, 0]
+        child = plan[e, 1]
+        every = 0.0
+        for a in range(m):
+            sums[a] = 0.0
+            for b in range(m):
+                sums[a] += marginals[e, a, b]
+            every += sums[a]
+        for a in range(m):
+            if not known[parent]:
+                hub[parent, a] = sums[a] / every
+            hub[child, a] = 0.0
+        known[parent] = True
         known[child] = True
         for a in range(m):
-            total = found[a].sum()
-            if total > 0.0:
+            if sums[a] > 0.0:
                 for b in range(m):
-                    found[a, b] *= hub[parent, a] / total
+                    marginals[e, a, b] *= hub[parent, a] / sums[a]
             elif hub[parent, a] > 0.0:  # as little as the tolerance: to the entry that would come next
                 best = 0
                 for b in range(1, m):
-                    x = tables[table, b, a] if transposed else tables[table, a, b]
-                    y = tables[table, best, a] if transposed else tables[table, a, best]
-                    other = 2 * table + (0 if transposed else 1)
-                    if x + lam[other, b] > y + lam[other, best]:
+                    if tables[e, a, b] + lam[2 * e + 1, b] > tables[e, a, best] + lam[2 * e + 1, best]:
                         best = b
-                found[a, best] = hub[parent, a]
+                marginals[e, a, best] = hub[parent, a]
             for b in range(m):
-                hub[child, b] += found[a, b]
+                hub[child, b] += marginals[e, a, b]
+
+
+@njit(cache=True, nogil=True)
+def project_alone(point, degrees, hub):
+    """The marginals of nodes without edges: projections on the simplex. False where all states of one are forbidden."""
+    n, m = hub.shape
+    node, counts, sums, zeros, whole = np.empty((1, m)), np.empty(m), np.empty(m), np.zeros(m), np.empty(1)
+    for i in range(n):
+        if degrees[i] > 0:
+            continue
+        top = -np.inf
+        for a in range(m):
+            x = point[i * m + a]
+            node[0, a] = x if x > LOWEST else -np.inf
+            top = max(top, node[0, a])
+        if top == -np.inf:
+            return False
+        for a in range(m):
+            node[0, a] -= top
+        simplex_of_table(node, zeros, zeros, 0.0, counts, whole, sums, hub[i : i + 1])
+    return True
 
 
 @njit(cache=True, nogil=True)
@@ -293,18 +325,16 @@ def project_trees(points, offsets, sizes, plans, places, warm, tol, max_iter, mu
         n, m, own, start, stop = sizes[i]
         plan = plans[start:stop]
         n_tables = stop - start
-        first = n * m if own else 0
         point = points[offsets[i] : offsets[i + 1]]
         found = out[offsets[i] : offsets[i + 1]]
-        marginals = found[first:].reshape((n_tables, m, m))
         lam = multipliers[places[i] : places[i + 1]].reshape((2 * n_tables, m))
         degrees = np.zeros(n, np.int64)
         for e in range(n_tables):
             degrees[plan[e, 0]] += 1
             degrees[plan[e, 1]] += 1
-        tables = np.empty((n_tables, m, m))
+        tables, marginals = np.empty((n_tables, m, m)), np.empty((n_tables, m, m))
         rest, hub = np.empty((n, m)), np.zeros((n, m))
-        if not prepare(point, own == 1, plan, degrees, warm, lam, tables, rest, np.empty((n_tables, m))):
+        if not prepare(point, own == 1, plan, degrees, warm, lam, tables, rest):
             reached[i] = -1.0
             continue
         moved = np.zeros((2 * n_tables, m))
@@ -313,16 +343,15 @@ def project_trees(points, offsets, sizes, plans, places, warm, tol, max_iter, mu
         for e in range(2 * n_tables):
             for a in range(m):
                 lam[e, a] += moved[e, a]
+        for e in range(n_tables):
+            first = (n * m if own else 0) + plan[e, 2] * m * m
+            down = 1 if plan[e, 3] else m
+            for a in range(m):
+                for b in range(m):
+                    found[first + a * down + b * (m + 1 - down)] = marginals[e, a, b]
         if own:
-            alone = np.empty(m)
+            if not project_alone(point, degrees, hub):
+                reached[i] = -1.0
             for k in range(n):
-                if degrees[k] == 0:
-                    node = rest[k : k + 1]
-                    if not (point[k * m : k * m + m] > LOWEST).any():
-                        reached[i] = -1.0
-                    else:
-                        for a in range(m):
-                            node[0, a] = point[k * m + a] if point[k * m + a] > LOWEST else -np.inf
-                        simplex_of_table(node, np.zeros(1), np.zeros(m), 1e300, alone, np.empty(1), np.empty(m), hub[k : k + 1])
                 for a in range(m):
                     found[k * m + a] = hub[k, a]
