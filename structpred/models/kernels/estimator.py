@@ -13,6 +13,7 @@ from structpred.core.result import Result
 from structpred.core.weights import Vector
 from structpred.data.sequences import PackedSequences
 from structpred.errors import ParameterError
+from structpred.models.base import checked_C
 from structpred.models.chain.inputs import Input, RowInput
 from structpred.models.chain.labeler import ChainLabeler
 from structpred.models.kernels.functions import Kernel, Missing, resolve_kernel, restored, saved
@@ -40,6 +41,8 @@ class Kernelised(Labeler):
     _HEADER = Record({**ChainLabeler._HEADER.fields, "kernel": KERNEL})
 
     def _choose_input(self, X: Any) -> tuple[Input, Any]:
+        checked_C(self.C)
+        self._trainer_and_surrogate()  # what is wrong with it is said before the Gram matrix is made
         inner, sequences = super()._choose_input(X)
         return KernelInput(inner, resolve_kernel(self.kernel)), sequences
 

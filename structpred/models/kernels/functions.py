@@ -97,7 +97,8 @@ class RBF(Kernel):
 
     def __call__(self, A: Rows, B: Rows) -> Floats:
         """exp(-gamma (|a|^2 + |b|^2 - 2 <a, b>)); rounding leaves no distance below zero."""
-        assert self.gamma is not None, "a kernel is fitted before it is called"
+        if self.gamma is None:
+            raise ParameterError("RBF: gamma is None, to be taken from training data: call fitted(rows) first")
         distances = products(A, B)
         distances *= -2.0
         distances += _squares(A)[:, None]

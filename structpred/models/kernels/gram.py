@@ -4,6 +4,7 @@ With K = Phi Phi' the problem with the kernel is the one with the feature rows P
 trainer. The pivots are the support: Phi[p] = L for them, K[p, p] = L L', and phi(x) = L^-1 k(p, x) for any other position.
 """
 
+import logging
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy.typing as npt
 from structpred.errors import DataError
 from structpred.runtime.memory import check_fits
 
+log = logging.getLogger("structpred.models")
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
@@ -62,12 +64,14 @@ def distinct_rows(rows: Any) -> tuple[Ints, Ints]:
 
 
 def check_room(n_distinct: int, n_tokens: int) -> None:
-    """DataError where the Gram matrix of the distinct positions, and the features made of it, do not fit into memory.
+    """Say what the Gram matrix takes, before it is made; DataError where the Gram matrix of the distinct positions, and the features made of it, do not fit into memory.
 
     8 bytes for each entry of the Gram matrix, which is factorised in place; 8 bytes for each feature of each position.
     """
     size = 8 * n_distinct**2 + 8 * n_tokens * n_distinct
-    check_fits(size, f"the Gram matrix of {n_distinct:,} distinct positions and the features of {n_tokens:,} positions")
+    what = f"the Gram matrix of {n_distinct:,} distinct positions and the features of {n_tokens:,} positions"
+    log.info("%s: at most %.1f GiB, some %.2g operations", what, size / 2**30, n_distinct**3 / 3)
+    check_fits(size, what)
 
 
 def factorise(gram: Floats, what: str, tolerance: float = EXACT) -> Factor:

@@ -148,8 +148,8 @@ class KernelInput:
             yield slice(a, a + step), similar
 
     def feature_names(self) -> list[str]:
-        """Where the support positions were in the training set."""
-        return [f"sample {i}, position {t}" for i, t in self.support.tolist()]
+        """Coordinate j is what k(., support position j) adds to the space that the ones before it span."""
+        return [f"coordinate {j} (sample {i}, position {t})" for j, (i, t) in enumerate(self.support.tolist())]
 
     def to_bundle(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]], dict[str, list[str]]]:
         """The inner input, the kernel, and the support."""
