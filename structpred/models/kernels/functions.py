@@ -69,7 +69,10 @@ class Polynomial(Kernel):
     def __call__(self, A: Rows, B: Rows) -> Floats:
         """(gamma A B' + constant)^degree."""
         with np.errstate(over="ignore"):  # whoever asked looks whether the values are finite
-            found: Floats = (self.gamma * products(A, B) + self.constant) ** self.degree
+            found = products(A, B)
+            found *= self.gamma
+            found += self.constant
+            found **= self.degree
         return found
 
 

@@ -64,7 +64,7 @@ def distinct_rows(rows: Any) -> tuple[Ints, Ints]:
 
 
 def check_room(n_distinct: int, n_tokens: int) -> None:
-    """Say what the Gram matrix takes, before it is made; DataError where the Gram matrix of the distinct positions, and the features made of it, do not fit into memory.
+    """Log what the Gram matrix of the distinct positions and the features made of it take; DataError where that does not fit.
 
     8 bytes for each entry of the Gram matrix, which is factorised in place; 8 bytes for each feature of each position.
     """
