@@ -12,7 +12,7 @@ from structpred.errors import DataError
 from structpred.features.sequences import n_chain_weights, weight_table
 from structpred.models.chain.inputs import INPUT, INPUTS, Input
 from structpred.models.kernels.functions import Kernel, Precomputed, restored, saved
-from structpred.models.kernels.gram import EXACT, ROUNDED, check_room, distinct_rows, factorise
+from structpred.models.kernels.gram import EXACT, ROUNDED, Factor, check_room, distinct_rows, factorise
 from structpred.runtime.memory import check_fits
 from structpred.runtime.ranges import ends_of
 from structpred.storage.schema import AnyOf, Array, Plain, Record, TableOf, Text, array_of, as_file_error
@@ -81,14 +81,7 @@ class KernelInput:
         self._pivots, self._rows, self._gram = pivots, rows[pivots], None
         if given:
             self._rows, self._gram = None, self._rows[:, pivots].toarray()
-        sizes = np.minimum(factor.places + 1, factor.rank)[number]
-        indptr = ends_of(sizes)
-        indices, values = np.empty(int(indptr[-1]), np.int32), np.empty(int(indptr[-1]), np.float32)
-        counting = np.arange(factor.rank, dtype=np.int32)
-        for t, i in enumerate(number.tolist()):
-            indices[indptr[t] : indptr[t + 1]] = counting[: sizes[t]]
-            values[indptr[t] : indptr[t + 1]] = factor.row(i)
-        return PackedSequences(indptr, indices, values, data.offsets, factor.rank)
+        return _coordinates(factor, number, data.offsets)
 
     @property
     def triangle(self) -> Floats:
@@ -204,6 +197,18 @@ def _canonical(data: PackedSequences) -> Any:
     rows.sum_duplicates()
     rows.eliminate_zeros()
     return rows
+
+
+def _coordinates(factor: Factor, number: Ints, offsets: Ints) -> PackedSequences:
+    """The features of all positions, of which position t is number[t] of the factor; half of a full matrix is not stored."""
+    sizes = np.minimum(factor.places + 1, factor.rank)[number]
+    indptr = ends_of(sizes)
+    indices, values = np.empty(int(indptr[-1]), np.int32), np.empty(int(indptr[-1]), np.float32)
+    counting = np.arange(factor.rank, dtype=np.int32)
+    for t, i in enumerate(number.tolist()):
+        indices[indptr[t] : indptr[t + 1]] = counting[: sizes[t]]
+        values[indptr[t] : indptr[t + 1]] = factor.row(i)
+    return PackedSequences(indptr, indices, values, offsets, factor.rank)
 
 
 def _dense(values: npt.NDArray[np.float32], offsets: Ints) -> PackedSequences:
