@@ -86,10 +86,13 @@ class KernelInput:
     @property
     def triangle(self) -> Floats:
         """L, lower triangular, with L L' = k(support, support)."""
+        from scipy.linalg import cholesky
+
         if self._triangle is None:
-            gram = self._gram if self._rows is None else self.kernel(self._rows, self._rows)
+            own = self._rows is not None  # then the matrix is made for this, and its memory becomes that of L
+            gram = self.kernel(self._rows, self._rows) if own else self._gram
             try:
-                self._triangle = np.linalg.cholesky(gram)
+                self._triangle = cholesky(gram.T, lower=True, overwrite_a=own, check_finite=False)
             except np.linalg.LinAlgError:
                 raise DataError(
                     "the support positions of this model are no support of its kernel; was its file altered?"
