@@ -5,14 +5,18 @@ from structpred.models.fields.graph import GraphLabeler
 from structpred.models.fields.hierarchical import HierarchicalMultiLabel
 from structpred.models.fields.multilabel import MultiLabelMRF
 from structpred.models.files import load
+from structpred.models.kernels.gaussian_process import GaussianProcessLabeler
+from structpred.models.kernels.labeler import KernelChainLabeler
 from structpred.models.parser.parser import DependencyParser
 from structpred.models.structured import StructuredPredictor
 
 __all__ = [
     "ChainLabeler",
     "DependencyParser",
+    "GaussianProcessLabeler",
     "GraphLabeler",
     "HierarchicalMultiLabel",
+    "KernelChainLabeler",
     "MultiLabelMRF",
     "StructuredPredictor",
     "load",

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from structpred.models import ChainLabeler
+from structpred.io import read_ocr
+from structpred.models import ChainLabeler, GaussianProcessLabeler
 
 Here = Callable[..., tuple[int, str, str]]
 
@@ -40,6 +41,21 @@ def test_one_configuration_file_serves_every_command_of_a_model(here: Here, corp
         assert here(*command, "--config", "c.toml", cwd=tmp_path)[0] == 0
     code, _, err = here("inspect", model, "--encoding", "klingon", cwd=tmp_path)
     assert (code, "expected the name of a text encoding" in err) == (2, True), err
+
+
+def test_models_with_a_kernel_are_understood(here: Here, corpus: Path, tmp_path: Path) -> None:
+    """What was trained in Python with a kernel is predicted with, evaluated, inspected and reported on in the shell."""
+    words = read_ocr(corpus / "train.data").select(range(20))
+    model = GaussianProcessLabeler(max_iter=2).fit(words, words.letters)
+    model.save(tmp_path / "gp.spz")
+    data = (str(corpus / "test.data"), "--format", "ocr")
+    assert here("predict", "gp.spz", *data, "--json", "--marginals", "-o", "found.json", cwd=tmp_path)[0] == 0
+    found = json.loads((tmp_path / "found.json").read_text().splitlines()[0])
+    assert found["labels"] == model.predict(read_ocr(data[0]))[0].tolist()
+    for command in (("evaluate", "gp.spz", *data), ("inspect", "gp.spz"), ("report", "gp.spz", *data, "-o", "r.html")):
+        code, _, err = here(*command, cwd=tmp_path)
+        assert code == 0, err
+    assert "GaussianProcessLabeler" in here("inspect", "gp.spz", cwd=tmp_path)[1]
 
 
 def test_inspect_as_json(here: Here, corpus: Path, tmp_path: Path) -> None:

@@ -216,7 +216,7 @@ def judge(path: Path, bundle: Bundle, example: Example) -> Verdict:
     except (DataError, InfeasibleError) as error:
         outcome = "works on other data" if model is not None else repr(error)
     except ParameterError as error:
-        outcome = "asks for its oracle" if "was trained with the oracle" in str(error) else repr(error)
+        outcome = "asks for its oracle" if re.search("was trained with the (oracle|kernel function)", str(error)) else repr(error)
     except Exception as error:
         outcome = repr(error)
     seconds, after = time.process_time() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -9,8 +9,17 @@ from parser_cases import corpus
 
 from structpred import Instance
 from structpred.io.templates.templates import Atom, Template
-from structpred.models import ChainLabeler, GraphLabeler, HierarchicalMultiLabel, MultiLabelMRF, StructuredPredictor
+from structpred.models import (
+    ChainLabeler,
+    GaussianProcessLabeler,
+    GraphLabeler,
+    HierarchicalMultiLabel,
+    KernelChainLabeler,
+    MultiLabelMRF,
+    StructuredPredictor,
+)
 from structpred.models.chain.constraints import ChainConstraints
+from structpred.models.kernels.functions import Polynomial
 from structpred.models.parser.parser import DependencyParser
 from structpred.objectives.regularisers.l1 import L1
 from structpred.oracles.multiclass import MulticlassOracle
@@ -68,6 +77,19 @@ def chain_numeric() -> Example:
     return Example(ChainLabeler(max_iter=3).fit(X, Y), X, Y)
 
 
+def kernel_rows() -> Example:
+    """A chain with a kernel over rows of columns."""
+    model = KernelChainLabeler(max_iter=3, template=TEMPLATES, kernel=Polynomial(2, 0.5)).fit(ROWS, Y)
+    return Example(model, ROWS, Y)
+
+
+def gaussian_process() -> Example:
+    """A Gaussian process over kernel values that are given."""
+    rows = np.vstack([dense(len(words), 3, i) for i, words in enumerate(SENTENCES)])
+    X = np.split(rows @ rows.T, np.cumsum([len(words) for words in SENTENCES])[:-1])
+    return Example(GaussianProcessLabeler(max_iter=3, kernel="precomputed").fit(X, Y), X, Y)
+
+
 def parser() -> Example:
     """A parser with pruning and relations."""
     X, trees = corpus(12, 0, 0.3)
@@ -105,6 +127,7 @@ def structured() -> Example:
 KINDS: dict[str, Callable[[], Example]] = {
     make.__name__: make
     for make in (
-        chain_templates, chain_names, chain_hashed, chain_numeric, parser, multilabel, hierarchical, graph, structured,
+        chain_templates, chain_names, chain_hashed, chain_numeric, kernel_rows, gaussian_process, parser, multilabel,
+        hierarchical, graph, structured,
     )
 }  # fmt: skip

@@ -75,7 +75,7 @@ class Sequences(Kind):
     name = "chain"
     summary = "Train a sequence labeller."
     plural = "sequence labellers"
-    estimators = ("ChainLabeler",)
+    estimators = ("ChainLabeler", "KernelChainLabeler", "GaussianProcessLabeler")
     options: ClassVar = {
         "train": _TRAIN,
         "predict": [_LABEL_COLUMN, _FOLDS],

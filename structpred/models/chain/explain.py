@@ -164,7 +164,7 @@ def _coded(model: FittedChain, labels: Any, data: PackedSequences, name: str) ->
 def _contributions(model: FittedChain, data: PackedSequences, chosen: Ints, other: Ints | None) -> Iterator[Contribution]:
     """All addends in order of position; of a contrast, those that are not the same on both sides."""
     table, names = model._table(), model.input_.feature_names()
-    classes, first = model.classes_.tolist(), model.n_features_in_
+    classes, first = model.classes_.tolist(), model.input_.n_features or 0
     last = data.n_tokens - 1
     bounds = data.indptr.tolist()
     for t, label in enumerate(chosen.tolist()):

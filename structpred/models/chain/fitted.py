@@ -10,7 +10,6 @@ from structpred.core.costs import PartLoss
 from structpred.core.regulariser import Regulariser
 from structpred.core.result import Record, Result
 from structpred.core.weights import Vector
-from structpred.io.templates.templates import Template
 from structpred.models.chain.constraints import ChainConstraints
 from structpred.models.chain.inputs import Input
 from structpred.models.chain.targets import LabelEncoder
@@ -41,9 +40,6 @@ class OnlineLabeler(FittedChain, Protocol):
     surrogate: str | Surrogate | None
     regulariser: str | Regulariser | None
     C: float
-    template: str | Sequence[Template] | None
-    min_count: int
-    n_bits: int | None
     patience: int | None
     callbacks: Callback | Sequence[Callback] | None
     checkpoint: str | os.PathLike[str] | None
@@ -56,6 +52,7 @@ class OnlineLabeler(FittedChain, Protocol):
     _progress: Progress | None
     _online: Any
 
+    def _choose_input(self, X: Any) -> tuple[Input, Any]: ...
     def _trainer_and_surrogate(self) -> tuple[Trainer, Surrogate]: ...
     def _dev_scorer(self, input_: Input, encoder: LabelEncoder, X: Any, y: Any) -> Callable[[Vector], float]: ...
     def _keep(self, result: Result) -> None: ...

@@ -3,7 +3,7 @@
 import numbers
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +23,30 @@ from structpred.storage.schema import Flag, OneOf, Optional, Raw, Record, Whole,
 
 #: whether feature strings are hashed
 _HASHED = Record({"hashed": Optional(Flag(), False)})
+
+
+class Input(Protocol):
+    """How sequences are read: one of the classes below, or what stands around one of them."""
+
+    @property
+    def kind(self) -> str:
+        """What files and messages call it."""
+
+    @property
+    def n_features(self) -> int | None:
+        """The number of features; None before they are known."""
+
+    def fit_transform(self, sequences: Any) -> PackedSequences:
+        """Learn the features and pack."""
+
+    def transform(self, sequences: Any) -> PackedSequences:
+        """Pack, with the features known."""
+
+    def feature_names(self) -> list[str]:
+        """What the features are called."""
+
+    def to_bundle(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]], dict[str, list[str]]]:
+        """Header, arrays and texts for a file."""
 
 
 class NumericInput:
@@ -154,8 +178,9 @@ class RowInput:
         return cls(maker.from_bundle(header, arrays, texts))
 
 
-Input = NumericInput | TokenInput | RowInput
-INPUTS: dict[str, type[Input]] = {cls.kind: cls for cls in (NumericInput, TokenInput, RowInput)}
+INPUTS: dict[str, type[NumericInput] | type[TokenInput] | type[RowInput]] = {
+    cls.kind: cls for cls in (NumericInput, TokenInput, RowInput)
+}
 #: what a file says of an input: its kind, and what that kind reads
 INPUT = Record({"kind": OneOf(tuple(INPUTS)), "header": Raw()})
 

@@ -74,7 +74,7 @@ def inspect_weights(model: FittedChain, top: int = 20, label: Any = None) -> Ins
     classes = model.classes_.tolist()
     chosen = range(len(classes)) if label is None else [_code(classes, label)]
     table = np.asarray(model._table())
-    n, names = model.n_features_in_, model.input_.feature_names()
+    n, names = model.input_.n_features or 0, model.input_.feature_names()
     emissions = table[:n]
     edges = np.asarray(table[n + 2 :], dtype=np.float64)
     if label is not None:  # transitions into and out of this label only

@@ -110,7 +110,7 @@ class ChainLabeler(StructuredEstimator):
     @classmethod
     def _from_bundle(cls, head: dict[str, Any], bundle: Bundle, oracle: Any) -> Self:
         arrays, texts = under("input.", bundle.arrays), under("input.", bundle.texts)
-        input_ = INPUTS[head["input"]["kind"]].from_bundle(head["input"]["header"], arrays, texts)
+        input_ = cls._input_of(head["input"], arrays, texts)
         model = cls._restored(head, bundle.arrays, input_)
         if isinstance(input_, RowInput):
             model.template = list(input_.featurizer.templates)
@@ -118,6 +118,11 @@ class ChainLabeler(StructuredEstimator):
             model.constraints = ChainConstraints.from_dict(rules)
             model.constraints.tables(head["classes"])  # a scheme must know the labels
         return model
+
+    @classmethod
+    def _input_of(cls, saved: dict[str, Any], arrays: dict[str, npt.NDArray[Any]], texts: dict[str, list[str]]) -> Input:
+        """The input that a file holds."""
+        return INPUTS[saved["kind"]].from_bundle(saved["header"], arrays, texts)
 
     @classmethod
     def _restored(cls, head: dict[str, Any], arrays: dict[str, npt.NDArray[Any]], input_: Input) -> Self:
@@ -148,7 +153,7 @@ class ChainLabeler(StructuredEstimator):
         (Ctrl-C, SIGTERM) it keeps the weights so far and raises KeyboardInterrupt.
         """
         loss = resolve_loss(self.loss)
-        input_, sequences = choose_input(X, self.template, self.min_count, self.n_bits)
+        input_, sequences = self._choose_input(X)
         data = input_.fit_transform(sequences)
         lists = as_label_lists(y, data.lengths)
         encoder = LabelEncoder.fit(lists)
@@ -164,6 +169,10 @@ class ChainLabeler(StructuredEstimator):
         self._keep(result)
         self._stop_if_interrupted()
         return self
+
+    def _choose_input(self, X: Any) -> tuple[Input, Any]:
+        """The input that fits X, and X as it reads it."""
+        return choose_input(X, self.template, self.min_count, self.n_bits)
 
     def partial_fit(
         self,
@@ -219,8 +228,8 @@ class ChainLabeler(StructuredEstimator):
         """
         return self._decoded(*self._read(X, allowed, fixed), checked_jobs(self.n_jobs))
 
-    def _decoded(self, data: PackedSequences, scores: FixedScores | None, n_jobs: int) -> list[npt.NDArray[Any]]:
-        codes = decode_chains(data, len(self.classes_), self.coef_, scores, n_jobs)
+    def _decoded(self, data: PackedSequences, w: Vector, scores: FixedScores | None, n_jobs: int) -> list[npt.NDArray[Any]]:
+        codes = decode_chains(data, len(self.classes_), w, scores, n_jobs)
         return self._encoder.decode(codes, data.offsets)
 
     def predict_marginals(
@@ -231,16 +240,16 @@ class ChainLabeler(StructuredEstimator):
         Only for models trained with the log loss (trainer "oeg" or "lbfgs", or surrogate "log"): scores learnt with a margin
         are not log-probabilities, and ParameterError says so; predict_score_gaps shows how clear their decisions are.
         """
-        data, scores = self._read(X, allowed, fixed)
+        data, w, scores = self._read(X, allowed, fixed)
         self._check_probabilistic("use predict_score_gaps, or ")
-        return chain_marginals(data, len(self.classes_), self.coef_, scores)
+        return chain_marginals(data, len(self.classes_), w, scores)
 
     def predict_kbest(
         self, X: Any, k: int, *, allowed: Sequence[Any] | None = None, fixed: Sequence[Any] | None = None
     ) -> list[list[tuple[npt.NDArray[Any], float]]]:
         """For each sequence its k best (labels, score), best first; fewer where there are fewer."""
-        data, scores = self._read(X, allowed, fixed)
-        found = chain_kbest(data, len(self.classes_), self.coef_, scores, checked_k(k))
+        data, w, scores = self._read(X, allowed, fixed)
+        found = chain_kbest(data, len(self.classes_), w, scores, checked_k(k))
         return [[(self.classes_[codes], score) for codes, score in best] for best in found]
 
     def predict_score_gaps(
@@ -250,17 +259,21 @@ class ChainLabeler(StructuredEstimator):
 
         In the units of scores, >= 0, inf where no other label is possible. It is not a probability.
         """
-        data, scores = self._read(X, allowed, fixed)
-        return chain_score_gaps(data, len(self.classes_), self.coef_, scores)
+        data, w, scores = self._read(X, allowed, fixed)
+        return chain_score_gaps(data, len(self.classes_), w, scores)
 
     def _read(
         self, X: Any, allowed: Sequence[Any] | None, fixed: Sequence[Any] | None
-    ) -> tuple[PackedSequences, FixedScores | None]:
-        """The packed sequences, and the constraints on them."""
+    ) -> tuple[PackedSequences, Vector, FixedScores | None]:
+        """The packed sequences, the weights of their features, and the constraints on them."""
         self._check_fitted()
-        data = self.input_.transform(X)
+        data, w = self._scored(X)
         rules = resolve_constraints(self.constraints)
-        return data, fixed_scores(self.classes_.tolist(), data.offsets, rules, allowed, fixed)
+        return data, w, fixed_scores(self.classes_.tolist(), data.offsets, rules, allowed, fixed)
+
+    def _scored(self, X: Any) -> tuple[PackedSequences, Vector]:
+        """Features for prediction, and their weights."""
+        return self.input_.transform(X), self.coef_
 
     def score(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None = None) -> float:
         """The share of tokens with the right label; each token weighs as its sequence does."""
@@ -309,7 +322,7 @@ class ChainLabeler(StructuredEstimator):
     def emissions_(self) -> npt.NDArray[np.float64]:
         """Emission weights (feature, label)."""
         self._check_fitted()
-        return np.asarray(self._table()[: self.n_features_in_], dtype=np.float64)
+        return np.asarray(self._table()[: self.input_.n_features or 0], dtype=np.float64)
 
     def _table(self) -> npt.NDArray[Any]:
         """A row for each feature, start, stop and transitions; a column for each label."""

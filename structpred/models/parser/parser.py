@@ -338,10 +338,10 @@ class DependencyParser(StructuredEstimator):
 
     def _with_relations(self, data: AttributedSentences, heads: npt.NDArray[np.int64]) -> list[Tree]:
         split = np.split(heads, data.offsets[1:-1]) if len(data) else []
-        if self.relations_ is None or self.relation_features_ is None:
+        if self.relations_ is None or self.relation_features_ is None or not len(data):
             return [Tree(h, None) for h in split]
-        jobs = checked_jobs(self.n_jobs)
-        labels = self.relations_._decoded(self.relation_features_.transform(data, heads, jobs), None, jobs) if len(data) else []
+        packed = self.relation_features_.transform(data, heads, checked_jobs(self.n_jobs))
+        labels = self.relations_._decoded(packed, self.relations_.coef_, None, checked_jobs(self.n_jobs))
         return [Tree(h, found.tolist()) for h, found in zip(split, labels, strict=True)]
 
     def predict_marginals(

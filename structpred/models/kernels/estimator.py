@@ -1,0 +1,112 @@
+"""What labelers with a kernel share: how X is read, prediction by the support, and model files."""
+
+import os
+from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from structpred.core.oracle import Oracle
+from structpred.core.result import Result
+from structpred.core.weights import Vector
+from structpred.data.sequences import PackedSequences
+from structpred.errors import ParameterError
+from structpred.models.base import checked_C
+from structpred.models.chain.inputs import Input, RowInput
+from structpred.models.chain.labeler import ChainLabeler
+from structpred.models.kernels.functions import Kernel, Missing, resolve_kernel, restored, saved
+from structpred.models.kernels.inputs import KERNEL, KernelInput
+from structpred.models.settings import resolve_regulariser
+from structpred.objectives.regularisers.l2 import L2
+from structpred.storage.bundles import Bundle
+from structpred.storage.schema import Record
+from structpred.trainers.problem import Surrogate, Trainer
+
+# a class that is listed in front of ChainLabeler; no parent of its own, so that the estimators stay two steps from their root
+if TYPE_CHECKING:
+    Labeler = ChainLabeler
+else:
+    Labeler = object
+
+
+@dataclass(eq=False, repr=False)
+class Kernelised(Labeler):
+    """In front of ChainLabeler among the parents: X goes through a kernel first."""
+
+    _: KW_ONLY
+    kernel: str | Kernel | Callable[[Any, Any], npt.ArrayLike] = "rbf"
+
+    _HEADER = Record({**ChainLabeler._HEADER.fields, "kernel": KERNEL})
+
+    def _choose_input(self, X: Any) -> tuple[Input, Any]:
+        checked_C(self.C)
+        self._trainer_and_surrogate()  # what is wrong with it is said before the Gram matrix is made
+        inner, sequences = super()._choose_input(X)
+        return KernelInput(inner, resolve_kernel(self.kernel)), sequences
+
+    def _scored(self, X: Any) -> tuple[PackedSequences, Vector]:
+        return self._kernel_input.scored(X, self.coef_, len(self.classes_))
+
+    def _trainer_and_surrogate(self) -> tuple[Trainer, Surrogate]:
+        if not isinstance(resolve_regulariser(self.regulariser), L2):
+            raise ParameterError(
+                f"regulariser: a kernel knows norms of functions, not single weights: leave it out, got {self.regulariser!r}"
+            )
+        return super()._trainer_and_surrogate()
+
+    def _keep(self, result: Result) -> None:
+        super()._keep(result)
+        self.n_features_in_ = self._kernel_input.inner.n_features or 0
+
+    @property
+    def _kernel_input(self) -> KernelInput:
+        self._check_fitted()
+        assert isinstance(self.input_, KernelInput)
+        return self.input_
+
+    @property
+    def support_(self) -> npt.NDArray[np.int64]:
+        """(n_support, 2): sample and position in it of the training positions that predictions are made of."""
+        return self._kernel_input.support
+
+    @property
+    def dual_coef_(self) -> npt.NDArray[np.float64]:
+        """(n_support, n_classes): position x adds k(x, support) dual_coef_ to the scores of its labels."""
+        return self._kernel_input.dual_coefficients(self.coef_, len(self.classes_))
+
+    def _to_bundle(self) -> Bundle:
+        bundle = super()._to_bundle()
+        bundle.header["kernel"] = saved(self.kernel)
+        return bundle
+
+    @classmethod
+    def _input_of(cls, saved: dict[str, Any], arrays: dict[str, npt.NDArray[Any]], texts: dict[str, list[str]]) -> Input:
+        return KernelInput.from_bundle(saved["header"], arrays, texts)
+
+    @classmethod
+    def _from_bundle(cls, head: dict[str, Any], bundle: Bundle, oracle: Any) -> Self:
+        model = super()._from_bundle(head, bundle, oracle)
+        kernel, inner = head["kernel"], model._kernel_input.inner
+        model.n_features_in_ = inner.n_features or 0
+        model.kernel = kernel if isinstance(kernel, str) else restored(kernel)
+        if isinstance(inner, RowInput):
+            model.template = list(inner.featurizer.templates)
+        return model
+
+    @classmethod
+    def load(
+        cls,
+        path: str | os.PathLike[str],
+        oracle: Oracle | None = None,
+        *,
+        kernel: Callable[[Any, Any], npt.ArrayLike] | None = None,
+    ) -> Self:
+        """Read a model file. kernel: the function that the model was trained with, if it is your own: a file only names it."""
+        model = super().load(path, oracle)
+        if kernel is not None:
+            if not isinstance(model._kernel_input.kernel, Missing):
+                raise ParameterError(f"{os.fspath(path)}: this model holds its kernel, {model.kernel!r}; leave kernel= out")
+            model.kernel, model._kernel_input.kernel = kernel, resolve_kernel(kernel)
+        return model

@@ -1,0 +1,211 @@
+"""Kernels: positive semidefinite similarities between the feature rows of positions."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from structpred.core.discovery import public_subclasses
+from structpred.core.suggestions import did_you_mean
+from structpred.errors import DataError, ParameterError
+from structpred.models.settings import settings_of
+
+Floats = npt.NDArray[np.float64]
+#: a SciPy sparse matrix of float64 in CSR format, a row for each position
+Rows = Any
+#: a share of entries that are not zero from which on products of dense matrices are faster
+_DENSE = 0.1
+
+
+class Kernel(ABC):
+    """k(x, x') for all pairs of rows of two matrices. A subclass in this package goes by its `name`."""
+
+    name: ClassVar[str] = ""
+
+    @abstractmethod
+    def __call__(self, A: Rows, B: Rows) -> Floats:
+        """The matrix of k(a, b), (rows of A, rows of B), float64."""
+
+    def fitted(self, rows: Rows) -> Self:
+        """The kernel with the numbers that it takes from the training data."""
+        return self
+
+
+@dataclass(frozen=True)
+class Linear(Kernel):
+    """k(x, x') = <x, x'>.
+
+    >>> from scipy import sparse
+    >>> Linear()(sparse.csr_array([[1.0, 2.0]]), sparse.csr_array([[3.0, 4.0]])).tolist()
+    [[11.0]]
+    """
+
+    name = "linear"
+
+    def __call__(self, A: Rows, B: Rows) -> Floats:
+        """A B'."""
+        return products(A, B)
+
+
+@dataclass(frozen=True)
+class Polynomial(Kernel):
+    """k(x, x') = (gamma <x, x'> + constant)^degree; positive semidefinite for gamma > 0, constant >= 0, degree 1, 2, ..."""
+
+    name = "polynomial"
+    degree: int = 2
+    gamma: float = 1.0
+    constant: float = 1.0
+
+    def __post_init__(self) -> None:
+        if isinstance(self.degree, bool) or not isinstance(self.degree, int | np.integer) or self.degree < 1:
+            raise ParameterError(f"Polynomial: degree must be a whole number >= 1, got {self.degree!r}")
+        if not (_is_number(self.gamma) and self.gamma > 0 and _is_number(self.constant) and self.constant >= 0):
+            raise ParameterError(f"Polynomial: expected gamma > 0 and constant >= 0, got {self.gamma!r} and {self.constant!r}")
+
+    def __call__(self, A: Rows, B: Rows) -> Floats:
+        """(gamma A B' + constant)^degree."""
+        with np.errstate(over="ignore"):  # whoever asked looks whether the values are finite
+            found = products(A, B)
+            found *= self.gamma
+            found += self.constant
+            found **= self.degree
+        return found
+
+
+@dataclass(frozen=True)
+class RBF(Kernel):
+    """k(x, x') = exp(-gamma |x - x'|^2).
+
+    gamma=None takes 1 / (number of features times the variance of all entries of the training data), as scikit-learn's "scale".
+    """
+
+    name = "rbf"
+    gamma: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.gamma is not None and not (_is_number(self.gamma) and self.gamma > 0):
+            raise ParameterError(f"RBF: gamma must be a number > 0, or None, got {self.gamma!r}")
+
+    def fitted(self, rows: Rows) -> Self:
+        """With a number for gamma."""
+        if self.gamma is not None:
+            return self
+        size = rows.shape[0] * rows.shape[1]
+        variance = float(rows.data @ rows.data) / size - (float(rows.data.sum()) / size) ** 2 if size else 0.0
+        return type(self)(1.0 / (rows.shape[1] * variance) if variance > 0 else 1.0)
+
+    def __call__(self, A: Rows, B: Rows) -> Floats:
+        """exp(-gamma (|a|^2 + |b|^2 - 2 <a, b>)); rounding leaves no distance below zero."""
+        if self.gamma is None:
+            raise ParameterError("RBF: gamma is None, to be taken from training data: call fitted(rows) first")
+        distances = products(A, B)
+        distances *= -2.0
+        distances += _squares(A)[:, None]
+        distances += _squares(B)
+        np.maximum(distances, 0.0, out=distances)
+        distances *= -self.gamma
+        return np.exp(distances, out=distances)
+
+
+@dataclass(frozen=True)
+class Precomputed(Kernel):
+    """X holds kernel values: row t of a sequence has k(its position t, each training position), in the order of training."""
+
+    name = "precomputed"
+
+    def __call__(self, A: Rows, B: Rows) -> Floats:
+        """Never called: there is nothing to compute."""
+        raise TypeError("a precomputed kernel is read, not called")
+
+
+class Own(Kernel):
+    """A function of the user: function(A, B) -> array (rows of A, rows of B), for two CSR matrices."""
+
+    def __init__(self, function: Callable[[Rows, Rows], npt.ArrayLike]) -> None:
+        self.function = function
+
+    def __call__(self, A: Rows, B: Rows) -> Floats:
+        """What the function gives; DataError for anything but finite numbers of the right shape."""
+        found = np.asarray(self.function(A, B))
+        if found.shape != (A.shape[0], B.shape[0]) or found.dtype.kind not in "fiub":
+            expected = f"numbers of shape {(A.shape[0], B.shape[0])}"
+            raise DataError(f"kernel {name_of(self.function)}: expected {expected}, got {found.dtype} of shape {found.shape}")
+        return found.astype(np.float64)
+
+
+class Missing(Kernel):
+    """In place of a user's function, which model files do not hold."""
+
+    def __init__(self, function: str) -> None:
+        self.function = function
+
+    def __call__(self, A: Rows, B: Rows) -> Floats:
+        """ParameterError that says what to do."""
+        raise ParameterError(f"this model was trained with the kernel function {self.function}: give load(path, kernel=...)")
+
+
+@cache
+def kernels() -> dict[str, type[Kernel]]:
+    """The kernels that go by a name."""
+    found = public_subclasses("structpred.models.kernels", Kernel)  # type: ignore[type-abstract]
+    return {kind.name: kind for kind in found if kind.name}
+
+
+def resolve_kernel(kernel: Any) -> Kernel:
+    """The kernel for a name or a function, or the object itself; ParameterError for anything else.
+
+    >>> resolve_kernel("rbf"), resolve_kernel(Polynomial(3)).degree
+    (RBF(gamma=None), 3)
+    """
+    if isinstance(kernel, str):
+        if (kind := kernels().get(kernel)) is None:
+            hint = did_you_mean(kernel, kernels())
+            known = ", ".join(kernels())
+            raise ParameterError(f"kernel: expected one of {known}, a kernel object or a function, got {kernel!r}{hint}")
+        return kind()
+    if isinstance(kernel, Kernel):
+        return kernel
+    if isinstance(kernel, type) or not callable(kernel):
+        raise ParameterError(f"kernel: expected a name, an instance such as RBF(0.1), or a function (A, B), got {kernel!r}")
+    return Own(kernel)
+
+
+def name_of(kernel: Any) -> str:
+    """What messages and files call a kernel."""
+    return str(getattr(kernel, "name", "") or getattr(kernel, "__name__", type(kernel).__name__))
+
+
+def saved(kernel: Any) -> dict[str, Any] | str:
+    """A kernel for the header of a model file: a name, or a class with its settings; of a function its name alone."""
+    if isinstance(kernel, str) or type(kernel) in kernels().values():
+        return settings_of(kernel)
+    return {"class": name_of(getattr(kernel, "function", kernel)), "settings": {}}
+
+
+def restored(entry: dict[str, Any] | str) -> Kernel:
+    """The inverse of `saved`; what was no kernel of ours becomes `Missing`."""
+    if isinstance(entry, str):
+        return resolve_kernel(entry)
+    kinds = {kind.__name__: kind for kind in kernels().values()}
+    made = kinds.get(entry["class"])
+    return Missing(entry["class"]) if made is None else made(**entry["settings"])
+
+
+def products(A: Rows, B: Rows) -> Floats:
+    """A B' as an array."""
+    if B.nnz >= _DENSE * B.shape[0] * B.shape[1]:
+        return np.asarray(A.toarray() @ B.toarray().T)
+    return np.asarray((A @ B.T).toarray(), dtype=np.float64)
+
+
+def _squares(rows: Rows) -> Floats:
+    """|row|^2 of each row."""
+    return np.asarray(rows.multiply(rows).sum(axis=1), dtype=np.float64).ravel()
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | np.number) and not isinstance(value, bool) and bool(np.isfinite(value))
