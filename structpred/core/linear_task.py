@@ -1,0 +1,168 @@
+"""Binary linear classification as a training set, so that every max-margin trainer works on it, in fused passes over CSR rows."""
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from structpred.core.requirements import met
+from structpred.core.sparse import SparseVector
+from structpred.core.steps import Step, Terms
+from structpred.core.taken import checked_rows
+from structpred.core.task_checks import checked_weights
+from structpred.core.terms import checked_shares
+from structpred.core.weights import Vector
+from structpred.errors import DataError, MissingCapabilityError
+
+Floats = npt.NDArray[np.float64]
+
+
+class LinearTask:
+    """A training set of rows x_i with signs y_i of +1 or -1: the outputs of a row are the two signs, the features y x / 2.
+
+    The margin-rescaled hinge is then the hinge of support vector machines, H_i(w) = max(0, loss_weight - y_i <w, x_i>), and
+    the truth's features minus the other sign's are the signed row y_i x_i. Weights are float64.
+
+    Parameters
+    ----------
+    X : 2-d array or SciPy sparse matrix, (n, d)
+        Finite numbers. A dense matrix is stored as CSR, too.
+    y : array of +1 and -1, (n,)
+    sample_weight : array, optional
+        One number >= 0 per row.
+    intercept : float
+        The value of a constant feature after the others, whose weight is the intercept divided by it; 0: none. The weight is
+        a group of its own, "intercept".
+
+    Attributes
+    ----------
+    indptr, indices, values : ndarray
+        The signed rows y_i x_i as CSR: int64, int32 and float64.
+
+    Raises
+    ------
+    DataError
+        For rows and signs that do not fit each other, other signs, numbers that are not finite, no rows at all.
+
+    Examples
+    --------
+    >>> task = LinearTask([[1.0, 0.0], [0.0, 2.0]], [1, -1])
+    >>> task.violations(np.array([0.5, 0.5]), 1.0).tolist()
+    [0.5, 2.0]
+    """
+
+    certified = True
+    dtype = np.dtype(np.float64)
+    #: what trainers may ask for besides inference: signed_rows stands for `indptr`, `margins` and `combined`
+    capabilities = frozenset({"argmax", "signed_rows"})
+
+    def __init__(self, X: Any, y: npt.ArrayLike, *, sample_weight: npt.ArrayLike | None = None, intercept: float = 0.0) -> None:
+        from scipy import sparse
+
+        rows, signs = _checked(X), np.asarray(y, dtype=np.float64)
+        if signs.shape != (rows.shape[0],):
+            raise DataError(f"y: expected one sign per row, shape ({rows.shape[0]},), got shape {signs.shape}")
+        if (wrong := np.flatnonzero(np.abs(signs) != 1.0)).size:
+            raise DataError(f"y: expected +1 or -1, got {signs[wrong[0]]:g} for sample {wrong[0]}")
+        if intercept:
+            constant: Any = np.full((rows.shape[0], 1), float(intercept))
+            rows = sparse.hstack([rows, constant], format="csr")
+        self.dim = int(rows.shape[1])
+        self.indptr = rows.indptr.astype(np.int64)
+        self.indices = rows.indices.astype(np.int32)
+        self.values = rows.data * np.repeat(signs, np.diff(self.indptr))
+        self.sample_weight = checked_weights(sample_weight, len(signs))
+        ends = [0, self.dim - 1, self.dim] if intercept else [0, self.dim]
+        self.groups = np.array(ends, dtype=np.int64)
+        self.group_names: Sequence[str] = ["features", "intercept"] if intercept else ["features"]
+
+    def __len__(self) -> int:
+        """The number of rows."""
+        return len(self.indptr) - 1
+
+    def require(self, needs: Sequence[str | tuple[str, ...]], who: str) -> None:
+        """Raise MissingCapabilityError unless "argmax" and "signed_rows" are enough."""
+        if not met(needs, self.capabilities):
+            lacking = [need for need in needs if not met([need], self.capabilities)]
+            names = ", ".join(need if isinstance(need, str) else " or ".join(need) for need in lacking)
+            raise MissingCapabilityError(
+                f"{who} needs {names}, but a linear task offers {' and '.join(sorted(self.capabilities))} alone: with an oracle "
+                "over two labels (structpred.oracles.multiclass) and Task, more is available"
+            )
+
+    def margins(self, w: Floats) -> Floats:
+        """y_i <w, x_i> of every row."""
+        from structpred.core._linear_kernels import row_dots
+
+        out = np.empty(len(self))
+        row_dots(self.indptr, self.indices, self.values, np.ascontiguousarray(w, dtype=np.float64), out)
+        return out
+
+    def combined(self, shares: Floats) -> Floats:
+        """sum_i shares_i y_i x_i: the adjoint of `margins`."""
+        from structpred.core._linear_kernels import add_rows
+
+        out = np.zeros(self.dim)
+        add_rows(self.indptr, self.indices, self.values, checked_shares(shares, len(self)), out)
+        return out
+
+    def squared_norms(self) -> Floats:
+        """|x_i|^2 of every row."""
+        owners = np.repeat(np.arange(len(self)), np.diff(self.indptr))
+        return np.bincount(owners, self.values**2, len(self)).astype(np.float64, copy=False)
+
+    def step(self, w: Vector, i: int, loss_weight: float, scale: float = 1.0) -> Step:
+        """The sign with the larger score plus loss of row i, at the weights scale * w; the truth where they are equal."""
+        start, stop = self.indptr[i], self.indptr[i + 1]
+        indices, values = self.indices[start:stop].astype(np.int64), self.values[start:stop]
+        violation = loss_weight - scale * float(w[indices] @ values)
+        if violation > 0.0:
+            return Step(SparseVector(indices, values), 1.0, violation, violation)
+        return Step(SparseVector(indices[:0], values[:0]), 0.0, 0.0, 0.0)
+
+    def violations(self, w: Vector, loss_weight: float) -> Floats:
+        """The hinge of every row."""
+        return np.maximum(loss_weight - self.margins(w.astype(np.float64, copy=False)), 0.0)
+
+    def terms(self, w: Vector, rows: npt.ArrayLike, shares: npt.ArrayLike | None = None, *, loss_weight: float = 1.0) -> Terms:
+        """The steps of these rows summed up, weighed by `shares` (ones if not given), in one pass over the rows."""
+        from structpred.core._linear_kernels import hinge_terms
+
+        at = checked_rows(rows, len(self))
+        weights, difference, violations = checked_shares(shares, len(at)), np.zeros(self.dim), np.empty(len(at))
+        dense = np.ascontiguousarray(w, dtype=np.float64)
+        total = hinge_terms(self.indptr, self.indices, self.values, dense, at, weights, loss_weight, difference, violations)
+        return Terms(difference, loss_weight * total, (violations > 0.0).astype(np.float64), violations, violations.copy())
+
+    def sample_with_priors(self) -> None:
+        """There are no fixed scores."""
+        return None
+
+    def fingerprint(self) -> str:
+        """A digest of rows, signs and weights."""
+        digest = hashlib.sha256(repr(("LinearTask", self.dim, self.groups.tolist())).encode())
+        for array in (self.indptr, self.indices, self.values, self.sample_weight):
+            digest.update(np.ascontiguousarray(array).data)
+        return digest.hexdigest()
+
+
+def _checked(X: Any) -> Any:
+    """CSR with sorted, unique indices and float64 values; the matrix given stays as it was."""
+    from scipy import sparse
+
+    try:
+        rows: Any = sparse.csr_matrix(X, copy=True).astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"X: expected a 2-d matrix of numbers: {error}") from error
+    if not rows.shape[0] or not rows.shape[1]:
+        raise DataError(f"X: expected at least one row and one column, got shape {rows.shape}")
+    if rows.shape[1] >= np.iinfo(np.int32).max:
+        raise DataError(f"X: expected fewer than 2^31 columns, got {rows.shape[1]:,}")
+    if (wrong := np.flatnonzero(~np.isfinite(rows.data))).size:
+        row = int(np.searchsorted(rows.indptr, wrong[0], side="right")) - 1
+        raise DataError(f"X: sample {row} has a value that is not finite ({rows.data[wrong[0]]})")
+    rows.sum_duplicates()
+    rows.eliminate_zeros()
+    return rows
