@@ -5,6 +5,7 @@ from contextlib import suppress
 
 import numpy as np
 
+from structpred.contracts.cliques import examine_cliques
 from structpred.contracts.engine import Examiner, Floats, Space, brief, place, tolerance
 from structpred.contracts.marginals import examine_marginals
 from structpred.contracts.scores import NEGATIVE, OFFSET, POSITIVE, Answer, ShapeCase
@@ -300,5 +301,6 @@ RULES: dict[str, Callable[[Examiner, Space, Answer], None]] = {
     "marginals": _marginals,
     "kbest": _kbest,
     "project": _project,
+    "project_cliques": examine_cliques,
     "polytope": _polytope,
 }

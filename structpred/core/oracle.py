@@ -45,6 +45,10 @@ OPTIONAL: dict[str, str] = {
     "kbest": "(scores, shape, k) -> list of labels: the k best outputs, all different, best first, fewer if there are fewer",
     "project": "(point, shape) -> mu: the nearest point (Euclidean) of the convex hull of all mu(y)",
     "project_batch": "(points, offsets, shapes) -> mu: project for a whole batch in one call, mu flat as the points",
+    "clique_parts": "(shape) -> (ends, parts): variable k of the flat clique marginals x counts for parts[ends[k]:ends[k + 1]], "
+    "so that the part counts are mu = A x with this 0/1 matrix A",
+    "project_cliques": "(points, offsets, shapes, start=None, n_jobs=1) -> (x, multipliers): the nearest clique marginals of a "
+    "batch, flat as the points; `start`: the multipliers of an earlier call with these shapes; n_jobs threads",
     "polytope": "(shape) -> (A, lower, upper): rows lower <= A mu <= upper that hold for all mu(y), the ones of argmax_relaxed",
     "enumerate": "(shape) -> iterable of labels: every output, each once; for small shapes",
     "label_grid": "(shape) -> (n_positions, n_labels): parts t * n_labels + l, in front, say that labels[t] is l",

@@ -14,6 +14,7 @@ from structpred.core.scores import check_listed, checked_batch, checked_scores, 
 from structpred.errors import DataError, InfeasibleError
 from structpred.oracles.chains._chain_scratch import Scratch, sum_scratch
 from structpred.projections.active_set import project_onto_hull
+from structpred.projections.chain_marginals import chain_parts, project_chains
 from structpred.runtime.memory import check_fits
 from structpred.runtime.ranges import ends_of
 
@@ -166,6 +167,24 @@ class ChainOracle(Oracle):
         """The nearest mixture of label sequences, by an active set of them; a Viterbi pass a step."""
         point, _ = self._given(point, shape)
         return project_onto_hull(point, lambda s: self.argmax(s, shape), lambda y: self.parts(y, shape), len(point))
+
+    def clique_parts(self, shape: Shape) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Variable (t, i, j), flat in that order: label j follows label i at position t + 1. One position: its labels."""
+        return chain_parts(*checked_sizes(shape, *_NAMES))
+
+    def project_cliques(
+        self,
+        points: Scores,
+        offsets: npt.NDArray[np.int64],
+        shapes: Sequence[Shape],
+        start: npt.NDArray[np.float64] | None = None,
+        n_jobs: int = 1,
+    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """The nearest marginals of neighbouring labels, with the multipliers that start the next call; `project_forests`."""
+        sizes = checked_table(shapes, *_NAMES)
+        lengths, n_labels = sizes.T
+        given, ends = checked_batch(points, offsets, np.maximum((lengths - 1) * n_labels**2, n_labels * (lengths == 1)))
+        return project_chains(given, ends, [tuple(row) for row in sizes.tolist()], start, n_jobs)
 
     def enumerate(self, shape: Shape) -> Iterator[Labels]:
         """All L^T label sequences."""

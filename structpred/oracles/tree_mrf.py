@@ -13,7 +13,7 @@ from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.oracle import Labels, Scores, Shape
 from structpred.errors import DataError
 from structpred.oracles.mrf import PairwiseOracle, graph_of, graph_shape, pairwise_batch, pairwise_scores, refuse
-from structpred.projections.active_set import project_onto_hull
+from structpred.projections.tree_marginals import Forest, project_forests
 from structpred.runtime.memory import check_fits
 
 Floats = npt.NDArray[np.float64]
@@ -51,6 +51,16 @@ def _plan(shape: Shape) -> Integers:
     plan = np.array(rows[::-1], dtype=np.int64)
     plan.flags.writeable = False
     return plan
+
+
+@lru_cache(maxsize=1024)
+def _forest(shape: Shape) -> Forest:
+    """The same graph for projections."""
+    n, k = shape[:2]
+    plan = _plan(shape)[::-1]
+    node, parent, table, _, parent_step = plan[plan[:, 2] >= 0].T
+    rows = np.stack((parent, node, (table - n * k) // k**2, (parent_step == 1).astype(np.int64)), axis=1)
+    return Forest(n, k, True, np.ascontiguousarray(rows))
 
 
 def _tree(tree_of: list[int], node: int) -> int:
@@ -166,9 +176,25 @@ class TreeMRF(PairwiseOracle):
         return (attained + room.base).astype(np.float64), table[:, attained].max(axis=0), list(labels)
 
     def project(self, point: Scores, shape: Shape) -> Floats:
-        """The nearest mixture of outputs, by an active set of them; one `argmax` a step."""
+        """The nearest node and edge marginals, by their dual in the separators; accuracy as `project_forests` says."""
         point = pairwise_scores(point, shape)
-        return project_onto_hull(point, lambda s: self.argmax(s, shape), lambda y: self.parts(y, shape), len(point))
+        return project_forests(point, np.array([0, len(point)]), [_forest(shape)])[0]
+
+    def project_batch(self, points: Scores, offsets: Integers, shapes: Sequence[Shape]) -> Floats:
+        """The nearest marginals of each instance, in one compiled call."""
+        return self.project_cliques(points, offsets, shapes)[0]
+
+    def clique_parts(self, shape: Shape) -> tuple[Integers, Integers]:
+        """The clique marginals are the part counts themselves."""
+        n_parts = graph_of(shape).n_parts
+        return np.arange(n_parts + 1), np.arange(n_parts)
+
+    def project_cliques(
+        self, points: Scores, offsets: Integers, shapes: Sequence[Shape], start: Floats | None = None, n_jobs: int = 1
+    ) -> tuple[Floats, Floats]:
+        """The same on n_jobs threads, with the multipliers that start the next call."""
+        points, offsets = pairwise_batch(points, offsets, shapes)
+        return project_forests(points, offsets, [_forest(shape) for shape in shapes], start, n_jobs=n_jobs)
 
     @staticmethod
     def example_shapes() -> list[Shape]:

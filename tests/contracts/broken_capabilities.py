@@ -196,6 +196,36 @@ class SingleProjection(AssignmentOracle):
         return super().project(point.astype(np.float32).astype(np.float64), shape)
 
 
+class CliquesApart(ChainOracle):
+    """Each table by itself: neighbours need not agree."""
+
+    def project_cliques(self, points, offsets, shapes, start=None, n_jobs=1):
+        pieces = []
+        for point, (length, _) in zip(np.split(points, offsets[1:-1]), shapes, strict=True):
+            rows = point.reshape(max(1, length - 1), -1)
+            pieces += [MulticlassOracle().project(row, (rows.shape[1],)) for row in rows]
+        return np.concatenate(pieces), np.zeros(0)
+
+
+class CliquesOfOtherParts(ChainOracle):
+    """A table's entry counts for the label before it, where it must count for the one after."""
+
+    def clique_parts(self, shape):
+        ends, parts = super().clique_parts(shape)
+        moved = parts.copy()
+        if shape[0] > 1:
+            moved[ends[:-1] + 1] = parts[ends[:-1] + 1] - shape[1]
+        return ends, moved
+
+
+class CliquesFromTheStart(ChainOracle):
+    """What it is given to start from is added to the point."""
+
+    def project_cliques(self, points, offsets, shapes, start=None, n_jobs=1):
+        x, multipliers = super().project_cliques(points, offsets, shapes, None, n_jobs)
+        return (x if start is None or not start.any() else 0.5 * x), multipliers
+
+
 class NarrowPolytope(MulticlassOracle):
     def polytope(self, shape):
         return np.eye(shape[0]), np.zeros(shape[0]), np.full(shape[0], 0.5)

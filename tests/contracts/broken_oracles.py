@@ -10,6 +10,9 @@ from broken_capabilities import (
     BoundIgnoresRows,
     BoundOfLabels,
     ClipsInstead,
+    CliquesApart,
+    CliquesFromTheStart,
+    CliquesOfOtherParts,
     ForgetsLosses,
     GivesUp,
     IgnoresRows,
@@ -355,5 +358,8 @@ ZOO: list[tuple[Callable[[], Oracle], str]] = [
     (ProjectsPartly, "project"),
     (ProjectsOutside, "project"),
     (SingleProjection, "project"),
+    (CliquesApart, "project_cliques"),
+    (CliquesOfOtherParts, "project_cliques"),
+    (CliquesFromTheStart, "project_cliques"),
     (NarrowPolytope, "polytope"),
 ]
