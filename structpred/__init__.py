@@ -14,6 +14,7 @@ from structpred.core import pairs
 if TYPE_CHECKING:
     from structpred.contracts.checks import check_feature_map, check_oracle
     from structpred.contracts.losses import check_loss
+    from structpred.contracts.projections import check_projection
     from structpred.contracts.regularisers import check_regulariser
     from structpred.core.callback_task import CallbackTask
     from structpred.core.feature_map import FeatureMap
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = [
     "CallbackTask", "FeatureMap", "Instance", "LabelRows", "Oracle", "Task", "__version__", "check_feature_map", "check_loss",
-    "check_oracle", "check_regulariser", "errors",
+    "check_oracle", "check_projection", "check_regulariser", "errors",
 ]  # fmt: skip
 
 logging.getLogger("structpred").addHandler(logging.NullHandler())
@@ -40,6 +41,7 @@ _PUBLIC = {
     "check_feature_map": "structpred.contracts.checks",
     "check_loss": "structpred.contracts.losses",
     "check_oracle": "structpred.contracts.checks",
+    "check_projection": "structpred.contracts.projections",
     "check_regulariser": "structpred.contracts.regularisers",
 }
 

@@ -28,6 +28,10 @@ class RegulariserError(StructpredError, ValueError):
     """A regulariser breaks its contract."""
 
 
+class ProjectionError(StructpredError, ValueError):
+    """A projection breaks its contract."""
+
+
 class MissingCapabilityError(StructpredError, TypeError):
     """A trainer or a search needs a method that the oracle does not have."""
 

@@ -1,1 +1,1 @@
-"""Euclidean projections: on the simplex, and on the hull of all outputs of an oracle."""
+"""Projections, one operator a file: simplices, balls, cones, a box with an equality, marginals of trees, the hull of outputs."""

@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from structpred.errors import DataError
+from structpred.projections.checked import checked_point
 
 
 def project_onto_simplex(point: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
@@ -16,9 +16,7 @@ def project_onto_simplex(point: npt.NDArray[np.float64]) -> npt.NDArray[np.float
     >>> project_onto_simplex(np.array([3.0, 1.0, -1.0])).tolist()
     [1.0, 0.0, 0.0]
     """
-    point = np.asarray(point, dtype=np.float64)
-    if point.ndim != 1 or not point.size or not np.isfinite(point).all():
-        raise DataError(f"expected a 1-d point with finite coordinates, at least one, got shape {point.shape}")
+    point = checked_point(point)
     # taken relative to the largest, so that nothing cancels; tau >= -1, so what lies lower is 0
     with np.errstate(over="ignore"):  # a difference of -inf lies lower, too
         shifted = point - point.max()

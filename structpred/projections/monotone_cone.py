@@ -1,0 +1,31 @@
+"""Projection onto the vectors that do not fall: isotonic regression."""
+
+import numpy as np
+import numpy.typing as npt
+
+from structpred.errors import DataError
+from structpred.projections.checked import checked_point
+
+Floats = npt.NDArray[np.float64]
+
+
+def project_onto_monotone_cone(point: npt.ArrayLike, weights: npt.ArrayLike | None = None) -> Floats:
+    """min_x sum_i weights_i (point_i - x_i)^2  subject to  x_1 <= x_2 <= ... <= x_n.
+
+    point: (n,). weights: (n,), above 0; None: all 1. SciPy's isotonic_regression, which pools neighbours that violate the order,
+    O(n). For x that do not rise, project -point. Raises DataError for a point that is empty, not 1-d or not finite, and for
+    other weights.
+
+    >>> project_onto_monotone_cone([1.0, 3.0, 2.0, 4.0]).tolist()
+    [1.0, 2.5, 2.5, 4.0]
+    """
+    from scipy.optimize import isotonic_regression
+
+    found = checked_point(point)
+    given = None if weights is None else np.asarray(weights, dtype=np.float64)
+    if given is not None and not (given.shape == found.shape and np.isfinite(given).all() and (given > 0).all()):
+        raise DataError(
+            f"expected {len(found)} weights that are finite and above 0, got {given.ravel()[:5]} of shape {given.shape}"
+        )
+    nearest: Floats = np.asarray(isotonic_regression(found, weights=given).x, dtype=np.float64)
+    return nearest
