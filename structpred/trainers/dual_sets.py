@@ -130,9 +130,7 @@ class BalancedBoxes(Boxes):
         free = cast(FreeIntercept, problem.regulariser).free()
         if (free.start, free.stop) != (self.task.dim - 1, self.task.dim) or self.task.dim < 2:
             raise ParameterError("a free intercept needs a task with a constant feature: LinearTask(..., intercept=1.0)")
-        last = np.zeros(self.task.dim)
-        last[-1] = 1.0
-        self.constants = self.task.margins(last)
+        self.constants = self.task.values[self.task.indptr[1:] - 1]
         self.normal = self.p * self.constants
 
     def check(self) -> None:
