@@ -66,8 +66,8 @@ class DualSet(Protocol):
         """The point of the set next to base + step * slopes, and what starts the next such search; `start` may be empty."""
         ...
 
-    def highest(self, slopes: Floats) -> float:
-        """The largest pairing of these slopes with a point of the set."""
+    def finished(self, w: Floats, slopes: Floats) -> tuple[Floats, float]:
+        """w with the best values of those weights that are not regularised, and sum_i p_i H_i there; slopes = s(w)."""
         ...
 
     def operator(self, v: Floats) -> Floats:
@@ -113,9 +113,9 @@ class Boxes:
         point += base
         return np.clip(point, 0.0, 1.0, out=point), NONE
 
-    def highest(self, slopes: Floats) -> float:
-        """The hinges."""
-        return float(self.p @ np.maximum(slopes, 0.0))
+    def finished(self, w: Floats, slopes: Floats) -> tuple[Floats, float]:
+        """All weights are regularised."""
+        return w, float(self.p @ np.maximum(slopes, 0.0))
 
     def operator(self, v: Floats) -> Floats:
         """sum_i p_i <a_i, v> a_i."""
@@ -147,12 +147,14 @@ class BalancedBoxes(Boxes):
         point, multiplier = nearest_in_box(base + step * slopes, 0.0, 1.0, self.normal, 0.0, metric, first)
         return point, np.array([multiplier])
 
-    def highest(self, slopes: Floats) -> float:
-        """The hinges with the best intercept."""
-        return super().highest(slopes - self.intercept(slopes) * self.constants)
+    def finished(self, w: Floats, slopes: Floats) -> tuple[Floats, float]:
+        """With the best intercept."""
+        best, change = w.copy(), self.intercept(slopes)
+        best[-1] += change
+        return best, super().finished(w, slopes - change * self.constants)[1]
 
     def intercept(self, slopes: Floats) -> float:
-        """The weight b of the constant feature with the least sum_i p_i max(0, s_i - b a_id).
+        """The change b of the last weight with the least sum_i p_i max(0, s_i - b a_id).
 
         That is convex and piecewise linear in b with kinks at s_i / a_id; its slope starts at minus the mass of the positive
         signs and rises by p_i |a_id| at each kink.
@@ -255,7 +257,7 @@ class Hulls:
 
         return np.concatenate([*self.inference.in_blocks(of_block, 0, len(self.task), 1), NONE]), NONE
 
-    def highest(self, slopes: Floats) -> float:
+    def finished(self, w: Floats, slopes: Floats) -> tuple[Floats, float]:
         """By the oracle's `argmax`."""
         total = -float(self.p @ np.add.reduceat(slopes * self.truth, self.places[:-1]))
         for first, last, places in self.inference.blocks(0, len(self.task)):
@@ -264,7 +266,7 @@ class Hulls:
             parts, part_ends = parts_batch(self.task.oracle, labels, ends, self.shapes[first:last], first)
             owners = np.repeat(np.arange(last - first), np.diff(part_ends))
             total += float(self.p[first:last] @ np.bincount(owners, own[parts + places[owners]], last - first))
-        return total
+        return w, total
 
     def operator(self, v: Floats) -> Floats:
         """sum_i p_i Psi_i' A A' Psi_i v, with A = `counts`."""

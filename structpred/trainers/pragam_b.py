@@ -1,8 +1,5 @@
 """The excessive gap method for binary classification with an intercept that is not regularised (Pragam-b)."""
 
-from typing import cast
-
-from structpred.core.weights import Vector
 from structpred.trainers.dual_sets import BalancedBoxes
 from structpred.trainers.pragam import Pragam, PragamState
 from structpred.trainers.problem import Problem
@@ -16,7 +13,7 @@ class PragamB(Pragam):
 
     Parameters
     ----------
-    adaptive : bool
+    adaptive, recentre
         As for Pragam.
 
     Raises
@@ -52,9 +49,3 @@ class PragamB(Pragam):
         """As Pragam; the data are looked at first."""
         self.dual_set(problem).check()
         return super().init_state(problem)
-
-    def weights(self, problem: Problem, state: PragamState) -> Vector:
-        """w_k with the best intercept."""
-        out = cast(Vector, state.w.copy())
-        out[-1] = self.dual_set(problem).intercept(state.slopes)
-        return out
