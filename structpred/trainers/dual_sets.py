@@ -262,7 +262,7 @@ class Hulls:
         total = -float(self.p @ np.add.reduceat(slopes * self.truth, self.places[:-1]))
         for first, last, places in self.inference.blocks(0, len(self.task)):
             own = slopes[self.places[first] : self.places[last]]
-            labels, ends = self.inference.best_of_block(own, first, last, places)
+            labels, ends, _ = self.inference.best_of_block(own, first, last, places)
             parts, part_ends = parts_batch(self.task.oracle, labels, ends, self.shapes[first:last], first)
             owners = np.repeat(np.arange(last - first), np.diff(part_ends))
             total += float(self.p[first:last] @ np.bincount(owners, own[parts + places[owners]], last - first))
