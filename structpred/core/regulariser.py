@@ -29,6 +29,7 @@ OPTIONAL: dict[str, str] = {
     "gradient": "(self, w) -> (r(w), its gradient), for float64 w, where r is smooth and strongly convex",
     "smooth_part": "(self) -> (smooth, mu): r(w) is smooth.value(w) + mu |w|_1, where `smooth` has `gradient` and treats all "
     "weights alike",
+    "free": "(self) -> slice: the weights that r leaves out; it is half the squared norm of the others",
 }
 
 

@@ -21,7 +21,7 @@ from structpred.trainers.owlqn import OWLQN
 from structpred.trainers.sgd import SGD
 
 OBJECTS = {
-    **{name: kind() for name, kind in trainers().items()},
+    **{name: kind() for name, kind in trainers().items() if "signed_rows" not in kind.requires},
     "bcfw with settings": BCFW(gap_sampling=True, averaged=False),
     "sgd with settings": SGD(averaged=False),
     "oeg with settings": OnlineEG(start=3.0, eta=0.7),

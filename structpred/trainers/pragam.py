@@ -1,0 +1,235 @@
+"""The excessive gap method for max-margin duals over sets with a quick projection (Zhang, Saha and Vishwanathan 2010).
+
+In the notation of `dual_sets`: with d(m) = 1/2 sum_i p_i |m_i - c_i|^2, zero at the centre c, the smoothed primal is
+
+    J_mu(w) = lam/2 |w|^2 + max over m of sum_i p_i <s_i(w), m_i - t_i> - mu d(m),
+
+and the method keeps J_mu(w) <= D(m) while mu falls as 4 L / ((k + 1)(k + 2)), with L the curvature of D. As
+J <= J_mu + mu max d, the gap J(w) - D(m) is at most mu max d after k steps (eq. 26). Two repairs of the printed algorithm 1: it
+must start at the centre, where J_mu <= D holds, and L is that of the dual, with the factor 1 / lam.
+"""
+
+from collections.abc import Callable
+from typing import Annotated, NamedTuple, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from structpred.core.weights import Vector
+from structpred.errors import ConvergenceError, ParameterError
+from structpred.objectives.margin import MarginRescaling
+from structpred.runtime.interrupts import may_be_given_up
+from structpred.trainers.dual_sets import NONE, DualSet, dual_set
+from structpred.trainers.power_iteration import largest_eigenvalue
+from structpred.trainers.problem import Problem, Surrogate, Trainer
+from structpred.trainers.states import COUNT, Values
+
+Floats = npt.NDArray[np.float64]
+Positive = Annotated[Floats, Values(5e-324)]
+
+#: the smallest curvature that is tried, in units of the first: at the optimum any is accepted, and mu would fall to zero
+_LEAST = 1e-10
+#: a step first tries this share of the curvature of the step before; halving it finds no smaller ones, but doubles the work
+_EASED = 0.8
+#: so often a curvature may be doubled in one step
+_DOUBLINGS = 200
+
+
+class PragamState(NamedTuple):
+    """w, slopes: w_k and s(w_k). point: m_k. answer: the maximiser in J_mu(w_k). centre: c. from_point, from_answer: what starts
+    the next projection of either kind. best: the weights with the smallest objective so far, `primal`. bound: the largest D(m) so
+    far. mu, curvature: mu_k and the estimate of L. first: the first such estimate. steps: k. outset: the gap when the centre
+    was chosen. Those from primal on are single numbers.
+    """
+
+    w: Floats
+    slopes: Floats
+    point: Floats
+    answer: Floats
+    centre: Floats
+    from_point: Floats
+    from_answer: Floats
+    best: Floats
+    primal: Floats
+    bound: Floats
+    mu: Positive
+    curvature: Positive
+    first: Positive
+    steps: Annotated[npt.NDArray[np.int64], COUNT]
+    outset: Floats
+
+    @property
+    def gap(self) -> float:
+        """Between the best bounds so far."""
+        return float(self.primal) - float(self.bound)
+
+
+class _Step(NamedTuple):
+    """A projected gradient step from `base` to `point`, with the slopes and weights of base and the weights of point; start: what
+    starts the next such projection.
+    """
+
+    w_base: Floats
+    slopes: Floats
+    point: Floats
+    w: Floats
+    start: Floats
+
+    @staticmethod
+    def of(dual: DualSet, lam: float, base: Floats, curvature: float, start: Floats) -> "_Step | None":
+        """The step with this curvature, None where the dual bends more along it.
+
+        As D is quadratic, it lies above its model with curvature L at the new point exactly if lam |w(change)|^2 <= L |change|^2.
+        """
+        w_base = dual.weights(base)
+        slopes = dual.slopes(w_base)
+        point, start = dual.project(base, slopes, 1.0 / curvature, start)
+        w = dual.weights(point)
+        change = w - w_base
+        rounding = 1e-15 * float(w @ w)
+        bends = lam * (float(change @ change) - rounding) > curvature * dual.square(point - base)
+        return None if bends else _Step(w_base, slopes, point, w, start)
+
+
+class Pragam(Trainer):
+    """The excessive gap method: after k steps, "passes" here, the gap is at most 4 L max(d) / ((k + 1)(k + 2)).
+
+    For binary tasks and for max-margin Markov networks whose oracle projects, over clique marginals where it can. A step takes
+    two projections and three products with the features, more where the curvature has to be searched for. The lower bound is
+    the dual value of a point of the set, so it holds whatever the estimate of the curvature was.
+
+    Parameters
+    ----------
+    adaptive : bool
+        Whether to look for the smallest curvature that serves, from step to step: as a rule far fewer steps, each a little
+        longer. Without it, the curvature is the operator's norm by power iteration. In both cases a step whose curvature was
+        estimated too low is seen by exact comparison, and made again with twice the estimate.
+    recentre : float
+        Once the gap has fallen to this share, the present dual point becomes the centre and k starts again: smoothing then costs
+        little where it counts. Far fewer steps for structured tasks and high accuracy, a few more for low accuracy. 0: never, as
+        printed.
+
+    Raises
+    ------
+    ParameterError
+        For a `recentre` outside [0, 1).
+
+    References
+    ----------
+    Zhang, Saha and Vishwanathan (2010), algorithm 1; Nesterov (2005), Excessive gap technique in nonsmooth convex minimization.
+
+    Examples
+    --------
+    >>> from structpred.core.linear_task import LinearTask
+    >>> from structpred.trainers.loop import RunSettings, train
+    >>> problem = Problem(LinearTask([[1.0], [2.0]], [1, -1]), MarginRescaling(), 0.1)
+    >>> train(problem, Pragam(), RunSettings(max_iter=200, tol=1e-3)).certificate.gap < 1e-3
+    True
+    """
+
+    name = "pragam"
+    requires: tuple[str | tuple[str, ...], ...] = (("signed_rows", "project"),)
+    surrogates = (MarginRescaling,)
+    certified = True
+
+    def __init__(self, *, adaptive: bool = True, recentre: float = 0.1) -> None:
+        if not 0.0 <= recentre < 1.0:
+            raise ParameterError(f"recentre must be at least 0 and below 1, got {recentre}")
+        self.adaptive, self.recentre = bool(adaptive), float(recentre)
+
+    @classmethod
+    def minimises(cls, surrogate: Surrogate) -> bool:
+        """The margin-rescaled hinge alone: the dual is its own."""
+        return isinstance(surrogate, MarginRescaling)
+
+    def dual_set(self, problem: Problem) -> DualSet:
+        """Where the dual points are."""
+        return dual_set(problem)
+
+    def init_state(self, problem: Problem) -> PragamState:
+        """At the centre of the set."""
+        dual = self.dual_set(problem)
+        norm = largest_eigenvalue(dual.operator, problem.task.dim, tol=0.1 if self.adaptive else 1e-4) / problem.lam
+        return self._centred(problem, dual, dual.centre(), norm or 1.0, None)
+
+    def _centred(
+        self, problem: Problem, dual: DualSet, centre: Floats, curvature: float, before: PragamState | None
+    ) -> PragamState:
+        """Lines 1 and 2: m_0 is the projected gradient step from the centre, w_0 = w(centre), mu_0 = 2 L."""
+        found, curvature = _search(lambda L: _Step.of(dual, problem.lam, centre, L, NONE), curvature)
+        mu = 2.0 * curvature
+        answer, start = dual.project(centre, found.slopes, 1.0 / mu, NONE)
+        best, primal, bound = _bounds(problem, dual, found, found.w_base, found.slopes, before)
+        return PragamState(
+            found.w_base, found.slopes, found.point, answer, centre, found.start, start, best, primal, bound, np.array(mu),
+            np.array(curvature), before.first if before else np.array(curvature), np.array(0), np.array(primal - bound),
+        )  # fmt: skip
+
+    def order(self, problem: Problem, state: PragamState, rng: np.random.Generator, n_pass: int) -> npt.NDArray[np.int64]:
+        """One step."""
+        return np.zeros(1, np.int64)
+
+    def update(self, problem: Problem, state: PragamState, item: int) -> tuple[PragamState, bool]:
+        """Algorithm 1, lines 3 to 7, with the first curvature that the dual does not exceed."""
+        dual, curvature = self.dual_set(problem), float(state.curvature)
+        if self.adaptive:
+            curvature = max(_EASED * curvature, _LEAST * float(state.first))
+
+        def attempt(curvature: float) -> _Step | None:
+            tau = self._tau(state, curvature)
+            base = (1.0 - tau) * state.point + tau * state.answer  # line 4
+            return _Step.of(dual, problem.lam, base, curvature, state.from_point)  # line 6
+
+        with may_be_given_up():
+            found, curvature = _search(attempt, curvature)
+            tau = self._tau(state, curvature)
+            w = (1.0 - tau) * state.w + tau * found.w_base  # line 5
+            slopes = (1.0 - tau) * state.slopes + tau * found.slopes
+            mu = (1.0 - tau) * float(state.mu)  # line 7
+            answer, start = dual.project(state.centre, slopes, 1.0 / mu, state.from_answer)
+            best, primal, bound = _bounds(problem, dual, found, w, slopes, state)
+            state = PragamState(
+                w, slopes, found.point, answer, state.centre, found.start, start, best, primal, bound, np.array(mu),
+                np.array(curvature), state.first, np.array(state.steps + 1), state.outset,
+            )  # fmt: skip
+            if state.gap < self.recentre * float(state.outset):
+                state = self._centred(problem, dual, state.point, curvature, state)
+        return state, True
+
+    def _tau(self, state: PragamState, curvature: float) -> float:
+        """The longest step that keeps J_mu <= D, from tau^2 / (1 - tau) = mu / L; without adapting that of line 3, if shorter."""
+        longest = 2.0 / (1.0 + float(np.sqrt(1.0 + 4.0 * curvature / float(state.mu))))
+        return longest if self.adaptive else min(longest, 2.0 / (float(state.steps) + 3.0))
+
+    def weights(self, problem: Problem, state: PragamState) -> Vector:
+        """The best so far, in the type of the task's weights."""
+        return cast(Vector, state.best.astype(problem.task.dtype))
+
+    def objective(self, problem: Problem, state: PragamState) -> tuple[float, float]:
+        """The objective at the weights to return, and the largest dual value so far."""
+        return problem.primal(self.weights(problem, state)), float(state.bound)
+
+    def gap_estimate(self, problem: Problem, state: PragamState) -> float:
+        """The gap itself: it is free."""
+        return state.gap
+
+
+def _search(attempt: Callable[[float], _Step | None], curvature: float) -> tuple[_Step, float]:
+    """What the attempt gives at the first of curvature, 2 curvature, ... that it accepts, and which one that is."""
+    for _ in range(_DOUBLINGS):
+        if (found := attempt(curvature)) is not None:
+            return found, curvature
+        curvature *= 2.0
+    raise ConvergenceError("no estimate of the dual's curvature serves: features or weights are too large, or not numbers")
+
+
+def _bounds(
+    problem: Problem, dual: DualSet, found: _Step, w: Floats, slopes: Floats, before: PragamState | None
+) -> tuple[Floats, Floats, Floats]:
+    """best, primal and bound with the objective at w and the dual value of the point found; the truth's dual value is 0."""
+    bound = problem.regulariser.bound(dual.loss(found.point), problem.lam, [found.w])
+    w, hinge = dual.finished(w, slopes)
+    primal = problem.lam * problem.regulariser.value(w) + hinge
+    if before is not None and before.primal <= primal:
+        w, primal = before.best, float(before.primal)
+    return w, np.array(primal), np.array(max(bound, 0.0 if before is None else float(before.bound)))
