@@ -16,12 +16,13 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.block_steps import block_steps
-from structpred.core.costs import PartLoss, TaskCosts
+from structpred.core.costs import GridCosts, PartLoss, TaskCosts
 from structpred.core.feature_map import FeatureMap, names_of_groups
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.inference import Inference
 from structpred.core.oracle import Labels, Oracle, Scores, Shape, capabilities
 from structpred.core.part_steps import PartSteps
+from structpred.core.requirements import require
 from structpred.core.sparse import SparseVector
 from structpred.core.steps import Fused, Step, Terms
 from structpred.core.taken import checked_rows
@@ -36,7 +37,7 @@ from structpred.core.task_checks import (
     refuse_marginals,
     true_parts,
 )
-from structpred.core.terms import one_run, summed, summed_blocks
+from structpred.core.terms import one_run, running_sum, summed, summed_blocks
 from structpred.core.weights import Vector
 from structpred.errors import DataError, OracleError
 from structpred.runtime.ranges import ends_of
@@ -202,14 +203,18 @@ class Task:
         return steps
 
     def require(self, needs: Sequence[str | tuple[str, ...]], who: str) -> None:
-        """Raise MissingCapabilityError unless the oracle has every method of `needs`."""
-        from structpred.core.requirements import require
-
-        require(needs, self.oracle, who)
+        """Raise MissingCapabilityError unless the oracle, or the features, offer everything in `needs`."""
+        offered = capabilities(self.oracle) | getattr(self.features, "capabilities", frozenset())
+        require(needs, self.oracle, who, offered)
 
     def costs(self, i: int) -> tuple[float, npt.NDArray[np.float64]]:
         """(constant, part costs) of the loss of instance i, token weights included; the array is not to be changed."""
         return self._costs.of(i)
+
+    @property
+    def cost_grid(self) -> GridCosts | None:
+        """The costs of all labels, where one table of them holds for all instances."""
+        return self._costs.shared_grid
 
     def cost_unit(self, i: int) -> int:
         """The largest whole number of which all part costs of instance i are multiples; 0 if they are not whole numbers."""
@@ -392,8 +397,3 @@ def _kernels() -> tuple[Any, Any]:
     from structpred.core._sparse_kernels import dot
 
     return compare, dot
-
-
-def running_sum(values: npt.NDArray[np.float64]) -> float:
-    """The sum in order, one after the other, as compiled loops add it (numpy adds pairwise)."""
-    return float(np.add.accumulate(values)[-1]) if len(values) else 0.0

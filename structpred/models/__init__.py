@@ -7,6 +7,8 @@ from structpred.models.fields.multilabel import MultiLabelMRF
 from structpred.models.files import load
 from structpred.models.kernels.gaussian_process import GaussianProcessLabeler
 from structpred.models.kernels.labeler import KernelChainLabeler
+from structpred.models.linear.classifier import LinearClassifier
+from structpred.models.linear.ordinal import LinearOrdinal
 from structpred.models.parser.parser import DependencyParser
 from structpred.models.structured import StructuredPredictor
 
@@ -17,6 +19,8 @@ __all__ = [
     "GraphLabeler",
     "HierarchicalMultiLabel",
     "KernelChainLabeler",
+    "LinearClassifier",
+    "LinearOrdinal",
     "MultiLabelMRF",
     "StructuredPredictor",
     "load",

@@ -23,6 +23,10 @@ SETTINGS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "GraphLabeler": ({"trainer": "bcfw", "C": 1.0, "max_iter": 50, "tol": 0.001}, {"bias": 1.0, "node_features": "x"}),
     "HierarchicalMultiLabel": ({"trainer": "bcfw", "C": 1.0, "max_iter": 50, "tol": 0.001}, {"label_weights": "uniform"}),
     "KernelChainLabeler": ({"trainer": "bcfw", "C": 1.0, "max_iter": 50, "tol": 0.001}, {"kernel": "rbf", "n_jobs": None}),
+    "LinearClassifier": (
+        {"trainer": "sdca", "C": 1.0, "max_iter": 1000, "tol": 1e-4}, {"fit_intercept": True}
+    ),
+    "LinearOrdinal": ({"trainer": "sdca", "C": 1.0, "max_iter": 1000, "tol": 1e-4}, {"class_weight": None}),
     "MultiLabelMRF": ({"trainer": "bcfw", "C": 1.0, "max_iter": 50, "tol": 0.001}, {"edges": "complete", "scale": None}),
     "StructuredPredictor": (
         {"oracle": None, "loss": "hamming", "trainer": "bcfw", "C": 1.0}, {"max_iter": 50, "tol": 0.001, "scoring": None}
@@ -101,7 +105,10 @@ def test_prediction_changes_no_attribute(name: str, tmp_path: Path) -> None:
         assert state_of(model) == before
 
 
-@pytest.mark.parametrize("name", [kind for kind in KINDS if kind not in ("chain_names", "gaussian_process")])
+NO_MARGINS = ("chain_names", "gaussian_process", "linear", "ordinal")
+
+
+@pytest.mark.parametrize("name", [kind for kind in KINDS if kind not in NO_MARGINS])
 def test_a_margin_gives_no_probabilities(name: str) -> None:
     """predict_marginals of a model trained for a margin is refused by every estimator, with what to train instead."""
     example = KINDS[name]()
