@@ -1,6 +1,7 @@
 """`structpred bench`: experiments that a paper reports, run again on this machine, with the paper's figures next to them."""
 
 import inspect
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -41,7 +42,8 @@ def bench_command(experiment: "Experiment") -> click.Command:
         from structpred.experiments.experiment import Wanted, data_folder
 
         wanted = Wanted(quick, only, frozenset(name for name, on in switches.items() if on))
-        click.echo(experiment.shown(experiment.run(data_folder(data), wanted), as_json=as_json))
+        folder = data_folder(data) if experiment.needs_data else Path()
+        click.echo(experiment.shown(experiment.run(folder, wanted), as_json=as_json))
 
     params: list[Any] = [
         click.Option(

@@ -33,12 +33,14 @@ class Experiment(ABC):
     summary : what is compared, in a few words.
     tables : what `--only` may name.
     switches : further flags and their help texts.
+    needs_data : whether it reads data sets; else `run` gets the present folder.
     """
 
     name: ClassVar[str]
     summary: ClassVar[str]
     tables: ClassVar[tuple[str, ...]]
     switches: ClassVar[Mapping[str, str]] = {}
+    needs_data: ClassVar[bool] = True
 
     @abstractmethod
     def run(self, folder: Path, wanted: Wanted) -> Any:
