@@ -86,7 +86,7 @@ def gaps(problem: Problem, trainer: BundleMethod, iterations: int) -> tuple[list
 
 def lower_bound(d: int, lam: float) -> BoundTable:
     """Both methods on the repaired construction, and BMRM on the printed one, for all t < d/2."""
-    exact, iterations = BMRM(precision=1e-15 / lam), d // 2 - 1
+    exact, iterations = BMRM(precision=1e-15 / lam, rough=0.0), d // 2 - 1
     repaired, printed = (worst_case(construction(d, printed=one), lam) for one in (False, True))
     full, visited = gaps(repaired, exact, iterations)
     line, _ = gaps(repaired, LineSearchBMRM(), iterations)

@@ -119,5 +119,7 @@ def test_what_does_not_fit_is_refused() -> None:
         BMRM(precision=-1.0)
     with pytest.raises(ParameterError, match="max_idle"):
         BMRM(max_idle=0)
+    with pytest.raises(ParameterError, match="rough"):
+        BMRM(rough=1.0)
     with pytest.raises(MissingCapabilityError, match=r"BMRM needs squared_norm.*ls_bmrm"):
         train(Problem(chain_task(), MarginRescaling(), 0.1, regulariser=L1(0.1)), BMRM())
