@@ -24,7 +24,8 @@ def solver_curves(tables: Sequence[Mapping[str, Any]], path: str | os.PathLike[s
         for ax, (x, y) in zip(row, panels, strict=True):
             _panel(ax, table["courses"], x, y)
         row[0].set_title(f"{table['data']}, lambda {table['lam']:.3g}", fontsize=10, loc="left")
-    axes[0, 0].legend(frameon=False, fontsize=8)
+    handles, names = axes[0, 0].get_legend_handles_labels()
+    figure.legend(handles, names, loc="outside upper center", ncols=len(names), frameon=False)
     figures.save(figure, path)
 
 
