@@ -20,7 +20,7 @@ Accuracy = Callable[[Vector], float]
 
 #: solver -> its settings, and after how many passes it is given up; those of BCFW are loops of Python over all rows
 SOLVERS: dict[str, tuple[dict[str, Any], int]] = {
-    "bmrm": ({"precision": 1e-5}, 1000),
+    "bmrm": ({"precision": 1e-5}, 3000),
     "ls_bmrm": ({}, 5000),
     "sdca": ({}, 300),
     "bcfw": ({"averaged": False}, 60),
