@@ -142,6 +142,13 @@ def test_other_pages_run(page: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_how_far_from_the_optimum_runs(tmp_path: Path) -> None:
+    """Every block runs, and what the page says of it is so: proven gaps, overlapping intervals, bounds of single planes."""
+    lines = run_page("docs/howto/how_far_from_the_optimum.md", tmp_path)
+    assert lines == ["True True True", "tol", "True", "tol True 4"]
+
+
+@pytest.mark.slow
 def test_slack_rescaling_runs_on_ones_own_oracle(tmp_path: Path) -> None:
     """Every block of the page runs, and prints what its comments say."""
     lines = run_page("docs/howto/slack_rescaling.md", tmp_path)

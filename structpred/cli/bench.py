@@ -1,6 +1,7 @@
 """`structpred bench`: experiments that a paper reports, run again on this machine, with the paper's figures next to them."""
 
 import inspect
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -37,11 +38,19 @@ def bench() -> None:
 def bench_command(experiment: "Experiment") -> click.Command:
     """`structpred bench NAME`: the options that all experiments share, and the switches of this one."""
 
-    def run(data: str | None, quick: bool, only: str | None, as_json: bool, **switches: bool) -> None:
-        from structpred.experiments.experiment import Wanted, data_folder
+    def run(data: str | None, quick: bool, only: str | None, as_json: bool, picture: str | None = None, **switches: bool) -> None:
+        from structpred.experiments.experiment import Wanted, data_folder, plain
+        from structpred.report.figures import check_path
+        from structpred.report.solvers import solver_curves
 
         wanted = Wanted(quick, only, frozenset(name for name, on in switches.items() if on))
-        click.echo(experiment.shown(experiment.run(data_folder(data), wanted), as_json=as_json))
+        folder = data_folder(data) if experiment.needs_data else Path()
+        if picture is not None:
+            check_path(picture)
+        figures = experiment.run(folder, wanted)
+        click.echo(experiment.shown(figures, as_json=as_json))
+        if picture is not None:
+            solver_curves(plain(figures), picture)
 
     params: list[Any] = [
         click.Option(
@@ -55,5 +64,7 @@ def bench_command(experiment: "Experiment") -> click.Command:
         click.Option(["--json", "as_json"], is_flag=True, help="All figures as one JSON object."),
         *(click.Option([f"--{name}"], is_flag=True, help=text) for name, text in experiment.switches.items()),
     ]  # fmt: skip
+    if experiment.draws:
+        params.append(click.Option(["--picture"], metavar="FILE", help="Draw the figures, too: a .png or .svg file."))
     page = inspect.getdoc(experiment)
     return general_options(click.Command(experiment.name, callback=run, params=params, help=page, short_help=experiment.summary))

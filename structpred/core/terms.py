@@ -9,6 +9,7 @@ import numpy.typing as npt
 from structpred.core.steps import Step, Terms
 from structpred.core.taken import checked_rows
 from structpred.errors import DataError
+from structpred.runtime.interrupts import give_up_if_asked
 
 if TYPE_CHECKING:
     from structpred.core.part_steps import Block
@@ -39,6 +40,7 @@ def summed(
     weights, difference, total = checked_shares(shares, len(at)), np.zeros(size[1]), 0.0
     losses, violations, bounds = np.empty((3, len(at)))
     for k, i in enumerate(at.tolist()):
+        give_up_if_asked()
         step, share = term(i), float(weights[k])
         add_into(difference, *step.difference, share)
         total += share * offset(step)

@@ -33,16 +33,20 @@ class Experiment(ABC):
     summary : what is compared, in a few words.
     tables : what `--only` may name.
     switches : further flags and their help texts.
+    needs_data : whether it reads data sets; else `run` gets the present folder.
+    draws : whether the figures are tables that `report.solvers` can draw.
     """
 
     name: ClassVar[str]
     summary: ClassVar[str]
     tables: ClassVar[tuple[str, ...]]
     switches: ClassVar[Mapping[str, str]] = {}
+    needs_data: ClassVar[bool] = True
+    draws: ClassVar[bool] = False
 
     @abstractmethod
     def run(self, folder: Path, wanted: Wanted) -> Any:
-        """All figures, as a dataclass that `--json` prints. Raises DataError for data sets missing from the folder.
+        """All figures, as a dataclass, or a list of them, that `--json` prints. Raises DataError for missing data sets.
 
         Ctrl-C ends it within a second: every step of an experiment is short, or a `fit`, which stops after its step.
         """
@@ -53,7 +57,12 @@ class Experiment(ABC):
 
     def shown(self, figures: Any, *, as_json: bool) -> str:
         """The figures as one JSON object or as text."""
-        return json.dumps(asdict(figures)) if as_json else self.text(figures)
+        return json.dumps(plain(figures)) if as_json else self.text(figures)
+
+
+def plain(figures: Any) -> Any:
+    """Dataclasses as mappings, alone or in a list."""
+    return [asdict(one) for one in figures] if isinstance(figures, list) else asdict(figures)
 
 
 @cache

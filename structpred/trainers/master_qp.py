@@ -74,7 +74,8 @@ class Master(NamedTuple):
         if not planes:
             return self
         old, new = self.n_planes, len(planes)
-        check_fits(16 * (old + new) ** 2, f"the inner products of {old + new:,} cutting planes")
+        n_pairs = len(self.idx) + sum(len(a.indices) for _, a, _ in planes)
+        check_fits(16 * (old + new) ** 2 + 16 * n_pairs, f"{old + new:,} cutting planes and their inner products")
         idx = np.concatenate([self.idx, *(a.indices for _, a, _ in planes)])
         val = np.concatenate([self.val, *(a.values for _, a, _ in planes)])
         ends = self.bounds[-1] + np.cumsum([len(a.indices) for _, a, _ in planes])

@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 from kill_server import MISTAKE_DRIVEN, tail_of
-from training_cases import SMOOTH, TRAINERS, chain_task, multiclass_task
+from training_cases import BULK, SMOOTH, TRAINERS, chain_task, multiclass_task
 
 from structpred.errors import CheckpointError, StructpredError
 from structpred.models import DependencyParser, GraphLabeler, MultiLabelMRF
@@ -78,7 +78,7 @@ def chain(name: str) -> Callable[[Settings], Any]:
         if name == "owlqn" or name in SMOOTH:
             trainer = OWLQN(l1=0.01) if name == "owlqn" else SMOOTH[name]()
             return train(Problem(task, LogLoss(), 0.05), trainer, options)
-        return train(Problem(task, MarginRescaling(), 0.1), TRAINERS[name](), options)
+        return train(Problem(task, MarginRescaling(), 0.1), {**TRAINERS, **BULK}[name](), options)
 
     return run
 
@@ -108,7 +108,8 @@ def graph(**options: Any) -> Callable[[Settings], Any]:
 
 #: case -> what makes its run; (settings) -> the result
 CASES: dict[str, Callable[[], Callable[[Settings], Any]]] = {
-    **{name: (lambda name=name: chain(name)) for name in (*TRAINERS, *SMOOTH, *MISTAKE_DRIVEN, "owlqn", "ascent", "stream")},  # type: ignore[misc]
+    **{name: (lambda name=name: chain(name)) for name in (*TRAINERS, *SMOOTH, *BULK, *MISTAKE_DRIVEN)},  # type: ignore[misc]
+    **{name: (lambda name=name: chain(name)) for name in ("owlqn", "ascent", "stream")},  # type: ignore[misc]
     "parser bcfw": lambda: parser(trainer="bcfw"),
     "parser mira": lambda: parser(trainer="mira"),
     "parser oeg": lambda: parser(trainer="oeg"),

@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 from interrupted_run import write_result
-from training_cases import SMOOTH, TRAINERS, chain_task
+from training_cases import BULK, SMOOTH, TRAINERS, chain_task
 
 from structpred.core.result import Result
 from structpred.errors import CheckpointError, CheckpointWarning, FileFormatError, StorageError
@@ -60,6 +60,7 @@ CASES: dict[str, tuple[str, int, int, bool]] = {
     "arow": ("arow", 1, 150, False),
     "owlqn": ("owlqn", 1, 150, False),
     "a stream": ("mira", 1, 100, True),
+    "bmrm": ("bmrm", 1, 150, False),
     "slack": ("bcfw-gaps", 1, 12, False),
     "slack, n_slack": ("n-slack", 1, 8, False),
     "label sets, slack": ("labels", 1, 25, False),
@@ -89,7 +90,7 @@ def run(case: str, folder: Path, resume: bool) -> Result:
     if name == "owlqn" or name in SMOOTH:
         return train(Problem(task, LogLoss(), 0.001), OWLQN() if name == "owlqn" else SMOOTH[name](), settings)
     surrogate = SlackRescaling() if case.startswith("slack") else MarginRescaling()
-    return train(Problem(task, surrogate, 0.01), TRAINERS[name](), settings)
+    return train(Problem(task, surrogate, 0.01), {**TRAINERS, **BULK}[name](), settings)
 
 
 def estimated(name: str, passes: int, file: Path, resume: bool) -> Result:

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 from interrupted_run import write_result
-from training_cases import SMOOTH, TRAINERS, chain_task, problem
+from training_cases import BULK, SMOOTH, TRAINERS, chain_task, problem
 
 from structpred.core.result import Result
 from structpred.errors import CheckpointWarning
@@ -29,7 +29,7 @@ from structpred.trainers.loop import RunSettings, train
 from structpred.trainers.problem import Problem
 
 FORK = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs fork")
-ALL = [*TRAINERS, *SMOOTH]
+ALL = [*TRAINERS, *SMOOTH, *BULK]
 SAVE = 13  # events of one checkpoint, but for the first, which has no file to move aside
 
 
@@ -40,7 +40,7 @@ def run(folder: Path, *, trainer: str = "bcfw-all", max_iter: int = 5, resume: b
     task = chain_task(3, weighted=True)
     if trainer in SMOOTH:
         return train(Problem(task, LogLoss(), 0.05), SMOOTH[trainer](), settings)
-    return train(problem(task), TRAINERS[trainer](), settings)
+    return train(problem(task), {**TRAINERS, **BULK}[trainer](), settings)
 
 
 def ending(result: Result, folder: Path) -> Any:

@@ -18,6 +18,7 @@ from training_cases import chain_task
 from structpred.runtime import interrupts, threads
 from structpred.runtime.interrupts import Interrupts
 from structpred.trainers import master_qp
+from structpred.trainers.bmrm import BMRM
 from structpred.trainers.lbfgs import LBFGS
 from structpred.trainers.loop import RunSettings, train
 from structpred.trainers.n_slack import NSlackCuttingPlane
@@ -29,6 +30,7 @@ HERE = Path(__file__).resolve().parent
 WORKER = str(HERE / "interrupted_run.py")
 NAMES = ["perceptron", "sgd", "bcfw", "bcfw-all"]
 FAST = {("bcfw", signal.SIGINT), ("sgd", signal.SIGTERM)}
+LONG_STEPS = [NSlackCuttingPlane(), OneSlackCuttingPlane(), BMRM(), LBFGS(), OWLQN(l1=0.01)]
 CASES = [
     pytest.param(name, number, marks=() if (name, number) in FAST else pytest.mark.slow)
     for name in NAMES
@@ -150,7 +152,7 @@ def test_other_threads_can_train() -> None:
 
 
 @pytest.mark.usefixtures("hears_interrupts")
-@pytest.mark.parametrize("trainer", [NSlackCuttingPlane(), OneSlackCuttingPlane(), LBFGS(), OWLQN(l1=0.01)], ids=lambda t: t.name)
+@pytest.mark.parametrize("trainer", LONG_STEPS, ids=lambda t: t.name)
 def test_a_long_step_is_given_up_and_done_again(trainer: Trainer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A signal in the middle of a step that may take long ends it; after resuming the run ends in the same bits."""
     monkeypatch.setattr(master_qp, "SWEEP_NUMBERS", 1)  # a look at the flag after every sweep of the master problem

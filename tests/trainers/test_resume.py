@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from training_cases import SMOOTH, TRAINERS, chain_task, log_problem, problem
+from training_cases import BULK, SMOOTH, TRAINERS, chain_task, log_problem, problem
 
 from structpred.core.result import Result
 from structpred.errors import CheckpointError, CheckpointWarning
@@ -14,7 +14,7 @@ from structpred.trainers.checkpoints import previous
 from structpred.trainers.loop import RunSettings, train
 
 TIMES = ("seconds", "cpu_seconds")
-ALL = {**TRAINERS, **SMOOTH}
+ALL = {**TRAINERS, **SMOOTH, **BULK}
 
 
 class StopAt:
@@ -57,7 +57,7 @@ def test_interrupted_at_random_steps(trainer, dtype, tmp_path, monkeypatch) -> N
     settings = {"max_iter": 7, "check_every": 2}
     unbroken = run(trainer, settings, dtype)
     file, rng = tmp_path / "run.ckpt", np.random.default_rng(0)
-    few = trainer == "lbfgs"  # whose passes have one step each
+    few = trainer == "lbfgs" or trainer in BULK  # whose passes have one step each
     for stops in [(0, 1, 2) if few else (1, 15, 30), *(rng.integers(0 if few else 1, 2 if few else 40, 3) for _ in range(3))]:
         for k, stop in enumerate(stops):
             monkeypatch.setattr(loop, "Interrupts", lambda stop=stop: StopAt(int(stop)))

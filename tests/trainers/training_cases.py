@@ -14,7 +14,9 @@ from structpred.oracles.assignment import AssignmentOracle
 from structpred.oracles.chain import ChainOracle
 from structpred.oracles.multiclass import MulticlassOracle
 from structpred.trainers.bcfw import BCFW
+from structpred.trainers.bmrm import BMRM
 from structpred.trainers.lbfgs import LBFGS
+from structpred.trainers.ls_bmrm import LineSearchBMRM
 from structpred.trainers.mira import MIRA
 from structpred.trainers.n_slack import NSlackCuttingPlane
 from structpred.trainers.oeg import OnlineEG
@@ -36,6 +38,9 @@ TRAINERS = {
     "n-slack": NSlackCuttingPlane,
     "one-slack": OneSlackCuttingPlane,
 }
+
+#: trainers whose pass is one step, over all samples at once
+BULK = {"bmrm": BMRM, "ls-bmrm": LineSearchBMRM}
 
 #: trainers of the log loss
 SMOOTH = {"oeg": OnlineEG, "lbfgs": LBFGS, "sgd-log": SGD}

@@ -1,0 +1,79 @@
+"""BMRM, the bundle method for regularised risk minimisation, with the quadratic program over all planes."""
+
+import numpy as np
+import numpy.typing as npt
+
+from structpred.core.sparse import SparseVector
+from structpred.errors import ParameterError
+from structpred.trainers.bundles import BundleMethod, Plane
+from structpred.trainers.master_qp import Master
+from structpred.trainers.problem import Problem
+
+Floats = npt.NDArray[np.float64]
+
+
+class BMRM(BundleMethod):
+    """Bundle method: the fewest sweeps over the data where planes are cheap to combine, for any loss.
+
+    Iteration t minimises lam/2 |w|^2 + R_t(w), R_t the largest of its planes, by the dual
+
+        max  b . alpha - 1/(2 lam) |sum_k alpha_k a_k|^2,   alpha >= 0, sum_k alpha_k <= 1
+
+    (Saha, Zhang & Vishwanathan 2009, equations 3 and 16; the weight that alpha leaves is that of the zero plane), and
+    w = sum_k alpha_k a_k / lam. Inner products of planes are kept: O(t d) an iteration. One "pass" is one iteration. The gap is
+    below eps after O(1 / (lam eps)) of them; there are problems where it is 1 / (2 lam t) after t, exactly
+    (`structpred bench bmrm-lower-bound`).
+
+    Parameters
+    ----------
+    precision : float
+        The accuracy wanted, in units of the objective. Planes that cut off less are not kept.
+    rough : float
+        The quadratic program is solved to this share of what the newest plane cuts off, or to a tenth of `precision` where that
+        is more. Early solutions change anyway, rough ones take a fraction of the time, and the iterates jump less. 0: always to
+        a tenth of `precision`.
+    max_idle : int
+        Planes without weight in so many solutions of the quadratic program are dropped.
+
+    Raises
+    ------
+    ParameterError
+        For precision < 0, rough outside [0, 1), or max_idle < 1.
+
+    References
+    ----------
+    Teo, Vishwanathan, Smola and Le (2010), BMRM; Saha, Zhang and Vishwanathan (2009), section 3.
+
+    Examples
+    --------
+    >>> from structpred.models import ChainLabeler
+    >>> model = ChainLabeler(trainer=BMRM(), tol=0.01, max_iter=50).fit([np.eye(2)], [["a", "b"]])
+    >>> model.converged_
+    True
+    """
+
+    name = "bmrm"
+
+    def __init__(self, *, precision: float = 1e-6, rough: float = 0.1, max_idle: int = 50) -> None:
+        if not (np.isfinite(precision) and precision >= 0 and 0.0 <= rough < 1.0) or max_idle < 1:
+            raise ParameterError(
+                f"precision must be >= 0, rough in [0, 1) and max_idle >= 1, got {precision}, {rough} and {max_idle}"
+            )
+        self.precision, self.rough, self.max_idle = precision, rough, max_idle
+
+    def empty(self, problem: Problem) -> Master:
+        """The zero plane alone."""
+        return Master.empty(1)
+
+    def improved(self, problem: Problem, model: Master, plane: Plane) -> Master:
+        """The quadratic program with one more plane, from the solution before it."""
+        at = np.flatnonzero(plane.slope)
+        grown = model.add([(0, SparseVector(at, plane.slope[at]), float(plane.offset))], problem.task.dim)
+        cut = float(grown.slacks(problem.lam)[0] - model.slacks(problem.lam)[0])
+        if not cut > self.precision:
+            return model.solve(problem.lam, 0.1 * self.precision)  # the planes are there, but the last solution was rough
+        return grown.solve(problem.lam, max(0.1 * self.precision, self.rough * cut)).pruned(self.max_idle)
+
+    def solution(self, problem: Problem, model: Master) -> tuple[Floats, float]:
+        """w = sum_k alpha_k a_k / lam, and the dual value."""
+        return model.weights(problem.lam, problem.task.dim), model.dual(problem.lam)

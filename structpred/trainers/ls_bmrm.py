@@ -1,0 +1,90 @@
+"""BMRM with a line search in place of the quadratic program: two planes, an aggregate of all former ones and the newest."""
+
+from typing import Annotated, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from structpred.core.regulariser import DualMap
+from structpred.trainers.bundles import BundleMethod, Plane
+from structpred.trainers.problem import Problem
+from structpred.trainers.states import Values
+
+Floats = npt.NDArray[np.float64]
+
+
+class Aggregate(NamedTuple):
+    """A convex combination of all planes so far: R(w) >= offset - <w, slope>. scale: of each group of the dual map, now."""
+
+    slope: Floats
+    offset: Floats
+    scale: Annotated[Floats, Values(0)]
+
+
+class LineSearchBMRM(BundleMethod):
+    """Bundle method whose memory and time for an iteration do not grow, under any regulariser whose conjugate is known.
+
+    The aggregate plane R(w) >= bbar - <w, abar> is a convex combination of all planes so far; w = grad r*(abar / lam) minimises
+    lam r(w) plus the plane. The step eta in [0, 1] towards the newest plane (a, b) maximises the dual value of both,
+
+        (1 - eta) bbar + eta b - lam r*((1 - eta) abar / lam + eta a / lam),
+
+    exactly: a concave function whose slope is piecewise linear. For 1/2 |w|^2 this is
+    eta = clip((lam (b - bbar) - <abar, a - abar>) / |a - abar|^2, 0, 1), and 1 where the planes are parallel and b is larger.
+    One "pass" is one iteration; after t of them the gap is O(1 / (lam t)), and in the worst case no better.
+
+    References
+    ----------
+    Teo, Vishwanathan, Smola and Le (2010), ls-BMRM; Saha, Zhang and Vishwanathan (2009), equations 3 and 4.
+
+    Examples
+    --------
+    >>> from structpred.models import ChainLabeler
+    >>> model = ChainLabeler(trainer=LineSearchBMRM(), max_iter=200, tol=0.05).fit([np.eye(2)], [["a", "b"]])
+    >>> model.converged_
+    True
+    """
+
+    name = "ls_bmrm"
+    regulariser_requires = ("dual_map",)
+
+    def empty(self, problem: Problem) -> Aggregate:
+        """The zero plane, and the regulariser's first scales."""
+        return Aggregate(np.zeros(problem.task.dim), np.array(0.0), problem.dual_map.scale.copy())
+
+    def improved(self, problem: Problem, model: Aggregate, plane: Plane) -> Aggregate:
+        """The aggregate after the line search; new scales where the regulariser adapts them."""
+        dual_map = problem.dual_map._replace(scale=model.scale)
+        eta = line_search(dual_map, model, plane, problem.lam)
+        slope = (1.0 - eta) * model.slope + eta * plane.slope
+        offset = np.array((1.0 - eta) * float(model.offset) + eta * float(plane.offset))
+        scale = model.scale
+        if problem.regulariser.adapts:
+            scale = problem.regulariser.rescale(scale, dual_map.squares([slope / problem.lam]))
+        return Aggregate(slope, offset, scale)
+
+    def solution(self, problem: Problem, model: Aggregate) -> tuple[Floats, float]:
+        """w = grad r*(abar / lam), and the dual value bbar - lam r*(abar / lam)."""
+        u = model.slope / problem.lam
+        w = problem.dual_map._replace(scale=model.scale).weights(u)
+        return w, problem.regulariser.bound(float(model.offset), problem.lam, [u])
+
+
+def line_search(dual_map: DualMap, model: Aggregate, plane: Plane, lam: float) -> float:
+    """The eta in [0, 1] at which the dual value of the two planes is largest."""
+    from structpred.trainers._bcfw_kernels import root_of_slope
+
+    u = model.slope / lam
+    direction = plane.slope / lam - u
+    rise = float(plane.offset) - float(model.offset)
+    gain = rise - lam * float(direction @ dual_map.weights(u))
+    if not gain > 0.0:
+        return 0.0
+    steepest = dual_map._replace(low=np.zeros_like(dual_map.low), high=np.zeros_like(dual_map.high))
+    bend = 2.0 * lam * steepest.conjugate([direction])  # the slope falls at most so fast
+    eta = 1.0 if bend <= gain else gain / bend
+    if dual_map.linear or eta == 1.0:
+        return eta
+    at = np.flatnonzero(direction)
+    arrays = dual_map.ends, dual_map.scale, dual_map.low, dual_map.high
+    return float(root_of_slope(u, arrays, at, direction[at], rise, lam, gain, eta))
