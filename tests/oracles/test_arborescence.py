@@ -64,7 +64,7 @@ SMALL = st.integers(1, 5).flatmap(
 
 @pytest.mark.slow
 @given(SMALL)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_whatever_the_scores(case) -> None:
     """Whole numbers, small and large, and forbidden arcs in any combination: the best tree, exactly."""
     n, theta, single_root = case
@@ -73,7 +73,7 @@ def test_whatever_the_scores(case) -> None:
 
 @ROOTS
 @given(n=st.integers(1, 40), seed=st.integers(0, 2**32 - 1))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_raising_a_token_changes_nothing(single_root, n, seed) -> None:
     """A constant added to all arcs into a token keeps the best tree; so does a bonus for the best tree's own arcs."""
     rng, oracle = np.random.default_rng(seed), ArborescenceOracle(single_root)
