@@ -8,12 +8,16 @@ from training_cases import chain_task, multiclass_task, optimum, problem
 
 from structpred.core.linear_task import LinearTask
 from structpred.core.steps import TaskLike
+from structpred.objectives.margin import MarginRescaling
+from structpred.objectives.regularisers.free_intercept import FreeIntercept
 from structpred.trainers.bcfw import BCFW
 from structpred.trainers.bmrm import BMRM
 from structpred.trainers.loop import RunSettings, train
 from structpred.trainers.n_slack import NSlackCuttingPlane
 from structpred.trainers.names import trainers
 from structpred.trainers.one_slack import OneSlackCuttingPlane
+from structpred.trainers.pragam_b import PragamB
+from structpred.trainers.problem import Problem
 
 #: solver -> settings; names alone are looked for among all trainers
 SOLVERS = {
@@ -21,7 +25,7 @@ SOLVERS = {
     "one_slack": lambda: OneSlackCuttingPlane(precision=1e-8),
     "n_slack": lambda: NSlackCuttingPlane(precision=1e-8),
     "bcfw": lambda: BCFW(averaged=False),
-    **{name: trainers()[name] for name in ("ls_bmrm", "sdca", "pragam") if name in trainers()},
+    **{name: trainers()[name] for name in ("ls_bmrm", "sdca", "pragam")},
 }
 
 
@@ -47,13 +51,13 @@ def case(name: str) -> tuple[TaskLike, float, float]:
     return task, lam, binary_optimum(lam) if name == "binary" else optimum(task, lam)[0]
 
 
-def binary_optimum(lam: float) -> float:
-    """Of the support vector machine, without any code of the project."""
+def binary_optimum(lam: float, free: bool = False) -> float:
+    """Of the support vector machine, without any code of the project; free: with an intercept that is not regularised."""
     import cvxpy as cp
 
     X, y = binary_rows()
-    w = cp.Variable(X.shape[1])
-    hinge = cp.sum(cp.pos(1 - cp.multiply(y, X @ w))) / len(y)
+    w, b = cp.Variable(X.shape[1]), cp.Variable() if free else 0.0
+    hinge = cp.sum(cp.pos(1 - cp.multiply(y, X @ w + b))) / len(y)
     program = cp.Problem(cp.Minimize(lam / 2 * cp.sum_squares(w) + hinge))
     program.solve(solver=cp.CLARABEL, tol_gap_abs=1e-12, tol_gap_rel=1e-12, tol_feas=1e-12)
     return float(program.value)
@@ -75,3 +79,14 @@ def test_solvers_agree_on_the_optimum(name: str, solver: str) -> None:
     assert all(row["dual"] - 1e-9 <= value <= row["primal"] + 1e-9 for row in checked)
     assert result.certificate.proven
     assert result.certificate.primal == pytest.approx(value, abs=1e-6)
+
+
+def test_a_free_intercept_has_an_optimum_of_its_own() -> None:
+    """Pragam-b ends within 1e-6 of it, and it is below the one without an intercept."""
+    pytest.importorskip("cvxpy")
+    value = binary_optimum(0.2, free=True)
+    made = Problem(LinearTask(*binary_rows(), intercept=1.0), MarginRescaling(), 0.2, regulariser=FreeIntercept())
+    result = train(made, PragamB(), RunSettings(max_iter=3000, tol=5e-7, check_every=5))
+    assert result.certificate.dual - 1e-9 <= value <= result.certificate.primal + 1e-9
+    assert result.certificate.primal == pytest.approx(value, abs=1e-6)
+    assert value < case("binary")[2]
