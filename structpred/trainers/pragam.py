@@ -31,6 +31,8 @@ Positive = Annotated[Floats, Values(5e-324)]
 _LEAST = 1e-10
 #: a step first tries this share of the curvature of the step before; halving it finds no smaller ones, but doubles the work
 _EASED = 0.8
+#: mu and curvatures of any run are in this range, in units of the first
+_RANGE = (1e-40, 1e40)
 #: so often a curvature may be doubled in one step
 _DOUBLINGS = 200
 
@@ -57,6 +59,14 @@ class PragamState(NamedTuple):
     first: Positive
     steps: Annotated[npt.NDArray[np.int64], COUNT]
     outset: Floats
+
+    def fault(self, dim: int) -> str | None:
+        """What does not fit together in saved arrays; None where all does."""
+        for name in ("mu", "curvature"):
+            ratio = float(getattr(self, name)) / float(self.first)
+            if not _RANGE[0] <= ratio <= _RANGE[1]:
+                return f"{name}: expected a number of the order of `first`, the ratio is {ratio:.3g}"
+        return None
 
     @property
     def gap(self) -> float:
@@ -198,7 +208,7 @@ class Pragam(Trainer):
 
     def _tau(self, state: PragamState, curvature: float) -> float:
         """The longest step that keeps J_mu <= D, from tau^2 / (1 - tau) = mu / L; without adapting that of line 3, if shorter."""
-        longest = 2.0 / (1.0 + float(np.sqrt(1.0 + 4.0 * curvature / float(state.mu))))
+        longest = min(2.0 / (1.0 + float(np.sqrt(1.0 + 4.0 * curvature / float(state.mu)))), 0.99)  # mu stays above zero
         return longest if self.adaptive else min(longest, 2.0 / (float(state.steps) + 3.0))
 
     def weights(self, problem: Problem, state: PragamState) -> Vector:
