@@ -1,6 +1,8 @@
 # mypy: ignore-errors
 """Compiled passes over the signed rows of a LinearTask: each row is read once and is still in the cache when it is used again."""
 
+import numpy as np
+
 from structpred.runtime.jit import njit
 
 
@@ -8,8 +10,8 @@ from structpred.runtime.jit import njit
 def row_dot(indices, values, start, stop, w):
     """The inner product of a sparse row and dense weights."""
     total = 0.0
-    for k in range(start, stop):
-        total += values[k] * w[indices[k]]
+    for k in range(np.uint64(start), np.uint64(stop)):  # unsigned: no place is counted from the end
+        total += values[k] * w[np.uint32(indices[k])]
     return total
 
 
