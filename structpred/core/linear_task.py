@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -109,7 +110,11 @@ class LinearTask:
         return out
 
     def squared_norms(self) -> Floats:
-        """|x_i|^2 of every row."""
+        """|x_i|^2 of every row; not to be changed."""
+        return self._squared_norms
+
+    @cached_property
+    def _squared_norms(self) -> Floats:
         owners = np.repeat(np.arange(len(self)), np.diff(self.indptr))
         return np.bincount(owners, self.values**2, len(self)).astype(np.float64, copy=False)
 

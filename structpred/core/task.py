@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.block_steps import block_steps
-from structpred.core.costs import PartLoss, TaskCosts
+from structpred.core.costs import GridCosts, PartLoss, TaskCosts
 from structpred.core.feature_map import FeatureMap, names_of_groups
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.inference import Inference
@@ -202,14 +202,20 @@ class Task:
         return steps
 
     def require(self, needs: Sequence[str | tuple[str, ...]], who: str) -> None:
-        """Raise MissingCapabilityError unless the oracle has every method of `needs`."""
+        """Raise MissingCapabilityError unless the oracle, or the features, offer everything in `needs`."""
         from structpred.core.requirements import require
 
-        require(needs, self.oracle, who)
+        offered: frozenset[str] = getattr(self.features, "capabilities", frozenset())
+        require(needs, self.oracle, who, capabilities(self.oracle) | offered)
 
     def costs(self, i: int) -> tuple[float, npt.NDArray[np.float64]]:
         """(constant, part costs) of the loss of instance i, token weights included; the array is not to be changed."""
         return self._costs.of(i)
+
+    @property
+    def cost_grid(self) -> GridCosts | None:
+        """The costs of all labels, where one table of them holds for all instances."""
+        return self._costs.shared_grid
 
     def cost_unit(self, i: int) -> int:
         """The largest whole number of which all part costs of instance i are multiples; 0 if they are not whole numbers."""

@@ -48,6 +48,9 @@ class LabelRows(FeatureMap):
     [6.0, 9.0, 12.0]
     """
 
+    #: what trainers may ask for besides the calls of all feature maps: `rows`, `table` and `squared_norms`
+    capabilities = frozenset({"label_rows"})
+
     def __init__(self, X: Any, n_labels: int, *, dtype: npt.DTypeLike = np.float32) -> None:
         if isinstance(n_labels, bool) or not isinstance(n_labels, int | np.integer) or n_labels < 1:
             raise ParameterError(f"n_labels must be a whole number >= 1, got {n_labels!r}")
@@ -80,6 +83,10 @@ class LabelRows(FeatureMap):
         """The flat weights as their table (n_features, n_labels), a view; DataError for another number of weights."""
         check_length(w, self.dim)
         return w.reshape(-1, self.n_labels)
+
+    def squared_norms(self) -> Floats:
+        """|x_i|^2 of every instance."""
+        return self._squares
 
     def _row(self, i: int) -> tuple[Integers, Floats, int, int]:
         return self.rows.indices, self.rows.values, self.rows.indptr[i], self.rows.indptr[i + 1]

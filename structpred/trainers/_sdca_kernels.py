@@ -31,7 +31,7 @@ def draw(state, size):
 @njit(cache=True, nogil=True)
 def end_sweep(counts, limits, n):
     """What the violations of a sweep say of the next one."""
-    spread = limits[TOP] - limits[LOW]
+    spread = max(limits[TOP] - limits[LOW], 0.0)
     limits[LAST_GAP] = limits[GAP]
     limits[TOP_BEFORE] = limits[TOP] if limits[TOP] > 0.0 else np.inf
     limits[LOW_BEFORE] = limits[LOW] if limits[LOW] < 0.0 else -np.inf

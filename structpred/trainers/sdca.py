@@ -16,6 +16,7 @@ from structpred.core.linear_task import LinearTask
 from structpred.core.regulariser import pieces_of
 from structpred.core.weights import Vector
 from structpred.objectives.margin import MarginRescaling
+from structpred.trainers.label_ascent import LabelAscent, bad_places
 from structpred.trainers.problem import Problem, Surrogate, Trainer
 from structpred.trainers.states import Values
 
@@ -41,21 +42,20 @@ class SDCAState(NamedTuple):
 
     def fault(self, dim: int) -> str | None:
         """What does not fit together in saved arrays; None where all does."""
-        n = len(self.alpha)
-        if not np.array_equal(np.sort(self.active), np.arange(n)):
-            return "active: expected a permutation of the rows"
-        return None if self.counts[:2].max() <= n and self.counts[2] <= 2 else f"counts: expected at most {n} rows and 3 phases"
+        return bad_places(self.active, self.counts)
 
 
 class SDCA(Trainer):
-    """Dual coordinate ascent with shrinking: the fastest trainer for linear classifiers, with a certificate over all rows.
+    """Dual coordinate ascent with shrinking: the fastest trainer of linear classifiers, with a certificate over all rows.
 
-    A pass reads as many non-zeros as there are in the data; rows that have settled at a bound are left out, until the others have
-    settled, too, so that late passes hold many sweeps over few rows.
+    For `LinearTask`, two classes, and for tasks over `LabelRows` and `MulticlassOracle`, many (see `label_ascent`). A pass does as
+    much work as one visit of all rows (and labels); rows that have settled at a bound are left out until the others have settled,
+    too, so that late passes hold many sweeps over few rows.
 
     References
     ----------
     Hsieh, Chang, Lin, Keerthi and Sundararajan (2008), A dual coordinate descent method for large-scale linear SVM.
+    Keerthi, Sundararajan, Chang, Hsieh and Lin (2008), A sequential dual method for large scale multi-class linear SVMs.
 
     Examples
     --------
@@ -68,7 +68,7 @@ class SDCA(Trainer):
     """
 
     name = "sdca"
-    requires = ("signed_rows",)
+    requires = (("signed_rows", "label_rows"),)
     surrogates = (MarginRescaling,)
     certified = True
 
@@ -77,46 +77,73 @@ class SDCA(Trainer):
         """The margin-rescaled hinge alone: the dual is its own."""
         return isinstance(surrogate, MarginRescaling)
 
-    def init_state(self, problem: Problem) -> SDCAState:
-        """alpha = 0, w = 0; all rows are active."""
-        n = len(problem.task)
-        limits = np.array([np.inf, -np.inf, -np.inf, np.inf, 1.0, 0.0, np.inf])
-        return SDCAState(np.zeros(problem.task.dim), np.zeros(n), np.arange(n), np.array([n, 0, 0]), limits)
+    def init_state(self, problem: Problem) -> Any:
+        """Every dual variable at the truth, w = 0; all rows are active."""
+        return _ascent(problem).init_state()
 
-    def order(self, problem: Problem, state: SDCAState, rng: np.random.Generator, n_pass: int) -> Integers:
+    def order(self, problem: Problem, state: Any, rng: np.random.Generator, n_pass: int) -> Integers:
         """A random number for each compiled call of the pass."""
-        n_calls = 1 + len(cast(LinearTask, problem.task).values) // CALL
-        return rng.integers(0, len(problem.task), n_calls)
+        return rng.integers(0, len(problem.task), 1 + _ascent(problem).work() // CALL)
 
-    def update(self, problem: Problem, state: SDCAState, item: int) -> tuple[SDCAState, bool]:
+    def update(self, problem: Problem, state: Any, item: int) -> tuple[Any, bool]:
         """One compiled call."""
-        from structpred.trainers._sdca_kernels import ascend
-
-        task, surrogate = cast(LinearTask, problem.task), cast(MarginRescaling, problem.surrogate)
-        budget = min(len(task.values) + len(task), CALL)
+        ascent = _ascent(problem)
         seed = np.uint64((item + 1) * 0x9E3779B97F4A7C15 % 2**64 | 1)
-        changed = ascend(
-            task.indptr, task.indices, task.values, task.squared_norms(), problem.p / problem.lam, surrogate.loss_weight,
-            state.w, state.alpha, state.active, state.counts, state.limits, seed, budget,
-        )  # fmt: skip
-        return state, changed > 0
+        return state, ascent.ascend(state, seed, min(ascent.work(), CALL)) > 0
 
-    def finish_pass(self, problem: Problem, state: SDCAState) -> SDCAState:
+    def finish_pass(self, problem: Problem, state: Any) -> Any:
         """The next one begins with the active rows."""
         state.counts[2] %= 2
         return state
 
-    def weights(self, problem: Problem, state: SDCAState) -> Vector:
+    def weights(self, problem: Problem, state: Any) -> Vector:
         """The present weights."""
-        return state.w.copy()
+        return cast(Vector, state.w.astype(problem.task.dtype))
 
-    def objective(self, problem: Problem, state: SDCAState) -> tuple[float, float]:
-        """Primal at the weights, and the dual value at alpha, with its own weights computed anew: rounding cannot add up."""
-        task, surrogate = cast(LinearTask, problem.task), cast(MarginRescaling, problem.surrogate)
-        alpha = np.minimum(state.alpha, problem.p / problem.lam)
-        loss = surrogate.loss_weight * problem.lam * float(alpha.sum())
-        return problem.primal(state.w), problem.regulariser.bound(loss, problem.lam, pieces_of(task.combined(alpha)))
+    def objective(self, problem: Problem, state: Any) -> tuple[float, float]:
+        """Primal at the weights, and the dual value of the dual point, with its own weights: rounding cannot add up."""
+        return _ascent(problem).objective(state)
 
-    def gap_estimate(self, problem: Problem, state: SDCAState) -> float:
+    def gap_estimate(self, problem: Problem, state: Any) -> float:
         """The gap of the rows visited in the last sweep, each when it was visited."""
         return problem.lam * float(state.limits[6])
+
+
+class RowAscent:
+    """The steps of one problem over signed rows."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem, self.task = problem, cast(LinearTask, problem.task)
+        self.target, self.upper = cast(MarginRescaling, problem.surrogate).loss_weight, problem.p / problem.lam
+
+    def init_state(self) -> SDCAState:
+        """alpha = 0."""
+        n, start = len(self.task), max(self.target, 1e-300)
+        limits = np.array([np.inf, -np.inf, -np.inf, np.inf, start, 0.0, np.inf])
+        return SDCAState(np.zeros(self.task.dim), np.zeros(n), np.arange(n), np.array([n, 0, 0]), limits)
+
+    def work(self) -> int:
+        """The numbers that a sweep over all rows reads."""
+        return len(self.task.values) + len(self.task)
+
+    def ascend(self, state: SDCAState, seed: np.uint64, budget: int) -> int:
+        """One compiled call."""
+        from structpred.trainers._sdca_kernels import ascend
+
+        task = self.task
+        found: int = ascend(
+            task.indptr, task.indices, task.values, task.squared_norms(), self.upper, self.target, state.w, state.alpha,
+            state.active, state.counts, state.limits, seed, budget,
+        )  # fmt: skip
+        return found
+
+    def objective(self, state: SDCAState) -> tuple[float, float]:
+        """Primal and dual, in two passes over all rows."""
+        problem, alpha = self.problem, np.minimum(state.alpha, self.upper)
+        loss = self.target * problem.lam * float(alpha.sum())
+        return problem.primal(state.w), problem.regulariser.bound(loss, problem.lam, pieces_of(self.task.combined(alpha)))
+
+
+def _ascent(problem: Problem) -> RowAscent | LabelAscent:
+    """The steps for the task's kind."""
+    return LabelAscent(problem) if hasattr(problem.task, "features") else RowAscent(problem)

@@ -1,0 +1,187 @@
+"""Linear support vector machines: two classes, many, or any number of labels for each row."""
+
+from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass, field
+from functools import partial
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+from sklearn.utils import Tags
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import column_or_1d
+
+from structpred.core.linear_task import LinearTask
+from structpred.core.task import Task
+from structpred.core.weights import Vector
+from structpred.errors import DataError, ParameterError
+from structpred.features.label_rows import LabelRows
+from structpred.models.base import about_dev, dev_parts
+from structpred.models.linear.estimator import Floats, Integers, LinearEstimator
+from structpred.models.settings import resolve_loss
+from structpred.oracles.multiclass import MulticlassOracle
+
+
+@dataclass(eq=False, repr=False)
+class LinearClassifier(LinearEstimator):
+    """A linear support vector machine with a proven gap, in scikit-learn's calls; sparse rows stay sparse.
+
+    It minimises 1/2 |w|^2 + C sum_i s_i H_i(w), s_i the sample's weight times its class's, and H_i
+
+    - for two classes max(0, 1 - y_i (<w, x_i> + b));
+    - for more max_l (l != y_i) + <w_l - w_y, x_i> + b_l - b_y (Crammer and Singer 2001), or with the costs of `loss`;
+    - for a table of 0 and 1 the sum of a two-class problem for each column (binary relevance).
+
+    Intercepts are weights of a constant feature, and regularised as all others; those of trainer="pragam_b" are free.
+
+    Parameters
+    ----------
+    trainer, C, max_iter, tol, surrogate, check_every, patience, callbacks, checkpoint, resume, random_state, regulariser
+        As for every estimator: see `StructuredEstimator`. "sdca" is the fastest; any trainer of margins will do.
+    loss : str or PartLoss
+        What a wrong class costs, where there are more than two: "hamming", 1, or ``LabelCosts(matrix)``.
+    fit_intercept : bool
+        Whether there is a constant feature.
+    intercept_scaling : float
+        Its value, > 0: the larger, the less the intercept is regularised.
+    class_weight : dict or "balanced", optional
+        A factor for the weights of each class's samples; "balanced": n / (n_classes * n_samples of the class). Not for tables.
+
+    Attributes
+    ----------
+    coef_, intercept_ : ndarray (n_outputs, n_features), (n_outputs,)
+        One row for two classes, else a row for each class or label.
+    classes_ : ndarray
+        The classes in ascending order; the numbers of the columns where y is a table.
+    multi_label_ : bool
+        Whether y was a table.
+    certificate_ : Certificate
+        Bounds on the objective divided by C sum_i s_i; for a table those of the sum over its columns.
+    history_, n_iter_, stop_reason_, converged_
+        As for every estimator; of a table the rows of all columns with "output", the column, and the most passes of any.
+
+    Raises
+    ------
+    DataError
+        For X or y that cannot be used, such as NaN or a single class.
+    ParameterError
+        For settings out of range.
+
+    Examples
+    --------
+    >>> model = LinearClassifier(tol=1e-8).fit([[0.0], [1.0], [3.0]], ["no", "no", "yes"])
+    >>> model.predict([[0.5], [2.5]]).tolist(), model.converged_
+    (['no', 'yes'], True)
+    """
+
+    _: KW_ONLY
+    fit_intercept: bool = True
+
+    intercept_: Floats = field(init=False)
+    multi_label_: bool = field(init=False)
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, dev: tuple[Any, Any] | None = None) -> Self:
+        """Train. y: (n,) classes, or (n, k) of 0 and 1, k >= 2. dev: held-out (X, y); the weights best on it are kept."""
+        constant = self._checked_scaling() if self.fit_intercept else 0.0
+        rows, y = self._read(X, y)
+        multi_label, classes, codes = _read_targets(y)
+        n_outputs = len(classes) if multi_label or len(classes) > 2 else 1
+        if multi_label and self.class_weight is not None:
+            raise ParameterError("class_weight: expected None where y is a table of labels; use sample_weight")
+        weights = self._weights_of(codes if not multi_label else codes[:, 0], classes, sample_weight, rows)
+        if n_outputs == 1 or multi_label:
+            self._refuse_loss()
+            columns = codes.reshape(len(weights), -1)
+            makers = [partial(_two_sided, rows, columns[:, k], weights, constant) for k in range(n_outputs)]
+        else:
+            makers = [partial(self._one_of_many, rows, codes, weights, constant, n_outputs)]
+        scorer = None if dev is None else self._dev_scorer(dev, classes, multi_label, constant)
+        results = self._results(makers, scorer)
+        self.multi_label_ = multi_label
+        self._keep_results(results, classes, n_outputs, constant, one_run=not multi_label)
+        self._stop_if_interrupted()
+        return self
+
+    def _one_of_many(self, rows: Any, codes: Integers, weights: Floats, constant: float, n_classes: int) -> Task:
+        """The training set of more than two classes."""
+        features = LabelRows(with_constant(rows, constant), n_classes, dtype=np.float64)
+        return Task(
+            features, MulticlassOracle(), list(codes[:, None]), features.shapes, resolve_loss(self.loss), sample_weight=weights
+        )
+
+    def _dev_scorer(
+        self, dev: Any, classes: npt.NDArray[Any], multi_label: bool, constant: float
+    ) -> Callable[[int], Callable[[Vector], float]]:
+        """For each run the share of held-out rows that its weights decide rightly."""
+        with about_dev():
+            X, y = dev_parts(dev, "X, y")
+            rows = with_constant(self._rows(X), constant)
+            truth = np.asarray(y)
+            if len(truth) != rows.shape[0] or truth.ndim != 1 + multi_label:
+                raise DataError(f"expected labels of {rows.shape[0]} rows as in training, got shape {truth.shape}")
+
+        def scorer(k: int) -> Callable[[Vector], float]:
+            right = truth[:, k] if multi_label else truth
+            of = np.array([0, 1]) if multi_label else classes
+            return lambda w: float(np.mean(of[_decided(rows @ w.reshape(rows.shape[1], -1))] == right))
+
+        return scorer
+
+    def decision_function(self, X: Any) -> Floats:
+        """(n,) for two classes, positive for the second; else (n, n_outputs)."""
+        scores = self._scores(X) + self.intercept_
+        return scores[:, 0] if scores.shape[1] == 1 else scores
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """The classes (n,), or a table (n, n_labels) of 0 and 1."""
+        scores = self._scores(X) + self.intercept_
+        if self.multi_label_:
+            return (scores > 0.0).astype(np.int64)
+        found: npt.NDArray[Any] = self.classes_[_decided(scores)]
+        return found
+
+    def _set_offsets(self, offsets: Floats) -> None:
+        self.intercept_ = offsets[:, 0] if offsets.shape[1] else np.zeros(len(offsets))
+
+    def _offsets(self) -> Floats:
+        return self.intercept_[:, None]
+
+    def _check_outputs(self, head: dict[str, Any]) -> None:
+        self.multi_label_, n = head["multi_label"], len(head["classes"])
+        if head["outputs"] != (n if self.multi_label_ or n > 2 else 1) or head["offsets"] != 1:
+            raise ValueError(f"{head['outputs']} rows of weights with {head['offsets']} intercepts do not fit {n} classes")
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = True
+        return tags
+
+
+def with_constant(rows: Any, constant: float) -> Any:
+    """The rows as CSR, with a column of this constant after the others unless it is 0."""
+    rows = sparse.csr_matrix(rows)
+    return sparse.hstack([rows, np.full((rows.shape[0], 1), constant)], format="csr") if constant else rows
+
+
+def _two_sided(rows: Any, codes: Integers, weights: Floats, constant: float) -> LinearTask:
+    return LinearTask(rows, 2.0 * codes - 1.0, sample_weight=weights, intercept=constant)
+
+
+def _decided(scores: Floats) -> npt.NDArray[np.intp]:
+    """The numbers of the classes, from scores of one output or one for each."""
+    return (scores[:, 0] > 0.0).astype(np.intp) if scores.shape[1] == 1 else scores.argmax(axis=1)
+
+
+def _read_targets(y: npt.NDArray[Any]) -> tuple[bool, npt.NDArray[Any], Integers]:
+    """(whether y is a table, the classes, their numbers for each row)."""
+    try:
+        check_classification_targets(y)
+        if type_of_target(y) == "multilabel-indicator":
+            return True, np.arange(y.shape[1]), y.astype(np.int64)
+        classes, codes = np.unique(column_or_1d(y, warn=True), return_inverse=True)
+    except (TypeError, ValueError) as error:
+        raise DataError(str(error)) from error
+    if len(classes) < 2:
+        raise DataError(f"y: expected at least two classes, got one class only: {classes.tolist()}")
+    return False, classes, codes.astype(np.int64)
