@@ -23,13 +23,23 @@ def row_dots(indptr, indices, values, w, out):
 
 
 @njit(cache=True, nogil=True)
+def row_squares(indptr, values, out):
+    """out_i = |row i|^2."""
+    for i in range(out.shape[0]):
+        total = 0.0
+        for k in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
+            total += values[k] * values[k]
+        out[i] = total
+
+
+@njit(cache=True, nogil=True)
 def add_rows(indptr, indices, values, shares, out):
     """out += A' shares."""
     for i in range(shares.shape[0]):
         share = shares[i]
         if share != 0.0:
-            for k in range(indptr[i], indptr[i + 1]):
-                out[indices[k]] += share * values[k]
+            for k in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
+                out[np.uint32(indices[k])] += share * values[k]
 
 
 @njit(cache=True, nogil=True)
@@ -46,6 +56,6 @@ def hinge_terms(indptr, indices, values, w, rows, shares, target, difference, vi
         if violation > 0.0:
             share = shares[k]
             total += share
-            for j in range(start, stop):
-                difference[indices[j]] += share * values[j]
+            for j in range(np.uint64(start), np.uint64(stop)):
+                difference[np.uint32(indices[j])] += share * values[j]
     return total

@@ -115,8 +115,11 @@ class LinearTask:
 
     @cached_property
     def _squared_norms(self) -> Floats:
-        owners = np.repeat(np.arange(len(self)), np.diff(self.indptr))
-        return np.bincount(owners, self.values**2, len(self)).astype(np.float64, copy=False)
+        from structpred.core._linear_kernels import row_squares
+
+        out = np.empty(len(self))
+        row_squares(self.indptr, self.values, out)
+        return out
 
     def step(self, w: Vector, i: int, loss_weight: float, scale: float = 1.0) -> Step:
         """The sign with the larger score plus loss of row i, at the weights scale * w; the truth where they are equal."""
@@ -158,7 +161,7 @@ def _checked(X: Any) -> Any:
     from scipy import sparse
 
     try:
-        rows: Any = sparse.csr_matrix(X, copy=True).astype(np.float64)
+        rows: Any = sparse.csr_matrix(X, dtype=np.float64, copy=True)
     except (TypeError, ValueError) as error:
         raise DataError(f"X: expected a 2-d matrix of numbers: {error}") from error
     if not rows.shape[0] or not rows.shape[1]:

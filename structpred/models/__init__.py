@@ -5,6 +5,8 @@ from structpred.models.fields.graph import GraphLabeler
 from structpred.models.fields.hierarchical import HierarchicalMultiLabel
 from structpred.models.fields.multilabel import MultiLabelMRF
 from structpred.models.files import load
+from structpred.models.linear.classifier import LinearClassifier
+from structpred.models.linear.ordinal import LinearOrdinal
 from structpred.models.parser.parser import DependencyParser
 from structpred.models.structured import StructuredPredictor
 
@@ -13,6 +15,8 @@ __all__ = [
     "DependencyParser",
     "GraphLabeler",
     "HierarchicalMultiLabel",
+    "LinearClassifier",
+    "LinearOrdinal",
     "MultiLabelMRF",
     "StructuredPredictor",
     "load",

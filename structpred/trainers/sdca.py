@@ -114,13 +114,18 @@ class RowAscent:
 
     def __init__(self, problem: Problem) -> None:
         self.problem, self.task = problem, cast(LinearTask, problem.task)
-        self.target, self.upper = cast(MarginRescaling, problem.surrogate).loss_weight, problem.p / problem.lam
+        self.target = cast(MarginRescaling, problem.surrogate).loss_weight
 
     def init_state(self) -> SDCAState:
         """alpha = 0."""
         n, start = len(self.task), max(self.target, 1e-300)
-        limits = np.array([np.inf, -np.inf, -np.inf, np.inf, start, 0.0, np.inf])
+        limits = np.array([np.inf, -np.inf, -np.inf, np.inf, start, 0.0, np.inf, 0.0])
         return SDCAState(np.zeros(self.task.dim), np.zeros(n), np.arange(n), np.array([n, 0, 0]), limits)
+
+    @property
+    def upper(self) -> Floats:
+        """The upper bound of each alpha."""
+        return self.problem.p / self.problem.lam
 
     def work(self) -> int:
         """The numbers that a sweep over all rows reads."""
