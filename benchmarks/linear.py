@@ -9,6 +9,7 @@ of three counts.
 import argparse
 import warnings
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from measure import Stopwatch, data_folder, in_child, machine, table, verdict
@@ -29,12 +30,15 @@ def rows_of(name: str) -> tuple[Any, Any]:
     return X, y
 
 
-def seconds(watch: Stopwatch, name: str, call: Callable[[], Any]) -> tuple[float, Any]:
-    """CPU seconds of a call, and what it returned."""
-    before = watch.seconds.get(name, 0.0)
-    with watch(name):
-        found = call()
-    return watch.seconds[name] - before, found
+def least(watch: Stopwatch, name: str, call: Callable[[], Any], turns: int = TURNS) -> tuple[float, Any]:
+    """The least CPU seconds of several calls, and what the last one returned."""
+    times, found = [], None
+    for _ in range(turns):
+        before = watch.seconds.get(name, 0.0)
+        with watch(name):
+            found = call()
+        times.append(watch.seconds[name] - before)
+    return min(times), found
 
 
 def two(watch: Stopwatch, name: str) -> dict[str, Any]:
@@ -63,12 +67,11 @@ def two(watch: Stopwatch, name: str) -> dict[str, Any]:
     found: dict[str, Any] = {"n": len(y), "close": []}
     for close in CLOSE:
         most = next((k for k in LADDER if primal(peer(k)) <= (1.0 + close) * best), LADDER[-1])
-        times = [(seconds(watch, "peer", lambda: peer(most))[0], *seconds(watch, "ours", lambda: ours(close))) for _ in range(TURNS)]
-        model = times[-1][2]
-        rows = [min(t[0] for t in times), min(t[1] for t in times), most, model.n_iter_, model.certificate_.relative_gap]
-        found["close"].append([close, *rows, primal(peer(most)) / best - 1.0])
-    w, shares = best * np.ones(task.dim) * 0.0, np.full(len(y), 1.0 / len(y))
-    w += ours(1e-2).coef_.ravel()
+        others = least(watch, "LinearSVC", partial(peer, most))
+        mine = least(watch, "structpred", partial(ours, close))
+        gap = mine[1].certificate_.relative_gap
+        found["close"].append([close, others[0], mine[0], most, mine[1].n_iter_, gap, primal(others[1]) / best - 1.0])
+    w, shares = ours(1e-2).coef_.ravel(), np.full(len(y), 1.0 / len(y))
     runs = {
         "LinearSVC, an iteration": lambda: peer(21),
         "without": lambda: peer(1),
@@ -77,10 +80,10 @@ def two(watch: Stopwatch, name: str) -> dict[str, Any]:
         "sdca": lambda: ours(0.0, max_iter=21, check_every=100),
         "sdca without": lambda: ours(0.0, max_iter=1, check_every=100),
     }
-    least = {key: min(seconds(watch, key, call)[0] for _ in range(2 * TURNS)) / 20 for key, call in runs.items()}
-    least["LinearSVC, an iteration"] -= least.pop("without")
-    least["sdca"] -= least.pop("sdca without")
-    found["nanoseconds"] = {key: 1e9 * value / X.nnz for key, value in least.items()}
+    cost = {key: least(watch, key, call, 2 * TURNS)[0] / 20 for key, call in runs.items()}
+    cost["LinearSVC, an iteration"] -= cost.pop("without")
+    cost["sdca"] -= cost.pop("sdca without")
+    found["nanoseconds"] = {key: 1e9 * value / X.nnz for key, value in cost.items()}
     return found
 
 
@@ -95,29 +98,31 @@ def many(watch: Stopwatch, name: str) -> dict[str, Any]:
     small, few = texts(20, 3)
     LinearClassifier(max_iter=2).fit(small, few)  # compiles what is compiled on first use
     codes = y.astype("int64") - int(y.min())
-    turns = 1 if name != "vowel" else TURNS
-    rows: list[Any] = []
+    turns, rows = TURNS if name == "vowel" else 1, []
     for tol in (1e-2, 1e-4, 1e-5):
-        peers = [
-            seconds(watch, "peer", lambda: LinearSVC(
-                multi_class="crammer_singer", fit_intercept=False, C=1.0, tol=tol, max_iter=100_000, random_state=0
-            ).fit(X, codes)) for _ in range(turns)
-        ]  # fmt: skip
-        rows.append(["LinearSVC", tol, min(t for t, _ in peers), objective(peers[0][1].coef_.T, X, codes), None])
+        settings: dict[str, Any] = {"multi_class": "crammer_singer", "fit_intercept": False, "max_iter": 100_000, "tol": tol}
+        spent, model = least(watch, "peer", partial(LinearSVC(random_state=0, **settings).fit, X, codes), turns)
+        rows.append(["LinearSVC", tol, spent, objective(model.coef_.T, X, codes), None])
     for tol in CLOSE:
-        mine = [
-            seconds(watch, "ours", lambda: LinearClassifier(fit_intercept=False, C=1.0, tol=tol, max_iter=5_000).fit(X, codes))
-            for _ in range(turns)
-        ]
-        model = mine[0][1]
-        rows.append(["structpred", tol, min(t for t, _ in mine), objective(model.coef_.T, X, codes), model.certificate_.dual])
+        own = LinearClassifier(fit_intercept=False, tol=tol, max_iter=5_000)
+        spent, model = least(watch, "ours", partial(own.fit, X, codes), turns)
+        rows.append(["structpred", tol, spent, objective(model.coef_.T, X, codes), model.certificate_.dual])
     return {"rows": rows}
 
 
 def show_two(name: str) -> list[str]:
     """Print the tables of a two-class problem; the verdicts."""
     run = in_child("linear:two", name=name)
-    head = ["objective within", "LinearSVC CPU s", "structpred CPU s", "x", "its iterations", "our passes", "our proven gap", "its own"]
+    head = [
+        "objective within",
+        "LinearSVC CPU s",
+        "structpred CPU s",
+        "x",
+        "its iterations",
+        "our passes",
+        "our proven gap",
+        "its own",
+    ]
     rows, verdicts = [], []
     for close, peer, ours, most, passes, gap, within in run["close"]:
         cells = [f"{peer:.3f}", f"{ours:.3f}", f"{ours / peer:.2f}", most, passes, f"{gap:.1e}", f"{within:.1e}"]
@@ -134,7 +139,9 @@ def show_two(name: str) -> list[str]:
 def show_many(name: str) -> list[str]:
     """Print the table of a problem of many classes; the verdict."""
     rows = in_child("linear:many", name=name)["rows"]
-    shown = [[who, f"{tol:g}", f"{s:.2f}", f"{value:.9f}", "" if dual is None else f"{dual:.9f}"] for who, tol, s, value, dual in rows]
+    shown = [
+        [who, f"{tol:g}", f"{s:.2f}", f"{value:.9f}", "" if dual is None else f"{dual:.9f}"] for who, tol, s, value, dual in rows
+    ]
     print(f"\n{name}\n\n{table(['', 'tol', 'CPU s', 'objective / n', 'dual'], shown)}")
     *_, (_, _, ours, value, dual) = rows
     peers = [s for who, _, s, found, _ in rows if who == "LinearSVC" and found <= (1 + CLOSE[-1]) * dual]

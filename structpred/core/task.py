@@ -22,6 +22,7 @@ from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.inference import Inference
 from structpred.core.oracle import Labels, Oracle, Scores, Shape, capabilities
 from structpred.core.part_steps import PartSteps
+from structpred.core.requirements import require
 from structpred.core.sparse import SparseVector
 from structpred.core.steps import Fused, Step, Terms
 from structpred.core.taken import checked_rows
@@ -36,7 +37,7 @@ from structpred.core.task_checks import (
     refuse_marginals,
     true_parts,
 )
-from structpred.core.terms import one_run, summed, summed_blocks
+from structpred.core.terms import one_run, running_sum, summed, summed_blocks
 from structpred.core.weights import Vector
 from structpred.errors import DataError, OracleError
 from structpred.runtime.ranges import ends_of
@@ -203,10 +204,8 @@ class Task:
 
     def require(self, needs: Sequence[str | tuple[str, ...]], who: str) -> None:
         """Raise MissingCapabilityError unless the oracle, or the features, offer everything in `needs`."""
-        from structpred.core.requirements import require
-
-        offered: frozenset[str] = getattr(self.features, "capabilities", frozenset())
-        require(needs, self.oracle, who, capabilities(self.oracle) | offered)
+        offered = capabilities(self.oracle) | getattr(self.features, "capabilities", frozenset())
+        require(needs, self.oracle, who, offered)
 
     def costs(self, i: int) -> tuple[float, npt.NDArray[np.float64]]:
         """(constant, part costs) of the loss of instance i, token weights included; the array is not to be changed."""
@@ -398,8 +397,3 @@ def _kernels() -> tuple[Any, Any]:
     from structpred.core._sparse_kernels import dot
 
     return compare, dot
-
-
-def running_sum(values: npt.NDArray[np.float64]) -> float:
-    """The sum in order, one after the other, as compiled loops add it (numpy adds pairwise)."""
-    return float(np.add.accumulate(values)[-1]) if len(values) else 0.0

@@ -67,3 +67,8 @@ def summed_blocks(
     for share, loss in zip(weights.tolist(), losses.tolist(), strict=True):
         total += share * (loss_weight * loss)
     return Terms(difference, total, losses, violations, bounds)
+
+
+def running_sum(values: npt.NDArray[np.float64]) -> float:
+    """The sum in order, one after the other, as compiled loops add it (numpy adds pairwise)."""
+    return float(np.add.accumulate(values)[-1]) if len(values) else 0.0

@@ -64,7 +64,7 @@ class LabelRows(FeatureMap):
         check_fits(self.dim * (self.dtype.itemsize + 8), f"{self.dim:,} weights")
         self.groups, self.group_names = np.array([0, self.dim], dtype=np.int64), ["features"]
         at = np.repeat(np.arange(len(self)), np.diff(self.rows.indptr))
-        self._squares = np.bincount(at, self.rows.values**2, len(self))
+        self._squares: Floats = np.bincount(at, self.rows.values**2, len(self)).astype(np.float64, copy=False)
 
     @property
     def shapes(self) -> list[Shape]:

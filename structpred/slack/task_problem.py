@@ -9,8 +9,9 @@ from structpred.core.oracle import Labels, capabilities
 from structpred.core.packing import checked_labels
 from structpred.core.requirements import require
 from structpred.core.sparse import SparseVector
-from structpred.core.task import Task, running_sum
+from structpred.core.task import Task
 from structpred.core.task_checks import TOLERANCE, blamed
+from structpred.core.terms import running_sum
 from structpred.core.weights import Vector
 from structpred.errors import OracleError
 from structpred.slack.listing import Listing, listings

@@ -22,16 +22,16 @@ def score_labels(indices, values, start, stop, table, truth, costs, labels, out)
         for k in range(start, stop):
             row, x = table[indices[k]], values[k]
             if k == start:
-                for l in range(row.shape[0]):
-                    out[l] = x * row[l]
+                for j in range(row.shape[0]):
+                    out[j] = x * row[j]
             else:
-                for l in range(row.shape[0]):
-                    out[l] += x * row[l]
+                for j in range(row.shape[0]):
+                    out[j] += x * row[j]
         if start == stop:
             out[: table.shape[1]] = 0.0
-        for l in range(table.shape[1]):
-            labels[l] = l
-            out[l] += cost_of(costs, truth, l)
+        for j in range(table.shape[1]):
+            labels[j] = j
+            out[j] += cost_of(costs, truth, j)
         return
     for j in range(labels.shape[0]):
         out[j] = cost_of(costs, truth, labels[j])
@@ -159,11 +159,11 @@ def add_blocks(rows, truths, upper, costs, mu, picks, amounts, table):
     total = 0.0
     for i in range(truths.shape[0]):
         found = 0
-        for l in range(mu.shape[1]):
-            amount = (1.0 if l == truths[i] else 0.0) - mu[i, l]
+        for j in range(mu.shape[1]):
+            amount = (1.0 if j == truths[i] else 0.0) - mu[i, j]
             if amount != 0.0:
-                picks[found], amounts[found] = l, amount
-                total += upper[i] * cost_of(costs, truths[i], l) * mu[i, l]
+                picks[found], amounts[found] = j, amount
+                total += upper[i] * cost_of(costs, truths[i], j) * mu[i, j]
                 found += 1
         add_block(indices, values, indptr[i], indptr[i + 1], upper[i], picks, amounts, found, table)
     return total

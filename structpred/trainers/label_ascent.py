@@ -39,7 +39,7 @@ class LabelState(NamedTuple):
 
     def fault(self, dim: int) -> str | None:
         """What does not fit together in saved arrays; None where all does."""
-        n, n_labels = self.mu.shape
+        n_labels = self.mu.shape[1]
         if not (np.sort(self.labels, axis=1) == np.arange(n_labels)).all() or self.sizes.max() > n_labels:
             return "labels: expected a permutation of the labels in each row"
         return bad_places(self.active, self.counts)
@@ -109,7 +109,5 @@ class LabelAscent:
         )
         primal = problem.lam * problem.regulariser.value(state.w) + float(problem.p @ np.maximum(losses, 0.0))
         picks = np.empty(n_labels, np.int64)
-        total = add_blocks(
-            self.rows, self.truths, self.upper, self.costs, state.mu, picks, points, own.reshape(-1, n_labels)
-        )
+        total = add_blocks(self.rows, self.truths, self.upper, self.costs, state.mu, picks, points, own.reshape(-1, n_labels))
         return primal, problem.regulariser.bound(problem.lam * total, problem.lam, pieces_of(own))

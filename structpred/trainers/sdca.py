@@ -48,9 +48,9 @@ class SDCAState(NamedTuple):
 class SDCA(Trainer):
     """Dual coordinate ascent with shrinking: the fastest trainer of linear classifiers, with a certificate over all rows.
 
-    For `LinearTask`, two classes, and for tasks over `LabelRows` and `MulticlassOracle`, many (see `label_ascent`). A pass does as
-    much work as one visit of all rows (and labels); rows that have settled at a bound are left out until the others have settled,
-    too, so that late passes hold many sweeps over few rows.
+    For `LinearTask`, two classes, and for tasks over `LabelRows` and `MulticlassOracle`, many (see `label_ascent`). A pass does
+    as much work as one visit of all rows (and labels). Rows that have settled at a bound are left out until the others have
+    settled, too, so that late passes hold many sweeps over few rows.
 
     References
     ----------

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from structpred.core.oracle import Oracle
-from structpred.core.task import Task, running_sum
+from structpred.core.task import Task
+from structpred.core.terms import running_sum
 from structpred.data.sequences import PackedSequences
 from structpred.errors import DataError, MissingCapabilityError, OracleError, ParameterError
 from structpred.features.parts import PartFeatures

@@ -9,7 +9,15 @@ from parser_cases import corpus
 
 from structpred import Instance
 from structpred.io.templates.templates import Atom, Template
-from structpred.models import ChainLabeler, GraphLabeler, HierarchicalMultiLabel, MultiLabelMRF, StructuredPredictor
+from structpred.models import (
+    ChainLabeler,
+    GraphLabeler,
+    HierarchicalMultiLabel,
+    LinearClassifier,
+    LinearOrdinal,
+    MultiLabelMRF,
+    StructuredPredictor,
+)
 from structpred.models.chain.constraints import ChainConstraints
 from structpred.models.parser.parser import DependencyParser
 from structpred.objectives.regularisers.l1 import L1
@@ -102,9 +110,22 @@ def structured() -> Example:
     return Example(StructuredPredictor(MulticlassOracle(), max_iter=5).fit(X, y), X, y, MulticlassOracle())
 
 
+def linear() -> Example:
+    """Four classes with names."""
+    X, y = dense(16, 3), np.array(["a", "b", "c", "d"] * 4)
+    return Example(LinearClassifier(class_weight="balanced").fit(X, y), X[:4], y[:4])
+
+
+def ordinal() -> Example:
+    """Three classes on a scale."""
+    X, y = dense(12, 3), np.arange(12) % 3
+    return Example(LinearOrdinal().fit(X, y), X[:4], y[:4])
+
+
 KINDS: dict[str, Callable[[], Example]] = {
     make.__name__: make
     for make in (
         chain_templates, chain_names, chain_hashed, chain_numeric, parser, multilabel, hierarchical, graph, structured,
+        linear, ordinal,
     )
 }  # fmt: skip

@@ -202,7 +202,7 @@ def test_weights_of_another_length_never_reach_compiled_code(kind: str, zoo: dic
     """Whatever replaces coef_, other than as many floats as the features ask for, is a DataError."""
     example = zoo[kind][0]
     model, w = copy.copy(example.model), example.model.coef_
-    for other in (w[:3], w[:0], np.append(w, w), w[None], w.astype(np.int64)):
+    for other in (w[..., :2], w[:0], np.append(w, w), w[None], w.astype(np.int64)):
         model.coef_ = other.copy()
-        with pytest.raises(DataError, match=f"expected {len(w)} floats"):
+        with pytest.raises(DataError, match=f"expected {len(w)} (floats|rows of)"):
             example.predict(model)

@@ -19,6 +19,10 @@ SETTINGS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "DependencyParser": ({"trainer": "mira", "C": 0.01, "max_iter": 10, "tol": 0.0}, {"max_bits": 18, "label_C": 0.02}),
     "GraphLabeler": ({"trainer": "bcfw", "C": 1.0, "max_iter": 50, "tol": 0.001}, {"bias": 1.0, "node_features": "x"}),
     "HierarchicalMultiLabel": ({"trainer": "bcfw", "C": 1.0, "max_iter": 50, "tol": 0.001}, {"label_weights": "uniform"}),
+    "LinearClassifier": (
+        {"trainer": "sdca", "C": 1.0, "max_iter": 1000, "tol": 1e-4}, {"check_every": 5, "fit_intercept": True}
+    ),
+    "LinearOrdinal": ({"trainer": "sdca", "C": 1.0, "max_iter": 1000, "tol": 1e-4}, {"check_every": 5, "class_weight": None}),
     "MultiLabelMRF": ({"trainer": "bcfw", "C": 1.0, "max_iter": 50, "tol": 0.001}, {"edges": "complete", "scale": None}),
     "StructuredPredictor": (
         {"oracle": None, "loss": "hamming", "trainer": "bcfw", "C": 1.0}, {"max_iter": 50, "tol": 0.001, "scoring": None}
@@ -97,7 +101,7 @@ def test_prediction_changes_no_attribute(name: str, tmp_path: Path) -> None:
         assert state_of(model) == before
 
 
-@pytest.mark.parametrize("name", [kind for kind in KINDS if kind != "chain_names"])
+@pytest.mark.parametrize("name", [kind for kind in KINDS if kind not in ("chain_names", "linear", "ordinal")])
 def test_a_margin_gives_no_probabilities(name: str) -> None:
     """predict_marginals of a model trained for a margin is refused by every estimator, with what to train instead."""
     example = KINDS[name]()

@@ -7,12 +7,15 @@ import numpy as np
 import pytest
 from chain_listing import LABELS, iob2_valid, random_corpus
 
+from structpred.core.oracle import capabilities
+from structpred.core.requirements import met
 from structpred.errors import ParameterError
 from structpred.models import ChainLabeler
 from structpred.models.settings import resolve_regulariser, settings_of, settings_restored
 from structpred.objectives.log_loss import LogLoss
 from structpred.objectives.margin import MarginRescaling
 from structpred.objectives.regularisers.l1 import L1
+from structpred.oracles.chain import ChainOracle
 from structpred.trainers.bcfw import BCFW
 from structpred.trainers.lbfgs import LBFGS
 from structpred.trainers.names import trainers
@@ -21,7 +24,7 @@ from structpred.trainers.owlqn import OWLQN
 from structpred.trainers.sgd import SGD
 
 OBJECTS = {
-    **{name: kind() for name, kind in trainers().items() if "signed_rows" not in kind.requires},
+    **{name: kind() for name, kind in trainers().items() if met(kind.requires, capabilities(ChainOracle()))},
     "bcfw with settings": BCFW(gap_sampling=True, averaged=False),
     "sgd with settings": SGD(averaged=False),
     "oeg with settings": OnlineEG(start=3.0, eta=0.7),

@@ -3,15 +3,17 @@
 import pytest
 from training_cases import chain_task
 
+from structpred.core.requirements import met
 from structpred.models.settings import SURROGATES
 from structpred.trainers.loop import RunSettings, train
 from structpred.trainers.names import trainers
 from structpred.trainers.problem import Problem
 
+#: what trainers of structures may need here
+ENOUGH = frozenset({"argmax", "marginals", "argmax_per_loss"})
 
-@pytest.mark.parametrize(
-    "name", [name for name, kind in trainers().items() if not {"project", "signed_rows"} & set(kind.requires)]
-)
+
+@pytest.mark.parametrize("name", [name for name, kind in trainers().items() if met(kind.requires, ENOUGH)])
 def test_certified_trainers_give_bounds_and_others_do_not(name: str) -> None:
     """With each surrogate that a trainer minimises, its default among them, a run has a dual value exactly if it says so."""
     kind = trainers()[name]

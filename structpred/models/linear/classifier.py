@@ -13,6 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import column_or_1d
 
 from structpred.core.linear_task import LinearTask
+from structpred.core.steps import TaskLike
 from structpred.core.task import Task
 from structpred.core.weights import Vector
 from structpred.errors import DataError, ParameterError
@@ -93,7 +94,9 @@ class LinearClassifier(LinearEstimator):
         if n_outputs == 1 or multi_label:
             self._refuse_loss()
             columns = codes.reshape(len(weights), -1)
-            makers = [partial(_two_sided, rows, columns[:, k], weights, constant) for k in range(n_outputs)]
+            makers: list[Callable[[], TaskLike]] = [
+                partial(_two_sided, rows, columns[:, k], weights, constant) for k in range(n_outputs)
+            ]
         else:
             makers = [partial(self._one_of_many, rows, codes, weights, constant, n_outputs)]
         scorer = None if dev is None else self._dev_scorer(dev, classes, multi_label, constant)
@@ -160,8 +163,9 @@ class LinearClassifier(LinearEstimator):
 
 def with_constant(rows: Any, constant: float) -> Any:
     """The rows as CSR, with a column of this constant after the others unless it is 0."""
-    rows = sparse.csr_matrix(rows)
-    return sparse.hstack([rows, np.full((rows.shape[0], 1), constant)], format="csr") if constant else rows
+    thin: Any = sparse.csr_matrix(rows)
+    column: Any = np.full((thin.shape[0], 1), constant)
+    return sparse.hstack([thin, column], format="csr") if constant else thin
 
 
 def _two_sided(rows: Any, codes: Integers, weights: Floats, constant: float) -> LinearTask:

@@ -165,7 +165,8 @@ class LinearEstimator(ClassifierMixin, StructuredEstimator):  # type: ignore[mis
         }  # fmt: skip
         names = getattr(self, "feature_names_in_", None)
         texts = {} if names is None else {"feature_names": list(names)}
-        return Bundle(head, pack_weights(np.hstack([self.coef_, offsets]).ravel()), texts)
+        table: Floats = np.hstack([self.coef_, offsets])
+        return Bundle(head, pack_weights(table.ravel()), texts)
 
     @classmethod
     def _from_bundle(cls, head: dict[str, Any], bundle: Bundle, oracle: Any) -> Self:

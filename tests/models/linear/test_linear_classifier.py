@@ -25,7 +25,12 @@ Y = {"two": TWO, "many": MANY, "table": TABLE}
 @pytest.mark.parametrize("constant", [0.0, 2.0])
 def test_two_classes_have_the_weights_of_liblinear(constant: float) -> None:
     """Weights, intercept and decision values of LinearSVC with the hinge, with intercept_scaling and without intercept."""
-    settings = {"fit_intercept": constant > 0, "intercept_scaling": constant or 1.0, "C": 0.7, "class_weight": {"yes": 2.0, "no": 1}}
+    settings = {
+        "fit_intercept": constant > 0,
+        "intercept_scaling": constant or 1.0,
+        "C": 0.7,
+        "class_weight": {"yes": 2.0, "no": 1},
+    }
     model = LinearClassifier(**settings, **TIGHT).fit(X, TWO)
     peer = LinearSVC(loss="hinge", tol=1e-10, max_iter=1_000_000, random_state=0, **settings).fit(X, TWO)
     assert model.converged_
@@ -37,7 +42,9 @@ def test_two_classes_have_the_weights_of_liblinear(constant: float) -> None:
 
 def test_many_classes_have_the_weights_of_crammer_and_singer() -> None:
     """As LinearSVC(multi_class="crammer_singer"), by the ascent of its own and by projected ascent."""
-    peer = LinearSVC(multi_class="crammer_singer", fit_intercept=False, tol=1e-10, max_iter=1_000_000, random_state=0).fit(X, MANY)
+    peer = LinearSVC(multi_class="crammer_singer", fit_intercept=False, tol=1e-10, max_iter=1_000_000, random_state=0).fit(
+        X, MANY
+    )
     for trainer in ("sdca", "projected_ascent"):
         model = LinearClassifier(trainer, fit_intercept=False, tol=1e-9, max_iter=2000).fit(X, MANY)
         assert model.classes_.tolist() == [0, 10, 20, 30]
@@ -46,7 +53,7 @@ def test_many_classes_have_the_weights_of_crammer_and_singer() -> None:
 
 
 def test_a_table_is_a_problem_for_each_label() -> None:
-    """Each row of weights is that of its column alone; the certificate holds the sums; a label that is never on is never given."""
+    """Each row of weights is that of its column alone; the certificate holds the sums; a label never on is never given."""
     model = LinearClassifier(**TIGHT).fit(X, TABLE)
     alone = [LinearClassifier(**TIGHT).fit(X, TABLE[:, k]) for k in range(2)]
     for k, one in enumerate(alone):
@@ -100,7 +107,7 @@ def test_checkpoints_resume_to_the_same_bits(kind: str, tmp_path: Path) -> None:
     assert again.n_iter_ == 9
 
 
-@pytest.mark.parametrize("y", [TWO, MANY, MANY / 4, SCORE > 0, TABLE, TWO.astype(object)], ids=range(6))
+@pytest.mark.parametrize("y", [TWO, MANY, MANY * 1.0, SCORE > 0, TABLE, TWO.astype(object)], ids=range(6))
 def test_a_saved_model_is_the_same_model(y: Any, tmp_path: Path) -> None:
     """Weights, classes with their type, predictions and settings come back from the file."""
     model = LinearClassifier(class_weight=None if y.ndim == 2 else "balanced", fit_intercept=y is not MANY).fit(X, y)

@@ -20,7 +20,7 @@ def test_it_is_the_optimum_of_all_thresholds() -> None:
     C = 0.5
     model = LinearOrdinal(C=C, tol=1e-10, max_iter=5000).fit(X, Y)
     w, b = cp.Variable(3), cp.Variable(3)
-    sides = [cp.sum(cp.pos(1 - cp.multiply(np.where(Y > k, 1.0, -1.0), X @ w - b[k]))) for k in range(3)]
+    sides = [cp.sum(cp.pos(1 - cp.multiply(np.where(k < Y, 1.0, -1.0), X @ w - b[k]))) for k in range(3)]
     program = cp.Problem(cp.Minimize((cp.sum_squares(w) + cp.sum_squares(b)) / 2 + C * sum(sides)))
     program.solve(solver=cp.CLARABEL)
     assert model.certificate_.primal * C * 3 * 30 == pytest.approx(float(program.value), rel=1e-7)
