@@ -12,7 +12,7 @@ TOP_BEFORE, LOW_BEFORE, TOP, LOW, SETTLED, GAP, LAST_GAP, UNUSED = range(8)
 # the phases of a pass: sweeps over the active rows, one over all rows, its end
 SHRUNK, WHOLE, OVER = range(3)
 #: rows that are read ahead
-AHEAD = 64
+AHEAD = 128
 
 
 @njit(cache=True, nogil=True)
@@ -39,7 +39,7 @@ def end_sweep(counts, limits, n):
     limits[LOW_BEFORE] = limits[LOW] if limits[LOW] < 0.0 else -np.inf
     if counts[PHASE] == WHOLE:
         counts[PHASE] = OVER
-        limits[SETTLED] = 0.2 * min(limits[SETTLED], spread)
+        limits[SETTLED] = 0.1 * min(limits[SETTLED], spread)
     elif spread <= limits[SETTLED]:
         counts[PHASE], counts[N_ACTIVE] = WHOLE, n
     limits[TOP], limits[LOW], limits[GAP], counts[PLACE] = -np.inf, np.inf, 0.0, 0

@@ -58,7 +58,8 @@ class LabelAscent:
 
     def __init__(self, problem: Problem) -> None:
         task = cast(Task, problem.task)
-        features, self.problem = cast(Any, task.features), problem
+        features = cast(Any, task.features)
+        self.p, self.lam, self.regulariser, self.dim = problem.p, problem.lam, problem.regulariser, task.dim
         grid = getattr(task.oracle, "label_grid", None)
         if grid is None or grid(task.shapes[0]) != (1, features.n_labels) or task.token_weights is not None:
             raise ParameterError("SDCA needs an oracle over one label for each row of LabelRows, without token weights")
@@ -80,7 +81,7 @@ class LabelAscent:
         mu[np.arange(n), self.truths] = 1.0
         labels = np.tile(np.arange(n_labels, dtype=np.int32), (n, 1))
         limits = np.array([np.inf, -np.inf, -np.inf, np.inf, max(float(self.costs.max()), 1e-300), 0.0, np.inf])
-        w = np.zeros(self.problem.task.dim)
+        w = np.zeros(self.dim)
         return LabelState(w, mu, labels, np.full(n, n_labels), np.arange(n), np.array([n, 0, 0]), limits)
 
     def work(self) -> int:
@@ -102,12 +103,12 @@ class LabelAscent:
         """Primal at the weights, and the dual value at mu, whose weights are computed anew."""
         from structpred.trainers._label_ascent_kernels import add_blocks, label_losses
 
-        (n, n_labels), problem = self.shape, self.problem
-        losses, points, own = np.empty(n), np.empty(n_labels), np.zeros(problem.task.dim)
+        n, n_labels = self.shape
+        losses, points, own = np.empty(n), np.empty(n_labels), np.zeros(self.dim)
         label_losses(
             self.rows, self.truths, self.costs, state.w.reshape(-1, n_labels), np.empty(n_labels, np.int64), points, losses
         )
-        primal = problem.lam * problem.regulariser.value(state.w) + float(problem.p @ np.maximum(losses, 0.0))
+        primal = self.lam * self.regulariser.value(state.w) + float(self.p @ np.maximum(losses, 0.0))
         picks = np.empty(n_labels, np.int64)
         total = add_blocks(self.rows, self.truths, self.upper, self.costs, state.mu, picks, points, own.reshape(-1, n_labels))
-        return primal, problem.regulariser.bound(problem.lam * total, problem.lam, pieces_of(own))
+        return primal, self.regulariser.bound(self.lam * total, self.lam, pieces_of(own))

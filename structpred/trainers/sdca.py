@@ -8,6 +8,7 @@ and one step maximises it along one alpha_i: alpha_i + (t - <w, a_i>) / |a_i|^2,
 """
 
 from typing import Annotated, Any, NamedTuple, cast
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -113,7 +114,13 @@ class RowAscent:
     """The steps of one problem over signed rows."""
 
     def __init__(self, problem: Problem) -> None:
-        self.problem, self.task = problem, cast(LinearTask, problem.task)
+        self.task, self.p, self.lam, self.regulariser = (
+            cast(LinearTask, problem.task),
+            problem.p,
+            problem.lam,
+            problem.regulariser,
+        )
+        self.upper = self.p / self.lam
         self.target = cast(MarginRescaling, problem.surrogate).loss_weight
 
     def init_state(self) -> SDCAState:
@@ -121,11 +128,6 @@ class RowAscent:
         n, start = len(self.task), max(self.target, 1e-300)
         limits = np.array([np.inf, -np.inf, -np.inf, np.inf, start, 0.0, np.inf, 0.0])
         return SDCAState(np.zeros(self.task.dim), np.zeros(n), np.arange(n), np.array([n, 0, 0]), limits)
-
-    @property
-    def upper(self) -> Floats:
-        """The upper bound of each alpha."""
-        return self.problem.p / self.problem.lam
 
     def work(self) -> int:
         """The numbers that a sweep over all rows reads."""
@@ -144,11 +146,19 @@ class RowAscent:
 
     def objective(self, state: SDCAState) -> tuple[float, float]:
         """Primal and dual, in two passes over all rows."""
-        problem, alpha = self.problem, np.minimum(state.alpha, self.upper)
-        loss = self.target * problem.lam * float(alpha.sum())
-        return problem.primal(state.w), problem.regulariser.bound(loss, problem.lam, pieces_of(self.task.combined(alpha)))
+        alpha = np.minimum(state.alpha, self.upper)
+        primal = self.lam * self.regulariser.value(state.w) + float(self.p @ self.task.violations(state.w, self.target))
+        loss = self.target * self.lam * float(alpha.sum())
+        return primal, self.regulariser.bound(loss, self.lam, pieces_of(self.task.combined(alpha)))
+
+
+#: the steps of each problem, which is not referred to: they go when it goes
+_MADE: WeakKeyDictionary[Problem, RowAscent | LabelAscent] = WeakKeyDictionary()
 
 
 def _ascent(problem: Problem) -> RowAscent | LabelAscent:
-    """The steps for the task's kind."""
-    return LabelAscent(problem) if hasattr(problem.task, "features") else RowAscent(problem)
+    """The steps for the task's kind, made once: passes over few rows take less time than making them."""
+    found = _MADE.get(problem)
+    if found is None:
+        found = _MADE[problem] = LabelAscent(problem) if hasattr(problem.task, "features") else RowAscent(problem)
+    return found

@@ -20,9 +20,9 @@ SETTINGS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "GraphLabeler": ({"trainer": "bcfw", "C": 1.0, "max_iter": 50, "tol": 0.001}, {"bias": 1.0, "node_features": "x"}),
     "HierarchicalMultiLabel": ({"trainer": "bcfw", "C": 1.0, "max_iter": 50, "tol": 0.001}, {"label_weights": "uniform"}),
     "LinearClassifier": (
-        {"trainer": "sdca", "C": 1.0, "max_iter": 1000, "tol": 1e-4}, {"check_every": 5, "fit_intercept": True}
+        {"trainer": "sdca", "C": 1.0, "max_iter": 1000, "tol": 1e-4}, {"fit_intercept": True}
     ),
-    "LinearOrdinal": ({"trainer": "sdca", "C": 1.0, "max_iter": 1000, "tol": 1e-4}, {"check_every": 5, "class_weight": None}),
+    "LinearOrdinal": ({"trainer": "sdca", "C": 1.0, "max_iter": 1000, "tol": 1e-4}, {"class_weight": None}),
     "MultiLabelMRF": ({"trainer": "bcfw", "C": 1.0, "max_iter": 50, "tol": 0.001}, {"edges": "complete", "scale": None}),
     "StructuredPredictor": (
         {"oracle": None, "loss": "hamming", "trainer": "bcfw", "C": 1.0}, {"max_iter": 50, "tol": 0.001, "scoring": None}

@@ -51,7 +51,6 @@ class LinearEstimator(ClassifierMixin, StructuredEstimator):  # type: ignore[mis
     max_iter: int = 1000
     tol: float = 1e-4
     _: KW_ONLY
-    check_every: int = 5
     intercept_scaling: float = 1.0
     class_weight: dict[Any, float] | str | None = None
 

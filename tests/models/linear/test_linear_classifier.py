@@ -77,7 +77,7 @@ def test_other_trainers_reach_the_same_objective(kind: str, trainer: str) -> Non
 
 def test_the_intercept_of_pragam_b_is_free() -> None:
     """Rows far from the origin: a regularised intercept cannot follow, a free one makes the weights those of centred rows."""
-    far, settings = X + [0.0, 0.0, 50.0], {"tol": 1e-3, "max_iter": 2000, "C": 0.1}
+    far, settings = X + np.array([0.0, 0.0, 50.0]), {"tol": 1e-3, "max_iter": 2000, "C": 0.1}
     model, centred = (LinearClassifier("pragam_b", **settings).fit(rows, TWO) for rows in (far, X))
     np.testing.assert_allclose(model.coef_, centred.coef_, atol=0.1)
     assert model.score(far, TWO) == pytest.approx(centred.score(X, TWO), abs=0.05)
