@@ -19,26 +19,20 @@ def cost_of(costs, truth, label):
 def score_labels(indices, values, start, stop, table, truth, costs, labels, out):
     """out[j] = cost + score of labels[j]; all labels in one contiguous run where `labels` holds every one."""
     if labels.shape[0] == table.shape[1]:
-        for k in range(start, stop):
-            row, x = table[indices[k]], values[k]
-            if k == start:
-                for j in range(row.shape[0]):
-                    out[j] = x * row[j]
-            else:
-                for j in range(row.shape[0]):
-                    out[j] += x * row[j]
-        if start == stop:
-            out[: table.shape[1]] = 0.0
-        for j in range(table.shape[1]):
+        for j in range(np.uint64(table.shape[1])):
             labels[j] = j
-            out[j] += cost_of(costs, truth, j)
+            out[j] = cost_of(costs, truth, j)
+        for k in range(np.uint64(start), np.uint64(stop)):
+            f, x = np.uint64(indices[k]), values[k]
+            for j in range(np.uint64(table.shape[1])):
+                out[j] += x * table[f, j]
         return
-    for j in range(labels.shape[0]):
+    for j in range(np.uint64(labels.shape[0])):
         out[j] = cost_of(costs, truth, labels[j])
-    for k in range(start, stop):
-        row, x = table[indices[k]], values[k]
-        for j in range(labels.shape[0]):
-            out[j] += x * row[labels[j]]
+    for k in range(np.uint64(start), np.uint64(stop)):
+        f, x = np.uint64(indices[k]), values[k]
+        for j in range(np.uint64(labels.shape[0])):
+            out[j] += x * table[f, np.uint32(labels[j])]
 
 
 @njit(cache=True, nogil=True)
@@ -81,10 +75,10 @@ def move_block(curvature, labels, point, points, top, picks, amounts):
 @njit(cache=True, nogil=True)
 def add_block(indices, values, start, stop, scale, picks, amounts, found, table):
     """The entries of the table at `picks` grow by scale * amounts times the row."""
-    for k in range(start, stop):
-        row, x = table[indices[k]], scale * values[k]
-        for j in range(found):
-            row[picks[j]] += x * amounts[j]
+    for k in range(np.uint64(start), np.uint64(stop)):
+        f, x = np.uint64(indices[k]), scale * values[k]
+        for j in range(np.uint64(found)):
+            table[f, np.uint64(picks[j])] += x * amounts[j]
 
 
 @njit(cache=True, nogil=True)

@@ -56,6 +56,9 @@ def bad_places(active: Integers, counts: Integers) -> str | None:
 class LabelAscent:
     """The steps of one problem. ParameterError where the task is not one label a row with one table of costs."""
 
+    #: passes over the active rows and labels alone: longer, and they are solved to the end where they are the wrong ones
+    patience = 4
+
     def __init__(self, problem: Problem) -> None:
         task = cast(Task, problem.task)
         features = cast(Any, task.features)
@@ -82,7 +85,7 @@ class LabelAscent:
         labels = np.tile(np.arange(n_labels, dtype=np.int32), (n, 1))
         limits = np.array([np.inf, -np.inf, -np.inf, np.inf, max(float(self.costs.max()), 1e-300), 0.0, np.inf])
         w = np.zeros(self.dim)
-        return LabelState(w, mu, labels, np.full(n, n_labels), np.arange(n), np.array([n, 0, 0]), limits)
+        return LabelState(w, mu, labels, np.full(n, n_labels), np.arange(n), np.array([n, 0, 0, 0]), limits)
 
     def work(self) -> int:
         """The products of a sweep over all rows and labels."""

@@ -93,8 +93,11 @@ class SDCA(Trainer):
         return state, ascent.ascend(state, seed, min(ascent.work(), CALL)) > 0
 
     def finish_pass(self, problem: Problem, state: Any) -> Any:
-        """The next one begins with the active rows."""
-        state.counts[2] %= 2
+        """The next one begins with the active rows; after `patience` passes over these alone all are visited."""
+        over = state.counts[2] == 2
+        state.counts[2:] = (0, 0) if over else (state.counts[2], state.counts[3] + 1)
+        if state.counts[3] >= _ascent(problem).patience:
+            state.limits[4] = np.inf  # settled or not: they may be the wrong ones
         return state
 
     def weights(self, problem: Problem, state: Any) -> Vector:
@@ -113,6 +116,9 @@ class SDCA(Trainer):
 class RowAscent:
     """The steps of one problem over signed rows."""
 
+    #: passes over the active rows alone
+    patience = 32
+
     def __init__(self, problem: Problem) -> None:
         self.task, self.p, self.lam, self.regulariser = (
             cast(LinearTask, problem.task),
@@ -127,7 +133,7 @@ class RowAscent:
         """alpha = 0."""
         n, start = len(self.task), max(self.target, 1e-300)
         limits = np.array([np.inf, -np.inf, -np.inf, np.inf, start, 0.0, np.inf, 0.0])
-        return SDCAState(np.zeros(self.task.dim), np.zeros(n), np.arange(n), np.array([n, 0, 0]), limits)
+        return SDCAState(np.zeros(self.task.dim), np.zeros(n), np.arange(n), np.array([n, 0, 0, 0]), limits)
 
     def work(self) -> int:
         """The numbers that a sweep over all rows reads."""

@@ -45,13 +45,11 @@ def test_many_classes_have_the_weights_of_crammer_and_singer() -> None:
     peer = LinearSVC(multi_class="crammer_singer", fit_intercept=False, tol=1e-10, max_iter=1_000_000, random_state=0).fit(
         X, MANY
     )
-    second, best = np.sort(peer.decision_function(X), axis=1).T[-2:]
-    clear = best - second > 1e-3  # support vectors may lie between two classes
     for trainer in ("sdca", "projected_ascent"):
         model = LinearClassifier(trainer, fit_intercept=False, tol=1e-9, max_iter=2000).fit(X, MANY)
         assert model.classes_.tolist() == [0, 10, 20, 30]
         np.testing.assert_allclose(model.coef_, peer.coef_, atol=1e-4)
-        assert (model.predict(X) == peer.predict(X))[clear].all()
+        assert (model.predict(X) == peer.predict(X)).all()
 
 
 def test_a_table_is_a_problem_for_each_label() -> None:
