@@ -56,7 +56,7 @@ def nearest_in_box(
     start: the multiplier of a call like this one.
 
     The solution is a_i = clip(point_i + normal_i lam / metric_i^2, lower_i, upper_i); <normal, a> does not fall with lam and is
-    linear between 2 n kinks (Zhang, Saha and Vishwanathan 2010, appendix B). Newton's method finds lam in a few passes, from
+    linear between 2 n kinks (Saha, Zhang and Vishwanathan 2009, appendix B). Newton's method finds lam in a few passes, from
     `start` or from the root of a sample. Where it ends on a kink and is not right to 1e-12 of the terms, the kinks are halved
     around the median of some of them until none is left (algorithm 2, with its loop over repeated kinks and its last division
     repaired). O(n) either way.

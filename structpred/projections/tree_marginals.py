@@ -72,7 +72,7 @@ def project_forests(
     """The nearest marginals of each point, points[offsets[i]:offsets[i + 1]] on forests[i], and the multipliers that prove it.
 
     The dual keeps one multiplier an entry of a separator, that is, of a node's margin in a table; given these, a table is its
-    own projection on the simplex (Zhang, Saha and Vishwanathan 2010, appendix E.3, with the table's own multipliers eliminated).
+    own projection on the simplex (Saha, Zhang and Vishwanathan 2009, appendix E.3, with the table's own multipliers eliminated).
     The dual is concave with a Lipschitz gradient, the mismatch of the margins; L-BFGS climbs it from the reparametrisation by
     max-product, or from `start`, the multipliers of a call with the same forests. Each step costs O(E m^2).
 

@@ -1,4 +1,4 @@
-"""The excessive gap method for max-margin duals over sets with a quick projection (Zhang, Saha and Vishwanathan 2010).
+"""The excessive gap method for max-margin duals over sets with a quick projection (Saha, Zhang and Vishwanathan 2009).
 
 In the notation of `dual_sets`: with d(m) = 1/2 sum_i p_i |m_i - c_i|^2, zero at the centre c, the smoothed primal is
 
@@ -126,7 +126,7 @@ class Pragam(Trainer):
 
     References
     ----------
-    Zhang, Saha and Vishwanathan (2010), algorithm 1; Nesterov (2005), Excessive gap technique in nonsmooth convex minimization.
+    Saha, Zhang and Vishwanathan (2009), algorithm 1; Nesterov (2005), Excessive gap technique in nonsmooth convex minimization.
 
     Examples
     --------

@@ -23,7 +23,7 @@ class PragamB(Pragam):
 
     References
     ----------
-    Zhang, Saha and Vishwanathan (2010), sections 4.1 and 5.
+    Saha, Zhang and Vishwanathan (2009), sections 4.1 and 5.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Zhang, Saha and Vishwanathan 2010, Algorithm 3, for chains, with its formulas repaired: slow, and written for reading.
+"""Saha, Zhang and Vishwanathan 2009, Algorithm 3, for chains, with its formulas repaired: slow, and written for reading.
 
 Repaired: (35a) is dD/dxi = d^-2 (lam + xi + mu) + m; (38) weighs squares by d^-2; in the gradient for mu_t the terms of table
 t + 1 are subtracted. The start is zero, not random. Line 3's system is singular but consistent: conjugate gradients solve it.
