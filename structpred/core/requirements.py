@@ -20,6 +20,12 @@ class Family(NamedTuple):
     capabilities: Callable[[object], frozenset[str]]
 
 
+#: what no oracle can offer: training sets of rows do
+OF_ROWS: dict[str, str] = {
+    "signed_rows": "rows with two classes (structpred.models.LinearClassifier; LinearTask)",
+    "label_rows": "rows with one label out of many (structpred.models.LinearClassifier; LabelRows)",
+}
+
 ORACLES = Family("Oracles", oracles.Oracle, oracles.OPTIONAL, oracles.capabilities)
 REGULARISERS = Family("Regularisers", regularisers.Regulariser, regularisers.OPTIONAL, regularisers.capabilities)
 
@@ -49,7 +55,9 @@ def met(needs: Needs, has: frozenset[str]) -> bool:
 def _message(alternatives: tuple[str, ...], oracle: object, who: str, has: frozenset[str], family: Family) -> str:
     kind = oracle if isinstance(oracle, type) else type(oracle)
     owners = sorted({cls.__name__ for cls in _known(family.parent) for name in alternatives if hasattr(cls, name)})
-    signatures = "; ".join(f"{name}{family.optional.get(name, '')}" for name in alternatives)
+    if all(name in OF_ROWS for name in alternatives):
+        return f"{who} is for {' or '.join(OF_ROWS[name] for name in alternatives)} alone, not for {kind.__name__}"
+    signatures = "; ".join(f"{name}{family.optional.get(name, '')}" for name in alternatives if name not in OF_ROWS)
     return (
         f"{who} needs {' or '.join(alternatives)}, which {kind.__name__} does not have. "
         f"It has: {', '.join(sorted(has)) or 'nothing'}. "
