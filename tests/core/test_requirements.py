@@ -47,5 +47,5 @@ def test_classes_typed_at_a_prompt_have_no_file() -> None:
 
 def test_what_no_oracle_can_offer_is_not_asked_of_oracles() -> None:
     """Some trainers are for rows alone: the message says so, and names no file to add a method to."""
-    with pytest.raises(MissingCapabilityError, match="trainer X is for rows with two classes .* alone, not for MulticlassOracle$"):
+    with pytest.raises(MissingCapabilityError, match=r"X is for rows with two classes .* alone, not for MulticlassOracle$"):
         require(("signed_rows",), MulticlassOracle(), "trainer X")

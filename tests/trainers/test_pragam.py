@@ -158,7 +158,7 @@ def test_what_it_cannot_minimise_is_named() -> None:
     """Oracles without projections, the log loss, a task without an intercept, one sign alone; others refuse a free intercept."""
     with pytest.raises(MissingCapabilityError, match="Pragam needs signed_rows or project"):
         train(problem(chain_task(oracle=PlainChain())), Pragam())
-    with pytest.raises(MissingCapabilityError, match="PragamB is for rows with two classes .* alone, not for"):
+    with pytest.raises(MissingCapabilityError, match=r"PragamB is for rows with two classes .* alone, not for"):
         train(Problem(chain_task(), MarginRescaling(), LAM, regulariser=FreeIntercept()), PragamB())
     with pytest.raises(ParameterError, match="Pragam cannot minimise LogLoss"):
         train(log_problem(chain_task()), Pragam())

@@ -129,7 +129,7 @@ def test_bent_places_are_refused(name: str) -> None:
 
 def test_what_it_cannot_do_is_refused_before_any_work() -> None:
     """Structures are refused by the name of what they lack, costs without one table and token weights in words."""
-    with pytest.raises(MissingCapabilityError, match="SDCA is for rows with two classes .* or rows with one label out of many .* alone"):
+    with pytest.raises(MissingCapabilityError, match=r"SDCA is for rows with two .* or rows with one label .* alone"):
         train(problem(chain_task(0, n=3), 0.1), SDCA())
     with pytest.raises(ParameterError, match="one table of label costs"):
         train(problem(labels(ExtraParts()), 0.1), SDCA())
