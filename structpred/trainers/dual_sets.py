@@ -19,11 +19,12 @@ from typing import Any, Protocol, cast
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.linear_task import LinearTask
 from structpred.core.oracle import capabilities
 from structpred.core.packing import parts_batch, project_batch
 from structpred.core.task import Task
-from structpred.errors import ParameterError
+from structpred.errors import ConvergenceError, ParameterError
 from structpred.objectives.margin import MarginRescaling
 from structpred.objectives.regularisers.free_intercept import FreeIntercept
 from structpred.projections.box import nearest_in_box
@@ -33,6 +34,8 @@ from structpred.trainers.problem import Problem
 
 Floats = npt.NDArray[np.float64]
 NONE = np.empty(0)
+#: the largest entry of a point that is projected: sums of squares of such numbers do not overflow
+_LARGEST = 1e100
 
 
 class DualSet(Protocol):
@@ -247,9 +250,17 @@ class Hulls:
         """As DualSet says."""
         return float((self.shares * change) @ change)
 
+    def _moved(self, base: Floats, slopes: Floats, step: float) -> Floats:
+        """base + step * slopes, for the entries of a point; what is forbidden stays so, whatever the step."""
+        lifted = self.lifted(slopes)
+        point = np.where(lifted <= 0.5 * FORBIDDEN, FORBIDDEN, base + step * lifted)
+        if not np.abs(point).max(initial=0.0) <= _LARGEST:
+            raise ConvergenceError("dual points are out of all range: features or weights are too large, or not numbers")
+        return point
+
     def project(self, base: Floats, slopes: Floats, step: float, start: Floats) -> tuple[Floats, Floats]:
         """By the oracle's `project`, a block of samples at a time."""
-        point = base + step * self.lifted(slopes)
+        point = self._moved(base, slopes, step)
 
         def of_block(first: int, last: int, places: npt.NDArray[np.int64]) -> Floats:
             own = point[self.places[first] : self.places[last]]
@@ -308,7 +319,7 @@ class CliqueMarginals(Hulls):
 
     def project(self, base: Floats, slopes: Floats, step: float, start: Floats) -> tuple[Floats, Floats]:
         """By the oracle's `project_cliques`; `start` are its multipliers."""
-        oracle, point = cast(Any, self.task.oracle), base + step * self.lifted(slopes)
+        oracle, point = cast(Any, self.task.oracle), self._moved(base, slopes, step)
         warm = start if len(start) else None
         found: tuple[Floats, Floats] = oracle.project_cliques(point, self.offsets, self.shapes, warm, self.task.n_jobs)
         return found

@@ -9,11 +9,17 @@ import pytest
 from training_cases import PlainChain, assignment_task, chain_task, log_problem, multiclass_task, optimum, problem
 
 from structpred.core.linear_task import LinearTask
+from structpred.core.task import Task
 from structpred.errors import MissingCapabilityError, ParameterError
+from structpred.features.fixed_scores import FixedScores
+from structpred.features.sequences import SequenceFeatures
 from structpred.objectives.margin import MarginRescaling
+from structpred.objectives.part_losses import Hamming
 from structpred.objectives.regularisers.free_intercept import FreeIntercept
+from structpred.oracles.chain import ChainOracle
 from structpred.trainers.bcfw import BCFW
 from structpred.trainers.loop import RunSettings, train
+from structpred.trainers.one_slack import OneSlackCuttingPlane
 from structpred.trainers.pragam import Pragam
 from structpred.trainers.pragam_b import PragamB
 from structpred.trainers.problem import Problem
@@ -140,6 +146,23 @@ def test_structured_tasks_reach_the_optimum(task) -> None:
     result = train(made, Pragam(), RunSettings(max_iter=300, tol=1e-3, check_every=5))
     assert result.certificate.dual <= best + 1e-7 <= result.certificate.primal + 2e-7
     assert result.certificate.gap <= 1e-3 * best
+
+
+def test_forbidden_parts_stay_forbidden() -> None:
+    """Where label 1 may not follow itself, bounds meet at the optimum over the outputs that are left."""
+    base, fixed = chain_task(2, n=3, longest=3), np.zeros((3, 3))
+    fixed[1, 1] = -1e30
+    scores = FixedScores(np.zeros((1, 3)), np.zeros(base.features.data.n_tokens, np.int64), fixed)
+    labels = [np.where(np.arange(len(y)) % 2 == 0, 0, y) for y in base.labels]
+    task = Task(
+        SequenceFeatures(base.features.data, 3, dtype=np.float64, fixed=scores), ChainOracle(), labels, base.shapes, Hamming()
+    )
+    made = problem(task, 0.2)
+    other = train(made, OneSlackCuttingPlane(), RunSettings(max_iter=300, tol=1e-4)).certificate
+    found = train(made, Pragam(), RunSettings(max_iter=400, tol=1e-4)).certificate
+    assert found.gap <= 1e-4 * found.primal
+    assert found.dual <= other.primal + 1e-9
+    assert other.dual <= found.primal + 1e-9
 
 
 @pytest.mark.parametrize("name", ["pragam_b", "chain"])
