@@ -18,6 +18,8 @@ Integers = npt.NDArray[np.int64]
 TOLERANCE = 1e-12
 #: steps of L-BFGS; some hundreds are many
 MAX_ITER = 10_000
+#: entries above this are refused: squares of what is built from them have to stay numbers
+MOST = 1e100
 #: pieces a thread, so that none waits long for the others; entries a piece, so that Ctrl-C is heard soon
 _PIECES, _PIECE = 8, 200_000
 
@@ -81,7 +83,7 @@ def project_forests(
     tol * |multipliers|_1. Entries of -1e30 forbid. The points are copied; instances are shared out over n_jobs threads, and the
     answers do not depend on their number.
 
-    Raises DataError for points that are not finite or of another size, ParameterError for tol <= 0 and max_iter < 1,
+    Raises DataError for points that are not finite, above 1e100 or of another size, ParameterError for tol <= 0 and max_iter < 1,
     InfeasibleError where every output is forbidden, ConvergenceError, with the mismatch that is left, where max_iter steps do
     not suffice.
 
@@ -173,4 +175,7 @@ def _check_points(points: Floats, offsets: Integers, forests: Sequence[Forest]) 
     if not np.isfinite(points).all():
         at = int(np.isfinite(points).argmin())
         raise DataError(f"expected finite points (-1e30 forbids an entry), got {points[at]} for entry {at}")
+    if np.abs(points).max(initial=0.0) > MOST:
+        at = int(np.abs(points).argmax())
+        raise DataError(f"expected entries of at most {MOST:g} in absolute value, got {points[at]} for entry {at}")
     check_fits(8 * int(wanted.max(initial=0)), "the tables of the largest instance")

@@ -165,6 +165,8 @@ def test_what_cannot_be_projected_is_refused() -> None:
     forest, point, offsets = [chain_forest(3, 2)], tables_of((3, 2), 1.0).ravel(), np.array([0, 8])
     with pytest.raises(DataError, match=r"finite points.*got nan for entry 7"):
         project_forests(np.append(point[:-1], np.nan), offsets, forest)
+    with pytest.raises(DataError, match=r"at most 1e\+100 in absolute value, got 1e\+300 for entry 2"):
+        project_onto_tree_marginals(np.array([0.0, 0.0, 1e300, 0.0, 0.0, 0.0, 0.0, 0.0]), 2, 2, [(0, 1)])
     with pytest.raises(DataError, match=r"expected points of 8 entries"):
         project_forests(point[1:], np.array([0, 7]), forest)
     with pytest.raises(DataError, match=r"expected tables \(T - 1, m, m\)"):
