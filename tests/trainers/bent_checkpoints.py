@@ -26,7 +26,7 @@ from kill_server import MISTAKE_DRIVEN, tail_of
 from training_cases import BULK, SMOOTH, TRAINERS, chain_task, multiclass_task
 
 from structpred.errors import CheckpointError, StructpredError
-from structpred.models import DependencyParser, GraphLabeler, MultiLabelMRF
+from structpred.models import DependencyParser, GraphLabeler, LinearClassifier, MultiLabelMRF
 from structpred.objectives.log_loss import LogLoss
 from structpred.objectives.margin import MarginRescaling
 from structpred.oracles.mrf_enumeration import EnumerationMRF
@@ -106,10 +106,20 @@ def graph(**options: Any) -> Callable[[Settings], Any]:
     return lambda settings: GraphLabeler(**options, **settings).fit(X, Y)
 
 
+def rows(trainer: str, n_classes: int) -> Callable[[Settings], Any]:
+    """Linear classifiers of thirty rows."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(30, 4)), np.arange(30) % n_classes
+    return lambda settings: LinearClassifier(trainer, **settings).fit(X, y)
+
+
 #: case -> what makes its run; (settings) -> the result
 CASES: dict[str, Callable[[], Callable[[Settings], Any]]] = {
     **{name: (lambda name=name: chain(name)) for name in (*TRAINERS, *SMOOTH, *BULK, *MISTAKE_DRIVEN)},  # type: ignore[misc]
     **{name: (lambda name=name: chain(name)) for name in ("owlqn", "ascent", "stream")},  # type: ignore[misc]
+    "rows sdca": lambda: rows("sdca", 2),
+    "labels sdca": lambda: rows("sdca", 3),
+    "rows pragam_b": lambda: rows("pragam_b", 2),
     "parser bcfw": lambda: parser(trainer="bcfw"),
     "parser mira": lambda: parser(trainer="mira"),
     "parser oeg": lambda: parser(trainer="oeg"),

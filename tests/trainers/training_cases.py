@@ -22,6 +22,7 @@ from structpred.trainers.n_slack import NSlackCuttingPlane
 from structpred.trainers.oeg import OnlineEG
 from structpred.trainers.one_slack import OneSlackCuttingPlane
 from structpred.trainers.perceptron import AveragedPerceptron
+from structpred.trainers.pragam import Pragam
 from structpred.trainers.problem import Problem
 from structpred.trainers.sgd import SGD
 
@@ -40,7 +41,7 @@ TRAINERS = {
 }
 
 #: trainers whose pass is one step, over all samples at once
-BULK = {"bmrm": BMRM, "ls-bmrm": LineSearchBMRM}
+BULK = {"bmrm": BMRM, "ls-bmrm": LineSearchBMRM, "pragam": Pragam}
 
 #: trainers of the log loss
 SMOOTH = {"oeg": OnlineEG, "lbfgs": LBFGS, "sgd-log": SGD}
