@@ -94,7 +94,7 @@ def test_kinds_are_found_by_walking(package: Any) -> None:
     assert list(public_subclasses("kinds_of_mine", Kind)) == [package.Choices]  # type: ignore[type-abstract]
     assert [kind.name for kind in found_kinds()] == ["chain", "multilabel", "parser"]
     estimators = [name for kind in found_kinds() for name in kind.estimators]
-    assert len(estimators) == len(set(estimators)) == 4
+    assert len(estimators) == len(set(estimators)) == 6
 
 
 @pytest.mark.parametrize("command", ["train", "predict", "evaluate", "inspect", "report", "training", "model_command"])

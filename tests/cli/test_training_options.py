@@ -75,7 +75,7 @@ def test_threads_do_not_change_the_result(here: Here, corpus: Path, tmp_path: Pa
 WRONG = {
     "surrogate of another trainer": (
         ("--trainer", "bcfw", "--surrogate", "log"),
-        "BCFW cannot minimise LogLoss; trainers that can: lbfgs",
+        "BCFW cannot minimise LogLoss; trainers that can: bmrm, lbfgs",
     ),
     "strict without a certificate": (("--trainer", "mira", "--strict", "--tol", "0.1"), "mira has none"),
     "no threads": (("--n-jobs", "0"), "n_jobs must be"),
