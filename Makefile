@@ -51,7 +51,7 @@ $(DEMO_STAMP): pyproject.toml
 	$(PIP) -e '.[plot]'
 	@touch $(DEMO_STAMP)
 
-smoke: $(STAMP)  ## a minute of tests: layers, core, a trainer, a model, the shell
+smoke: $(STAMP)  ## a minute or two of tests: layers, core, a trainer, a model, the shell
 	$(PYTEST) -m "not slow" tests/test_layers.py tests/core tests/features tests/storage tests/trainers/test_sgd.py tests/models/test_chain_labeler.py tests/cli/test_training_options.py $(ARGS)
 
 test: $(STAMP)  ## the fast tests: at most six CPU minutes, compiling included
