@@ -141,7 +141,8 @@ def in_order(own, pair, edges, place, edge):
     own2 = np.empty((n, k))
     pair2 = np.empty((len(edge), k, k))
     for i in range(n):
-        own2[place[i]] = own[i]
+        for a in range(k):
+            own2[place[i], a] = own[i, a]
     for q in range(len(edge)):
         e = edge[q]
         turned = place[edges[e, 0]] > place[edges[e, 1]]
@@ -309,7 +310,8 @@ def best_output(scores, k, edges, place, max_nodes, labels):
         value = value_of(slots, own, pair, known)
         if value > threshold:
             threshold = value
-            found[:] = known
+            for i in range(n):
+                found[i] = known[i]
     threshold, nodes = search(0, slots, own, pair, reach, rest, field, top, threshold, noise, nodes, found)
     for i in range(n):
         labels[i] = found[place[i]]

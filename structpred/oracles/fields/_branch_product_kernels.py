@@ -58,7 +58,8 @@ def first_guess(scores, costs, offsets, k, edges, first, other, edge, labels):
         if h > LOWEST and h + offsets[0] > 0.0 and (h + offsets[0]) * g > best:
             best = (h + offsets[0]) * g
             guess = (h + offsets[0]) / g
-            labels[:] = trial
+            for i in range(n):
+                labels[i] = trial[i]
         lam = guess if guess > 0.0 and start >= 4 else 6.0 * lam
         if start >= 5 and guess < 0.0:
             break
@@ -107,7 +108,8 @@ def search_product(slots, own, pair, own_g, pair_g, offsets, lam, phi, reach, re
         h = constant + here - lam * g
         if h > 0.0 and h * g > phi:
             phi = h * g
-            labels[:] = trial
+            for i in range(n):
+                labels[i] = trial[i]
             threshold = 2.0 * np.sqrt(lam * phi) - constant
             if not lam / SPREAD < h / g < lam * SPREAD:
                 return ANEW, phi, h / g, nodes

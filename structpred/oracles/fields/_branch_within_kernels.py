@@ -166,5 +166,6 @@ def search_within(given, slots, own, pair, reach, rest, field, top, noise, nodes
             tried[d] = False
         elif within(rows, limits, k, edges, place, trial, output):
             threshold = here
-            labels[:] = output
+            for i in range(n):
+                labels[i] = output[i]
     return (OK, threshold) if threshold > LOWEST else (NOTHING_LEFT, -np.inf)

@@ -92,7 +92,9 @@ def fix(scores, n, k, first, other, edge, allowed, i, a):
     queued[i] = True
     if propagate(scores, n, k, first, other, edge, allowed, queue, queued, 1):
         return True
-    allowed[:] = before
+    for j in range(n):  # as loops: numba takes seconds to compile the copy of a slice, with its error about shapes
+        for b in range(k):
+            allowed[j, b] = before[j, b]
     return False
 
 
