@@ -28,7 +28,7 @@ from training_cases import BULK, SMOOTH, TRAINERS, chain_task
 
 from structpred.core.result import Result
 from structpred.errors import CheckpointError, CheckpointWarning, FileFormatError, StorageError
-from structpred.models import GraphLabeler, MultiLabelMRF, base
+from structpred.models import GraphLabeler, LinearClassifier, MultiLabelMRF, base
 from structpred.objectives.log_loss import LogLoss
 from structpred.objectives.margin import MarginRescaling
 from structpred.slack.surrogate import SlackRescaling
@@ -61,6 +61,9 @@ CASES: dict[str, tuple[str, int, int, bool]] = {
     "owlqn": ("owlqn", 1, 150, False),
     "a stream": ("mira", 1, 100, True),
     "bmrm": ("bmrm", 1, 150, False),
+    "pragam": ("pragam", 2, 60, False),
+    "rows, sdca": ("rows sdca", 1, 400, False),
+    "rows, pragam_b": ("rows pragam_b", 1, 400, False),
     "slack": ("bcfw-gaps", 1, 12, False),
     "slack, n_slack": ("n-slack", 1, 8, False),
     "label sets, slack": ("labels", 1, 25, False),
@@ -74,7 +77,7 @@ EVERY = 0.01  # seconds between checkpoints
 def run(case: str, folder: Path, resume: bool) -> Result:
     """One run, with a checkpoint every hundredth of a second: about half of the time goes into writing them."""
     name, threads, passes, streamed = CASES[case]
-    if name in ("labels", "graphs"):
+    if name in ("labels", "graphs") or name.startswith("rows"):
         return estimated(name, passes, folder / "run.ckpt", resume)
     task = chain_task(n=150 if streamed else 100, weighted=True)
     task.n_jobs = threads
@@ -94,12 +97,15 @@ def run(case: str, folder: Path, resume: bool) -> Result:
 
 
 def estimated(name: str, passes: int, file: Path, resume: bool) -> Result:
-    """What an estimator learns of label sets, or of graphs."""
+    """What an estimator learns of label sets, graphs or rows."""
     base.RunSettings = functools.partial(RunSettings, checkpoint_seconds=EVERY)  # type: ignore[misc,assignment]
     rng, options = np.random.default_rng(0), {"max_iter": passes, "checkpoint": file, "resume": resume}
     if name == "labels":
         X, Y = rng.normal(size=(40, 3)), rng.integers(0, 2, (40, 4))
         model: Any = MultiLabelMRF("bcfw", surrogate="slack", **options).fit(X, Y)
+    elif name.startswith("rows"):
+        X = rng.normal(size=(300, 20))
+        model = LinearClassifier(name.removeprefix("rows "), tol=0.0, C=10.0, **options).fit(X, rng.integers(0, 2, 300))
     else:
         graphs = [(rng.normal(size=(4, 3)), np.array([(0, 1), (1, 2), (2, 3), (3, 0)])) for _ in range(20)]
         model = GraphLabeler("bcfw", **options).fit(graphs, [rng.integers(0, 3, 4) for _ in graphs])
