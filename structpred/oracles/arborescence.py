@@ -11,11 +11,11 @@ import numpy.typing as npt
 
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.oracle import Labels, Oracle, Scores, Shape
-from structpred.core.scores import checked_sizes, checked_table
+from structpred.core.scores import checked_sizes
 from structpred.errors import ConvergenceError, ParameterError
 from structpred.oracles.trees._constrained_trees import best_tree_within
 from structpred.oracles.trees._matrix_tree import matrix_tree
-from structpred.oracles.trees._tree_labels import all_trees, arc_batch, arc_scores, arcs_of, tree_parts
+from structpred.oracles.trees._tree_labels import all_trees, arc_batch, arc_scores, arcs_of, arcs_of_each, tree_parts
 from structpred.oracles.trees._tree_scratch import KEPT, tree_room, tree_scratch
 from structpred.projections.active_set import project_onto_hull
 from structpred.runtime.memory import check_fits
@@ -126,11 +126,7 @@ class ArborescenceOracle(Oracle):
         self, labels: Labels, ends: npt.NDArray[np.int64], shapes: Sequence[Shape]
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         """The parts of each output, flat, in one compiled call."""
-        from structpred.core._part_kernels import grid_parts
-
-        out = np.empty(len(labels), np.int64)
-        grid_parts(labels, ends, checked_table(shapes, "tokens")[:, 0] + 1, out)
-        return out, ends
+        return arcs_of_each(labels, ends, shapes), ends
 
     def marginals(self, scores: Scores, shape: Shape) -> tuple[float, npt.NDArray[np.float64]]:
         """log Z, and the probability of each arc, by the matrix-tree theorem; stable for any scores.

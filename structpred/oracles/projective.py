@@ -11,9 +11,9 @@ import numpy.typing as npt
 
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.oracle import Labels, Oracle, Scores, Shape
-from structpred.core.scores import check_listed, checked_sizes, checked_sums, checked_table
+from structpred.core.scores import check_listed, checked_sizes, checked_sums
 from structpred.errors import InfeasibleError
-from structpred.oracles.trees._tree_labels import arc_batch, arc_scores, arcs_of, tree_parts
+from structpred.oracles.trees._tree_labels import arc_batch, arc_scores, arcs_of, arcs_of_each, tree_parts
 from structpred.oracles.trees._tree_scratch import projective_scratch
 from structpred.projections.active_set import project_onto_hull
 from structpred.runtime.memory import check_fits
@@ -123,11 +123,7 @@ class ProjectiveOracle(Oracle):
         self, labels: Labels, ends: npt.NDArray[np.int64], shapes: Sequence[Shape]
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         """The parts of each output, flat, in one compiled call."""
-        from structpred.core._part_kernels import grid_parts
-
-        out = np.empty(len(labels), np.int64)
-        grid_parts(labels, ends, checked_table(shapes, "tokens")[:, 0] + 1, out)
-        return out, ends
+        return arcs_of_each(labels, ends, shapes), ends
 
     def marginals(self, scores: Scores, shape: Shape) -> tuple[float, npt.NDArray[np.float64]]:
         """log Z, and the probability of each arc, by the inside-outside algorithm; stable for any scores.

@@ -29,6 +29,15 @@ def arcs_of(heads: Labels) -> npt.NDArray[np.int64]:
     return np.arange(n, dtype=np.int64) * (n + 1) + heads
 
 
+def arcs_of_each(heads: Labels, ends: npt.NDArray[np.int64], shapes: Sequence[Shape]) -> npt.NDArray[np.int64]:
+    """The same for a batch, flat, in one compiled call."""
+    from structpred.core._part_kernels import grid_parts
+
+    out = np.empty(len(heads), np.int64)
+    grid_parts(heads, ends, checked_table(shapes, "tokens")[:, 0] + 1, out)
+    return out
+
+
 def tree_parts(heads: Labels, n: int, single_root: bool) -> npt.NDArray[np.int64]:
     """The arcs of a tree. Raises ValueError for heads that are not a tree, or have several roots where one is demanded."""
     if heads.shape != (n,):
