@@ -176,14 +176,19 @@ def resolve_kernel(kernel: Any) -> Kernel:
 
 def name_of(kernel: Any) -> str:
     """What messages and files call a kernel."""
-    return str(getattr(kernel, "name", "") or getattr(kernel, "__name__", type(kernel).__name__))
+    kernel = getattr(kernel, "function", kernel)
+    return (
+        kernel
+        if isinstance(kernel, str)
+        else str(getattr(kernel, "name", "") or getattr(kernel, "__name__", type(kernel).__name__))
+    )
 
 
 def saved(kernel: Any) -> dict[str, Any] | str:
     """A kernel for the header of a model file: a name, or a class with its settings; of a function its name alone."""
     if isinstance(kernel, str) or type(kernel) in kernels().values():
         return settings_of(kernel)
-    return {"class": name_of(getattr(kernel, "function", kernel)), "settings": {}}
+    return {"class": name_of(kernel), "settings": {}}
 
 
 def restored(entry: dict[str, Any] | str) -> Kernel:

@@ -11,7 +11,7 @@ from structpred.data.sequences import PackedSequences
 from structpred.errors import DataError
 from structpred.features.sequences import n_chain_weights, weight_table
 from structpred.models.chain.inputs import INPUT, INPUTS, Input
-from structpred.models.kernels.functions import Kernel, Precomputed, restored, saved
+from structpred.models.kernels.functions import Kernel, Precomputed, name_of, restored, saved
 from structpred.models.kernels.gram import EXACT, ROUNDED, Factor, check_room, distinct_rows, factorise
 from structpred.runtime.memory import check_fits
 from structpred.runtime.ranges import ends_of
@@ -74,7 +74,7 @@ class KernelInput:
         first, number = (np.arange(data.n_tokens),) * 2 if given else distinct_rows(rows)
         check_room(len(first), data.n_tokens)
         gram = rows.toarray() if given else self.kernel(rows[first], rows[first])
-        what = f"the matrix of kernel {type(self.kernel).__name__} over the training positions"
+        what = f"the matrix of kernel {name_of(self.kernel)} over the training positions"
         factor = factorise(gram, what, ROUNDED if given else EXACT)
         pivots = first[factor.pivots]
         self.support, self._triangle = _where(data.offsets, pivots), None

@@ -65,7 +65,7 @@ def test_what_is_no_kernel_is_refused(gram: list[list[float]], message: str) -> 
     """A matrix that is not finite, symmetric and positive semidefinite is a DataError with the reason; so through fit."""
     with pytest.raises(DataError, match=f"the matrix: .*{message}"):
         factorise(np.array(gram), "the matrix")
-    with pytest.raises(DataError, match=f"kernel Own .*{message}"):
+    with pytest.raises(DataError, match=f"kernel <lambda> .*{message}"):
         KernelChainLabeler(kernel=lambda a, b: np.array(gram)).fit([np.eye(2)], [["a", "b"]])
 
 

@@ -102,7 +102,10 @@ def test_files_of_given_kernels(tmp_path: Path) -> None:
     model.save(tmp_path / "own.spz")
     with pytest.raises(ParameterError, match=r"kernel function own: give load\(path, kernel=...\)"):
         load(tmp_path / "own.spz").predict(NEW)
-    assert scores(KernelChainLabeler.load(tmp_path / "own.spz", kernel=own), NEW).tolist() == scores(model, NEW).tolist()
+    load(tmp_path / "own.spz").save(tmp_path / "again.spz")
+    with pytest.raises(ParameterError, match="kernel function own: give load"):
+        load(tmp_path / "again.spz").predict(NEW)
+    assert scores(KernelChainLabeler.load(tmp_path / "again.spz", kernel=own), NEW).tolist() == scores(model, NEW).tolist()
 
 
 def test_a_bent_support_is_refused(tmp_path: Path) -> None:
