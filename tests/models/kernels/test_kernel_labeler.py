@@ -137,7 +137,7 @@ def test_bad_input_is_refused() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("trainer", ["bcfw", "one_slack", "n_slack"])
+@pytest.mark.parametrize("trainer", ["bcfw", "one_slack", "n_slack", "pragam"])
 def test_the_dual_over_clique_marginals(trainer: str) -> None:
     """The certificate encloses the optimum of the M3N dual in kernel form, over clique marginals, as cvxpy finds it."""
     import cvxpy as cp
