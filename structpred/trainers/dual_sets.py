@@ -30,7 +30,7 @@ from structpred.objectives.regularisers.free_intercept import FreeIntercept
 from structpred.projections.box import nearest_in_box
 from structpred.runtime.memory import check_fits
 from structpred.runtime.ranges import ends_of
-from structpred.trainers.problem import Problem
+from structpred.trainers.problem import Problem, once_per_problem
 
 Floats = npt.NDArray[np.float64]
 NONE = np.empty(0)
@@ -325,8 +325,15 @@ class CliqueMarginals(Hulls):
         return found
 
 
+@once_per_problem
 def dual_set(problem: Problem) -> DualSet:
     """The one that fits the task."""
     if isinstance(problem.task, LinearTask):
         return Boxes(problem)
     return (CliqueMarginals if "project_cliques" in capabilities(cast(Task, problem.task).oracle) else Hulls)(problem)
+
+
+@once_per_problem
+def balanced_set(problem: Problem) -> BalancedBoxes:
+    """The one of a free intercept."""
+    return BalancedBoxes(problem)

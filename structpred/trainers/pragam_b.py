@@ -1,6 +1,6 @@
 """The excessive gap method for binary classification with an intercept that is not regularised (Pragam-b)."""
 
-from structpred.trainers.dual_sets import BalancedBoxes
+from structpred.trainers.dual_sets import BalancedBoxes, balanced_set
 from structpred.trainers.pragam import Pragam, PragamState
 from structpred.trainers.problem import Problem
 
@@ -43,7 +43,7 @@ class PragamB(Pragam):
 
     def dual_set(self, problem: Problem) -> BalancedBoxes:
         """The box and the balance."""
-        return BalancedBoxes(problem)
+        return balanced_set(problem)
 
     def init_state(self, problem: Problem) -> PragamState:
         """As Pragam; the data are looked at first."""

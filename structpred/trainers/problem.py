@@ -3,8 +3,8 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any, ClassVar, Protocol, cast
+from functools import cached_property, wraps
+from typing import Any, ClassVar, Protocol, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -95,6 +95,23 @@ class Problem:
         """The objective at w, exactly (in float64) if the oracle is exact; an upper bound if it gives bounds."""
         hinge = np.maximum(self.surrogate.values(self.task, w), 0.0)  # rounding may leave -1e-17
         return self.lam * self.regulariser.value(w) + float(self.p @ hinge)
+
+
+Made = TypeVar("Made")
+
+
+def once_per_problem(make: Callable[[Problem], Made]) -> Callable[[Problem], Made]:
+    """`make`, called once for each problem, which keeps what was made, as it keeps its other cached properties."""
+    key = f"{make.__module__}.{make.__qualname__}"
+
+    @wraps(make)
+    def found(problem: Problem) -> Made:
+        kept = vars(problem)
+        if key not in kept:
+            kept[key] = make(problem)
+        return cast(Made, kept[key])
+
+    return found
 
 
 class Trainer(ABC):

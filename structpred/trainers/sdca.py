@@ -8,7 +8,6 @@ and one step maximises it along one alpha_i: alpha_i + (t - <w, a_i>) / |a_i|^2,
 """
 
 from typing import Annotated, Any, NamedTuple, cast
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +17,7 @@ from structpred.core.regulariser import pieces_of
 from structpred.core.weights import Vector
 from structpred.objectives.margin import MarginRescaling
 from structpred.trainers.label_ascent import LabelAscent, bad_places
-from structpred.trainers.problem import Problem, Surrogate, Trainer
+from structpred.trainers.problem import Problem, Surrogate, Trainer, once_per_problem
 from structpred.trainers.states import Values
 
 Floats = npt.NDArray[np.float64]
@@ -158,13 +157,7 @@ class RowAscent:
         return primal, self.regulariser.bound(loss, self.lam, pieces_of(self.task.combined(alpha)))
 
 
-#: the steps of each problem, which is not referred to: they go when it goes
-_MADE: WeakKeyDictionary[Problem, RowAscent | LabelAscent] = WeakKeyDictionary()
-
-
+@once_per_problem
 def _ascent(problem: Problem) -> RowAscent | LabelAscent:
-    """The steps for the task's kind, made once: passes over few rows take less time than making them."""
-    found = _MADE.get(problem)
-    if found is None:
-        found = _MADE[problem] = LabelAscent(problem) if hasattr(problem.task, "features") else RowAscent(problem)
-    return found
+    """The steps for the task's kind: passes over few rows take less time than making them."""
+    return LabelAscent(problem) if hasattr(problem.task, "features") else RowAscent(problem)

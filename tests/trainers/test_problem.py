@@ -4,10 +4,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from training_cases import TASKS, chain_task, problem
+from training_cases import TASKS, chain_task, multiclass_task, problem
 
 from structpred.errors import ParameterError
+from structpred.objectives.margin import MarginRescaling
 from structpred.objectives.regularisers.l2 import L2
+from structpred.trainers.problem import Problem, once_per_problem
 from structpred.trainers.states import flatten, rebuild
 
 
@@ -74,3 +76,16 @@ def test_squared_norm_is_summed_in_float64() -> None:
     w = np.full(600_001, 0.1, np.float32)
     assert L2().squared_norm(w) == pytest.approx(600_001 * float(np.float32(0.1)) ** 2, rel=1e-12)
     assert L2().squared_norm(np.empty(0)) == 0.0
+
+
+def test_what_a_problem_needs_is_made_once() -> None:
+    """Each problem has its own, also where its regulariser cannot be hashed."""
+
+    class Unhashable(L2):
+        __hash__ = None  # type: ignore[assignment]
+
+    made: list[Problem] = []
+    keep = once_per_problem(lambda problem: made.append(problem) or len(made))  # type: ignore[func-returns-value]
+    first, second = (Problem(multiclass_task(), MarginRescaling(), 0.1, regulariser=Unhashable()) for _ in range(2))
+    assert [keep(first), keep(second), keep(first)] == [1, 2, 1]
+    assert len(made) == 2
