@@ -85,7 +85,7 @@ def check_objective(
         minimised = resolve_surrogate(surrogate)
         require_surrogate(minimiser, minimised)
     try:
-        require_regulariser(minimiser, resolve_regulariser(regulariser_of(regulariser)))
+        require_regulariser(minimiser, resolve_regulariser(regulariser_of(regulariser), minimiser))
     except MissingCapabilityError as error:
         raise ParameterError(str(error)) from None  # two options that do not go together, not a fault of the data
     if strict and not minimiser.certifies(minimised):

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.sparse import SparseVector, coalesced, sparse_dot
+from structpred.core.group_scales import GroupScales, Scale, scaled, scaled_dot
+from structpred.core.sparse import SparseVector, coalesced
 from structpred.core.steps import Step, Terms
 from structpred.core.task_checks import checked_weights
 from structpred.core.terms import summed
@@ -133,13 +134,13 @@ class CallbackTask:
             raise OracleError(f"sample {i}: the loss of the true output must be 0, got {value}")
         return value
 
-    def argmax(self, w: Vector, i: int, loss_weight: float = 0.0, scale: float = 1.0) -> Any:
+    def argmax(self, w: Vector, i: int, loss_weight: float = 0.0, scale: Scale = 1.0) -> Any:
         """The output of sample i with the largest score plus loss_weight times loss, at the weights scale * w."""
-        dense = np.multiply(w, scale, dtype=np.float64)
+        dense = scaled(w, scale)
         dense.flags.writeable = False
         return self._call("argmax", i, self._argmax, dense, self.inputs[i], self.outputs[i], loss_weight)
 
-    def step(self, w: Vector, i: int, loss_weight: float, scale: float = 1.0) -> Step:
+    def step(self, w: Vector, i: int, loss_weight: float, scale: Scale = 1.0) -> Step:
         """Loss-augmented inference for sample i at the weights scale * w.
 
         Raises OracleError where an exact argmax answers with less than the true output has.
@@ -148,10 +149,11 @@ class CallbackTask:
         loss, truth, other = self.loss(i, output), self.features(i, self.outputs[i]), self.features(i, output)
         values = np.concatenate((truth.values, -other.values))
         difference = coalesced(np.concatenate((truth.indices, other.indices)), values)
-        product = scale * sparse_dot(w, difference)
+        product = scaled_dot(w, difference, scale)
         violation = loss_weight * loss - product
         # rounding grows with the sizes of the terms, not with that of their sum
-        size = loss_weight * loss + abs(scale) * float(np.abs(w[difference.indices]) @ np.abs(difference.values))
+        factor = scale.of(difference.indices) if isinstance(scale, GroupScales) else scale
+        size = loss_weight * loss + float(np.abs(factor * w[difference.indices]) @ np.abs(difference.values))
         if self.certified and violation < -1e-7 * (1.0 + size):
             raise OracleError(
                 f"sample {i}: argmax gave an output whose score plus loss is lower than the true output's, by {-violation:.6g}; "

@@ -6,13 +6,14 @@ All of prediction and training passes through here: chunks, fixed scores, thread
 import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from structpred.core.feature_map import FeatureMap
 from structpred.core.fixed_scores import FORBIDDEN
+from structpred.core.group_scales import GroupScales, Scale, scaled
 from structpred.core.oracle import Labels, Oracle, Scores, Shape
 from structpred.core.packing import argmax_batch, argmax_bound_batch, check_finite, checked_labels, marginals_batch
 from structpred.core.pairs import find
@@ -91,14 +92,14 @@ class Inference:
                     f"sample {i}: shape {shape} has {n_parts} parts, but the features have {self.features.n_parts(i)} rows"
                 )
 
-    def scores(self, w: Vector, i: int, scale: float = 1.0) -> Scores:
+    def scores(self, w: Vector, i: int, scale: Scale = 1.0) -> Scores:
         """Part scores of instance i at the weights scale * w, fixed scores included; DataError if one is not finite."""
         return part_scores(self.features, w, i, scale)
 
-    def augmented(self, w: Vector, i: int, scale: float, costs: Floats, loss_weight: float) -> Floats:
+    def augmented(self, w: Vector, i: int, scale: Scale, costs: Floats, loss_weight: float) -> Floats:
         """scores(w, i, scale) + loss_weight * costs in a new array, without a look at each number twice."""
         augment, size = _kernels(), len(costs)
-        if self._in_blocks:
+        if self._in_blocks and not isinstance(scale, GroupScales):
             scores = out = np.empty(size)
             places = self._block_of_one
             places[1] = size
@@ -295,14 +296,14 @@ def _kernels() -> Any:
     return augment
 
 
-def part_scores(features: FeatureMap, w: Vector, i: int, scale: float = 1.0) -> Scores:
+def part_scores(features: FeatureMap, w: Vector, i: int, scale: Scale = 1.0) -> Scores:
     """Part scores of instance i at the weights scale * w, fixed scores included; errors name the sample."""
     try:
-        theta = features.scores(w, i)
+        theta = _group_scores(features, w, scale, i) if isinstance(scale, GroupScales) else features.scores(w, i)
         fixed = features.fixed_scores(i)
     except Exception as error:
         raise blamed(error, i, features, "scores") from error
-    if scale != 1.0:
+    if not isinstance(scale, GroupScales) and scale != 1.0:
         theta = scale * theta
     if np.shape(theta) != (features.n_parts(i),):
         raise OracleError(
@@ -314,6 +315,13 @@ def part_scores(features: FeatureMap, w: Vector, i: int, scale: float = 1.0) -> 
     if np.count_nonzero(np.isfinite(theta)) < len(theta):  # faster than all() for a few numbers
         check_finite(theta, np.array([0, len(theta)]), first=i)
     return theta
+
+
+def _group_scores(features: FeatureMap, w: Vector, scales: GroupScales, i: int) -> Scores:
+    """theta of instance i at the weights scales * w: by a map's own `group_scores`, which makes no copy of all weights."""
+    if (own := stand_in(features, "group_scores", ("scores", "n_parts"))) is not None:
+        return cast(Scores, own(w, scales, i))
+    return features.scores(scaled(w, scales), i)
 
 
 def _called(i: int, thing: Any, method: str, *arguments: Any) -> Any:

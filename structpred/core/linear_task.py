@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.group_scales import GroupScales, Scale
 from structpred.core.requirements import met
 from structpred.core.sparse import SparseVector
 from structpred.core.steps import Step, Terms
@@ -121,11 +122,12 @@ class LinearTask:
         row_squares(self.indptr, self.values, out)
         return out
 
-    def step(self, w: Vector, i: int, loss_weight: float, scale: float = 1.0) -> Step:
+    def step(self, w: Vector, i: int, loss_weight: float, scale: Scale = 1.0) -> Step:
         """The sign with the larger score plus loss of row i, at the weights scale * w; the truth where they are equal."""
         start, stop = self.indptr[i], self.indptr[i + 1]
         indices, values = self.indices[start:stop].astype(np.int64), self.values[start:stop]
-        violation = loss_weight - scale * float(w[indices] @ values)
+        factor, own = (scale.of(indices), 1.0) if isinstance(scale, GroupScales) else (1.0, scale)
+        violation = loss_weight - own * float(factor * w[indices] @ values)
         if violation > 0.0:
             return Step(SparseVector(indices, values), 1.0, violation, violation)
         return Step(SparseVector(indices[:0], values[:0]), 0.0, 0.0, 0.0)

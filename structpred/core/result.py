@@ -4,6 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from structpred.core.weights import Vector
 
 #: One row of the history. Keys: passes, seconds, cpu_seconds, oracle_calls, primal, dual, gap, dev_score; None where not known.
@@ -50,7 +53,8 @@ class Result:
     some of it where the last pass changed nothing, lies between the bounds of slack searches and what they found), "tol", "dev"
     (no better on held-out data), "callback", "no_updates" (a pass changed nothing) or "interrupted".
 
-    passes counts passes over the data, from the very start if the run was resumed.
+    passes counts passes over the data, from the very start if the run was resumed. report: what the trainer says besides,
+    by name. Group k of the weights, group_names[k], is groups[k]:groups[k+1].
     """
 
     weights: Vector
@@ -59,3 +63,6 @@ class Result:
     stop_reason: str = "max_iter"
     passes: int = 0
     progress: Any = None
+    report: dict[str, npt.NDArray[np.float64]] = field(default_factory=dict)
+    groups: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(1, np.int64))
+    group_names: Sequence[str] = ()

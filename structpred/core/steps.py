@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.feature_map import FeatureMap
+from structpred.core.group_scales import Scale
 from structpred.core.oracle import Labels, Scores
 from structpred.core.sparse import SparseVector
 from structpred.core.weights import Vector
@@ -92,7 +93,7 @@ class TaskLike(Protocol):
         """Raise MissingCapabilityError unless the task can do all of `needs`."""
         ...
 
-    def step(self, w: Vector, i: int, loss_weight: float, scale: float = 1.0) -> Step:
+    def step(self, w: Vector, i: int, loss_weight: float, scale: Scale = 1.0) -> Step:
         """Loss-augmented inference for instance i at the weights scale * w. The arrays are only good until the next call."""
         ...
 
@@ -123,11 +124,11 @@ class SoftTask(TaskLike, Protocol):
         """(constant, part costs) of the loss of instance i."""
         ...
 
-    def soft_step(self, w: Vector, i: int, scale: float = 1.0) -> Step:
+    def soft_step(self, w: Vector, i: int, scale: Scale = 1.0) -> Step:
         """phi(x_i, y_i) - E[phi(x_i, y)], and -log p(y_i | x_i), at the weights scale * w."""
         ...
 
-    def scores(self, w: Vector, i: int, scale: float = 1.0) -> Scores:
+    def scores(self, w: Vector, i: int, scale: Scale = 1.0) -> Scores:
         """Part scores of instance i."""
         ...
 

@@ -19,6 +19,7 @@ from structpred.core.block_steps import block_steps
 from structpred.core.costs import GridCosts, PartLoss, TaskCosts
 from structpred.core.feature_map import FeatureMap, names_of_groups
 from structpred.core.fixed_scores import FORBIDDEN
+from structpred.core.group_scales import GroupScales, Scale, scaled_dot
 from structpred.core.inference import Inference
 from structpred.core.oracle import Labels, Oracle, Scores, Shape, capabilities
 from structpred.core.part_steps import PartSteps
@@ -220,11 +221,11 @@ class Task:
         """The largest whole number of which all part costs of instance i are multiples; 0 if they are not whole numbers."""
         return self._costs.unit(i)
 
-    def scores(self, w: Vector, i: int, scale: float = 1.0) -> Scores:
+    def scores(self, w: Vector, i: int, scale: Scale = 1.0) -> Scores:
         """Part scores of instance i at the weights scale * w; raises DataError if one is not finite."""
         return self.inference.scores(w, i, scale)
 
-    def argmax(self, w: Vector, i: int, loss_weight: float = 0.0, scale: float = 1.0) -> Labels:
+    def argmax(self, w: Vector, i: int, loss_weight: float = 0.0, scale: Scale = 1.0) -> Labels:
         """The output of instance i with the largest score plus loss_weight times loss."""
         return self.infer(self.scores(w, i, scale) + loss_weight * self.costs(i)[1], i)[0]
 
@@ -260,12 +261,12 @@ class Task:
         except Exception as error:
             raise blamed(error, i, self.features, "adjoint") from error
 
-    def step(self, w: Vector, i: int, loss_weight: float, scale: float = 1.0) -> Step:
+    def step(self, w: Vector, i: int, loss_weight: float, scale: Scale = 1.0) -> Step:
         """Loss-augmented inference for instance i at the weights scale * w.
 
         Raises OracleError, naming the sample, where an exact oracle's answer scores below the true output.
         """
-        if self._fused is not None:
+        if self._fused is not None and not isinstance(scale, GroupScales):
             idx, val = self._idx, self._val
             n, loss, product = self._fused.step_into(w, scale, i, loss_weight, idx, val)
             violation = loss_weight * loss - scale * product
@@ -278,7 +279,7 @@ class Task:
 
     def _step_to(
         self, answer: tuple[Labels, float | None], augmented: Scores, costs: tuple[float, Scores], w: Vector, i: int,
-        loss_weight: float, scale: float = 1.0,
+        loss_weight: float, scale: Scale = 1.0,
     ) -> Step:  # fmt: skip
         """The step of instance i towards what the oracle found at the scores `augmented`."""
         (labels, bound), (constant, ell) = answer, costs
@@ -291,7 +292,8 @@ class Task:
             self.refuse_negative(i, loss, found)
         difference = self.adjoint(i, at, counts)
         # from the difference, not from the scores: so compiled and plain steps agree to the last bit
-        violation = loss_weight * loss - scale * dot(w, *difference)
+        product = scaled_dot(w, difference, scale) if isinstance(scale, GroupScales) else scale * dot(w, *difference)
+        violation = loss_weight * loss - product
         if not isfinite(violation):
             raise DataError(f"sample {i}: the features of the output found, or the weights, are not finite numbers")
         if violation < doubtful(loss_weight * loss):
@@ -314,13 +316,13 @@ class Task:
         constant, ell = self.costs(i)
         self._costs.refuse_negative(i, loss, constant, ell[found])
 
-    def _confirm(self, w: Vector, i: int, loss_weight: float, scale: float = 1.0) -> None:
+    def _confirm(self, w: Vector, i: int, loss_weight: float, scale: Scale = 1.0) -> None:
         """Look at one instance by plain calls, where a compiled step seems to contradict itself: it may be rounding."""
         augmented = self.scores(w, i, scale) + loss_weight * self.costs(i)[1]
         labels, bound = self.infer(augmented, i)
         self.refuse_contradiction(i, augmented, self.parts_found(i, labels), bound)
 
-    def soft_step(self, w: Vector, i: int, scale: float = 1.0) -> Step:
+    def soft_step(self, w: Vector, i: int, scale: Scale = 1.0) -> Step:
         """phi(x_i, y_i) - E[phi(x_i, y)], and -log p(y_i | x_i), at the weights scale * w (needs `marginals`)."""
         theta = self.scores(w, i, scale)
         log_z, mu = self.marginals(theta, i)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.group_scales import GroupScales
 from structpred.core.sparse import SparseVector, coalesced
 from structpred.core.weights import Vector, check_length, padded
 from structpred.data.sequences import PackedSequences
@@ -75,7 +76,7 @@ class SequenceFeatures:
 
     def __getstate__(self) -> dict[str, Any]:
         """Without what is counted again when it is needed."""
-        return {name: value for name, value in self.__dict__.items() if name != "_local"}
+        return {name: value for name, value in self.__dict__.items() if name not in ("_local", "_group_of_feature")}
 
     def table(self, w: Vector) -> npt.NDArray[Any]:
         """The flat weights as their table (n_rows, width), a view; DataError for another number of weights."""
@@ -94,6 +95,32 @@ class SequenceFeatures:
         if self.transitions:
             out[(last - first) * n_labels :] = table[self.start_row + 2 :, :n_labels].ravel()
         return out
+
+    def group_scores(self, w: Vector, scales: GroupScales, i: int) -> npt.NDArray[np.float64]:
+        """What `scores` gives for the weights scales * w: the values of features are scaled, not the weights."""
+        d, n_labels, table = self.data, self.n_labels, self.table(w)
+        first, last = int(d.offsets[i]), int(d.offsets[i + 1])
+        own = slice(d.indptr[first], d.indptr[last])
+        values = d.values[own] * scales.factors[self._group_of_feature[d.indices[own]]]
+        out = np.empty(self.n_parts(i))
+        emissions = out[: (last - first) * n_labels].reshape(-1, n_labels)
+        starts = d.indptr[first : last + 1] - d.indptr[first]
+        _kernels().score_sequence(
+            table, d.indices[own], values, starts, 0, last - first, -1, n_labels, np.empty(self.width), emissions
+        )
+        if self.transitions:
+            bounds, steps = scales.factors[-2:].tolist()
+            ends = table[self.start_row : self.start_row + 2, :n_labels]
+            emissions[0] += bounds * ends[0]
+            emissions[-1] += bounds * ends[1]
+            out[(last - first) * n_labels :] = steps * table[self.start_row + 2 :, :n_labels].ravel()
+        return out
+
+    @cached_property
+    def _group_of_feature(self) -> npt.NDArray[np.int32]:
+        """The group of each feature."""
+        rows = np.diff(self.groups) // self.width
+        return np.repeat(np.arange(len(rows), dtype=np.int32), rows)
 
     def fixed_scores(self, i: int) -> npt.NDArray[np.float64] | None:
         """What is added to the scores of instance i whatever the weights are; None if there is nothing."""

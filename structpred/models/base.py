@@ -72,7 +72,8 @@ class StructuredEstimator(BaseEstimator, ABC):  # type: ignore[misc]
     random_state : int or RandomState, optional
         Seeds the order of visits; None means 0.
     regulariser : str or Regulariser, optional
-        What takes the place of 1/2 |w|^2: "l1" (beside it), or an object such as ``L1(0.1)``; None: "l2", 1/2 |w|^2 itself. A
+        What takes the place of 1/2 |w|^2: "l1" (beside it), or an object such as ``L1(0.1)``; None: that of the
+        trainer, which is 1/2 |w|^2 itself for most. A
         trainer that cannot minimise it refuses it.
 
     Attributes
@@ -92,6 +93,12 @@ class StructuredEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         Whether the proven gap is at most tol.
     probabilistic_ : bool
         Whether it was trained with the log loss, so that exp(score) is a probability up to a constant factor.
+    groups_ : ndarray
+        Group k of coef_, such as the weights of one template, is coef_[groups_[k]:groups_[k+1]].
+    group_names_ : list of str
+        What the groups are called.
+    report_ : dict
+        What the trainer says besides: "group_weights" of online_mkl, for example, has a row of |w_k| / sum_k |w_k| for each pass.
     """
 
     loss: str | PartLoss = field(default="hamming", kw_only=True)  # first: StructuredPredictor takes it by position
@@ -116,6 +123,9 @@ class StructuredEstimator(BaseEstimator, ABC):  # type: ignore[misc]
     stop_reason_: str = field(init=False)
     converged_: bool = field(init=False)
     probabilistic_: bool = field(init=False)
+    groups_: npt.NDArray[np.int64] = field(init=False)
+    group_names_: list[str] = field(init=False)
+    report_: dict[str, npt.NDArray[np.float64]] = field(init=False)
     reader_: dict[str, Any] = field(init=False)
     _progress: Progress | None = field(init=False)
     _online: Any = field(init=False)
@@ -167,7 +177,7 @@ class StructuredEstimator(BaseEstimator, ABC):  # type: ignore[misc]
             start=self._earlier_run(),
         )
         lam = 1.0 / (C * float(task.sample_weight.sum()))
-        return train(Problem(task, surrogate, lam, regulariser=resolve_regulariser(self.regulariser)), trainer, settings)
+        return train(Problem(task, surrogate, lam, regulariser=resolve_regulariser(self.regulariser, trainer)), trainer, settings)
 
     def _earlier_run(self) -> Progress | None:
         """The run to continue, with warm_start after an earlier fit; ParameterError where its state was not kept."""
@@ -201,6 +211,7 @@ class StructuredEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         """Set the attributes that all fitted estimators have, also when training was interrupted."""
         self.coef_ = result.weights
         self._progress, self._online = result.progress, None
+        self.report_, self.groups_, self.group_names_ = dict(result.report), result.groups, list(result.group_names)
         self.certificate_ = result.certificate
         self.probabilistic_ = self._minimises_log_loss()
         self.history_ = list(result.history)

@@ -66,6 +66,7 @@ COMMON: dict[str, Spec] = {
     "probabilistic": Optional(Flag(), False),
     "run": Record({"passes": Whole(), "stop_reason": Text(), "converged": Flag()}),
     "history": ListOf(TableOf(Plain())),
+    "groups": Optional(ListOf(Text()), []),
     # how a program read the training data; a model fitted in Python has none of it
     "reader": Optional(TableOf(AnyOf((ListOf(Plain()), Plain()))), {}),
     "versions": Optional(TableOf(Text()), {}),
@@ -80,6 +81,8 @@ _VALUES = Array(FLOATS, ("n_weights",))
 _SOME_VALUES = Array(FLOATS, (None,))
 _INDICES = Array(("uint32",), ("n_values",), below="n_weights", ascending=True)
 _LENGTH = Array(("int64",), (1,))
+_ENDS = Array(("int64",), ("n_ends",), below=2**62)
+_REPORT = "report."
 
 
 def write_model(path: str | os.PathLike[str], model: Any) -> None:
@@ -137,6 +140,7 @@ def common_header(model: Any) -> dict[str, Any]:
         "probabilistic": model.probabilistic_,
         "run": {"passes": model.n_iter_, "stop_reason": model.stop_reason_, "converged": model.converged_},
         "history": model.history_,
+        "groups": list(model.group_names_),
         "reader": getattr(model, "reader_", {}),
         "versions": {"structpred": __version__, "python": platform.python_version(), "numpy": np.__version__},
     }
@@ -158,11 +162,13 @@ def plain_settings(head: dict[str, Any], kind: type[Any]) -> dict[str, Any]:
 
 def restore_run(model: Any, head: dict[str, Any], arrays: dict[str, npt.NDArray[Any]], n_weights: int | None) -> None:
     """Set what all fitted estimators have: weights (n_weights of them; None: as many as there are), certificate, history."""
-    model.coef_ = unpack_weights(arrays, n_weights)
+    model.coef_, reports = unpack_weights(arrays, n_weights), under(_REPORT, arrays)
     # multi-label and graph models of older files do not say so themselves
     model.probabilistic_ = head["probabilistic"] or _has_log_loss(model)
     model.certificate_ = Certificate(**head["certificate"])
     model.history_ = head["history"]
+    model.groups_, model.group_names_ = _groups(head["groups"], arrays, len(model.coef_))
+    model.report_ = {name: array_of(reports, name, Array(("float64",), (None,) * array.ndim)) for name, array in reports.items()}
     model.reader_ = head["reader"]
     run = head["run"]
     model.n_iter_, model.stop_reason_, model.converged_ = run["passes"], run["stop_reason"], run["converged"]
@@ -177,6 +183,22 @@ def _has_log_loss(model: Any) -> bool:
     with suppress(ParameterError):  # an object that files do not hold: nobody knows
         return bool(model._minimises_log_loss())
     return False
+
+
+def _groups(names: list[str], arrays: Mapping[str, npt.NDArray[Any]], n_weights: int) -> tuple[npt.NDArray[np.int64], list[str]]:
+    """The groups of the weights; one that holds them all where an older file names none."""
+    if not names:
+        return np.array([0, n_weights]), ["all"]
+    ends = array_of(arrays, "groups", _ENDS, n_ends=len(names) + 1)
+    if ends[0] != 0 or ends[-1] != n_weights or (np.diff(ends) < 0).any():
+        raise ValueError(f"groups: expected ascending numbers from 0 to {n_weights}")
+    return ends.copy(), names
+
+
+def pack_run(model: Any) -> dict[str, npt.NDArray[Any]]:
+    """The arrays that files of all estimators hold: the weights, their groups, and what the trainer reported."""
+    reports = {f"{_REPORT}{name}": array for name, array in model.report_.items()}
+    return pack_weights(model.coef_) | {"groups": np.asarray(model.groups_, np.int64)} | reports
 
 
 def pack_weights(w: Vector) -> dict[str, npt.NDArray[Any]]:

@@ -10,7 +10,6 @@ from structpred.errors import ParameterError
 from structpred.objectives.log_loss import LogLoss
 from structpred.objectives.margin import MarginRescaling
 from structpred.objectives.names import losses
-from structpred.objectives.regularisers.l2 import L2
 from structpred.objectives.regularisers.names import regularisers
 from structpred.slack.surrogate import SlackRescaling
 from structpred.trainers.names import trainers
@@ -67,10 +66,10 @@ def resolve_loss(loss: str | PartLoss) -> PartLoss:
     return loss
 
 
-def resolve_regulariser(regulariser: str | Regulariser | None) -> Regulariser:
-    """The regulariser for a name, or the object itself; l2 for None. Raises ParameterError for anything else."""
+def resolve_regulariser(regulariser: str | Regulariser | None, trainer: Trainer) -> Regulariser:
+    """The regulariser for a name, or the object itself; the trainer's own for None. Raises ParameterError for anything else."""
     if regulariser is None:
-        return L2()
+        return trainer.default_regulariser()
     if isinstance(regulariser, str):
         if (kind := regularisers().get(regulariser)) is None:
             known, hint = ", ".join(regularisers()), did_you_mean(regulariser, regularisers())

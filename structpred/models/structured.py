@@ -16,7 +16,7 @@ from structpred.core.task import Task
 from structpred.core.weights import Vector
 from structpred.errors import ParameterError
 from structpred.models.base import StructuredEstimator, about_dev, as_floats, checked_sample_weight, dev_parts
-from structpred.models.bundles import COMMON, common_header, pack_weights, plain_settings, restore_run
+from structpred.models.bundles import COMMON, common_header, pack_run, plain_settings, restore_run
 from structpred.models.chain.decoding import checked_k
 from structpred.models.output_scores import OutputScores, Scoring, checked_scoring
 from structpred.models.part_inputs import PartInput, as_labels, as_list, split_instances
@@ -102,7 +102,7 @@ class StructuredPredictor(StructuredEstimator, _OracleFirst):
             "scoring": _name_of(self.scoring),
         }
         texts = {} if self.feature_names_ is None else {"feature_names": self.feature_names_}
-        return Bundle(head, pack_weights(self.coef_), texts)
+        return Bundle(head, pack_run(self), texts)
 
     @classmethod
     def _from_bundle(cls, head: dict[str, Any], bundle: Bundle, oracle: Any) -> Self:

@@ -5,6 +5,7 @@ from typing import cast
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.group_scales import Scale
 from structpred.core.sparse import sparse_dot
 from structpred.core.steps import SoftTask, Step, TaskLike, Terms
 from structpred.core.terms import summed
@@ -21,7 +22,7 @@ class LogLoss:
     requires: tuple[str | tuple[str, ...], ...] = ("marginals",)
     piecewise_linear = False
 
-    def term(self, task: TaskLike, w: Vector, i: int, scale: float = 1.0) -> Step:
+    def term(self, task: TaskLike, w: Vector, i: int, scale: Scale = 1.0) -> Step:
         """The gradient and the value of H_i at scale * w; value and bound are exact."""
         return cast(SoftTask, task).soft_step(w, i, scale)
 

@@ -3,6 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.group_scales import Scale
 from structpred.core.steps import Step, TaskLike, Terms
 from structpred.core.weights import Vector
 from structpred.errors import ParameterError
@@ -24,7 +25,7 @@ class MarginRescaling:
             raise ParameterError(f"loss_weight must be finite and >= 0, got {loss_weight}")
         self.loss_weight = float(loss_weight)
 
-    def term(self, task: TaskLike, w: Vector, i: int, scale: float = 1.0) -> Step:
+    def term(self, task: TaskLike, w: Vector, i: int, scale: Scale = 1.0) -> Step:
         """The linear piece of H_i that is largest at scale * w.
 
         Its slope is -difference, its constant loss_weight * loss, its value `violation`; `bound` >= H_i.

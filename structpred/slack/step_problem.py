@@ -4,7 +4,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from structpred.core.sparse import SparseVector, sparse_dot
+from structpred.core.group_scales import Scale, scaled_dot
+from structpred.core.sparse import SparseVector
 from structpred.core.steps import TaskLike
 from structpred.core.weights import Vector
 from structpred.errors import MissingCapabilityError
@@ -25,7 +26,7 @@ class StepProblem:
     loss_unit = 0.0
     offers: frozenset[str] = frozenset()
 
-    def __init__(self, task: TaskLike, w: Vector, i: int, scale: float = 1.0) -> None:
+    def __init__(self, task: TaskLike, w: Vector, i: int, scale: Scale = 1.0) -> None:
         self.task, self.w, self.i, self.scale = task, w, i, scale
         self.truth = Candidate(1.0, 0.0, Output(SparseVector(np.empty(0, np.int64), np.empty(0)), 0.0))
 
@@ -51,7 +52,7 @@ class StepProblem:
 
     def rescore(self, label: Any) -> Candidate:
         """The point of an output found earlier."""
-        return Candidate(1.0 - self.scale * sparse_dot(self.w, label.difference), label.loss, label)
+        return Candidate(1.0 - scaled_dot(self.w, label.difference, self.scale), label.loss, label)
 
     def difference(self, label: Any) -> SparseVector:
         """psi of an output."""

@@ -3,7 +3,8 @@
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.sparse import SparseVector, sparse_dot
+from structpred.core.group_scales import Scale, scaled_dot
+from structpred.core.sparse import SparseVector
 from structpred.core.steps import Step, TaskLike, Terms
 from structpred.core.task import Task
 from structpred.core.terms import summed
@@ -82,7 +83,7 @@ class SlackRescaling:
         self._last = LastSweep()
         self.requires: tuple[str | tuple[str, ...], ...] = oracle_needs(method, self.relaxed)
 
-    def problem(self, task: TaskLike, w: Vector, i: int, scale: float = 1.0) -> TaskProblem | StepProblem:
+    def problem(self, task: TaskLike, w: Vector, i: int, scale: Scale = 1.0) -> TaskProblem | StepProblem:
         """The search problem of instance i at scale * w."""
         if isinstance(task, Task):
             return TaskProblem(task, w, i, scale, relaxed=self.relaxed)
@@ -93,7 +94,7 @@ class SlackRescaling:
             )
         return StepProblem(task, w, i, scale)
 
-    def search(self, task: TaskLike, w: Vector, i: int, scale: float = 1.0, *, threshold: float | None = None) -> SearchResult:
+    def search(self, task: TaskLike, w: Vector, i: int, scale: Scale = 1.0, *, threshold: float | None = None) -> SearchResult:
         """The search for instance i at scale * w; with a threshold it may end as soon as no output has a Phi above it."""
         return self._search(task, self.problem(task, w, i, scale), i, threshold)
 
@@ -101,11 +102,11 @@ class SlackRescaling:
         incumbent = self._cache.best(task, i, problem) if self.cache_size else None
         return search(problem, self.method, incumbent, threshold, self.rel, self.abs, self.max_queries)
 
-    def term(self, task: TaskLike, w: Vector, i: int, scale: float = 1.0) -> Step:
+    def term(self, task: TaskLike, w: Vector, i: int, scale: Scale = 1.0) -> Step:
         """The linear piece of H_i found at scale * w: difference = loss * psi, violation = its value, bound >= H_i."""
         return self.term_above(task, w, i, None, scale)
 
-    def term_above(self, task: TaskLike, w: Vector, i: int, threshold: float | None, scale: float = 1.0) -> Step:
+    def term_above(self, task: TaskLike, w: Vector, i: int, threshold: float | None, scale: Scale = 1.0) -> Step:
         """The same, but the search may end once H_i <= threshold is proven: fewer queries for cutting planes.
 
         bound > threshold unless that is so; a piece above the threshold is found if the search can find one.
@@ -118,7 +119,7 @@ class SlackRescaling:
         psi = problem.difference(result.label)
         difference = SparseVector(psi.indices, result.g * psi.values)
         # from the difference, as trainers see it: so that violation + <w, difference> is the offset to the last bit but rounding
-        violation = result.g - scale * sparse_dot(w, difference)
+        violation = result.g - scaled_dot(w, difference, scale)
         return Step(difference, result.g, violation, max(violation, _finite(result.upper_bound, violation)))
 
     def offset(self, step: Step) -> float:

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from structpred.core.fixed_scores import FORBIDDEN
+from structpred.core.group_scales import Scale
 from structpred.core.oracle import Labels, capabilities
 from structpred.core.packing import checked_labels
 from structpred.core.requirements import require
@@ -61,7 +62,7 @@ class TaskProblem:
     An inexact argmax without argmax_bound has no bound at all: candidates have bound inf.
     """
 
-    def __init__(self, task: Task, w: Vector, i: int, scale: float = 1.0, *, relaxed: bool = False) -> None:
+    def __init__(self, task: Task, w: Vector, i: int, scale: Scale = 1.0, *, relaxed: bool = False) -> None:
         self.task, self.i, self.shape = task, i, task.shapes[i]
         self.relaxed = self.closed = relaxed
         self.oracle: Any = task.oracle

@@ -26,6 +26,7 @@ from structpred.errors import (
 )
 from structpred.runtime.interrupts import GivenUp, Interrupts
 from structpred.trainers.checkpoints import Progress, claimed, load_checkpoint, save_checkpoint
+from structpred.trainers.grouped_weights import GroupedWeights
 from structpred.trainers.names import require
 from structpred.trainers.problem import Problem, Trainer
 from structpred.trainers.progress import ProgressLine
@@ -194,7 +195,7 @@ class Run:
 
     def _after_pass(self) -> str | None:
         with np.errstate(over="ignore", invalid="ignore"):
-            doubt = any(part.in_doubt() for part in self.state if isinstance(part, Weights))
+            doubt = any(part.in_doubt() for part in self.state if isinstance(part, Weights | GroupedWeights))
         if doubt:
             self._finite_weights()
         settings = self.settings
@@ -275,7 +276,9 @@ class Run:
         progress = self._snapshot() if self.settings.keep else None
         if reason == "max_iter" and self._ends_at_searches(weights, certificate.gap or 0.0):
             reason = "search_bound"
-        return Result(weights, certificate, self.history, reason, self.passes, progress)
+        report = self.trainer.report(self.problem, self.state)
+        groups = self.problem.task.groups, self.problem.task.group_names
+        return Result(weights, certificate, self.history, reason, self.passes, progress, report, *groups)
 
     def _ends_at_searches(self, weights: Vector, gap: float) -> bool:
         """Whether the surrogate's searches, not training, keep the gap open: what they bound but did not find at `weights` is

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Protocol, TypeVar, cast
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.group_scales import Scale
 from structpred.core.regulariser import DualMap, Regulariser
 from structpred.core.steps import Step, TaskLike
 from structpred.core.weights import Vector
@@ -24,7 +25,7 @@ class Surrogate(Protocol):
     requires: tuple[str | tuple[str, ...], ...]
     piecewise_linear: bool
 
-    def term(self, task: TaskLike, w: Vector, i: int, scale: float = 1.0) -> Step:
+    def term(self, task: TaskLike, w: Vector, i: int, scale: Scale = 1.0) -> Step:
         """The slope (-difference), value (violation) and upper bound of H_i at scale * w."""
         ...
 
@@ -130,6 +131,8 @@ class Trainer(ABC):
     regulariser_requires : tuple of str, or of tuples of str
         The methods of the regulariser that it needs besides those that all have. The default, `squared_norm`, is met by 1/2 |w|^2
         alone: for trainers whose weights are sums of steps, or that look at no regulariser at all.
+    default_regulariser : type
+        That of the regulariser that it takes where none is named.
     surrogates : tuple of callables
         What it can minimise; the first makes its default. Another surrogate of the same form, piecewise linear or smooth, is
         minimised, too, unless `minimises` says otherwise.
@@ -144,6 +147,7 @@ class Trainer(ABC):
     name: ClassVar[str] = ""
     requires: tuple[str | tuple[str, ...], ...] = ("argmax",)
     regulariser_requires: ClassVar[tuple[str | tuple[str, ...], ...]] = ("squared_norm",)
+    default_regulariser: ClassVar[type[Regulariser]] = L2
     surrogates: ClassVar[tuple[Callable[[], Surrogate], ...]] = (MarginRescaling, SlackRescaling)
     certified: ClassVar[bool] = False
     online: ClassVar[bool] = False
@@ -191,3 +195,7 @@ class Trainer(ABC):
     def gap_estimate(self, problem: Problem, state: Any) -> float | None:
         """A cheap guess of the gap, to decide when computing it is worthwhile; None if there is none."""
         return None
+
+    def report(self, problem: Problem, state: Any) -> dict[str, npt.NDArray[np.float64]]:
+        """What else it says of the run, by name: arrays that come with the weights."""
+        return {}

@@ -24,6 +24,7 @@ from structpred.trainers.one_slack import OneSlackCuttingPlane
 from structpred.trainers.perceptron import AveragedPerceptron
 from structpred.trainers.pragam import Pragam
 from structpred.trainers.problem import Problem
+from structpred.trainers.proximal import OnlineProximal
 from structpred.trainers.sgd import SGD
 
 TRAINERS = {
@@ -38,6 +39,8 @@ TRAINERS = {
     "bcfw-all": lambda: BCFW(gap_sampling=True, cached_passes=1, cache_size=2),
     "n-slack": NSlackCuttingPlane,
     "one-slack": OneSlackCuttingPlane,
+    "proximal": OnlineProximal,
+    "proximal-averaged": lambda: OnlineProximal(averaged=True),
 }
 
 #: trainers whose pass is one step, over all samples at once

@@ -14,7 +14,7 @@ from structpred.features.fixed_scores import FixedScores
 from structpred.features.sequences import n_chain_weights, weight_table
 from structpred.io.templates.templates import Template
 from structpred.models.base import StructuredEstimator, about_dev, checked_sample_weight, dev_parts
-from structpred.models.bundles import CLASSES, COMMON, common_header, pack_weights, plain_settings, restore_run, under
+from structpred.models.bundles import CLASSES, COMMON, common_header, pack_run, plain_settings, restore_run, under
 from structpred.models.chain import online
 from structpred.models.chain.constraints import ChainConstraints, fixed_scores, resolve_constraints
 from structpred.models.chain.decoding import chain_kbest, chain_marginals, chain_score_gaps, checked_k, decode_chains
@@ -104,7 +104,7 @@ class ChainLabeler(StructuredEstimator):
             "classes": self.classes_.tolist(),
             "constraints": None if rules is None else rules.to_dict(),
         }
-        packed = {f"input.{name}": array for name, array in arrays.items()} | pack_weights(self.coef_)
+        packed = {f"input.{name}": array for name, array in arrays.items()} | pack_run(self)
         return Bundle(head, packed, {f"input.{name}": lists for name, lists in texts.items()})
 
     @classmethod

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from structpred.core.oracle import Oracle
 from structpred.errors import DataError, ParameterError
-from structpred.models.bundles import CLASSES, COMMON, pack_weights, plain_settings, restore_run
+from structpred.models.bundles import CLASSES, COMMON, pack_run, plain_settings, restore_run
 from structpred.models.chain.targets import LabelEncoder
 from structpred.models.chain.tasks import checked_token_weights
 from structpred.models.fields.estimator import BIAS, ORACLE, FieldEstimator, checked_bias
@@ -139,7 +139,7 @@ class GraphLabeler(FieldEstimator[NodeLabels, list[Floats]]):
             "node_features": self.node_features,
             "edge_features": self.edge_features,
         }
-        return Bundle(head, pack_weights(self.coef_))
+        return Bundle(head, pack_run(self))
 
     @classmethod
     def _from_bundle(cls, head: dict[str, Any], bundle: Bundle, oracle: Oracle | None) -> Self:

@@ -13,7 +13,7 @@ from structpred.data.hierarchy import LabelHierarchy
 from structpred.errors import DataError, ParameterError
 from structpred.io.multilabel.data import MultiLabelData
 from structpred.models.base import as_floats
-from structpred.models.bundles import pack_weights, plain_settings, restore_run
+from structpred.models.bundles import pack_run, plain_settings, restore_run
 from structpred.models.fields.estimator import FieldEstimator, checked_bias
 from structpred.models.fields.feature_scale import FeatureScale
 from structpred.models.fields.label_field import FIELD, LabelField, label_tags, pairs_of, scale_of
@@ -131,7 +131,7 @@ class HierarchicalMultiLabel(FieldEstimator[Integers, Floats]):
         plain = self.label_weights if isinstance(self.label_weights, str) else None
         head = {**self._field_header(), **self._field.header(self.scale), "label_weights": plain}
         arrays = {"hierarchy": self.hierarchy_.edges, "label_weights": self.label_weights_, **self._field.arrays()}
-        return Bundle(head, {**arrays, **pack_weights(self.coef_)})
+        return Bundle(head, {**arrays, **pack_run(self)})
 
     @classmethod
     def _from_bundle(cls, head: dict[str, Any], bundle: Bundle, oracle: Oracle | None) -> Self:

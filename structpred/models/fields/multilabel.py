@@ -8,7 +8,7 @@ import numpy.typing as npt
 from sklearn.utils import Tags
 
 from structpred.core.oracle import Oracle
-from structpred.models.bundles import pack_weights, plain_settings, restore_run
+from structpred.models.bundles import pack_run, plain_settings, restore_run
 from structpred.models.fields.estimator import FieldEstimator, checked_bias
 from structpred.models.fields.feature_scale import FeatureScale
 from structpred.models.fields.label_field import FIELD, LabelField, label_tags, pairs_of, scale_of
@@ -105,7 +105,7 @@ class MultiLabelMRF(FieldEstimator[Integers, Floats]):
     def _to_bundle(self) -> Bundle:
         plain = self.edges if isinstance(self.edges, str | int) else None
         head = {**self._field_header(), **self._field.header(self.scale), "edges": plain}
-        return Bundle(head, {"edges": self.edges_, **self._field.arrays(), **pack_weights(self.coef_)})
+        return Bundle(head, {"edges": self.edges_, **self._field.arrays(), **pack_run(self)})
 
     @classmethod
     def _from_bundle(cls, head: dict[str, Any], bundle: Bundle, oracle: Oracle | None) -> Self:

@@ -50,7 +50,7 @@ class Kernelised(Labeler):
         return self._kernel_input.scored(X, self.coef_, len(self.classes_))
 
     def _trainer_and_surrogate(self) -> tuple[Trainer, Surrogate]:
-        if not isinstance(resolve_regulariser(self.regulariser), L2):
+        if not isinstance(resolve_regulariser(self.regulariser, self._trainer_and_surrogate()[0]), L2):
             raise ParameterError(
                 f"regulariser: a kernel knows norms of functions, not single weights: leave it out, got {self.regulariser!r}"
             )

@@ -157,7 +157,8 @@ class LinearEstimator(ClassifierMixin, StructuredEstimator):  # type: ignore[mis
         own = {name: getattr(self, name) for name in ("fit_intercept", "multi_label_") if hasattr(self, name)}
         offsets = self._offsets()
         head = {
-            **common_header(self), "classes": self.classes_.tolist(), "class_kind": kind, "outputs": self._n_outputs,
+            **common_header(self), "groups": [], "classes": self.classes_.tolist(), "class_kind": kind,
+            "outputs": self._n_outputs,
             "n_features": self.n_features_in_, "offsets": offsets.shape[1], "intercept_scaling": float(self.intercept_scaling),
             "class_weight": _GIVE_AGAIN if isinstance(self.class_weight, dict) else self.class_weight,
             **{name.rstrip("_"): value for name, value in own.items()},

@@ -6,7 +6,7 @@ import numpy.typing as npt
 
 from structpred.data.arc_templates import ArcTemplate
 from structpred.io.templates.arc_featurizer import ArcFeaturizer
-from structpred.models.bundles import COMMON, common_header, pack_weights
+from structpred.models.bundles import COMMON, common_header, pack_run
 from structpred.models.chain.inputs import NumericInput
 from structpred.models.chain.labeler import ChainLabeler
 from structpred.models.parser.relations import RelationFeatures
@@ -39,7 +39,7 @@ def relations_to_bundle(labeler: ChainLabeler, features: RelationFeatures) -> tu
     """The header and the arrays of the second stage."""
     header, slots = features.to_bundle()
     head = {**common_header(labeler), "features": header, "classes": labeler.classes_.tolist()}
-    return head, pack_weights(labeler.coef_) | slots
+    return head, pack_run(labeler) | slots
 
 
 def relations_from_bundle(

@@ -19,7 +19,7 @@ from structpred.io.templates.arc_featurizer import ArcFeaturizer
 from structpred.io.templates.arc_template_sets import pruning_templates, relation_templates
 from structpred.io.treebanks.treebank import Tree, Treebank
 from structpred.models.base import StructuredEstimator, about_dev, checked_C, checked_sample_weight
-from structpred.models.bundles import common_header, pack_weights, plain_settings, restore_run, under
+from structpred.models.bundles import common_header, pack_run, plain_settings, restore_run, under
 from structpred.models.chain.decoding import checked_k
 from structpred.models.chain.labeler import ChainLabeler
 from structpred.models.parser.arcs import (
@@ -150,7 +150,7 @@ class DependencyParser(StructuredEstimator):
             "pruner": None,
             "relations": None,
         }
-        arrays = pack_weights(self.coef_)
+        arrays = pack_run(self)
         if self.pruner_ is not None:
             first = self.pruner_._to_bundle()
             head["pruner"], arrays = first.header, arrays | with_prefix("pruner.", first.arrays)

@@ -1,0 +1,241 @@
+"""Online proximal descent (Martins, Smith, Xing, Aguiar & Figueiredo 2011, algorithm 1), for composite regularisers.
+
+Minimises  lam sum_j r_j(w) + sum_i p_i H_i(w)  by one instance at a time: a subgradient step on H_i alone, then the prox of each
+term
+
+    prox_{eta lam r_j}(w) = argmin_x |x - w|^2 / 2 + eta lam r_j(x),
+
+which sets groups or weights to zero, as steps on a subgradient of r_j would not. Where r_j depends on the norms of groups alone,
+its prox is a factor for each group (proposition 1): with lazily scaled groups a step costs what it touches.
+
+Two bounds come with a run. The regret against any w*: with eta_t falling, sum_t F_t(w_t) - F_t(w*) is at most
+D^2 / (2 eta_T) + 1/2 sum_t eta_t |g_t|^2, where D bounds the distances |w_t - w*| and g_t is the subgradient of step t
+(lemma 4, summed up as in proposition 5). And a dual value: the mean of the outputs found, those of later passes weighing more, is
+a feasible dual point.
+"""
+
+from typing import Annotated, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from structpred.core.regulariser import Regulariser, capabilities
+from structpred.core.weights import Vector
+from structpred.errors import ParameterError
+from structpred.objectives.log_loss import LogLoss
+from structpred.objectives.margin import MarginRescaling
+from structpred.slack.surrogate import SlackRescaling
+from structpred.trainers.grouped_weights import GroupedWeights
+from structpred.trainers.problem import Problem, Surrogate, Trainer, once_per_problem
+from structpred.trainers.states import COUNT, Values
+
+Floats = npt.NDArray[np.float64]
+
+
+class ProximalState(NamedTuple):
+    """weights: w. steps: t. corners: the sum of the differences found, those of pass e weighed by e n p_i; empty if no dual value
+    is kept. offset, mass: of their offsets, and of e. energy: 1/2 sum_t eta_t |g_t|^2. farthest: the largest |w_t|. These are
+    single numbers, and so is n_pass, e. group_weights: after each pass |w_k| / sum_k |w_k|. regrets: then the bound on the regret
+    of a step, on average.
+    """
+
+    weights: GroupedWeights
+    steps: Annotated[npt.NDArray[np.int64], COUNT]
+    corners: Floats
+    offset: Floats
+    mass: Annotated[Floats, Values(0)]
+    energy: Annotated[Floats, Values(0)]
+    farthest: Annotated[Floats, Values(0)]
+    n_pass: Annotated[npt.NDArray[np.int64], COUNT]
+    group_weights: Annotated[Floats, Values(0, 1, grows=True)]
+    regrets: Annotated[Floats, Values(0, np.inf, grows=True)]
+
+    def fault(self, dim: int) -> str | None:
+        """What does not fit together in saved arrays; None where all does."""
+        right = self.group_weights.shape == (int(self.n_pass) - 1, len(self.weights.factors)) and int(self.n_pass) > 0
+        return None if right and len(self.regrets) == int(self.n_pass) - 1 else "group_weights, regrets: expected a row a pass"
+
+
+class OnlineProximal(Trainer):
+    """Any regulariser with a prox, online: a subgradient step on the loss, then a prox step for each term of the regulariser.
+
+    Parameters
+    ----------
+    eta0 : float
+        The step size of step t is eta0 / sqrt(t), eta0 > 0. `best_rate` chooses one as the paper does.
+    sigma : float, optional
+        If given, the step size is 1 / (sigma t) instead: for a loss that is sigma-strongly convex.
+    radius : float, optional
+        After each step w is projected onto the ball |w| <= radius (line 9).
+    averaged : bool
+        Whether to return the mean of the iterates, which is not sparse; False: the last one, as in the paper.
+    certificate : bool
+        Whether to keep a dual point (a float64 for each weight).
+
+    Raises
+    ------
+    ParameterError
+        For eta0, sigma or radius that are not positive.
+
+    References
+    ----------
+    Martins et al. (2011), Online Multiple Kernel Learning for Structured Prediction, algorithm 1 and propositions 1 and 5.
+
+    Examples
+    --------
+    >>> from structpred.models import ChainLabeler
+    >>> model = ChainLabeler(trainer=OnlineProximal(), regulariser="l1", max_iter=5).fit([np.eye(2)], [["a", "b"]])
+    >>> model.predict([np.eye(2)])[0].tolist()
+    ['a', 'b']
+    """
+
+    name = "proximal"
+    regulariser_requires = ()
+    surrogates = (MarginRescaling, SlackRescaling, LogLoss)
+    certified = True
+    online = True
+    needs_n_total = True
+
+    def __init__(
+        self,
+        *,
+        eta0: float = 1.0,
+        sigma: float | None = None,
+        radius: float | None = None,
+        averaged: bool = False,
+        certificate: bool = True,
+    ) -> None:
+        for name, value in (("eta0", eta0), ("sigma", sigma), ("radius", radius)):
+            if value is not None and (isinstance(value, bool) or not (np.isfinite(value) and value > 0)):
+                raise ParameterError(f"{name} must be a positive number, got {value!r}")
+        self.eta0, self.sigma, self.radius, self.averaged, self.certificate = eta0, sigma, radius, averaged, certificate
+
+    @classmethod
+    def certifies(cls, surrogate: Surrogate) -> bool:
+        """Whether there is a gap: only a maximum of linear functions has the dual value."""
+        return surrogate.piecewise_linear
+
+    def init_state(self, problem: Problem) -> ProximalState:
+        """Line 2: w = 0."""
+        task = problem.task
+        kept = self.certificate and problem.surrogate.piecewise_linear
+        weights = GroupedWeights.zeros(task.groups, task.dtype, averaged=self.averaged)
+        offset, mass, energy, farthest = (np.array(0.0) for _ in range(4))
+        return ProximalState(
+            weights, np.array(0), np.zeros(task.dim if kept else 0), offset, mass, energy, farthest,
+            np.array(1), np.empty((0, len(weights.factors))), np.empty(0),
+        )  # fmt: skip
+
+    def update(self, problem: Problem, state: ProximalState, item: int) -> tuple[ProximalState, bool]:
+        """Lines 4-9 for one instance."""
+        weights, share, t = state.weights, problem.share(item), state.steps.item() + 1
+        eta = self.eta0 / np.sqrt(t) if self.sigma is None else 1.0 / (self.sigma * t)
+        step = problem.surrogate.term(problem.task, weights.v, item, weights.scales)  # line 4
+        psi = step.difference
+        if len(psi.indices):
+            weights.add(psi, eta * share)  # line 5
+            square = share * share * float(psi.values @ psi.values)
+            state.energy.fill(state.energy.item() + 0.5 * eta * square)
+        if len(state.corners):
+            e = state.n_pass.item()
+            state.corners[psi.indices] += e * share * psi.values
+            state.offset.fill(state.offset.item() + e * share * problem.surrogate.offset(step))
+            state.mass.fill(state.mass.item() + e)
+        for term, reduced in _terms(problem):  # lines 6-8
+            if reduced:
+                norms = weights.norms
+                weights.shrink(norms, term.group_prox(norms, eta * problem.lam))  # type: ignore[attr-defined]
+            else:
+                weights.prox(term, eta * problem.lam)
+        self._project(state)
+        state.steps.fill(t)
+        if self.averaged:
+            weights.include()
+        return state, len(psi.indices) > 0
+
+    def _project(self, state: ProximalState) -> None:
+        """Line 9, and the largest |w_t| so far."""
+        norms = state.weights.norms
+        length = float(np.sqrt(norms @ norms))
+        if self.radius is not None and length > self.radius:
+            state.weights.shrink(norms, norms * (self.radius / length))
+            length = self.radius
+        if length > state.farthest.item():
+            state.farthest.fill(length)
+
+    def finish_pass(self, problem: Problem, state: ProximalState) -> ProximalState:
+        """The squares anew, and what is reported of the pass."""
+        state.weights.recount()
+        norms = state.weights.norms
+        row = norms / norms.sum() if norms.any() else norms
+        regret = regret_bound(self, problem, state)
+        state.n_pass.fill(state.n_pass.item() + 1)
+        return state._replace(
+            group_weights=np.concatenate((state.group_weights, row[None])), regrets=np.append(state.regrets, regret)
+        )
+
+    def objective(self, problem: Problem, state: ProximalState) -> tuple[float, float | None]:
+        """Primal at the returned weights; the dual value of the mean output, if the passes so far were whole."""
+        primal, mass = problem.primal(self.weights(problem, state)), state.mass.item()
+        if not len(state.corners) or mass == 0.0 or state.steps.item() % len(problem.task):
+            return primal, None
+        pieces = (state.corners[k : k + (1 << 18)] / (mass * problem.lam) for k in range(0, len(state.corners), 1 << 18))
+        return primal, problem.regulariser.bound(state.offset.item() / mass, problem.lam, pieces)
+
+    def report(self, problem: Problem, state: ProximalState) -> dict[str, Floats]:
+        """group_weights: a row a pass; regret_bound: after each pass, by how much a step was worse than the best fixed w."""
+        known = {"regret_bound": state.regrets} if np.isfinite(state.regrets).all() else {}
+        return {"group_weights": state.group_weights, **known}
+
+
+@once_per_problem
+def _terms(problem: Problem) -> list[tuple[Regulariser, bool]]:
+    """The terms of the regulariser, and whether each has a prox of group norms."""
+    r = problem.regulariser
+    terms = r.terms() if "terms" in capabilities(r) else (r,)  # type: ignore[attr-defined]
+    return [(term, "group_prox" in capabilities(term)) for term in terms]
+
+
+@once_per_problem
+def _reach(problem: Problem) -> float:
+    """The largest |w*|: at the optimum lam r(w*) is at most the objective at w = 0; inf for a part of the data."""
+    if not np.isclose(problem.p.sum(), 1.0):
+        return np.inf
+    zero: Vector = np.zeros(problem.task.dim, problem.task.dtype)
+    return problem.regulariser.reach(problem.primal(zero) / problem.lam)
+
+
+def regret_bound(trainer: OnlineProximal, problem: Problem, state: ProximalState) -> float:
+    """By how much the steps so far were worse than the best fixed w, at most, on average; inf where |w*| has no known bound."""
+    t, best = state.steps.item(), _reach(problem)
+    if t == 0 or not np.isfinite(best):
+        return np.inf
+    if trainer.radius is not None:
+        best = min(best, trainer.radius)  # the best w of the ball
+    eta = trainer.eta0 / np.sqrt(t) if trainer.sigma is None else 1.0 / (trainer.sigma * t)
+    distance = best + state.farthest.item()
+    return float((distance * distance / (2.0 * eta) + state.energy.item()) / t)
+
+
+def best_rate(problem: Problem, rates: tuple[float, ...], trainer: OnlineProximal, *, passes: int = 5, seed: int = 0) -> float:
+    """The eta0 of `rates` with the smallest objective after so many passes, as the paper chooses it (section 4.1).
+
+    Raises ParameterError where there are none, or where the weights grow beyond bounds with each of them.
+    """
+    from copy import copy
+
+    from structpred.errors import ConvergenceError
+    from structpred.trainers.loop import RunSettings, train
+
+    values: dict[float, float] = {}
+    for rate in rates:
+        own = copy(trainer)
+        own.eta0 = rate
+        try:
+            result = train(problem, own, RunSettings(max_iter=passes, tol=0.0, check_every=passes, seed=seed))
+        except ConvergenceError:
+            continue
+        values[rate] = float(result.certificate.primal or 0.0)
+    if not values:
+        raise ParameterError(f"eta0: none of {rates} gives finite weights; scale the features, or try smaller ones")
+    return min(values, key=lambda rate: values[rate])
