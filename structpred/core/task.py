@@ -111,8 +111,7 @@ class Task:
     def take(self, rows: npt.ArrayLike) -> "Task":
         """The task of these instances, in this order; repeats are allowed. Features are copied for these rows alone.
 
-        It gives the same bits as a new task made of these rows. Labels are not checked again, nor
-        the loss asked. Raises DataError for rows that are not instances, or none at all, ParameterError where all weigh 0.
+        It gives the bits of a new task of these rows, without checks of labels. Raises DataError for rows that are no instances.
         """
         at, new = checked_rows(rows, len(self)), self._sibling()
         new.sample_weight = checked_weights(self.sample_weight[at], len(at))

@@ -57,8 +57,8 @@ class GroupedWeights(NamedTuple):
         room = np.diff(self.starts)
         if (self.counts > room + 1).any():
             return "counts: more coordinates than a list can hold"
-        for k in np.flatnonzero(self.counts).tolist():
-            own = self.touched[self.starts[k] : self.starts[k] + min(int(self.counts[k]), int(room[k]))]
+        for k in np.flatnonzero((self.counts > 0) & (self.counts <= room)).tolist():
+            own = self.touched[self.starts[k] : self.starts[k] + self.counts[k]]
             if own.min() < self.groups[k] or own.max() >= self.groups[k + 1]:
                 return f"touched: a coordinate outside group {k}"
         return None if (self.factors >= LEAST).all() else f"factors: expected at least {LEAST}"

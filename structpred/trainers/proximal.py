@@ -180,7 +180,8 @@ class OnlineProximal(Trainer):
         if not len(state.corners) or mass == 0.0 or state.steps.item() % len(problem.task):
             return primal, None
         pieces = (state.corners[k : k + (1 << 18)] / (mass * problem.lam) for k in range(0, len(state.corners), 1 << 18))
-        return primal, problem.regulariser.bound(state.offset.item() / mass, problem.lam, pieces)
+        dual = problem.regulariser.bound(state.offset.item() / mass, problem.lam, pieces)
+        return primal, dual if np.isfinite(dual) else None  # none where the conjugate is infinite there
 
     def report(self, problem: Problem, state: ProximalState) -> dict[str, Floats]:
         """group_weights: a row a pass; regret_bound: after each pass, by how much a step was worse than the best fixed w."""

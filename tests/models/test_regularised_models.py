@@ -52,8 +52,23 @@ def test_learning_in_pieces_keeps_to_the_regulariser() -> None:
         lambda model: model.partial_fit(X, y),
         lambda model: model.fit_stream(lambda: zip(X, y, strict=True), ["a", "b"]),
     ):
-        with pytest.raises(MissingCapabilityError, match="Trainers for L1: bcfw, ls_bmrm, owlqn"):
+        with pytest.raises(MissingCapabilityError, match="Trainers for L1: .*owlqn"):
             fit(ChainLabeler("perceptron", regulariser="l1"))
     model = ChainLabeler("perceptron").partial_fit(X, y).set_params(regulariser="l1")
     with pytest.raises(ParameterError, match="regulariser, C and n_total must stay"):
         model.partial_fit(X, y)
+
+
+def test_what_online_mkl_learnt_is_in_the_file(tmp_path: Path) -> None:
+    """The weights of the groups after each pass, the names of the groups and their places come back."""
+    X, y = [[{"a": 1.0, "b": 0.5}, {"b": 2.0}], [{"b": 1.0}, {"a": 1.0}]] * 3, [["p", "q"], ["q", "p"]] * 3
+    model = ChainLabeler("online_mkl", C=10.0, max_iter=4, check_every=1).fit(X, y)
+    assert model.report_["group_weights"].shape == (4, 3)
+    np.testing.assert_allclose(model.report_["group_weights"].sum(axis=1), 1.0)
+    assert model.group_names_ == ["features", "start and stop", "transitions"]
+    assert model.history_[-1]["gap"] >= 0.0
+    model.save(tmp_path / "m.spz")
+    loaded = load(tmp_path / "m.spz")
+    assert np.array_equal(loaded.report_["group_weights"], model.report_["group_weights"])
+    assert loaded.groups_.tolist() == model.groups_.tolist()
+    assert loaded.group_names_ == model.group_names_

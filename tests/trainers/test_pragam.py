@@ -188,7 +188,7 @@ def test_what_it_cannot_minimise_is_named() -> None:
     with pytest.raises(MissingCapabilityError, match=r"PragamB needs free.*Regularisers that have it: FreeIntercept"):
         train(binary("pragam"), PragamB())
     for trainer in (Pragam(), BCFW()):
-        with pytest.raises(MissingCapabilityError, match=r"Trainers for FreeIntercept: pragam_b"):
+        with pytest.raises(MissingCapabilityError, match=r"Trainers for FreeIntercept: .*pragam_b"):
             train(binary("pragam_b"), trainer)
     with pytest.raises(ParameterError, match="recentre must be at least 0 and below 1, got 1"):
         Pragam(recentre=1.0)

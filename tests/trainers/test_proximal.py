@@ -1,6 +1,7 @@
 """Online proximal descent: a naive dense implementation gives the same weights, and the bounds hold."""
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -25,7 +26,7 @@ from structpred.trainers.proximal import OnlineProximal, best_rate
 
 def norms_of(groups, w):
     """|w_k| of each group."""
-    return np.array([np.linalg.norm(w[a:b]) for a, b in zip(groups, groups[1:], strict=False)])
+    return np.array([np.linalg.norm(w[a:b]) for a, b in pairwise(groups)])
 
 
 def grouped_task(seed=0, **options):
@@ -121,7 +122,7 @@ def test_online_mkl_reaches_the_optimum() -> None:
 
     task = grouped_task(3)
     groups = task.groups.tolist()
-    bounds = list(zip(groups, groups[1:], strict=False))
+    bounds = list(pairwise(groups))
     best, _ = optimum(task, 0.1, lambda w: cp.square(sum(cp.norm(w[a:b]) for a, b in bounds)) / 2)
     result = train(Problem(task, MarginRescaling(), 0.1, regulariser=MKL()), OnlineMKL(averaged=True, eta0=0.3), RunSettings(
         max_iter=2000, check_every=2000, tol=0.0))  # fmt: skip

@@ -50,11 +50,12 @@ class Kernelised(Labeler):
         return self._kernel_input.scored(X, self.coef_, len(self.classes_))
 
     def _trainer_and_surrogate(self) -> tuple[Trainer, Surrogate]:
-        if not isinstance(resolve_regulariser(self.regulariser, self._trainer_and_surrogate()[0]), L2):
+        trainer, surrogate = super()._trainer_and_surrogate()
+        if not isinstance(resolve_regulariser(self.regulariser, trainer), L2):
             raise ParameterError(
                 f"regulariser: a kernel knows norms of functions, not single weights: leave it out, got {self.regulariser!r}"
             )
-        return super()._trainer_and_surrogate()
+        return trainer, surrogate
 
     def _keep(self, result: Result) -> None:
         super()._keep(result)
