@@ -17,8 +17,9 @@ class OnlineMKL(OnlineProximal):
     Examples
     --------
     >>> from structpred.models import ChainLabeler
-    >>> model = ChainLabeler(trainer=OnlineMKL(), max_iter=5).fit([[{"x": 1.0}, {"y": 1.0}]], [["a", "b"]])
-    >>> dict(zip(model.group_names_, model.report_["group_weights"][-1]))["features"] > 0.5
+    >>> model = ChainLabeler(trainer=OnlineMKL(), C=10.0, max_iter=5).fit([[{"x": 1.0}, {"y": 1.0}]] * 2, [["a", "b"]] * 2)
+    >>> beta = dict(zip(model.group_names_, model.report_["group_weights"][-1].tolist(), strict=True))
+    >>> beta["features"] > beta["transitions"]
     True
     """
 

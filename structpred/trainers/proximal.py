@@ -84,7 +84,7 @@ class OnlineProximal(Trainer):
     Examples
     --------
     >>> from structpred.models import ChainLabeler
-    >>> model = ChainLabeler(trainer=OnlineProximal(), regulariser="l1", max_iter=5).fit([np.eye(2)], [["a", "b"]])
+    >>> model = ChainLabeler(trainer=OnlineProximal(), regulariser="l1", C=10.0).fit([np.eye(2)], [["a", "b"]])
     >>> model.predict([np.eye(2)])[0].tolist()
     ['a', 'b']
     """
