@@ -26,6 +26,7 @@ COMMANDS = {
     "predict": ("structpred.cli.predict", "predict"),
     "evaluate": ("structpred.cli.evaluate", "evaluate"),
     "inspect": ("structpred.cli.inspect", "inspect"),
+    "prune": ("structpred.cli.prune", "prune"),
     "report": ("structpred.cli.report", "report"),
     "validate": ("structpred.cli.validate", "validate"),
     "curve": ("structpred.cli.curve", "curve"),

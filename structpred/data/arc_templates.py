@@ -33,15 +33,17 @@ class Atom(NamedTuple):
 
 
 class ArcTemplate(NamedTuple):
-    """head, modifier: the atoms of either end. arc: one of ARC_PROPERTIES.
+    """head, modifier: the atoms of either end. arc: one of ARC_PROPERTIES. seed: which seeds its hashes have; None: those of its
+    place among the others, which is where a model for which others were dropped no longer has it.
 
-    >>> ArcTemplate.parse("h.lemma m.tag-1 | distance")
-    ArcTemplate(head=(Atom(attribute='lemma', offset=0),), modifier=(Atom(attribute='tag', offset=-1),), arc='distance')
+    >>> ArcTemplate.parse("h.lemma m.tag-1 | distance").modifier
+    (Atom(attribute='tag', offset=-1),)
     """
 
     head: tuple[Atom, ...]
     modifier: tuple[Atom, ...]
     arc: str
+    seed: int | None = None
 
     @staticmethod
     def parse(text: str) -> "ArcTemplate":
@@ -112,13 +114,15 @@ def compile_templates(templates: Sequence[ArcTemplate], names: Sequence[str]) ->
         for side in (templates[t].head, templates[t].modifier):
             atoms += [(names.index(atom.attribute), atom.offset) for atom in side]
             ends.append(len(atoms))
-    # fixed seeds, one per template and end, by the text of the template: a model file needs none of them
-    seeds = np.random.default_rng(0x5EED).integers(1, 1 << 32, size=(len(templates), 2), dtype=np.uint32)
+    # fixed seeds, two per template, one for each end: a model file needs none of them
+    rows = [templates[t].seed for t in order.tolist()]
+    places = np.array([place if row is None else row for place, row in enumerate(rows)], dtype=np.int64)
+    table = np.random.default_rng(0x5EED).integers(1, 1 << 32, size=(int(places.max(initial=0)) + 1, 2), dtype=np.uint32)
     return CompiledTemplates(
         order.astype(np.int64),
         np.array(atoms, dtype=np.int64).reshape(-1, 2),
         np.array(ends, dtype=np.int64),
-        seeds,
+        table[places],
         np.array([ARC_PROPERTIES.index(templates[t].arc) for t in order.tolist()], dtype=np.int64),
         kind.count(0),
         kind.count(1),

@@ -2,7 +2,7 @@
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
@@ -23,6 +23,7 @@ from structpred.core.task_checks import checked_weights
 from structpred.core.weights import Vector
 from structpred.errors import DataError, ParameterError, StructpredError
 from structpred.models.bundles import read_model, write_model
+from structpred.models.groups import group_norms, zeroed
 from structpred.models.settings import resolve_regulariser, resolve_surrogate, resolve_trainer
 from structpred.objectives.log_loss import LogLoss
 from structpred.storage import schema as storage
@@ -156,6 +157,26 @@ class StructuredEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         model = read_model(path, {cls.__name__: cls}, oracle, only=True)
         assert isinstance(model, cls)
         return model
+
+    def without_groups(self, names: Collection[str]) -> Self:
+        """The same fitted model with the weights of these groups zero, and without what only they need, such as templates.
+
+        Its certificate holds where the weights were zero before; else the objective is not known, but its lower bound is.
+        Raises ParameterError for a name that `group_names_` does not have.
+        """
+        self._check_fitted()
+        new: Self = zeroed(self, names)
+        new._drop_groups(names)
+        return new
+
+    def _drop_groups(self, names: Collection[str]) -> None:
+        """Take out what only groups need whose weights are zero; nothing, unless a child knows what that is."""
+
+    @property
+    def group_norms_(self) -> npt.NDArray[np.float64]:
+        """The Euclidean norm of the weights of each group."""
+        self._check_fitted()
+        return group_norms(self.coef_, self.groups_)
 
     def _train(self, task: TaskLike, dev: Callable[[Vector], float] | None) -> Result:
         """Run the trainer that the settings name. Changes nothing in the estimator: if it fails, an earlier fit stays whole."""

@@ -5,8 +5,8 @@ key: the codes of its atoms read as the digits of one number (mixed radix). The 
 Where that number could pass 2**62, the key so far is first replaced by its rank among those seen.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -16,26 +16,13 @@ from structpred.data.sequences import PackedSequences
 from structpred.data.tokens import coalesced
 from structpred.errors import DataError, ParameterError
 from structpred.io.columns import ColumnCorpus
-from structpred.io.templates.templates import Template
+from structpred.io.templates.templates import TEMPLATES, Template
 from structpred.io.templates.transforms import transform
-from structpred.storage.schema import AnyOf, Array, Flag, ListOf, Record, Text, Whole, array_of, as_file_error, maybe
+from structpred.storage.schema import Array, Optional, Record, Whole, array_of, as_file_error, maybe
 
 Ints = npt.NDArray[np.int64]
 _KEY_LIMIT = 2**62
 
-#: templates as files hold them; Template checks the rest
-TEMPLATES = ListOf(
-    Record(
-        {
-            "name": Text(),
-            "atoms": ListOf(ListOf(AnyOf((Text(), Whole(-9999, 2**31 - 1))), 2, 3)),
-            "at": Text(),
-            "pad": Flag(),
-            "literals": maybe(ListOf(Text())),
-        }
-    ),
-    1,
-)
 _KEYS = Array(("int64",), (None,), below=_KEY_LIMIT, ascending=True)
 
 
@@ -102,7 +89,7 @@ class TemplateFeaturizer:
 
     templates: a list of Template (see `load_templates`). min_count: features seen less often at fit are left out.
 
-    >>> from structpred.io.templates.templates import Template
+    >>> from structpred.io.templates.templates import TEMPLATES, Template
     >>> corpus = ColumnCorpus.from_rows([[("the", "DT"), ("cat", "NN")]])
     >>> featurizer = TemplateFeaturizer([Template("w[0]", ((0, 0),)), Template("w[-1]", ((0, -1),))])
     >>> packed = featurizer.fit_transform(corpus)
@@ -110,7 +97,8 @@ class TemplateFeaturizer:
     (['w[0]=the', 'w[0]=cat', 'w[-1]=the'], [0, 1, 3], [0, 1, 2])
     """
 
-    HEADER = Record({"templates": TEMPLATES, "min_count": Whole(1)})
+    #: padding: written where templates that need more of it were dropped, since keys depend on it
+    HEADER = Record({"templates": TEMPLATES, "min_count": Whole(1), "padding": Optional(maybe(Whole(0, 9999)))})
 
     def __init__(self, templates: Sequence[Template], min_count: int = 1) -> None:
         self.templates = list(templates)
@@ -164,6 +152,21 @@ class TemplateFeaturizer:
         """The name of each block: that of its template, or of all that share it."""
         return tuple(" ".join(dict.fromkeys(self.templates[k].name for k in block.templates)) for block in self._blocks)
 
+    def without(self, names: Collection[str]) -> tuple["TemplateFeaturizer", Ints]:
+        """A fitted featurizer without the blocks of these names, and which of the features are left.
+
+        Raises ParameterError where none would be.
+        """
+        groups, kept = self.groups, [k for k, name in enumerate(self.group_names) if name not in names]
+        left = sorted(place for k in kept for place in self._blocks[k].templates)
+        new = TemplateFeaturizer([self.templates[place] for place in left], self.min_count)
+        new._padding = self._padding
+        new._indexes = {key: self._indexes[key] for key in _columns(new.templates)}
+        renumbered = {place: number for number, place in enumerate(left)}
+        for k in kept:
+            new._blocks.append(replace(self._blocks[k], templates=[renumbered[place] for place in self._blocks[k].templates]))
+        return new, np.concatenate([np.arange(groups[k], groups[k + 1]) for k in kept])
+
     def feature_names(self) -> list[str]:
         """The string of each feature, as CRFsuite and CRF++ would write it: ``w[-1]|w[0]=of|the``."""
         if self._names is None:
@@ -172,7 +175,9 @@ class TemplateFeaturizer:
 
     def to_bundle(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]], dict[str, list[str]]]:
         """The fitted state for a model file: plain data for JSON, arrays by name, lists of strings by name."""
-        header = {"templates": [template.to_dict() for template in self.templates], "min_count": self.min_count}
+        header: dict[str, Any] = {"templates": [template.to_dict() for template in self.templates], "min_count": self.min_count}
+        if self._padding != largest_padding(self.templates):
+            header["padding"] = self._padding
         arrays: dict[str, npt.NDArray[Any]] = {}
         for k, block in enumerate(self._blocks):
             arrays[f"keys.{k}"] = block.keys
@@ -189,6 +194,7 @@ class TemplateFeaturizer:
         with as_file_error("the feature templates of this file cannot be used"):
             head = cls.HEADER.read(header, "input.header")
             self = cls([Template.from_dict(entry) for entry in head["templates"]], head["min_count"])
+            self._padding = self._padding if head["padding"] is None else head["padding"]
             self._indexes = {key: _known(texts, f"column.{key[0]}.{key[1]}") for key in _columns(self.templates)}
             self._blocks = self._empty_blocks()
             for k, block in enumerate(self._blocks):

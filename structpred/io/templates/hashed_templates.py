@@ -17,8 +17,8 @@ from structpred.data.hashing import FeatureHasher
 from structpred.data.sequences import PackedSequences
 from structpred.errors import ParameterError
 from structpred.io.columns import ColumnCorpus
-from structpred.io.templates.featurizer import TEMPLATES, CorpusReading, checked_corpus, derived_indexes, largest_padding
-from structpred.io.templates.templates import Template
+from structpred.io.templates.featurizer import CorpusReading, checked_corpus, derived_indexes, largest_padding
+from structpred.io.templates.templates import TEMPLATES, Template
 from structpred.storage.schema import Record, as_file_error
 
 Codes = npt.NDArray[np.uint32]
@@ -30,7 +30,7 @@ _NEAR = 64  # shifts by fewer bytes have a table of their own
 class HashedTemplateFeaturizer:
     """Feature templates hashed into 2**n_bits ids: nothing is learned, and features that collide share a weight.
 
-    >>> from structpred.io.templates.templates import Template
+    >>> from structpred.io.templates.templates import TEMPLATES, Template
     >>> featurizer = HashedTemplateFeaturizer([Template("w[0]", ((0, 0),))], n_bits=10)
     >>> packed = featurizer.transform([[("the", "DT"), ("cat", "NN")]])
     >>> packed.n_features, packed.indices.tolist() == [FeatureHasher(10).id(name) for name in ("w[0]=the", "w[0]=cat")]

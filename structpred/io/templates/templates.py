@@ -1,5 +1,6 @@
 """Feature templates as data: which columns at which offsets make a feature; built-in ones and CRF++ template files."""
 
+import json
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -8,9 +9,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from structpred.core.suggestions import did_you_mean
-from structpred.errors import DataError, ParameterError
+from structpred.errors import DataError, FileFormatError, ParameterError
 from structpred.io.templates.transforms import transform
 from structpred.io.text import PathLike, quoted, read_text, source_name, split_lines
+from structpred.storage.atomic import write_atomic
+from structpred.storage.schema import AnyOf, Flag, ListOf, Record, Text, Whole, as_file_error, maybe
+from structpred.storage.strict_json import load
 
 _MACRO = re.compile(r"%x\[(-?[0-9]{1,4}),([0-9]{1,4})\]")
 
@@ -29,6 +33,21 @@ def template_lines(path: PathLike) -> Iterator[tuple[str, str]]:
             got = f"got {len(line):,}: {quoted(line)}"
             raise DataError(f"{where}: expected a template of at most {LONGEST_TEMPLATE:,} characters, {got}")
         yield where, line
+
+
+#: templates as files hold them; Template checks the rest
+TEMPLATES = ListOf(
+    Record(
+        {
+            "name": Text(),
+            "atoms": ListOf(ListOf(AnyOf((Text(), Whole(-9999, 2**31 - 1))), 2, 3)),
+            "at": Text(),
+            "pad": Flag(),
+            "literals": maybe(ListOf(Text())),
+        }
+    ),
+    1,
+)
 
 
 class Atom(NamedTuple):
@@ -172,9 +191,10 @@ def built_in_templates() -> tuple[str, ...]:
 
 
 def load_templates(template: PathLike | Sequence[Template]) -> list[Template]:
-    """The templates of a built-in name (chunking, ner, pos), of a CRF++ template file, or of a list of them.
+    """The templates of a built-in name (chunking, ner, pos), of a file, or of a list of them.
 
-    Raises ParameterError for a name that is neither, and for an empty list.
+    A file is a CRF++ template file, or, where its name ends in .json, what `write_templates` wrote. Raises ParameterError for a
+    name that is neither, and for an empty list.
 
     >>> [t.name for t in load_templates("chunking")][:3]
     ['w[-2]', 'w[-1]', 'w[0]']
@@ -185,7 +205,7 @@ def load_templates(template: PathLike | Sequence[Template]) -> list[Template]:
         if not Path(template).exists() and str(template) != "-":
             known, hint = ", ".join(_BUILT_IN), did_you_mean(str(template), _BUILT_IN)
             raise ParameterError(f"expected a built-in template ({known}) or a CRF++ template file, got {str(template)!r}{hint}")
-        return read_template(template)
+        return read_templates_json(template) if str(template).endswith(".json") else read_template(template)
     templates = list(template)
     if not templates or not all(isinstance(entry, Template) for entry in templates):
         raise ParameterError(f"expected a list of at least one Template, got {quoted(repr(template))}")
@@ -213,6 +233,19 @@ def read_template(path: PathLike) -> list[Template]:
     if not templates:
         raise DataError(f"{source_name(path)}: expected at least one U line, got none")
     return templates
+
+
+def write_templates(templates: Sequence[Template], path: PathLike) -> None:
+    """Write templates of any kind as a JSON list, one a line; `load_templates` reads it."""
+    lines = ",\n".join(json.dumps(template.to_dict()) for template in templates)
+    write_atomic(path, f"[\n{lines}\n]\n".encode())
+
+
+def read_templates_json(path: PathLike) -> list[Template]:
+    """The inverse of `write_templates`; raises FileFormatError where the file holds something else."""
+    with as_file_error(f"{source_name(path)}: expected a JSON list of templates", FileFormatError):
+        entries = TEMPLATES.read(load("\n".join(line for _, line in template_lines(path)).encode()), "templates")
+        return [Template.from_dict(entry) for entry in entries]
 
 
 def _parse_macro(line: str, where: str) -> Template:

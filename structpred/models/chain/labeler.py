@@ -23,6 +23,7 @@ from structpred.models.chain.inputs import INPUT, INPUTS, Input, RowInput, choos
 from structpred.models.chain.inspection import Inspection, inspect_weights
 from structpred.models.chain.targets import LabelEncoder, as_label_lists
 from structpred.models.chain.tasks import chain_task
+from structpred.models.chain.templates import drop_templates
 from structpred.models.settings import resolve_loss
 from structpred.runtime.threads import checked_jobs
 from structpred.storage.bundles import Bundle
@@ -93,6 +94,7 @@ class ChainLabeler(StructuredEstimator):
     _encoder: LabelEncoder = field(init=False)
     _n_total: float = field(init=False)
 
+    _drop_groups = drop_templates
     _HEADER = Record({**COMMON, "input": INPUT, "classes": CLASSES, "constraints": Optional(maybe(ChainConstraints.HEADER))})
 
     def _to_bundle(self) -> Bundle:

@@ -36,8 +36,10 @@ from structpred.models.parser.arcs import (
 from structpred.models.parser.bundles import (
     PARSER,
     Arrays,
+    drop_templates,
     relations_from_bundle,
     relations_to_bundle,
+    template_header,
     usable_templates,
     with_prefix,
 )  # fmt: skip
@@ -136,19 +138,19 @@ class DependencyParser(StructuredEstimator):
     left_out_: int = field(init=False)
 
     _HEADER = PARSER
+    _drop_groups = drop_templates
 
     def _to_bundle(self) -> Bundle:
         head: dict[str, Any] = {
             **common_header(self),
             "featurizer": self.featurizer_.to_bundle(),
-            "templates": [str(template) for template in self.templates_],
+            **template_header(self.templates_),
             "bits": self.bits_,
             "single_root": bool(self.single_root),
             "projective": self.projective_,
             "left_out": self.left_out_,
             "kept": self.kept_,
-            "pruner": None,
-            "relations": None,
+            **dict.fromkeys(("pruner", "relations")),
         }
         arrays = pack_run(self)
         if self.pruner_ is not None:
@@ -179,8 +181,8 @@ class DependencyParser(StructuredEstimator):
         """A parser without what its pruning model and its relations add."""
         model = cls(**plain_settings(head, cls))
         model.featurizer_ = ArcFeaturizer.from_bundle(head["featurizer"])
-        model.templates_ = usable_templates(head["templates"], model.featurizer_)
-        model.templates, model.bits_ = list(model.templates_), head["bits"]
+        model.templates_ = usable_templates(head["templates"], model.featurizer_, head["seeds"])
+        model.templates, model.bits_ = [t._replace(seed=None) for t in model.templates_], head["bits"]
         model.single_root, model.projective_, model.projective = head["single_root"], head["projective"], head["projective"]
         model.left_out_, model.kept_ = head["left_out"], head["kept"]
         if len(model.bits_) != len(model.templates_):
@@ -231,8 +233,7 @@ class DependencyParser(StructuredEstimator):
         result = self._train(task, scorer)
         wanted = self.labelled and any(label != "_" for label in treebank.labels) and result.stop_reason != "interrupted"
         relations = self._fit_relations(featurizer, data, treebank, importance) if wanted else (None, None)
-        self.featurizer_, self.templates_, self.bits_ = featurizer, templates, bits
-        self.pruner_, self.kept_ = pruner, kept
+        self.featurizer_, self.templates_, self.bits_, self.pruner_, self.kept_ = featurizer, templates, bits, pruner, kept
         self.projective_, self.left_out_ = projective, int(crossing.sum()) if projective else 0
         self._keep(result)
         self.relations_, self.relation_features_ = relations
@@ -265,7 +266,6 @@ class DependencyParser(StructuredEstimator):
     ) -> tuple[ChainLabeler, RelationFeatures]:
         """The second stage; a labeller that was interrupted says so in its stop_reason_."""
         features = RelationFeatures(featurizer.usable(relation_templates())).fit(data, treebank.heads)
-        packed = features.transform(data, treebank.heads)
         checkpoint, resume = second_stage(self.checkpoint, self.resume)
         labeler = ChainLabeler(
             self.trainer, self.label_C, self.max_iter, self.tol, surrogate=self.surrogate, check_every=self.check_every,
@@ -274,7 +274,7 @@ class DependencyParser(StructuredEstimator):
         )  # fmt: skip
         labels = [treebank.labels[a:b] for a, b in itertools.pairwise(treebank.offsets.tolist())]
         try:
-            labeler.fit(packed, labels, sample_weight=sample_weight)
+            labeler.fit(features.transform(data, treebank.heads), labels, sample_weight=sample_weight)
         except KeyboardInterrupt:
             if not hasattr(labeler, "coef_"):  # a second signal, in the midst of a step
                 raise

@@ -1,0 +1,95 @@
+"""`structpred prune`: a model without the groups of features that it does not need."""
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from structpred.cli.model_command import ModelCommand, open_model, refuse_foreign
+from structpred.cli.options import general_options
+
+if TYPE_CHECKING:
+    from structpred.models.base import StructuredEstimator
+
+
+@click.command(cls=ModelCommand, short_help="Drop features that do not matter.")
+@click.argument("model")
+@click.option("--output", "-o", required=True, metavar="FILE", help="The smaller model.")
+@click.option(
+    "--below", default=0.0, show_default=True, type=click.FloatRange(0, 1), metavar="SHARE",
+    help="Drop groups whose norm is at most this share of all norms; 0 drops what is zero, and predictions stay the same.",
+)  # fmt: skip
+@click.option("--templates", metavar="FILE", help="Write the templates that are left, to train with again (chains: .json).")
+@click.option("--picture", metavar="FILE", help="Draw the shares of the groups along training: a .png or .svg.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object: the share of each group, and whether it was dropped.")
+@general_options
+@click.pass_context
+def prune(
+    ctx: click.Context, model: str, output: str, below: float, templates: str | None, picture: str | None, as_json: bool
+) -> None:
+    """Write MODEL without the groups of features, such as those of one template, whose weights are small.
+
+    \b
+    structpred train chain train.txt --template chunking --format conll2000 --trainer online_mkl -o big.spz
+    structpred prune big.spz --below 0.002 -o small.spz --templates kept.json
+    structpred train chain train.txt --template kept.json --format conll2000 -o again.spz
+
+    Training with a group regulariser (--trainer online_mkl, or --regulariser mkl or group_lasso) makes groups zero. Where the
+    weights of a dropped group are not zero, predictions change, and the model no longer has a certificate: train again with
+    the templates that are left.
+    """
+    from structpred.cli.files import check_output
+    from structpred.errors import DataError
+    from structpred.report import figures
+    from structpred.report.groups import group_curves
+
+    for path, option in ((output, "--output"), (templates, "--templates"), (picture, "--picture")):
+        if path is not None:
+            check_output(path, option, inputs=(model,))
+    if picture is not None:
+        figures.check_path(picture)
+    estimator, kind = open_model(ctx.obj, model)
+    refuse_foreign(ctx, kind)
+    norms = estimator.group_norms_
+    shares = norms / norms.sum() if norms.any() else norms
+    dropped = [name for name, share in zip(estimator.group_names_, shares.tolist(), strict=True) if share <= below]
+    if picture is not None:
+        if "group_weights" not in estimator.report_:
+            raise DataError(f"{model}: --picture needs the shares after each pass, which the trainer online_mkl reports")
+        group_curves(estimator.report_["group_weights"], estimator.group_names_, picture)
+    smaller = estimator.without_groups(dropped)
+    smaller.save(output)
+    if templates is not None:
+        _write_templates(smaller, templates)
+    click.echo(_told(estimator, smaller, shares.tolist(), dropped, as_json=as_json))
+
+
+def _write_templates(model: "StructuredEstimator", path: str) -> None:
+    """The templates of a chain model or of a parser, as `structpred train` reads them."""
+    from structpred.errors import ParameterError
+    from structpred.io.templates.templates import Template, write_templates
+    from structpred.storage.atomic import write_atomic
+
+    left: Any = getattr(model, "template", None) or getattr(model, "templates", None)
+    if not isinstance(left, list):
+        raise ParameterError("--templates: this model was not trained with templates")
+    if not isinstance(left[0], Template):
+        write_atomic(path, "".join(f"{template}\n" for template in left).encode())
+    elif path.endswith(".json"):
+        write_templates(left, path)
+    else:
+        raise ParameterError(f"--templates: expected a name that ends in .json, got {path!r}")
+
+
+def _told(
+    before: "StructuredEstimator", after: "StructuredEstimator", shares: list[float], dropped: list[str], *, as_json: bool
+) -> str:
+    """The shares of all groups, the largest first, and what is left."""
+    rows = sorted(zip(before.group_names_, shares, strict=True), key=lambda row: -row[1])
+    if as_json:
+        groups = [{"group": name, "share": share, "dropped": name in dropped} for name, share in rows]
+        weights = {"before": len(before.coef_), "after": len(after.coef_)}
+        return json.dumps({"groups": groups, "weights": weights, "certificate": str(after.certificate_)})
+    lines = [f"{share:8.4f}  {name}{'   dropped' if name in dropped else ''}" for name, share in rows]
+    left = f"{len(dropped)} of {len(rows)} groups dropped; {len(before.coef_):,} -> {len(after.coef_):,} weights"
+    return "\n".join((*lines, left, f"certificate: {after.certificate_}"))
