@@ -66,7 +66,7 @@ def test_sweeps_in_blocks_are_the_steps(kind: str) -> None:
 
 
 def test_compiled_steps_follow_the_weights() -> None:
-    """Other weights, of another type, changed in place, loss weights that are whole numbers: the steps are those of a new task."""
+    """Weights of another type, changed in place, loss weights that are whole numbers: the steps are those of a new task."""
     features, oracle, shapes = chains()
     gold = [np.zeros(t, np.int64) for t in LENGTHS]
     double, single = weights(features), weights(features)[::-1].astype(np.float32)
