@@ -155,7 +155,7 @@ class FarParts(ChainOracle):
         return labels, ends
 
 
-@pytest.mark.parametrize(("oracle", "message"), [(Minimises(), "sample 0: .*minimise"), (FarParts(), "sample 29.*parts")])
+@pytest.mark.parametrize(("oracle", "message"), [(Minimises(), "sample 0: .*minimise"), (FarParts(), r"sample \d+: .*parts")])
 def test_a_batch_that_contradicts_the_truth_names_its_sample(oracle, message):
     """A batch whose outputs score below the truth, or have parts outside, is refused as a single step is, on threads too."""
     for n_jobs in (1, 3):
