@@ -23,6 +23,9 @@ from structpred.trainers.states import Values
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
+#: free dual variables that are always few, and the products of a linear system that take the time of one in a sweep
+_ROOM, _FACES = 64, 4
+
 
 class LabelState(NamedTuple):
     """w: the flat table (features, labels). mu: (n, labels). labels: a permutation of the labels for each row, of which the first
@@ -88,8 +91,8 @@ class LabelAscent:
         return LabelState(w, mu, labels, np.full(n, n_labels), np.arange(n), np.array([n, 0, 0, 0]), limits)
 
     def work(self) -> int:
-        """The products of a sweep over all rows and labels."""
-        return (len(self.rows[1]) + 8 * self.shape[0]) * self.shape[1]
+        """The products of a sweep over all rows and labels, and one, so that the sweep is closed."""
+        return (len(self.rows[1]) + 8 * self.shape[0]) * self.shape[1] + 1
 
     def ascend(self, state: LabelState, seed: np.uint64, budget: int) -> int:
         """One compiled call."""
@@ -101,6 +104,21 @@ class LabelAscent:
             state.active, state.counts, state.limits, seed, budget,
         )  # fmt: skip
         return found
+
+    def solve_face(self, state: LabelState, budget: int) -> bool:
+        """Solve for the free dual variables, if there are few; whether the dual is at its maximum over them."""
+        from structpred.trainers._label_faces_kernels import solve_face
+
+        room = max(_ROOM, int(np.cbrt(6 * _FACES * budget)))
+        table = state.w.reshape(-1, self.shape[1])
+        solved: bool = solve_face(
+            self.rows, self.truths, self.squares, self.upper, self.costs, table, state.mu, state.labels, state.sizes, room,
+            max(_FACES * budget, room**3),
+        )  # fmt: skip
+        if solved:  # what is left to gain is with the labels that were left out
+            state.sizes[:] = self.shape[1]
+            state.limits[6] = 0.0
+        return solved
 
     def objective(self, state: LabelState) -> tuple[float, float]:
         """Primal at the weights, and the dual value at mu, whose weights are computed anew."""

@@ -93,9 +93,13 @@ class SDCA(Trainer):
 
     def finish_pass(self, problem: Problem, state: Any) -> Any:
         """The next one begins with the active rows; after `patience` passes over these alone all are visited."""
+        ascent = _ascent(problem)
+        if ascent.solve_face(state, min(ascent.work(), CALL)):
+            state.counts[:] = (len(problem.task), 0, 1, 0)
+            return state
         over = state.counts[2] == 2
         state.counts[2:] = (0, 0) if over else (state.counts[2], state.counts[3] + 1)
-        if state.counts[3] >= _ascent(problem).patience:
+        if state.counts[3] >= ascent.patience:
             state.limits[4] = np.inf  # settled or not: they may be the wrong ones
         return state
 
@@ -148,6 +152,10 @@ class RowAscent:
             state.active, state.counts, state.limits, seed, budget,
         )  # fmt: skip
         return found
+
+    def solve_face(self, state: SDCAState, budget: int) -> bool:
+        """Nothing: rows are many, and their steps cheap."""
+        return False
 
     def objective(self, state: SDCAState) -> tuple[float, float]:
         """Primal and dual, in two passes over all rows."""

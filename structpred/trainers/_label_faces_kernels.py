@@ -1,0 +1,182 @@
+# mypy: ignore-errors
+"""The maximum of the multiclass dual over the entries between their bounds, a linear system, by an active-set method."""
+
+import numpy as np
+
+from structpred.core._linear_kernels import row_dot
+from structpred.runtime.jit import njit
+from structpred.trainers._label_ascent_kernels import cost_of
+
+#: a system is solved with its diagonal larger by this share: a direction without curvature then leads to a bound
+RIDGE = 1e-12
+# how a search over a face ended: at the maximum, at a bound of an entry that others are measured against, without budget
+SOLVED, REBASED, STOPPED = range(3)
+
+
+@njit(cache=True, nogil=True)
+def free_entries(upper, squares, mu, labels, sizes, own, picks, bases):
+    """Of each row the positive entries but the largest one: row, label, and the label of the largest.
+
+    Returns how many there are, or one more than there is room for.
+    """
+    found = 0
+    for i in range(mu.shape[0]):
+        if sizes[i] < 2 or upper[i] <= 0.0 or squares[i] <= 0.0:
+            continue
+        base = labels[i, 0]
+        for l in labels[i, : sizes[i]]:
+            if mu[i, l] > mu[i, base]:
+                base = l
+        for l in labels[i, : sizes[i]]:
+            if l != base and mu[i, l] > 0.0:
+                if found == own.shape[0]:
+                    return found + 1
+                own[found], picks[found], bases[found] = i, l, base
+                found += 1
+    return found
+
+
+@njit(cache=True, nogil=True)
+def factor(rows, own, picks, bases, row, system):
+    """system = U with U'U the curvature of the dual along e_pick - e_base of each entry's row. row: zeros, one per feature."""
+    indptr, indices, values = rows
+    n = own.shape[0]
+    for k in range(n):
+        start, stop, last, product = indptr[own[k]], indptr[own[k] + 1], -1, 0.0
+        for q in range(start, stop):
+            row[indices[q]] = values[q]
+        for m in range(k, n):
+            factors = (picks[k] == picks[m]) - (picks[k] == bases[m]) - (bases[k] == picks[m]) + (bases[k] == bases[m])
+            if factors != 0 and own[m] != last:
+                last = own[m]
+                product = row_dot(indices, values, indptr[last], indptr[last + 1], row)
+            system[k, m] = factors * product if factors != 0 else 0.0
+        for q in range(start, stop):
+            row[indices[q]] = 0.0
+    least = np.empty(n)
+    for k in range(n):
+        least[k] = RIDGE * system[k, k]
+        system[k, k] += least[k]
+    for k in range(n):
+        pivot = np.sqrt(max(system[k, k], least[k]))
+        for m in range(k, n):
+            system[k, m] /= pivot
+        for j in range(k + 1, n):
+            share = system[k, j]
+            if share != 0.0:
+                for m in range(j, n):
+                    system[j, m] -= share * system[k, m]
+
+
+@njit(cache=True, nogil=True)
+def solve(system, n, x):
+    """x = (U'U)^-1 x, for the first n entries."""
+    for k in range(n):
+        x[k] /= system[k, k]
+        for m in range(k + 1, n):
+            x[m] -= system[k, m] * x[k]
+    for k in range(n - 1, -1, -1):
+        total = x[k]
+        for m in range(k + 1, n):
+            total -= system[k, m] * x[m]
+        x[k] = total / system[k, k]
+
+
+@njit(cache=True, nogil=True)
+def without(system, n, gone):
+    """U of the system without one of its n entries: its column goes, and rotations make the rest triangular again."""
+    for k in range(gone + 1):
+        for m in range(gone, n - 1):
+            system[k, m] = system[k, m + 1]
+    for k in range(gone + 1, n):
+        for m in range(k - 1, n - 1):
+            system[k, m] = system[k, m + 1]
+    for k in range(gone, n - 1):
+        length = np.hypot(system[k, k], system[k + 1, k])
+        cosine, sine = system[k, k] / length, system[k + 1, k] / length
+        for m in range(k, n - 1):
+            up, down = system[k, m], system[k + 1, m]
+            system[k, m], system[k + 1, m] = cosine * up + sine * down, cosine * down - sine * up
+
+
+@njit(cache=True, nogil=True)
+def move(rows, upper, table, mu, own, picks, bases, change, step):
+    """mu and the table after `step` times this change of upper_i mu_i."""
+    indptr, indices, values = rows
+    for k in range(change.shape[0]):
+        i, l, b, amount = own[k], picks[k], bases[k], step * change[k]
+        mu[i, l] += amount / upper[i]
+        mu[i, b] -= amount / upper[i]
+        for q in range(indptr[i], indptr[i + 1]):
+            table[indices[q], l] -= amount * values[q]
+            table[indices[q], b] += amount * values[q]
+    for k in range(change.shape[0]):  # rounding
+        mu[own[k], picks[k]], mu[own[k], bases[k]] = max(mu[own[k], picks[k]], 0.0), max(mu[own[k], bases[k]], 0.0)
+
+
+@njit(cache=True, nogil=True)
+def longest(upper, mu, own, picks, bases, change):
+    """The largest step <= 1 that keeps mu >= 0; the entry that ends it (else -1), and whether it is its base that does."""
+    step, hit, of_base, down = 1.0, -1, False, 0.0
+    for k in range(change.shape[0]):
+        i = own[k]
+        room = upper[i] * mu[i, picks[k]]
+        if room + step * change[k] < 0.0:
+            step, hit, of_base = -room / change[k], k, False
+        down = change[k] + (down if k and own[k - 1] == i else 0.0)
+        room = upper[i] * mu[i, bases[k]]
+        if (k + 1 == change.shape[0] or own[k + 1] != i) and room - step * down < 0.0:
+            step, hit, of_base = room / down, k, True
+    return step, hit, of_base
+
+
+@njit(cache=True, nogil=True)
+def search(rows, truths, upper, costs, table, mu, own, picks, bases, system, budget):
+    """Newton steps over the entries given, cut at the first bound, whose entry leaves; `budget` is what may be multiplied."""
+    indptr, indices, values = rows
+    n, full, slopes = own.shape[0], 0, np.empty(own.shape[0])
+    while n and full < 2:  # the second full step takes away what the ridge left
+        if budget <= 0:
+            return STOPPED
+        for k in range(n):
+            i, l, b = own[k], picks[k], bases[k]
+            slopes[k] = cost_of(costs, truths[i], l) - cost_of(costs, truths[i], b)
+            for q in range(indptr[i], indptr[i + 1]):
+                slopes[k] += values[q] * (table[indices[q], l] - table[indices[q], b])
+        solve(system, n, slopes)
+        step, hit, of_base = longest(upper, mu, own[:n], picks, bases, slopes[:n])
+        move(rows, upper, table, mu, own, picks, bases, slopes[:n], step)
+        budget -= 3 * n * n
+        full = full + 1 if hit < 0 else 0
+        if of_base:
+            mu[own[hit], bases[hit]] = 0.0
+            return REBASED
+        if hit >= 0:
+            mu[own[hit], picks[hit]] = 0.0
+            without(system, n, hit)
+            n -= 1
+            for k in range(hit, n):
+                own[k], picks[k], bases[k] = own[k + 1], picks[k + 1], bases[k + 1]
+    return SOLVED
+
+
+@njit(cache=True, nogil=True)
+def solve_face(rows, truths, squares, upper, costs, table, mu, labels, sizes, room, budget):
+    """mu and the table go to the maximum of the dual over all mu >= 0 that are zero where it is now, if at most `room` entries
+    are free and `budget` products suffice; else the dual rises, or nothing changes. Returns whether it is the maximum.
+
+    The dual never falls: with U'U a little larger than its curvature, a step <= 1 stops short of the maximum along its line.
+    """
+    own, picks, bases = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, np.int64)
+    row = np.zeros(table.shape[0])
+    while budget > 0:
+        n = free_entries(upper, squares, mu, labels, sizes, own, picks, bases)
+        if n > room:
+            return False
+        system = np.empty((n, n))
+        factor(rows, own[:n], picks, bases, row, system)
+        budget -= n * n * (n + 30) // 6
+        end = search(rows, truths, upper, costs, table, mu, own[:n], picks, bases, system, budget)
+        if end != REBASED:
+            return end == SOLVED
+    return False
