@@ -127,7 +127,7 @@ class LabelAscent:
         state.counts[4] = min(saved, 10 * CALL) if left == budget else 0
         if solved:  # what is left to gain is with the labels that were left out
             state.sizes[:] = self.shape[1]
-            state.limits[2:] = (-np.inf, np.inf, state.limits[4], 0.0, 0.0)
+            state.limits[2:6] = (-np.inf, np.inf, state.limits[4], 0.0)
         return bool(solved)
 
     def objective(self, state: LabelState) -> tuple[float, float]:
