@@ -48,7 +48,9 @@ class SDCA(Trainer):
 
     For `LinearTask`, two classes, and for tasks over `LabelRows` and `MulticlassOracle`, many (see `label_ascent`). A pass does
     as much work as one visit of all rows (and labels). Rows that have settled at a bound are left out until the others have
-    settled, too, so that late passes hold many sweeps over few rows.
+    settled, too, so that late passes hold many sweeps over few rows. With many labels, dual variables between their bounds are
+    solved for after a pass, by an active-set method, once they are few enough to cost no more than the passes do: small problems
+    are then solved to rounding.
 
     References
     ----------
