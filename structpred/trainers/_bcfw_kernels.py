@@ -10,21 +10,40 @@ NO_INDEX = np.iinfo(np.int64).max
 
 @njit(cache=True, nogil=True)
 def frank_wolfe_step(weights, point, dual_map, arena, i, psi, factor, rise, lam):
-    """One line search on block i of an arena (its first five arrays) and, if the new block has room, the update of w and it.
+    """One line search on block i of an arena (all its arrays) and, if there is room for the new block, the update of w and it.
 
     weights: (v, the average's accumulator if it has a length, its coefficient). point: u, or of length 0 where w is linear in u.
     The corner is u_s = factor * psi; rise: by how much its offset exceeds the block's.
-    Returns (duality gap of the block, gamma, pairs for which `move_block` still needs room; 0 where all is done).
+    Returns (duality gap of the block, gamma, pairs for which the arena has to be packed before `move_block`; 0 where all is done).
     """
-    idx, val, start, length, room = arena
+    idx, val, start, length = arena[:4]
     here = slice(start[i], start[i] + length[i])
     gap, gamma, n = line_search(weights[0], point, dual_map, (idx[here], val[here]), psi, factor, rise, lam)
     if gamma == 0.0:
         return gap, gamma, 0
-    if n > room[i]:
+    if not make_room(arena, i, n):
         return gap, gamma, n
     move_block(weights, point, dual_map, arena, i, psi, factor, gamma, n)
     return gap, gamma, 0
+
+
+@njit(cache=True, nogil=True)
+def make_room(arena, i, n):
+    """Whether n pairs have room in block i; where they had not, it is moved to the end, with some more room, as the limit allows."""
+    idx, val, start, length, room, taken, limit = arena
+    if n <= room[i]:
+        return True
+    wanted = n + n // 4 + 4
+    end = taken[()]
+    if end + wanted > limit[()]:
+        return False
+    for k in range(length[i]):
+        idx[end + k] = idx[start[i] + k]
+        val[end + k] = val[start[i] + k]
+    start[i] = end
+    room[i] = wanted
+    taken[()] = end + wanted
+    return True
 
 
 @njit(cache=True, nogil=True)

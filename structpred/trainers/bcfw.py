@@ -146,11 +146,11 @@ class BCFW(Trainer):
         )  # fmt: skip
         psi = (step.difference.indices, step.difference.values)
         size = len(psi[0]) + blocks.length.item(i)
-        gap, gamma, needed = frank_wolfe_step(*where, blocks[:5], i, psi, factor, l_s - l_i, problem.lam)
+        gap, gamma, needed = frank_wolfe_step(*where, blocks[:], i, psi, factor, l_s - l_i, problem.lam)
         if needed:
             blocks = blocks.with_room(i, needed)
             state = state if blocks is state.blocks else state._replace(blocks=blocks)
-            move_block(*where, blocks[:5], i, psi, factor, gamma, needed)
+            move_block(*where, blocks[:], i, psi, factor, gamma, needed)
         if gamma > 0.0:
             state.offsets[i] = (1.0 - gamma) * l_i + gamma * l_s
         k = state.steps.item() + 1
