@@ -80,7 +80,7 @@ class Arena(NamedTuple):
 
         arena = self
         while not make_room(arena[:], i, n):
-            arena = arena._widened(extra=n + n // 4 + 4)
+            arena = arena._widened(extra=n + n // 2 + 4)
         return arena
 
     def _widened(self, extra: int) -> "Arena":
