@@ -84,7 +84,7 @@ class Arena(NamedTuple):
         return arena
 
     def _widened(self, extra: int) -> "Arena":
-        """With a higher limit; and without the holes, once they are an eighth of what is live.
+        """With a higher limit; and without the holes, where they are most of the quarter that may be there beyond what is live.
 
         It is done in place while the arrays are long enough, for two copies at once are what memory is short of. New arrays are
         longer than what may be taken at first: what is never written costs no memory.
@@ -94,7 +94,7 @@ class Arena(NamedTuple):
         live = int(self.room.sum())
         limit = live + live // 4 + extra
         fits = limit <= len(self.idx)
-        if fits and self.taken - live <= live // 8:
+        if fits and self.taken - live <= live // 16 * 3:
             return self._replace(limit=np.array(limit))
         idx, val = (self.idx, self.val) if fits else (np.empty(limit + limit // 2, np.int64), np.empty(limit + limit // 2))
         start, order = self.start.copy(), np.argsort(self.start, kind="stable")
