@@ -20,6 +20,7 @@ from structpred.core.packing import marginals_batch, parts_batch
 from structpred.core.sparse import SparseVector
 from structpred.core.stand_ins import stand_in
 from structpred.core.task_checks import blamed, doubtful
+from structpred.core.terms import added
 from structpred.core.weights import Vector
 from structpred.runtime.ranges import ends_of
 
@@ -130,13 +131,9 @@ class PartSteps:
 
     def log_losses(self, w: Vector, shares: Floats, confirm: Callable[[int], Any]) -> tuple[Floats, Floats]:
         """-log p(y_i | x_i) of every instance, and the gradient of their sum weighed by `shares`; added up in order."""
-        from structpred.core._sparse_kernels import add_each
-
         values, gradient = np.empty(len(self.inference)), np.zeros(self.inference.features.dim)
-        for block in self.soft_blocks(w, confirm):
-            here = slice(block.first, block.first + len(block.losses))
+        for block, here in added(gradient, self.soft_blocks(w, confirm), -shares, 0, self.inference.n_jobs):
             values[here] = block.violations
-            add_each(gradient, block.indices, block.values, block.ends, -shares[here])
         return values, gradient
 
     def soft_blocks(self, w: Vector, confirm: Callable[[int], Any]) -> Iterator[Block]:

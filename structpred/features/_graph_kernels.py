@@ -18,9 +18,9 @@ from structpred.runtime.jit import njit
 @njit(cache=True, nogil=True)
 def score_graph(w, table, node_side, edge_side, out):
     """out = theta: n * K node scores, then E * K^2 edge scores."""
-    n_states, columns, width, start = table
+    n_states = table[0]
     nodes, row, indptr, indices, values, d = node_side
-    edges, edge_row, e_indptr, e_indices, e_values, e_d = edge_side
+    edges, edge_row, e_indptr = edge_side[:3]
     n = nodes.shape[0]
     for v in range(n):
         r = row + nodes[v, 0]

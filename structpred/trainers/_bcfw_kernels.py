@@ -3,7 +3,7 @@
 
 import numpy as np
 
-from structpred.core._sparse_kernels import without_zeros
+from structpred.core._sparse_kernels import first_from, without_zeros
 from structpred.runtime.jit import njit
 
 
@@ -33,7 +33,7 @@ def frank_wolfe_step(weights, point, dual_map, arena, i, psi, factor, rise, lam)
 
 @njit(cache=True, nogil=True)
 def union(idx, val, psi_idx, psi_val, factor, at, own, corner):
-    """The coordinates where a block or its corner, factor * psi, are, in order, with what both have there; returns their number."""
+    """The coordinates of a block or its corner, factor * psi, in order, with what both have there; returns their number."""
     a = 0
     b = 0
     n = 0
@@ -92,7 +92,7 @@ def make_room(arena, i, n):
 
 @njit(cache=True, nogil=True)
 def copy_pairs(idx, val, start, n, new_idx, new_val, to):
-    """Copy n pairs, which may go to earlier places of the same arrays; in two loops, each of which is whole vector instructions."""
+    """Copy n pairs, maybe to earlier places of the same arrays. Two loops: each is compiled to whole vector instructions."""
     for k in range(n):
         new_idx[to + k] = idx[start + k]
     for k in range(n):
@@ -110,7 +110,7 @@ def line_search(v, point, dual_map, both, rise, lam):
     m = 0
     for k in range(ends.shape[0]):
         s = scale[k]
-        stop = first_from(at, m, ends[k])
+        stop = first_from(at, m, at.shape[0], ends[k])
         while m < stop:
             d = corner[m] - own[m]
             j = at[m]
@@ -141,7 +141,7 @@ def move_weights(weights, point, dual_map, both, gamma):
     m = 0
     for k in range(ends.shape[0]):
         s = scale[k]
-        stop = first_from(at, m, ends[k])
+        stop = first_from(at, m, at.shape[0], ends[k])
         while m < stop:
             j = at[m]
             change = gamma * (corner[m] - own[m])
@@ -154,21 +154,6 @@ def move_weights(weights, point, dual_map, both, gamma):
             if averaged:
                 average[j] += average_coef * change
             m += 1
-
-
-@njit(cache=True, nogil=True)
-def first_from(at, m, end):
-    """The first place from m on whose number is at least `end`."""
-    stop = at.shape[0]
-    if stop == 0 or at[stop - 1] < end:
-        return stop
-    while m < stop:
-        mid = (m + stop) // 2
-        if at[mid] < end:
-            m = mid + 1
-        else:
-            stop = mid
-    return m
 
 
 @njit(cache=True, nogil=True)
