@@ -73,9 +73,10 @@ def summed_blocks(
 
 
 def added(out: Floats, blocks: "Iterable[Block]", coefs: Floats, start: int, n_jobs: int) -> Iterator[tuple["Block", slice]]:
-    """The blocks, whose differences, weighed by `coefs`, have been added to `out`; and the place of their instances in `coefs`.
+    """Each block, once its differences times `coefs` have been added to `out`, and the place of its instances in `coefs`.
 
-    coefs: one number for each instance from `start` on. Threads share the coordinates, not the instances: each coordinate is a sum in the order of the data, whoever adds it up.
+    coefs: one number for each instance from `start` on. Threads divide the coordinates, not the instances: each coordinate is
+    a sum in the order of the data, whoever adds it up.
     """
     left = iter(blocks)
     while some := list(islice(left, 1 if n_jobs == 1 else 8 * n_jobs)):

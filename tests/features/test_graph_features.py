@@ -122,7 +122,7 @@ def test_tables_are_views_of_the_weights() -> None:
     w = np.arange(features.dim, dtype=np.float64)
     nodes, edges = features.tables(w)
     assert nodes.shape == (3, 5, 3)
-    assert edges.shape == (2, 3, 9)
+    assert edges.shape == (2, 6, 9)
     assert np.concatenate((nodes.ravel(), edges.ravel())).tolist() == w.tolist()
     assert np.shares_memory(nodes, w)
 
