@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice, pairwise
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -13,14 +13,23 @@ from structpred.errors import DataError
 from structpred.runtime.interrupts import give_up_if_asked
 from structpred.runtime.threads import run_ranges
 
-if TYPE_CHECKING:
-    from structpred.core.part_steps import Block
-
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 #: fewer pairs are added faster by one thread than others are started
 FEW_PAIRS = 50_000
+
+
+class Block(NamedTuple):
+    """Losses, violations, bounds, differences of instances from `first` on; the pairs of first + k are ends[k]:ends[k + 1]."""
+
+    first: int
+    losses: Floats
+    violations: Floats
+    bounds: Floats
+    indices: Integers
+    values: Floats
+    ends: Integers
 
 
 def checked_shares(shares: npt.ArrayLike | None, n: int) -> Floats:
@@ -60,7 +69,7 @@ def one_run(rows: npt.ArrayLike, n: int) -> range | None:
 
 
 def summed_blocks(
-    size: tuple[int, int], rows: range, shares: npt.ArrayLike | None, blocks: "Iterable[Block]", loss_weight: float, n_jobs: int
+    size: tuple[int, int], rows: range, shares: npt.ArrayLike | None, blocks: Iterable[Block], loss_weight: float, n_jobs: int
 ) -> Terms:
     """What `summed` gives for neighbours, from their blocks, in order: the same additions, one after the other."""
     weights, difference, total = checked_shares(shares, len(rows)), np.zeros(size[1]), 0.0
@@ -72,7 +81,7 @@ def summed_blocks(
     return Terms(difference, total, losses, violations, bounds)
 
 
-def added(out: Floats, blocks: "Iterable[Block]", coefs: Floats, start: int, n_jobs: int) -> Iterator[tuple["Block", slice]]:
+def added(out: Floats, blocks: Iterable[Block], coefs: Floats, start: int, n_jobs: int) -> Iterator[tuple[Block, slice]]:
     """Each block, once its differences times `coefs` have been added to `out`, and the place of its instances in `coefs`.
 
     coefs: one number for each instance from `start` on. Threads divide the coordinates, not the instances: each coordinate is
@@ -85,7 +94,7 @@ def added(out: Floats, blocks: "Iterable[Block]", coefs: Floats, start: int, n_j
         yield from zip(some, places, strict=True)
 
 
-def _add(out: Floats, blocks: "Sequence[Block]", coefs: Sequence[Floats], n_jobs: int) -> None:
+def _add(out: Floats, blocks: Sequence[Block], coefs: Sequence[Floats], n_jobs: int) -> None:
     from structpred.core._sparse_kernels import add_each
 
     def between(low: int, high: int) -> None:
