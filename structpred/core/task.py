@@ -355,7 +355,7 @@ class Task:
         size = len(self), self.dim
         if self._blocks is not None and (run := one_run(rows, len(self))) is not None:
             blocks = self._blocks.blocks(w, loss_weight, partial(self._look, w, loss_weight), run.start, run.stop)
-            return summed_blocks(size, run, shares, blocks, loss_weight)
+            return summed_blocks(size, run, shares, blocks, loss_weight, self.n_jobs)
         return summed(size, rows, shares, lambda i: self.step(w, i, loss_weight), lambda step: loss_weight * step.loss)
 
     def violations(self, w: Vector, loss_weight: float) -> npt.NDArray[np.float64]:
