@@ -1,9 +1,9 @@
-"""How long a run takes to stop after Ctrl-C: CPU seconds from the signal to the end of the process, checkpoint included.
+"""How long a run takes to stop after Ctrl-C: seconds from the signal to the end of the process, checkpoint included.
 
     python benchmarks/interrupts.py [NAME...]
 
-Each run is a command of the shell on real data, interrupted in the middle of a pass. CPU seconds, since other programs may be
-running; closing Python is part of them.
+Each run is a command of the shell on real data, interrupted in the middle of a pass. Closing Python is part of the time. CPU
+seconds, too, since other programs may be running; those of the thread that computes checksums are among them.
 """
 
 import argparse
@@ -45,18 +45,18 @@ def cpu_seconds(process: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def stopped(arguments: list[str], after: float) -> tuple[float, int]:
-    """CPU seconds from the signal to the end, and the exit code; the signal comes when training has used `after` seconds."""
+def stopped(arguments: list[str], after: float) -> tuple[float, float, int]:
+    """Seconds and CPU seconds from the signal to the end, and the exit code; the signal comes when `after` have been used."""
     process = subprocess.Popen(
         [sys.executable, "-m", "structpred.cli", *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         env={**os.environ, "OMP_NUM_THREADS": "1"}, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )  # fmt: skip
     while process.poll() is None and cpu_seconds(process.pid) < after:
         time.sleep(0.01)
-    at = cpu_seconds(process.pid)
+    at, start = cpu_seconds(process.pid), time.perf_counter()
     process.send_signal(signal.SIGINT)
     _, status, used = os.wait4(process.pid, 0)
-    return used.ru_utime + used.ru_stime - at, os.waitstatus_to_exitcode(status)
+    return time.perf_counter() - start, used.ru_utime + used.ru_stime - at, os.waitstatus_to_exitcode(status)
 
 
 def main() -> None:
@@ -69,10 +69,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         for name, arguments in commands(Path(folder)).items():
             if not given.names or any(part in name for part in given.names):
-                seconds, code = stopped(arguments, given.after)
-                print(f"{name}: {seconds:.2f} (exit code {code})", file=sys.stderr, flush=True)
-                rows.append([name, f"{seconds:.2f}", str(code)])
-    print(f"{machine()}\n\n{table(['run', 'CPU s to the end', 'exit code'], rows)}")
+                seconds, cpu, code = stopped(arguments, given.after)
+                print(f"{name}: {seconds:.2f}, CPU {cpu:.2f} (exit code {code})", file=sys.stderr, flush=True)
+                rows.append([name, f"{seconds:.2f}", f"{cpu:.2f}", str(code)])
+    print(f"{machine()}\n\n{table(['run', 's to the end', 'CPU s', 'exit code'], rows)}")
 
 
 if __name__ == "__main__":

@@ -125,7 +125,7 @@ def general_tasks() -> dict[str, Callable[[int], Any]]:
 
 def longest_chain(call: Callable[[], Any]) -> float:
     """CPU seconds of the calling thread, plus those of the busiest thread of each group of threads that it waits for."""
-    from structpred.core import inference
+    from structpred.core import inference, terms
     from structpred.fused import chains
     from structpred.runtime import threads
 
@@ -144,12 +144,12 @@ def longest_chain(call: Callable[[], Any]) -> float:
         waited += max((s for ident, s in used.items() if ident != threading.get_ident()), default=0.0)
 
     kept = chains.run_ranges
-    chains.run_ranges = inference.run_ranges = run_ranges
+    chains.run_ranges = inference.run_ranges = terms.run_ranges = run_ranges
     before = time.thread_time()
     try:
         call()
     finally:
-        chains.run_ranges = inference.run_ranges = kept
+        chains.run_ranges = inference.run_ranges = terms.run_ranges = kept
     return time.thread_time() - before + waited
 
 

@@ -152,7 +152,25 @@ def dots(v, idx, val, ends, out):
 
 
 @njit(cache=True, nogil=True)
-def add_each(v, idx, val, ends, coefs):
-    """v += the sum of coefs[k] times the sparse vectors idx[ends[k]:ends[k + 1]], val, one after the other."""
+def add_each(v, idx, val, ends, coefs, low, high):
+    """v += the sum of coefs[k] times the sparse vectors idx[ends[k]:ends[k + 1]], val, one after the other, at low..high-1."""
     for k in range(coefs.shape[0]):
-        add_into(v, idx[ends[k] : ends[k + 1]], val[ends[k] : ends[k + 1]], coefs[k])
+        begin = first_from(idx, ends[k], ends[k + 1], low)
+        end = first_from(idx, begin, ends[k + 1], high)
+        add_into(v, idx[begin:end], val[begin:end], coefs[k])
+
+
+@njit(cache=True, nogil=True)
+def first_from(idx, begin, end, least):
+    """The first of the ascending idx[begin:end] that is at least `least`, as a place in idx; `end` if none is."""
+    if begin < end and idx[begin] >= least:
+        return begin
+    if begin < end and idx[end - 1] < least:
+        return end
+    while begin < end:
+        middle = (begin + end) // 2
+        if idx[middle] < least:
+            begin = middle + 1
+        else:
+            end = middle
+    return begin

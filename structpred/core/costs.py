@@ -194,15 +194,19 @@ class TaskCosts:
 
     def of(self, i: int) -> tuple[float, Floats]:
         """(constant, one cost per part) of instance i, token weights included; not to be changed."""
-        answer = self._answers[i]
-        constant = answer.constant if isinstance(answer, _Sparse) else 0.0
         if self._dense is None and 8 * int(self._offsets[-1]) <= KEPT_BYTES:
             self._dense = self._written()
-        if self._dense is not None:
-            return constant, self._dense[i]
+        return self.alone(i) if self._dense is None else (self._constant(i), self._dense[i])
+
+    def alone(self, i: int) -> tuple[float, Floats]:
+        """As `of`, for a few instances: written for this call."""
         costs = np.zeros(self._sizes[i])
         self._write(i, costs)
-        return constant, costs
+        return self._constant(i), costs
+
+    def _constant(self, i: int) -> float:
+        answer = self._answers[i]
+        return answer.constant if isinstance(answer, _Sparse) else 0.0
 
     def block(self, first: int, last: int) -> tuple[Floats, Floats]:
         """(constants, part costs, flat) of instances first..last-1."""

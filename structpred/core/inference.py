@@ -31,6 +31,8 @@ Fixed = Sequence[Floats | None]
 
 #: instances and part scores of a block, which is scored and then decoded: its scores stay in the cache
 CHUNK, BLOCK = 256, 1 << 15
+#: blocks for each of several threads, and part scores that are not worth a thread of their own
+PIECES, TINY = 4, 1 << 11
 
 
 class Inference:
@@ -135,18 +137,22 @@ class Inference:
         """The oracle's method that decodes a block, if it has it."""
         return "argmax_bound_batch" if self.bounded else "argmax_batch"
 
-    def blocks(self, start: int, stop: int) -> Iterator[tuple[int, int, Integers]]:
-        """Instances start..stop-1 in blocks: (first, last + 1, places), instance i from places[i - first] on."""
+    def blocks(self, start: int, stop: int, jobs: int = 1) -> Iterator[tuple[int, int, Integers]]:
+        """Instances start..stop-1 in blocks: (first, last + 1, places), instance i from places[i - first] on.
+
+        For several threads there are enough blocks, where they are not tiny, that all threads end at about the same time.
+        """
         sizes, begin = self.sizes[start:stop], 0
+        most = BLOCK if jobs == 1 else min(BLOCK, max(int(sizes.sum()) // (PIECES * jobs), TINY))
         while begin < len(sizes):
             places = np.concatenate(([0], np.cumsum(sizes[begin : begin + CHUNK])))
-            n = max(int(np.searchsorted(places, BLOCK, side="right")) - 1, 1)
+            n = max(int(np.searchsorted(places, most, side="right")) - 1, 1)
             yield start + begin, start + begin + n, places[: n + 1]
             begin += n
 
     def in_blocks(self, call: Callable[[int, int, Integers], Any], start: int, stop: int, jobs: int) -> Iterator[Any]:
         """call(first, last, places) for each block of instances start..stop-1, in order, a few blocks ahead on `jobs` threads."""
-        blocks = list(self.blocks(start, stop))
+        blocks = list(self.blocks(start, stop, jobs))
         ahead = 1 if jobs == 1 else 8 * jobs
         for at in range(0, len(blocks), ahead):
             some = blocks[at : at + ahead]
@@ -203,16 +209,16 @@ class Inference:
             fixed = self._checked_fixed(fixed)
         elif self.pair is not None:
             return self.pair.decode(w, self.n_jobs)
-        blocks = list(self.blocks(0, len(self)))
+        jobs = self.n_jobs if self.batched else 1  # code of a user's own may not be ready for threads
+        blocks = list(self.blocks(0, len(self), jobs))
         found: list[tuple[Labels, Integers]] = [(np.empty(0, np.int64), np.zeros(1, np.int64))] * len(blocks)
 
         def run(start: int, stop: int) -> None:
             for k in range(start, stop):
                 found[k] = self._decoded(w, *blocks[k], fixed)
 
-        jobs = self.n_jobs if self.batched else 1  # code of a user's own may not be ready for threads
         sizes = np.array([places[-1] for _, _, places in blocks], dtype=np.int64)
-        run_ranges(run, split_evenly(sizes, 1 if jobs == 1 else 4 * jobs), jobs)
+        run_ranges(run, split_evenly(sizes, 1 if jobs == 1 else PIECES * jobs), jobs)
         lengths = [np.diff(ends) for _, ends in found]
         labels = np.concatenate([np.empty(0, np.int64), *(labels for labels, _ in found)])
         return labels, np.concatenate([[0], np.cumsum(np.concatenate([np.empty(0, np.int64), *lengths]))]).astype(np.int64)

@@ -7,7 +7,7 @@ bit. They run on threads where features and oracle have compiled calls for block
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, partial
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,7 @@ from structpred.core.packing import marginals_batch, parts_batch
 from structpred.core.sparse import SparseVector
 from structpred.core.stand_ins import stand_in
 from structpred.core.task_checks import blamed, doubtful
+from structpred.core.terms import Block, added
 from structpred.core.weights import Vector
 from structpred.runtime.ranges import ends_of
 
@@ -28,18 +29,6 @@ Floats = npt.NDArray[np.float64]
 
 #: what must be as it was written for compiled calls to stand in for it
 _FEATURES, _ORACLE = ("adjoint", "n_parts"), ("parts", "n_parts")
-
-
-class Block(NamedTuple):
-    """Losses, violations, bounds, differences of instances from `first` on; the pairs of first + k are ends[k]:ends[k + 1]."""
-
-    first: int
-    losses: Floats
-    violations: Floats
-    bounds: Floats
-    indices: Integers
-    values: Floats
-    ends: Integers
 
 
 #: looks at the answer (labels, bound) for instance i, found at these scores, as a single step does, and raises what that raises
@@ -130,13 +119,9 @@ class PartSteps:
 
     def log_losses(self, w: Vector, shares: Floats, confirm: Callable[[int], Any]) -> tuple[Floats, Floats]:
         """-log p(y_i | x_i) of every instance, and the gradient of their sum weighed by `shares`; added up in order."""
-        from structpred.core._sparse_kernels import add_each
-
         values, gradient = np.empty(len(self.inference)), np.zeros(self.inference.features.dim)
-        for block in self.soft_blocks(w, confirm):
-            here = slice(block.first, block.first + len(block.losses))
+        for block, here in added(gradient, self.soft_blocks(w, confirm), -shares, 0, self.inference.n_jobs):
             values[here] = block.violations
-            add_each(gradient, block.indices, block.values, block.ends, -shares[here])
         return values, gradient
 
     def soft_blocks(self, w: Vector, confirm: Callable[[int], Any]) -> Iterator[Block]:

@@ -93,7 +93,7 @@ class Task:
         """Check the labels, ask the loss for their costs, and make the steps."""
         self.labels = [np.ascontiguousarray(y, dtype=np.int64) for y in labels]
         sizes = self.inference.sizes.tolist()
-        self.parts = [true_parts(self.oracle, i, y, self.shapes[i], sizes[i]) for i, y in enumerate(self.labels)]
+        self.parts = true_parts(self.oracle, self.labels, self.shapes, self.inference.sizes)
         check_outputs(self.oracle, self.labels, self.shapes, self.parts)
         self._costs = TaskCosts(self.loss, self.oracle, self.labels, self.shapes, self.parts, sizes, self.token_weights)
         self._make_steps()
@@ -183,7 +183,7 @@ class Task:
         An oracle that minimises answers with the output that costs most. It has to be asked: in training it would find the truth,
         which then looks like the optimum.
         """
-        constant, ell = self.costs(i)
+        constant, ell = self._costs.alone(i)
         labels, bound = self.infer(-ell, i)
         found = self.parts_found(i, labels)
         self._costs.refuse_negative(i, constant + running_sum(ell[found]), constant, ell[found])
@@ -356,7 +356,7 @@ class Task:
         size = len(self), self.dim
         if self._blocks is not None and (run := one_run(rows, len(self))) is not None:
             blocks = self._blocks.blocks(w, loss_weight, partial(self._look, w, loss_weight), run.start, run.stop)
-            return summed_blocks(size, run, shares, blocks, loss_weight)
+            return summed_blocks(size, run, shares, blocks, loss_weight, self.n_jobs)
         return summed(size, rows, shares, lambda i: self.step(w, i, loss_weight), lambda step: loss_weight * step.loss)
 
     def violations(self, w: Vector, loss_weight: float) -> npt.NDArray[np.float64]:

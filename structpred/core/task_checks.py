@@ -131,17 +131,25 @@ def blamed(error: Exception, i: int, thing: object, method: str) -> Exception:
     return OracleError(f"sample {i}: {type(thing).__name__}.{method} raised {type(error).__name__}: {error}")
 
 
-def true_parts(oracle: Oracle, i: int, labels: Labels, shape: Shape, n_parts: int) -> npt.NDArray[np.int64]:
-    """The parts of the true output of instance i; DataError where the oracle refuses it or gives parts outside [0, n_parts)."""
+def true_parts(
+    oracle: Oracle, labels: Sequence[Labels], shapes: Sequence[Shape], sizes: npt.NDArray[np.int64]
+) -> list[npt.NDArray[np.int64]]:
+    """The parts of every true output; DataError where the oracle refuses one or gives parts outside [0, its size)."""
+    found = [_parts_of(oracle, i, y, shape) for i, (y, shape) in enumerate(zip(labels, shapes, strict=True))]
+    flat, owners = np.concatenate([*found, np.empty(0, np.int64)]), np.repeat(np.arange(len(found)), [len(own) for own in found])
+    if (wrong := np.flatnonzero((flat < 0) | (flat >= sizes[owners]))).size:
+        i = int(owners[wrong[0]])
+        raise DataError(f"sample {i}: the true labels have parts outside [0, {sizes[i]}); is a label out of range?")
+    return found
+
+
+def _parts_of(oracle: Oracle, i: int, labels: Labels, shape: Shape) -> npt.NDArray[np.int64]:
     try:
-        parts = np.asarray(oracle.parts(labels, shape))
+        return np.array(oracle.parts(labels, shape)).astype(np.int64, copy=False)
     except (IndexError, ValueError, TypeError) as error:
         raise DataError(f"sample {i}: the true labels do not fit the shape {shape}: {error}") from error
     except Exception as error:
         raise blamed(error, i, oracle, "parts") from error
-    if parts.size and not (parts.min() >= 0 and parts.max() < n_parts):
-        raise DataError(f"sample {i}: the true labels have parts outside [0, {n_parts}); is a label out of range?")
-    return parts.astype(np.int64)
 
 
 def asked_parts(oracle: Oracle, i: int, labels: Labels, shape: Shape) -> npt.NDArray[np.int64]:

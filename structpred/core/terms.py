@@ -1,7 +1,8 @@
 """Bulk terms: what the steps of many instances say together, in one vector; a sweep of cutting planes needs no more."""
 
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice, pairwise
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -10,12 +11,25 @@ from structpred.core.steps import Step, Terms
 from structpred.core.taken import checked_rows
 from structpred.errors import DataError
 from structpred.runtime.interrupts import give_up_if_asked
-
-if TYPE_CHECKING:
-    from structpred.core.part_steps import Block
+from structpred.runtime.threads import run_ranges
 
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
+
+#: fewer pairs are added faster by one thread than others are started
+FEW_PAIRS = 50_000
+
+
+class Block(NamedTuple):
+    """Losses, violations, bounds, differences of instances from `first` on; the pairs of first + k are ends[k]:ends[k + 1]."""
+
+    first: int
+    losses: Floats
+    violations: Floats
+    bounds: Floats
+    indices: Integers
+    values: Floats
+    ends: Integers
 
 
 def checked_shares(shares: npt.ArrayLike | None, n: int) -> Floats:
@@ -55,20 +69,43 @@ def one_run(rows: npt.ArrayLike, n: int) -> range | None:
 
 
 def summed_blocks(
-    size: tuple[int, int], rows: range, shares: npt.ArrayLike | None, blocks: "Iterable[Block]", loss_weight: float
+    size: tuple[int, int], rows: range, shares: npt.ArrayLike | None, blocks: Iterable[Block], loss_weight: float, n_jobs: int
 ) -> Terms:
     """What `summed` gives for neighbours, from their blocks, in order: the same additions, one after the other."""
-    from structpred.core._sparse_kernels import add_each
-
     weights, difference, total = checked_shares(shares, len(rows)), np.zeros(size[1]), 0.0
     losses, violations, bounds = np.empty((3, len(rows)))
-    for block in blocks:
-        here = slice(block.first - rows.start, block.first - rows.start + len(block.losses))
-        add_each(difference, block.indices, block.values, block.ends, weights[here])
+    for block, here in added(difference, blocks, weights, rows.start, n_jobs):
         losses[here], violations[here], bounds[here] = block.losses, block.violations, block.bounds
     for share, loss in zip(weights.tolist(), losses.tolist(), strict=True):
         total += share * (loss_weight * loss)
     return Terms(difference, total, losses, violations, bounds)
+
+
+def added(out: Floats, blocks: Iterable[Block], coefs: Floats, start: int, n_jobs: int) -> Iterator[tuple[Block, slice]]:
+    """Each block, once its differences times `coefs` have been added to `out`, and the place of its instances in `coefs`.
+
+    coefs: one number for each instance from `start` on. Threads divide the coordinates, not the instances: each coordinate is
+    a sum in the order of the data, whoever adds it up.
+    """
+    left = iter(blocks)
+    while some := list(islice(left, 1 if n_jobs == 1 else 8 * n_jobs)):
+        places = [slice(block.first - start, block.first - start + len(block.losses)) for block in some]
+        _add(out, some, [coefs[here] for here in places], n_jobs)
+        yield from zip(some, places, strict=True)
+
+
+def _add(out: Floats, blocks: Sequence[Block], coefs: Sequence[Floats], n_jobs: int) -> None:
+    from structpred.core._sparse_kernels import add_each
+
+    def between(low: int, high: int) -> None:
+        for block, own in zip(blocks, coefs, strict=True):
+            add_each(out, block.indices, block.values, block.ends, own, low, high)
+
+    cuts = [0, len(out)]
+    if n_jobs > 1 and sum(len(block.indices) for block in blocks) > FEW_PAIRS:
+        sample = np.concatenate([block.indices[::97] for block in blocks])
+        cuts[1:1] = np.quantile(sample, np.arange(1, 2 * n_jobs) / (2 * n_jobs)).astype(np.int64).tolist()
+    run_ranges(between, list(pairwise(cuts)), n_jobs)
 
 
 def running_sum(values: npt.NDArray[np.float64]) -> float:

@@ -1,6 +1,6 @@
 """The feature map of arc-factored trees: hashed templates, each in a block of its own, computed when they are needed."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
@@ -14,6 +14,7 @@ from structpred.core.weights import Vector, check_length
 from structpred.data.arc_templates import TAGS_BETWEEN, ArcTemplate, compile_templates
 from structpred.data.sentences import AttributedSentences
 from structpred.errors import DataError, ParameterError
+from structpred.runtime.entries import entry_of
 from structpred.runtime.memory import SMALL, check_fits
 from structpred.runtime.ranges import ends_of, spans
 
@@ -145,8 +146,8 @@ class ArcFeatures:
         return self.new_scratch(int(self.data.lengths.max(initial=1)))
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without working memory."""
-        return {name: value for name, value in self.__dict__.items() if name != "_scratch"}
+        """Without working memory and compiled code."""
+        return {name: value for name, value in self.__dict__.items() if name not in ("_scratch", "_score_calls")}
 
     def _prepare(self, i: int) -> tuple[int, ArcCall]:
         from structpred.features._arc_kernels import prepare_sentence
@@ -179,13 +180,24 @@ class ArcFeatures:
     def score_into(
         self, w: Vector, scale: float, start: int, stop: int, places: npt.NDArray[np.int64], out: Floats, scratch: ArcCall
     ) -> None:
-        """score_block in the given working memory."""
-        corpus, arcs, room, _, _ = scratch
-        _block_kernels()[0](w, scale, self.data.offsets, start, stop, *corpus, arcs, room, FORBIDDEN, places, out)
+        """score_block in the given working memory; `out` without gaps."""
+        call = self._score_calls.get((w.dtype.char, w.flags.c_contiguous)) or self._score_call(w, places, out, scratch)
+        call(w, scale, self.data.offsets, start, stop, *scratch.corpus, scratch.arcs, scratch.room, FORBIDDEN, places, out)
         if self.fixed.scores is not None:
             for i in range(start, stop):
                 if (fixed := self.fixed.of(i)) is not None:
                     out[places[i - start] : places[i - start + 1]] += fixed
+
+    @cached_property
+    def _score_calls(self) -> dict[tuple[str, bool], Callable[..., None]]:
+        """The compiled code that scores with weights of a type and layout."""
+        return {}
+
+    def _score_call(self, w: Vector, places: npt.NDArray[np.int64], out: Floats, scratch: ArcCall) -> Callable[..., None]:
+        given = (*scratch.corpus, scratch.arcs, scratch.room, FORBIDDEN, places, out)
+        found = entry_of(_block_kernels()[0], w, 1.0, self.data.offsets, 0, 0, *given)
+        self._score_calls[w.dtype.char, w.flags.c_contiguous] = found
+        return found
 
     def most_pairs(self) -> int:
         """Every head wrong: two arcs a word, with all templates and all tags between."""

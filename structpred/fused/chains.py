@@ -1,6 +1,6 @@
 """Chains over sequence features: scoring and decoding in one compiled call, and the training steps on top of it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -14,6 +14,7 @@ from structpred.core.weights import Vector
 from structpred.errors import DataError, InfeasibleError
 from structpred.features.sequences import SequenceFeatures
 from structpred.oracles.chains._chain_scratch import Scratch, SumScratch
+from structpred.runtime.entries import entry_of
 from structpred.runtime.threads import run_ranges, split_evenly
 
 Integers = npt.NDArray[np.int64]
@@ -72,6 +73,23 @@ def refuse_impossible(found: Floats, start: int) -> None:
         raise InfeasibleError(f"sample {start + int(impossible[0])}: no label sequence satisfies the constraints")
 
 
+class Step(NamedTuple):
+    """The compiled step for these weights, with their table, and these arrays for differences."""
+
+    w: Vector
+    table: Floats
+    idx: Integers
+    val: Floats
+    call: Callable[..., tuple[int, float, float]]
+
+
+def _no_step(*_: object) -> tuple[int, float, float]:
+    raise AssertionError("no arrays have been seen")
+
+
+NO_STEP = Step(np.empty(0), np.empty((0, 0)), np.empty(0, np.int64), np.empty(0), _no_step)
+
+
 class ChainSteps:
     """Scoring, decoding and differences of chains over sequence features, one compiled call each (the Fused protocol)."""
 
@@ -92,6 +110,7 @@ class ChainSteps:
         longest = int(data.lengths.max(initial=1))
         self.scratch, self.out = Scratch(features.n_labels, longest), np.empty(longest, np.int64)
         self.idx2, self.val2 = np.empty(self.buffer_size(), np.int64), np.empty(self.buffer_size())
+        self.room, self._step = best_scratch(self.scratch), NO_STEP
 
     def buffer_size(self) -> int:
         """Every token wrong: its features twice, a transition, and start and stop."""
@@ -100,22 +119,25 @@ class ChainSteps:
         return int((2 * (pairs + data.lengths)).max(initial=0)) + 4
 
     def step_into(
-        self, w: Vector, scale: float, i: int, loss_weight: float, idx: npt.NDArray[np.int64], val: npt.NDArray[np.float64]
+        self, w: Vector, scale: float, i: int, loss_weight: float, idx: Integers, val: Floats
     ) -> tuple[int, float, float]:
         """Decode sequence i and write its difference, sorted and unique."""
-        kernel, shape, scratch = self._step
-        found: tuple[int, float, float] = kernel(
-            w, w.reshape(shape), scale, self.corpus, i, self.rule, self.aim, loss_weight, scratch, self.out,
+        step = self._step
+        if not (w is step.w and idx is step.idx and val is step.val):
+            step = self._step = self._step_for(w, idx, val)
+        found: tuple[int, float, float] = step.call(
+            w, step.table, scale, self.corpus, i, self.rule, self.aim, loss_weight, self.room, self.out,
             idx, val, self.idx2, self.val2,
         )  # fmt: skip
         return found
 
-    @cached_property
-    def _step(self) -> tuple[Any, ...]:
-        """The kernel of step_into and what it gets at every step, gathered once: steps are many and short."""
+    def _step_for(self, w: Vector, idx: Integers, val: Floats) -> "Step":
+        """The compiled code for these arrays: trainers change them in place, so it is looked for once."""
         from structpred.fused._chain_kernels import step_sequence
 
-        return step_sequence, (self.features.n_rows, self.features.width), best_scratch(self.scratch)
+        table = self.features.table(w)
+        arguments = (w, table, 1.0, self.corpus, 0, self.rule, self.aim, 1.0, self.room, self.out, idx, val, self.idx2, self.val2)
+        return Step(w, table, idx, val, entry_of(step_sequence, *arguments))
 
     def sweep(self, w: Vector, scale: float, start: int, stop: int, loss_weight: float) -> tuple[Labels, Floats, Floats]:
         """Decode sequences start..stop-1, on n_jobs threads: (flat labels, losses, violations)."""

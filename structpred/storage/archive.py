@@ -9,6 +9,7 @@ import hashlib
 import struct
 import zlib
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import BinaryIO
 
@@ -26,7 +27,8 @@ _CENTRAL_SIZES = [46 + len(name) + 28 for name in NAMES]
 _TAIL_SIZE = sum(_CENTRAL_SIZES) + 56 + 20 + 22
 OVERHEAD = sum(_LOCAL_SIZES) + _TAIL_SIZE
 _SUMS_SIZE = sum(64 + 2 + len(name) + 1 for name in CONTENT)
-_CHUNK = 1 << 18  # small enough to stay in the processor's cache from one checksum to the next, and to the copy to the file
+_CHUNK = 1 << 18  # small enough to stay in the processor's cache from the checksum to the copy to the file
+_LARGE = 1 << 20  # bytes that are worth a thread
 
 
 @dataclass(frozen=True)
@@ -124,18 +126,31 @@ def _frame(entries: Sequence[_Entry]) -> tuple[list[bytes], bytes]:
 
 def _describe(name: str, pieces: Iterable[Piece], write: Callable[[memoryview], object] | None = None) -> _Entry:
     """Both checksums of what is in the pieces, which are written on the way if `write` is given."""
-    crc = size = 0
-    digest = hashlib.sha256()
-    for piece in pieces:
-        view = memoryview(piece)  # slices of it copy nothing
+    views = [memoryview(piece) for piece in pieces]  # slices of them copy nothing
+    size = sum(map(len, views))
+    if size < _LARGE:
+        return _Entry(name, size, _crc(views, write), _sha256(views))
+    with ThreadPoolExecutor(1) as pool:  # SHA-256 takes longer than all else
+        sha256 = pool.submit(_sha256, views)
+        return _Entry(name, size, _crc(views, write), sha256.result())
+
+
+def _crc(views: Sequence[memoryview], write: Callable[[memoryview], object] | None) -> int:
+    crc = 0
+    for view in views:
         for start in range(0, len(view), _CHUNK):
             chunk = view[start : start + _CHUNK]
-            digest.update(chunk)
             crc = zlib.crc32(chunk, crc)
             if write is not None:
                 write(chunk)
-        size += len(view)
-    return _Entry(name, size, crc, digest.hexdigest())
+    return crc
+
+
+def _sha256(views: Sequence[memoryview]) -> str:
+    digest = hashlib.sha256()
+    for view in views:
+        digest.update(view)  # without Python's global lock
+    return digest.hexdigest()
 
 
 def _line(entry: _Entry) -> bytes:

@@ -76,26 +76,26 @@ class Arena(NamedTuple):
 
     def with_room(self, i: int, n: int) -> "Arena":
         """Move block i to where n pairs and some more have room; returns the arena to use from now on, as `store` does."""
-        room, arena = n + n // 4 + 4, self
-        if self.taken + room > self.limit:
-            arena = self._packed(extra=room)
-        idx, val = arena.block(i)
-        a = int(arena.taken)
-        arena.idx[a : a + len(idx)], arena.val[a : a + len(val)] = idx, val
-        arena.start[i], arena.room[i] = a, room
-        arena.taken[...] += room
+        from structpred.trainers._bcfw_kernels import make_room
+
+        arena = self
+        while not make_room(arena[:], i, n):
+            arena = arena._widened(extra=n + n // 2 + 4)
         return arena
 
-    def _packed(self, extra: int) -> "Arena":
-        """Without the holes; in place while the arrays are long enough, for two copies at once are what memory is short of.
+    def _widened(self, extra: int) -> "Arena":
+        """With a higher limit; and without the holes, where they are most of the quarter that may be there beyond what is live.
 
-        New arrays are longer than what may be taken at first: what is never written costs no memory.
+        It is done in place while the arrays are long enough, for two copies at once are what memory is short of. New arrays are
+        longer than what may be taken at first: what is never written costs no memory.
         """
         from structpred.trainers._bcfw_kernels import pack_blocks
 
         live = int(self.room.sum())
         limit = live + live // 4 + extra
         fits = limit <= len(self.idx)
+        if fits and self.taken - live <= live // 16 * 3:
+            return self._replace(limit=np.array(limit))
         idx, val = (self.idx, self.val) if fits else (np.empty(limit + limit // 2, np.int64), np.empty(limit + limit // 2))
         start, order = self.start.copy(), np.argsort(self.start, kind="stable")
         pack_blocks(order, self.idx, self.val, self.start, self.length, self.room, idx, val, start)

@@ -137,7 +137,7 @@ class BCFW(Trainer):
 
     def _move(self, problem: Problem, state: BCFWState, i: int, step: Step, offset: float) -> tuple[BCFWState, float, bool]:
         """Lines 5-8: the corner u_s = p_i psi / lam, l_s = p_i offset; the line search; the updates."""
-        frank_wolfe_step, move_block = _kernels()
+        frank_wolfe_step = _kernel()
         weights, blocks, dual_map, share = state.weights, state.blocks, problem.dual_map, problem.p.item(i)
         l_i, l_s, factor = state.offsets.item(i), share * offset, share / problem.lam
         where = (
@@ -146,11 +146,10 @@ class BCFW(Trainer):
         )  # fmt: skip
         psi = (step.difference.indices, step.difference.values)
         size = len(psi[0]) + blocks.length.item(i)
-        gap, gamma, needed = frank_wolfe_step(*where, blocks[:5], i, psi, factor, l_s - l_i, problem.lam)
+        gap, gamma, needed = frank_wolfe_step(*where, blocks[:], i, psi, factor, l_s - l_i, problem.lam)
         if needed:
-            blocks = blocks.with_room(i, needed)
-            state = state if blocks is state.blocks else state._replace(blocks=blocks)
-            move_block(*where, blocks[:5], i, psi, factor, gamma, needed)
+            state = state._replace(blocks=blocks.with_room(i, needed))
+            frank_wolfe_step(*where, state.blocks[:], i, psi, factor, l_s - l_i, problem.lam)
         if gamma > 0.0:
             state.offsets[i] = (1.0 - gamma) * l_i + gamma * l_s
         k = state.steps.item() + 1
@@ -212,8 +211,8 @@ class BCFW(Trainer):
 
 
 @lru_cache(maxsize=1)
-def _kernels() -> tuple[Any, Any]:
-    """Loaded once: they are called at every step."""
-    from structpred.trainers._bcfw_kernels import frank_wolfe_step, move_block
+def _kernel() -> Any:
+    """Loaded once: it is called at every step."""
+    from structpred.trainers._bcfw_kernels import frank_wolfe_step
 
-    return frank_wolfe_step, move_block
+    return frank_wolfe_step

@@ -23,10 +23,18 @@ from structpred.trainers.states import Values
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
+#: non-zeros that one compiled call may read: a tenth of a second, so that Ctrl-C is heard
+CALL = 20_000_000
+#: as many free dual variables are always few
+_FEW = 64
+#: what linear systems may multiply after a pass, in units of what the pass did, and what each pass without one adds for the next
+_SHARE, _SAVED = 12, 2
+
 
 class LabelState(NamedTuple):
     """w: the flat table (features, labels). mu: (n, labels). labels: a permutation of the labels for each row, of which the first
-    `sizes` are visited. active: a permutation of the rows. counts, limits: as for SDCAState.
+    `sizes` are visited. active: a permutation of the rows. counts, limits: as for SDCAState; the last count is what passes saved
+    for a linear system.
     """
 
     w: Floats
@@ -85,11 +93,11 @@ class LabelAscent:
         labels = np.tile(np.arange(n_labels, dtype=np.int32), (n, 1))
         limits = np.array([np.inf, -np.inf, -np.inf, np.inf, max(float(self.costs.max()), 1e-300), 0.0, np.inf])
         w = np.zeros(self.dim)
-        return LabelState(w, mu, labels, np.full(n, n_labels), np.arange(n), np.array([n, 0, 0, 0]), limits)
+        return LabelState(w, mu, labels, np.full(n, n_labels), np.arange(n), np.array([n, 0, 0, 0, 0]), limits)
 
     def work(self) -> int:
-        """The products of a sweep over all rows and labels."""
-        return (len(self.rows[1]) + 8 * self.shape[0]) * self.shape[1]
+        """The products of a sweep over all rows and labels, and one, so that the sweep is closed."""
+        return (len(self.rows[1]) + 8 * self.shape[0]) * self.shape[1] + 1
 
     def ascend(self, state: LabelState, seed: np.uint64, budget: int) -> int:
         """One compiled call."""
@@ -101,6 +109,26 @@ class LabelAscent:
             state.active, state.counts, state.limits, seed, budget,
         )  # fmt: skip
         return found
+
+    def solve_face(self, state: LabelState) -> bool:
+        """Solve for the free dual variables, if there are few; whether the dual is at its maximum over them.
+
+        The time is in proportion to that of the passes: a large system waits until many have been made.
+        """
+        from structpred.trainers._label_faces_kernels import solve_face
+
+        effort = min(self.work(), CALL)
+        saved = int(state.counts[4]) + _SAVED * effort
+        budget = max(min(saved + _SHARE * effort, 10 * CALL), _FEW**3)
+        solved, left = solve_face(
+            self.rows, self.truths, self.squares, self.upper, self.costs, state.w.reshape(-1, self.shape[1]), state.mu,
+            state.labels, state.sizes, int(np.cbrt(budget)), budget,
+        )  # fmt: skip
+        state.counts[4] = min(saved, 10 * CALL) if left == budget else 0
+        if solved:  # what is left to gain is with the labels that were left out
+            state.sizes[:] = self.shape[1]
+            state.limits[2:6] = (-np.inf, np.inf, state.limits[4], 0.0)
+        return bool(solved)
 
     def objective(self, state: LabelState) -> tuple[float, float]:
         """Primal at the weights, and the dual value at mu, whose weights are computed anew."""

@@ -16,15 +16,13 @@ from structpred.core.linear_task import LinearTask
 from structpred.core.regulariser import pieces_of
 from structpred.core.weights import Vector
 from structpred.objectives.margin import MarginRescaling
-from structpred.trainers.label_ascent import LabelAscent, bad_places
+from structpred.trainers.label_ascent import CALL, LabelAscent, bad_places
 from structpred.trainers.problem import Problem, Surrogate, Trainer, once_per_problem
 from structpred.trainers.states import Values
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
-#: non-zeros that one compiled call may read: a tenth of a second, so that Ctrl-C is heard
-CALL = 20_000_000
 _ANY = Values(-np.inf, np.inf)
 
 
@@ -50,7 +48,9 @@ class SDCA(Trainer):
 
     For `LinearTask`, two classes, and for tasks over `LabelRows` and `MulticlassOracle`, many (see `label_ascent`). A pass does
     as much work as one visit of all rows (and labels). Rows that have settled at a bound are left out until the others have
-    settled, too, so that late passes hold many sweeps over few rows.
+    settled, too, so that late passes hold many sweeps over few rows. With many labels, dual variables between their bounds are
+    solved for after a pass, by an active-set method, once they are few enough to cost no more than the passes do: small problems
+    are then solved to rounding.
 
     References
     ----------
@@ -93,9 +93,13 @@ class SDCA(Trainer):
 
     def finish_pass(self, problem: Problem, state: Any) -> Any:
         """The next one begins with the active rows; after `patience` passes over these alone all are visited."""
+        ascent = _ascent(problem)
+        if ascent.solve_face(state):
+            state.counts[:4] = (len(problem.task), 0, 1, 0)
+            return state
         over = state.counts[2] == 2
-        state.counts[2:] = (0, 0) if over else (state.counts[2], state.counts[3] + 1)
-        if state.counts[3] >= _ascent(problem).patience:
+        state.counts[2:4] = (0, 0) if over else (state.counts[2], state.counts[3] + 1)
+        if state.counts[3] >= ascent.patience:
             state.limits[4] = np.inf  # settled or not: they may be the wrong ones
         return state
 
@@ -148,6 +152,10 @@ class RowAscent:
             state.active, state.counts, state.limits, seed, budget,
         )  # fmt: skip
         return found
+
+    def solve_face(self, state: SDCAState) -> bool:
+        """Nothing is solved: rows are many, and their steps cheap."""
+        return False
 
     def objective(self, state: SDCAState) -> tuple[float, float]:
         """Primal and dual, in two passes over all rows."""

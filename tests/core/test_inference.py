@@ -65,6 +65,30 @@ def test_sweeps_in_blocks_are_the_steps(kind: str) -> None:
         assert expected.max() > 0.0
 
 
+def test_compiled_steps_follow_the_weights() -> None:
+    """Weights of another type, changed in place, loss weights that are whole numbers: the steps are those of a new task."""
+    features, oracle, shapes = chains()
+    gold = [np.zeros(t, np.int64) for t in LENGTHS]
+    double, single = weights(features), weights(features)[::-1].astype(np.float32)
+    task = Task(features, oracle, gold, shapes, Hamming())
+    for w, loss_weight in ((double, 1), (single, 0.5), (double, 0.5), (single, 2)):
+        w[:3] += 1.0
+        for i in (0, 3):
+            new = Task(features, oracle, gold, shapes, Hamming()).step(w.copy(), i, float(loss_weight))
+            found = task.step(w, i, loss_weight)
+            assert found.violation == new.violation > 0.0
+            assert [x.tobytes() for x in found.difference] == [x.tobytes() for x in new.difference]
+
+
+def test_threads_share_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For two threads there are several blocks each, unless they would be tiny; one thread gets blocks as large as may be."""
+    whole = Inference(*rows_of_parts())
+    assert len(list(whole.blocks(0, N, 1))) == len(list(whole.blocks(0, N, 2))) == 1
+    monkeypatch.setattr(inference, "TINY", 1)
+    assert len(list(whole.blocks(0, N, 1))) == 1
+    assert len(list(whole.blocks(0, N, 2))) >= 2 * inference.PIECES
+
+
 @pytest.mark.parametrize("compiled", [True, False])
 def test_what_is_forbidden_altogether_is_named(compiled: bool) -> None:
     """Where fixed scores leave no output the error has the sample and says what is missing."""

@@ -61,8 +61,9 @@ def rows(**settings):
 
 
 @pytest.mark.parametrize("make", [chains, graphs, rows])
-def test_sweeps_say_what_single_steps_say_on_any_number_of_threads(make):
+def test_sweeps_say_what_single_steps_say_on_any_number_of_threads(make, monkeypatch):
     """Violations, bulk terms and log losses by blocks have the bits of plain steps one by one, on one thread and on three."""
+    monkeypatch.setattr("structpred.core.terms.FEW_PAIRS", 0)  # threads add up these few, too
     plain, shares = make(compiled=False), np.linspace(0.1, 2.0, len(make()))
     w = np.random.default_rng(3).normal(size=plain.dim)
     wanted = plain.terms(w, range(5, 265), shares[5:265], loss_weight=0.7)
@@ -75,8 +76,9 @@ def test_sweeps_say_what_single_steps_say_on_any_number_of_threads(make):
         assert all(a.tobytes() == b.tobytes() for a, b in pair)
 
 
-def test_sweeps_of_an_oracle_with_bounds_say_what_single_steps_say():
+def test_sweeps_of_an_oracle_with_bounds_say_what_single_steps_say(monkeypatch):
     """Violations and bulk terms by blocks have the bits of plain steps, bounds among them, on one thread and on three."""
+    monkeypatch.setattr("structpred.core.terms.FEW_PAIRS", 0)
     plain = grids(compiled=False)
     w = np.random.default_rng(3).normal(size=plain.dim)
     wanted = plain.terms(w, range(5, 265), loss_weight=0.7)
@@ -155,7 +157,7 @@ class FarParts(ChainOracle):
         return labels, ends
 
 
-@pytest.mark.parametrize(("oracle", "message"), [(Minimises(), "sample 0: .*minimise"), (FarParts(), "sample 29.*parts")])
+@pytest.mark.parametrize(("oracle", "message"), [(Minimises(), "sample 0: .*minimise"), (FarParts(), r"sample \d+: .*parts")])
 def test_a_batch_that_contradicts_the_truth_names_its_sample(oracle, message):
     """A batch whose outputs score below the truth, or have parts outside, is refused as a single step is, on threads too."""
     for n_jobs in (1, 3):

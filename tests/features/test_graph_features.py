@@ -40,7 +40,7 @@ def make(
     given["row_of"] = [rng.integers(0, r, s[0]) for r, s in zip(n_rows, shapes, strict=True)] if shared else None
     given["edge_type"] = [rng.integers(0, 2, e) for e in n_edges]
     given["edge_flipped"] = [rng.random(e) < 0.5 for e in n_edges]
-    given["edge_rows"] = [rng.normal(size=(e, 3)) for e in n_edges] if own_edges else None
+    given["edge_rows"] = [rng.normal(size=(e, 6)) for e in n_edges] if own_edges else None
     sizes: dict[str, Any] = {"n_node_types": 3, "n_edge_types": 2, "n_states": k, "symmetric": symmetric, "dtype": dtype}
     data = {name: given[name] for name in ("node_type", "edge_type", "edge_flipped", "edge_rows", "row_of")}
     mixed = [sparse.csr_matrix(m) if i % 2 else m for i, m in enumerate(rows)]
@@ -122,7 +122,7 @@ def test_tables_are_views_of_the_weights() -> None:
     w = np.arange(features.dim, dtype=np.float64)
     nodes, edges = features.tables(w)
     assert nodes.shape == (3, 5, 3)
-    assert edges.shape == (2, 3, 9)
+    assert edges.shape == (2, 6, 9)
     assert np.concatenate((nodes.ravel(), edges.ravel())).tolist() == w.tolist()
     assert np.shares_memory(nodes, w)
 

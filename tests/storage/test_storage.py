@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from structpred.errors import CheckpointError, DataError, ModelFileError, StructpredError
+from structpred.storage import archive
 from structpred.storage import bundles as storage
 from structpred.storage.bundles import Bundle, read_bundle, write_bundle
 
@@ -81,6 +82,28 @@ def test_same_bundle_same_bytes(path: Path) -> None:
     shuffled.arrays = dict(reversed(shuffled.arrays.items()))
     write_bundle(path, shuffled, kind="model")
     assert path.read_bytes() == first
+
+
+def test_large_entries_are_hashed_by_a_thread_of_their_own(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The file is the same, is read the same, damage is found, and an error of the disk comes through."""
+    bundle = Bundle({"C": 1.0}, {"w": np.arange(1000.0)}, {"labels": ["a", "b"]})
+    files = [path.with_name(f"{large}.spz") for large in (archive._LARGE, 1)]
+    write_bundle(files[0], bundle, kind="model")
+    monkeypatch.setattr(archive, "_LARGE", 1)
+    write_bundle(files[1], bundle, kind="model")
+    assert files[0].read_bytes() == files[1].read_bytes()
+    assert read_bundle(files[0], kind="model").equals(bundle)
+    damaged = bytearray(files[1].read_bytes())
+    damaged[-1000] ^= 1
+    files[1].write_bytes(damaged)
+    with pytest.raises(ModelFileError):
+        read_bundle(files[1], kind="model")
+
+    def full(chunk: object) -> None:
+        raise OSError(28, "no space")
+
+    with pytest.raises(OSError, match="no space"):
+        archive._describe("weights.safetensors", [b"12345678"], full)
 
 
 def test_ordinary_tools_open_it(path: Path) -> None:

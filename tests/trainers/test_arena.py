@@ -28,6 +28,22 @@ def test_a_thousand_random_stores(seed) -> None:
     assert len(arena.idx) <= 4 * (largest.sum() + n * 8)
 
 
+def test_holes_are_closed_before_they_are_many() -> None:
+    """Blocks that outgrow their room never take more than a quarter beyond what is live, and the room of one block."""
+    rng, n = np.random.default_rng(0), 60
+    arena, sizes = Arena.empty(n), np.zeros(n, np.int64)
+    packed = 0
+    for _ in range(600):
+        i = int(rng.integers(n))
+        sizes[i] += int(rng.integers(1, 30))
+        before, arena = arena, arena.store(i, np.arange(sizes[i]), np.full(sizes[i], float(i)))
+        live, largest = int(arena.room.sum()), int(arena.room.max())
+        assert live <= arena.taken <= arena.limit <= live + live // 4 + 2 * largest
+        packed += int(before.taken) > int(arena.taken)
+    assert packed > 0
+    assert all((arena.block(i)[1] == i).all() and len(arena.block(i)[0]) == sizes[i] for i in range(n))
+
+
 def test_blocks_add_up() -> None:
     """add_all_into adds every block to what is there."""
     arena = Arena.empty(3).store(0, np.array([1, 3]), np.array([1.0, 2.0])).store(2, np.array([3]), np.array([5.0]))

@@ -149,7 +149,7 @@ def test_the_line_search_is_exact() -> None:
         dual_map, u, block, psi, l_s, lam, direction, dual = random_step(rng)
         w, point = dual_map.weights(u), u.copy()
         average, blocks = np.zeros(12), Arena.empty(1).store(0, *block).with_room(0, 12)
-        gap, gamma, _ = frank_wolfe_step((w, average, 2.0), point, dual_map, blocks[:5], 0, psi, 0.7, l_s, lam)
+        gap, gamma, _ = frank_wolfe_step((w, average, 2.0), point, dual_map, blocks[:], 0, psi, 0.7, l_s, lam)
         assert gap == pytest.approx(l_s - lam * direction @ dual_map.weights(u), abs=1e-9)
         brute = minimize_scalar(lambda g: -dual(g), bounds=(0.0, 1.0), method="bounded", options={"xatol": 1e-10})  # noqa: B023
         best = max(-brute.fun, dual(0.0), dual(1.0))
