@@ -6,6 +6,7 @@ from contextlib import suppress
 import numpy as np
 
 from structpred.contracts.engine import Examiner, Floats, brief, kind_of
+from structpred.contracts.prox import examine_argmin
 from structpred.contracts.report import Report, raise_if_broken
 from structpred.core.regulariser import DualMap, Regulariser, capabilities
 from structpred.errors import OracleError, RegulariserError
@@ -106,20 +107,13 @@ class _Case:
         return np.asarray(found)
 
     def examine_prox(self, w: Floats, step: float) -> None:
-        """No other point has a smaller |x - w|^2 / 2 + step r(x); by strong convexity all are larger by half their distance^2."""
+        """It is the argmin, also where it is asked for float32, and leads into the domain."""
         x = self.prox(w, step)
         self.prox(w.astype(np.float32), step)
-        best = 0.5 * float((x - w) @ (x - w)) + step * self.value(x)
         nudges = self.rng.normal(size=(4, self.dim)) * np.array([[1e-3], [0.1], [1.0], [1.0]])
         nudges[3:] *= np.arange(self.dim) == self.rng.integers(self.dim)
         others = [self.prox(w, 0.0), np.zeros(self.dim), 0.9 * x, 1.1 * x, *(self.prox(x + nudge, 0.0) for nudge in nudges)]
-        for z in others:
-            value = 0.5 * float((z - w) @ (z - w)) + step * self.value(z)
-            least = best + 0.5 * float((z - x) @ (z - x))
-            ok = value >= least - 1e-9 * (1.0 + abs(least))
-            cause = "a threshold or a shrinkage without `step` in it, or that of another r than `value`"
-            expected = f"no point to beat prox(w, {step:g}) in |x - w|^2 / 2 + {step:g} r(x) = {best:.9g}"
-            self.examiner.expect("prox", ok, self.where, expected, f"{value:.9g} at {brief(z)}", cause)
+        examine_argmin(self.examiner, self.where, self.value, w, step, x, others)
         inside = self.prox(w, 0.0)
         cause = "a domain that prox(w, 0) does not lead into: for step 0 it gives the point of the domain next to w"
         told = f"value(prox(w, 0)) at w = {brief(w)} to be finite"
