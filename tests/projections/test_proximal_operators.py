@@ -1,6 +1,7 @@
 """Every proximal operator: its contract, Moreau's identity, cvxpy, what is known in closed form, and what it refuses."""
 
 from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -20,6 +21,7 @@ from structpred.projections.prox.sparse_group import prox_sparse_group
 from structpred.projections.prox.squared_l1 import prox_squared_l1, prox_squared_l1_by_sorting
 from structpred.projections.prox.squared_l21 import prox_squared_l21
 from structpred.projections.prox.squared_lp import prox_squared_l2p, prox_squared_lp
+from structpred.projections.prox.subset import prox_subset
 from structpred.projections.prox.weighted_squared_l1 import (
     prox_weighted_squared_l1,
     prox_weighted_squared_l1_by_sorting,
@@ -66,18 +68,6 @@ def of_groups(prox):
 def group_terms(cp, x):
     """The norms for cvxpy."""
     return [cp.norm2(x[a:b]) for a, b in pairwise(CUTS.tolist()) if b > a]
-
-
-def soft_subset(members):
-    """The prox of the norm of some entries."""
-
-    def prox(x, step):
-        out = x.copy()
-        length = float(np.linalg.norm(x[members]))
-        out[members] *= max(0.0, 1.0 - step / length) if length else 0.0
-        return out
-
-    return prox
 
 
 def power_conjugate(q):
@@ -191,7 +181,7 @@ OPERATORS = {
         lambda cp, x: 0.4 * sum(group_terms(cp, x)) + 0.6 * cp.norm1(x),
     ),
     "nested groups": Operator(
-        lambda x, s: prox_chain([soft_subset(members) for members in NESTED], x, s),
+        lambda x, s: prox_chain([partial(prox_subset, members=members) for members in NESTED], x, s),
         lambda x: sum(float(np.linalg.norm(x[members])) for members in NESTED),
         lambda cp, x: sum(cp.norm2(x[members]) for members in NESTED),
     ),
@@ -286,6 +276,9 @@ REFUSED = [
     (lambda: prox_weighted_squared_l1([1.0], 1.0, [-1.0]), DataError, "the least -1"),
     (lambda: prox_l21([1.0, 2.0], 1.0, [0, 1]), DataError, "ends of groups from 0 to 2.*overlap"),
     (lambda: prox_l21([1.0, 2.0], 1.0, [0, 2, 1, 2]), DataError, "ascending ends"),
+    (lambda: prox_subset([1.0, 2.0], 1.0, []), DataError, "at least one"),
+    (lambda: prox_subset([1.0, 2.0], 1.0, [1, 1]), DataError, "expected different places"),
+    (lambda: prox_subset([1.0, 2.0], 1.0, [2]), DataError, r"places in \[0, 2\)"),
     (lambda: prox_lq([1.0], 1.0, 1.0), ParameterError, "q to be a finite number above 1"),
     (lambda: prox_squared_lp([1.0], 1.0, np.inf), ParameterError, "p to be a finite number above 1"),
     (lambda: prox_elastic_net([1.0], 1.0, 1.5), ParameterError, "share to be a number from 0 to 1, got 1.5"),
