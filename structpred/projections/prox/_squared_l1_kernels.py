@@ -13,74 +13,112 @@ def threshold(point, weights, step):
     weights: d >= 0, (n,), or (1,) for one that holds for all. tau is the root of  step sum_i d_i (|x_i| - d_i tau)_+ = tau,
     whose left side is convex: the root of any of its terms alone, T = step S / (1 + step A) with S = sum d_i |x_i| and
     A = sum d_i^2, is at most tau. So entries with |x_i| <= d_i T are zero. One pass keeps what is above the T of what has been
-    kept; random pivots then split the rest, each at the cost of what is left: expected linear time.
+    kept. Then, in turn, what is not above the largest T so far is left out, and a random pivot splits the rest into entries that
+    are known to be nonzero and others, or leaves out what is below: expected linear time, a few passes for most points.
     """
-    one = len(weights) == 1
     sizes = np.empty(len(point))
-    ratios = np.empty(len(point) if not one else 1)
-    n = 0
-    s = 0.0
-    a = 0.0
-    tau = 0.0
-    d = weights[0]
-    for i in range(len(point)):
-        size = abs(point[i])
-        if not one:
-            d = weights[i]
-        if size > d * tau and d > 0.0:
-            sizes[n] = size
-            if not one:
-                ratios[n] = d
-            n += 1
-            s += d * size
-            a += d * d
-            tau = step * s / (1.0 + step * a)
+    ratios = np.empty(1 if len(weights) == 1 else len(point))
+    n = _candidates(point, weights, step, sizes, ratios)
     seed = np.uint64(88172645463325252)
     base_s = 0.0  # the sums of the entries that are known to be nonzero
     base_a = 0.0
     best = 0.0  # the largest T so far
     while n > 0:
+        before = n
+        n, s, a = _above(sizes, ratios, n, best)
+        tau = step * (base_s + s) / (1.0 + step * (base_a + a))
+        if n == before and tau <= best:
+            return tau
+        best = max(best, tau)
+        if n == 0:
+            break
         seed ^= seed << np.uint64(13)
         seed ^= seed >> np.uint64(7)
         seed ^= seed << np.uint64(17)
-        k = int(seed % np.uint64(n))
+        k = np.int64(seed % np.uint64(n))
         top = sizes[k]
-        weight = d if one else ratios[k]
-        pivot = top / weight
-        s = base_s
-        a = base_a
-        high = 0  # the entries from the pivot up come first
-        for i in range(n):
-            if not one:
-                d = ratios[i]
-            size = sizes[i]
-            if size >= d * pivot or i == k:
-                s += d * size
-                a += d * d
-                sizes[i] = sizes[high]
-                sizes[high] = size
-                if not one:
-                    ratios[i] = ratios[high]
-                    ratios[high] = d
-                high += 1
+        d = ratios[0 if len(ratios) == 1 else k]
+        high, s, a = _split(sizes, ratios, n, k)
+        s += base_s
+        a += base_a
         tau = step * s / (1.0 + step * a)
         best = max(best, tau)
-        first = 0
-        if top > weight * tau:
-            base_s = s
-            base_a = a
-            first = high
-        else:
-            n = high
-        kept = 0
-        for i in range(first, n):
-            if not one:
-                d = ratios[i]
-            size = sizes[i]
-            if size > d * best:
-                sizes[kept] = size
-                if not one:
-                    ratios[kept] = d
-                kept += 1
-        n = kept
+        if top <= d * tau:
+            n = high  # the pivot itself is then left out by the next pass
+            continue
+        base_s = s
+        base_a = a
+        for i in range(high, n):
+            sizes[i - high] = sizes[i]
+            if len(ratios) > 1:
+                ratios[i - high] = ratios[i]
+        n -= high
     return step * base_s / (1.0 + step * base_a)
+
+
+@njit(cache=True, nogil=True)
+def _candidates(point, weights, step, sizes, ratios):
+    """Fill in the entries that are above the T of those before them; how many there are."""
+    n = 0
+    s = 0.0
+    a = 0.0
+    best = 0.0
+    d = weights[0]
+    ratios[0] = d
+    for i in range(len(point)):
+        size = abs(point[i])
+        if len(weights) > 1:
+            d = weights[i]
+        if size > d * best and d > 0.0:
+            sizes[n] = size
+            if len(weights) > 1:
+                ratios[n] = d
+            n += 1
+            s += d * size
+            a += d * d
+            best = step * s / (1.0 + step * a)
+    return n
+
+
+@njit(cache=True, nogil=True)
+def _above(sizes, ratios, n, best):
+    """Move what is above its share of `best` to the front: (how many, S, A)."""
+    s = 0.0
+    a = 0.0
+    kept = 0
+    d = ratios[0]
+    for i in range(n):
+        if len(ratios) > 1:
+            d = ratios[i]
+        if sizes[i] > d * best:
+            sizes[kept] = sizes[i]
+            if len(ratios) > 1:
+                ratios[kept] = d
+            kept += 1
+            s += d * sizes[i]
+            a += d * d
+    return kept, s, a
+
+
+@njit(cache=True, nogil=True)
+def _split(sizes, ratios, n, k):
+    """Move the entry k, and those that are not below it in proportion to their weights, to the front: (how many, S, A)."""
+    s = 0.0
+    a = 0.0
+    high = 0
+    d = ratios[0]
+    pivot = sizes[k] / (ratios[k] if len(ratios) > 1 else d)
+    for i in range(n):
+        if len(ratios) > 1:
+            d = ratios[i]
+        size = sizes[i]
+        if size >= d * pivot or i == k:
+            s += d * size
+            a += d * d
+            sizes[i] = sizes[high]
+            sizes[high] = size
+            if len(ratios) > 1:
+                ratios[i] = ratios[high]
+                ratios[high] = d
+            high += 1
+    return high, s, a

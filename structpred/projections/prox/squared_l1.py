@@ -46,5 +46,5 @@ def shrunk(x: Floats, threshold: Floats | float) -> Floats:
     >>> shrunk(np.array([3.0, -0.5]), 1.0).tolist()
     [2.0, 0.0]
     """
-    found: Floats = x - np.clip(x, -threshold, threshold)
+    found: Floats = x - np.minimum(np.maximum(x, -threshold), threshold)  # np.clip takes longer for few entries
     return found
