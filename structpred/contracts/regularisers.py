@@ -83,6 +83,7 @@ class _Case:
                 x, y = self.prox(x, 0.0), self.prox(y, 0.0)
             self.examine_bound(self.point(), [zero, x, y, 0.01 * x, 0.01 * y])
             self.examine_convexity(x, y)
+            self.examine_reach(x)
             self.examine_smooth(x)
             if "group_prox" in self.has:
                 self.examine_groups(x, step)
@@ -240,6 +241,15 @@ class _Case:
         ok = not np.isfinite(most) or middle <= most + 1e-9 * (1.0 + abs(most))
         cause = f"r is not convex, or strong_convexity = {m:g} is more than it has"
         self.examiner.expect("strong convexity", ok, self.where, f"value((a + b) / 2) <= {most:.9g}", f"{middle:.9g}", cause)
+
+    def examine_reach(self, w: Floats) -> None:
+        """No w with the value has a larger norm than reach(value)."""
+        value, length = self.value(w), float(np.linalg.norm(w))
+        if np.isfinite(value):
+            most = self.examiner.call("reach", self.where, value)
+            cause = "a factor left out: it is the largest |w| with r(w) <= value, inf where none is known"
+            ok = length <= most * (1.0 + 1e-9)
+            self.examiner.expect("reach", ok, self.where, f"reach({value:.9g}) of at least |w| = {length:.9g}", most, cause)
 
     def examine_smooth(self, w: Floats) -> None:
         """What the optional methods say of the value."""

@@ -30,9 +30,8 @@ OPTIONAL: dict[str, str] = {
     "gradient": "(self, w) -> (r(w), its gradient), for float64 w, where r is smooth and strongly convex",
     "smooth_part": "(self) -> (smooth, mu): r(w) is smooth.value(w) + mu |w|_1, where `smooth` has `gradient` and treats all "
     "weights alike",
-    "group_prox": "(self, norms, step) -> norms: the prox where r depends on the Euclidean norms of the groups alone: each group "
-    "keeps its direction",
-    "terms": "(self) -> tuple of regularisers: r is their sum, and their proximal steps are taken one after the other",
+    "group_prox": "(self, norms, step) -> the norms of the groups of prox(w, step), where r(w) depends on them alone",
+    "terms": "(self) -> the regularisers that r is the sum of: online trainers take their prox steps one after the other",
     "free": "(self) -> slice: the weights that r leaves out; it is half the squared norm of the others",
 }
 
@@ -180,6 +179,10 @@ class Regulariser:
     def bound(self, loss: float, lam: float, u: Pieces) -> float:
         """A lower bound of the least objective, from the dual point (loss, lam * u): loss - lam r*(u), or a better one."""
         return loss - lam * self._map().conjugate(u)
+
+    def reach(self, value: float) -> float:
+        """The largest |w| of any w with r(w) <= value; inf where none is known."""
+        return float(np.sqrt(2.0 * max(value, 0.0) / self.strong_convexity)) if self.strong_convexity > 0.0 else np.inf
 
     def rescale(self, scale: Floats, squares: Floats) -> Floats:
         """The scales of the next pass, from the present ones and |u|^2 of each group. Only asked where `adapts`."""

@@ -125,6 +125,11 @@ class Counts(L2):
         return super().value(w) * (1 + 1e-6 * self.calls)
 
 
+class TooNear(GroupLasso):
+    def reach(self, value):
+        return 0.5 * value
+
+
 class OtherGroupProx(GroupLasso):
     def group_prox(self, norms, step):
         return np.maximum(norms - 2.0 * step, 0.0)
@@ -154,6 +159,7 @@ class ForgetsATerm(Composite):
 
 
 BROKEN = [
+    (TooNear, "reach", "a factor left out"),
     (OtherGroupProx, "Proposition 1", "different functions"),
     (LooksAtEntries, "Proposition 1", "more than the groups' norms"),
     (ForgetsATerm, "terms", "left out"),

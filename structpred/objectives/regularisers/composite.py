@@ -75,6 +75,10 @@ class Composite(Regulariser):
         share = 1.0 / len(self.parts)
         return max(*alone, sum(part.bound(share * loss, lam, [share * piece for piece in pieces]) for part in self.parts))
 
+    def reach(self, value: float) -> float:
+        """The least of the parts', none of which is above the sum, and of what strong convexity allows."""
+        return min(super().reach(value), *(part.reach(value) for part in self.parts))
+
     def fingerprint(self) -> str:
         """Those of the parts."""
         return f"{type(self).__name__} {[part.fingerprint() for part in self.parts]}"

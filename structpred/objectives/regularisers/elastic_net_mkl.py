@@ -41,3 +41,8 @@ class ElasticNetMKL(GroupNorms):
             return moved
         above = np.maximum(norms - free, 0.0)
         return max(moved, loss - lam * float(above @ above) / (2.0 * self.share))
+
+    def reach(self, value: float) -> float:
+        """The root of (1 - share) x + share/2 x^2 = value, which is least where one group has all of the norm."""
+        free = 1.0 - self.share
+        return 2.0 * value / (free + float(np.sqrt(free * free + 2.0 * self.share * value))) if value > 0.0 else 0.0

@@ -35,3 +35,7 @@ class GroupBall(GroupNorms):
     def group_bound(self, loss: float, lam: float, norms: Floats) -> float:
         """From the point itself, or 0 from the truth."""
         return max(0.0, loss - lam * self.radius * float(norms.max()))
+
+    def reach(self, value: float) -> float:
+        """The radius, up to rounding."""
+        return self.radius * (1.0 + _ROUNDED)

@@ -30,3 +30,7 @@ class GroupLasso(GroupNorms):
         """The loss, after a move towards the truth that makes all norms at most mu."""
         largest = float(norms.max())
         return nearer_to_the_truth(loss, largest / self.mu if self.mu else np.inf if largest else 0.0)
+
+    def reach(self, value: float) -> float:
+        """No Euclidean norm is above the sum of the groups'."""
+        return value / self.mu if self.mu else np.inf

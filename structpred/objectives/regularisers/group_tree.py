@@ -63,6 +63,10 @@ class GroupTree(GroupNorms):
         """The loss, after a move towards the truth to where the conjugate is 0."""
         return nearer_to_the_truth(loss, dual_norm(lambda t: self._residual(t, norms)))
 
+    def reach(self, value: float) -> float:
+        """Every weight is in one group at least."""
+        return value
+
     def _residual(self, t: float, norms: Floats) -> tuple[float, float]:
         """(v, dv/dt): the largest norm of a group of t * norms, after those within it have taken what they can.
 

@@ -34,3 +34,7 @@ class Lasso(Regulariser):
         """The loss, after a move towards the truth that makes all abs(u_j) <= mu."""
         largest = max((float(np.abs(piece).max(initial=0.0)) for piece in u), default=0.0)
         return nearer_to_the_truth(loss, largest / self.mu if self.mu else np.inf if largest else 0.0)
+
+    def reach(self, value: float) -> float:
+        """No Euclidean norm is above the l1 norm."""
+        return value / self.mu if self.mu else np.inf

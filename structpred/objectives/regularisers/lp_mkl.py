@@ -43,6 +43,10 @@ class LpMKL(GroupNorms):
         t = 1.0 if loss >= 2.0 * conjugate else max(loss, 0.0) / (2.0 * conjugate)
         return t * loss - t * t * conjugate
 
+    def reach(self, value: float) -> float:
+        """No Euclidean norm is above the l_p norm of the groups'."""
+        return float(np.sqrt(2.0 * max(value, 0.0)))
+
 
 def lp_norm(x: Floats, p: float) -> float:
     """The l_p norm of numbers >= 0, without overflow on the way.

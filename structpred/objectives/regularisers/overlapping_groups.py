@@ -74,6 +74,10 @@ class OverlappingGroups(Regulariser):
         shared = self._norms(u) / np.bincount(np.concatenate([np.array(one) for one in self.members]))
         return nearer_to_the_truth(loss, max(float(np.linalg.norm(shared[list(one)])) for one in self.members))
 
+    def reach(self, value: float) -> float:
+        """Every weight is in one group at least."""
+        return value
+
     def _norms(self, pieces: Pieces) -> Floats:
         found: Floats = np.sqrt(DualMap.of(ends_of(self, self.groups)[1:], 1.0).squares(pieces))
         return found

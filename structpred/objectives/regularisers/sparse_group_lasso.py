@@ -59,3 +59,7 @@ class SparseGroupLasso(Regulariser):
             return float(norms[k]) / self.share, slope / (self.share * float(norms[k])) if norms[k] else 0.0
 
         return nearer_to_the_truth(loss, dual_norm(residual))
+
+    def reach(self, value: float) -> float:
+        """The Euclidean norm is above neither of the two."""
+        return value
