@@ -229,7 +229,7 @@ def test_linear_time_is_the_sort() -> None:
     for k in range(400):
         n = int(rng.integers(1, 40))
         x = rng.integers(-3, 4, n).astype(np.float64) if k % 2 else rng.normal(size=n) * 10.0 ** rng.uniform(-2, 2)
-        step, d = float(rng.choice([0.0, 1e-3, 0.1, 1.0, 10.0, 1e12])), rng.choice([0.0, 0.3, 1.0, 2.0], n)
+        step, d = float(rng.choice([0.0, 1e-300, 1e-3, 0.1, 1.0, 10.0, 1e300])), rng.choice([0.0, 0.3, 1.0, 2.0], n)
         near = {"rtol": 0.0, "atol": 1e-12 * max(1.0, float(np.abs(x).max()))}
         np.testing.assert_allclose(prox_squared_l1(x, step), prox_squared_l1_by_sorting(x, step), **near)
         by_sorting = prox_weighted_squared_l1_by_sorting(x, step, d)
@@ -270,6 +270,7 @@ def test_groups_keep_their_direction() -> None:
 REFUSED = [
     (lambda: prox_squared_l1([], 1.0), DataError, "at least one"),
     (lambda: prox_squared_l1([1.0, np.nan], 1.0), DataError, "finite coordinates"),
+    (lambda: prox_squared_l1([1e308, 1e308, 1e308], 1.0), DataError, r"too large to be added up: its largest size is 1e\+308"),
     (lambda: prox_squared_l1([1.0], -1.0), ParameterError, "step to be finite and at least 0, got -1"),
     (lambda: prox_squared_l1([1.0], np.inf), ParameterError, "step to be finite"),
     (lambda: prox_weighted_squared_l1([1.0, 2.0], 1.0, [1.0]), DataError, "expected 2 weights"),

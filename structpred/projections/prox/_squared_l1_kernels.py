@@ -11,14 +11,18 @@ def threshold(point, weights, step):
     """The tau of argmin_z |z - point|^2 / 2 + step/2 (sum_i d_i |z_i|)^2, which is z_i = soft(point_i, d_i tau).
 
     weights: d >= 0, (n,), or (1,) for one that holds for all. tau is the root of  step sum_i d_i (|x_i| - d_i tau)_+ = tau,
-    whose left side is convex: the root of any of its terms alone, T = step S / (1 + step A) with S = sum d_i |x_i| and
+    whose left side is convex: the root of any of its terms alone, T = S / (1 / step + A) with S = sum d_i |x_i| and
     A = sum d_i^2, is at most tau. So entries with |x_i| <= d_i T are zero. One pass keeps what is above the T of what has been
     kept. Then, in turn, what is not above the largest T so far is left out, and a random pivot splits the rest into entries that
     are known to be nonzero and others, or leaves out what is below: expected linear time, a few passes for most points.
+    step > 0. NaN where the sums overflow.
     """
     sizes = np.empty(len(point))
     ratios = np.empty(1 if len(weights) == 1 else len(point))
-    n = _candidates(point, weights, step, sizes, ratios)
+    inverse = 1.0 / step
+    n, s, a = _candidates(point, weights, inverse, sizes, ratios)
+    if not (s < np.inf and a < np.inf):
+        return np.nan
     seed = np.uint64(88172645463325252)
     base_s = 0.0  # the sums of the entries that are known to be nonzero
     base_a = 0.0
@@ -26,7 +30,7 @@ def threshold(point, weights, step):
     while n > 0:
         before = n
         n, s, a = _above(sizes, ratios, n, best)
-        tau = step * (base_s + s) / (1.0 + step * (base_a + a))
+        tau = (base_s + s) / (inverse + base_a + a)
         if n == before and tau <= best:
             return tau
         best = max(best, tau)
@@ -41,7 +45,7 @@ def threshold(point, weights, step):
         high, s, a = _split(sizes, ratios, n, k)
         s += base_s
         a += base_a
-        tau = step * s / (1.0 + step * a)
+        tau = s / (inverse + a)
         best = max(best, tau)
         if top <= d * tau:
             n = high  # the pivot itself is then left out by the next pass
@@ -53,12 +57,12 @@ def threshold(point, weights, step):
             if len(ratios) > 1:
                 ratios[i - high] = ratios[i]
         n -= high
-    return step * base_s / (1.0 + step * base_a)
+    return max(best, base_s / (inverse + base_a))  # best where rounding has left out the last entry
 
 
 @njit(cache=True, nogil=True)
-def _candidates(point, weights, step, sizes, ratios):
-    """Fill in the entries that are above the T of those before them; how many there are."""
+def _candidates(point, weights, inverse, sizes, ratios):
+    """Fill in the entries that are above the T of those before them: (how many, S, A)."""
     n = 0
     s = 0.0
     a = 0.0
@@ -76,8 +80,8 @@ def _candidates(point, weights, step, sizes, ratios):
             n += 1
             s += d * size
             a += d * d
-            best = step * s / (1.0 + step * a)
-    return n
+            best = s / (inverse + a)
+    return n, s, a
 
 
 @njit(cache=True, nogil=True)

@@ -3,6 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
+from structpred.errors import DataError
 from structpred.projections.checked import checked_point, checked_step
 
 Floats = npt.NDArray[np.float64]
@@ -12,16 +13,14 @@ def prox_squared_l1(point: npt.ArrayLike, step: float) -> Floats:
     """argmin_x |x - point|^2 / 2 + step * 1/2 (sum_i |x_i|)^2.
 
     point: (n,). All entries move by one threshold towards 0, which some reach: expected O(n), to rounding
-    `prox_squared_l1_by_sorting`. Raises DataError for a point that is empty, not 1-d or not finite, ParameterError for a step
-    that is not finite and at least 0.
+    `prox_squared_l1_by_sorting`. Raises DataError for a point that is empty, not 1-d, not finite or too large to be added up,
+    ParameterError for a step that is not finite and at least 0.
 
     >>> prox_squared_l1([3.0, -1.0, 1.0], 1.0).tolist()
     [1.5, 0.0, 0.0]
     """
-    from structpred.projections.prox._squared_l1_kernels import threshold
-
     x, step = checked_point(point), checked_step(step)
-    return shrunk(x, threshold(x, np.ones(1), step))
+    return shrunk(x, threshold_of(x, np.ones(1), step))
 
 
 def prox_squared_l1_by_sorting(point: npt.ArrayLike, step: float) -> Floats:
@@ -34,10 +33,27 @@ def prox_squared_l1_by_sorting(point: npt.ArrayLike, step: float) -> Floats:
     [1.5, 0.0, 0.0]
     """
     x, step = checked_point(point), checked_step(step)
+    if step == 0.0:
+        return x.copy()
     y = np.sort(np.abs(x))[::-1]  # 2: the largest first
-    thresholds = step / (1.0 + step * np.arange(1, len(y) + 1)) * np.cumsum(y)
-    above = np.flatnonzero(y > thresholds)  # 3: rho is the last of these
-    return shrunk(x, thresholds[above[-1]] if len(above) else 0.0)  # 4
+    thresholds = np.cumsum(y) / (1.0 / step + np.arange(1, len(y) + 1))
+    return shrunk(x, float(thresholds.max()))  # 3 and 4: they rise up to rho, and fall from there
+
+
+def threshold_of(x: Floats, weights: Floats, step: float) -> float:
+    """By how much an entry with the weight 1 moves in step/2 (sum_i weights_i |x_i|)^2; one weight may hold for all.
+
+    Raises DataError where the sum of the sizes, or of the squared weights, overflows.
+
+    >>> threshold_of(np.array([3.0, -1.0]), np.ones(1), 1.0)
+    1.5
+    """
+    from structpred.projections.prox._squared_l1_kernels import threshold
+
+    tau = float(threshold(x, weights, step)) if step > 0.0 else 0.0
+    if np.isnan(tau):
+        raise DataError(f"the point is too large to be added up: its largest size is {np.abs(x).max():g}")
+    return tau
 
 
 def shrunk(x: Floats, threshold: Floats | float) -> Floats:

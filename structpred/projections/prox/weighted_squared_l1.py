@@ -5,7 +5,7 @@ import numpy.typing as npt
 
 from structpred.errors import DataError
 from structpred.projections.checked import checked_point, checked_step
-from structpred.projections.prox.squared_l1 import shrunk
+from structpred.projections.prox.squared_l1 import shrunk, threshold_of
 
 Floats = npt.NDArray[np.float64]
 
@@ -20,10 +20,8 @@ def prox_weighted_squared_l1(point: npt.ArrayLike, step: float, weights: npt.Arr
     >>> prox_weighted_squared_l1([3.0, -1.0, 1.0], 1.0, [1.0, 1.0, 0.0]).tolist()
     [1.5, 0.0, 1.0]
     """
-    from structpred.projections.prox._squared_l1_kernels import threshold
-
     x, d, step = *_checked(point, weights), checked_step(step)
-    return shrunk(x, d * threshold(x, d, step))
+    return shrunk(x, d * threshold_of(x, d, step))
 
 
 def prox_weighted_squared_l1_by_sorting(point: npt.ArrayLike, step: float, weights: npt.ArrayLike) -> Floats:
@@ -38,12 +36,12 @@ def prox_weighted_squared_l1_by_sorting(point: npt.ArrayLike, step: float, weigh
     """
     x, d, step = *_checked(point, weights), checked_step(step)
     used = d > 0.0  # the others have no u
+    if step == 0.0 or not used.any():
+        return x.copy()
     u, a = np.abs(x[used]) / d[used], d[used] ** 2
     order = np.argsort(-u)
-    u, a = u[order], a[order]
-    thresholds = step / (1.0 + step * np.cumsum(a)) * np.cumsum(a * u)
-    above = np.flatnonzero(u > thresholds)  # rho is the last of these
-    return shrunk(x, d * (thresholds[above[-1]] if len(above) else 0.0))
+    thresholds = np.cumsum((a * u)[order]) / (1.0 / step + np.cumsum(a[order]))
+    return shrunk(x, d * thresholds.max())  # they rise up to rho, and fall from there
 
 
 def _checked(point: npt.ArrayLike, weights: npt.ArrayLike) -> tuple[Floats, Floats]:
