@@ -200,7 +200,12 @@ every_operator = pytest.mark.parametrize("operator", OPERATORS.values(), ids=OPE
 def test_it_keeps_its_contract(operator) -> None:
     """It is the argmin, firmly non-expansive, the identity for step 0, and agrees with its conjugate and Moreau's identity."""
     report = check_prox(
-        operator.prox, operator.value, conjugate=operator.conjugate, conjugate_prox=operator.conjugate_prox, sizes=operator.sizes
+        operator.prox,
+        operator.value,
+        conjugate=operator.conjugate,
+        conjugate_prox=operator.conjugate_prox,
+        sizes=operator.sizes,
+        n_random=10,
     )
     assert {"prox", "non-expansive", "step 0", "bad points"} <= set(report.checked)
     assert ("Moreau" in report.checked) == (operator.conjugate_prox is not None)
