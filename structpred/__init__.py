@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from structpred.contracts.checks import check_feature_map, check_oracle
     from structpred.contracts.losses import check_loss
     from structpred.contracts.projections import check_projection
+    from structpred.contracts.prox import check_prox
     from structpred.contracts.regularisers import check_regulariser
     from structpred.core.callback_task import CallbackTask
     from structpred.core.feature_map import FeatureMap
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = [
     "CallbackTask", "FeatureMap", "Instance", "LabelRows", "Oracle", "Task", "__version__", "check_feature_map", "check_loss",
-    "check_oracle", "check_projection", "check_regulariser", "errors",
+    "check_oracle", "check_projection", "check_prox", "check_regulariser", "errors",
 ]  # fmt: skip
 
 logging.getLogger("structpred").addHandler(logging.NullHandler())
@@ -42,6 +43,7 @@ _PUBLIC = {
     "check_loss": "structpred.contracts.losses",
     "check_oracle": "structpred.contracts.checks",
     "check_projection": "structpred.contracts.projections",
+    "check_prox": "structpred.contracts.prox",
     "check_regulariser": "structpred.contracts.regularisers",
 }
 

@@ -29,7 +29,7 @@ class RegulariserError(StructpredError, ValueError):
 
 
 class ProjectionError(StructpredError, ValueError):
-    """A projection breaks its contract."""
+    """A projection, or a proximal operator, breaks its contract."""
 
 
 class MissingCapabilityError(StructpredError, TypeError):

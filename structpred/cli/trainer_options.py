@@ -124,5 +124,5 @@ def _listed_regularisers() -> str:
     listed = []
     for name, kind in regularisers().items():
         fitting = [other for other, trainer in trainers().items() if met(trainer.regulariser_requires, capabilities(kind))]
-        listed.append(name if len(fitting) == len(trainers()) else f"{name} (trainers: {', '.join(fitting)})")
+        listed.append(name if len(fitting) == len(trainers()) else f"{name} (trainers: {', '.join(fitting) or 'none'})")
     return f"What keeps weights small: {', '.join(listed)}; or one of your own. Default: l2."

@@ -2,13 +2,16 @@
 
 from collections.abc import Iterable
 from contextlib import suppress
+from itertools import pairwise
 
 import numpy as np
+import numpy.typing as npt
 
 from structpred.contracts.engine import Examiner, Floats, brief, kind_of
+from structpred.contracts.prox import examine_argmin
 from structpred.contracts.report import Report, raise_if_broken
 from structpred.core.regulariser import DualMap, Regulariser, capabilities
-from structpred.errors import OracleError, RegulariserError
+from structpred.errors import MissingCapabilityError, OracleError, RegulariserError
 
 #: sizes of the groups of weights: one weight, several groups, an empty one among them
 SIZES = ((1,), (3, 4), (2, 0, 5, 1))
@@ -52,8 +55,7 @@ def check_regulariser(
             right = isinstance(bound, Regulariser)
             cause = "a missing return, or a class that is not a subclass of Regulariser"
             report.insist("grouped", right, where, "grouped to give a Regulariser", kind_of(bound), cause)
-            report.oracle = bound
-            _Case(report, bound, int(ends[-1]), where).examine(n_random)
+            _Case(report, bound, ends, where).examine(n_random)
     raise_if_broken(report, RegulariserError)
     return Report(report.name, tuple(tried), dict(report.checked), report.skipped)
 
@@ -61,25 +63,47 @@ def check_regulariser(
 class _Case:
     """One regulariser on vectors of one length."""
 
-    def __init__(self, examiner: Examiner, regulariser: Regulariser, dim: int, where: str) -> None:
-        self.examiner, self.r, self.dim, self.where = examiner, regulariser, dim, where
+    def __init__(self, examiner: Examiner, regulariser: Regulariser, ends: npt.NDArray[np.int64], where: str) -> None:
+        self.examiner, self.r, self.ends, self.dim, self.where = examiner, regulariser, ends, int(ends[-1]), where
         self.has, self.rng = capabilities(regulariser), examiner.rng
+        examiner.oracle = regulariser  # type: ignore[assignment]  # whose methods are called by name
 
     def examine(self, n_random: int) -> None:
         zero = np.zeros(self.dim)
         at_zero = self.value(zero)
         cause = "a constant that is added, or a domain without 0: training starts at w = 0"
         self.examiner.expect("r(0) = 0", at_zero == 0.0, self.where, "value(0) = 0", at_zero, cause)
-        dual_map = self.dual_map() if "dual_map" in self.has else None
+        dual_map, exact = self.dual_map() if "dual_map" in self.has else None, self.has_prox()
         for k in range(n_random):
-            x = self.rng.normal(size=self.dim) * self.rng.choice([0.1, 1.0, 10.0])
-            self.examine_prox(x, STEPS[k % len(STEPS)])
-            p = self.prox(x, 1.0)
-            self.examine_bound(x, p, dual_map)
-            self.examine_convexity(self.prox(x, 0.0), self.prox(self.rng.normal(size=self.dim), 0.0))
+            x, y = self.point(), self.rng.normal(size=self.dim)
+            step = STEPS[k % len(STEPS)]
+            if exact:
+                self.examine_prox(x, step)
+                self.examine_tight(x, self.prox(x, 1.0), dual_map)
+                x, y = self.prox(x, 0.0), self.prox(y, 0.0)
+            self.examine_bound(self.point(), [zero, x, y, 0.01 * x, 0.01 * y])
+            self.examine_convexity(x, y)
+            self.examine_reach(x)
             self.examine_smooth(x)
+            if "group_prox" in self.has:
+                self.examine_groups(x, step)
         if self.r.adapts and dual_map is not None:
             self.examine_rescale(dual_map)
+        if "terms" in self.has:
+            self.examine_terms(n_random)
+
+    def point(self) -> Floats:
+        return self.rng.normal(size=self.dim) * float(self.rng.choice([0.1, 1.0, 10.0]))
+
+    def has_prox(self) -> bool:
+        """Whether it leaves the prox to its terms."""
+        if "terms" in self.has:
+            try:
+                self.r.prox(np.zeros(self.dim), 1.0)
+            except MissingCapabilityError as error:
+                self.examiner.skip("prox of the sum", str(error))
+                return False
+        return True
 
     def expect(self, rule: str, close: tuple[float, float], size: float, expected: str, cause: str) -> None:
         """Two numbers agree, to 1e-9 of their size."""
@@ -106,46 +130,28 @@ class _Case:
         return np.asarray(found)
 
     def examine_prox(self, w: Floats, step: float) -> None:
-        """No other point has a smaller |x - w|^2 / 2 + step r(x); by strong convexity all are larger by half their distance^2."""
+        """It is the argmin, also where it is asked for float32, and leads into the domain."""
         x = self.prox(w, step)
         self.prox(w.astype(np.float32), step)
-        best = 0.5 * float((x - w) @ (x - w)) + step * self.value(x)
         nudges = self.rng.normal(size=(4, self.dim)) * np.array([[1e-3], [0.1], [1.0], [1.0]])
         nudges[3:] *= np.arange(self.dim) == self.rng.integers(self.dim)
         others = [self.prox(w, 0.0), np.zeros(self.dim), 0.9 * x, 1.1 * x, *(self.prox(x + nudge, 0.0) for nudge in nudges)]
-        for z in others:
-            value = 0.5 * float((z - w) @ (z - w)) + step * self.value(z)
-            least = best + 0.5 * float((z - x) @ (z - x))
-            ok = value >= least - 1e-9 * (1.0 + abs(least))
-            cause = "a threshold or a shrinkage without `step` in it, or that of another r than `value`"
-            expected = f"no point to beat prox(w, {step:g}) in |x - w|^2 / 2 + {step:g} r(x) = {best:.9g}"
-            self.examiner.expect("prox", ok, self.where, expected, f"{value:.9g} at {brief(z)}", cause)
+        examine_argmin(self.examiner, self.where, self.value, w, step, x, others)
         inside = self.prox(w, 0.0)
         cause = "a domain that prox(w, 0) does not lead into: for step 0 it gives the point of the domain next to w"
         told = f"value(prox(w, 0)) at w = {brief(w)} to be finite"
         self.examiner.expect("prox to the domain", np.isfinite(self.value(inside)), self.where, told, "inf", cause)
 
-    def examine_bound(self, x: Floats, p: Floats, dual_map: DualMap | None) -> None:
+    def examine_tight(self, x: Floats, p: Floats, dual_map: DualMap | None) -> None:
         """x - p is a subgradient at p = prox(x, 1), so that r(p) + r*(x - p) = <x - p, p> (Moreau, Fenchel and Young)."""
-        u, loss, lam = x - p, float(self.rng.exponential(2.0)), float(self.rng.choice([0.1, 1.0]))
+        u = x - p
         product = float(u @ p)
-        conjugate = product - self.value(p)
-        known = loss - lam * conjugate
-        found = self.bound(loss, lam, [u])
-        size = abs(known) + abs(loss) + lam * abs(product)
+        loss, lam, found = self.examine_bound(u, [p, np.zeros(self.dim), 0.5 * p])
+        known = loss - lam * (product - self.value(p))
         cause = "a factor left out of the conjugate, or that of another r than `value`: it is r*(u) = max_w <u, w> - r(w)"
-        ok = found >= known - 1e-9 * (1.0 + size)
+        ok = found >= known - 1e-9 * (1.0 + abs(known) + abs(loss) + lam * abs(product))
         expected = f"bound(loss, lam, u) of at least loss - lam r*(u) = {known:.9g}"
         self.examiner.expect("bound is tight", ok, self.where, expected, f"{found:.9g}", cause)
-        for w in (p, np.zeros(self.dim), 0.5 * p, self.prox(self.rng.normal(size=self.dim), 0.0)):
-            # a training set of one sample with the linear pieces 0 and loss - lam <u, w>
-            objective = lam * self.value(w) + max(0.0, loss - lam * float(u @ w))
-            ok = found <= objective + 1e-9 * (1.0 + size)
-            expected = f"bound(loss, lam, u) of at most an objective that is reached, {objective:.9g}"
-            self.examiner.expect("bound", ok, self.where, expected, f"{found:.9g}", cause)
-        pieces = self.bound(loss, lam, np.split(u, [self.dim // 3, self.dim // 2]))
-        cause = "a sum that restarts with each piece, or groups that are counted from the start of a piece"
-        self.expect("bound in pieces", (found, pieces), size, "the same bound for one piece and for three", cause)
         if dual_map is not None and not self.r.adapts:
             again = dual_map.weights(u)
             off = float(np.abs(again - p).max(initial=0.0))
@@ -153,6 +159,59 @@ class _Case:
             told = f"dual_map to lead from {brief(u)} to {brief(p)}, as prox does"
             ok = off <= 1e-9 * (1.0 + float(np.abs(x).max(initial=0.0)))
             self.examiner.expect("dual map", ok, self.where, told, again, cause)
+
+    def examine_bound(self, u: Floats, points: list[Floats]) -> tuple[float, float, float]:
+        """(loss, lam, the bound): it is below the objectives at some points, and the same for u in pieces."""
+        loss, lam = float(self.rng.exponential(2.0)), float(self.rng.choice([0.1, 1.0]))
+        found = self.bound(loss, lam, [u])
+        cause = "a factor left out of the conjugate, or that of another r than `value`: it is r*(u) = max_w <u, w> - r(w)"
+        for w in points:
+            # a training set of one sample with the linear pieces 0 and loss - lam <u, w>
+            objective = lam * self.value(w) + max(0.0, loss - lam * float(u @ w))
+            ok = found <= objective + 1e-9 * (1.0 + abs(objective) + loss)
+            expected = f"bound(loss, lam, u) of at most an objective that is reached, {objective:.9g}"
+            self.examiner.expect("bound", ok, self.where, expected, f"{found:.9g}", cause)
+        pieces = self.bound(loss, lam, np.split(u, [self.dim // 3, self.dim // 2]))
+        cause = "a sum that restarts with each piece, or groups that are counted from the start of a piece"
+        size = abs(found) if np.isfinite(found) else 0.0
+        self.expect("bound in pieces", (found, pieces), size, "the same bound for one piece and for three", cause)
+        return loss, lam, found
+
+    def examine_groups(self, x: Floats, step: float) -> None:
+        """Proposition 1: r depends on the groups' norms alone, and its prox gives each group a new norm."""
+        spans = [slice(a, b) for a, b in pairwise(self.ends.tolist())]
+        norms = np.array([np.linalg.norm(x[span]) for span in spans])
+        turned = x.copy()
+        for span, norm in zip(spans, norms, strict=True):
+            other = self.rng.normal(size=span.stop - span.start)
+            turned[span] = norm * other / np.linalg.norm(other) if len(other) else other
+        cause = "r looks at more than the groups' norms: leave group_prox out"
+        values = self.value(x), self.value(turned)
+        self.expect("Proposition 1", values, abs(values[0]), "the same value for groups of the same norms", cause)
+        new = self.examiner.call("group_prox", self.where, norms, step)
+        right = isinstance(new, np.ndarray) and new.shape == norms.shape
+        self.examiner.insist("Proposition 1", right, self.where, "one new norm for each", kind_of(new), "a reduction over groups")
+        wanted = np.zeros(self.dim)
+        for span, norm, length in zip(spans, norms, new, strict=True):
+            wanted[span] = x[span] * (length / norm) if norm else 0.0
+        found = self.prox(x, step)
+        ok = float(np.abs(found - wanted).max(initial=0.0)) <= 1e-9 * (1.0 + float(np.abs(x).max(initial=0.0)))
+        cause = "prox and group_prox of different functions, or another direction than the group's"
+        self.examiner.expect("Proposition 1", ok, self.where, f"prox(w, {step:g}) = {brief(wanted)}", found, cause)
+
+    def examine_terms(self, n_random: int) -> None:
+        """r is the sum of its terms, each of which keeps the contract."""
+        terms = self.examiner.call("terms", self.where)
+        right = isinstance(terms, tuple) and terms and all(isinstance(term, Regulariser) for term in terms)
+        self.examiner.insist("terms", right, self.where, "a tuple of Regularisers", kind_of(terms), "a list, or no terms")
+        for w in (self.point(), self.point(), np.zeros(self.dim)):
+            values = self.value(w), sum(float(term.value(w)) for term in terms)
+            size = abs(values[0]) if np.isfinite(values[0]) else 0.0
+            self.expect(
+                "terms", values, size, "the sum of the terms' values, value(w)", "a term that is left out, or twice there"
+            )
+        for k, term in enumerate(terms):
+            _Case(self.examiner, term, self.ends, f"{self.where}, term {k}").examine(n_random)
 
     def bound(self, loss: float, lam: float, u: list[Floats]) -> float:
         found = self.examiner.call("bound", self.where, loss, lam, u)
@@ -182,6 +241,15 @@ class _Case:
         ok = not np.isfinite(most) or middle <= most + 1e-9 * (1.0 + abs(most))
         cause = f"r is not convex, or strong_convexity = {m:g} is more than it has"
         self.examiner.expect("strong convexity", ok, self.where, f"value((a + b) / 2) <= {most:.9g}", f"{middle:.9g}", cause)
+
+    def examine_reach(self, w: Floats) -> None:
+        """No w with the value has a larger norm than reach(value)."""
+        value, length = self.value(w), float(np.linalg.norm(w))
+        if np.isfinite(value):
+            most = self.examiner.call("reach", self.where, value)
+            cause = "a factor left out: it is the largest |w| with r(w) <= value, inf where none is known"
+            ok = length <= most * (1.0 + 1e-9)
+            self.examiner.expect("reach", ok, self.where, f"reach({value:.9g}) of at least |w| = {length:.9g}", most, cause)
 
     def examine_smooth(self, w: Floats) -> None:
         """What the optional methods say of the value."""

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.weights import Vector
+from structpred.errors import MissingCapabilityError
 
 Floats = npt.NDArray[np.float64]
 #: the consecutive pieces of a long vector, in order
@@ -145,7 +146,8 @@ class DualMap(NamedTuple):
 class Regulariser:
     """r of the training objective lam r(w) + sum_i p_i H_i(w): a closed convex function with r(0) = 0 and r >= 0.
 
-    One of your own is a subclass. With `dual_map` it needs no other method; without it, it writes `value`, `prox` and `bound`.
+    One of your own is a subclass. With `dual_map` it needs no other method; without it, it writes `value`, `prox` and `bound`, of
+    which one with `terms` may leave out `prox`.
     Settings are attributes of the object, and part of a checkpoint's digest. `structpred.check_regulariser` tries it.
 
     Attributes
@@ -192,7 +194,12 @@ class Regulariser:
         return f"{type(self).__name__} {sorted(settings.items())}"
 
     def _map(self) -> DualMap:
-        return cast(DualMap, self.dual_map())  # type: ignore[attr-defined]
+        make = getattr(self, "dual_map", None)
+        if make is None:
+            raise MissingCapabilityError(
+                f"{type(self).__name__} has no dual_map, so it writes value, prox and bound itself; the one asked for is missing"
+            )
+        return cast(DualMap, make())
 
 
 class Smooth(Protocol):

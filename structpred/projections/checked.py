@@ -29,3 +29,29 @@ def checked_size(size: float, name: str) -> float:
     if not (np.isfinite(size) and size > 0):
         raise ParameterError(f"expected {name} to be finite and above 0, got {size!r}")
     return float(size)
+
+
+def checked_step(step: float) -> float:
+    """The step of a proximal operator: finite and at least 0, else ParameterError.
+
+    >>> checked_step(0)
+    0.0
+    """
+    if not (np.isfinite(step) and step >= 0):
+        raise ParameterError(f"expected step to be finite and at least 0, got {step!r}")
+    return float(step)
+
+
+def checked_ends(ends: npt.ArrayLike, n: int) -> npt.NDArray[np.int64]:
+    """The ends of groups of n entries, group g being ends[g]:ends[g + 1]; a group may be empty. Raises DataError for others.
+
+    >>> checked_ends([0, 2, 2, 5], 5)
+    array([0, 2, 2, 5])
+    """
+    cuts = np.asarray(ends)
+    fine = cuts.ndim == 1 and len(cuts) > 1 and cuts.dtype.kind in "iu"
+    if not fine or cuts[0] != 0 or cuts[-1] != n or (np.diff(cuts.astype(np.int64)) < 0).any():
+        raise DataError(
+            f"expected ascending ends of groups from 0 to {n}, got {cuts.ravel()[:5]}; groups that overlap have no such ends"
+        )
+    return cuts.astype(np.int64)

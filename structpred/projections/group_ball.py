@@ -3,10 +3,9 @@
 import numpy as np
 import numpy.typing as npt
 
-from structpred.errors import DataError
-from structpred.projections.checked import checked_point, checked_size
+from structpred.projections.checked import checked_size
 from structpred.projections.l1_ball import project_onto_l1_ball
-from structpred.projections.l2_ball import norm
+from structpred.projections.prox.groups import prox_of_group_norms
 
 Floats = npt.NDArray[np.float64]
 
@@ -21,13 +20,5 @@ def project_onto_group_ball(point: npt.ArrayLike, ends: npt.ArrayLike, radius: f
     >>> project_onto_group_ball([3.0, 4.0, 1.0], [0, 2, 3], 2.0).round(6).tolist()
     [1.2, 1.6, 0.0]
     """
-    found, radius, cuts = checked_point(point), checked_size(radius, "radius"), np.asarray(ends)
-    fine = cuts.ndim == 1 and len(cuts) > 1 and cuts.dtype.kind in "iu"
-    if not fine or cuts[0] != 0 or cuts[-1] != len(found) or (np.diff(cuts) < 0).any():
-        raise DataError(f"expected ascending ends of groups from 0 to {len(found)}, got {cuts[:5]}")
-    norms = np.array([norm(found[a:b]) for a, b in zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True)])
-    if norms.sum() <= radius:
-        return found.copy()
-    shrunk = project_onto_l1_ball(norms, radius)
-    nearest: Floats = found * np.repeat(np.divide(shrunk, norms, out=np.zeros_like(norms), where=norms > 0.0), np.diff(cuts))
-    return nearest
+    radius = checked_size(radius, "radius")
+    return prox_of_group_norms(lambda norms, _: project_onto_l1_ball(norms, radius), point, ends, 1.0)

@@ -196,7 +196,7 @@ def test_parsers_and_label_sets_take_them_too(here: Here, treebanks: Path, label
 
 
 WRONG = {
-    "no such regulariser": (("--regulariser", "l3"), "regulariser: expected one of l1, l2"),
+    "no such regulariser": (("--regulariser", "l3"), "regulariser: expected one of elastic_net_mkl, group_ball"),
     "no such loss": (("--loss", "haming"), "did you mean 'hamming'?"),
     "a trainer that cannot": (("--regulariser", "l1", "--trainer", "sgd"), "Trainers for L1: bcfw, ls_bmrm, owlqn"),
     "a trainer for a regulariser": (("--regulariser", "plugins_of_mine.one:Subgradient"), "a subclass of structpred.core.regul"),

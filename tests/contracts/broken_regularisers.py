@@ -4,8 +4,11 @@
 import numpy as np
 
 from structpred.core.regulariser import DualMap, Regulariser
+from structpred.objectives.regularisers.composite import Composite
+from structpred.objectives.regularisers.group_lasso import GroupLasso
 from structpred.objectives.regularisers.l1 import L1
 from structpred.objectives.regularisers.l2 import L2
+from structpred.projections.prox.groups import prox_of_group_norms
 
 
 class HalfForgotten(L2):
@@ -122,7 +125,44 @@ class Counts(L2):
         return super().value(w) * (1 + 1e-6 * self.calls)
 
 
+class TooNear(GroupLasso):
+    def reach(self, value):
+        return 0.5 * value
+
+
+class OtherGroupProx(GroupLasso):
+    def group_prox(self, norms, step):
+        return np.maximum(norms - 2.0 * step, 0.0)
+
+    def prox(self, w, step):
+        found = prox_of_group_norms(super().group_prox, w.astype(np.float64), self.groups, step)
+        return found.astype(w.dtype)
+
+
+class LooksAtEntries(L2):
+    def group_prox(self, norms, step):
+        return norms / (1.0 + step)
+
+    def value(self, w):
+        return super().value(w) + 1e-3 * max(float(w[0]), 0.0) ** 2
+
+
+class ForgetsATerm(Composite):
+    def __init__(self):
+        super().__init__(L2(), L1(0.1))
+
+    def grouped(self, groups, names):
+        return self
+
+    def terms(self):
+        return super().terms()[:1]
+
+
 BROKEN = [
+    (TooNear, "reach", "a factor left out"),
+    (OtherGroupProx, "Proposition 1", "different functions"),
+    (LooksAtEntries, "Proposition 1", "more than the groups' norms"),
+    (ForgetsATerm, "terms", "left out"),
     (HalfForgotten, "prox", "another r than `value`"),
     (StepForgotten, "prox", "without `step`"),
     (Constant, r"r\(0\) = 0", "a constant"),

@@ -13,8 +13,11 @@ from structpred.objectives.regularisers.names import regularisers
 @pytest.mark.parametrize("name", regularisers())
 def test_every_regulariser_keeps_its_contract(name: str) -> None:
     """Each one that is found by its name; the report tells what was checked."""
-    report = structpred.check_regulariser(regularisers()[name]())
-    assert {"prox", "prox to the domain", "bound", "bound is tight", "bound in pieces", "dual map"} <= set(report.checked)
+    kind = regularisers()[name]
+    report = structpred.check_regulariser(kind())
+    assert {"prox", "prox to the domain", "bound", "bound is tight", "bound in pieces"} <= set(report.checked)
+    for method, rule in (("dual_map", "dual map"), ("group_prox", "Proposition 1")):
+        assert (rule in report.checked) == hasattr(kind, method)
     assert "satisfies its contract on 3 shapes" in str(report)
 
 
