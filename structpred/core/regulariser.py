@@ -176,9 +176,13 @@ class Regulariser:
         """A lower bound of the least objective, from the dual point (loss, lam * u): loss - lam r*(u), or a better one."""
         return loss - lam * self._map().conjugate(u)
 
-    def rescale(self, scale: Floats, squares: Floats) -> Floats:
-        """The scales of the next pass, from the present ones and |u|^2 of each group. Only asked where `adapts`."""
-        return scale
+    def rescale(self, scale: Floats, memory: Floats, squares: Floats) -> tuple[Floats, Floats]:
+        """(scales, memory) of the next pass, from the present ones and |u|^2 of each group. Only asked where `adapts`."""
+        return scale, memory
+
+    def first_memory(self, n_groups: int) -> Floats:
+        """What `rescale` is given at first to remember earlier passes by, (n_groups, m); trainers keep it in their state."""
+        return np.zeros((n_groups, 0))
 
     def fingerprint(self) -> str:
         """Its class and its settings, long arrays by their digest."""
