@@ -86,6 +86,10 @@ class Arena(NamedTuple):
         arena.taken[...] += room
         return arena
 
+    def with_space(self, n: int) -> "Arena":
+        """Where n more pairs may be taken: for compiled code that places blocks itself."""
+        return self if self.taken + n <= self.limit else self._packed(extra=n)
+
     def _packed(self, extra: int) -> "Arena":
         """Without the holes; in place while the arrays are long enough, for two copies at once are what memory is short of.
 
