@@ -1,8 +1,8 @@
 # mypy: ignore-errors
 """Compiled visits of fully corrective block-coordinate Frank-Wolfe, over the sparse corners of any task.
 
-Slot k of block i is corner i * K + k of an arena; slot 0 is the truth, whose vector is zero. The Gram matrix of a block is packed
-by rows of its lower triangle. All that depends on how corners and weights are represented is in `inner` and `add`.
+Slot k of block i is corner i * K + k of an arena; slot 0 is the truth, whose vector is zero. The Gram matrix of a block is the
+lower triangle, row by row. The metric, here a scale for each group of weights, is known to `spread` and `add` alone.
 """
 
 import numpy as np
@@ -12,25 +12,16 @@ from structpred.runtime.jit import njit
 
 
 @njit(cache=True, nogil=True)
-def inner(a, b, metric):
-    """The inner product of two corners under the scale of each group."""
-    idx_a, val_a = a
-    idx_b, val_b = b
-    ends, scale = metric
-    total = 0.0
-    i = 0
-    j = 0
+def spread(corner, metric):
+    """The metric's scratch becomes the scaled corner: its `dot` with another corner is their inner product."""
+    idx, val = corner
+    scratch, ends, scale = metric
     k = 0
-    while i < idx_a.shape[0] and j < idx_b.shape[0]:
-        at = idx_a[i]
-        to = idx_b[j]
-        if at == to:
-            while at >= ends[k]:
-                k += 1
-            total += scale[k] * val_a[i] * val_b[j]
-        i += at <= to
-        j += to <= at
-    return total
+    for m in range(idx.shape[0]):
+        j = idx[m]
+        while j >= ends[k]:
+            k += 1
+        scratch[j] = scale[k] * val[m]
 
 
 @njit(cache=True, nogil=True)
@@ -38,7 +29,7 @@ def add(weights, corner, coef, metric):
     """w += coef times the scaled corner, with the average's accumulator, if there is one."""
     v, u, _, scaled_mass, _ = weights
     idx, val = corner
-    ends, scale = metric
+    _, ends, scale = metric
     averaged = u.shape[0] > 0
     k = 0
     for m in range(idx.shape[0]):
@@ -68,7 +59,8 @@ def entry(k, m):
 def visit(weights, metric, arena, blocks, i, piece, share, lam, rules):
     """One visit of block i with the oracle's corner: kept, all corners scored, corrective steps, w moved.
 
-    weights: (v, the average's accumulator, mass and scaled mass, steps so far). piece: (indices, values, offset) of the corner.
+    weights: (v, the average's accumulator, mass and scaled mass, steps so far). metric: (zeros as long as v, which are zeros
+    again at the end, ends and scale of each group). piece: (indices, values, offset) of the corner.
     rules: (the largest number of steps, the share of the gap at which they end, visits without weight after which a corner goes).
     Returns (gap of the block, whether it moved, pairs that the arena must have space for before the visit can be made; 0 where it
     was made).
@@ -201,28 +193,23 @@ def stored_as(arena, first, offsets, idx, val, level):
 @njit(cache=True, nogil=True)
 def products(arena, gram, first, k, metric):
     """Row k of a Gram matrix, up to the diagonal."""
+    scratch = metric[0]
     corner = corner_of(arena, first + k)
+    spread(corner, metric)
     for m in range(k + 1):
-        gram[entry(k, m)] = inner(corner, corner_of(arena, first + m), metric)
+        idx, val = corner_of(arena, first + m)
+        gram[entry(k, m)] = dot(scratch, idx, val)
+    for j in corner[0]:
+        scratch[j] = 0.0
 
 
 @njit(cache=True, nogil=True)
-def all_products(arena, blocks, metric, scratch):
-    """The Gram matrices of all blocks, anew: the metric has changed. scratch: zeros as long as the weights.
-
-    As `inner`, but each corner is spread out once for all others, which is several times faster for whole matrices.
-    """
+def all_products(arena, blocks, metric):
+    """The Gram matrices of all blocks, anew: the metric has changed."""
     counts, alpha, _, _, gram = blocks
-    no_average = scratch, np.empty(0), np.array(0.0), np.array(0.0), np.array(0)
     for i in range(counts.shape[0]):
-        first = i * alpha.shape[1]
         for k in range(1, counts[i]):
-            corner = corner_of(arena, first + k)
-            add(no_average, corner, 1.0, metric)
-            for m in range(k + 1):
-                idx, val = corner_of(arena, first + m)
-                gram[i, entry(k, m)] = dot(scratch, idx, val)
-            scratch[corner[0]] = 0.0
+            products(arena, gram[i], i * alpha.shape[1], k, metric)
 
 
 @njit(cache=True, nogil=True)

@@ -26,7 +26,7 @@ from structpred.core.regulariser import Regulariser
 from structpred.core.weights import Vector, Weights
 from structpred.errors import ParameterError
 from structpred.trainers.arena import Arena
-from structpred.trainers.problem import Problem, Trainer
+from structpred.trainers.problem import Problem, Trainer, once_per_problem
 from structpred.trainers.states import COUNT, Values
 
 Floats = npt.NDArray[np.float64]
@@ -195,8 +195,10 @@ class Corrective(Trainer):
         if self.averaged:
             weights.u[:] += float(weights.scaled_mass) * (w - weights.v)
         weights.v[:] = w
-        _kernels().all_products(state.corners[:], state.blocks[:], (dual_map.ends, scale), np.zeros(problem.task.dim))
-        return state._replace(scale=scale, memory=memory)
+        state = state._replace(scale=scale, memory=memory)
+        _, metric, arena = _places(problem, state)
+        _kernels().all_products(arena, state.blocks[:], metric)
+        return state
 
     def _dual_point(self, problem: Problem, state: CorrectiveState) -> Iterator[Floats]:
         """u = sum_i p_i / lam sum_k alpha_ik psi_ik in float64, piece by piece; each is good until the next one comes."""
@@ -236,7 +238,13 @@ def _places(problem: Problem, state: CorrectiveState) -> tuple[Arrays, Arrays, A
     """(weights, metric, arena) as the kernels take them: what corners are measured by is chosen here."""
     weights = state.weights
     averaged = weights.v, weights.u, weights.mass, weights.scaled_mass, state.steps
-    return averaged, (problem.dual_map.ends, state.scale), state.corners[:]
+    return averaged, (_scratch(problem), problem.dual_map.ends, state.scale), state.corners[:]
+
+
+@once_per_problem
+def _scratch(problem: Problem) -> Floats:
+    """Zeros between any two calls of a kernel."""
+    return np.zeros(problem.task.dim)
 
 
 @lru_cache(maxsize=1)

@@ -77,7 +77,7 @@ def test_weights_belong_to_the_corners_after_beta_has_moved() -> None:
     kept = state.blocks.gram.copy()
     for i, count in enumerate(state.blocks.counts):
         for k in range(count):
-            kernels.products(state.corners[:], state.blocks.gram[i], 6 * i, k, (dual_map.ends, state.scale))
+            kernels.products(state.corners[:], state.blocks.gram[i], 6 * i, k, (np.zeros(prob.task.dim), *dual_map[:2]))
     np.testing.assert_allclose(state.blocks.gram, kept, atol=1e-9)
 
 
