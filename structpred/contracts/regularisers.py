@@ -280,10 +280,14 @@ class _Case:
 
     def examine_rescale(self, dual_map: DualMap) -> None:
         """New scales are such as a dual map may have, and their quadratic is never below r."""
-        scale = dual_map.scale
+        scale, memory = dual_map.scale, self.examiner.call("first_memory", self.where, len(dual_map.scale))
         for _ in range(5):
             squares = self.rng.exponential(size=len(scale))
-            scale = self.examiner.call("rescale", self.where, scale, squares)
+            found = self.examiner.call("rescale", self.where, scale, memory, squares)
+            cause = "scales alone: what it remembers of earlier passes comes with them, an array of one row per group"
+            fits = isinstance(found, tuple) and len(found) == 2 and _remembers(found[1], memory)
+            self.examiner.insist("rescale", fits, self.where, "rescale to give (scales, memory)", kind_of(found), cause)
+            scale, memory = found
             changed = dual_map._replace(scale=scale)
             fault = changed.fault(self.dim)
             cause = "a division by zero, or a rule that goes below 0"
@@ -294,3 +298,10 @@ class _Case:
             cause = "scales that are not normalised: r(w) is the least of w^2 / (2 s) over all scales that are allowed"
             told = f"value(w) of at most the sum of w^2 / (2 s), {quadratic:.9g}"
             self.examiner.expect("rescale", ok, self.where, told, f"{value:.9g}", cause)
+
+
+def _remembers(found: object, before: Floats) -> bool:
+    """Whether it can be kept in a state in place of the memory before: finite numbers of the same shape and type."""
+    if not isinstance(found, np.ndarray) or found.shape != before.shape or found.dtype != before.dtype:
+        return False
+    return bool(np.isfinite(np.asarray(found, np.float64)).all())

@@ -184,9 +184,13 @@ class Regulariser:
         """The largest |w| of any w with r(w) <= value; inf where none is known."""
         return float(np.sqrt(2.0 * max(value, 0.0) / self.strong_convexity)) if self.strong_convexity > 0.0 else np.inf
 
-    def rescale(self, scale: Floats, squares: Floats) -> Floats:
-        """The scales of the next pass, from the present ones and |u|^2 of each group. Only asked where `adapts`."""
-        return scale
+    def rescale(self, scale: Floats, memory: Floats, squares: Floats) -> tuple[Floats, Floats]:
+        """(scales, memory) of the next pass, from the present ones and |u|^2 of each group. Only asked where `adapts`."""
+        return scale, memory
+
+    def first_memory(self, n_groups: int) -> Floats:
+        """What `rescale` is given at first to remember earlier passes by, (n_groups, m); trainers keep it in their state."""
+        return np.zeros((n_groups, 0))
 
     def fingerprint(self) -> str:
         """Its class and its settings, long arrays by their digest."""

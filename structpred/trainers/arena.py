@@ -83,6 +83,10 @@ class Arena(NamedTuple):
             arena = arena._widened(extra=n + n // 2 + 4)
         return arena
 
+    def with_space(self, n: int) -> "Arena":
+        """Where n more pairs may be taken: for compiled code that places blocks itself."""
+        return self if self.taken + n <= self.limit else self._widened(extra=n)
+
     def _widened(self, extra: int) -> "Arena":
         """With a higher limit; and without the holes, where they are most of the quarter that may be there beyond what is live.
 

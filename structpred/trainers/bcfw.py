@@ -29,8 +29,9 @@ class BCFWState(NamedTuple):
     """weights: w = v and its average. blocks: the u_i. offsets: the l_i. gaps: the last gap seen in each block (inf: never).
 
     point: u, where w is not linear in it; else empty. scale: of each group of the dual map, in the present pass.
-    steps: how many so far, a single number. cache: the last outputs of each block (psi), cache_offsets and cache_next: their
-    offsets (NaN: empty slot) and where the next one goes. All are empty if no outputs are cached.
+    memory: what the regulariser remembers of earlier scales. steps: how many so far, a single number. cache: the last outputs of
+    each block (psi), cache_offsets and cache_next: their offsets (NaN: empty slot) and where the next one goes. All three are
+    empty if no outputs are cached.
     """
 
     weights: Weights
@@ -39,6 +40,7 @@ class BCFWState(NamedTuple):
     gaps: Annotated[Floats, Values(0, np.inf)]
     point: Floats
     scale: Annotated[Floats, Values(0)]
+    memory: Floats
     steps: Annotated[npt.NDArray[np.int64], COUNT]
     cache: Arena
     cache_offsets: Annotated[Floats, Values(nan=True)]
@@ -106,6 +108,7 @@ class BCFW(Trainer):
             np.full(n, np.inf),
             np.zeros(0 if dual_map.linear else problem.task.dim),
             dual_map.scale.copy(),
+            problem.regulariser.first_memory(len(dual_map.scale)),
             np.array(0),
             Arena.empty(slots),
             np.full(slots, np.nan),
@@ -188,12 +191,12 @@ class BCFW(Trainer):
             return state
         dual_map, weights = problem.dual_map, state.weights
         u = np.concatenate([piece.copy() for piece in state.blocks.pieces_of_sum(problem.task.dim)])
-        scale = problem.regulariser.rescale(state.scale, dual_map.squares([u]))
+        scale, memory = problem.regulariser.rescale(state.scale, state.memory, dual_map.squares([u]))
         w = dual_map._replace(scale=scale).weights(u)
         if self.averaged:
             weights.u[:] += float(weights.scaled_mass) * (w - weights.v)
         weights.v[:] = w
-        return state._replace(scale=scale, point=u if len(state.point) else state.point)
+        return state._replace(scale=scale, memory=memory, point=u if len(state.point) else state.point)
 
     def weights(self, problem: Problem, state: BCFWState) -> Vector:
         """The average, or the present weights; in the regulariser's domain, which rounding may have left."""

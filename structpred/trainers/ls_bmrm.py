@@ -14,11 +14,15 @@ Floats = npt.NDArray[np.float64]
 
 
 class Aggregate(NamedTuple):
-    """A convex combination of all planes so far: R(w) >= offset - <w, slope>. scale: of each group of the dual map, now."""
+    """A convex combination of all planes so far: R(w) >= offset - <w, slope>.
+
+    scale: of each group of the dual map, now. memory: what the regulariser remembers of earlier scales.
+    """
 
     slope: Floats
     offset: Floats
     scale: Annotated[Floats, Values(0)]
+    memory: Floats
 
 
 class LineSearchBMRM(BundleMethod):
@@ -50,7 +54,8 @@ class LineSearchBMRM(BundleMethod):
 
     def empty(self, problem: Problem) -> Aggregate:
         """The zero plane, and the regulariser's first scales."""
-        return Aggregate(np.zeros(problem.task.dim), np.array(0.0), problem.dual_map.scale.copy())
+        scale = problem.dual_map.scale.copy()
+        return Aggregate(np.zeros(problem.task.dim), np.array(0.0), scale, problem.regulariser.first_memory(len(scale)))
 
     def improved(self, problem: Problem, model: Aggregate, plane: Plane) -> Aggregate:
         """The aggregate after the line search; new scales where the regulariser adapts them."""
@@ -58,10 +63,10 @@ class LineSearchBMRM(BundleMethod):
         eta = line_search(dual_map, model, plane, problem.lam)
         slope = (1.0 - eta) * model.slope + eta * plane.slope
         offset = np.array((1.0 - eta) * float(model.offset) + eta * float(plane.offset))
-        scale = model.scale
+        scales = model.scale, model.memory
         if problem.regulariser.adapts:
-            scale = problem.regulariser.rescale(scale, dual_map.squares([slope / problem.lam]))
-        return Aggregate(slope, offset, scale)
+            scales = problem.regulariser.rescale(*scales, dual_map.squares([slope / problem.lam]))
+        return Aggregate(slope, offset, *scales)
 
     def solution(self, problem: Problem, model: Aggregate) -> tuple[Floats, float]:
         """w = grad r*(abar / lam), and the dual value bbar - lam r*(abar / lam)."""

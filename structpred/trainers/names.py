@@ -39,10 +39,16 @@ def require_surrogate(trainer: Trainer, surrogate: Surrogate) -> None:
 
 
 def require_regulariser(trainer: Trainer, regulariser: Regulariser) -> None:
-    """Raise MissingCapabilityError, which names the trainers that fit, where the regulariser lacks what the trainer needs."""
-    has = capabilities(regulariser)
-    fitting = ", ".join(name for name, kind in trainers().items() if requirements.met(kind.regulariser_requires, has))
+    """Raise where the regulariser lacks what the trainer needs (MissingCapabilityError), or does not fit it (ParameterError).
+
+    Both name the trainers that do.
+    """
+    has, name = capabilities(regulariser), type(regulariser).__name__
+    kinds = [kind for kind in trainers().values() if requirements.met(kind.regulariser_requires, has) and kind.fits(regulariser)]
+    advice = f". Trainers for {name}: {', '.join(kind.name for kind in kinds) or 'none of this package'}"
     requirements.require(
         trainer.regulariser_requires, regulariser, f"trainer {type(trainer).__name__}", family=requirements.REGULARISERS,
-        advice=f". Trainers for {type(regulariser).__name__}: {fitting or 'none of this package'}",
+        advice=advice,
     )  # fmt: skip
+    if not trainer.fits(regulariser):
+        raise ParameterError(f"regulariser: {type(trainer).__name__} cannot minimise {name}{advice}")

@@ -159,6 +159,11 @@ class Trainer(ABC):
         return any(make().piecewise_linear == surrogate.piecewise_linear for make in cls.surrogates)
 
     @classmethod
+    def fits(cls, regulariser: Regulariser) -> bool:
+        """Whether it can minimise a regulariser that has the methods it needs."""
+        return True
+
+    @classmethod
     def certifies(cls, surrogate: Surrogate) -> bool:
         """Whether there is a gap with this surrogate."""
         return cls.certified

@@ -53,6 +53,7 @@ CASES: dict[str, tuple[str, int, int, bool]] = {
     "bcfw-gaps": ("bcfw-gaps", 1, 150, False),
     "bcfw-all": ("bcfw-all", 1, 80, False),
     "bcfw on two threads": ("bcfw", 2, 150, False),
+    "corrective": ("corrective", 1, 60, False),
     "oeg": ("oeg", 1, 120, False),
     "lbfgs": ("lbfgs", 1, 400, False),
     "lbfgs on two threads": ("lbfgs", 2, 60, False),

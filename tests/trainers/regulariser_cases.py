@@ -59,6 +59,6 @@ class Adapting(Regulariser):
         t = min(1.0, loss / (lam * largest**2)) if largest else 1.0  # nearer to the truth, which costs nothing
         return t * loss - 0.5 * lam * (t * largest) ** 2
 
-    def rescale(self, scale, squares):
+    def rescale(self, scale, memory, squares):
         moved = scale * np.sqrt(squares)
-        return np.maximum(moved / moved.sum(), 1e-9) if moved.any() else scale
+        return np.maximum(moved / moved.sum(), 1e-9) if moved.any() else scale, memory

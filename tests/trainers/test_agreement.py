@@ -25,7 +25,7 @@ SOLVERS = {
     "one_slack": lambda: OneSlackCuttingPlane(precision=1e-8),
     "n_slack": lambda: NSlackCuttingPlane(precision=1e-8),
     "bcfw": lambda: BCFW(averaged=False),
-    **{name: trainers()[name] for name in ("ls_bmrm", "sdca", "pragam")},
+    **{name: trainers()[name] for name in ("corrective", "ls_bmrm", "sdca", "pragam")},
 }
 
 

@@ -34,8 +34,9 @@ def test_scales_that_are_not_normalised_are_found() -> None:
     """They would let the weights of a group cost less than they do."""
 
     class Generous(Adapting):
-        def rescale(self, scale, squares):
-            return 2.0 * super().rescale(scale, squares)
+        def rescale(self, scale, memory, squares):
+            scale, memory = super().rescale(scale, memory, squares)
+            return 2.0 * scale, memory
 
     with pytest.raises(RegulariserError, match=r"- rescale, at(.|\n)*not normalised"):
         check_regulariser(Generous(), n_random=2)

@@ -15,6 +15,7 @@ from structpred.oracles.chain import ChainOracle
 from structpred.oracles.multiclass import MulticlassOracle
 from structpred.trainers.bcfw import BCFW
 from structpred.trainers.bmrm import BMRM
+from structpred.trainers.corrective import Corrective
 from structpred.trainers.lbfgs import LBFGS
 from structpred.trainers.ls_bmrm import LineSearchBMRM
 from structpred.trainers.mira import MIRA
@@ -37,6 +38,7 @@ TRAINERS = {
     "bcfw-gaps": lambda: BCFW(gap_sampling=True),
     "bcfw-cached": lambda: BCFW(cached_passes=2, cache_size=3),
     "bcfw-all": lambda: BCFW(gap_sampling=True, cached_passes=1, cache_size=2),
+    "corrective": lambda: Corrective(corners=4, cached_passes=2),
     "n-slack": NSlackCuttingPlane,
     "one-slack": OneSlackCuttingPlane,
     "proximal": OnlineProximal,

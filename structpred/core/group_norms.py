@@ -1,0 +1,25 @@
+"""How large the groups of a weight vector are: which features matter."""
+
+import numpy as np
+import numpy.typing as npt
+
+from structpred.core.regulariser import DualMap, pieces_of
+from structpred.core.weights import Vector
+
+Floats = npt.NDArray[np.float64]
+
+
+def group_norms(w: Vector, groups: npt.ArrayLike) -> Floats:
+    """|w_k| of every group, in float64; group k is groups[k]:groups[k+1]."""
+    return np.sqrt(DualMap.of(np.asarray(groups)[1:], 1.0).squares(pieces_of(w)))
+
+
+def group_weights(w: Vector, groups: npt.ArrayLike) -> Floats:
+    """The beta of multiple kernel learning, beta_k = |w_k| / sum_k |w_k|: the share of each group, zeros where w is zero.
+
+    >>> group_weights(np.array([3.0, 4.0, 0.0, 5.0]), [0, 2, 3, 4])
+    array([0.5, 0. , 0.5])
+    """
+    norms = group_norms(w, groups)
+    total = float(norms.sum())
+    return norms / total if total > 0.0 else norms

@@ -1,0 +1,180 @@
+"""Fully corrective blocks: the optimum, bounds at every check, corners that are bounded in number, merged and fit the weights."""
+
+import numpy as np
+import pytest
+from regulariser_cases import NonNegative
+from training_cases import assignment_task, chain_task, multiclass_task, optimum, problem
+
+from structpred.core.callback_task import CallbackTask
+from structpred.errors import ParameterError
+from structpred.objectives.margin import MarginRescaling
+from structpred.slack.surrogate import SlackRescaling
+from structpred.trainers import _corrective_kernels as kernels
+from structpred.trainers.bcfw import BCFW
+from structpred.trainers.corrective import Corrective
+from structpred.trainers.loop import RunSettings, train
+from structpred.trainers.problem import Problem
+
+VARIANTS = {
+    "default": Corrective,
+    "merging": lambda: Corrective(corners=3, averaged=False),
+    "cached": lambda: Corrective(cached_passes=100),
+    "plain": lambda: Corrective(cached_passes=0, averaged=False),
+}
+
+SMALL = {
+    "chain": (lambda: chain_task(0, n=6, longest=3, n_labels=2), 0.3),
+    "assignment": (lambda: assignment_task(1), 0.3),
+}
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize(("make", "lam"), SMALL.values(), ids=SMALL)
+def test_the_optimum_is_that_of_the_quadratic_program(make, lam, variant) -> None:
+    """Primal and dual meet at the value that an independent solver finds, to 1e-6; near it where corners are merged."""
+    pytest.importorskip("cvxpy")
+    task = make()
+    result = train(problem(task, lam), VARIANTS[variant](), RunSettings(max_iter=200, tol=2e-7, check_every=10))
+    value, w = optimum(task, lam)
+    assert result.certificate.dual - 1e-9 <= value <= result.certificate.primal + 1e-9
+    assert result.certificate.primal == pytest.approx(value, abs=1e-3 if variant == "merging" else 1e-6)
+    np.testing.assert_allclose(result.weights, w, atol=0.05 if variant == "merging" else 5e-3)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_dual_never_exceeds_primal_nor_falls(variant, dtype) -> None:
+    """At every pass, margin and slack rescaling, sample weights, weights in either type."""
+    for surrogate in (MarginRescaling(), SlackRescaling()):
+        task = chain_task(1, weighted=True, dtype=dtype)
+        settings = RunSettings(max_iter=8, check_every=1)
+        rows = train(Problem(task, surrogate, 0.02), VARIANTS[variant](), settings).history
+        primal, dual = (np.array([row[key] for row in rows]) for key in ("primal", "dual"))
+        assert (dual <= primal + (1e-9 if dtype == np.float64 else 1e-6)).all()
+        assert (np.diff(dual) >= 0.0).all()
+        assert dual[-1] > dual[0] > 0
+
+
+def visited(task, trainer, lam=0.01, passes=6):
+    """(problem, state) after some passes."""
+    prob = problem(task, lam)
+    state, rng = trainer.init_state(prob), np.random.default_rng(0)
+    for n_pass in range(passes):
+        for item in trainer.order(prob, state, rng, n_pass).tolist():
+            state, _ = trainer.update(prob, state, item)
+        state = trainer.finish_pass(prob, state)
+    return prob, state
+
+
+def corner(state, i, k):
+    """A corner as a dense vector."""
+    out = np.zeros(len(state.weights.v))
+    idx, val = state.corners.block(i * state.blocks.alpha.shape[1] + k)
+    out[idx] = val
+    return out
+
+
+def dual_point(trainer, prob, state):
+    """(loss, u)."""
+    return (prob.p @ (state.blocks.alpha * state.blocks.offset).sum(axis=1)).item(), next(trainer._dual_point(prob, state)).copy()
+
+
+@pytest.mark.parametrize("make", [chain_task, assignment_task])
+def test_what_is_remembered_fits_together(make) -> None:
+    """With merged corners, too: at most K a block, weights on the simplex, w the sum of the corners, Gram matrices theirs."""
+    trainer = Corrective(corners=4, cached_passes=2)
+    prob, state = visited(make(2), trainer)
+    blocks = state.blocks
+    assert blocks.counts.max() == 4
+    assert blocks.fault(prob.task.dim) is None
+    assert state.corners.fault(prob.task.dim) is None
+    np.testing.assert_allclose(state.weights.v, dual_point(trainer, prob, state)[1], atol=1e-9)
+    for i in range(len(prob.task)):
+        rows = np.array([corner(state, i, k) for k in range(blocks.counts[i])])
+        gram = [[blocks.gram[i, kernels.entry(k, m)] for m in range(len(rows))] for k in range(len(rows))]
+        np.testing.assert_allclose(gram, rows @ rows.T, atol=1e-9)
+
+
+def test_merging_keeps_the_dual_point() -> None:
+    """Two corners become their mean with the weight of both: loss, u and so the dual value stay."""
+    trainer = Corrective(corners=8)
+    prob, state = visited(assignment_task(2), trainer)
+    i = int((state.blocks.alpha > 0).sum(axis=1).argmax())
+    a, b = (1 + np.flatnonzero(state.blocks.alpha[i, 1:]))[:2]
+    before = dual_point(trainer, prob, state)
+    corners = state.corners.with_space(2 * prob.task.dim)
+    state = state._replace(corners=corners)
+    kernels.merge(corners[:], state.blocks[:], i, a, b)
+    kernels.drop(corners[:], state.blocks[:], i, b)
+    after = dual_point(trainer, prob, state)
+    assert after[0] == pytest.approx(before[0], abs=1e-12)
+    np.testing.assert_allclose(after[1], before[1], atol=1e-12)
+    assert state.blocks.fault(prob.task.dim) is None
+
+
+def test_memory_does_not_grow_with_passes() -> None:
+    """What is stored stays below K corners a block and their spare room, however long a run is."""
+    trainer, task = Corrective(corners=4), assignment_task(2)
+    sizes = [int(visited(task, trainer, passes=n)[1].corners.limit) for n in (5, 40)]
+    longest = task.dim
+    assert max(sizes) <= 1.25 * len(task) * 4 * longest + 4 * longest
+
+
+def test_fewer_passes_than_plain_blocks() -> None:
+    """A gap of a thousandth takes less than half of the oracle calls."""
+    settings = RunSettings(max_iter=400, tol=1e-3, check_every=1)
+    calls = [train(problem(assignment_task(1), 0.05), t, settings).passes for t in (Corrective(), BCFW(averaged=False))]
+    assert 2 * calls[0] < calls[1]
+
+
+def test_cached_passes_end_when_there_is_little_left_to_do() -> None:
+    """They raise the dual without a call of the oracle; with a hundred allowed, few are made."""
+    results = [
+        train(problem(assignment_task(2, n=20), 0.02), Corrective(cached_passes=k), RunSettings(max_iter=5)) for k in (0, 5)
+    ]
+    assert {r.history[-1]["oracle_calls"] for r in results} == {100}
+    assert results[1].certificate.dual > results[0].certificate.dual
+    trainer = Corrective(cached_passes=100)
+    prob, state = visited(assignment_task(2, n=20), trainer)
+    steps = int(state.steps)
+    assert state.cached <= 0.2 * state.gaps.sum()
+    assert not trainer.update(prob, state, -1)[1]
+    assert state.steps == steps < 6 * 101 * 20 // 2
+
+
+def test_the_better_of_average_and_last_iterate_is_returned() -> None:
+    """The primal of the certificate is the smaller one, and belongs to the weights returned."""
+    trainer, seen = Corrective(), set()
+    for passes in (1, 30):
+        prob = problem(assignment_task(1), 0.02)
+        result = train(prob, trainer, RunSettings(max_iter=passes))
+        assert result.certificate.primal == prob.primal(result.weights)
+        _, state = visited(assignment_task(1), trainer, 0.02, passes)
+        primals = prob.primal(state.weights.current()), prob.primal(state.weights.average())
+        assert trainer.objective(prob, state)[0] == min(primals) == prob.primal(trainer.weights(prob, state))
+        seen.add(bool(state.last))
+    assert seen == {True, False}
+
+
+def test_three_functions_are_enough() -> None:
+    """A task of black boxes is trained to the same optimum as the task that splits over parts."""
+    task = multiclass_task(1, n=8)
+
+    def best(w, i, y, loss_weight):
+        return int(np.argmax(task.scores(w, i) + loss_weight * task.costs(i)[1]))
+
+    def joint(i, y):
+        return tuple(task.adjoint(i, np.array([y]), np.ones(1)))
+
+    black = CallbackTask(range(8), [int(y[0]) for y in task.labels], task.dim, joint, lambda y, k: float(abs(y - k)), best)
+    ends = [train(problem(made, 0.1), Corrective(), RunSettings(max_iter=300, tol=1e-7)).certificate for made in (task, black)]
+    assert ends[0].primal == pytest.approx(ends[1].primal, abs=1e-6)
+
+
+def test_settings_and_regularisers_that_do_not_fit_are_refused() -> None:
+    """In words, before any work."""
+    for options in ({"corners": 2}, {"cached_passes": -1}):
+        with pytest.raises(ParameterError, match="corners must be >= 3 and cached_passes >= 0"):
+            Corrective(**options)
+    with pytest.raises(ParameterError, match=r"Corrective cannot minimise NonNegative\. Trainers for NonNegative: bcfw, ls_bmrm"):
+        train(Problem(assignment_task(), MarginRescaling(), 0.1, regulariser=NonNegative()), Corrective())
