@@ -64,6 +64,10 @@ class MKL(GroupNorms):
         ends = ends_of(self, self.groups)[1:]
         return DualMap.of(ends, 1.0 / len(ends))
 
+    def reach(self, value: float) -> float:
+        """No Euclidean norm is above the sum of the norms of the groups."""
+        return float(np.sqrt(2.0 * max(value, 0.0)))
+
     def first_memory(self, n_groups: int) -> Floats:
         """Exponent of each group, and the side of the mean on which its norm was: neither yet."""
         return np.tile([1.0, 0.0], (n_groups, 1))
