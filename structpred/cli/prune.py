@@ -35,8 +35,8 @@ def prune(
     structpred train chain train.txt --template kept.json --format conll2000 -o again.spz
 
     Training with a group regulariser (--trainer online_mkl, or --regulariser mkl or group_lasso) makes groups zero. Where the
-    weights of a dropped group are not zero, predictions change, and the model no longer has a certificate: train again with
-    the templates that are left.
+    weights of a dropped group are not zero, predictions change. The gap is then known for --below 0.001 alone, which training
+    has looked at: otherwise train again with the templates that are left.
     """
     from structpred.cli.files import check_output
     from structpred.errors import DataError

@@ -15,6 +15,7 @@ from sklearn.exceptions import NotFittedError as SklearnNotFittedError
 from sklearn.utils import Tags, check_random_state
 
 from structpred.core.costs import PartLoss
+from structpred.core.group_norms import group_norms
 from structpred.core.oracle import Oracle
 from structpred.core.regulariser import Regulariser
 from structpred.core.result import Certificate, Record, Result
@@ -23,7 +24,7 @@ from structpred.core.task_checks import checked_weights
 from structpred.core.weights import Vector
 from structpred.errors import DataError, ParameterError, StructpredError
 from structpred.models.bundles import read_model, write_model
-from structpred.models.groups import group_norms, zeroed
+from structpred.models.groups import with_pruning, zeroed
 from structpred.models.settings import resolve_regulariser, resolve_surrogate, resolve_trainer
 from structpred.objectives.log_loss import LogLoss
 from structpred.storage import schema as storage
@@ -161,7 +162,8 @@ class StructuredEstimator(BaseEstimator, ABC):  # type: ignore[misc]
     def without_groups(self, names: Collection[str]) -> Self:
         """The same fitted model with the weights of these groups zero, and without what only they need, such as templates.
 
-        Its certificate holds where the weights were zero before; else the objective is not known, but its lower bound is.
+        Its certificate holds where the weights were zero before. Where they were not, the objective is known only of the groups
+        that report_["small_groups"] marks; of others its lower bound is.
         Raises ParameterError for a name that `group_names_` does not have.
         """
         self._check_fitted()
@@ -198,7 +200,8 @@ class StructuredEstimator(BaseEstimator, ABC):  # type: ignore[misc]
             start=self._earlier_run(),
         )
         lam = 1.0 / (C * float(task.sample_weight.sum()))
-        return train(Problem(task, surrogate, lam, regulariser=resolve_regulariser(self.regulariser, trainer)), trainer, settings)
+        problem = Problem(task, surrogate, lam, regulariser=resolve_regulariser(self.regulariser, trainer))
+        return with_pruning(problem, train(problem, trainer, settings))
 
     def _earlier_run(self) -> Progress | None:
         """The run to continue, with warm_start after an earlier fit; ParameterError where its state was not kept."""

@@ -3,22 +3,23 @@
 from collections.abc import Collection, Sequence
 from copy import copy
 from dataclasses import replace
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.group_norms import group_norms, group_weights
+from structpred.core.regulariser import capabilities
+from structpred.core.result import Certificate, Result
 from structpred.core.suggestions import did_you_mean
-from structpred.core.weights import Vector
 from structpred.errors import ParameterError
+from structpred.trainers.problem import Problem
+from structpred.trainers.pruning import pruned
+
+#: groups with at most this share of the norms are those that a run also looks at its weights without
+SMALL = 1e-3
 
 Floats = npt.NDArray[np.float64]
-
-
-def group_norms(w: Vector, groups: npt.NDArray[np.int64]) -> Floats:
-    """|w_k| of each group groups[k]:groups[k+1]."""
-    return np.array([np.linalg.norm(w[a:b].astype(np.float64)) for a, b in pairwise(groups.tolist())])
 
 
 def check_names(names: Collection[str], known: Sequence[str]) -> None:
@@ -35,10 +36,35 @@ def zeroed(model: Any, names: Collection[str]) -> Any:
     gone = np.repeat([name in names for name in model.group_names_], np.diff(model.groups_))
     new = copy(model)
     if model.coef_[gone].any():
-        new.certificate_, new.converged_ = replace(model.certificate_, primal=None), False
+        new.certificate_, new.converged_ = _certificate_without(model, names), False
     new.coef_ = np.where(gone, 0, model.coef_).astype(model.coef_.dtype)
     new._progress = new._online = None
     return new
+
+
+def with_pruning(problem: Problem, result: Result) -> Result:
+    """The result of a run, where the regulariser selects groups and there is a certificate with one more: that of the weights
+    without the groups whose share of the norms is at most SMALL. It takes one call of the oracle a sample.
+
+    report["small_groups"]: 1 for each such group; report["bounds_without"]: primal and dual.
+    """
+    known = result.certificate.primal is not None and result.certificate.dual is not None and result.stop_reason != "interrupted"
+    if not known or "group_prox" not in capabilities(problem.regulariser):
+        return result
+    small = group_weights(result.weights, result.groups) <= SMALL
+    _, without = pruned(problem, result.weights, result.certificate, ~small)
+    told = {"small_groups": small.astype(np.float64), "bounds_without": np.array([without.primal, without.dual])}
+    return replace(result, report={**result.report, **told})
+
+
+def _certificate_without(model: Any, names: Collection[str]) -> Certificate:
+    """What is known of a model when the weights of these groups, which are not all zero, become zero."""
+    small = model.report_.get("small_groups", np.zeros(0))
+    norms = group_norms(model.coef_, model.groups_)
+    gone = np.array([name in names for name in model.group_names_])
+    same = small.shape == gone.shape and np.array_equal(gone | (norms == 0.0), (small > 0.0) | (norms == 0.0))
+    known: Certificate = model.certificate_
+    return replace(known, primal=float(model.report_["bounds_without"][0]) if same else None)
 
 
 def keep_groups(model: Any, kept: npt.NDArray[np.bool_]) -> None:

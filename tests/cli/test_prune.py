@@ -101,3 +101,17 @@ def test_a_picture_needs_shares_along_training(shell: Shell, tmp_path: Path) -> 
 
 
 ROWS_AS_DICTS = [[{word: 1.0} for word, _, _ in row] for row in ROWS]
+
+
+def test_training_looks_at_its_weights_without_small_groups(shell: Shell, tmp_path: Path) -> None:
+    """Where groups of less than a thousandth are dropped the gap is known: the primal of the weights that are left."""
+    X = [[{"a": 1.0}, {"b": 1.0}], [{"b": 1.0}, {"a": 1.0}]] * 3
+    model = ChainLabeler("online_mkl", C=1.0, max_iter=30, check_every=30).fit(X, [["p", "q"], ["q", "p"]] * 3)
+    small = [name for name, mark in zip(model.group_names_, model.report_["small_groups"].tolist(), strict=True) if mark]
+    primal, dual = model.report_["bounds_without"].tolist()
+    assert small
+    assert dual == model.certificate_.dual
+    assert primal >= dual
+    without = model.without_groups(small)
+    assert without.certificate_.primal in (primal, model.certificate_.primal)
+    assert model.without_groups(["features"]).certificate_.primal is None
