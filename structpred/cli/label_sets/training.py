@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from structpred.cli.training import Training
 from structpred.cli.training_options import TrainingOptions
 from structpred.errors import ParameterError
@@ -15,6 +17,7 @@ from structpred.io.multilabel.data import MultiLabelData
 from structpred.models.fields.hierarchical import HierarchicalMultiLabel
 from structpred.models.fields.label_graphs import ENUMERATED
 from structpred.models.fields.multilabel import MultiLabelMRF
+from structpred.tuning.halving import fold_members
 
 log = logging.getLogger("structpred.cli")
 
@@ -89,6 +92,11 @@ class MultiLabelTraining(Training[MultiLabelOptions]):
                 n_labels,
             )
         return 0 if edges == "none" else edges
+
+    def hold_out(self, n_folds: int, fold: int) -> None:
+        """One part of the examples."""
+        out = fold_members(len(self.data), n_folds, self.options.seed)[fold]
+        self.dev, self.data = self.data.take(out), self.data.take(np.delete(np.arange(len(self.data)), out))
 
     def estimator(self, common: dict[str, Any]) -> Model:
         """The classifier, by whether the labels have a hierarchy."""
