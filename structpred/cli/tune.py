@@ -61,16 +61,18 @@ class TuneCommand(click.Command):
             if (option := valued.get(name)) is None:
                 joined.append(f"{name}{equals}{value}")
                 continue
-            values = [value] if equals else [rest.pop()] if rest else []
+            values = [value] if equals else []
             while rest and _is_value(rest[-1]):
                 values.append(rest.pop())
+            if not values:
+                raise click.UsageError(f"Option '{name}' requires an argument.", ctx)
             if isinstance(option.type, Several):
                 several.setdefault(option.opts[0], []).extend(values)
             elif len(values) > 1:
                 raise click.UsageError(f"{name} takes one value, which all settings share, got {' '.join(values)}", ctx)
             else:
                 joined += [name, *values]
-        return [*joined, *(part for name, values in several.items() for part in (name, *([Several.join(values)] if values else [])))]
+        return [*joined, *(part for name, values in several.items() for part in (name, Several.join(values)))]
 
 
 def _is_value(text: str) -> bool:

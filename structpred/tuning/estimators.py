@@ -6,6 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from structpred.errors import ParameterError
 from structpred.evaluation.selection import select_sequences
 from structpred.io.multilabel.data import MultiLabelData
@@ -128,10 +131,11 @@ class EstimatorWork:
         if self.members is None:
             return (self.X, self.y), self.dev
         out = self.members[fold]
-        held = set(out.tolist())
-        kept = [i for i in range(sum(map(len, self.members))) if i not in held]
-        (X, y), dev = ((_picked(self.X, part), None if self.y is None else _picked(self.y, part)) for part in (kept, out.tolist()))
-        return (X, y), dev[0] if self.y is None else dev
+        kept = np.delete(np.arange(sum(map(len, self.members))), out)
+        train, dev = ((_picked(self.X, part), None if self.y is None else _picked(self.y, part)) for part in (kept, out))
+        if isinstance(dev[0], Treebank):
+            return train, dev[0]
+        return train, (dev[0].X, dev[0].Y) if isinstance(dev[0], MultiLabelData) else dev
 
 
 def run_settings(passes: int, checkpoint: Path, *, resume: bool) -> dict[str, Any]:
@@ -146,12 +150,12 @@ def scores_of(model: Any) -> list[float]:
     return [row["dev_score"] for row in model.history_ if row["dev_score"] is not None]
 
 
-def _picked(values: Any, numbers: list[int]) -> Any:
+def _picked(values: Any, numbers: npt.NDArray[np.int64]) -> Any:
     if hasattr(values, "shape"):
         return values[numbers]
     if isinstance(values, Treebank | MultiLabelData):
         return values.take(numbers)
-    return select_sequences(values, numbers)
+    return select_sequences(values, numbers.tolist())
 
 
 def _digest(*things: Any) -> str:
