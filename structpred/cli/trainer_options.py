@@ -60,7 +60,8 @@ def trainer_of(name: str) -> "str | Trainer":
     from structpred.trainers.problem import Trainer
 
     if ":" in name:
-        return made(name, Trainer, "my_package.subgradient:Subgradient")
+        own: Trainer = made(name, Trainer, "my_package.subgradient:Subgradient")
+        return own
     kind, *pairs = name.split(",")
     return _with_settings(kind, pairs) if pairs else name
 
@@ -135,7 +136,8 @@ def _listed_trainers() -> str:
         rare = [need for need in kind.requires if need not in ("argmax", "marginals")]
         groups[group].append(name + "*" * kind.certified + (f" (needs {rare[0]})" if rare else ""))
     listed = ". ".join(f"{group}: {', '.join(names)}" for group, names in groups.items())
-    return f"{listed}. * certified: bounds of the optimum. With settings: bcfw,gap_sampling=True. MODULE:CLASS: a trainer of your own, whose code is run."
+    own = "With settings: bcfw,gap_sampling=True. MODULE:CLASS: a trainer of your own, whose code is run."
+    return f"{listed}. * certified: bounds of the optimum. {own}"
 
 
 def _listed_losses() -> str:

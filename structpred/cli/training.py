@@ -63,7 +63,7 @@ class Training(ABC, Generic[Options]):
         """Fit the estimator to what was read, and set its `reader_`: what later commands must know to read their data alike."""
 
     def hold_out(self, n_folds: int, fold: int) -> None:
-        """After `read`: hold out one of n_folds parts of the training data, drawn by --seed. ParameterError where it cannot be."""
+        """After `read`: hold out one of n_folds parts of the training data, drawn by --seed. ParameterError if it cannot be."""
         raise ParameterError("--cv: this kind of model has no folds; give held-out data, --dev FILE")
 
     def prepare(self) -> None:

@@ -1,4 +1,4 @@
-"""`structpred tune`: one command for each kind of model, made from that of `structpred train`, in which options take several values."""
+"""`structpred tune`: one command for each kind of model, that of `structpred train` with several values for its options."""
 
 import copy
 import json
@@ -51,8 +51,8 @@ class TuneCommand(click.Command):
         return super().parse_args(ctx, self._joined(ctx, args))
 
     def _joined(self, ctx: click.Context, args: Sequence[str]) -> list[str]:
-        options = [option for option in self.params if isinstance(option, click.Option) and not option.is_flag and not option.count]
-        valued = {name: option for option in options for name in option.opts}
+        options = [option for option in self.params if isinstance(option, click.Option)]
+        valued = {name: option for option in options if not (option.is_flag or option.count) for name in option.opts}
         joined: list[str] = []
         several: dict[str, list[str]] = {}
         rest = list(args)[::-1]
@@ -94,7 +94,7 @@ class Asked(NamedTuple):
 
 
 def tune_command(kind: Kind) -> click.Command:
-    """`structpred tune NAME`: the options of `structpred train NAME`, most of them with several values, and those of the search."""
+    """`structpred tune NAME`: the options of `structpred train NAME`, most with several values, and those of the search."""
     base = train_command(kind)
 
     @click.pass_obj
@@ -105,8 +105,8 @@ def tune_command(kind: Kind) -> click.Command:
         f"Choose settings of {kind.plural} on held-out data (--dev) or folds (--cv), by successive halving.\n\n\b\n"
         f"structpred tune {kind.name} --train TRAIN --dev DEV --C 0.03 0.1 0.3 1 3 --trainer sgd bcfw --jobs 2 --resume RUN\n\n"
         "Options take several values; every combination is a setting. All settings get few passes; the best third continues to "
-        "three times as many, and so on up to --max-iter. The number of --jobs has no part in the result. Printed are all settings "
-        f"and the command that trains the best one. Other options are those of `structpred train {kind.name}`."
+        "three times as many, and so on up to --max-iter. The number of --jobs has no part in the result. Printed are all "
+        f"settings and the command that trains the best one. Other options are those of `structpred train {kind.name}`."
     )
     params = [_varied(kind, param) for param in base.params if param.name not in SET]
     return TuneCommand(kind.name, callback=run, params=[*params[:1], *_own_options(), *params[1:]], help=page,
@@ -216,12 +216,13 @@ def _command(asked: Asked, found: "Tuned", session: Session) -> str:
     passes = found.best.best_pass
     values: Mapping[str, Any] = {**asked.values, **found.best.setting, "max_iter": passes}
     kind = [part for pair in zip(session.arguments, session.arguments[1:], strict=False) if pair[0] == "--kind" for part in pair]
+    told = ("output", "max_iter", *found.best.setting)  # whatever the defaults are
     words = ["structpred", *kind, "train", asked.kind.name, values["data"]]
     for option in asked.train.params:
         if not isinstance(option, click.Option) or not option.expose_value or option.name in _UNSAID:
             continue
         value = values[str(option.name)]
-        if value is None or (option.name not in ("output", "max_iter") and value == option.default):
+        if value is None or (option.name not in told and value == option.default):
             continue
         if option.is_flag:
             words += option.opts[:1] if value else option.secondary_opts[:1]

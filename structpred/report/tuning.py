@@ -14,7 +14,7 @@ _NAMED = 5
 def halving_curves(tuned: "Tuned", path: str | os.PathLike[str], score: str = "score") -> None:
     """Draw the best score so far of each setting over its passes (logarithmic); a cross where it was dropped.
 
-    The best setting is orange, the next ones are named, too. Raises ParameterError for a path that ends neither in .png nor in .svg.
+    The best setting is orange, the next ones are named, too. Raises ParameterError for a path that ends in neither .png nor .svg.
     """
     figures.check_path(path)
     from matplotlib.ticker import NullFormatter, ScalarFormatter

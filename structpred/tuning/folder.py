@@ -51,7 +51,7 @@ class Folder:
         file = self.path / STATE
         if not file.exists():
             if any(self.path.iterdir()):
-                raise DataError(f"{self.path}: expected a new or an empty folder, or that of an interrupted search; it has other files")
+                raise DataError(f"{self.path}: expected a new or an empty folder, or that of a search; it has other files")
             return
         try:
             state: Any = strict_json.load(file.read_bytes())
@@ -61,8 +61,8 @@ class Folder:
             raise CheckpointError(f"{file}: not the state of a search, or damaged: {error}") from error
         if fingerprint != self.fingerprint:
             raise CheckpointError(
-                f"{self.path} holds another search: the data, the settings or the version differ; continue with the same ones, or "
-                "give another folder"
+                f"{self.path} holds another search: the data, the settings or the version differ; continue with the same ones, "
+                "or give another folder"
             )
 
 

@@ -38,6 +38,15 @@ class Search:
         A setting's score is the mean over so many folds; 1 for one set of held-out data.
     told : Any
         Plain data that says what else decides the scores, such as a digest of the data: a folder of another search is refused.
+
+    Examples
+    --------
+    >>> from structpred.tuning.halving import grid_of, rungs
+    >>> class Known:
+    ...     def fit(self, setting, fold, passes, checkpoint):
+    ...         return [setting["quality"] * (1 - 0.5**p) for p in range(1, passes + 1)]
+    >>> Search(Known(), grid_of({"quality": [0.5, 0.9, 0.7]}), rungs(3, 9)).run().best.setting
+    {'quality': 0.9}
     """
 
     work: Work
@@ -60,7 +69,7 @@ class Search:
                 self._train(state, alive, rung, workers)
                 left = self._best(state, alive, rung)
                 if not left:
-                    raise ConvergenceError(f"training failed with all settings that were left, first {self._failure(state, alive[0])}")
+                    raise ConvergenceError(f"training failed with all settings left, first {self._failure(state, alive[0])}")
                 self._discard(state, left if rung != self.rungs[-1] else [])
                 alive = left
             return self._tuned(state)
@@ -145,6 +154,6 @@ def _folder_of(path: Path | None, fingerprint: str) -> Iterator[Folder]:
         with opened(path, fingerprint) as folder:
             yield folder
         return
-    with tempfile.TemporaryDirectory(prefix="structpred-tune-") as temporary:
-        with opened(Path(temporary) / "run", fingerprint) as folder:
-            yield folder
+    temporary = tempfile.TemporaryDirectory(prefix="structpred-tune-")
+    with temporary, opened(Path(temporary.name) / "run", fingerprint) as folder:
+        yield folder

@@ -14,7 +14,6 @@ from cli_helpers import PROGRAM, Shell
 
 from structpred.models import ChainLabeler
 from structpred.models.files import load_estimator
-from test_own_kind import OWN, Here, package  # noqa: F401  (a fixture)
 
 CHUNKING = ("--format", "conll2000", "--template", "chunking")
 
@@ -22,7 +21,8 @@ CHUNKING = ("--format", "conll2000", "--template", "chunking")
 def chains(corpus: Path, *more: str) -> tuple[str, ...]:
     """A small search over settings of a chain."""
     files = ("--train", str(corpus / "train.txt"), "--dev", str(corpus / "test.txt"))
-    return ("tune", "chain", *files, *CHUNKING, "--C", "0.003", "0.03", "0.3", "--trainer", "sgd", "bcfw", "--max-iter", "9", *more)
+    grid = ("--C", "0.003", "0.03", "0.3", "--trainer", "sgd", "bcfw")
+    return ("tune", "chain", *files, *CHUNKING, *grid, "--max-iter", "9", *more)
 
 
 def without_seconds(printed: str) -> Any:
@@ -32,7 +32,7 @@ def without_seconds(printed: str) -> Any:
 
 
 def test_the_command_that_it_prints_trains_the_best(shell: Shell, corpus: Path, tmp_path: Path) -> None:
-    """A table and a command on standard output; the command gives a model with just the score of the table. A picture is drawn."""
+    """A table and a command on standard output; the command gives a model with the score of the table. A picture is drawn."""
     done = shell(*chains(corpus, "--picture", "p.svg", "--resume", "run", "--min-count", "1", "3"))
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
@@ -72,19 +72,10 @@ def test_every_kind_of_model_is_tuned(shell: Shell, treebanks: Path, labelled: P
     assert "--unlabelled" not in found[0]["command"]
     assert found[0]["command"].endswith(str(treebanks / "dev.conllu"))
     weather = ("tune", "multilabel", "--train", str(labelled / "weather-train.arff"), "--max-iter", "3", "--json")
-    found = [json.loads(shell(*weather, "--cv", "2", *more).stdout) for more in (("-C", "0.01", "1"), ("--edges", "none", "tree"))]
+    grids = (("-C", "0.01", "1"), ("--edges", "none", "tree"))
+    found = [json.loads(shell(*weather, "--cv", "2", *grid).stdout) for grid in grids]
     assert found[0]["command"].endswith("--tol 0.0")
     assert {trial["setting"]["edges"] for trial in found[1]["trials"]} == {"none", "tree"}
-
-
-def test_a_kind_of_ones_own_is_tuned(here: Here, tmp_path: Path, package: Any) -> None:  # noqa: F811
-    """A kind that says nothing about tuning is tuned on held-out data; folds it must know how to make."""
-    command = (*OWN, "tune", "choices", "--train", "train.txt", "-C", "0.01", "1")
-    code, out, err = here(*command, "--dev", "test.txt", cwd=tmp_path)
-    assert code == 0, err
-    assert out.splitlines()[-1].startswith("  structpred --kind kinds_of_mine.choices:Choices train choices train.txt -o best.spz")
-    code, _, err = here(*command, "--cv", "2", cwd=tmp_path)
-    assert (code, err) == (2, "error: --cv: this kind of model has no folds; give held-out data, --dev FILE\n")
 
 
 @pytest.mark.parametrize(

@@ -114,7 +114,7 @@ def test_a_setting_that_fails_is_dropped() -> None:
     assert found.trials[2].score is None
     assert found.ranked[-1].error
     assert "no longer finite" in found.table()
-    with pytest.raises(ConvergenceError, match="all settings that were left, first name a: the weights"):
+    with pytest.raises(ConvergenceError, match="all settings left, first name a: the weights"):
         search(Curves(fails_after=dict.fromkeys(CURVES, 0))).run()
 
 

@@ -19,7 +19,6 @@ from structpred.io.treebanks.formats import CONLL_U, TREEBANK_FORMATS
 from structpred.io.treebanks.reader import OnError, read_treebank
 from structpred.io.treebanks.treebank import Treebank
 from structpred.models.parser.parser import DependencyParser
-from structpred.tuning.halving import fold_members
 from structpred.models.parser.relations import relations_checkpoint
 
 log = logging.getLogger("structpred.cli")
@@ -72,6 +71,8 @@ class ParserTraining(Training[ParserOptions]):
 
     def hold_out(self, n_folds: int, fold: int) -> None:
         """One part of the sentences."""
+        from structpred.tuning.halving import fold_members
+
         out = fold_members(len(self.data), n_folds, self.options.seed)[fold]
         self.dev, self.data = self.data.take(out), self.data.take(np.delete(np.arange(len(self.data)), out))
 

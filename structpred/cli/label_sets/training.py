@@ -17,7 +17,6 @@ from structpred.io.multilabel.data import MultiLabelData
 from structpred.models.fields.hierarchical import HierarchicalMultiLabel
 from structpred.models.fields.label_graphs import ENUMERATED
 from structpred.models.fields.multilabel import MultiLabelMRF
-from structpred.tuning.halving import fold_members
 
 log = logging.getLogger("structpred.cli")
 
@@ -95,6 +94,8 @@ class MultiLabelTraining(Training[MultiLabelOptions]):
 
     def hold_out(self, n_folds: int, fold: int) -> None:
         """One part of the examples."""
+        from structpred.tuning.halving import fold_members
+
         out = fold_members(len(self.data), n_folds, self.options.seed)[fold]
         self.dev, self.data = self.data.take(out), self.data.take(np.delete(np.arange(len(self.data)), out))
 

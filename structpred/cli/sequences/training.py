@@ -22,7 +22,6 @@ from structpred.io.templates.templates import Template, load_templates
 from structpred.io.text import split_lines
 from structpred.models import ChainLabeler
 from structpred.models.chain.inputs import choose_input
-from structpred.tuning.halving import fold_members
 
 log = logging.getLogger("structpred.cli")
 
@@ -83,7 +82,7 @@ class ChainTraining(Training[ChainOptions]):
         """Templates, the data, and the held-out data; raises DataError, ParameterError for templates that read the labels."""
         options = self.options
         self.templates = load_templates(options.template) if options.template is not None else None
-        self.features = {"template": self.templates, "min_count": options.min_count, "n_bits": options.n_bits}
+        self.features: dict[str, Any] = {"template": self.templates, "min_count": options.min_count, "n_bits": options.n_bits}
         reader = Reader(options.format, options.label_column, template=options.template)
         data, self.reader = _read(options.data, reader, options.folds, options)
         if self.templates is not None:
@@ -101,6 +100,8 @@ class ChainTraining(Training[ChainOptions]):
 
     def hold_out(self, n_folds: int, fold: int) -> None:
         """One part of the sequences."""
+        from structpred.tuning.halving import fold_members
+
         X, y = self.train
         self.train, self.dev = _parted(X, y, fold_members(len(y), n_folds, self.options.seed)[fold])
 
