@@ -135,7 +135,7 @@ def test_the_parsing_page_runs(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", ["docs/howto/train_on_more_than_fits.md", "docs/compat.md"])
+@pytest.mark.parametrize("page", ["docs/howto/train_on_more_than_fits.md", "docs/howto/choose_C.md", "docs/compat.md"])
 def test_other_pages_run(page: str, tmp_path: Path) -> None:
     """Every Python block of these pages runs as it stands."""
     run_page(page, tmp_path)
@@ -169,7 +169,7 @@ def test_the_multilabel_page_runs(tmp_path: Path) -> None:
     assert {"labels.spz", "data.npz"} <= {path.name for path in tmp_path.iterdir()}
 
 
-PACKAGES = ("models", "compat", "testing", "evaluation", "io", "report", "errors")
+PACKAGES = ("models", "compat", "testing", "evaluation", "tuning", "io", "report", "errors")
 
 
 @pytest.mark.parametrize("module", ["structpred", *(f"structpred.{name}" for name in PACKAGES)])

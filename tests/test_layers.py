@@ -32,12 +32,13 @@ MAY_IMPORT: dict[str, set[str]] = {
     "fused": {"core", "features", "oracles", "runtime", "errors"},  # it alone imports both, apart from models
     "models": _BELOW_MODELS,
     "evaluation": {"models", "data", "core", "io", "errors"},
+    "tuning": {"evaluation", "models", "trainers", "data", "core", "io", "storage", "runtime", "errors"},
     "distributed": {"models", "data", "core", "io", "runtime", "errors"},
     "compat": {"models", "data", "core", "io", "errors"},
     "testing": {"models", "data", "core", "io", "errors"},
     "experiments": _BELOW_MODELS | {"models", "evaluation"},
-    "report": {"evaluation", "core", "storage", "errors"},
-    "cli": _BELOW_MODELS | {"models", "evaluation", "distributed", "compat", "testing", "experiments", "report", ""},
+    "report": {"tuning", "evaluation", "core", "storage", "errors"},
+    "cli": _BELOW_MODELS | {"models", "evaluation", "tuning", "distributed", "compat", "testing", "experiments", "report", ""},
     "": _BELOW_MODELS | {"fused", "models", "evaluation", "testing"},  # structpred/__init__.py: the public names
 }
 

@@ -30,6 +30,7 @@ COMMANDS = {
     "report": ("structpred.cli.report", "report"),
     "validate": ("structpred.cli.validate", "validate"),
     "curve": ("structpred.cli.curve", "curve"),
+    "tune": ("structpred.cli.tune", "tune"),
     "bench": ("structpred.cli.bench", "bench"),
     "check-oracle": ("structpred.cli.check_oracle", "check_oracle"),
     "doctor": ("structpred.cli.doctor", "doctor"),

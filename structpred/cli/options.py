@@ -36,6 +36,30 @@ class Folds(click.ParamType[tuple[int, ...]]):
         return tuple(sorted(found))
 
 
+class Values(tuple[Any, ...]):
+    """Several values of an option that takes several; other options may have a tuple as their one value."""
+
+
+class Several(click.ParamType[Values]):
+    """Values of another type, one after the other."""
+
+    _BETWEEN = "\n"
+
+    def __init__(self, type: click.ParamType[Any]) -> None:
+        self.type, self.name = type, type.name
+
+    @classmethod
+    def join(cls, texts: Iterable[str]) -> str:
+        """Several texts as the one that convert takes apart."""
+        return cls._BETWEEN.join(texts)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Values:
+        """Parse each text; a usage error says what is expected."""
+        if isinstance(value, Values):
+            return value
+        return Values(self.type.convert(text, param, ctx) for text in str(value).split(self._BETWEEN))
+
+
 def general_options(command: Command) -> Command:
     """--config, --quiet and -v, which every command has."""
     config = click.option(
@@ -174,6 +198,8 @@ def _checked(path: str, key: str, value: Any, option: click.Option, ctx: click.C
         return value
     if isinstance(value, list) and isinstance(option.type, Folds):
         value = ",".join(map(str, value))
+    if isinstance(value, list) and isinstance(option.type, Several):
+        value = Several.join(map(str, value))
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise click.UsageError(f"{path}: {key}: expected one value, a number or a string, got {value!r}", ctx)
     try:

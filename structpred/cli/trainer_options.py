@@ -1,6 +1,7 @@
 """What is minimised, and by what: --trainer, --surrogate, --loss and --regulariser, which all kinds of models have."""
 
-from collections.abc import Callable
+import ast
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -51,10 +52,41 @@ def trainer_options(default: str) -> Callable[[Command], Command]:
 
 
 def trainer_of(name: str) -> "str | Trainer":
-    """What --trainer names: a trainer of ours by its name, as it is; of MODULE:CLASS an instance."""
+    """What --trainer names: a trainer of ours by its name, as it is; of MODULE:CLASS, and of a name with settings, an instance.
+
+    >>> trainer_of("sgd"), trainer_of("bcfw,gap_sampling=True").gap_sampling
+    ('sgd', True)
+    """
     from structpred.trainers.problem import Trainer
 
-    return made(name, Trainer, "my_package.subgradient:Subgradient") if ":" in name else name
+    if ":" in name:
+        own: Trainer = made(name, Trainer, "my_package.subgradient:Subgradient")
+        return own
+    kind, *pairs = name.split(",")
+    return _with_settings(kind, pairs) if pairs else name
+
+
+def _with_settings(name: str, pairs: Sequence[str]) -> "Trainer":
+    """A trainer of ours with settings, each NAME=VALUE; ParameterError for what it does not have."""
+    import inspect
+
+    from structpred.errors import ParameterError
+    from structpred.models.settings import make_trainer
+    from structpred.trainers.names import trainers
+
+    settings = {}
+    for pair in pairs:
+        setting, equals, text = pair.partition("=")
+        if not (setting and equals and text):
+            raise ParameterError(f"--trainer: expected NAME,SETTING=VALUE, such as bcfw,gap_sampling=True, got {pair!r}")
+        try:
+            settings[setting] = ast.literal_eval(text)
+        except (ValueError, SyntaxError):
+            settings[setting] = text
+    if name in trainers() and (extra := settings.keys() - inspect.signature(trainers()[name]).parameters.keys()):
+        known = ", ".join(inspect.signature(trainers()[name]).parameters) or "none"
+        raise ParameterError(f"--trainer: {name} has no setting {min(extra)!r}; it has {known}")
+    return make_trainer(name, settings)
 
 
 def loss_of(name: str) -> "str | PartLoss":
@@ -104,7 +136,8 @@ def _listed_trainers() -> str:
         rare = [need for need in kind.requires if need not in ("argmax", "marginals")]
         groups[group].append(name + "*" * kind.certified + (f" (needs {rare[0]})" if rare else ""))
     listed = ". ".join(f"{group}: {', '.join(names)}" for group, names in groups.items())
-    return f"{listed}. * certified: bounds of the optimum. MODULE:CLASS: a trainer of your own, whose code is run."
+    own = "With settings: bcfw,gap_sampling=True. MODULE:CLASS: a trainer of your own, whose code is run."
+    return f"{listed}. * certified: bounds of the optimum. {own}"
 
 
 def _listed_losses() -> str:

@@ -62,6 +62,13 @@ class Training(ABC, Generic[Options]):
     def fit(self, model: Any) -> None:
         """Fit the estimator to what was read, and set its `reader_`: what later commands must know to read their data alike."""
 
+    def hold_out(self, n_folds: int, fold: int) -> None:
+        """After `read`: hold out one of n_folds parts of the training data, drawn by --seed. ParameterError if it cannot be."""
+        raise ParameterError("--cv: this kind of model has no folds; give held-out data, --dev FILE")
+
+    def prepare(self) -> None:
+        """After all of these: do once what every `fit` would do again, where several models are trained on the same data."""
+
     def checkpoints(self) -> list[Path]:
         """The files in which the state of the run is kept."""
         return [self.options.checkpoint_path]
@@ -84,12 +91,12 @@ class Training(ABC, Generic[Options]):
 def run_training(training: Training[Any], values: Mapping[str, Any], session: Session) -> None:
     """Run the command. Raises our errors, or Stop: interrupted, or not converged under --strict."""
     options = training.options
-    _check_usage(training)
+    check_usage(training)
     _check_files(training)
     events = Events(options.as_json)
     sizes = training.read()
     events.emit("start", **sizes, options=dict(values))
-    model = training.estimator(_common_settings(training, Reporter(events, training.stages)))
+    model = training.estimator(common_settings(options, Reporter(events, training.stages)))
     before = _stamp(options.checkpoint_path)
     try:
         training.fit(model)
@@ -116,7 +123,7 @@ def refuse_conflicts(conflicts: Mapping[str, bool]) -> None:
             raise ParameterError(message)
 
 
-def _check_usage(training: Training[Any]) -> None:
+def check_usage(training: Training[Any]) -> None:
     """Raise ParameterError for options that do not go together; reads nothing."""
     options = training.options
     check_objective(options.trainer, options.surrogate, options.loss, options.regulariser, strict=options.strict)
@@ -151,8 +158,8 @@ def _check_files(training: Training[Any]) -> None:
         log.warning("%s is from an earlier run and will be replaced; --resume would continue it", path)
 
 
-def _common_settings(training: Training[Any], reporter: Reporter) -> dict[str, Any]:
-    options = training.options
+def common_settings(options: TrainingOptions, callback: Reporter | None) -> dict[str, Any]:
+    """The settings that all estimators have, from the options of a command."""
     return {
         "trainer": trainer_of(options.trainer),
         "loss": loss_of(options.loss),
@@ -163,7 +170,7 @@ def _common_settings(training: Training[Any], reporter: Reporter) -> dict[str, A
         "surrogate": options.surrogate,
         "check_every": options.check_every,
         "patience": options.patience,
-        "callbacks": reporter,
+        "callbacks": callback,
         "checkpoint": options.checkpoint_path,
         "resume": options.resume,
         "random_state": options.seed,

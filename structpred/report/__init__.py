@@ -8,6 +8,7 @@ from structpred.report.matrices import confusion, transitions
 from structpred.report.page import write_page
 from structpred.report.parsing_sections import ParsingContents, parsing_report
 from structpred.report.strips import word_strips
+from structpred.report.tuning import halving_curves
 
 __all__ = [
     "Contents",
@@ -19,6 +20,7 @@ __all__ = [
     "displacy",
     "draw_tree",
     "gap_curve",
+    "halving_curves",
     "parsing_report",
     "transitions",
     "word_strips",

@@ -104,3 +104,13 @@ def test_no_command_knows_a_kind_by_name(command: str) -> None:
     known = [word for kind in found_kinds() for word in (*kind.estimators, f'"{kind.name}"')]
     assert [word for word in known if re.search(rf"(?<!\w){re.escape(word)}(?!\w)", code)] == []
     assert re.findall(r"structpred\.cli\.(sequences|dependencies|label_sets|kinds\.(?!kind\b)\w+)", code) == []
+
+
+def test_a_kind_of_ones_own_is_tuned(here: Here, tmp_path: Path, package: Any) -> None:
+    """A kind that says nothing about tuning is tuned on held-out data; folds it must know how to make."""
+    command = (*OWN, "tune", "choices", "--train", "train.txt", "-C", "0.01", "1")
+    code, out, err = here(*command, "--dev", "test.txt", cwd=tmp_path)
+    assert code == 0, err
+    assert out.splitlines()[-1].startswith(f"  structpred {' '.join(OWN)} train choices train.txt -o best.spz --C ")
+    code, _, err = here(*command, "--cv", "2", cwd=tmp_path)
+    assert (code, err) == (2, "error: --cv: this kind of model has no folds; give held-out data, --dev FILE\n")

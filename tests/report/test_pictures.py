@@ -14,7 +14,9 @@ import pytest
 pytest.importorskip("matplotlib")
 
 from structpred.errors import DataError, ParameterError, StructpredError
-from structpred.report import confusion, figures, gap_curve, transitions, word_strips
+from structpred.report import confusion, figures, gap_curve, halving_curves, transitions, word_strips
+from structpred.tuning import Trial, Tuned
+from structpred.tuning.halving import rungs
 
 HISTORY = [
     {"passes": k, "seconds": 0.5 * k, "cpu_seconds": 0.5 * k, "oracle_calls": 1000 * k, "primal": 100 + 900 / k**2,
@@ -24,8 +26,18 @@ HISTORY = [
 IMAGES = [np.zeros((3, 16, 8)), np.ones((2, 16, 8))]
 NASTY = ["$x^$", "<script>alert(1)</script>", '"><img onerror=x>', "字", "_%\\frac{", "\u202eabc"]
 
+TUNED = Tuned(
+    [
+        Trial({"C": 0.1}, [0.5, 0.8, 0.7], 2, 0.8, 3, 1.0, False),
+        Trial({"C": 1.0}, [0.4], 1, 0.4, 1, 0.3, True),
+        Trial({"C": 9.0}, [], None, None, 1, 0.1, True, "no longer finite"),
+    ],
+    rungs(3, 3),
+)
+
 DRAW: dict[str, Callable[[Path], None]] = {
     "gap": lambda path: gap_curve(HISTORY, path),
+    "halving": lambda path: halving_curves(TUNED, path),
     "confusion": lambda path: confusion(["a", "b"], [[5, 1], [0, 9]], path),
     "transitions": lambda path: transitions([[1.0, -np.inf], [0.5, -2.0]], ["a", "b"], path),
     "strips": lambda path: word_strips(IMAGES, ["cat", "ox"], {"chain": ["car", "ox"]}, path),
@@ -106,6 +118,16 @@ def test_gap_curve(drawn: list[Any], tmp_path: Path) -> None:
     assert dual.get_ydata().tolist() == [row["dual"] for row in HISTORY]
     assert axes[1, 0].lines[0].get_ydata().tolist() == [row["gap"] for row in HISTORY]
     assert "(2.8 % of the primal)" in drawn[0].get_suptitle()
+
+
+def test_halving_curves(drawn: list[Any], tmp_path: Path) -> None:
+    """A curve per setting that has scores, of the best score so far, the best setting named first with its score."""
+    halving_curves(TUNED, tmp_path / "a.png", "F1")
+    (ax,) = drawn[0].axes
+    curves = [list(line.get_ydata()) for line in ax.lines]
+    assert curves == [[40.0], [40.0], [50.0, 80.0, 80.0], [80.0]]
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["C 0.1: 80.00", "C 1: 40.00"]
+    assert "F1" in ax.get_ylabel()
 
 
 def test_gap_curve_with_missing_figures(drawn: list[Any], tmp_path: Path) -> None:

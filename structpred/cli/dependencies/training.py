@@ -69,6 +69,13 @@ class ParserTraining(Training[ParserOptions]):
         self.dev = None if options.dev is None else _read(options.dev, options)
         return {"sentences": len(self.data), "words": self.data.n_words}
 
+    def hold_out(self, n_folds: int, fold: int) -> None:
+        """One part of the sentences."""
+        from structpred.tuning.halving import fold_members
+
+        out = fold_members(len(self.data), n_folds, self.options.seed)[fold]
+        self.dev, self.data = self.data.take(out), self.data.take(np.delete(np.arange(len(self.data)), out))
+
     def estimator(self, common: dict[str, Any]) -> DependencyParser:
         """The parser."""
         options = self.options

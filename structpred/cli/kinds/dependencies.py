@@ -90,6 +90,8 @@ class Dependencies(Kind):
     options: ClassVar = {"train": _TRAIN, "predict": _PREDICT, "evaluate": _EVALUATE, "report": [_RULES]}
     refuses: ClassVar = {"train": ("strict",), "inspect": ("label",), "report": ("top",)}
     defaults: ClassVar = {"trainer": "mira", "C": 0.01, "score": "UAS"}
+    one_value = ("format", "label_C")
+    in_tuning: ClassVar = {"unlabelled": True}  # UAS decides, in which relations have no part
     instead = "gold"
 
     def training(self, values: Mapping[str, Any]) -> "Training[Any]":

@@ -87,6 +87,8 @@ class Kind(ABC):
     options : for each command the options that only this kind has; of another kind's model they are refused.
     refuses : for each command the shared options, by the names of their values, that this kind does not take.
     defaults : the defaults of shared training options, where they differ from those of training_options.py.
+    one_value : the training options of which `structpred tune` takes one value, beside shared ones: what is read and scored.
+    in_tuning : the values that `structpred tune` sets training options to.
     instead : the option of `evaluate`, by the name of its value, that stands in for MODEL; see evaluate_files.
     """
 
@@ -97,6 +99,8 @@ class Kind(ABC):
     options: ClassVar[Mapping[str, Sequence[click.Option]]] = {}
     refuses: ClassVar[Mapping[str, Sequence[str]]] = {}
     defaults: ClassVar[Mapping[str, Any]] = {}
+    one_value: ClassVar[Sequence[str]] = ()
+    in_tuning: ClassVar[Mapping[str, Any]] = {}
     instead: ClassVar[str | None] = None
 
     @abstractmethod

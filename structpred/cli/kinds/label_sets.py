@@ -85,6 +85,7 @@ class LabelSets(Kind):
         "evaluate": ("confusion", "on_error"),
         "report": ("on_error", "examples"),
     }
+    one_value = ("format", "labels", "zero_based", "hierarchy")
     defaults: ClassVar = {"C": 0.1, "max_iter": 50, "tol": 0.01, "score": "accuracy"}
 
     def training(self, values: Mapping[str, Any]) -> "Training[Any]":

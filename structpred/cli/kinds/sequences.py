@@ -83,6 +83,7 @@ class Sequences(Kind):
         "inspect": [click.Option(["--picture"], metavar="FILE", help="Sequences: draw the transitions, too: a .png or .svg.")],
         "report": [_LABEL_COLUMN, _FOLDS],
     }
+    one_value = ("format", "label_column", "folds", "dev_fraction", "dev_folds", "dev_metric")
     instead = "pred"
 
     def training(self, values: Mapping[str, Any]) -> "Training[Any]":

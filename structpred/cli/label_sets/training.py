@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from structpred.cli.training import Training
 from structpred.cli.training_options import TrainingOptions
 from structpred.errors import ParameterError
@@ -89,6 +91,13 @@ class MultiLabelTraining(Training[MultiLabelOptions]):
                 n_labels,
             )
         return 0 if edges == "none" else edges
+
+    def hold_out(self, n_folds: int, fold: int) -> None:
+        """One part of the examples."""
+        from structpred.tuning.halving import fold_members
+
+        out = fold_members(len(self.data), n_folds, self.options.seed)[fold]
+        self.dev, self.data = self.data.take(out), self.data.take(np.delete(np.arange(len(self.data)), out))
 
     def estimator(self, common: dict[str, Any]) -> Model:
         """The classifier, by whether the labels have a hierarchy."""

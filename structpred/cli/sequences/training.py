@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from structpred.cli.sequences.data import Data, Reader, features_of, read_data
 from structpred.cli.training import Training
@@ -20,6 +21,7 @@ from structpred.io.recognise import looks_like
 from structpred.io.templates.templates import Template, load_templates
 from structpred.io.text import split_lines
 from structpred.models import ChainLabeler
+from structpred.models.chain.inputs import choose_input
 
 log = logging.getLogger("structpred.cli")
 
@@ -80,6 +82,7 @@ class ChainTraining(Training[ChainOptions]):
         """Templates, the data, and the held-out data; raises DataError, ParameterError for templates that read the labels."""
         options = self.options
         self.templates = load_templates(options.template) if options.template is not None else None
+        self.features: dict[str, Any] = {"template": self.templates, "min_count": options.min_count, "n_bits": options.n_bits}
         reader = Reader(options.format, options.label_column, template=options.template)
         data, self.reader = _read(options.data, reader, options.folds, options)
         if self.templates is not None:
@@ -95,16 +98,29 @@ class ChainTraining(Training[ChainOptions]):
             self.train, self.dev = _split(*self.train, options.dev_fraction, options.seed)
         return {"sequences": data.n_sequences, "tokens": data.n_tokens}
 
+    def hold_out(self, n_folds: int, fold: int) -> None:
+        """One part of the sequences."""
+        from structpred.tuning.halving import fold_members
+
+        X, y = self.train
+        self.train, self.dev = _parted(X, y, fold_members(len(y), n_folds, self.options.seed)[fold])
+
+    def prepare(self) -> None:
+        """Make the features."""
+        options, dev = self.options, self.dev
+        input_, X = choose_input(self.train[0], self.templates, options.min_count, options.n_bits)
+        self.train = input_.fit_transform(X), self.train[1]
+        self.dev = None if dev is None else (input_.transform(dev[0]), dev[1])
+        self.features = {}
+
     def estimator(self, common: dict[str, Any]) -> ChainLabeler:
         """The labeller."""
         options = self.options
         return ChainLabeler(
-            template=self.templates,
-            min_count=options.min_count,
-            n_bits=options.n_bits,
             dev_metric=None if options.dev_metric == "token_accuracy" else _f1,
             constraints=options.constraints,
             n_jobs=options.n_jobs,
+            **self.features,
             **common,
         )
 
@@ -151,8 +167,12 @@ def _split(X: Any, y: Sequence[Any], fraction: float, seed: int) -> tuple[tuple[
     n_out = math.ceil(fraction * len(y) - 1e-9)
     if n_out == len(y):
         raise ParameterError(f"--dev-fraction {fraction:g} leaves nothing to train on: TRAIN has {len(y)} sequences")
-    drawn = np.random.default_rng(seed).permutation(len(y))
-    parts = (np.sort(chosen).tolist() for chosen in (drawn[n_out:], drawn[:n_out]))
+    return _parted(X, y, np.sort(np.random.default_rng(seed).permutation(len(y))[:n_out]))
+
+
+def _parted(X: Any, y: Sequence[Any], out: npt.NDArray[np.int64]) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
+    """The sequences without those of the numbers `out`, and these."""
+    parts = (np.delete(np.arange(len(y)), out).tolist(), out.tolist())
     train, held_out = ((select_sequences(X, part), [y[i] for i in part]) for part in parts)
     return train, held_out
 

@@ -1,0 +1,231 @@
+"""`structpred tune`: one command for each kind of model, that of `structpred train` with several values for its options."""
+
+import copy
+import json
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from structpred.cli.kinds.kind import Kind
+from structpred.cli.model_command import kinds_of
+from structpred.cli.options import Several, Values
+from structpred.cli.session import EXIT_INTERRUPTED, Session, Stop
+from structpred.cli.train import KindsOfModels, train_command
+
+if TYPE_CHECKING:
+    from structpred.cli.tuning_work import KindWork
+    from structpred.tuning import Search, Tuned
+
+#: shared options of `train` that the search sets itself
+SET = {
+    "output": "best.spz", "tol": 0.0, "check_every": 1, "patience": None, "checkpoint": None, "resume": False, "strict": False,
+    "as_json": False,
+}  # fmt: skip
+_UNSAID = SET.keys() - {"output", "tol"}
+#: shared options of which all settings have the same value
+SHARED = ("data", "dev", "max_iter", "seed", "n_jobs", "encoding", "on_error")
+
+
+class TunedKinds(KindsOfModels):
+    """A group with a command for each kind of model."""
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of the kind of that name."""
+        found = [kind for kind in kinds_of(ctx.ensure_object(Session)) if kind.name == cmd_name]
+        return tune_command(found[-1]) if found else None
+
+
+@click.group(cls=TunedKinds, short_help="Choose C and other settings on held-out data.")
+def tune() -> None:
+    """Choose settings of one kind of model by successive halving: all get few passes, the best third three times as many ..."""
+
+
+class TuneCommand(click.Command):
+    """A command whose options take several values, one after the other: --C 0.1 0.3 1."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Join the values of each option; there are no arguments besides."""
+        return super().parse_args(ctx, self._joined(ctx, args))
+
+    def _joined(self, ctx: click.Context, args: Sequence[str]) -> list[str]:
+        options = [option for option in self.params if isinstance(option, click.Option)]
+        valued = {name: option for option in options if not (option.is_flag or option.count) for name in option.opts}
+        joined: list[str] = []
+        several: dict[str, list[str]] = {}
+        rest = list(args)[::-1]
+        while rest:
+            name, equals, value = rest.pop().partition("=")
+            if (option := valued.get(name)) is None:
+                joined.append(f"{name}{equals}{value}")
+                continue
+            values = [value] if equals else []
+            while rest and _is_value(rest[-1]):
+                values.append(rest.pop())
+            if not values:
+                raise click.UsageError(f"Option '{name}' requires an argument.", ctx)
+            if isinstance(option.type, Several):
+                several.setdefault(option.opts[0], []).extend(values)
+            elif len(values) > 1:
+                raise click.UsageError(f"{name} takes one value, which all settings share, got {' '.join(values)}", ctx)
+            else:
+                joined += [name, *values]
+        return [*joined, *(part for name, values in several.items() for part in (name, Several.join(values)))]
+
+
+def _is_value(text: str) -> bool:
+    return not text.startswith("-") or text == "-" or text[1:2].isdigit()
+
+
+class Asked(NamedTuple):
+    """What is particular to `tune`. kind: what is tuned. train: `structpred train KIND`. values: of its options."""
+
+    kind: Kind
+    train: click.Command
+    values: dict[str, Any]
+    grid: dict[str, tuple[Any, ...]]
+    cv: int | None
+    min_passes: int
+    eta: int
+    jobs: int
+    state: str | None
+
+
+def tune_command(kind: Kind) -> click.Command:
+    """`structpred tune NAME`: the options of `structpred train NAME`, most with several values, and those of the search."""
+    base = train_command(kind)
+
+    @click.pass_obj
+    def run(session: Session, /, picture: str | None, as_json: bool, **values: Any) -> None:
+        run_tuning(_asked(kind, base, values), session, picture, as_json)
+
+    page = (
+        f"Choose settings of {kind.plural} on held-out data (--dev) or folds (--cv), by successive halving.\n\n\b\n"
+        f"structpred tune {kind.name} --train TRAIN --dev DEV --C 0.03 0.1 0.3 1 3 --trainer sgd bcfw --jobs 2 --resume RUN\n\n"
+        "Options take several values; every combination is a setting. All settings get few passes; the best third continues to "
+        "three times as many, and so on up to --max-iter. The number of --jobs has no part in the result. Printed are all "
+        f"settings and the command that trains the best one. Other options are those of `structpred train {kind.name}`."
+    )
+    params = [_varied(kind, param) for param in base.params if param.name not in SET]
+    return TuneCommand(kind.name, callback=run, params=[*params[:1], *_own_options(), *params[1:]], help=page,
+                       short_help=f"Choose settings of {kind.plural}.")  # fmt: skip
+
+
+def _own_options() -> list[click.Parameter]:
+    return [
+        click.Option(["--cv"], type=click.IntRange(2), metavar="K", help="Instead of held-out data: K folds, drawn by --seed."),
+        click.Option(["--min-passes"], type=click.IntRange(1), default=1, show_default=True, metavar="N",
+                     help="Drop nothing before N passes; as many as --max-iter: the full grid."),
+        click.Option(["--eta"], type=click.IntRange(2), default=3, show_default=True, metavar="N", help="One in N goes on."),
+        click.Option(["--jobs"], type=click.IntRange(-1), default=1, show_default=True, metavar="N",
+                     help="Processes; -1: all processors."),
+        click.Option(["--resume", "state"], metavar="FOLDER",
+                     help="Keep the state there, and continue from what an interrupted search left there."),
+        click.Option(["--picture"], metavar="FILE", help="Draw a curve per setting over the passes: a .png or .svg."),
+        click.Option(["--json", "as_json"], is_flag=True, help="All settings as one JSON object."),
+    ]  # fmt: skip
+
+
+def _varied(kind: Kind, param: click.Parameter) -> click.Parameter:
+    """The option of `train` as `tune` has it."""
+    if param.name == "data":
+        return click.Option(["--train", "data"], required=True, metavar="FILE", help="The training data.")
+    alike = isinstance(param, click.Option) and (param.is_flag or param.count or not param.expose_value)
+    if alike or param.name in (*SHARED, *kind.one_value):
+        return param
+    option = copy.copy(param)
+    choices = param.type.choices if isinstance(param.type, click.Choice) else ()
+    option.metavar = f"{param.metavar or '|'.join(map(str, choices)) or param.type.name.upper()} ..."
+    option.type = Several(param.type)
+    return option
+
+
+def _asked(kind: Kind, train: click.Command, values: dict[str, Any]) -> Asked:
+    own = {name: values.pop(name) for name in ("cv", "min_passes", "eta", "jobs", "state")}
+    known = [str(param.name) for param in train.params if param.expose_value]
+    varied = [name for name in known if name not in SET and isinstance(values[name], Values)]
+    several = {name: values[name] for name in varied}
+    single = {name: value[0] if name in several else value for name, value in values.items()}
+    single |= {name: value for name, value in SET.items() if name in known}
+    return Asked(kind, train, single, {name: value for name, value in several.items() if len(value) > 1}, **own)
+
+
+def run_tuning(asked: Asked, session: Session, picture: str | None, as_json: bool) -> None:
+    """Run the command. Raises our errors, or Stop where it is interrupted."""
+    from structpred.cli.files import check_output
+    from structpred.report import figures
+    from structpred.report.tuning import halving_curves
+
+    search, work = _search(asked)
+    if picture is not None:
+        figures.check_path(picture)
+        check_output(picture, "--picture", inputs=(asked.values["data"], asked.values["dev"]))
+    try:
+        found = search.run(None if asked.state is None else Path(asked.state), asked.jobs)
+    except KeyboardInterrupt:
+        kept = "nothing was kept; --resume FOLDER keeps the state of a search"
+        if asked.state is not None:
+            kept = f"the state is kept in {asked.state}. To continue:\n  {shlex.join(['structpred', *session.arguments])}"
+        raise Stop(EXIT_INTERRUPTED, f"interrupted: {kept}") from None
+    score = work.training().score
+    if picture is not None:
+        halving_curves(found, picture, score)
+    command = _command(asked, found, session)
+    if as_json:
+        click.echo(json.dumps({**found.to_dict(), "score": score, "command": command}))
+    else:
+        click.echo(f"{found.table()}\n\nThe score is {score}. To train the best:\n  {command}")
+
+
+def _search(asked: Asked) -> "tuple[Search, KindWork]":
+    """The search, after a look at all that can be known to be wrong before anything is read."""
+    from structpred.cli.files import check_input
+    from structpred.cli.training import check_usage, refuse_conflicts
+    from structpred.cli.tuning_work import KindWork, digests
+    from structpred.tuning.halving import grid_of, rungs
+    from structpred.tuning.search import Search
+
+    values = asked.values
+    held_out = asked.kind.training(values).holds_out()
+    refuse_conflicts(
+        {
+            "nothing to choose from: give an option several values, such as --C 0.1 0.3 1": not asked.grid,
+            "held-out data are needed: --dev FILE, or --cv K for K folds": not held_out and asked.cv is None,
+            "--cv K cannot be combined with held-out data": held_out and asked.cv is not None,
+            "files must be named: the data are read several times": "-" in (values["data"], values["dev"]),
+        }
+    )
+    check_input(values["data"], "--train")
+    if values["dev"] is not None:
+        check_input(values["dev"], "--dev")
+    settings = grid_of(asked.grid)
+    steps = rungs(len(settings), values["max_iter"], asked.min_passes, asked.eta)
+    runs = [asked.kind.training({**values, **setting}) for setting in settings]
+    for training in runs:
+        check_usage(training)
+    inputs = sorted({name for training in runs for name in training.inputs()})
+    told = [repr(sorted(values.items(), key=lambda item: item[0])), digests([values["data"], values["dev"], *inputs]), inputs]
+    work = KindWork(asked.kind, {**values, **asked.kind.in_tuning}, asked.cv)
+    return Search(work, settings, steps, asked.cv or 1, told), work
+
+
+def _command(asked: Asked, found: "Tuned", session: Session) -> str:
+    """The command line that trains the best setting."""
+    passes = found.best.best_pass
+    values: Mapping[str, Any] = {**asked.values, **found.best.setting, "max_iter": passes}
+    kind = [part for pair in zip(session.arguments, session.arguments[1:], strict=False) if pair[0] == "--kind" for part in pair]
+    told = ("output", "max_iter", *found.best.setting)  # whatever the defaults are
+    words = ["structpred", *kind, "train", asked.kind.name, values["data"]]
+    for option in asked.train.params:
+        if not isinstance(option, click.Option) or not option.expose_value or option.name in _UNSAID:
+            continue
+        value = values[str(option.name)]
+        if value is None or (option.name not in told and value == option.default):
+            continue
+        if option.is_flag:
+            words += option.opts[:1] if value else option.secondary_opts[:1]
+        else:
+            words += [option.opts[0], ",".join(map(str, value)) if isinstance(value, tuple) else str(value)]
+    return shlex.join(words)
