@@ -75,6 +75,8 @@ def refuse_impossible(found: Floats, start: int) -> None:
 class ChainSteps:
     """Scoring, decoding and differences of chains over sequence features, one compiled call each (the Fused protocol)."""
 
+    takes_groups = False
+
     def __init__(self, pair: ChainPair, labels: Sequence[Labels], costs: Floats, token_weights: Sequence[Floats] | None) -> None:
         features = pair.features
         self.features, data, self.n_jobs = features, features.data, 1
@@ -104,11 +106,11 @@ class ChainSteps:
     ) -> tuple[int, float, float]:
         """Decode sequence i and write its difference, sorted and unique."""
         kernel, shape, scratch = self._step
-        found: tuple[int, float, float] = kernel(
+        n, loss, product = kernel(
             w, w.reshape(shape), scale, self.corpus, i, self.rule, self.aim, loss_weight, scratch, self.out,
             idx, val, self.idx2, self.val2,
         )  # fmt: skip
-        return found
+        return n, loss, scale * product
 
     @cached_property
     def _step(self) -> tuple[Any, ...]:
