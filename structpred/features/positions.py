@@ -1,6 +1,7 @@
 """Chains whose positions are scored by functions of kernels: the features of a position are the positions of the training set."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -16,6 +17,41 @@ from structpred.features.fixed_scores import FixedScores
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class PositionSequences:
+    """Sequences of which kernel values alone are known: a Gram matrix for each kernel, over all positions of all sequences.
+
+    offsets: sequence i has the positions from offsets[i] on. names: those of the kernels.
+    """
+
+    grams: Sequence[Gram]
+    offsets: Integers
+    names: Sequence[str]
+
+    def __len__(self) -> int:
+        """The number of sequences."""
+        return len(self.offsets) - 1
+
+    @property
+    def n_tokens(self) -> int:
+        """The number of positions of all sequences together."""
+        return int(self.offsets[-1])
+
+    @property
+    def n_features(self) -> int:
+        """A coefficient for each position and kernel."""
+        return len(self.grams) * self.n_tokens
+
+    @property
+    def lengths(self) -> Integers:
+        """The number of positions of each sequence."""
+        return np.diff(self.offsets)
+
+    def features(self, n_labels: int, fixed: FixedScores | None) -> "PositionFeatures":
+        """The feature map of these sequences."""
+        return PositionFeatures(self.grams, self.offsets, n_labels, self.names, fixed=fixed)
 
 
 class PositionFeatures(FeatureMap):
