@@ -38,20 +38,21 @@ def bench() -> None:
 def bench_command(experiment: "Experiment") -> click.Command:
     """`structpred bench NAME`: the options that all experiments share, and the switches of this one."""
 
-    def run(data: str | None, quick: bool, only: str | None, as_json: bool, picture: str | None = None, **others: int) -> None:
-        from structpred.experiments.experiment import Wanted, data_folder, plain
+    def run(data: str | None, quick: bool, only: str | None, as_json: bool, picture: str | None = None,
+            output: str | None = None, **others: int) -> None:  # fmt: skip
+        from structpred.experiments.experiment import Wanted, data_folder
         from structpred.report.figures import check_path
-        from structpred.report.solvers import solver_curves
 
-        numbers = {name: others[name] for name in experiment.numbers}
-        wanted = Wanted(quick, only, frozenset(name for name in experiment.switches if others[name]), numbers)
+        numbers = {name: others[name.replace("-", "_")] for name in experiment.numbers}
+        switches = frozenset(name for name in experiment.switches if others[name])
+        wanted = Wanted(quick, only, switches, numbers, None if output is None else Path(output))
         folder = data_folder(data) if experiment.needs_data else Path()
         if picture is not None:
             check_path(picture)
         figures = experiment.run(folder, wanted)
         click.echo(experiment.shown(figures, as_json=as_json))
         if picture is not None:
-            solver_curves(plain(figures), picture)
+            experiment.draw(figures, picture)
 
     params: list[Any] = [
         click.Option(
@@ -71,5 +72,8 @@ def bench_command(experiment: "Experiment") -> click.Command:
     ]  # fmt: skip
     if experiment.draws:
         params.append(click.Option(["--picture"], metavar="FILE", help="Draw the figures, too: a .png or .svg file."))
+    if experiment.resumes:
+        text = "Keep what is done in this folder; started again after a stop, the run goes on from there."
+        params.append(click.Option(["--output", "-o"], metavar="FOLDER", help=text))
     page = inspect.getdoc(experiment)
     return general_options(click.Command(experiment.name, callback=run, params=params, help=page, short_help=experiment.summary))

@@ -33,6 +33,8 @@ def coalesce(idx, val, n, idx2, val2):
         for start in range(0, n, 2 * width):
             mid = min(start + width, n)
             stop = min(start + 2 * width, n)
+            if mid == stop or idx[mid - 1] <= idx[mid]:
+                continue  # what is written block by block is almost sorted
             a, b = start, mid
             for k in range(start, stop):
                 if a < mid and (b >= stop or idx[a] <= idx[b]):
@@ -43,9 +45,9 @@ def coalesce(idx, val, n, idx2, val2):
                     idx2[k] = idx[b]
                     val2[k] = val[b]
                     b += 1
-        for k in range(n):
-            idx[k] = idx2[k]
-            val[k] = val2[k]
+            for k in range(start, stop):
+                idx[k] = idx2[k]
+                val[k] = val2[k]
         width *= 2
     m = 0
     k = 0

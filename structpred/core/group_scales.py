@@ -21,8 +21,8 @@ class GroupScales(NamedTuple):
     factors: Floats
 
     def of(self, indices: npt.NDArray[np.int64]) -> Floats:
-        """The factor of each of these coordinates."""
-        return self.factors[np.searchsorted(self.groups, indices, side="right") - 1]
+        """The factor of each of these coordinates, which ascend."""
+        return np.repeat(self.factors, np.diff(np.searchsorted(indices, self.groups)))
 
 
 Scale = float | GroupScales

@@ -38,3 +38,10 @@ def sparse_dot(w: npt.NDArray[np.float64] | npt.NDArray[np.float32], vector: Spa
     from structpred.core._sparse_kernels import dot
 
     return float(dot(w, vector.indices, vector.values))
+
+
+def add_sparse(v: npt.NDArray[np.float64], vector: SparseVector, coef: float) -> None:
+    """v += coef * vector, in time proportional to the length of the vector."""
+    from structpred.core._sparse_kernels import add_into
+
+    add_into(v, vector.indices, vector.values, coef)

@@ -19,13 +19,14 @@ from structpred.errors import DataError
 
 class Wanted(NamedTuple):
     """How much is run. quick: on small parts of the data. only: one of the tables. switches: those that are on, by name. numbers:
-    what was given for each of them.
+    what was given for each of them. output: where a run that can be stopped keeps what is done; None: nowhere.
     """
 
     quick: bool = False
     only: str | None = None
     switches: frozenset[str] = frozenset()
     numbers: Mapping[str, int] = MappingProxyType({})
+    output: Path | None = None
 
 
 class Experiment(ABC):
@@ -39,7 +40,8 @@ class Experiment(ABC):
     switches : further flags and their help texts.
     numbers : further options that take a whole number: the default, and the help text.
     needs_data : whether it reads data sets; else `run` gets the present folder.
-    draws : whether the figures are tables that `report.solvers` can draw.
+    draws : whether there is a picture of the figures: see `draw`.
+    resumes : whether a run that was stopped goes on from what it kept in `--output`.
     """
 
     name: ClassVar[str]
@@ -49,6 +51,7 @@ class Experiment(ABC):
     numbers: ClassVar[Mapping[str, tuple[int, str]]] = {}
     needs_data: ClassVar[bool] = True
     draws: ClassVar[bool] = False
+    resumes: ClassVar[bool] = False
 
     @abstractmethod
     def run(self, folder: Path, wanted: Wanted) -> Any:
@@ -60,6 +63,12 @@ class Experiment(ABC):
     @abstractmethod
     def text(self, figures: Any) -> str:
         """The same as tables for people, with the paper's figures next to them."""
+
+    def draw(self, figures: Any, path: str) -> None:
+        """Write the picture; by default for tables of solvers."""
+        from structpred.report.solvers import solver_curves
+
+        solver_curves(plain(figures), path)
 
     def shown(self, figures: Any, *, as_json: bool) -> str:
         """The figures as one JSON object or as text."""

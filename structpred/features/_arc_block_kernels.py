@@ -1,7 +1,9 @@
 # mypy: ignore-errors
 """Arc features of whole blocks: the scores of some sentences, and the difference of two trees."""
 
-from structpred.features._arc_kernels import emit_arc, prepare_sentence, score_sentence
+import numpy as np
+
+from structpred.features._arc_kernels import emit_listed, prepare_sentence, score_sentence
 from structpred.runtime.jit import njit
 
 
@@ -14,7 +16,7 @@ def score_block(w, scale, offsets, start, stop, corpus, compiled, candidates, ar
         n = offsets[i + 1] - first
         own = out[places[i - start] : places[i - start + 1]]
         prepare_sentence(corpus, first, n, compiled, arcs[0], arcs[6], arcs[7])
-        score_sentence(w, n, first, candidates, arcs, room, own)
+        score_sentence(w, None, n, first, candidates, arcs, room, own)
         for m in range(n):
             at = m * (n + 1)
             for h in range(n + 1):
@@ -32,11 +34,16 @@ def score_block(w, scale, offsets, start, stop, corpus, compiled, candidates, ar
 @njit(cache=True, nogil=True)
 def emit_difference(truth, found, arcs, idx, val):
     """The features of the heads `truth` minus those of `found` as unsorted pairs, for the sentence that was prepared last."""
-    k = 0
+    ends = np.empty((2, 2 * truth.shape[0]), np.int64)
+    values = np.empty(2 * truth.shape[0])
+    size = 0
     for m in range(truth.shape[0]):
         if found[m] != truth[m]:
             for side in range(2):
                 h = truth[m] if side == 0 else found[m]
-                value = 1.0 if side == 0 else -1.0
-                k = emit_arc(h, m + 1, value, arcs, idx, val, k)
-    return k
+                if h != m + 1:
+                    ends[0, size] = h
+                    ends[1, size] = m + 1
+                    values[size] = 1.0 if side == 0 else -1.0
+                    size += 1
+    return emit_listed(ends[0, :size], ends[1, :size], values[:size], arcs, idx, val)

@@ -9,7 +9,7 @@ that is met for the first time adds one row to a running vector over the tags of
 
 What goes together comes as one tuple: corpus (codes, tags, classes of all words), compiled (atoms, ends, seeds of the templates),
 arcs (hashes, kinds, shifts, bases, between, n_tags, counts, tags, seen: the templates, and the sentence prepared last), room
-(n_pair, n_head, codes, unary, acc, row: the groups of templates, and working memory of scores).
+(n_pair, n_head, codes, places, unary, acc: the groups of templates, and working memory of scores).
 """
 
 import numpy as np
@@ -108,10 +108,10 @@ def prepare_sentence(corpus, first, n, compiled, hashes, counts, own_tags):
 
 
 @njit(cache=True, nogil=True)
-def score_unary(w, n, arcs, room):
+def score_unary(w, factors, n, arcs, room):
     """unary[0, h, c], unary[1, m, c]: what templates of one end give a word whose other end lies in distance class c."""
     hashes, kinds, shifts, bases = arcs[:4]
-    n_pair, n_head, _, unary, _, _ = room
+    n_pair, n_head, _, _, unary, _ = room
     for side in range(2):
         begin = n_pair if side == 0 else n_pair + n_head
         end = n_pair + n_head if side == 0 else kinds.shape[0]
@@ -124,37 +124,60 @@ def score_unary(w, n, arcs, room):
                 total = 0.0
                 for t in range(begin, end):
                     code = U(hashes[side, t, p] + positional_code(kinds[t], c)) >> shifts[t]
-                    total += w[bases[t] + np.uint64(code)]
+                    if factors is None:
+                        total += w[bases[t] + np.uint64(code)]
+                    else:
+                        total += factors[t] * w[bases[t] + np.uint64(code)]
                 unary[side, p, c] = total
 
 
 @njit(cache=True, nogil=True)
-def score_row(w, m, n, heads, arcs, room):
-    """row[h] of modifier m for the listed heads (all but m, where the list is empty)."""
-    hashes, kinds, shifts, bases, between, n_tags, counts, tags, seen = arcs
-    n_pair, _, codes, unary, acc, row = room
-    n_listed = heads.shape[0]
-    for h in range(n + 1):
-        row[h] = 0.0
-        if h != m:
-            c = distance_class(h, m)
-            for kind in range(1, 3):
-                codes[kind, h] = positional_code(kind, c)
-            for kind in range(3, 6):
-                codes[kind, h] = counting_code(kind, h, m, counts)
-    for t in range(n_pair):
-        of_m = hashes[1, t, m]
-        of_h = hashes[0, t]
-        code = codes[kinds[t]]
-        shift = shifts[t]
-        base = bases[t]
-        if n_listed == 0:
-            for h in range(n + 1):
-                row[h] += w[base + np.uint64(U(U(of_h[h] + of_m) + code[h]) >> shift)]
+def fill_codes(low, high, n, counts, codes):
+    """codes[kind, (m - low) * (n + 1) + h] for the arcs to modifiers low..high-1; those of kind 0 are zero."""
+    for m in range(low, high):
+        row = (m - low) * (n + 1)
+        for h in range(n + 1):
+            if h != m:
+                c = distance_class(h, m)
+                for kind in range(1, 3):
+                    codes[kind, row + h] = positional_code(kind, c)
+                for kind in range(3, 6):
+                    codes[kind, row + h] = counting_code(kind, h, m, counts)
+
+
+@njit(cache=True, nogil=True)
+def add_template(block, factors, t, of_h, of_m, code, shift, n, places, own):
+    """own += what one template gives all arcs to the modifiers whose hashes are of_m; places: room for as many numbers."""
+    for m in range(of_m.shape[0]):
+        row = m * (n + 1)
+        for h in range(n + 1):
+            places[row + h] = U(U(of_h[h] + of_m[m]) + code[row + h]) >> shift
+    for a in range(own.shape[0]):  # a loop of its own: all look-ups are under way at once
+        if factors is None:
+            own[a] += block[np.uint64(places[a])]
         else:
-            for k in range(n_listed):
-                h = heads[k]
-                row[h] += w[base + np.uint64(U(U(of_h[h] + of_m) + code[h]) >> shift)]
+            own[a] += factors[t] * block[np.uint64(places[a])]
+
+
+@njit(cache=True, nogil=True)
+def add_template_listed(block, factors, t, of_h, of_m, code, shift, n, starts, heads, own):
+    """The same for the listed heads alone: modifier m of these has heads[starts[m]:starts[m + 1]]."""
+    for m in range(of_m.shape[0]):
+        row = m * (n + 1)
+        for k in range(starts[m], starts[m + 1]):
+            a = row + heads[k]
+            place = np.uint64(U(U(of_h[heads[k]] + of_m[m]) + code[a]) >> shift)
+            if factors is None:
+                own[a] += block[place]
+            else:
+                own[a] += factors[t] * block[place]
+
+
+@njit(cache=True, nogil=True)
+def finish_row(w, factors, m, n, arcs, room, row):
+    """Add to row[h] of modifier m what templates of one end and tags between give."""
+    between, n_tags, _, tags, seen = arcs[4:]
+    unary, acc = room[4:]
     for h in range(n + 1):
         if h != m:
             c = distance_class(h, m)
@@ -171,7 +194,10 @@ def score_row(w, m, n, heads, arcs, room):
                 seen[tag] = 1
                 begin = between + ((right * n_tags + tags[m]) * n_tags + tag) * n_tags
                 for k in range(n_tags):
-                    acc[k] += w[begin + k]
+                    if factors is None:
+                        acc[k] += w[begin + k]
+                    else:
+                        acc[k] += factors[-1] * w[begin + k]
             h += step
     row[m] = 0.0
 
@@ -179,7 +205,7 @@ def score_row(w, m, n, heads, arcs, room):
 @njit(cache=True, nogil=True)
 def emit_arc(h, m, value, arcs, idx, val, k):
     """Write the features of one arc, each `value` times, from place k on; returns the place behind them."""
-    hashes, kinds, shifts, bases, between, n_tags, counts, tags, seen = arcs
+    hashes, kinds, shifts, bases, _, _, counts, _, _ = arcs
     if h == m:
         return k
     c = distance_class(h, m)
@@ -189,6 +215,13 @@ def emit_arc(h, m, value, arcs, idx, val, k):
         idx[k] = np.int64(bases[t] + np.uint64(code))
         val[k] = value
         k += 1
+    return emit_between(h, m, value, arcs, idx, val, k)
+
+
+@njit(cache=True, nogil=True)
+def emit_between(h, m, value, arcs, idx, val, k):
+    """Write the features of the tags between the ends of an arc from place k on; returns the place behind them."""
+    between, n_tags, _, tags, seen = arcs[4:]
     seen[:] = 0
     base = between + ((1 if h > m else 0) * n_tags + tags[m]) * n_tags * n_tags + tags[h]
     for p in range(min(h, m) + 1, max(h, m)):
@@ -202,14 +235,46 @@ def emit_arc(h, m, value, arcs, idx, val, k):
 
 
 @njit(cache=True, nogil=True)
+def emit_listed(heads, modifiers, values, arcs, idx, val):
+    """Write the features of arcs, from heads to other words, one template after the other; returns how many pairs there are.
+
+    Blocks of weights ascend, so the pairs are almost sorted.
+    """
+    hashes, kinds, shifts, bases, _, _, counts, _, _ = arcs
+    codes = np.zeros((6, heads.shape[0]), np.uint32)
+    for a in range(heads.shape[0]):
+        c = distance_class(heads[a], modifiers[a])
+        for kind in range(1, 3):
+            codes[kind, a] = positional_code(kind, c)
+        for kind in range(3, 6):
+            codes[kind, a] = counting_code(kind, heads[a], modifiers[a], counts)
+    k = 0
+    for t in range(kinds.shape[0]):
+        for a in range(heads.shape[0]):
+            code = U(U(hashes[0, t, heads[a]] + hashes[1, t, modifiers[a]]) + codes[kinds[t], a]) >> shifts[t]
+            idx[k] = np.int64(bases[t] + np.uint64(code))
+            val[k] = values[a]
+            k += 1
+    for a in range(heads.shape[0]):
+        k = emit_between(heads[a], modifiers[a], values[a], arcs, idx, val, k)
+    return k
+
+
+@njit(cache=True, nogil=True)
 def emit_arcs(parts, values, n, arcs, idx, val):
     """Write the features of many arcs; returns how many pairs there are. parts: (m - 1) * (n + 1) + h."""
-    k = 0
+    ends = np.empty((2, parts.shape[0]), np.int64)
+    own = np.empty(parts.shape[0])
+    size = 0
     for a in range(parts.shape[0]):
-        m = parts[a] // (n + 1) + 1
         h = parts[a] % (n + 1)
-        k = emit_arc(h, m, values[a], arcs, idx, val, k)
-    return k
+        m = parts[a] // (n + 1) + 1
+        if h != m:
+            ends[0, size] = h
+            ends[1, size] = m
+            own[size] = values[a]
+            size += 1
+    return emit_listed(ends[0, :size], ends[1, :size], own[:size], arcs, idx, val)
 
 
 @njit(cache=True, nogil=True)
@@ -269,23 +334,52 @@ def mark_places(corpus, offsets, sentences, heads, compiled, kinds, hashes, coun
 
 
 @njit(cache=True, nogil=True)
-def score_sentence(w, n, first, candidates, arcs, room, out):
-    """The scores of all arcs of a prepared sentence, n rows of n + 1; those of arcs that are not listed are 0."""
+def score_sentence(w, factors, n, first, candidates, arcs, room, out):
+    """The scores of all arcs of a prepared sentence, n rows of n + 1; those of arcs that are not listed are 0.
+
+    factors: of each template, and of tags between, as multiples of their weights; None: ones. Templates come one after the
+    other, each for as many modifiers as there is room for, while its block of weights is in the cache.
+    """
     starts, heads = candidates
-    row = room[5]
-    score_unary(w, n, arcs, room)
+    hashes, kinds, shifts, bases = arcs[:4]
+    n_pair, _, codes, places = room[:4]
     listed = starts.shape[0] > 1
-    for m in range(1, n + 1):
-        own = heads[starts[first + m - 1] : starts[first + m]] if listed else heads[:0]
-        score_row(w, m, n, own, arcs, room)
-        place = (m - 1) * (n + 1)
-        if listed:
-            out[place : place + n + 1] = 0.0
-            for k in range(own.shape[0]):
-                out[place + own[k]] = row[own[k]]
+    score_unary(w, factors, n, arcs, room)
+    most = max(codes.shape[1] // (n + 1), 1)
+    for low in range(1, n + 1, most):
+        high = min(low + most, n + 1)
+        own = out[(low - 1) * (n + 1) : (high - 1) * (n + 1)]
+        own[:] = 0.0
+        fill_codes(low, high, n, arcs[6], codes)
+        for t in range(n_pair):
+            if factors is not None and factors[t] == 0.0:
+                continue
+            block = w[bases[t] :]
+            of_h = hashes[0, t]
+            of_m = hashes[1, t, low:high]
+            code = codes[kinds[t]]
+            if listed:
+                add_template_listed(
+                    block, factors, t, of_h, of_m, code, shifts[t], n, starts[first + low - 1 : first + high], heads, own
+                )
+            else:
+                add_template(block, factors, t, of_h, of_m, code, shifts[t], n, places, own)
+        for m in range(low, high):
+            row = own[(m - low) * (n + 1) : (m - low + 1) * (n + 1)]
+            finish_row(w, factors, m, n, arcs, room, row)
+            if listed:
+                blank(row, heads[starts[first + m - 1] : starts[first + m]])
+
+
+@njit(cache=True, nogil=True)
+def blank(row, heads):
+    """Zero where there is no listed head; heads ascend."""
+    k = 0
+    for h in range(row.shape[0]):
+        if k < heads.shape[0] and heads[k] == h:
+            k += 1
         else:
-            for h in range(n + 1):
-                out[place + h] = row[h]
+            row[h] = 0.0
 
 
 @njit(cache=True, nogil=True)

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.fixed_scores import FORBIDDEN
+from structpred.core.group_scales import GroupScales
 from structpred.core.sparse import SparseVector, coalesced
 from structpred.core.weights import Vector, check_length
 from structpred.data.arc_templates import TAGS_BETWEEN, ArcTemplate, compile_templates
@@ -20,6 +21,9 @@ from structpred.runtime.ranges import ends_of, spans
 
 Floats = npt.NDArray[np.float64]
 
+#: so many arcs of a sentence are scored together, one template after the other
+ARCS = 1 << 13
+
 
 class ArcScratch:
     """What the kernels of one thread need for sentences of up to `longest` words."""
@@ -28,10 +32,10 @@ class ArcScratch:
         self.hashes = np.empty((2, n_templates, longest + 1), np.uint32)
         self.counts = np.empty((3, longest + 1), np.int64)
         self.tags = np.empty(longest + 1, np.int64)
-        self.codes = np.zeros((6, longest + 1), np.uint32)
+        self.codes = np.zeros((6, max(ARCS, longest + 1)), np.uint32)
+        self.places = np.empty(self.codes.shape[1], np.uint32)
         self.unary = np.empty((2, longest + 1, 16))
         self.acc, self.seen = np.empty(n_tags), np.empty(n_tags, np.uint8)
-        self.row = np.empty(longest + 1)
         self.idx, self.val = np.empty(n_templates + n_tags, np.int64), np.empty(n_templates + n_tags)
 
 
@@ -94,6 +98,9 @@ class ArcFeatures:
     fixed: scores that are added whatever the weights are. Raises ParameterError for bits outside [1, 28].
     """
 
+    #: the sentence whose hashes `_scratch` holds
+    _prepared: int | None = None
+
     def __init__(
         self,
         data: AttributedSentences,
@@ -138,7 +145,7 @@ class ArcFeatures:
         d, c, listed = self.data, self.compiled, (self.candidates.starts, self.candidates.heads)
         s = ArcScratch(longest, len(self.templates), d.n_tags)
         arcs = (s.hashes, c.kinds, self.shifts, self.bases, self.between, d.n_tags, s.counts, s.tags, s.seen)
-        room = (c.n_pair, c.n_head, s.codes, s.unary, s.acc, s.row)
+        room = (c.n_pair, c.n_head, s.codes, s.places, s.unary, s.acc)
         return ArcCall((d.words, c.program, listed), arcs, room, s.idx, s.val)
 
     @cached_property
@@ -147,15 +154,17 @@ class ArcFeatures:
 
     def __getstate__(self) -> dict[str, Any]:
         """Without working memory and compiled code."""
-        return {name: value for name, value in self.__dict__.items() if name not in ("_scratch", "_score_calls")}
+        return {name: value for name, value in self.__dict__.items() if name not in ("_scratch", "_prepared", "_score_calls")}
 
     def _prepare(self, i: int) -> tuple[int, ArcCall]:
         from structpred.features._arc_kernels import prepare_sentence
 
         offsets, s = self.data.offsets, self._scratch
         first, n = int(offsets[i]), int(offsets[i + 1] - offsets[i])
-        words, program, _ = s.corpus
-        prepare_sentence(words, first, n, program, s.arcs[0], s.arcs[6], s.arcs[7])
+        if self._prepared != i:
+            words, program, _ = s.corpus
+            prepare_sentence(words, first, n, program, s.arcs[0], s.arcs[6], s.arcs[7])
+            self._prepared = i
         return n, s
 
     def scores(self, w: Vector, i: int) -> Floats:
@@ -165,8 +174,23 @@ class ArcFeatures:
         check_length(w, self.dim)
         n, s = self._prepare(i)
         out = np.empty(n * (n + 1))
-        score_sentence(w, n, int(self.data.offsets[i]), s.corpus[2], s.arcs, s.room, out)
+        score_sentence(w, None, n, int(self.data.offsets[i]), s.corpus[2], s.arcs, s.room, out)
         return out
+
+    def group_scores(self, w: Vector, scales: GroupScales, i: int) -> Floats:
+        """What `scores` gives for the weights scales * w, to the last bit: templates whose factor is zero cost nothing."""
+        from structpred.features._arc_kernels import score_sentence
+
+        check_length(w, self.dim)
+        n, s = self._prepare(i)
+        factors, out = scales.factors[self._factor_order], np.empty(n * (n + 1))
+        score_sentence(w, factors, n, int(self.data.offsets[i]), s.corpus[2], s.arcs, s.room, out)
+        return out
+
+    @cached_property
+    def _factor_order(self) -> npt.NDArray[np.int64]:
+        """The groups in the order of the compiled templates, then that of tags between."""
+        return np.append(self.compiled.order, len(self.templates))
 
     def score_block(self, w: Vector, scale: float, start: int, stop: int, places: npt.NDArray[np.int64], out: Floats) -> None:
         """out[places[i - start]:]: scale times the scores of sentence i, plus its fixed scores; for many threads at once."""

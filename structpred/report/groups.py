@@ -1,7 +1,7 @@
 """The weights of groups of features along the passes of training, as a picture: which of them matter, and when that was clear."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -21,10 +21,39 @@ def group_curves(group_weights: npt.NDArray[np.float64], names: Sequence[str], p
     ParameterError for a path that ends neither in .png nor in .svg.
     """
     figures.check_path(path)
+    figure = figures.new_figure(8.0, 5.0)
+    _draw_groups(figure, group_weights, names)
+    figures.save(figure, path)
+
+
+def selection_curves(
+    group_weights: npt.NDArray[np.float64],
+    names: Sequence[str],
+    scores: Mapping[str, Sequence[tuple[int, float]]],
+    path: str | os.PathLike[str],
+) -> None:
+    """The same on the left; on the right the scores of models that were trained with some groups alone.
+
+    scores: who chose the groups -> how many groups, and the score, of each model.
+    """
+    figures.check_path(path)
+    figure = figures.new_figure(13.0, 5.0)
+    left, right = figure.subfigures(1, 2, width_ratios=(8, 5))
+    _draw_groups(left, group_weights, names)
+    ax = right.subplots()
+    for (name, points), colour, mark in zip(scores.items(), _COLOURS, "os^v", strict=False):
+        ax.plot(*zip(*points, strict=True), f"-{mark}", color=colour, label=name)
+    ax.set_xlabel("groups")
+    ax.set_ylabel("score of a model of these groups")
+    ax.legend(loc="lower right", frameon=False)
+    ax.grid(alpha=0.3)
+    figures.save(figure, path)
+
+
+def _draw_groups(figure: figures.Figure, group_weights: npt.NDArray[np.float64], names: Sequence[str]) -> None:
     passes, n = group_weights.shape
     if passes == 0 or n != len(names):
         raise DataError(f"expected a row of {len(names)} group weights for at least one pass, got shape {group_weights.shape}")
-    figure = figures.new_figure(8.0, 5.0)
     above, ax = figure.subplots(2, 1, sharex=True, height_ratios=(1, 3))
     x = np.arange(1, passes + 1)
     order = np.argsort(-group_weights[-1], kind="stable")
@@ -42,4 +71,3 @@ def group_curves(group_weights: npt.NDArray[np.float64], names: Sequence[str], p
     above.set_ylim(bottom=0, top=max(1, n))
     above.xaxis.get_major_locator().set_params(integer=True)
     above.grid(alpha=0.3)
-    figures.save(figure, path)

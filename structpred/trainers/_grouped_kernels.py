@@ -25,10 +25,12 @@ def add_grouped(v, u, groups, lists, idx, val, coef):
         old = np.float64(v[j])
         v[j] = old + coef / factors[k] * val[a]
         new = np.float64(v[j])
+        if new == 0.0:
+            v[j] = -0.0  # zero again, but listed: none is listed twice
         squares[k] += new * new - old * old
         if averaged:
             u[j] += masses[k] * (new - old)
-        if old == 0.0:
+        if old == 0.0 and not np.signbit(old):
             at = starts[k] + counts[k]
             counts[k] = min(counts[k], starts[k + 1] - starts[k]) + 1
             if at < starts[k + 1]:
@@ -45,7 +47,7 @@ def scale_groups(v, u, groups, lists, ratios, least):
         else:
             factors[k] *= ratios[k]
             if factors[k] < least:
-                fold_group(v, u, groups, k)
+                fold_group(v, u, groups, lists, k)
 
 
 @njit(cache=True, nogil=True)
@@ -56,10 +58,9 @@ def empty_group(v, u, groups, lists, k):
     listed = counts[k] <= starts[k + 1] - starts[k]
     for a in range(counts[k] if listed else ends[k + 1] - ends[k]):
         j = touched[starts[k] + a] if listed else ends[k] + a
-        if v[j] != 0.0:  # a coordinate may be listed twice
-            if u.shape[0] > 0:
-                u[j] -= masses[k] * np.float64(v[j])
-            v[j] = 0.0
+        if u.shape[0] > 0:
+            u[j] -= masses[k] * np.float64(v[j])
+        v[j] = 0.0
     counts[k] = 0
     factors[k] = 1.0
     squares[k] = 0.0
@@ -67,10 +68,13 @@ def empty_group(v, u, groups, lists, k):
 
 
 @njit(cache=True, nogil=True)
-def fold_group(v, u, groups, k):
+def fold_group(v, u, groups, lists, k):
     """v_k *= s_k, then s_k = 1. What the average holds moves into u: a mass divided by s_k might be huge."""
     ends, factors, squares, masses = groups
-    for j in range(ends[k], ends[k + 1]):
+    touched, starts, counts = lists
+    listed = counts[k] <= starts[k + 1] - starts[k]
+    for a in range(counts[k] if listed else ends[k + 1] - ends[k]):
+        j = touched[starts[k] + a] if listed else ends[k] + a
         if u.shape[0] > 0:
             u[j] -= masses[k] * np.float64(v[j])
         v[j] *= factors[k]

@@ -22,6 +22,8 @@ Integers = npt.NDArray[np.int64]
 
 #: factors below this are multiplied into v: at 1e-2 the average of float32 weights is good to 6e-6, at 1e-6 only to 1e-2
 LEAST = 1e-2
+#: without an average nothing cancels: v may grow as long as it is far from overflow
+LEAST_ALONE = 1e-15
 #: one place in the lists for so many coordinates; a group with more touched ones than places is emptied as a whole
 SHARE = 8
 
@@ -61,7 +63,12 @@ class GroupedWeights(NamedTuple):
             own = self.touched[self.starts[k] : self.starts[k] + self.counts[k]]
             if own.min() < self.groups[k] or own.max() >= self.groups[k + 1]:
                 return f"touched: a coordinate outside group {k}"
-        return None if (self.factors >= LEAST).all() else f"factors: expected at least {LEAST}"
+        return None if (self.factors >= self.least).all() else f"factors: expected at least {self.least}"
+
+    @property
+    def least(self) -> float:
+        """What factors are at least."""
+        return LEAST if len(self.u) else LEAST_ALONE
 
     @property
     def scales(self) -> GroupScales:
@@ -81,7 +88,7 @@ class GroupedWeights(NamedTuple):
     def shrink(self, norms: Floats, new: Floats) -> None:
         """Give each group, whose norm is norms[k], the norm new[k]; a group of norm zero keeps it."""
         ratios = np.divide(new, norms, out=np.zeros_like(new), where=norms > 0.0)
-        _kernels().scale_groups(self.v, self.u, self._groups(), self._lists(), ratios, LEAST)
+        _kernels().scale_groups(self.v, self.u, self._groups(), self._lists(), ratios, self.least)
 
     def prox(self, regulariser: Regulariser, step: float) -> None:
         """theta = prox(theta), where the regulariser has no prox of group norms: in time proportional to all weights."""

@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.regulariser import Regulariser, capabilities
+from structpred.core.sparse import add_sparse
 from structpred.core.weights import Vector
 from structpred.errors import ParameterError
 from structpred.objectives.log_loss import LogLoss
@@ -138,7 +139,7 @@ class OnlineProximal(Trainer):
             state.energy.fill(state.energy.item() + 0.5 * eta * square)
         if len(state.corners):
             e = state.n_pass.item()
-            state.corners[psi.indices] += e * share * psi.values
+            add_sparse(state.corners, psi, e * share)
             state.offset.fill(state.offset.item() + e * share * problem.surrogate.offset(step))
             state.mass.fill(state.mass.item() + e)
         for term, reduced in _terms(problem):  # lines 6-8

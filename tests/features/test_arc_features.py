@@ -5,10 +5,11 @@ import pytest
 
 from structpred.contracts.checks import check_feature_map
 from structpred.core.fixed_scores import FORBIDDEN
+from structpred.core.group_scales import GroupScales, scaled
 from structpred.data.arc_templates import ArcTemplate, compile_templates
 from structpred.data.sentences import AttributedSentences, attribute_code
 from structpred.errors import DataError, ParameterError
-from structpred.features.arcs import ArcCandidates, ArcFeatures, FixedArcs, observed_bits
+from structpred.features.arcs import ARCS, ArcCandidates, ArcFeatures, FixedArcs, observed_bits
 from structpred.io.templates.arc_featurizer import ArcFeaturizer, case_of, word_class
 from structpred.io.templates.arc_template_sets import conjunction_family, default_templates
 from structpred.io.treebanks.treebank import Sentence, Treebank
@@ -52,6 +53,29 @@ def test_scores_are_the_weights_of_each_arc_s_own_features(templates: list[ArcTe
     w = np.random.default_rng(1).normal(size=f.dim)
     for i in range(len(f)):
         np.testing.assert_allclose(f.scores(w, i), dense_adjoint(f, i) @ w, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("arcs", [ARCS, 60], ids=["at once", "in pieces"])
+def test_scores_under_group_factors_are_those_of_the_scaled_weights(
+    dtype: type, arcs: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """group_scores equals `scores` of the weights multiplied by each template's factor, to the last bit, zeros and lists of
+    heads included, however many arcs are scored at once."""
+    monkeypatch.setattr("structpred.features.arcs.ARCS", arcs)
+    rng, data = np.random.default_rng(5), sentences()
+    templates = default_templates()
+    starts = np.arange(data.n_words + 1)
+    left = np.concatenate([np.arange(n, dtype=np.int32) for n in data.lengths])
+    for candidates in (None, ArcCandidates(starts, left)):
+        f = ArcFeatures(data, templates, [3 + t % 6 for t in range(len(templates))], dtype=dtype, candidates=candidates)
+        w = rng.normal(size=f.dim).astype(dtype)
+        factors = rng.uniform(0.1, 2.0, len(f.groups) - 1) * (rng.uniform(size=len(f.groups) - 1) < 0.6)
+        for last in (0.0, 1.5):
+            factors[-1] = last
+            scales = GroupScales(f.groups, factors)
+            for i in range(len(f)):
+                np.testing.assert_array_equal(f.group_scores(w, scales, i), f.scores(scaled(w, scales), i))
 
 
 def test_an_arc_has_one_feature_a_template_and_one_a_tag_between() -> None:
