@@ -37,6 +37,7 @@ class ChainOptions(TrainingOptions):
     constraints: str | None
     min_count: int
     n_bits: int | None
+    fit_intercept: bool
     dev_fraction: float | None
     dev_folds: tuple[int, ...] | None
     dev_metric: str
@@ -61,6 +62,8 @@ class ChainTraining(Training[ChainOptions]):
             "--min-count has no effect with --n-bits: hashing keeps no counts": options.n_bits is not None
             and options.min_count > 1,
             "--min-count is for named features, not for pixels": options.format == "ocr" and options.min_count > 1,
+            f"--no-intercept is for pixels, not for --format {options.format}": options.format != "ocr"
+            and not options.fit_intercept,
             "--folds and --dev-folds are for --format ocr": options.format != "ocr" and bool(options.folds or options.dev_folds),
             "--dev-folds needs --dev FILE (the same file as TRAIN, perhaps)": options.dev_folds is not None
             and options.dev is None,
@@ -102,6 +105,7 @@ class ChainTraining(Training[ChainOptions]):
             template=self.templates,
             min_count=options.min_count,
             n_bits=options.n_bits,
+            fit_intercept=options.fit_intercept,
             dev_metric=None if options.dev_metric == "token_accuracy" else _f1,
             constraints=options.constraints,
             n_jobs=options.n_jobs,

@@ -69,5 +69,6 @@ class KernelChainLabeler(Kernelised, ChainLabeler):
     """
 
     trainer: str | Trainer = "bcfw"
+    C: float = 1.0
     max_iter: int = 50
     tol: float = 0.001
