@@ -9,7 +9,6 @@ import argparse
 from typing import Any
 
 from measure import Stopwatch, data_folder, in_child, machine, table, verdict
-from ocr import pixels_and_bias
 
 #: the kernels: linear, quadratic with inner products of about one, Gaussian with sigma^2 = 5
 KERNELS = ("linear", "quadratic", "rbf")
@@ -67,13 +66,10 @@ def measured(watch: Stopwatch, file: str, model: str, kernel: str, max_iter: int
     part = np.arange(len(fold)) % 5
     first, held_out = fold.select(part != 4), fold.select(part == 4)
 
-    def inputs(some: Any) -> Any:
-        return pixels_and_bias(some) if model == "crf" else some
-
-    made(model, kernel, 1.0, 1).fit(inputs(fold.select(np.arange(5))), fold.letters[:5])  # loads the kernels
+    made(model, kernel, 1.0, 1).fit(fold.select(np.arange(5)), fold.letters[:5])  # loads the kernels
 
     def loss(C: float) -> float:
-        found = judged(made(model, kernel, C, max_iter).fit(inputs(first), first.letters), inputs(held_out), held_out.letters)
+        found = judged(made(model, kernel, C, max_iter).fit(first, first.letters), held_out, held_out.letters)
         return found.get("brier", -found["accuracy"])
 
     with watch("select"):

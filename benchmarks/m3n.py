@@ -1,6 +1,6 @@
 """Max-margin Markov networks on OCR letters, solved in three ways: ``python benchmarks/m3n.py [--words N] [--lam LAM]``.
 
-Words of fold 0, pixels and a bias; the excessive gap method over clique marginals, 1-slack cutting planes and block-coordinate
+Words of fold 0, pixels and an intercept; the excessive gap method over clique marginals, 1-slack cutting planes and block-coordinate
 Frank-Wolfe, each to a certified gap of 0.1 % of the objective. All three must bracket the same optimum. A step of the excessive
 gap method projects every word twice or more often: about a second for all 626 words of the fold.
 """
@@ -9,7 +9,6 @@ import argparse
 from typing import Any
 
 from measure import Stopwatch, data_folder, in_child, machine, table, verdict
-from ocr import pixels_and_bias
 
 GOAL = 1e-3
 #: trainer -> its settings and how many passes it may take
@@ -27,6 +26,7 @@ def train(watch: Stopwatch, file: str, name: str, n_words: int, lam: float) -> d
     from structpred.core.task import Task
     from structpred.features.sequences import SequenceFeatures
     from structpred.io import read_ocr
+    from structpred.models.chain.inputs import NumericInput
     from structpred.objectives.margin import MarginRescaling
     from structpred.objectives.part_losses import Hamming
     from structpred.oracles.chain import ChainOracle
@@ -35,10 +35,10 @@ def train(watch: Stopwatch, file: str, name: str, n_words: int, lam: float) -> d
     from structpred.trainers.names import trainers
     from structpred.trainers.problem import Problem
 
-    words = read_ocr(file)
+    words, input_ = read_ocr(file), NumericInput(intercept=True)
     chosen = words.select(np.flatnonzero(words.folds == 0)[:n_words])
     labels = [np.array([ord(letter) - ord("a") for letter in word]) for word in chosen.letters]
-    features = SequenceFeatures(pixels_and_bias(chosen), 26, dtype=np.float64)
+    features = SequenceFeatures(input_.fit_transform(chosen), 26, dtype=np.float64)
     task = Task(features, ChainOracle(), labels, [(len(y), 26) for y in labels], Hamming())
     settings, most = TRAINERS[name]
     problem, trainer = Problem(task, MarginRescaling(), lam), trainers()[name](**settings)

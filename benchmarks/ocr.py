@@ -1,4 +1,4 @@
-"""OCR letters, Taskar's protocol, with linear pixel features and a bias: ``python benchmarks/ocr.py [--quick]``.
+"""OCR letters, Taskar's protocol, with pixels and an intercept: ``python benchmarks/ocr.py [--quick]``.
 
 Train on one fold and test on the other nine, and the other way round, for all ten folds. Trainer and C are chosen by
 cross-validation inside the training folds only. CRFsuite's averaged perceptron runs next to us on the same machine.
@@ -30,19 +30,6 @@ EARLIER = {
 }
 
 
-def pixels_and_bias(words: Any) -> Any:
-    """The pixels that are on, and one more feature that is always on."""
-    import numpy as np
-
-    from structpred.data.sequences import PackedSequences
-
-    packed = words.packed()
-    ends = packed.indptr[1:]
-    indices, values = np.insert(packed.indices, ends, packed.n_features), np.insert(packed.values, ends, 1.0)
-    indptr = packed.indptr + np.arange(len(packed.indptr))
-    return PackedSequences(indptr, indices, values, packed.offsets, packed.n_features + 1)
-
-
 def ours(watch: Stopwatch, file: str, train_folds: list[int], splits: int, passes: int) -> dict[str, Any]:
     """Cross-validate inside the training folds, train with what was best, test on the other folds."""
     import numpy as np
@@ -57,13 +44,13 @@ def ours(watch: Stopwatch, file: str, train_folds: list[int], splits: int, passe
 
     def fitted(trainer: str, C: float, kept: Any) -> Any:
         labeler = ChainLabeler(trainer, C, passes, check_every=passes, random_state=0)
-        return labeler.fit(pixels_and_bias(kept), kept.letters)
+        return labeler.fit(kept, kept.letters)
 
     def held_out_accuracy(trainer: str, C: float) -> float:
         scores = []
         for k in range(splits):
             model, held_out = fitted(trainer, C, training.select(part != k)), training.select(part == k)
-            scores.append(model.score(pixels_and_bias(held_out), held_out.letters))
+            scores.append(model.score(held_out, held_out.letters))
         return mean(scores)
 
     with watch("select"):
@@ -71,7 +58,7 @@ def ours(watch: Stopwatch, file: str, train_folds: list[int], splits: int, passe
     with watch("train"):
         model = fitted(*best, training)
     start = time.process_time()
-    predicted = model.predict(pixels_and_bias(rest))
+    predicted = model.predict(rest)
     rate = rest.n_letters / (time.process_time() - start)
     pairs = [(p == np.array(y)) for p, y in zip(predicted, rest.letters, strict=True)]
     words_right = mean(float(right.all()) for right in pairs)

@@ -62,7 +62,7 @@ class CurveOptions:
 @click.option("--test-folds", "--dev-folds", "test_folds", type=Folds(), help="Score on these folds of OCR data in --test.")
 @click.option("--trainer", default="bcfw", show_default=True, metavar="NAME", help="As of `train chain`.")
 @click.option(
-    "--C", "-C", "C", default=1.0, show_default=True, type=click.FloatRange(0, min_open=True), help="Weight of the loss."
+    "--C", "-C", "C", default=0.3, show_default=True, type=click.FloatRange(0, min_open=True), help="Weight of the loss."
 )
 @click.option("--max-iter", default=10, show_default=True, type=click.IntRange(1), metavar="N", help="Passes over the data.")
 @click.option("--min-count", default=1, show_default=True, type=click.IntRange(1), metavar="N", help="Leave out rarer features.")

@@ -8,6 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from structpred.cli.curve import curve
+from structpred.cli.kinds.sequences import Sequences
+from structpred.cli.train import train_command
 from structpred.evaluation.selection import select_sequences
 from structpred.io import read_columns
 from structpred.models import ChainLabeler
@@ -21,6 +24,17 @@ def trained(here: Here, corpus: Path, folder: Path, *options: str) -> ChainLabel
     code, _, err = here("train", "chain", str(corpus / "train.txt"), *CHUNKING, "-o", "m.spz", "-q", *options, cwd=folder)
     assert code == 0, err
     return ChainLabeler.load(folder / "m.spz")
+
+
+def test_defaults_are_the_estimators() -> None:
+    """What the command line takes by default is what Python takes; so does `curve`."""
+    given = train_command(Sequences()).make_context("chain", ["train.txt", "-o", "m.spz", *CHUNKING]).params
+    defaults = ChainLabeler().get_params()
+    compared = set(given) & set(defaults) - {"checkpoint", "template", "dev_metric"}
+    assert len(compared) == 15
+    assert {name: given[name] for name in compared} == {name: defaults[name] for name in compared}
+    curves = curve.make_context("curve", ["train.txt", "--test", "test.txt", *CHUNKING]).params
+    assert {name: curves[name] for name in ("trainer", "C", "max_iter")} == {n: given[n] for n in ("trainer", "C", "max_iter")}
 
 
 def test_templates_can_be_hashed(here: Here, corpus: Path, tmp_path: Path) -> None:
@@ -79,6 +93,7 @@ WRONG = {
     ),
     "strict without a certificate": (("--trainer", "mira", "--strict", "--tol", "0.1"), "mira has none"),
     "no threads": (("--n-jobs", "0"), "n_jobs must be"),
+    "an intercept beside named features": (("--no-intercept",), "--no-intercept is for pixels, not for --format conll2000"),
     "counts of hashed features": (("--n-bits", "10", "--min-count", "2"), "hashing keeps no counts"),
 }
 

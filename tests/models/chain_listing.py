@@ -55,7 +55,8 @@ class Listing:
         width = -(-len(names) // 8) * 8
         table = model.coef_.reshape(-1, width)[:, : len(names)].astype(np.float64)
         d = table.shape[0] - 2 - len(names)
-        node = x.astype(np.float32).astype(np.float64) @ table[:d]
+        rows = np.hstack((x, np.ones((len(x), d - x.shape[1]))))  # the intercept, where there is one
+        node = rows.astype(np.float32).astype(np.float64) @ table[:d]
         node[0] += table[d]
         node[-1] += table[d + 1]
         codes = list(product(range(len(names)), repeat=len(x)))

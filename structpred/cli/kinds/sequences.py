@@ -40,6 +40,10 @@ _TRAIN = [
         ["--n-bits"], type=click.IntRange(1, 30), metavar="N", help="Hash features into 2**N ids; no names are kept."
     ),
     click.Option(
+        ["--fit-intercept/--no-intercept"], default=True, show_default=True,
+        help="Pixels: a constant feature beside them; named features never have one.",
+    ),
+    click.Option(
         ["--dev-fraction"], metavar="X", type=click.FloatRange(0, 1, min_open=True, max_open=True),
         help="Hold out this share of the sequences in TRAIN, drawn by --seed, in place of --dev.",
     ),
@@ -76,6 +80,7 @@ class Sequences(Kind):
     summary = "Train a sequence labeller."
     plural = "sequence labellers"
     estimators = ("ChainLabeler", "KernelChainLabeler", "GaussianProcessLabeler")
+    defaults: ClassVar = {"C": 0.3}
     options: ClassVar = {
         "train": _TRAIN,
         "predict": [_LABEL_COLUMN, _FOLDS],

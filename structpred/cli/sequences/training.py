@@ -21,7 +21,6 @@ from structpred.io.recognise import looks_like
 from structpred.io.templates.templates import Template, load_templates
 from structpred.io.text import split_lines
 from structpred.models import ChainLabeler
-from structpred.models.chain.inputs import choose_input
 
 log = logging.getLogger("structpred.cli")
 
@@ -39,6 +38,7 @@ class ChainOptions(TrainingOptions):
     constraints: str | None
     min_count: int
     n_bits: int | None
+    fit_intercept: bool
     dev_fraction: float | None
     dev_folds: tuple[int, ...] | None
     dev_metric: str
@@ -63,6 +63,8 @@ class ChainTraining(Training[ChainOptions]):
             "--min-count has no effect with --n-bits: hashing keeps no counts": options.n_bits is not None
             and options.min_count > 1,
             "--min-count is for named features, not for pixels": options.format == "ocr" and options.min_count > 1,
+            f"--no-intercept is for pixels, not for --format {options.format}": options.format != "ocr"
+            and not options.fit_intercept,
             "--folds and --dev-folds are for --format ocr": options.format != "ocr" and bool(options.folds or options.dev_folds),
             "--dev-folds needs --dev FILE (the same file as TRAIN, perhaps)": options.dev_folds is not None
             and options.dev is None,
@@ -107,8 +109,8 @@ class ChainTraining(Training[ChainOptions]):
 
     def prepare(self) -> None:
         """Make the features."""
-        options, dev = self.options, self.dev
-        input_, X = choose_input(self.train[0], self.templates, options.min_count, options.n_bits)
+        dev = self.dev
+        input_, X = self.estimator({})._input_for(self.train[0])
         self.train = input_.fit_transform(X), self.train[1]
         self.dev = None if dev is None else (input_.transform(dev[0]), dev[1])
         self.features = {}
@@ -117,6 +119,7 @@ class ChainTraining(Training[ChainOptions]):
         """The labeller."""
         options = self.options
         return ChainLabeler(
+            fit_intercept=options.fit_intercept,
             dev_metric=None if options.dev_metric == "token_accuracy" else _f1,
             constraints=options.constraints,
             n_jobs=options.n_jobs,

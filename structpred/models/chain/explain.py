@@ -27,7 +27,8 @@ class Contribution:
     """One addend of a score: value * weight.
 
     kind: "emission", "start", "transition" or "stop". position: from 0; of a transition, that of the label after.
-    label: the label there. feature: the feature's name; of a transition the labels as "A -> B"; else the kind.
+    label: the label there. feature: the feature's name, "intercept" of the constant one; of a transition the labels as
+    "A -> B"; else the kind.
     value: the feature's value, 1 for what is not an emission. weight: of the feature with the label.
     instead: in a contrast, the label (or transition) of the alternative; the weight is then that of `label` less that of
     `instead`. None without a contrast.

@@ -21,6 +21,8 @@ from structpred.io.templates.hashed_templates import HashedTemplateFeaturizer
 from structpred.io.templates.templates import Template, load_templates
 from structpred.storage.schema import Flag, OneOf, Optional, Raw, Record, Whole, as_file_error
 
+#: what the constant feature and its group of weights are called
+INTERCEPT = "intercept"
 #: whether feature strings are hashed
 _HASHED = Record({"hashed": Optional(Flag(), False)})
 
@@ -50,18 +52,26 @@ class Input(Protocol):
 
 
 class NumericInput:
-    """2-d arrays or sparse matrices, one row per token; also packed sequences and OCR words, whose features are numbered."""
+    """2-d arrays or sparse matrices, one row per token; also packed sequences and OCR words, whose features are numbered.
+
+    intercept: one more feature follows the columns, with the value 1 at every token, as a group of its own.
+    """
 
     kind = "numeric"
-    HEADER = Record({"n_features": Whole()})
+    HEADER = Record({"n_features": Whole(), "intercept": Optional(Flag(), False)})
 
-    def __init__(self, n_features: int | None = None) -> None:
-        self.n_features = n_features
+    def __init__(self, n_columns: int | None = None, intercept: bool = False) -> None:
+        self.n_columns, self.intercept = n_columns, intercept
+
+    @property
+    def n_features(self) -> int | None:
+        """The number of columns, and the intercept."""
+        return None if self.n_columns is None else self.n_columns + self.intercept
 
     def fit_transform(self, sequences: Any) -> PackedSequences:
         """Pack, and keep the number of columns."""
         packed = self.transform(sequences)
-        self.n_features = packed.n_features
+        self.n_columns = packed.n_features - self.intercept
         return packed
 
     def transform(self, sequences: Any) -> PackedSequences:
@@ -69,24 +79,30 @@ class NumericInput:
         if isinstance(sequences, OcrWords):
             sequences = sequences.packed()
         if not isinstance(sequences, PackedSequences):
-            return _pack_matrices(sequences, self.n_features)
-        if self.n_features is not None and sequences.n_features != self.n_features:
-            raise DataError(f"packed sequences: expected {self.n_features} features, got {sequences.n_features}")
-        return sequences
+            sequences = _pack_matrices(sequences, self.n_columns)
+        elif self.n_columns is not None and sequences.n_features != self.n_columns:
+            raise DataError(f"packed sequences: expected {self.n_columns} features, got {sequences.n_features}")
+        return _with_intercept(sequences) if self.intercept else sequences
 
     def feature_names(self) -> list[str]:
-        """The column numbers."""
-        return [str(j) for j in range(self.n_features or 0)]
+        """The column numbers, and "intercept"."""
+        return [*map(str, range(self.n_columns or 0)), *[INTERCEPT] * self.intercept]
 
     def to_bundle(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]], dict[str, list[str]]]:
-        """The number of columns."""
-        return {"n_features": self.n_features}, {}, {}
+        """The number of columns, and whether there is an intercept."""
+        return {"n_features": self.n_columns, "intercept": self.intercept}, {}, {}
 
     @classmethod
     def from_bundle(cls, header: dict[str, Any], arrays: Any, texts: Any) -> "NumericInput":
         """The inverse of to_bundle."""
         with as_file_error("the input of this file cannot be used"):
-            return cls(cls.HEADER.read(header, "input.header")["n_features"])
+            head = cls.HEADER.read(header, "input.header")
+            return cls(head["n_features"], head["intercept"])
+
+
+def n_columns(input_: Input) -> int:
+    """The number of features as users count them: without the intercept."""
+    return (input_.n_features or 0) - (isinstance(input_, NumericInput) and input_.intercept)
 
 
 class TokenInput:
@@ -278,6 +294,21 @@ def _pack_matrices(sequences: Any, n_columns: int | None) -> PackedSequences:
         stacked.data.astype(np.float32),
         offsets,
         n_columns,
+    )
+
+
+def _with_intercept(data: PackedSequences) -> PackedSequences:
+    """The sequences with one more feature, the last and a group of its own, that is 1 at every token."""
+    n, ends = data.n_features, data.indptr[1:]
+    starts, names = data.blocks
+    return PackedSequences(
+        data.indptr + np.arange(len(data.indptr)),
+        np.insert(data.indices, ends, n),
+        np.insert(data.values, ends, 1.0),
+        data.offsets,
+        n + 1,
+        np.append(starts, n + 1),
+        (*names, INTERCEPT),
     )
 
 

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from structpred.errors import ParameterError
 from structpred.models.chain.fitted import FittedChain
+from structpred.models.chain.inputs import INTERCEPT, n_columns
 
 Floats = npt.NDArray[np.float64]
 _KIND = re.compile(r"[^=:]*")
@@ -45,9 +46,11 @@ class WeightGroup:
 class Inspection:
     """The weights of a chain model, made readable.
 
-    labels: one entry per label. transitions: (before, after, weight) with the strongest of each sign first. groups: the
-    emissions, start, stop and transitions. kinds: the emissions by kind of feature, that is by what is in its name
-    before the first = or : (empty where the features have no names or too many kinds).
+    n_features, n_features_used: of the user's features, all and those with a weight that is not zero. labels: one entry per
+    label; an intercept is among its features by that name. transitions: (before, after, weight) with the strongest of each
+    sign first. groups: the emissions, the intercept if there is one, start, stop and transitions. kinds: the emissions by kind
+    of feature, that is by what is in its name before the first = or : (empty where the features have no names or too many
+    kinds).
     """
 
     n_features: int
@@ -74,7 +77,7 @@ def inspect_weights(model: FittedChain, top: int = 20, label: Any = None) -> Ins
     classes = model.classes_.tolist()
     chosen = range(len(classes)) if label is None else [_code(classes, label)]
     table = np.asarray(model._table())
-    n, names = model.input_.n_features or 0, model.input_.feature_names()
+    n, own, names = model.input_.n_features or 0, n_columns(model.input_), model.input_.feature_names()
     emissions = table[:n]
     edges = np.asarray(table[n + 2 :], dtype=np.float64)
     if label is not None:  # transitions into and out of this label only
@@ -84,21 +87,22 @@ def inspect_weights(model: FittedChain, top: int = 20, label: Any = None) -> Ins
     raised, lowered = _extremes(edges.ravel(), top)
     pairs = [[(classes[k // len(classes)], classes[k % len(classes)], w) for k, w in side] for side in (raised, lowered)]
     return Inspection(
-        n_features=n,
-        n_features_used=int(np.count_nonzero(emissions.any(axis=1))),
+        n_features=own,
+        n_features_used=int(np.count_nonzero(emissions[:own].any(axis=1))),
         labels=[_of_label(classes[k], emissions[:, k], table[n : n + 2, k], names, top) for k in chosen],
         positive_transitions=pairs[0],
         negative_transitions=pairs[1],
         groups=[
             weight_group(name, part)
             for name, part in (
-                ("emissions", emissions),
+                ("emissions", emissions[:own]),
+                *([(INTERCEPT, table[own])] if own < n else []),
                 ("start", table[n]),
                 ("stop", table[n + 1]),
                 ("transitions", table[n + 2 :]),
             )
         ],
-        kinds=_kinds(emissions, names),
+        kinds=_kinds(emissions[:own], names[:own]),
     )
 
 

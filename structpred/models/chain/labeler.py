@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from structpred.core.weights import Vector
 from structpred.data.sequences import PackedSequences
-from structpred.errors import DataError
+from structpred.errors import DataError, ParameterError
 from structpred.features.fixed_scores import FixedScores
 from structpred.features.sequences import n_chain_weights, weight_table
 from structpred.io.templates.templates import Template
@@ -19,7 +19,7 @@ from structpred.models.chain import online
 from structpred.models.chain.constraints import ChainConstraints, fixed_scores, resolve_constraints
 from structpred.models.chain.decoding import chain_kbest, chain_marginals, chain_score_gaps, checked_k, decode_chains
 from structpred.models.chain.explain import Explanation, explain
-from structpred.models.chain.inputs import INPUT, INPUTS, Input, RowInput, choose_input
+from structpred.models.chain.inputs import INPUT, INPUTS, Input, NumericInput, RowInput, choose_input, n_columns
 from structpred.models.chain.inspection import Inspection, inspect_weights
 from structpred.models.chain.targets import LabelEncoder, as_label_lists
 from structpred.models.chain.tasks import chain_task
@@ -27,7 +27,7 @@ from structpred.models.chain.templates import drop_templates
 from structpred.models.settings import resolve_loss
 from structpred.runtime.threads import checked_jobs
 from structpred.storage.bundles import Bundle
-from structpred.storage.schema import Optional, Record, maybe
+from structpred.storage.schema import Flag, Optional, Record, maybe
 
 #: from the weights of training: sequences, the number of labels, and weights of their features
 Scored = Callable[[Vector], tuple[PackedSequences, int, Vector]]
@@ -46,7 +46,7 @@ class ChainLabeler(StructuredEstimator):
     Parameters
     ----------
     trainer, C, max_iter, tol, loss, surrogate, check_every, patience, callbacks, checkpoint, resume, random_state, regulariser
-        As for every estimator: see `StructuredEstimator`; max_iter=10 and tol=0 unless given.
+        As for every estimator: see `StructuredEstimator`; C=0.3, max_iter=10 and tol=0 unless given.
     template : str or list of Template, optional
         Feature templates for rows of columns: "chunking", "ner", "pos", a CRF++ template file, or Template objects.
     min_count : int
@@ -57,6 +57,9 @@ class ChainLabeler(StructuredEstimator):
         The score on the `dev` data of fit, a function (gold, predicted) -> float; None: token accuracy.
     constraints : str or ChainConstraints, optional
         Hard rules on label sequences, at fit and predict: "iob2", "iobes", or a ChainConstraints.
+    fit_intercept : bool
+        For arrays, sparse matrices and OCR words: a constant feature 1 at every token, the last one, regularised as the others
+        are. Feature dicts and strings, templates, packed sequences and kernels are taken as they are: no intercept.
     n_jobs : int, optional
         Threads for prediction and for passes over all data; the result is the same for any number. None means 1.
     warm_start : bool
@@ -68,8 +71,12 @@ class ChainLabeler(StructuredEstimator):
     classes_ : ndarray
         The labels, sorted.
     n_features_in_ : int
-        The number of features.
-    coef_, certificate_, history_, n_iter_, stop_reason_, converged_, probabilistic_
+        The number of features; the intercept is not counted.
+    coef_ : ndarray
+        The flat weights: `structpred.features.sequences.weight_table` shows them as a row for each feature (the columns of X,
+        then the intercept where there is one), for start and stop, and for each label before another, with a column for each
+        label. `emissions_`, `intercept_` and `transitions_` are parts of it.
+    certificate_, history_, n_iter_, stop_reason_, converged_, probabilistic_
         As for every estimator.
 
     Examples
@@ -80,6 +87,8 @@ class ChainLabeler(StructuredEstimator):
     [['DET', 'NOUN']]
     """
 
+    # chosen on training data of three sets: docs/benchmarks.md, "Defaults of ChainLabeler"; the shell has the same ones
+    C: float = 0.3
     max_iter: int = 10
     tol: float = 0.0
     _: KW_ONLY
@@ -88,6 +97,7 @@ class ChainLabeler(StructuredEstimator):
     n_bits: int | None = None
     dev_metric: Callable[[Sequence[Any], Sequence[Any]], float] | None = None
     constraints: str | ChainConstraints | None = None
+    fit_intercept: bool = True
     n_jobs: int | None = None
     warm_start: bool = False
 
@@ -98,7 +108,15 @@ class ChainLabeler(StructuredEstimator):
     _n_total: float = field(init=False)
 
     _drop_groups = drop_templates
-    _HEADER = Record({**COMMON, "input": INPUT, "classes": CLASSES, "constraints": Optional(maybe(ChainConstraints.HEADER))})
+    _HEADER = Record(
+        {
+            **COMMON,
+            "input": INPUT,
+            "classes": CLASSES,
+            "constraints": Optional(maybe(ChainConstraints.HEADER)),
+            "fit_intercept": Optional(Flag(), False),  # older files: there was none
+        }
+    )
 
     def _to_bundle(self) -> Bundle:
         header, arrays, texts = self.input_.to_bundle()
@@ -108,6 +126,7 @@ class ChainLabeler(StructuredEstimator):
             "input": {"kind": self.input_.kind, "header": header},
             "classes": self.classes_.tolist(),
             "constraints": None if rules is None else rules.to_dict(),
+            "fit_intercept": bool(self.fit_intercept),
         }
         packed = {f"input.{name}": array for name, array in arrays.items()} | pack_run(self)
         return Bundle(head, packed, {f"input.{name}": lists for name, lists in texts.items()})
@@ -117,6 +136,7 @@ class ChainLabeler(StructuredEstimator):
         arrays, texts = under("input.", bundle.arrays), under("input.", bundle.texts)
         input_ = cls._input_of(head["input"], arrays, texts)
         model = cls._restored(head, bundle.arrays, input_)
+        model.fit_intercept = head["fit_intercept"]
         if isinstance(input_, RowInput):
             model.template = list(input_.featurizer.templates)
         if (rules := head["constraints"]) is not None:
@@ -133,10 +153,10 @@ class ChainLabeler(StructuredEstimator):
     def _restored(cls, head: dict[str, Any], arrays: dict[str, npt.NDArray[Any]], input_: Input) -> Self:
         """A fitted labeler of the input, the header and the weights."""
         model = cls(**plain_settings(head, cls))
-        model.input_, model.n_features_in_ = input_, input_.n_features or 0
+        model.input_, model.n_features_in_ = input_, n_columns(input_)
         model._encoder = LabelEncoder(head["classes"])
         model.classes_ = model._encoder.classes
-        restore_run(model, head, arrays, n_chain_weights(model.n_features_in_, len(model.classes_)))
+        restore_run(model, head, arrays, n_chain_weights(input_.n_features or 0, len(model.classes_)))
         return model
 
     def fit(
@@ -158,7 +178,7 @@ class ChainLabeler(StructuredEstimator):
         (Ctrl-C, SIGTERM) it keeps the weights so far and raises KeyboardInterrupt.
         """
         loss = resolve_loss(self.loss)
-        input_, sequences = self._choose_input(X)
+        input_, sequences = self._input_for(X)
         data = input_.fit_transform(sequences)
         lists = as_label_lists(y, data.lengths)
         encoder = LabelEncoder.fit(lists)
@@ -169,15 +189,24 @@ class ChainLabeler(StructuredEstimator):
         )  # fmt: skip
         scorer = None if dev is None else self._dev_scorer(input_, encoder, *dev_parts(dev, "X, y"))
         result = self._train(task, scorer)
-        self.input_, self._encoder, self.classes_, self.n_features_in_ = input_, encoder, encoder.classes, data.n_features
+        self.input_, self._encoder, self.classes_, self.n_features_in_ = input_, encoder, encoder.classes, n_columns(input_)
         self._n_total = float(task.sample_weight.sum())
         self._keep(result)
         self._stop_if_interrupted()
         return self
 
     def _choose_input(self, X: Any) -> tuple[Input, Any]:
-        """The input that fits X, and X as it reads it."""
+        """The input that fits X, without an intercept, and X as it reads it."""
         return choose_input(X, self.template, self.min_count, self.n_bits)
+
+    def _input_for(self, X: Any) -> tuple[Input, Any]:
+        """The input that fits X, and X as it reads it. Whoever packs features has chosen all of them: no intercept is added."""
+        if not isinstance(self.fit_intercept, bool | np.bool_):
+            raise ParameterError(f"fit_intercept: expected True or False, got {self.fit_intercept!r}")
+        input_, sequences = self._choose_input(X)
+        if self.fit_intercept and isinstance(input_, NumericInput) and not isinstance(sequences, PackedSequences):
+            return NumericInput(intercept=True), sequences
+        return input_, sequences
 
     def partial_fit(
         self,
@@ -330,9 +359,15 @@ class ChainLabeler(StructuredEstimator):
 
     @property
     def emissions_(self) -> npt.NDArray[np.float64]:
-        """Emission weights (feature, label)."""
+        """Emission weights (feature, label), without the intercept."""
         self._check_fitted()
-        return np.asarray(self._table()[: self.input_.n_features or 0], dtype=np.float64)
+        return np.asarray(self._table()[: n_columns(self.input_)], dtype=np.float64)
+
+    @property
+    def intercept_(self) -> npt.NDArray[np.float64]:
+        """What every token adds to the score of each label, (label); zeros where there is no intercept."""
+        self._check_fitted()
+        return np.asarray(self._table()[n_columns(self.input_) : self.input_.n_features].sum(axis=0), dtype=np.float64)
 
     def _table(self) -> npt.NDArray[Any]:
         """A row for each feature, start, stop and transitions; a column for each label."""

@@ -18,7 +18,7 @@ from structpred.errors import CheckpointError, DataError, ParameterError
 from structpred.models.base import as_callbacks, checked_C, dev_parts, seed_of
 from structpred.models.chain.constraints import resolve_constraints
 from structpred.models.chain.fitted import OnlineLabeler
-from structpred.models.chain.inputs import Input
+from structpred.models.chain.inputs import Input, n_columns
 from structpred.models.chain.targets import LabelEncoder, as_label_lists
 from structpred.models.chain.tasks import chain_task
 from structpred.models.settings import resolve_loss, resolve_regulariser
@@ -64,7 +64,7 @@ def partial_fit(
     """One pass over a batch, in order, from where the last one ended. See `ChainLabeler.partial_fit`."""
     before = _state_before(labeler, n_total)
     if before is None:
-        input_, sequences = labeler._choose_input(X)
+        input_, sequences = labeler._input_for(X)
         data = input_.fit_transform(sequences)
         lists = as_label_lists(y, data.lengths)
         encoder = LabelEncoder.fit(lists) if classes is None else _encoder_of(classes)
@@ -217,7 +217,7 @@ def _about_labels() -> Iterator[None]:
 
 def _keep(labeler: OnlineLabeler, result: Result, state: OnlineState) -> None:
     labeler.input_, labeler._encoder, labeler.classes_ = state.input_, state.encoder, state.encoder.classes
-    labeler.n_features_in_ = int(state.input_.n_features or 0)
+    labeler.n_features_in_ = n_columns(state.input_)
     labeler._keep(result)
     labeler._online = state
     labeler._stop_if_interrupted()
@@ -235,7 +235,7 @@ class _Reader:
                 "it is called once for each pass (for a list of pairs: lambda: pairs)"
             )
         self.source, self.encoder, self.batch_size = source, encoder, batch_size
-        self._choose_input = labeler._choose_input
+        self._input_for = labeler._input_for
         self.loss, self.constraints = resolve_loss(labeler.loss), resolve_constraints(labeler.constraints)
 
     def open(self) -> list[tuple[Any, Any]]:
@@ -243,7 +243,7 @@ class _Reader:
         first = list(islice(self._pairs(), self.batch_size))
         if not first:
             raise DataError("source: no sequences at all; expected at least one")
-        self.input_, sequences = self._choose_input([x for x, _ in first])
+        self.input_, sequences = self._input_for([x for x, _ in first])
         self.input_.fit_transform(sequences)
         return first
 

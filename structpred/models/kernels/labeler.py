@@ -119,6 +119,7 @@ class KernelChainLabeler(Kernelised, ChainLabeler):
     """
 
     trainer: str | Trainer | None = None  # type: ignore[assignment]
+    C: float = 1.0
     max_iter: int = 50
     tol: float = 0.001
     _: KW_ONLY
