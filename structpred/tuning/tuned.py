@@ -85,7 +85,7 @@ class Tuned:
         return {"best": best, "rungs": [rung._asdict() for rung in self.rungs], "cpu_seconds": self.cpu_seconds, "trials": trials}
 
     def table(self) -> str:
-        """A line a setting, the best first: values, passes, best score in per cent and its pass, CPU seconds, what became of it."""
+        """A line a setting, the best first: values, passes, best score in per cent, its pass, CPU seconds, what became of it."""
         names = list(self.trials[0].setting)
         rows = [[*names, "passes", "dev score", "at pass", "CPU s", ""]]
         for trial in self.ranked:
