@@ -23,7 +23,10 @@ from typing import Any, NamedTuple
 
 from measure import ONE_THREAD, ROOT, data_folder, machine, scratch_folder, table, verdict
 
-C = ("0.03", "0.1", "0.3", "1", "3", "10", "30")
+C = {
+    "conll2000": ("0.03", "0.1", "0.3", "1", "3", "10", "30"),
+    "ocr": ("0.01", "0.03", "0.1", "0.3", "1", "3", "10", "30", "100"),
+}
 TRAINERS = ("sgd", "bcfw")
 
 
@@ -41,20 +44,20 @@ def conll2000(folder: Path, quick: bool) -> list[str]:
     cut = len(sentences) - len(sentences) // 10
     for name, part in (("train", sentences[:cut]), ("dev", sentences[cut:])):
         (folder / f"{name}.txt").write_text("\n\n".join(part) + "\n")
-    files = ["--train", str(folder / "train.txt"), "--dev", str(folder / "dev.txt")]
+    files = ["--train", str(folder / "train.txt"), "--dev", str(folder / "dev.txt"), "--C", *C["conll2000"]]
     return [*files, "--format", "conll2000", "--template", "chunking", "--dev-metric", "f1", "--max-iter", "9" if quick else "27"]
 
 
 def ocr(folder: Path, quick: bool) -> list[str]:
     """The options of a search on fold 0 of the OCR letters."""
     file = str(data_folder() / "ocr_letters" / "letter.data.gz")
-    return ["--train", file, "--format", "ocr", "--folds", "0", "--cv", "3", "--max-iter", "9" if quick else "81"]
+    options = ["--train", file, "--format", "ocr", "--folds", "0", "--cv", "3", "--C", *C["ocr"]]
+    return [*options, "--max-iter", "9" if quick else "81"]
 
 
 def command(options: list[str], *more: str) -> list[str]:
     """The command line of a search."""
-    grid = ["--C", *C, "--trainer", *TRAINERS]
-    return [sys.executable, "-m", "structpred.cli", "tune", "chain", *options, *grid, "--json", "--quiet", *more]
+    return [sys.executable, "-m", "structpred.cli", "tune", "chain", *options, "--trainer", *TRAINERS, "--json", "-q", *more]
 
 
 def search(options: list[str], *more: str) -> Searched:
@@ -67,8 +70,9 @@ def search(options: list[str], *more: str) -> Searched:
 
 
 def environment() -> dict[str, str]:
-    """One thread, and this project."""
-    return {**os.environ, **ONE_THREAD, "PYTHONPATH": str(ROOT)}
+    """One thread, this project, and Python's own compiled files, as in an installation."""
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return {**kept, **ONE_THREAD, "PYTHONPATH": str(ROOT)}
 
 
 def killed_search(options: list[str], run: Path, kills: int = 3) -> dict[str, Any]:

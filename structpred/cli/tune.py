@@ -145,8 +145,7 @@ def _varied(kind: Kind, param: click.Parameter) -> click.Parameter:
 def _asked(kind: Kind, train: click.Command, values: dict[str, Any]) -> Asked:
     own = {name: values.pop(name) for name in ("cv", "min_passes", "eta", "jobs", "state")}
     known = [str(param.name) for param in train.params if param.expose_value]
-    varied = [name for name in known if name not in SET and isinstance(values[name], Values)]
-    several = {name: values[name] for name in varied}
+    several = {name: values[name] for name in known if name not in SET and isinstance(values[name], Values)}
     single = {name: value[0] if name in several else value for name, value in values.items()}
     single |= {name: value for name, value in SET.items() if name in known}
     return Asked(kind, train, single, {name: value for name, value in several.items() if len(value) > 1}, **own)
@@ -176,7 +175,8 @@ def run_tuning(asked: Asked, session: Session, picture: str | None, as_json: boo
     if as_json:
         click.echo(json.dumps({**found.to_dict(), "score": score, "command": command}))
     else:
-        click.echo(f"{found.table()}\n\nThe score is {score}. To train the best:\n  {command}")
+        named = "" if score == "score" else f"The score is {score}. "
+        click.echo(f"{found.table()}\n\n{named}To train the best:\n  {command}")
 
 
 def _search(asked: Asked) -> "tuple[Search, KindWork]":

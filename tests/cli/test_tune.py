@@ -69,6 +69,7 @@ def test_every_kind_of_model_is_tuned(shell: Shell, treebanks: Path, labelled: P
     parser = ("tune", "parser", "--train", str(treebanks / "train.conllu"), "-C", "0.001", "0.1", "--max-iter", "3", "--json")
     found = [json.loads(shell(*parser, *more).stdout) for more in (("--dev", str(treebanks / "dev.conllu")), ("--cv", "2"))]
     assert [len(one["trials"]) for one in found] == [2, 2]
+    assert [one["score"] for one in found] == ["UAS", "UAS"]
     assert "--unlabelled" not in found[0]["command"]
     assert found[0]["command"].endswith(str(treebanks / "dev.conllu"))
     weather = ("tune", "multilabel", "--train", str(labelled / "weather-train.arff"), "--max-iter", "3", "--json")

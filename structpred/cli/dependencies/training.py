@@ -44,6 +44,7 @@ class ParserTraining(Training[ParserOptions]):
     """Train a DependencyParser on a treebank."""
 
     stages = ("arcs", "relations")
+    score = "UAS"
 
     def conflicts(self) -> dict[str, bool]:
         """For options that do not go together the message, and whether they were given."""
