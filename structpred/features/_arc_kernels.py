@@ -19,6 +19,8 @@ from structpred.runtime.jit import njit
 U = np.uint32
 #: distance classes 1, 2, 3, 4, 5-6, 7-10, 11-20, more; for heads to the left of the modifier, then for those to the right
 N_CLASSES = 8
+#: so many arcs or fewer have their features sorted when they are written
+SORTED = 64
 CLASS_STARTS = np.array([1, 2, 3, 4, 5, 7, 11, 21])
 _codes = np.random.default_rng(0xA2C).integers(1, 1 << 32, size=(6, 36), dtype=np.uint32)
 _codes[0] = 0  # no property of the arc
@@ -238,7 +240,8 @@ def emit_between(h, m, value, arcs, idx, val, k):
 def emit_listed(heads, modifiers, values, arcs, idx, val):
     """Write the features of arcs, from heads to other words, one template after the other; returns how many pairs there are.
 
-    Blocks of weights ascend, so the pairs are almost sorted.
+    Blocks of weights ascend, and within a block the pairs of a few arcs are sorted, equal ones in the order of the arcs: as
+    one number each, which moves faster than a pair.
     """
     hashes, kinds, shifts, bases, _, _, counts, _, _ = arcs
     codes = np.zeros((6, heads.shape[0]), np.uint32)
@@ -248,12 +251,23 @@ def emit_listed(heads, modifiers, values, arcs, idx, val):
             codes[kind, a] = positional_code(kind, c)
         for kind in range(3, 6):
             codes[kind, a] = counting_code(kind, heads[a], modifiers[a], counts)
+    keys = np.empty(heads.shape[0], np.int64)
+    few = heads.shape[0] <= SORTED
     k = 0
     for t in range(kinds.shape[0]):
+        code = codes[kinds[t]]
         for a in range(heads.shape[0]):
-            code = U(U(hashes[0, t, heads[a]] + hashes[1, t, modifiers[a]]) + codes[kinds[t], a]) >> shifts[t]
-            idx[k] = np.int64(bases[t] + np.uint64(code))
-            val[k] = values[a]
+            place = U(U(hashes[0, t, heads[a]] + hashes[1, t, modifiers[a]]) + code[a]) >> shifts[t]
+            key = (np.int64(place) << 32) + a
+            at = a
+            while few and at > 0 and keys[at - 1] > key:
+                keys[at] = keys[at - 1]
+                at -= 1
+            keys[at] = key
+        base = np.int64(bases[t])
+        for a in range(heads.shape[0]):
+            idx[k] = base + (keys[a] >> 32)
+            val[k] = values[keys[a] & 0xFFFFFFFF]
             k += 1
     for a in range(heads.shape[0]):
         k = emit_between(heads[a], modifiers[a], values[a], arcs, idx, val, k)
