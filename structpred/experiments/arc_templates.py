@@ -20,7 +20,6 @@ from structpred.experiments.experiment import Experiment, Wanted, data_file
 from structpred.io import Treebank, read_treebank
 from structpred.io.templates.arc_template_sets import conjunction_family
 from structpred.models import DependencyParser
-from structpred.report.groups import selection_curves
 from structpred.storage.atomic import write_atomic
 from structpred.trainers.online_mkl import OnlineMKL
 
@@ -117,10 +116,6 @@ class ArcTemplates(Experiment):
             *(f"{weight:9.4f}  {name}" for weight, name in top),
             f"{figures.cpu_seconds:.0f} CPU seconds in all trainings",
         ])  # fmt: skip
-
-    def draw(self, figures: Curves, path: str) -> None:
-        """Weights of groups along the epochs, and scores against numbers of templates."""
-        selection_curves(np.array(figures.group_weights), figures.groups, figures.scores, path)
 
 
 class Run:
