@@ -142,6 +142,15 @@ def test_other_pages_run(page: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_which_of_my_features_matter_runs(tmp_path: Path) -> None:
+    """The template that decides weighs most, the others can be left out, and the one that is left is enough."""
+    lines = run_page("docs/howto/which_of_my_features_matter.md", tmp_path)
+    name, sizes, score = lines
+    assert (name, score) == ("word", "1.0")
+    assert int(sizes.split()[0]) > int(sizes.split()[1])
+
+
+@pytest.mark.slow
 def test_how_far_from_the_optimum_runs(tmp_path: Path) -> None:
     """Every block runs, and what the page says of it is so: proven gaps, overlapping intervals, bounds of single planes."""
     lines = run_page("docs/howto/how_far_from_the_optimum.md", tmp_path)

@@ -52,7 +52,7 @@ def bench_command(experiment: "Experiment") -> click.Command:
         figures = experiment.run(folder, wanted)
         click.echo(experiment.shown(figures, as_json=as_json))
         if picture is not None:
-            experiment.draw(figures, picture)
+            _draw(figures, picture)
 
     params: list[Any] = [
         click.Option(
@@ -77,3 +77,18 @@ def bench_command(experiment: "Experiment") -> click.Command:
         params.append(click.Option(["--output", "-o"], metavar="FOLDER", help=text))
     page = inspect.getdoc(experiment)
     return general_options(click.Command(experiment.name, callback=run, params=params, help=page, short_help=experiment.summary))
+
+
+def _draw(figures: Any, path: str) -> None:
+    """Group weights and scores of selections, or curves of solvers."""
+    import numpy as np
+
+    from structpred.experiments.arc_templates import Curves
+    from structpred.experiments.experiment import plain
+    from structpred.report.groups import selection_curves
+    from structpred.report.solvers import solver_curves
+
+    if isinstance(figures, Curves):
+        selection_curves(np.array(figures.group_weights), figures.groups, figures.scores, path)
+    else:
+        solver_curves(plain(figures), path)

@@ -147,6 +147,18 @@ def dot(v, idx, val):
 
 
 @njit(cache=True, nogil=True)
+def grouped_dot(v, ends, factors, idx, val):
+    """The same for the weights factors[k] * v in group k, which is ends[k]:ends[k + 1]; indices ascend."""
+    total = 0.0
+    k = 0
+    for a in range(idx.shape[0]):
+        while idx[a] >= ends[k + 1]:
+            k += 1
+        total += v[idx[a]] * (factors[k] * val[a])
+    return total
+
+
+@njit(cache=True, nogil=True)
 def dots(v, idx, val, ends, out):
     """out[k] = the inner product of v and the sparse vector idx[ends[k]:ends[k + 1]], val."""
     for k in range(out.shape[0]):

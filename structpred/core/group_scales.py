@@ -42,5 +42,7 @@ def scaled(w: Vector, scale: Scale) -> Floats:
 def scaled_dot(w: Vector, vector: SparseVector, scale: Scale) -> float:
     """<scale * w, vector>, added in order in float64."""
     if isinstance(scale, GroupScales):
-        return sparse_dot(w, SparseVector(vector.indices, scale.of(vector.indices) * vector.values))
+        from structpred.core._sparse_kernels import grouped_dot
+
+        return float(grouped_dot(w, scale.groups, scale.factors, vector.indices, vector.values))
     return scale * sparse_dot(w, vector)

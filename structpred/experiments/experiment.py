@@ -40,7 +40,7 @@ class Experiment(ABC):
     switches : further flags and their help texts.
     numbers : further options that take a whole number: the default, and the help text.
     needs_data : whether it reads data sets; else `run` gets the present folder.
-    draws : whether there is a picture of the figures: see `draw`.
+    draws : whether the shell can draw the figures.
     resumes : whether a run that was stopped goes on from what it kept in `--output`.
     """
 
@@ -63,12 +63,6 @@ class Experiment(ABC):
     @abstractmethod
     def text(self, figures: Any) -> str:
         """The same as tables for people, with the paper's figures next to them."""
-
-    def draw(self, figures: Any, path: str) -> None:
-        """Write the picture; by default for tables of solvers."""
-        from structpred.report.solvers import solver_curves
-
-        solver_curves(plain(figures), path)
 
     def shown(self, figures: Any, *, as_json: bool) -> str:
         """The figures as one JSON object or as text."""

@@ -1,10 +1,21 @@
 # mypy: ignore-errors
-"""Arc features of whole blocks: the scores of some sentences, and the difference of two trees."""
+"""Arc features of whole blocks: the scores of some sentences, and the features of many arcs: those of one tree minus another."""
 
 import numpy as np
 
-from structpred.features._arc_kernels import emit_listed, prepare_sentence, score_sentence
+from structpred.features._arc_kernels import (
+    U,
+    counting_code,
+    distance_class,
+    emit_between,
+    positional_code,
+    prepare_sentence,
+    score_sentence,
+)
 from structpred.runtime.jit import njit
+
+#: so many arcs or fewer have their features sorted when they are written
+SORTED = 64
 
 
 @njit(cache=True, nogil=True)
@@ -29,6 +40,61 @@ def score_block(w, scale, offsets, start, stop, corpus, compiled, candidates, ar
                         k += 1
                     else:
                         own[at + h] += forbidden
+
+
+@njit(cache=True, nogil=True)
+def emit_listed(heads, modifiers, values, arcs, idx, val):
+    """Write the features of arcs, from heads to other words, one template after the other; returns how many pairs there are.
+
+    Blocks of weights ascend, and within a block the pairs of a few arcs are sorted, equal ones in the order of the arcs: as
+    one number each, which moves faster than a pair.
+    """
+    hashes, kinds, shifts, bases, _, _, counts, _, _ = arcs
+    codes = np.zeros((6, heads.shape[0]), np.uint32)
+    for a in range(heads.shape[0]):
+        c = distance_class(heads[a], modifiers[a])
+        for kind in range(1, 3):
+            codes[kind, a] = positional_code(kind, c)
+        for kind in range(3, 6):
+            codes[kind, a] = counting_code(kind, heads[a], modifiers[a], counts)
+    keys = np.empty(heads.shape[0], np.int64)
+    few = heads.shape[0] <= SORTED
+    k = 0
+    for t in range(kinds.shape[0]):
+        code = codes[kinds[t]]
+        for a in range(heads.shape[0]):
+            place = U(U(hashes[0, t, heads[a]] + hashes[1, t, modifiers[a]]) + code[a]) >> shifts[t]
+            key = (np.int64(place) << 32) + a
+            at = a
+            while few and at > 0 and keys[at - 1] > key:
+                keys[at] = keys[at - 1]
+                at -= 1
+            keys[at] = key
+        base = np.int64(bases[t])
+        for a in range(heads.shape[0]):
+            idx[k] = base + (keys[a] >> 32)
+            val[k] = values[keys[a] & 0xFFFFFFFF]
+            k += 1
+    for a in range(heads.shape[0]):
+        k = emit_between(heads[a], modifiers[a], values[a], arcs, idx, val, k)
+    return k
+
+
+@njit(cache=True, nogil=True)
+def emit_arcs(parts, values, n, arcs, idx, val):
+    """Write the features of many arcs; returns how many pairs there are. parts: (m - 1) * (n + 1) + h."""
+    ends = np.empty((2, parts.shape[0]), np.int64)
+    own = np.empty(parts.shape[0])
+    size = 0
+    for a in range(parts.shape[0]):
+        h = parts[a] % (n + 1)
+        m = parts[a] // (n + 1) + 1
+        if h != m:
+            ends[0, size] = h
+            ends[1, size] = m
+            own[size] = values[a]
+            size += 1
+    return emit_listed(ends[0, :size], ends[1, :size], own[:size], arcs, idx, val)
 
 
 @njit(cache=True, nogil=True)

@@ -235,49 +235,6 @@ def emit_between(h, m, value, arcs, idx, val, k):
 
 
 @njit(cache=True, nogil=True)
-def emit_listed(heads, modifiers, values, arcs, idx, val):
-    """Write the features of arcs, from heads to other words, one template after the other; returns how many pairs there are.
-
-    Blocks of weights ascend, so the pairs are almost sorted.
-    """
-    hashes, kinds, shifts, bases, _, _, counts, _, _ = arcs
-    codes = np.zeros((6, heads.shape[0]), np.uint32)
-    for a in range(heads.shape[0]):
-        c = distance_class(heads[a], modifiers[a])
-        for kind in range(1, 3):
-            codes[kind, a] = positional_code(kind, c)
-        for kind in range(3, 6):
-            codes[kind, a] = counting_code(kind, heads[a], modifiers[a], counts)
-    k = 0
-    for t in range(kinds.shape[0]):
-        for a in range(heads.shape[0]):
-            code = U(U(hashes[0, t, heads[a]] + hashes[1, t, modifiers[a]]) + codes[kinds[t], a]) >> shifts[t]
-            idx[k] = np.int64(bases[t] + np.uint64(code))
-            val[k] = values[a]
-            k += 1
-    for a in range(heads.shape[0]):
-        k = emit_between(heads[a], modifiers[a], values[a], arcs, idx, val, k)
-    return k
-
-
-@njit(cache=True, nogil=True)
-def emit_arcs(parts, values, n, arcs, idx, val):
-    """Write the features of many arcs; returns how many pairs there are. parts: (m - 1) * (n + 1) + h."""
-    ends = np.empty((2, parts.shape[0]), np.int64)
-    own = np.empty(parts.shape[0])
-    size = 0
-    for a in range(parts.shape[0]):
-        h = parts[a] % (n + 1)
-        m = parts[a] // (n + 1) + 1
-        if h != m:
-            ends[0, size] = h
-            ends[1, size] = m
-            own[size] = values[a]
-            size += 1
-    return emit_listed(ends[0, :size], ends[1, :size], own[:size], arcs, idx, val)
-
-
-@njit(cache=True, nogil=True)
 def spread_arcs(mu, n, coef, arcs, idx, val, out):
     """out += coef * Psi^T mu for dense mu of one sentence."""
     for m in range(1, n + 1):

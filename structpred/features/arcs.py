@@ -249,7 +249,7 @@ class ArcFeatures:
 
     def adjoint(self, i: int, parts: npt.NDArray[np.int64], counts: Floats) -> SparseVector:
         """The joint features of sparse part counts."""
-        from structpred.features._arc_kernels import emit_arcs
+        from structpred.features._arc_block_kernels import emit_arcs
 
         n, s = self._prepare(i)
         size = len(parts) * (len(self.templates) + self.data.n_tags)

@@ -72,8 +72,8 @@ class GroupedWeights(NamedTuple):
 
     @property
     def scales(self) -> GroupScales:
-        """The factors, as tasks take them."""
-        return GroupScales(self.groups, self.factors)
+        """The factors, as tasks take them: those of empty groups are zero, so that nothing is looked up there."""
+        return GroupScales(self.groups, np.where(self.counts > 0, self.factors, 0.0))
 
     @property
     def norms(self) -> Floats:
