@@ -75,9 +75,9 @@ def measured(watch: Stopwatch, file: str, model: str, kernel: str, max_iter: int
     with watch("select"):
         C = min(CANDIDATES[model, kernel], key=loss)
     with watch("train"):
-        fitted = made(model, kernel, C, max_iter).fit(inputs(fold), fold.letters)
+        fitted = made(model, kernel, C, max_iter).fit(fold, fold.letters)
     with watch("test"):
-        found = judged(fitted, inputs(rest), rest.letters)
+        found = judged(fitted, rest, rest.letters)
     gap, rank = fitted.certificate_.relative_gap, len(getattr(fitted, "support_", ()))
     return {**found, "C": C, "rank": rank, "gap": gap, "passes": fitted.n_iter_}
 

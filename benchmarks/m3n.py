@@ -1,8 +1,8 @@
 """Max-margin Markov networks on OCR letters, solved in three ways: ``python benchmarks/m3n.py [--words N] [--lam LAM]``.
 
-Words of fold 0, pixels and an intercept; the excessive gap method over clique marginals, 1-slack cutting planes and block-coordinate
-Frank-Wolfe, each to a certified gap of 0.1 % of the objective. All three must bracket the same optimum. A step of the excessive
-gap method projects every word twice or more often: about a second for all 626 words of the fold.
+Words of fold 0, pixels and an intercept; the excessive gap method over clique marginals, 1-slack cutting planes and
+block-coordinate Frank-Wolfe, each to a certified gap of 0.1 % of the objective. All three must bracket the same optimum. A step
+of the excessive gap method projects every word twice or more often: about a second for all 626 words of the fold.
 """
 
 import argparse
