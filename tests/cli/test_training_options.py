@@ -86,6 +86,14 @@ def test_threads_do_not_change_the_result(here: Here, corpus: Path, tmp_path: Pa
     assert len(outs) == 1
 
 
+def test_pixels_have_an_intercept_unless_it_is_refused(here: Here, corpus: Path, tmp_path: Path) -> None:
+    """OCR letters get a constant feature, and --no-intercept leaves it out."""
+    for options, names in (((), ["intercept"]), (("--no-intercept",), [])):
+        data = (str(corpus / "train.data"), "--format", "ocr", "-o", "o.spz")
+        assert here("train", "chain", *data, "--max-iter", "1", "-q", *options, cwd=tmp_path)[0] == 0
+        assert ChainLabeler.load(tmp_path / "o.spz").input_.feature_names()[128:] == names
+
+
 WRONG = {
     "surrogate of another trainer": (
         ("--trainer", "bcfw", "--surrogate", "log"),
