@@ -20,6 +20,7 @@ from structpred.trainers.bcfw import BCFW
 from structpred.trainers.lbfgs import LBFGS
 from structpred.trainers.names import trainers
 from structpred.trainers.oeg import OnlineEG
+from structpred.trainers.online_mkl import OnlineMKL
 from structpred.trainers.owlqn import OWLQN
 from structpred.trainers.sgd import SGD
 
@@ -57,13 +58,15 @@ def test_what_a_file_does_not_hold_must_be_given_again(tmp_path: Path) -> None:
 
 def test_regularisers_go_by_name_or_as_objects() -> None:
     """Names are found by walking; nonsense is refused with the names there are, and files give objects of ours back."""
-    assert type(resolve_regulariser("l1")).__name__ == "L1"
+    assert type(resolve_regulariser("l1", BCFW())).__name__ == "L1"
     given = L1(0.2)
-    assert resolve_regulariser(given) is given
+    assert resolve_regulariser(given, BCFW()) is given
+    assert type(resolve_regulariser(None, BCFW())).__name__ == "L2"
+    assert type(resolve_regulariser(None, OnlineMKL())).__name__ == "MKL"
     assert vars(settings_restored(settings_of(given))) == {"mu": 0.2}
     for bad, why in (("l11", "one of l1, l2.*did you mean 'l1'"), (L1, "an instance"), (3, "an instance")):
         with pytest.raises(ParameterError, match=f"regulariser: expected .*{why}"):
-            resolve_regulariser(bad)  # type: ignore[arg-type]
+            resolve_regulariser(bad, BCFW())  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("surrogate", ["log", LogLoss(), MarginRescaling(0.5)])

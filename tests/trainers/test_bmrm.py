@@ -99,7 +99,7 @@ def test_the_line_search_is_exact() -> None:
     rng, inside = np.random.default_rng(0), 0
     for k in range(100):
         dual_map = DualMap.of([3, 8], rng.choice([0.5, 1.0, 2.0], 2), [-np.inf, -0.4 * (k % 2)], [0.0, 0.4 * (k % 2)])
-        model = Aggregate(rng.normal(size=8), np.array(rng.exponential()), dual_map.scale)
+        model = Aggregate(rng.normal(size=8), np.array(rng.exponential()), dual_map.scale, np.zeros((2, 0)))
         plane, lam = Plane(rng.normal(size=8), np.array(rng.exponential(3.0))), float(rng.choice([0.3, 1.0, 4.0]))
 
         def dual(eta, model=model, plane=plane, lam=lam, dual_map=dual_map):
