@@ -1,8 +1,8 @@
 """Steps of online multiple kernel learning with lazily scaled groups beside dense ones: ``python benchmarks/lazy_groups.py``.
 
-507 groups of 260,000 weights in all, and of as many as a parser with blocks of 2^14 weights has; float64, steps of 400 coordinates,
-with the average of the iterates: a gradient step, the prox of the squared sum of the group norms, the scaling. Both in one run, in
-turns; the results are compared. The dense steps are vectorised. The goal: they take at least 20 times as long.
+507 groups of 260,000 weights in all, and of as many as a parser with blocks of 2^14 weights has; float64, steps of 400
+coordinates, with the average of the iterates: a gradient step, the prox of the squared sum of the group norms, the scaling. Both
+in one run, in turns; the results are compared. The dense steps are vectorised. The goal: they take at least 20 times as long.
 """
 
 import time
