@@ -49,7 +49,7 @@ def emit_listed(heads, modifiers, values, arcs, idx, val):
     Blocks of weights ascend, and within a block the pairs of a few arcs are sorted, equal ones in the order of the arcs: as
     one number each, which moves faster than a pair.
     """
-    hashes, kinds, shifts, bases, _, _, counts, _, _ = arcs
+    hashes, kinds, shifts, bases, between, n_tags, counts, tags, seen = arcs
     codes = np.zeros((6, heads.shape[0]), np.uint32)
     for a in range(heads.shape[0]):
         c = distance_class(heads[a], modifiers[a])
@@ -76,7 +76,7 @@ def emit_listed(heads, modifiers, values, arcs, idx, val):
             val[k] = values[keys[a] & 0xFFFFFFFF]
             k += 1
     for a in range(heads.shape[0]):
-        k = emit_between(heads[a], modifiers[a], values[a], arcs, idx, val, k)
+        k = emit_between(heads[a], modifiers[a], values[a], between, n_tags, tags, seen, idx, val, k)
     return k
 
 

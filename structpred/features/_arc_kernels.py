@@ -205,7 +205,7 @@ def finish_row(w, factors, m, n, arcs, room, row):
 @njit(cache=True, nogil=True)
 def emit_arc(h, m, value, arcs, idx, val, k):
     """Write the features of one arc, each `value` times, from place k on; returns the place behind them."""
-    hashes, kinds, shifts, bases, _, _, counts, _, _ = arcs
+    hashes, kinds, shifts, bases, between, n_tags, counts, tags, seen = arcs
     if h == m:
         return k
     c = distance_class(h, m)
@@ -215,13 +215,12 @@ def emit_arc(h, m, value, arcs, idx, val, k):
         idx[k] = np.int64(bases[t] + np.uint64(code))
         val[k] = value
         k += 1
-    return emit_between(h, m, value, arcs, idx, val, k)
+    return emit_between(h, m, value, between, n_tags, tags, seen, idx, val, k)
 
 
 @njit(cache=True, nogil=True)
-def emit_between(h, m, value, arcs, idx, val, k):
+def emit_between(h, m, value, between, n_tags, tags, seen, idx, val, k):
     """Write the features of the tags between the ends of an arc from place k on; returns the place behind them."""
-    between, n_tags, _, tags, seen = arcs[4:]
     seen[:] = 0
     base = between + ((1 if h > m else 0) * n_tags + tags[m]) * n_tags * n_tags + tags[h]
     for p in range(min(h, m) + 1, max(h, m)):
