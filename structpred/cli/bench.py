@@ -38,12 +38,13 @@ def bench() -> None:
 def bench_command(experiment: "Experiment") -> click.Command:
     """`structpred bench NAME`: the options that all experiments share, and the switches of this one."""
 
-    def run(data: str | None, quick: bool, only: str | None, as_json: bool, picture: str | None = None, **switches: bool) -> None:
+    def run(data: str | None, quick: bool, only: str | None, as_json: bool, picture: str | None = None, **others: int) -> None:
         from structpred.experiments.experiment import Wanted, data_folder, plain
         from structpred.report.figures import check_path
         from structpred.report.solvers import solver_curves
 
-        wanted = Wanted(quick, only, frozenset(name for name, on in switches.items() if on))
+        numbers = {name: others[name] for name in experiment.numbers}
+        wanted = Wanted(quick, only, frozenset(name for name in experiment.switches if others[name]), numbers)
         folder = data_folder(data) if experiment.needs_data else Path()
         if picture is not None:
             check_path(picture)
@@ -63,6 +64,10 @@ def bench_command(experiment: "Experiment") -> click.Command:
         click.Option(["--only"], type=click.Choice(experiment.tables), help="One of the tables."),
         click.Option(["--json", "as_json"], is_flag=True, help="All figures as one JSON object."),
         *(click.Option([f"--{name}"], is_flag=True, help=text) for name, text in experiment.switches.items()),
+        *(
+            click.Option([f"--{name}"], type=click.IntRange(min=1), default=default, show_default=True, help=text)
+            for name, (default, text) in experiment.numbers.items()
+        ),
     ]  # fmt: skip
     if experiment.draws:
         params.append(click.Option(["--picture"], metavar="FILE", help="Draw the figures, too: a .png or .svg file."))

@@ -88,6 +88,8 @@ def _kernels() -> tuple[Any, Any]:
 class BlockSteps:
     """Compiled steps (the Fused protocol of steps.py) over the blocks of an Inference."""
 
+    takes_groups = False
+
     def __init__(
         self, inference: Inference, labels: Sequence[Labels], cost: float, token_weights: Sequence[Floats] | None
     ) -> None:
@@ -121,8 +123,8 @@ class BlockSteps:
         add_wrong(places, self.starts, i, i + 1, self.gold, self.weights, loss_weight, out)
         labels, gold = self.oracle.argmax(out, self.inference.shapes[i]), self.gold[here]
         n = f.emit_difference(gold, labels, idx, val, s)
-        found: tuple[int, float, float] = finish_step(w, labels, gold, self.weights[here], n, idx, val, self.idx2, self.val2)
-        return found
+        n, loss, product = finish_step(w, labels, gold, self.weights[here], n, idx, val, self.idx2, self.val2)
+        return n, loss, scale * product
 
     def sweep(self, w: Vector, scale: float, start: int, stop: int, loss_weight: float) -> tuple[Labels, Floats, Floats]:
         """Decode instances start..stop-1, on n_jobs threads: (flat labels, losses, violations)."""

@@ -45,19 +45,21 @@ class Terms(NamedTuple):
 class Fused(Protocol):
     """Compiled scoring, inference and difference in one call, as a Pair or BlockSteps gives it.
 
-    n_jobs threads work on sweeps; the results do not depend on their number.
+    n_jobs threads work on sweeps; the results do not depend on their number. takes_groups: whether the scale of a step may be
+    `GroupScales`.
     """
 
     n_jobs: int
+    takes_groups: bool
 
     def buffer_size(self) -> int:
         """The largest number of pairs that step_into writes."""
         ...
 
     def step_into(
-        self, w: Vector, scale: float, i: int, loss_weight: float, idx: npt.NDArray[np.int64], val: npt.NDArray[np.float64]
+        self, w: Vector, scale: Any, i: int, loss_weight: float, idx: npt.NDArray[np.int64], val: npt.NDArray[np.float64]
     ) -> tuple[int, float, float]:
-        """Write the difference of instance i, sorted and unique; returns (number of pairs, loss, <w, difference> unscaled)."""
+        """Write the difference of instance i, sorted and unique; returns (number of pairs, loss, <scale * w, difference>)."""
         ...
 
     def sweep(

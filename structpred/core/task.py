@@ -265,10 +265,10 @@ class Task:
 
         Raises OracleError, naming the sample, where an exact oracle's answer scores below the true output.
         """
-        if self._fused is not None and not isinstance(scale, GroupScales):
+        if self._fused is not None and (self._fused.takes_groups or not isinstance(scale, GroupScales)):
             idx, val = self._idx, self._val
             n, loss, product = self._fused.step_into(w, scale, i, loss_weight, idx, val)
-            violation = loss_weight * loss - scale * product
+            violation = loss_weight * loss - product
             if violation < 0.0 and violation < doubtful(loss_weight * loss):
                 self._confirm(w, i, loss_weight, scale)
             return Step(SparseVector(idx[:n], val[:n]), loss, violation, violation)

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple
 
 from structpred.core.discovery import public_subclasses
@@ -17,11 +18,14 @@ from structpred.errors import DataError
 
 
 class Wanted(NamedTuple):
-    """How much is run. quick: on small parts of the data. only: one of the tables. switches: those that are on, by name."""
+    """How much is run. quick: on small parts of the data. only: one of the tables. switches: those that are on, by name. numbers:
+    what was given for each of them.
+    """
 
     quick: bool = False
     only: str | None = None
     switches: frozenset[str] = frozenset()
+    numbers: Mapping[str, int] = MappingProxyType({})
 
 
 class Experiment(ABC):
@@ -33,6 +37,7 @@ class Experiment(ABC):
     summary : what is compared, in a few words.
     tables : what `--only` may name.
     switches : further flags and their help texts.
+    numbers : further options that take a whole number: the default, and the help text.
     needs_data : whether it reads data sets; else `run` gets the present folder.
     draws : whether the figures are tables that `report.solvers` can draw.
     """
@@ -41,6 +46,7 @@ class Experiment(ABC):
     summary: ClassVar[str]
     tables: ClassVar[tuple[str, ...]]
     switches: ClassVar[Mapping[str, str]] = {}
+    numbers: ClassVar[Mapping[str, tuple[int, str]]] = {}
     needs_data: ClassVar[bool] = True
     draws: ClassVar[bool] = False
 

@@ -12,18 +12,24 @@ _ORACLE = ("argmax", "argmax_batch", "parts", "n_parts", "marginals", "label_gri
 
 def pair_of(features: object, oracle: object) -> Pair | None:
     """The pair of these two objects; None where there is none, or where a subclass changed what it was written for."""
+    from structpred.features.positions import PositionFeatures
     from structpred.features.sequences import SequenceFeatures
 
-    if not isinstance(features, SequenceFeatures) or not features.transitions:
+    if not (isinstance(features, SequenceFeatures) and features.transitions) and not isinstance(features, PositionFeatures):
         return None
     from structpred.oracles.chain import ChainOracle
 
     if not isinstance(oracle, ChainOracle):
         return None
-    for thing, written, names in ((oracle, ChainOracle, _ORACLE), (features, SequenceFeatures, _FEATURES)):
+    kind = PositionFeatures if isinstance(features, PositionFeatures) else SequenceFeatures
+    for thing, written, names in ((oracle, ChainOracle, _ORACLE), (features, kind, _FEATURES)):
         if (changed := redefined(thing, written, names)) is not None:
             log.info("no compiled steps for %s.%s, which was overridden: using plain steps", type(thing).__name__, changed)
             return None
+    if isinstance(features, PositionFeatures):
+        from structpred.fused.positions import PositionPair
+
+        return PositionPair(features)
     from structpred.fused.chains import ChainPair
 
     return ChainPair(features)

@@ -93,6 +93,8 @@ NO_STEP = Step(np.empty(0), np.empty((0, 0)), np.empty(0, np.int64), np.empty(0)
 class ChainSteps:
     """Scoring, decoding and differences of chains over sequence features, one compiled call each (the Fused protocol)."""
 
+    takes_groups = False
+
     def __init__(self, pair: ChainPair, labels: Sequence[Labels], costs: Floats, token_weights: Sequence[Floats] | None) -> None:
         features = pair.features
         self.features, data, self.n_jobs = features, features.data, 1
@@ -125,11 +127,11 @@ class ChainSteps:
         step = self._step
         if not (w is step.w and idx is step.idx and val is step.val):
             step = self._step = self._step_for(w, idx, val)
-        found: tuple[int, float, float] = step.call(
+        n, loss, product = step.call(
             w, step.table, scale, self.corpus, i, self.rule, self.aim, loss_weight, self.room, self.out,
             idx, val, self.idx2, self.val2,
         )  # fmt: skip
-        return found
+        return n, loss, scale * product
 
     def _step_for(self, w: Vector, idx: Integers, val: Floats) -> "Step":
         """The compiled code for these arrays: trainers change them in place, so it is looked for once."""

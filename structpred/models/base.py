@@ -200,8 +200,12 @@ class StructuredEstimator(BaseEstimator, ABC):  # type: ignore[misc]
             start=self._earlier_run(),
         )
         lam = 1.0 / (C * float(task.sample_weight.sum()))
-        problem = Problem(task, surrogate, lam, regulariser=resolve_regulariser(self.regulariser, trainer))
+        problem = Problem(task, surrogate, lam, regulariser=self._regulariser_of(trainer, task))
         return with_pruning(problem, train(problem, trainer, settings))
+
+    def _regulariser_of(self, trainer: Trainer, task: TaskLike) -> Regulariser:
+        """What the settings name, for the weights of the task."""
+        return resolve_regulariser(self.regulariser, trainer)
 
     def _earlier_run(self) -> Progress | None:
         """The run to continue, with warm_start after an earlier fit; ParameterError where its state was not kept."""
@@ -215,9 +219,13 @@ class StructuredEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         kept: Progress = progress
         return kept
 
+    def _chosen_trainer(self) -> str | Trainer:
+        """The setting `trainer`; an estimator may put its default in place of None."""
+        return self.trainer
+
     def _trainer_and_surrogate(self) -> tuple[Trainer, Surrogate]:
         """What the settings name; a surrogate of its own belongs to each trainer."""
-        trainer, surrogate = resolve_trainer(self.trainer)
+        trainer, surrogate = resolve_trainer(self._chosen_trainer())
         return trainer, surrogate if self.surrogate is None else resolve_surrogate(self.surrogate)
 
     def _minimises_log_loss(self) -> bool:

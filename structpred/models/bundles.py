@@ -132,7 +132,7 @@ def common_header(model: Any) -> dict[str, Any]:
     return {
         "estimator": type(model).__name__,
         "settings": {name: _plain(getattr(model, name)) for name in SETTINGS if hasattr(model, name)},
-        "trainer": settings_of(model.trainer),
+        "trainer": settings_of(model._chosen_trainer()),
         "loss": settings_of(model.loss),
         "surrogate": None if model.surrogate is None else settings_of(model.surrogate),
         **regulariser,

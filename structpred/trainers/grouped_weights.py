@@ -73,9 +73,10 @@ class GroupedWeights(NamedTuple):
         """|theta_k| of each group."""
         return self.factors * np.sqrt(np.maximum(self.squares, 0.0))
 
-    def add(self, delta: SparseVector, coef: float) -> None:
-        """theta += coef * delta, in time proportional to the length of delta."""
+    def add(self, delta: SparseVector, coef: float) -> float:
+        """theta += coef * delta, in time proportional to the length of delta; returns |delta|^2."""
         _kernels().add_grouped(self.v, self.u, self._groups(), self._lists(), delta.indices, delta.values, coef)
+        return float(delta.values @ delta.values)
 
     def shrink(self, norms: Floats, new: Floats) -> None:
         """Give each group, whose norm is norms[k], the norm new[k]; a group of norm zero keeps it."""

@@ -26,6 +26,7 @@ from structpred.errors import (
 )
 from structpred.runtime.interrupts import GivenUp, Interrupts
 from structpred.trainers.checkpoints import Progress, claimed, load_checkpoint, save_checkpoint
+from structpred.trainers.function_weights import FunctionWeights
 from structpred.trainers.grouped_weights import GroupedWeights
 from structpred.trainers.names import require
 from structpred.trainers.problem import Problem, Trainer
@@ -195,7 +196,7 @@ class Run:
 
     def _after_pass(self) -> str | None:
         with np.errstate(over="ignore", invalid="ignore"):
-            doubt = any(part.in_doubt() for part in self.state if isinstance(part, Weights | GroupedWeights))
+            doubt = any(part.in_doubt() for part in self.state if isinstance(part, Weights | GroupedWeights | FunctionWeights))
         if doubt:
             self._finite_weights()
         settings = self.settings

@@ -25,6 +25,7 @@ from structpred.errors import ParameterError
 from structpred.objectives.log_loss import LogLoss
 from structpred.objectives.margin import MarginRescaling
 from structpred.slack.surrogate import SlackRescaling
+from structpred.trainers.function_weights import FunctionWeights, online_weights
 from structpred.trainers.grouped_weights import GroupedWeights
 from structpred.trainers.problem import Problem, Surrogate, Trainer, once_per_problem
 from structpred.trainers.states import COUNT, Values
@@ -39,7 +40,7 @@ class ProximalState(NamedTuple):
     of a step, on average.
     """
 
-    weights: GroupedWeights
+    weights: GroupedWeights | FunctionWeights
     steps: Annotated[npt.NDArray[np.int64], COUNT]
     corners: Floats
     offset: Floats
@@ -119,7 +120,7 @@ class OnlineProximal(Trainer):
         """Line 2: w = 0."""
         task = problem.task
         kept = self.certificate and problem.surrogate.piecewise_linear
-        weights = GroupedWeights.zeros(task.groups, task.dtype, averaged=self.averaged)
+        weights = online_weights(task, averaged=self.averaged)
         offset, mass, energy, farthest = (np.array(0.0) for _ in range(4))
         return ProximalState(
             weights, np.array(0), np.zeros(task.dim if kept else 0), offset, mass, energy, farthest,
@@ -133,8 +134,7 @@ class OnlineProximal(Trainer):
         step = problem.surrogate.term(problem.task, weights.v, item, weights.scales)  # line 4
         psi = step.difference
         if len(psi.indices):
-            weights.add(psi, eta * share)  # line 5
-            square = share * share * float(psi.values @ psi.values)
+            square = share * share * weights.add(psi, eta * share)  # line 5
             state.energy.fill(state.energy.item() + 0.5 * eta * square)
         if len(state.corners):
             e = state.n_pass.item()

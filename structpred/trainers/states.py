@@ -4,7 +4,7 @@ A state is a NamedTuple of arrays, nested ones allowed; a single number is an ar
 must have the type and the shape that it has in a new state, and be finite; an annotation next to the field says where it may be
 otherwise (`Values`, `FIXED`). What must hold between the arrays of one NamedTuple is in its method `fault(dim)`, if it has one,
 which names the first thing that does not. One that keeps spare room in its arrays has a method `without_room()`: the same state
-in arrays that have none, which is what is saved.
+in arrays that have none, which is what is saved. A field that is no array belongs to the problem: no file holds it.
 """
 
 from dataclasses import dataclass
@@ -64,7 +64,10 @@ def flatten(state: Any, prefix: str = "") -> Arrays:
     if (without_room := getattr(state, "without_room", None)) is not None:
         state = without_room()
     for name, value in state._asdict().items():
-        out |= flatten(value, f"{prefix}{name}.") if hasattr(value, "_asdict") else {prefix + name: value}
+        if hasattr(value, "_asdict"):
+            out |= flatten(value, f"{prefix}{name}.")
+        elif isinstance(value, np.ndarray):
+            out[prefix + name] = value
     return out
 
 
@@ -84,6 +87,9 @@ def _rebuild(new: Any, arrays: Arrays, dim: int, prefix: str) -> Any:
     for name, value in new._asdict().items():
         if hasattr(value, "_asdict"):
             values.append(_rebuild(value, arrays, dim, f"{prefix}{name}."))
+            continue
+        if not isinstance(value, np.ndarray):
+            values.append(value)
             continue
         if prefix + name not in arrays:
             raise CheckpointError(f"{prefix}{name}: the array is missing")

@@ -85,6 +85,12 @@ def kernel_rows() -> Example:
     return Example(model, ROWS, Y)
 
 
+def several_kernels() -> Example:
+    """A chain with kernels over rows of columns, one of them sparse."""
+    kernels = ["linear", ("rbf", 5.0), ("b1spline", 0.5)]
+    return Example(KernelChainLabeler(C=10.0, max_iter=3, template=TEMPLATES, kernels=kernels).fit(ROWS, Y), ROWS, Y)
+
+
 def gaussian_process() -> Example:
     """A Gaussian process over kernel values that are given."""
     rows = np.vstack([dense(len(words), 3, i) for i, words in enumerate(SENTENCES)])
@@ -141,7 +147,7 @@ def ordinal() -> Example:
 KINDS: dict[str, Callable[[], Example]] = {
     make.__name__: make
     for make in (
-        chain_templates, chain_names, chain_hashed, chain_numeric, kernel_rows, gaussian_process, parser, multilabel,
-        hierarchical, graph, structured, linear, ordinal,
+        chain_templates, chain_names, chain_hashed, chain_numeric, kernel_rows, several_kernels, gaussian_process, parser,
+        multilabel, hierarchical, graph, structured, linear, ordinal,
     )
 }  # fmt: skip

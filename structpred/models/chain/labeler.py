@@ -29,6 +29,9 @@ from structpred.runtime.threads import checked_jobs
 from structpred.storage.bundles import Bundle
 from structpred.storage.schema import Optional, Record, maybe
 
+#: from the weights of training: sequences, the number of labels, and weights of their features
+Scored = Callable[[Vector], tuple[PackedSequences, int, Vector]]
+
 
 @dataclass(eq=False, repr=False)
 class ChainLabeler(StructuredEstimator):
@@ -288,7 +291,7 @@ class ChainLabeler(StructuredEstimator):
 
     def _dev_scorer(self, input_: Input, encoder: LabelEncoder, X: Any, y: Any) -> Callable[[Vector], float]:
         with about_dev():
-            data = input_.transform(X)
+            data, scored = self._held_out(input_, X, len(encoder.classes))
             lists = as_label_lists(y, data.lengths)
             if not lists:
                 raise DataError("no sequences at all; expected at least one")
@@ -296,10 +299,15 @@ class ChainLabeler(StructuredEstimator):
         metric = self.dev_metric or token_accuracy
 
         def score(w: Vector) -> float:
-            codes = decode_chains(data, len(encoder.classes), w, fixed, checked_jobs(self.n_jobs))
+            codes = decode_chains(*scored(w), fixed, checked_jobs(self.n_jobs))
             return metric(lists, encoder.decode(codes, data.offsets))
 
         return score
+
+    def _held_out(self, input_: Input, X: Any, n_labels: int) -> tuple[PackedSequences, Scored]:
+        """Held-out sequences, and a function that gives what `decode_chains` takes for the weights of training."""
+        data = input_.transform(X)
+        return data, lambda w: (data, n_labels, w)
 
     def explain(self, x: Any, labels: Sequence[Any] | None = None, *, against: Any = None) -> Explanation:
         """Why one sequence gets its labels: what each feature, transition, start and stop adds to the score.

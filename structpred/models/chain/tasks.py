@@ -7,9 +7,11 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.costs import PartLoss
+from structpred.core.feature_map import FeatureMap
 from structpred.core.task import Task
 from structpred.data.sequences import PackedSequences
 from structpred.errors import ParameterError
+from structpred.features.positions import PositionSequences
 from structpred.features.sequences import SequenceFeatures
 from structpred.models.base import as_floats, checked_sample_weight
 from structpred.models.chain.constraints import ChainConstraints, check_gold, fixed_scores
@@ -18,7 +20,7 @@ from structpred.oracles.chain import ChainOracle
 
 
 def chain_task(
-    data: PackedSequences,
+    data: PackedSequences | PositionSequences,
     lists: Sequence[Sequence[Any]],
     encoder: LabelEncoder,
     loss: PartLoss,
@@ -34,7 +36,11 @@ def chain_task(
     fixed = fixed_scores(classes, data.offsets, constraints, allowed)
     if fixed is not None:
         check_gold(fixed, codes, data.offsets, classes)
-    features = SequenceFeatures(data, len(classes), fixed=fixed)
+    features: FeatureMap
+    if isinstance(data, PositionSequences):
+        features = data.features(len(classes), fixed)
+    else:
+        features = SequenceFeatures(data, len(classes), fixed=fixed)
     gold = np.split(codes, data.offsets[1:-1])
     shapes = [(length, len(classes)) for length in data.lengths.tolist()]
     weights = None if token_weight is None else checked_token_weights(token_weight, data.lengths)

@@ -1,7 +1,7 @@
 """What labelers with a kernel share: how X is read, prediction by the support, and model files."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, Self
 
@@ -16,6 +16,7 @@ from structpred.errors import ParameterError
 from structpred.models.base import checked_C
 from structpred.models.chain.inputs import Input, RowInput
 from structpred.models.chain.labeler import ChainLabeler
+from structpred.models.kernels.expansion import KernelExpansion
 from structpred.models.kernels.functions import Kernel, Missing, resolve_kernel, restored, saved
 from structpred.models.kernels.inputs import KERNEL, KernelInput
 from structpred.models.settings import resolve_regulariser
@@ -51,25 +52,30 @@ class Kernelised(Labeler):
 
     def _trainer_and_surrogate(self) -> tuple[Trainer, Surrogate]:
         trainer, surrogate = super()._trainer_and_surrogate()
+        self._check_regulariser(trainer)
+        return trainer, surrogate
+
+    def _check_regulariser(self, trainer: Trainer) -> None:
         if not isinstance(resolve_regulariser(self.regulariser, trainer), L2):
             raise ParameterError(
                 f"regulariser: a kernel knows norms of functions, not single weights: leave it out, got {self.regulariser!r}"
             )
-        return trainer, surrogate
 
     def _keep(self, result: Result) -> None:
         super()._keep(result)
         self.n_features_in_ = self._kernel_input.inner.n_features or 0
 
     @property
-    def _kernel_input(self) -> KernelInput:
+    def _kernel_input(self) -> KernelInput | KernelExpansion:
         self._check_fitted()
-        assert isinstance(self.input_, KernelInput)
+        assert isinstance(self.input_, KernelInput | KernelExpansion)
         return self.input_
 
     @property
     def support_(self) -> npt.NDArray[np.int64]:
-        """(n_support, 2): sample and position in it of the training positions that predictions are made of."""
+        """(n_support, 2): sample and position in it of the training positions that predictions are made of; with several kernels
+        those of each, one kernel after the other.
+        """
         return self._kernel_input.support
 
     @property
@@ -84,7 +90,8 @@ class Kernelised(Labeler):
 
     @classmethod
     def _input_of(cls, saved: dict[str, Any], arrays: dict[str, npt.NDArray[Any]], texts: dict[str, list[str]]) -> Input:
-        return KernelInput.from_bundle(saved["header"], arrays, texts)
+        kind = KernelExpansion if isinstance(saved["header"], dict) and "means" in saved["header"] else KernelInput
+        return kind.from_bundle(saved["header"], arrays, texts)
 
     @classmethod
     def _from_bundle(cls, head: dict[str, Any], bundle: Bundle, oracle: Any) -> Self:
@@ -102,12 +109,28 @@ class Kernelised(Labeler):
         path: str | os.PathLike[str],
         oracle: Oracle | None = None,
         *,
-        kernel: Callable[[Any, Any], npt.ArrayLike] | None = None,
+        kernel: Callable[[Any, Any], npt.ArrayLike] | Sequence[Callable[[Any, Any], npt.ArrayLike]] | None = None,
     ) -> Self:
-        """Read a model file. kernel: the function that the model was trained with, if it is your own: a file only names it."""
+        """Read a model file. kernel: the function that the model was trained with, if it is your own: a file only names it; a
+        list, where several kernels are.
+        """
         model = super().load(path, oracle)
         if kernel is not None:
-            if not isinstance(model._kernel_input.kernel, Missing):
+            missing = model._missing()
+            if not missing:
                 raise ParameterError(f"{os.fspath(path)}: this model holds its kernel, {model.kernel!r}; leave kernel= out")
-            model.kernel, model._kernel_input.kernel = kernel, resolve_kernel(kernel)
+            given = list(kernel) if isinstance(kernel, Sequence) else [kernel]
+            if len(given) != len(missing):
+                raise ParameterError(f"{os.fspath(path)}: this model needs {len(missing)} kernel functions, got {len(given)}")
+            for put, function in zip(missing, given, strict=True):
+                put(function)
         return model
+
+    def _missing(self) -> list[Callable[[Any], None]]:
+        """For each function that a file did not hold, what puts it in its place."""
+        input_ = self._kernel_input
+
+        def put(function: Any) -> None:
+            self.kernel, input_.kernel = function, resolve_kernel(function)  # type: ignore[union-attr]
+
+        return [put] if isinstance(input_, KernelInput) and isinstance(input_.kernel, Missing) else []

@@ -34,10 +34,27 @@ class Kernel(ABC):
         """The kernel with the numbers that it takes from the training data."""
         return self
 
+    @property
+    def complete(self) -> bool:
+        """Whether it has them."""
+        return None not in vars(self).values()
+
+
+class ProductKernel(Kernel):
+    """A kernel that is a function of <x, x'>, |x|^2 and |x'|^2."""
+
+    @abstractmethod
+    def of_products(self, inner: Floats, a: Floats, b: Floats) -> Floats:
+        """The values for the matrix of inner products, whose memory may be used, and the squares |x|^2 and |x'|^2."""
+
+    def __call__(self, A: Rows, B: Rows) -> Floats:
+        """The values for all pairs of rows."""
+        return self.of_products(products(A, B), _squares(A), _squares(B))
+
 
 @dataclass(frozen=True)
-class Linear(Kernel):
-    """k(x, x') = <x, x'>.
+class Linear(ProductKernel):
+    """k(x, x') = <x, x'>; normalised: divided by |x| |x'|, so that k(x, x) = 1, and 0 for x = 0.
 
     >>> from scipy import sparse
     >>> Linear()(sparse.csr_array([[1.0, 2.0]]), sparse.csr_array([[3.0, 4.0]])).tolist()
@@ -45,20 +62,25 @@ class Linear(Kernel):
     """
 
     name = "linear"
+    normalised: bool = False
 
-    def __call__(self, A: Rows, B: Rows) -> Floats:
-        """A B'."""
-        return products(A, B)
+    def of_products(self, inner: Floats, a: Floats, b: Floats) -> Floats:
+        """The products themselves."""
+        return _to_unit(inner, a, b) if self.normalised else inner
 
 
 @dataclass(frozen=True)
-class Polynomial(Kernel):
-    """k(x, x') = (gamma <x, x'> + constant)^degree; positive semidefinite for gamma > 0, constant >= 0, degree 1, 2, ..."""
+class Polynomial(ProductKernel):
+    """k(x, x') = (gamma <x, x'> + constant)^degree; positive semidefinite for gamma > 0, constant >= 0, degree 1, 2, ...
+
+    normalised: divided by the root of k(x, x) k(x', x'), so that k(x, x) = 1.
+    """
 
     name = "polynomial"
     degree: int = 2
     gamma: float = 1.0
     constant: float = 1.0
+    normalised: bool = False
 
     def __post_init__(self) -> None:
         if isinstance(self.degree, bool) or not isinstance(self.degree, int | np.integer) or self.degree < 1:
@@ -66,18 +88,19 @@ class Polynomial(Kernel):
         if not (_is_number(self.gamma) and self.gamma > 0 and _is_number(self.constant) and self.constant >= 0):
             raise ParameterError(f"Polynomial: expected gamma > 0 and constant >= 0, got {self.gamma!r} and {self.constant!r}")
 
-    def __call__(self, A: Rows, B: Rows) -> Floats:
-        """(gamma A B' + constant)^degree."""
+    def of_products(self, inner: Floats, a: Floats, b: Floats) -> Floats:
+        """(gamma <x, x'> + constant)^degree."""
+        inner *= self.gamma
+        inner += self.constant
+        if self.normalised:  # before the power, which may be large
+            inner = _to_unit(inner, self.gamma * a + self.constant, self.gamma * b + self.constant)
         with np.errstate(over="ignore"):  # whoever asked looks whether the values are finite
-            found = products(A, B)
-            found *= self.gamma
-            found += self.constant
-            found **= self.degree
-        return found
+            inner **= self.degree
+        return inner
 
 
 @dataclass(frozen=True)
-class RBF(Kernel):
+class RBF(ProductKernel):
     """k(x, x') = exp(-gamma |x - x'|^2).
 
     gamma=None takes 1 / (number of features times the variance of all entries of the training data), as scikit-learn's "scale".
@@ -98,17 +121,54 @@ class RBF(Kernel):
         variance = float(rows.data @ rows.data) / size - (float(rows.data.sum()) / size) ** 2 if size else 0.0
         return type(self)(1.0 / (rows.shape[1] * variance) if variance > 0 else 1.0)
 
-    def __call__(self, A: Rows, B: Rows) -> Floats:
-        """exp(-gamma (|a|^2 + |b|^2 - 2 <a, b>)); rounding leaves no distance below zero."""
+    def of_products(self, inner: Floats, a: Floats, b: Floats) -> Floats:
+        """exp(-gamma (|x|^2 + |x'|^2 - 2 <x, x'>))."""
         if self.gamma is None:
             raise ParameterError("RBF: gamma is None, to be taken from training data: call fitted(rows) first")
-        distances = products(A, B)
-        distances *= -2.0
-        distances += _squares(A)[:, None]
-        distances += _squares(B)
-        np.maximum(distances, 0.0, out=distances)
+        distances = _squared_distances(inner, a, b)
         distances *= -self.gamma
         return np.exp(distances, out=distances)
+
+
+@dataclass(frozen=True)
+class B1Spline(ProductKernel):
+    """k(x, x') = max(0, 1 - |x - x'| / width): zero for all but near neighbours, so its Gram matrix is sparse.
+
+    width=None takes the quantile `share` of the distances between training positions: so large is the share of entries that are
+    not zero.
+
+    With more than one feature it need not be positive semidefinite; in training, what the Gram matrix lacks is then added to its
+    diagonal. Martins et al. (2011), section 4.
+    """
+
+    name = "b1spline"
+    share: float = 0.05
+    width: float | None = None
+
+    def __post_init__(self) -> None:
+        if not (_is_number(self.share) and 0 < self.share <= 1):
+            raise ParameterError(f"B1Spline: share must be a number in (0, 1], got {self.share!r}")
+        if self.width is not None and not (_is_number(self.width) and self.width > 0):
+            raise ParameterError(f"B1Spline: width must be a number > 0, or None, got {self.width!r}")
+
+    def fitted(self, rows: Rows) -> Self:
+        """With a number for the width, from the distances between at most a thousand positions and all others."""
+        if self.width is not None:
+            return self
+        some = rows[:: max(1, rows.shape[0] // 1000)]
+        distances = np.sqrt(_squared_distances(products(some, rows), _squares(some), _squares(rows)))
+        width = float(np.quantile(distances, self.share))
+        return type(self)(self.share, width if width > 0 else 1.0)
+
+    def of_products(self, inner: Floats, a: Floats, b: Floats) -> Floats:
+        """max(0, 1 - |x - x'| / width)."""
+        if self.width is None:
+            raise ParameterError("B1Spline: width is None, to be taken from training data: call fitted(rows) first")
+        distances = _squared_distances(inner, a, b)
+        np.sqrt(distances, out=distances)
+        distances /= -self.width
+        distances += 1.0
+        return np.maximum(distances, 0.0, out=distances)
 
 
 @dataclass(frozen=True)
@@ -191,6 +251,14 @@ def saved(kernel: Any) -> dict[str, Any] | str:
     return {"class": name_of(kernel), "settings": {}}
 
 
+def restored_complete(entry: dict[str, Any] | str) -> Kernel:
+    """As `restored`, of a kernel that was fitted; ValueError where a number is missing."""
+    kernel = restored(entry)
+    if not kernel.complete:
+        raise ValueError(f"{kernel!r} lacks a number")
+    return kernel
+
+
 def restored(entry: dict[str, Any] | str) -> Kernel:
     """The inverse of `saved`; what was no kernel of ours becomes `Missing`."""
     if isinstance(entry, str):
@@ -205,6 +273,21 @@ def products(A: Rows, B: Rows) -> Floats:
     if B.nnz >= _DENSE * B.shape[0] * B.shape[1]:
         return np.asarray(A.toarray() @ B.toarray().T)
     return np.asarray((A @ B.T).toarray(), dtype=np.float64)
+
+
+def _squared_distances(inner: Floats, a: Floats, b: Floats) -> Floats:
+    """|x|^2 + |x'|^2 - 2 <x, x'>, in the memory of `inner`; rounding leaves none below zero."""
+    inner *= -2.0
+    inner += a[:, None]
+    inner += b
+    return np.maximum(inner, 0.0, out=inner)
+
+
+def _to_unit(inner: Floats, a: Floats, b: Floats) -> Floats:
+    """Divided by the roots of a and b, in place; what belongs to a zero is zero itself."""
+    inner /= np.sqrt(np.where(a > 0.0, a, 1.0))[:, None]
+    inner /= np.sqrt(np.where(b > 0.0, b, 1.0))
+    return inner
 
 
 def _squares(rows: Rows) -> Floats:

@@ -11,7 +11,7 @@ from structpred.data.sequences import PackedSequences
 from structpred.errors import DataError
 from structpred.features.sequences import n_chain_weights, weight_table
 from structpred.models.chain.inputs import INPUT, INPUTS, Input
-from structpred.models.kernels.functions import Kernel, Precomputed, name_of, restored, saved
+from structpred.models.kernels.functions import Kernel, Precomputed, name_of, restored_complete, saved
 from structpred.models.kernels.gram import EXACT, ROUNDED, Factor, check_room, distinct_rows, factorise
 from structpred.runtime.memory import check_fits
 from structpred.runtime.ranges import ends_of
@@ -64,7 +64,7 @@ class KernelInput:
     def fit_transform(self, sequences: Any) -> PackedSequences:
         """Find the support, and give the coordinates of all positions. DataError for a matrix that is no kernel."""
         data = self.inner.fit_transform(sequences)
-        rows = _canonical(data)
+        rows = canonical(data)
         self.kernel = self.kernel.fitted(rows)
         given = isinstance(self.kernel, Precomputed)
         if given and data.n_tokens != data.n_features:
@@ -77,7 +77,7 @@ class KernelInput:
         what = f"the matrix of kernel {name_of(self.kernel)} over the training positions"
         factor = factorise(gram, what, ROUNDED if given else EXACT)
         pivots = first[factor.pivots]
-        self.support, self._triangle = _where(data.offsets, pivots), None
+        self.support, self._triangle = where(data.offsets, pivots), None
         self._pivots, self._rows, self._gram = pivots, rows[pivots], None
         if given:
             self._rows, self._gram = None, self._rows[:, pivots].toarray()
@@ -108,7 +108,7 @@ class KernelInput:
         values = np.empty((data.n_tokens, r), np.float32)
         for own, similar in self._similarities(data):
             values[own] = solve_triangular(self.triangle, similar.T, lower=True, check_finite=False).T
-        return _dense(values, data.offsets)
+        return dense_sequences(values, data.offsets)
 
     def scored(self, sequences: Any, w: Vector, n_labels: int) -> tuple[PackedSequences, Vector]:
         """Sequences and weights that give the scores of `w`, with a feature for each label: the score that x adds to it."""
@@ -121,7 +121,7 @@ class KernelInput:
         table = np.zeros((n_labels + 2 + n_labels, padded(n_labels)), w.dtype)
         table[:n_labels, :n_labels] = np.eye(n_labels)
         table[n_labels:, :n_labels] = weight_table(w, n_labels)[self.n_features :]
-        return _dense(values, data.offsets), table.ravel()
+        return dense_sequences(values, data.offsets), table.ravel()
 
     def dual_coefficients(self, w: Vector, n_labels: int) -> Floats:
         """A, (support, labels), float64: position x adds k(x, support) A to the scores of its labels. A = L^-T W."""
@@ -132,12 +132,12 @@ class KernelInput:
 
     def _similarities(self, data: PackedSequences) -> Iterator[tuple[slice, Floats]]:
         """k(positions, support) in blocks of positions; DataError, naming the sample, where it is not finite."""
-        rows, step = _canonical(data), max(1, _BLOCK // max(self.n_features, 1))
+        rows, step = canonical(data), max(1, _BLOCK // max(self.n_features, 1))
         for a in range(0, data.n_tokens, step):
             block = rows[a : a + step]
             similar = block[:, self._pivots].toarray() if self._rows is None else self.kernel(block, self._rows)
             if not np.isfinite(similar).all():
-                sample, t = _where(data.offsets, a + np.flatnonzero(~np.isfinite(similar).all(axis=1))[:1])[0]
+                sample, t = where(data.offsets, a + np.flatnonzero(~np.isfinite(similar).all(axis=1))[:1])[0]
                 raise DataError(
                     f"sample {sample}, position {t}: the kernel gives values that are not finite; are features scaled?"
                 )
@@ -170,7 +170,7 @@ class KernelInput:
             head = _HEADER.read(header, "input.header")
             inner = {name.removeprefix("inner."): array for name, array in arrays.items() if name.startswith("inner.")}
             kind = INPUTS[head["inner"]["kind"]]
-            self = cls(kind.from_bundle(head["inner"]["header"], inner, texts), restored(head["kernel"]))
+            self = cls(kind.from_bundle(head["inner"]["header"], inner, texts), restored_complete(head["kernel"]))
             self._read_support({name.removeprefix("support."): array for name, array in arrays.items()})
             return self
 
@@ -189,10 +189,10 @@ class KernelInput:
             np.array([0, n]),
             d,
         )
-        self._rows = _canonical(rows)
+        self._rows = canonical(rows)
 
 
-def _canonical(data: PackedSequences) -> Any:
+def canonical(data: PackedSequences) -> Any:
     """The positions as a CSR matrix of float64 whose rows are sorted, without duplicates and zeros."""
     from scipy import sparse
 
@@ -214,14 +214,14 @@ def _coordinates(factor: Factor, number: Ints, offsets: Ints) -> PackedSequences
     return PackedSequences(indptr, indices, values, offsets, factor.rank)
 
 
-def _dense(values: npt.NDArray[np.float32], offsets: Ints) -> PackedSequences:
+def dense_sequences(values: npt.NDArray[np.float32], offsets: Ints) -> PackedSequences:
     """Packed sequences of dense rows."""
     n, d = values.shape
     indices = np.tile(np.arange(d, dtype=np.int32), n)
     return PackedSequences(d * np.arange(n + 1), indices, values.ravel(), offsets, d)
 
 
-def _where(offsets: Ints, positions: Ints) -> Ints:
+def where(offsets: Ints, positions: Ints) -> Ints:
     """(n, 2): sample and position in it, of positions of all sequences together."""
     samples = np.searchsorted(offsets, positions, side="right") - 1
     return np.stack((samples, positions - offsets[samples]), axis=1).astype(np.int64)

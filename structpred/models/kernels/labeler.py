@@ -1,10 +1,36 @@
 """Maximum-margin sequence labelling with a kernel between positions."""
 
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Any, Self
 
-from structpred.models.chain.labeler import ChainLabeler
+import numpy as np
+import numpy.typing as npt
+
+from structpred.core.regulariser import Regulariser
+from structpred.core.result import Result
+from structpred.core.steps import TaskLike
+from structpred.core.weights import Vector
+from structpred.data.sequences import PackedSequences
+from structpred.errors import ParameterError
+from structpred.features.positions import PositionFeatures
+from structpred.models.base import seed_of
+from structpred.models.chain.inputs import Input, NumericInput
+from structpred.models.chain.labeler import ChainLabeler, Scored
 from structpred.models.kernels.estimator import Kernelised
+from structpred.models.kernels.expansion import KernelExpansion
+from structpred.models.kernels.functions import Kernel, Missing, Precomputed, resolve_kernel, restored, saved
+from structpred.models.kernels.inputs import KERNEL
+from structpred.models.kernels.listed import Mean, listed_kernels
+from structpred.storage.bundles import Bundle
+from structpred.storage.schema import ListOf, OneOf, Optional, Record, Whole, maybe
+from structpred.trainers.function_weights import FunctionNorms
 from structpred.trainers.problem import Trainer
+from structpred.trainers.proximal import OnlineProximal
+
+#: one of `kernels`: a name, (name, parameter), a kernel object or a function
+Listed = str | tuple[str, float] | Kernel | Callable[[Any, Any], npt.ArrayLike]
+COMBINE = ("mkl", "average")
 
 
 @dataclass(eq=False, repr=False)
@@ -24,6 +50,13 @@ class KernelChainLabeler(Kernelised, ChainLabeler):
     every trainer works, and the certificate is that of the problem with the kernel, up to 1e-10 of the largest k(x, x).
     Prediction takes k(x, support): the r training positions that span all others.
 
+    **Several kernels**, `kernels=`, are combined while training (Martins et al. 2011): with combine="mkl" each has a function of
+    its own, and  1/2 (sum_k |w_k|)^2  in place of 1/2 |w|^2 leaves few of them; start and stop, and transitions, are two groups
+    more. With combine="average" their mean is one kernel. Training is online, in kernel form: a Gram matrix of 4 N^2 bytes for
+    each kernel (float32; that of "b1spline" holds its non-zero entries only), and a wrong label adds two rows of each. With
+    n_components=m kernels are taken apart by m landmarks instead (Nystroem), for training sets that outgrow the Gram matrix: 16 N
+    m bytes for each kernel, and any trainer.
+
     X and y are as for ChainLabeler. For a precomputed kernel each sequence is an array (its length, n) of kernel values with all
     n training positions, in the order of training; at fit its rows together are the Gram matrix.
 
@@ -34,19 +67,32 @@ class KernelChainLabeler(Kernelised, ChainLabeler):
     kernel : str, Kernel or callable
         "linear", "polynomial", "rbf" or "precomputed"; an object such as ``RBF(0.1)`` or ``Polynomial(3)`` from
         `structpred.models.kernels.functions`; or a function (A, B) -> array (rows of A, rows of B) of two CSR matrices.
-    regulariser : None
-        Only 1/2 |w|^2 is a function of the kernel; ParameterError for any other.
+    kernels : list, optional
+        Several kernels, in place of `kernel`: names ("linear", "quadratic", "rbf", "b1spline"), tuples of a name and its
+        parameter (("polynomial", 3), ("rbf", sigma^2), ("b1spline", share of entries that are not zero)), all of these with
+        k(x, x) = 1; kernel objects and functions, taken as they are; or all of them "precomputed".
+    combine : str
+        "mkl": learn which kernels matter. "average": the same weight for each.
+    n_components : int, optional
+        So many landmarks, drawn by random_state from the distinct training positions.
+    regulariser : str or Regulariser, optional
+        Only 1/2 |w|^2 is a function of one kernel. With kernels= any that depends on the norms of groups, such as "l2" or "mkl";
+        ParameterError for others.
     template, min_count, n_bits, dev_metric, constraints, n_jobs, warm_start
         As for ChainLabeler.
 
     Attributes
     ----------
     support_ : ndarray (r, 2)
-        Sample and position of the support in the training set.
+        Sample and position of the support in the training set; with kernels=, of each kernel in turn: positions that have a
+        coefficient in a kernel whose group is not zero.
     dual_coef_ : ndarray (r, n_classes)
         What each support position adds: the scores of position x are k(x, support) dual_coef_.
     coef_ : ndarray
-        The weights in the coordinates of Phi, whose norm is that of the function; then start, stop and transitions.
+        The weights in the coordinates of Phi, whose norm is that of the function; with kernels= dual_coef_ itself. Then start,
+        stop and transitions.
+    group_weights_ : ndarray
+        With kernels=: |w_k| / sum_k |w_k| of the groups in group_names_: the kernels, "start and stop" and "transitions".
     classes_, n_features_in_, certificate_, history_, n_iter_, stop_reason_, converged_, probabilistic_
         As for ChainLabeler.
 
@@ -57,7 +103,8 @@ class KernelChainLabeler(Kernelised, ChainLabeler):
 
     References
     ----------
-    Taskar, Guestrin and Koller (2003), Max-margin Markov networks.
+    Taskar, Guestrin and Koller (2003), Max-margin Markov networks. Martins et al. (2011), Online Multiple Kernel Learning for
+    Structured Prediction, section 3.4 and algorithm 3.
 
     Examples
     --------
@@ -66,8 +113,141 @@ class KernelChainLabeler(Kernelised, ChainLabeler):
     >>> model = KernelChainLabeler(kernel="rbf").fit(X, [["low", "high"], ["high", "low"]])
     >>> [labels.tolist() for labels in model.predict([np.array([[0.05], [0.9], [1.0]])])]
     [['low', 'high', 'high']]
+    >>> several = KernelChainLabeler(kernels=["linear", ("rbf", 0.5)], C=10.0).fit(X, [["low", "high"], ["high", "low"]])
+    >>> several.group_names_
+    ['linear', 'rbf', 'start and stop', 'transitions']
     """
 
-    trainer: str | Trainer = "bcfw"
+    trainer: str | Trainer | None = None  # type: ignore[assignment]
     max_iter: int = 50
     tol: float = 0.001
+    _: KW_ONLY
+    kernels: Sequence[Listed] | None = None
+    combine: str = "mkl"
+    n_components: int | None = None
+
+    group_weights_: npt.NDArray[np.float64] = field(init=False)
+
+    _HEADER = Record({
+        **Kernelised._HEADER.fields,
+        "kernels": Optional(maybe(ListOf(KERNEL, 1))),
+        "combine": Optional(OneOf(COMBINE), "mkl"),
+        "n_components": Optional(maybe(Whole(1))),
+    })  # fmt: skip
+
+    @property
+    def _several(self) -> bool:
+        return self.kernels is not None or self.n_components is not None
+
+    def _chosen_trainer(self) -> str | Trainer:
+        if self.trainer is not None:
+            return self.trainer
+        if self.kernels is None:
+            return "bcfw"
+        return "online_mkl" if self.combine == "mkl" else "proximal"
+
+    def _check_regulariser(self, trainer: Trainer) -> None:
+        if not self._several:
+            super()._check_regulariser(trainer)
+        elif self.n_components is None and not isinstance(trainer, OnlineProximal):
+            raise ParameterError(
+                f"trainer: kernels= is trained in kernel form by 'online_mkl' and 'proximal', got {self.trainer!r}; any other "
+                "trainer takes coordinates by landmarks: give n_components=..."
+            )
+
+    def _listed(self) -> list[Kernel]:
+        """The kernels of the groups; ParameterError for settings that make none."""
+        if self.combine not in COMBINE:
+            raise ParameterError(f"combine: expected 'mkl' or 'average', got {self.combine!r}")
+        m = self.n_components
+        if m is not None and (isinstance(m, bool) or not isinstance(m, int | np.integer) or m < 1):
+            raise ParameterError(f"n_components must be a whole number >= 1, got {m!r}")
+        found = [resolve_kernel(self.kernel)] if self.kernels is None else listed_kernels(self.kernels)
+        if isinstance(found[0], Precomputed) and (m is not None or self.combine == "average"):
+            raise ParameterError(
+                "kernels: 'precomputed' goes with combine='mkl' and without n_components: take means, or choose landmarks, "
+                "beforehand"
+            )
+        return found if self.combine == "mkl" else [Mean(found)]
+
+    def _choose_input(self, X: Any) -> tuple[Input, Any]:
+        if not self._several:
+            return super()._choose_input(X)
+        listed = self._listed()
+        if isinstance(listed[0], Precomputed):
+            self._trainer_and_surrogate()
+            return KernelExpansion(NumericInput(), listed), X
+        inner, sequences = super()._choose_input(X)
+        return KernelExpansion(inner.inner, listed, self.n_components, seed_of(self.random_state)), sequences  # type: ignore[attr-defined]
+
+    def _regulariser_of(self, trainer: Trainer, task: TaskLike) -> Regulariser:
+        found, features = super()._regulariser_of(trainer, task), getattr(task, "features", None)
+        return FunctionNorms(found, features.space) if isinstance(features, PositionFeatures) else found
+
+    def _keep(self, result: Result) -> None:
+        super()._keep(result)
+        if isinstance(self.input_, KernelExpansion):
+            n_labels = len(self.classes_)
+            self.input_, self.coef_ = self.input_.settled(result.weights, n_labels)
+            self.groups_ = self.input_.groups(n_labels)
+            if "group_weights" in self.report_:
+                self.group_weights_ = self.report_["group_weights"][-1].copy()
+
+    def _held_out(self, input_: Input, X: Any, n_labels: int) -> tuple[PackedSequences, Scored]:
+        if not isinstance(input_, KernelExpansion):
+            return super()._held_out(input_, X, n_labels)
+
+        def scored(w: Vector) -> tuple[PackedSequences, int, Vector]:
+            settled, duals = input_.settled(w, n_labels)
+            data, table = settled.scored(X, duals, n_labels)
+            return data, n_labels, table
+
+        return input_.positions(X), scored
+
+    def partial_fit(self, *args: Any, **options: Any) -> Self:
+        """As for ChainLabeler; ParameterError with several kernels, which need all positions at once."""
+        self._refuse_pieces()
+        return super().partial_fit(*args, **options)
+
+    def fit_stream(self, *args: Any, **options: Any) -> Self:
+        """As for ChainLabeler; ParameterError with several kernels, which need all positions at once."""
+        self._refuse_pieces()
+        return super().fit_stream(*args, **options)
+
+    def _refuse_pieces(self) -> None:
+        if self._several:
+            raise ParameterError(
+                "kernels= and n_components= need all training positions at once: use fit, not pieces of the data"
+            )
+
+    def _to_bundle(self) -> Bundle:
+        bundle = super()._to_bundle()
+        if self._several:
+            kernels = None if self.kernels is None else [saved(kernel) for kernel in listed_kernels(self.kernels)]
+            bundle.header |= {"kernels": kernels, "combine": self.combine, "n_components": self.n_components}
+        return bundle
+
+    @classmethod
+    def _from_bundle(cls, head: dict[str, Any], bundle: Bundle, oracle: Any) -> Self:
+        model = super()._from_bundle(head, bundle, oracle)
+        model.combine, model.n_components = head["combine"], head["n_components"]
+        model.kernels = None if head["kernels"] is None else [restored(kernel) for kernel in head["kernels"]]
+        if isinstance(model.input_, KernelExpansion) and "group_weights" in model.report_:
+            model.group_weights_ = model.report_["group_weights"][-1].copy()
+        return model
+
+    def _missing(self) -> list[Callable[[Any], None]]:
+        listed, input_ = self.kernels, self.input_
+        if listed is None or not isinstance(input_, KernelExpansion):
+            return super()._missing()
+
+        def puts(k: int) -> Callable[[Any], None]:
+            def put(function: Any) -> None:
+                kernel = resolve_kernel(function)
+                self.kernels = [*self.kernels[:k], function, *self.kernels[k + 1 :]]  # type: ignore[index]
+                own = input_.kernels[0].kernels if self.combine == "average" else input_.kernels  # type: ignore[attr-defined]
+                own[k] = kernel
+
+            return put
+
+        return [puts(k) for k, kernel in enumerate(listed) if isinstance(kernel, Missing)]

@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 
 from structpred.errors import DataError, ParameterError
-from structpred.models.kernels.functions import RBF, Linear, Polynomial, kernels, resolve_kernel, restored, saved
+from structpred.models.kernels.functions import RBF, B1Spline, Linear, Polynomial, kernels, resolve_kernel, restored, saved
 
 A = np.array([[1.0, 0.0, 2.0], [0.0, 0.0, 0.0], [0.5, -1.0, 0.0]])
 B = np.array([[0.0, 1.0, 1.0], [1.0, 0.0, 2.0]])
@@ -13,6 +13,9 @@ FORMULAS = {
     Linear(): lambda a, b: a @ b,
     Polynomial(3, 0.5, 2.0): lambda a, b: (0.5 * a @ b + 2.0) ** 3,
     RBF(0.3): lambda a, b: np.exp(-0.3 * ((a - b) @ (a - b))),
+    B1Spline(width=2.5): lambda a, b: max(0.0, 1.0 - np.linalg.norm(a - b) / 2.5),
+    Linear(normalised=True): lambda a, b: a @ b / (np.linalg.norm(a) * np.linalg.norm(b) or 1.0),
+    Polynomial(2, 0.5, 1.0, normalised=True): lambda a, b: (0.5 * a @ b + 1.0) ** 2 / ((0.5 * a @ a + 1.0) * (0.5 * b @ b + 1.0)),
 }
 
 
@@ -30,6 +33,8 @@ def test_the_width_is_that_of_the_data() -> None:
     assert RBF().fitted(sparse.csr_array(A)).gamma == pytest.approx(1.0 / (3 * A.var()), rel=1e-14)
     assert RBF().fitted(sparse.csr_array(np.zeros((2, 3)))).gamma == 1.0
     assert RBF(0.2).fitted(sparse.csr_array(A)).gamma == 0.2
+    rows = sparse.csr_array(np.random.default_rng(0).normal(size=(60, 2)))
+    assert np.mean(B1Spline(0.1).fitted(rows)(rows, rows) > 0) == pytest.approx(0.1, abs=0.01)
 
 
 @pytest.mark.parametrize(
@@ -37,9 +42,10 @@ def test_the_width_is_that_of_the_data() -> None:
     [
         (lambda: RBF(0.0), "gamma must be a number > 0"),
         (lambda: RBF(float("nan")), "gamma must be"),
+        (lambda: B1Spline(0.0), "share must be a number in"),
         (lambda: Polynomial(0), "degree must be a whole number >= 1"),
         (lambda: Polynomial(2, 1.0, -1.0), "constant >= 0"),
-        (lambda: resolve_kernel("rbff"), "expected one of linear, polynomial, precomputed, rbf.*did you mean 'rbf'"),
+        (lambda: resolve_kernel("rbff"), "expected one of b1spline, linear, polynomial, precomputed, rbf.*did you mean 'rbf'"),
         (lambda: resolve_kernel(RBF), "an instance such as RBF"),
         (lambda: resolve_kernel(3), "got 3"),
     ],
@@ -64,7 +70,7 @@ def test_a_function_must_give_a_matrix() -> None:
 def test_files_hold_kernels(kernel: object) -> None:
     """A kernel of ours is read back with its settings; a function is not, and says so when it is called."""
     assert restored(saved(kernel)) == resolve_kernel(kernel)
-    assert set(kernels()) == {"linear", "polynomial", "rbf", "precomputed"}
+    assert set(kernels()) == {"linear", "polynomial", "rbf", "b1spline", "precomputed"}
     lost = restored(saved(len))
     with pytest.raises(ParameterError, match=r"kernel function len: give load\(path, kernel=...\)"):
         lost(sparse.csr_array(A), sparse.csr_array(B))

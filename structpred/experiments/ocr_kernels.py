@@ -1,0 +1,209 @@
+"""Kernels between letter images, and sequence models with them: what the runs of `ocr_mkl` are made of."""
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from structpred.core.function_space import Gram
+from structpred.core.task import Task
+from structpred.features.positions import PositionFeatures
+from structpred.io.ocr import OcrWords
+from structpred.models.kernels.functions import RBF, B1Spline, Linear, Polynomial, ProductKernel
+from structpred.models.kernels.grams import checked_gram
+from structpred.objectives.margin import MarginRescaling
+from structpred.objectives.part_losses import Hamming
+from structpred.objectives.regularisers.l2 import L2
+from structpred.objectives.regularisers.mkl import MKL
+from structpred.oracles.chain import ChainOracle
+from structpred.trainers.function_weights import FunctionNorms
+from structpred.trainers.loop import RunSettings, train
+from structpred.trainers.problem import Problem
+from structpred.trainers.proximal import OnlineProximal, best_rate
+
+Floats = npt.NDArray[Any]
+Ints = npt.NDArray[np.int64]
+
+#: linear and quadratic kernels with unit diagonal, sigma^2 = 5, and 5 % of the B1-spline's values not zero
+KERNELS: dict[str, ProductKernel] = {
+    "L": Linear(normalised=True),
+    "Q": Polynomial(2, normalised=True),
+    "G": RBF(0.1),
+    "B": B1Spline(0.05),
+}
+#: test letters whose kernel values are held at once
+BLOCK = 2048
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How much is run. most: words of each set; None for all."""
+
+    epochs: int = 20
+    trial: int = 5
+    grid: tuple[float, ...] = (0.1, 1.0, 10.0, 100.0, 1e3, 1e4)
+    rates: tuple[float, ...] = (0.01, 0.1, 1.0, 10.0)
+    most: int | None = None
+
+    @classmethod
+    def quick(cls) -> "Plan":
+        """A few seconds."""
+        return cls(5, 2, (1.0, 10.0), (1.0, 10.0), 60)
+
+
+@dataclass(frozen=True)
+class Model:
+    """Which kernels, and whether their mean is one kernel; else each is a group of multiple kernel learning."""
+
+    name: str
+    kernels: tuple[str, ...]
+    mean: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Fold:
+    """Words to train on: images, codes of the letters, where words begin, and the Gram matrices."""
+
+    images: npt.NDArray[np.float32]
+    codes: Ints
+    offsets: Ints
+    n_labels: int
+    kernels: dict[str, ProductKernel]
+    grams: dict[str, Gram] = field(repr=False)
+
+    @classmethod
+    def of(cls, words: OcrWords, labels: Sequence[str], names: Sequence[str]) -> "Fold":
+        """The inner products are computed once for all kernels."""
+        from scipy import sparse
+
+        images, rows = words.pixels.astype(np.float32), sparse.csr_array(words.pixels.astype(np.float64))
+        kernels = {name: KERNELS[name].fitted(rows) for name in names}
+        grams: dict[str, Gram] = {}
+        for name, kernel, values in values_of(kernels, images, images):
+            found = sparse.csr_array(values) if name == "B" else values
+            grams[name] = checked_gram(found, f"kernel {name}", kernel)
+        return cls(images, _codes(words, labels), words.offsets, len(labels), kernels, grams)
+
+    def take(self, words: Ints) -> "Fold":
+        """Some of the words."""
+        positions = np.concatenate([np.arange(self.offsets[i], self.offsets[i + 1]) for i in words.tolist()])
+        offsets = np.concatenate(([0], np.cumsum(np.diff(self.offsets)[words])))
+        grams = {name: _part(gram, positions, positions) for name, gram in self.grams.items()}
+        return Fold(self.images[positions], self.codes[positions], offsets, self.n_labels, self.kernels, grams)
+
+    def task(self, model: Model) -> Task:
+        """The training set of a model."""
+        listed = [self.grams[name] for name in model.kernels]
+        if model.mean:
+            listed = [_dense(sum(_dense(gram) for gram in listed) / np.float32(len(listed)))]
+        names = [model.name] if model.mean else model.kernels
+        features = PositionFeatures(listed, self.offsets, self.n_labels, names)
+        shapes = [(length, self.n_labels) for length in np.diff(self.offsets).tolist()]
+        return Task(features, ChainOracle(), np.split(self.codes, self.offsets[1:-1]), shapes, Hamming())
+
+
+class Expansion(NamedTuple):
+    """A model that was trained: (letters, labels) coefficients for each kernel, and start, stop and transition scores."""
+
+    coefficients: dict[str, Floats]
+    edges: Floats
+    transitions: Floats
+
+
+class Found(NamedTuple):
+    """A model, the settings that were chosen for it, seconds of the last training run, and the weights of its groups."""
+
+    expansion: Expansion
+    C: float
+    eta0: float
+    seconds: float
+    weights: Floats
+    groups: list[str]
+
+
+def chosen(fold: Fold, model: Model, plan: Plan) -> Found:
+    """C by the accuracy on every other word of a model that was trained on the rest; then trained on all words."""
+    words = np.arange(len(fold.offsets) - 1)
+    some, rest = fold.take(words[::2]), words[1::2]
+    held_out = np.concatenate([np.arange(fold.offsets[i], fold.offsets[i + 1]) for i in rest.tolist()])
+    mine = np.concatenate([np.arange(fold.offsets[i], fold.offsets[i + 1]) for i in words[::2].tolist()])
+    cross = {name: _part(fold.grams[name], held_out, mine) for name in model.kernels}
+    ends = np.concatenate(([0], np.cumsum(np.diff(fold.offsets)[rest])))
+    task, best = some.task(model), (-1.0, 0.0)
+    for C in plan.grid:
+        expansion = _trained(task, model, C, plan).expansion
+        scores = np.sum([cross[name] @ own for name, own in expansion.coefficients.items()], axis=0)
+        best = max(best, (accuracy(expansion, scores, ends, fold.codes[held_out]), -C))
+    return _trained(fold.task(model), model, -best[1], plan)
+
+
+def _trained(task: Task, model: Model, C: float, plan: Plan) -> Found:
+    """With the step size that has the least objective after some epochs."""
+    space = task.features.space  # type: ignore[attr-defined]
+    regulariser = FunctionNorms(MKL() if len(space.grams) > 1 else L2(), space)
+    problem = Problem(task, MarginRescaling(), 1.0 / (C * len(task)), regulariser=regulariser)
+    trainer = OnlineProximal(certificate=False)
+    trainer.eta0 = best_rate(problem, plan.rates, trainer, passes=plan.trial)
+    start = time.process_time()
+    result = train(problem, trainer, RunSettings(max_iter=plan.epochs, check_every=plan.epochs))
+    seconds, w, L = time.process_time() - start, result.weights, space.n_labels
+    share = len(model.kernels) if model.mean else 1
+    coefficients = {name: space.coefficients(w, 0 if model.mean else k).T / share for k, name in enumerate(model.kernels)}
+    others = w[space.groups[-3] :].reshape(-1, L)
+    expansion = Expansion(coefficients, others[:2], others[2:])
+    return Found(expansion, C, trainer.eta0, seconds, result.report["group_weights"][-1], list(result.group_names))
+
+
+def accuracies(fold: Fold, models: Sequence[Expansion], test: OcrWords, labels: Sequence[str]) -> list[float]:
+    """The share of right letters of each model; the kernels between test and training letters are computed once for all."""
+    images, n, L = test.pixels.astype(np.float32), test.n_letters, fold.n_labels
+    scores = np.zeros((len(models), n, L), np.float32)
+    users = {name: [j for j, model in enumerate(models) if name in model.coefficients] for name in fold.kernels}
+    stacked = {name: np.hstack([models[j].coefficients[name] for j in of]) for name, of in users.items() if of}
+    for a in range(0, n, BLOCK):
+        for name, _, values in values_of(fold.kernels, images[a : a + BLOCK], fold.images):
+            found = (values @ stacked[name]).reshape(len(values), -1, L)
+            for k, j in enumerate(users[name]):
+                scores[j, a : a + BLOCK] += found[:, k]
+    codes = _codes(test, labels)
+    return [accuracy(model, own, test.offsets, codes) for model, own in zip(models, scores, strict=True)]
+
+
+def accuracy(model: Expansion, scores: Floats, offsets: Ints, codes: Ints) -> float:
+    """The share of letters that the best label sequences have right. scores: (letters, labels) of the kernels, changed."""
+    scores[offsets[:-1]] += model.edges[0]
+    scores[offsets[1:] - 1] += model.edges[1]
+    steps, oracle, right = model.transitions.ravel().astype(np.float64), ChainOracle(), 0
+    for a, b in pairwise(offsets.tolist()):
+        theta = np.concatenate((scores[a:b].ravel().astype(np.float64), steps))
+        right += int((oracle.argmax(theta, (b - a, scores.shape[1])) == codes[a:b]).sum())
+    return right / len(codes)
+
+
+def values_of(kernels: dict[str, ProductKernel], A: Floats, B: Floats) -> Iterator[tuple[str, ProductKernel, Floats]]:
+    """The values of each kernel between the rows of A and B, from the same inner products."""
+    inner, a, b = A @ B.T, np.einsum("ij,ij->i", A, A), np.einsum("ij,ij->i", B, B)
+    for name, kernel in kernels.items():
+        yield name, kernel, kernel.of_products(inner.copy(), a, b)
+
+
+def _codes(words: OcrWords, labels: Sequence[str]) -> Ints:
+    number = {label: code for code, label in enumerate(labels)}
+    return np.array([number[letter] for word in words.letters for letter in word], np.int64)
+
+
+def _part(gram: Gram, rows: Ints, columns: Ints) -> Gram:
+    """Some rows and columns."""
+    if isinstance(gram, np.ndarray):
+        return gram[np.ix_(rows, columns)]
+    part = gram[rows][:, columns].tocsr()
+    part.sort_indices()
+    return part
+
+
+def _dense(gram: Gram) -> Floats:
+    return np.asarray(gram if isinstance(gram, np.ndarray) else gram.toarray(), np.float32)

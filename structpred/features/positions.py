@@ -1,0 +1,123 @@
+"""Chains whose positions are scored by functions of kernels: the features of a position are the positions of the training set."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from structpred.core.feature_map import FeatureMap
+from structpred.core.function_space import FunctionSpace, Gram
+from structpred.core.group_scales import GroupScales
+from structpred.core.sparse import SparseVector
+from structpred.core.weights import Vector, check_length
+from structpred.features.fixed_scores import FixedScores
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class PositionSequences:
+    """Sequences of which kernel values alone are known: a Gram matrix for each kernel, over all positions of all sequences.
+
+    offsets: sequence i has the positions from offsets[i] on. names: those of the kernels.
+    """
+
+    grams: Sequence[Gram]
+    offsets: Integers
+    names: Sequence[str]
+
+    def __len__(self) -> int:
+        """The number of sequences."""
+        return len(self.offsets) - 1
+
+    @property
+    def n_tokens(self) -> int:
+        """The number of positions of all sequences together."""
+        return int(self.offsets[-1])
+
+    @property
+    def n_features(self) -> int:
+        """A coefficient for each position and kernel."""
+        return len(self.grams) * self.n_tokens
+
+    @property
+    def lengths(self) -> Integers:
+        """The number of positions of each sequence."""
+        return np.diff(self.offsets)
+
+    def features(self, n_labels: int, fixed: FixedScores | None) -> "PositionFeatures":
+        """The feature map of these sequences."""
+        return PositionFeatures(self.grams, self.offsets, n_labels, self.names, fixed=fixed)
+
+
+class PositionFeatures(FeatureMap):
+    """Label sequences over a training set of which the Gram matrices of one or more kernels are known.
+
+    Position t has the score sum_k f_k,label(t) for a label; start, stop and transition scores are ordinary weights. The weights
+    are those of `space`; their groups are the kernels, start and stop, and transitions. Joint features are values of functions;
+    so a step along them is one of coefficients, and adds rows of the Gram matrices to the values (`FunctionSpace`).
+
+    grams: one for each kernel, over all positions of all sequences. offsets: sequence i has the positions from offsets[i] on.
+    """
+
+    def __init__(
+        self, grams: Sequence[Gram], offsets: Integers, n_labels: int, names: Sequence[str], *,
+        dtype: npt.DTypeLike = np.float32, fixed: FixedScores | None = None,
+    ) -> None:  # fmt: skip
+        self.space = FunctionSpace(grams, n_labels, [2 * n_labels, n_labels**2])
+        self.offsets, self.n_labels, self.fixed = np.ascontiguousarray(offsets, np.int64), n_labels, fixed
+        self.dim, self.dtype, self.groups = self.space.dim, np.dtype(dtype), self.space.groups
+        self.group_names = [*names, "start and stop", "transitions"]
+        self._sizes = (self.space.n, n_labels, len(grams))
+        self._ones = GroupScales(self.groups, np.ones(len(self.groups) - 1))
+
+    def __len__(self) -> int:
+        """The number of sequences."""
+        return len(self.offsets) - 1
+
+    def n_parts(self, i: int) -> int:
+        """T * n_labels emissions and n_labels^2 transitions."""
+        return int(self.offsets[i + 1] - self.offsets[i] + self.n_labels) * self.n_labels
+
+    def scores(self, w: Vector, i: int) -> Floats:
+        """Emission scores (T * n_labels), then transition scores (n_labels^2), flat."""
+        return self.group_scores(w, self._ones, i)
+
+    def group_scores(self, w: Vector, scales: GroupScales, i: int) -> Floats:
+        """What `scores` gives for the weights scales * w."""
+        check_length(w, self.dim)
+        out = np.empty(self.n_parts(i))
+        _kernels().score_positions(w, self.groups, scales.factors, self._sizes, self.offsets[i], self.offsets[i + 1], out)
+        return out
+
+    def fixed_scores(self, i: int) -> Floats | None:
+        """What is added to the scores of instance i whatever the weights are; None if there is nothing."""
+        if self.fixed is None:
+            return None
+        rows = self.fixed.rows[self.fixed.row_of[self.offsets[i] : self.offsets[i + 1]]].ravel()
+        return np.concatenate((rows, self.fixed.edges.ravel()))
+
+    def adjoint(self, i: int, parts: Integers, counts: Floats) -> SparseVector:
+        """The joint features of sparse part counts."""
+        size = (self._sizes[2] + 2) * len(parts)
+        idx, val = np.empty((2, size), np.int64), np.empty((2, size))
+        where = self.groups, self._sizes, self.offsets[i], self.offsets[i + 1]
+        n = _kernels().emit_positions(parts, counts, *where, idx[0], val[0], idx[1], val[1])
+        return SparseVector(idx[0, :n], val[0, :n])
+
+    def arrays(self) -> Sequence[npt.NDArray[Any]]:
+        """The Gram matrices, and where sequences begin."""
+        arrays = [*self.space.arrays(), self.offsets]
+        return arrays if self.fixed is None else [*arrays, self.fixed.rows, self.fixed.row_of, self.fixed.edges]
+
+
+@lru_cache(maxsize=1)
+def _kernels() -> Any:
+    """The compiled calls, looked up once: they are many and short."""
+    from structpred.features import _position_kernels
+
+    return _position_kernels

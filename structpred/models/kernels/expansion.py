@@ -1,0 +1,333 @@
+"""A position as its similarities to positions of the training set, kernel by kernel: what is left of training with kernels.
+
+Training is in kernel form, where every position has a coefficient in each kernel (`features/positions.py`), or by landmarks
+(Nystroem's method, Williams and Seeger 2001), where kernel k gives the coordinates phi_k(x) = L^-1 k(landmarks, x) with L L' =
+k(landmarks, landmarks), so that <phi_k(x), phi_k(x')> = k(x, x') for landmarks, and almost so for what they resemble.
+Both give functions f_k(x) = sum_s k(x, s) d_s of few positions s: those with a coefficient, in kernels whose group is not zero.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from structpred.core.function_space import FunctionSpace
+from structpred.core.weights import Vector, check_length, padded
+from structpred.data.sequences import PackedSequences
+from structpred.errors import DataError
+from structpred.features.positions import PositionSequences
+from structpred.features.sequences import n_chain_weights, weight_table
+from structpred.models.chain.inputs import INPUT, INPUTS, Input, NumericInput
+from structpred.models.kernels.functions import Kernel, Precomputed, restored_complete, saved
+from structpred.models.kernels.gram import EXACT, distinct_rows, factorise
+from structpred.models.kernels.grams import check_room, checked_gram, gram_of, stacked
+from structpred.models.kernels.inputs import KERNEL, canonical, dense_sequences, where
+from structpred.models.kernels.listed import Mean, names_of
+from structpred.runtime.memory import check_fits
+from structpred.runtime.ranges import ends_of
+from structpred.storage.schema import Array, ListOf, Record, array_of, as_file_error
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+#: kernel values that are held at once when positions are scored
+_BLOCK = 1 << 22
+#: the input that reads X, and the kernels, each the mean of a list
+HEADER = Record({"inner": INPUT, "means": ListOf(ListOf(KERNEL, 1), 1)})
+_ENDS = Array(("int64",), ("n_ends",), below=2**40)
+_MEMBERS = Array(("int64",), (None,), below="n_rows")
+_AT = Array(("int64",), (None, 2), below=2**62)
+
+
+class Support(NamedTuple):
+    """The positions that a model keeps. at: sample and position of each. rows: their features, a CSR matrix; of given kernels the
+    number of each in the training set. members: for each kernel, which of them it uses, all kernels in a row; kernel k from
+    ends[k] on.
+    """
+
+    at: Ints
+    rows: Any
+    members: Ints
+    ends: Ints
+
+    def of(self, k: int) -> Ints:
+        """Those that kernel k uses."""
+        return self.members[self.ends[k] : self.ends[k + 1]]
+
+
+class KernelExpansion:
+    """An input whose features are k(x, s) for the support positions s of each kernel.
+
+    n_components: the number of landmarks; None: kernel form. seed: of the choice of landmarks.
+    """
+
+    kept: Support
+
+    def __init__(self, inner: Input, kernels: Sequence[Kernel], n_components: int | None = None, seed: int = 0) -> None:
+        self.inner, self.kernels, self.n_components, self.seed = inner, list(kernels), n_components, seed
+        self.given = isinstance(kernels[0], Precomputed)
+        self._n_columns: int | None = None
+
+    @property
+    def kind(self) -> str:
+        """That of the input that reads X."""
+        return self.inner.kind
+
+    @property
+    def n_features(self) -> int:
+        """The number of support positions, of all kernels together."""
+        return len(self.kept.members)
+
+    @property
+    def support(self) -> Ints:
+        """(n_features, 2): sample and position of each support position, kernel by kernel."""
+        return self.kept.at[self.kept.members]
+
+    @property
+    def names(self) -> list[str]:
+        """Of the kernels."""
+        return names_of(self.kernels)
+
+    def fit_transform(self, sequences: Any) -> Any:
+        """What training sees: Gram matrices, or coordinates. DataError for a matrix that is no kernel, or does not fit."""
+        if self.given:
+            return self._read_grams(sequences)
+        data = self.inner.fit_transform(sequences)
+        rows = canonical(data)
+        self.kernels = [kernel.fitted(rows) for kernel in self.kernels]
+        if self.n_components is not None:
+            return self._land(rows, data.offsets)
+        check_room(self.kernels, data.n_tokens)
+        self._keep_all(data.offsets, rows)
+        return PositionSequences([gram_of(kernel, rows) for kernel in self.kernels], data.offsets, self.names)
+
+    def _keep_all(self, offsets: Ints, rows: Any) -> None:
+        n, K = int(offsets[-1]), len(self.kernels)
+        self.kept = Support(where(offsets, np.arange(n)), rows, np.tile(np.arange(n), K), n * np.arange(K + 1))
+
+    def _read_grams(self, sequences: Any) -> PositionSequences:
+        grams = []
+        for k, name in enumerate(self.names):
+            gram, lengths = stacked(self._listed(sequences), k, None)
+            if gram.shape[0] != gram.shape[1]:
+                raise DataError(
+                    f"precomputed kernel {k}: expected a column for each of the {gram.shape[0]} positions, got {gram.shape[1]}"
+                )
+            grams.append(checked_gram(gram, f"the matrix of kernel {name}", self.kernels[k]))
+        offsets = ends_of(lengths)
+        self._n_columns = int(offsets[-1])
+        self.inner = NumericInput(self._n_columns)
+        self._keep_all(offsets, np.arange(self._n_columns))
+        return PositionSequences(grams, offsets, self.names)
+
+    def _listed(self, sequences: Any) -> list[Any]:
+        """Sequences of which each has an array for each kernel."""
+        listed, K = list(sequences), len(self.kernels)
+        if not listed:
+            raise DataError("X: no sequences at all; expected at least one")
+        for i, one in enumerate(listed):
+            if not isinstance(one, list | tuple) or len(one) != K:
+                came = f"{len(one)} of them" if isinstance(one, list | tuple) else type(one).__name__
+                raise DataError(f"sample {i}: expected a list of {K} arrays of kernel values, one for each kernel, got {came}")
+            if len({np.shape(values)[:1] for values in one}) > 1:
+                raise DataError(f"sample {i}: the kernels have different numbers of positions")
+        return listed
+
+    def _land(self, rows: Any, offsets: Ints) -> PackedSequences:
+        """Coordinates by landmarks: distinct positions, drawn without replacement."""
+        first, _ = distinct_rows(rows)
+        assert self.n_components is not None
+        chosen = np.random.default_rng(self.seed).permutation(first)[: self.n_components]
+        chosen.sort()
+        n, size = rows.shape[0], len(self.kernels) * len(chosen)
+        check_fits(16 * n * size, f"{size:,} coordinates of {n:,} positions (n_components={self.n_components})")
+        self._triangles: list[Floats] = []
+        members, blocks = [], []
+        for k, kernel in enumerate(self.kernels):
+            factor = factorise(
+                kernel(rows[chosen], rows[chosen]), f"the matrix of kernel {self.names[k]} over the landmarks", EXACT
+            )
+            pivots = factor.pivots
+            self._triangles.append(np.tril(factor.triangle[factor.places[pivots]][:, : factor.rank]))
+            members.append(pivots)
+            blocks.append(_coordinates(kernel, rows, rows[chosen[pivots]], self._triangles[-1]))
+        ends = ends_of(np.array([len(own) for own in members]))
+        self.kept = Support(where(offsets, chosen), rows[chosen], np.concatenate(members), ends)
+        found = dense_sequences(np.hstack(blocks), offsets)
+        return PackedSequences(found.indptr, found.indices, found.values, offsets, found.n_features, ends, tuple(self.names))
+
+    def settled(self, w: Vector, n_labels: int) -> tuple["KernelExpansion", Vector]:
+        """The input with the support that the weights of training use, and the weights of its features."""
+        duals = self._duals_of_landmarks(w, n_labels) if self.n_components is not None else self._duals_of_functions(w, n_labels)
+        others = self._others(w, n_labels)
+        used = [np.flatnonzero(own.any(axis=1)) for own in duals]
+        members = [self.kept.of(k)[some] for k, some in enumerate(used)]
+        kept, numbers = np.unique(np.concatenate(members), return_inverse=True)
+        new = KernelExpansion(self.inner, self.kernels, self.n_components, self.seed)
+        ends = ends_of(np.array([len(own) for own in members]))
+        new.kept, new._n_columns = Support(self.kept.at[kept], self.kept.rows[kept], numbers, ends), self._n_columns
+        table = np.zeros((int(ends[-1]) + 2 + n_labels, padded(n_labels)), np.float64 if self.n_components else w.dtype)
+        table[: ends[-1], :n_labels] = np.concatenate([own[some] for own, some in zip(duals, used, strict=True)])
+        table[ends[-1] :, :n_labels] = others
+        return new, table.ravel()
+
+    def _duals_of_functions(self, w: Vector, n_labels: int) -> list[npt.NDArray[Any]]:
+        space = self._space(n_labels)
+        check_length(w, space.dim)
+        return [space.coefficients(w, k).T for k in range(len(self.kernels))]
+
+    def _duals_of_landmarks(self, w: Vector, n_labels: int) -> list[npt.NDArray[Any]]:
+        """A = L^-T W."""
+        from scipy.linalg import solve_triangular
+
+        check_length(w, n_chain_weights(self.n_features, n_labels))
+        table, ends = weight_table(w, n_labels).astype(np.float64), self.kept.ends
+        parts = (table[ends[k] : ends[k + 1]] for k in range(len(self.kernels)))
+        return [
+            solve_triangular(triangle, own, lower=True, trans="T", check_finite=False) if len(own) else own
+            for triangle, own in zip(self._triangles, parts, strict=True)
+        ]
+
+    def _space(self, n_labels: int) -> FunctionSpace:
+        n = np.empty((len(self.kept.at), 0))
+        return FunctionSpace([n] * len(self.kernels), n_labels, [2 * n_labels, n_labels**2])
+
+    def _others(self, w: Vector, n_labels: int) -> npt.NDArray[Any]:
+        """The weights of start, stop and transitions."""
+        if self.n_components is not None:
+            return weight_table(w, n_labels)[self.n_features :]
+        return w[-(2 + n_labels) * n_labels :].reshape(2 + n_labels, n_labels)
+
+    def groups(self, n_labels: int) -> Ints:
+        """Where the kernels, start and stop, and transitions begin in the weights of a settled input."""
+        n = self.n_features
+        return np.array([*self.kept.ends.tolist(), n + 2, n + 2 + n_labels], np.int64) * padded(n_labels)
+
+    def transform(self, sequences: Any) -> PackedSequences:
+        """k(x, s) of all positions x."""
+        rows, offsets = self._rows(sequences)
+        n = int(offsets[-1])
+        check_fits(16 * n * self.n_features, f"{self.n_features:,} kernel values of {n:,} positions")
+        values = np.empty((n, self.n_features), np.float32)
+        for own, k, similar in self._similarities(rows, offsets):
+            values[own, self.kept.ends[k] : self.kept.ends[k + 1]] = similar
+        return dense_sequences(values, offsets)
+
+    def scored(self, sequences: Any, w: Vector, n_labels: int) -> tuple[PackedSequences, Vector]:
+        """Sequences and weights that give the scores of `w`, with a feature for each label: the score that x adds to it."""
+        check_length(w, n_chain_weights(self.n_features, n_labels))
+        rows, offsets = self._rows(sequences)
+        duals, ends = self.dual_coefficients(w, n_labels), self.kept.ends
+        values = np.zeros((int(offsets[-1]), n_labels))
+        for own, k, similar in self._similarities(rows, offsets):
+            values[own] += similar @ duals[ends[k] : ends[k + 1]]
+        table = np.zeros((n_labels + 2 + n_labels, padded(n_labels)), w.dtype)
+        table[:n_labels, :n_labels] = np.eye(n_labels)
+        table[n_labels:, :n_labels] = weight_table(w, n_labels)[self.n_features :]
+        return dense_sequences(values.astype(np.float32), offsets), table.ravel()
+
+    def positions(self, sequences: Any) -> PackedSequences:
+        """The sequences without any features."""
+        _, offsets = self._rows(sequences)
+        return dense_sequences(np.empty((int(offsets[-1]), 0), np.float32), offsets)
+
+    def dual_coefficients(self, w: Vector, n_labels: int) -> Floats:
+        """(n_features, labels): position x adds k(x, s) times row s to the scores of its labels."""
+        return np.asarray(weight_table(w, n_labels)[: self.n_features], dtype=np.float64)
+
+    def _rows(self, sequences: Any) -> tuple[list[Any], Ints]:
+        """(for each kernel what its values are made of, where sequences begin)."""
+        if not self.given:
+            data = self.inner.transform(sequences)
+            return [canonical(data)] * len(self.kernels), data.offsets
+        listed = self._listed(sequences)
+        found = [stacked(listed, k, self._n_columns) for k in range(len(self.kernels))]
+        return [values for values, _ in found], ends_of(found[0][1])
+
+    def _similarities(self, rows: list[Any], offsets: Ints) -> Iterator[tuple[slice, int, Floats]]:
+        """(positions, k, k(positions, its support)) in blocks; DataError, naming the sample, where a value is not finite."""
+        n = int(offsets[-1])
+        for k, kernel in enumerate(self.kernels):
+            members = self.kept.of(k)
+            support, step = self.kept.rows[members], max(1, _BLOCK // max(len(members), 1))
+            for a in range(0, n if len(members) else 0, step):
+                block = rows[k][a : a + step]
+                similar = _columns(block, support) if self.given else kernel(block, support)
+                if not np.isfinite(similar).all():
+                    sample, t = where(offsets, a + np.flatnonzero(~np.isfinite(similar).all(axis=1))[:1])[0]
+                    wrong = f"sample {sample}, position {t}: kernel {self.names[k]} gives values that are not finite"
+                    raise DataError(f"{wrong}; are features scaled?")
+                yield slice(a, a + step), k, similar
+
+    def feature_names(self) -> list[str]:
+        """The kernel and the support position."""
+        at = self.support.tolist()
+        kernels = np.repeat(self.names, np.diff(self.kept.ends)).tolist()
+        return [f"{name} (sample {i}, position {t})" for name, (i, t) in zip(kernels, at, strict=True)]
+
+    def to_bundle(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]], dict[str, list[str]]]:
+        """The inner input, the kernels, and the support."""
+        header, arrays, texts = self.inner.to_bundle()
+        means = [[saved(one) for one in (k.kernels if isinstance(k, Mean) else [k])] for k in self.kernels]
+        head = {"inner": {"kind": self.inner.kind, "header": header}, "means": means}
+        s = self.kept
+        own: dict[str, npt.NDArray[Any]] = {"at": s.at, "members": s.members.astype(np.int64), "ends": s.ends}
+        if self.given:
+            own["columns"] = s.rows.astype(np.int64)
+        else:
+            rows = {"indptr": s.rows.indptr.astype(np.int64), "indices": s.rows.indices.astype(np.int32)}
+            own |= rows | {"values": s.rows.data.astype(np.float32)}
+        kept = {f"inner.{name}": array for name, array in arrays.items()}
+        return head, kept | {f"support.{name}": array for name, array in own.items()}, texts
+
+    @classmethod
+    def from_bundle(cls, header: dict[str, Any], arrays: Any, texts: Any) -> "KernelExpansion":
+        """The inverse of to_bundle."""
+        with as_file_error("the kernels of this file cannot be used"):
+            head = HEADER.read(header, "input.header")
+            inner = {name.removeprefix("inner."): array for name, array in arrays.items() if name.startswith("inner.")}
+            kind = INPUTS[head["inner"]["kind"]]
+            kernels = [[restored_complete(one) for one in mean] for mean in head["means"]]
+            if len({isinstance(one, Precomputed) for mean in kernels for one in mean}) > 1:
+                raise ValueError("kernels that are given beside others")
+            listed = [mean[0] if len(mean) == 1 else Mean(mean) for mean in kernels]
+            self = cls(kind.from_bundle(head["inner"]["header"], inner, texts), listed)
+            self._read_support({name.removeprefix("support."): array for name, array in arrays.items()})
+            return self
+
+    def _read_support(self, arrays: dict[str, npt.NDArray[Any]]) -> None:
+        at, d = array_of(arrays, "at", _AT), self.inner.n_features or 0
+        ends = array_of(arrays, "ends", _ENDS, n_ends=len(self.kernels) + 1)
+        members = array_of(arrays, "members", _MEMBERS, n_rows=len(at))
+        if ends[0] != 0 or ends[-1] != len(members) or (np.diff(ends) < 0).any():
+            raise ValueError(f"support.ends: expected ascending numbers from 0 to {len(members)}")
+        if self.given:
+            columns = array_of(arrays, "columns", Array(("int64",), (len(at),), below=d))
+            self._n_columns = d
+            self.kept = Support(at, columns, members, ends)
+            return
+        rows = PackedSequences(
+            array_of(arrays, "indptr", Array(("int64",), (len(at) + 1,))),
+            array_of(arrays, "indices", Array(("int32",), (None,), below=d)),
+            array_of(arrays, "values", Array(("float32",), (None,))),
+            np.array([0, len(at)]),
+            d,
+        )
+        self.kept = Support(at, canonical(rows), members, ends)
+
+
+def _coordinates(kernel: Kernel, rows: Any, landmarks: Any, triangle: Floats) -> npt.NDArray[np.float32]:
+    """L^-1 k(landmarks, x) of all positions x."""
+    from scipy.linalg import solve_triangular
+
+    out = np.empty((rows.shape[0], len(triangle)), np.float32)
+    step = max(1, _BLOCK // max(len(triangle), 1))
+    for a in range(0, len(out) if len(triangle) else 0, step):
+        similar = kernel(rows[a : a + step], landmarks)
+        out[a : a + step] = solve_triangular(triangle, similar.T, lower=True, check_finite=False).T
+    return out
+
+
+def _columns(block: Any, columns: Ints) -> Floats:
+    found = block[:, columns]
+    return np.asarray(found if isinstance(found, np.ndarray) else found.toarray(), dtype=np.float64)
