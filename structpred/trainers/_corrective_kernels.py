@@ -65,7 +65,7 @@ def add(weights, corner, coef, metric):
 
 @njit(cache=True, nogil=True)
 def flush(weights, corner, metric):
-    """The changes of functions that `add` has left in the scratch: a row of the matrix for each, however many corners it is of."""
+    """The changes of functions that `add` has left in the scratch: a row of the matrix for each, whatever corners it is of."""
     v = weights[0]
     scratch, ends, _, gram, _ = metric
     step = np.empty(1, v.dtype)

@@ -161,8 +161,8 @@ class KernelChainLabeler(Kernelised, ChainLabeler):
             super()._check_regulariser(trainer)
         elif self.n_components is None and not isinstance(trainer, OnlineProximal | Corrective):
             raise ParameterError(
-                f"trainer: kernels= is trained in kernel form by 'online_mkl', 'proximal' and 'corrective', got {self.trainer!r}; any other "
-                "trainer takes coordinates by landmarks: give n_components=..."
+                "trainer: kernels= is trained in kernel form by 'online_mkl', 'proximal' and 'corrective', got "
+                f"{self.trainer!r}; any other trainer takes coordinates by landmarks: give n_components=..."
             )
 
     def _listed(self) -> list[Kernel]:
