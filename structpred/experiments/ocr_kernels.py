@@ -132,19 +132,21 @@ class Found(NamedTuple):
 
 
 def chosen(fold: Fold, model: Model, plan: Plan) -> Found:
-    """C by the accuracy on every other word of a model that was trained on the rest; then trained on all words."""
+    """C, and the step size that goes with it, by the accuracy on every other word of a model that was trained on the rest; then
+    trained with both on all words.
+    """
     words = np.arange(len(fold.offsets) - 1)
     some, rest = fold.take(words[::2]), words[1::2]
     held_out = np.concatenate([np.arange(fold.offsets[i], fold.offsets[i + 1]) for i in rest.tolist()])
     mine = np.concatenate([np.arange(fold.offsets[i], fold.offsets[i + 1]) for i in words[::2].tolist()])
     cross = {name: _part(fold.grams[name], held_out, mine) for name in model.kernels}
     ends = np.concatenate(([0], np.cumsum(np.diff(fold.offsets)[rest])))
-    task, best = some.task(model), (-1.0, 0.0)
+    task, best = some.task(model), (-1.0, 0.0, 0.0)
     for C in plan.grid:
-        expansion = _trained(task, model, C, plan).expansion
+        expansion, _, eta0, *_ = _trained(task, model, C, plan)
         scores = np.sum([cross[name] @ own for name, own in expansion.coefficients.items()], axis=0)
-        best = max(best, (accuracy(expansion, scores, ends, fold.codes[held_out]), -C))
-    return _trained(fold.task(model), model, -best[1], plan)
+        best = max(best, (accuracy(expansion, scores, ends, fold.codes[held_out]), -C, eta0))
+    return _trained(fold.task(model), model, -best[1], plan, best[2])
 
 
 def certified(fold: Fold, model: Model, C: float, plan: Plan) -> Found:
@@ -156,10 +158,10 @@ def certified(fold: Fold, model: Model, C: float, plan: Plan) -> Found:
     return _found(problem, model, result, C, 0.0, time.process_time() - start)
 
 
-def _trained(task: Task, model: Model, C: float, plan: Plan) -> Found:
-    """With the step size that has the least objective after some epochs."""
+def _trained(task: Task, model: Model, C: float, plan: Plan, eta0: float | None = None) -> Found:
+    """With the step size that has the least objective after some epochs, unless it is given."""
     problem, trainer = _problem(task, C), OnlineProximal(certificate=False)
-    trainer.eta0 = best_rate(problem, plan.rates, trainer, passes=plan.trial)
+    trainer.eta0 = best_rate(problem, plan.rates, trainer, passes=plan.trial) if eta0 is None else eta0
     start = time.process_time()
     result = train(problem, trainer, RunSettings(max_iter=plan.epochs, check_every=plan.epochs))
     return _found(problem, model, result, C, trainer.eta0, time.process_time() - start)

@@ -78,8 +78,9 @@ class OcrKernels(Experiment):
     second  a sparse B1-spline kernel, and its average and combination with the linear one
 
     Ten runs: train on one fold of the OCR letters, test on the nine others. C of 0.1, 1, ..., 10000 is chosen within the training
-    fold: train on every other word, test on the rest. The step size of 0.01, 0.1, 1, 10 is that with the least objective after
-    five epochs. Twenty epochs. Takes about ten minutes of one processor, in proportion to the folds; --quick some seconds.
+    fold: train on every other word, test on the rest; the step size of 0.01, 0.1, 1, 10 that goes with it is the one with the
+    least objective after five epochs. Twenty epochs. Takes a quarter of an hour of one processor, in proportion to the folds;
+    --quick some seconds.
     """
 
     name = "ocr-mkl"
