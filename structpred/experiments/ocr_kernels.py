@@ -187,8 +187,9 @@ def accuracies(fold: Fold, models: Sequence[Expansion], test: OcrWords, labels: 
     scores = np.zeros((len(models), n, L), np.float32)
     users = {name: [j for j, model in enumerate(models) if name in model.coefficients] for name in fold.kernels}
     stacked = {name: np.hstack([models[j].coefficients[name] for j in of]) for name, of in users.items() if of}
+    used = {name: fold.kernels[name] for name in stacked}
     for a in range(0, n, BLOCK):
-        for name, _, values in values_of(fold.kernels, images[a : a + BLOCK], fold.images):
+        for name, _, values in values_of(used, images[a : a + BLOCK], fold.images):
             found = (values @ stacked[name]).reshape(len(values), -1, L)
             for k, j in enumerate(users[name]):
                 scores[j, a : a + BLOCK] += found[:, k]
