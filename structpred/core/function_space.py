@@ -63,10 +63,11 @@ class FunctionSpace:
         """The weights of a sum of joint features, which is a vector of values that are summed: in place."""
         for k in self._kernels:
             self.coefficients(features, k)[:] = self.values(features, k)
-            self.values(features, k)[:] = self._times(k, self.coefficients(features, k))
+            self.values(features, k)[:] = self.times(k, self.coefficients(features, k))
         return features
 
-    def _times(self, k: int, coefficients: Vector) -> Vector:
+    def times(self, k: int, coefficients: Vector) -> Vector:
+        """The values of the functions of kernel k with these coefficients, (n_labels, n)."""
         gram, given = self.grams[k], np.ascontiguousarray(coefficients, dtype=np.float32)
         return np.asarray(given @ gram if isinstance(gram, np.ndarray) else (gram @ given.T).T)
 

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.function_space import Gram
+from structpred.core.result import Result
 from structpred.core.task import Task
 from structpred.features.positions import PositionFeatures
 from structpred.io.ocr import OcrWords
@@ -20,6 +21,7 @@ from structpred.objectives.part_losses import Hamming
 from structpred.objectives.regularisers.l2 import L2
 from structpred.objectives.regularisers.mkl import MKL
 from structpred.oracles.chain import ChainOracle
+from structpred.trainers.function_corrective import FunctionCorrective
 from structpred.trainers.function_weights import FunctionNorms
 from structpred.trainers.loop import RunSettings, train
 from structpred.trainers.problem import Problem
@@ -41,18 +43,19 @@ BLOCK = 2048
 
 @dataclass(frozen=True)
 class Plan:
-    """How much is run. most: words of each set; None for all."""
+    """How much is run. most: words of each set; None for all. passes: of batch training."""
 
     epochs: int = 20
     trial: int = 5
     grid: tuple[float, ...] = (0.1, 1.0, 10.0, 100.0, 1e3, 1e4)
     rates: tuple[float, ...] = (0.01, 0.1, 1.0, 10.0)
     most: int | None = None
+    passes: int = 150
 
     @classmethod
     def quick(cls) -> "Plan":
         """A few seconds."""
-        return cls(5, 2, (1.0, 10.0), (1.0, 10.0), 60)
+        return cls(5, 2, (1.0, 10.0), (1.0, 10.0), 60, 10)
 
 
 @dataclass(frozen=True)
@@ -115,7 +118,9 @@ class Expansion(NamedTuple):
 
 
 class Found(NamedTuple):
-    """A model, the settings that were chosen for it, seconds of the last training run, and the weights of its groups."""
+    """A model, the settings that were chosen for it, seconds of the last training run, the weights of its groups, and of batch
+    training the gap as a share of the primal.
+    """
 
     expansion: Expansion
     C: float
@@ -123,39 +128,57 @@ class Found(NamedTuple):
     seconds: float
     weights: Floats
     groups: list[str]
+    gap: float | None = None
 
 
 def chosen(fold: Fold, model: Model, plan: Plan) -> Found:
-    """C by the accuracy on every other word of a model that was trained on the rest; then trained on all words."""
+    """C, and the step size that goes with it, by the accuracy on every other word of a model that was trained on the rest; then
+    trained with both on all words.
+    """
     words = np.arange(len(fold.offsets) - 1)
     some, rest = fold.take(words[::2]), words[1::2]
     held_out = np.concatenate([np.arange(fold.offsets[i], fold.offsets[i + 1]) for i in rest.tolist()])
     mine = np.concatenate([np.arange(fold.offsets[i], fold.offsets[i + 1]) for i in words[::2].tolist()])
     cross = {name: _part(fold.grams[name], held_out, mine) for name in model.kernels}
     ends = np.concatenate(([0], np.cumsum(np.diff(fold.offsets)[rest])))
-    task, best = some.task(model), (-1.0, 0.0)
+    task, best = some.task(model), (-1.0, 0.0, 0.0)
     for C in plan.grid:
-        expansion = _trained(task, model, C, plan).expansion
+        expansion, _, eta0, *_ = _trained(task, model, C, plan)
         scores = np.sum([cross[name] @ own for name, own in expansion.coefficients.items()], axis=0)
-        best = max(best, (accuracy(expansion, scores, ends, fold.codes[held_out]), -C))
-    return _trained(fold.task(model), model, -best[1], plan)
+        best = max(best, (accuracy(expansion, scores, ends, fold.codes[held_out]), -C, eta0))
+    return _trained(fold.task(model), model, -best[1], plan, best[2])
 
 
-def _trained(task: Task, model: Model, C: float, plan: Plan) -> Found:
-    """With the step size that has the least objective after some epochs."""
-    space = task.features.space  # type: ignore[attr-defined]
-    regulariser = FunctionNorms(MKL() if len(space.grams) > 1 else L2(), space)
-    problem = Problem(task, MarginRescaling(), 1.0 / (C * len(task)), regulariser=regulariser)
-    trainer = OnlineProximal(certificate=False)
-    trainer.eta0 = best_rate(problem, plan.rates, trainer, passes=plan.trial)
+def certified(fold: Fold, model: Model, C: float, plan: Plan) -> Found:
+    """The batch optimum: trained to a gap of 1 %, or for so many passes."""
+    problem = _problem(fold.task(model), C)
+    start = time.process_time()
+    settings = RunSettings(max_iter=plan.passes, tol=0.01, check_every=5)
+    result = train(problem, FunctionCorrective(), settings)
+    return _found(problem, model, result, C, 0.0, time.process_time() - start)
+
+
+def _trained(task: Task, model: Model, C: float, plan: Plan, eta0: float | None = None) -> Found:
+    """With the step size that has the least objective after some epochs, unless it is given."""
+    problem, trainer = _problem(task, C), OnlineProximal(certificate=False)
+    trainer.eta0 = best_rate(problem, plan.rates, trainer, passes=plan.trial) if eta0 is None else eta0
     start = time.process_time()
     result = train(problem, trainer, RunSettings(max_iter=plan.epochs, check_every=plan.epochs))
-    seconds, w, L = time.process_time() - start, result.weights, space.n_labels
-    share = len(model.kernels) if model.mean else 1
+    return _found(problem, model, result, C, trainer.eta0, time.process_time() - start)
+
+
+def _problem(task: Task, C: float) -> Problem:
+    space = task.features.space  # type: ignore[attr-defined]
+    regulariser = FunctionNorms(MKL() if len(space.grams) > 1 else L2(), space)
+    return Problem(task, MarginRescaling(), 1.0 / (C * len(task)), regulariser=regulariser)
+
+
+def _found(problem: Problem, model: Model, result: Result, C: float, eta0: float, seconds: float) -> Found:
+    space, w = problem.task.features.space, result.weights  # type: ignore[attr-defined]
+    share, others = len(model.kernels) if model.mean else 1, w[space.groups[-3] :].reshape(-1, space.n_labels)
     coefficients = {name: space.coefficients(w, 0 if model.mean else k).T / share for k, name in enumerate(model.kernels)}
-    others = w[space.groups[-3] :].reshape(-1, L)
-    expansion = Expansion(coefficients, others[:2], others[2:])
-    return Found(expansion, C, trainer.eta0, seconds, result.report["group_weights"][-1], list(result.group_names))
+    weights, gap = result.report["group_weights"][-1], result.certificate.relative_gap
+    return Found(Expansion(coefficients, others[:2], others[2:]), C, eta0, seconds, weights, list(result.group_names), gap)
 
 
 def accuracies(fold: Fold, models: Sequence[Expansion], test: OcrWords, labels: Sequence[str]) -> list[float]:
@@ -164,8 +187,9 @@ def accuracies(fold: Fold, models: Sequence[Expansion], test: OcrWords, labels: 
     scores = np.zeros((len(models), n, L), np.float32)
     users = {name: [j for j, model in enumerate(models) if name in model.coefficients] for name in fold.kernels}
     stacked = {name: np.hstack([models[j].coefficients[name] for j in of]) for name, of in users.items() if of}
+    used = {name: fold.kernels[name] for name in stacked}
     for a in range(0, n, BLOCK):
-        for name, _, values in values_of(fold.kernels, images[a : a + BLOCK], fold.images):
+        for name, _, values in values_of(used, images[a : a + BLOCK], fold.images):
             found = (values @ stacked[name]).reshape(len(values), -1, L)
             for k, j in enumerate(users[name]):
                 scores[j, a : a + BLOCK] += found[:, k]

@@ -75,6 +75,10 @@ class PositionFeatures(FeatureMap):
         self._sizes = (self.space.n, n_labels, len(grams))
         self._ones = GroupScales(self.groups, np.ones(len(self.groups) - 1))
 
+    def with_kernel(self, gram: Gram) -> "PositionFeatures":
+        """The same sequences with one kernel."""
+        return PositionFeatures([gram], self.offsets, self.n_labels, ["kernel"], dtype=self.dtype, fixed=self.fixed)
+
     def __len__(self) -> int:
         """The number of sequences."""
         return len(self.offsets) - 1

@@ -2,7 +2,8 @@
 """Compiled visits of fully corrective block-coordinate Frank-Wolfe, over the sparse corners of any task.
 
 Slot k of block i is corner i * K + k of an arena; slot 0 is the truth, whose vector is zero. The Gram matrix of a block is the
-lower triangle, row by row. The metric, here a scale for each group of weights, is known to `spread` and `add` alone.
+lower triangle, row by row. The metric is known to `spread`, `clear`, `add` and `flush` alone: a scale for each group of weights,
+and, where the first group are functions of a kernel (core/function_space.py), its matrix over all positions.
 """
 
 import numpy as np
@@ -13,23 +14,40 @@ from structpred.runtime.jit import njit
 
 @njit(cache=True, nogil=True)
 def spread(corner, metric):
-    """The metric's scratch becomes the scaled corner: its `dot` with another corner is their inner product."""
+    """The metric's scratch becomes the scaled corner: its `dot` with another corner of its block is their inner product."""
     idx, val = corner
-    scratch, ends, scale = metric
+    scratch, ends, scale, gram, spans = metric
     k = 0
     for m in range(idx.shape[0]):
         j = idx[m]
         while j >= ends[k]:
             k += 1
-        scratch[j] = scale[k] * val[m]
+        if k == 0 and gram.shape[0] > 0:
+            t = j % gram.shape[0]
+            for s in range(spans[t, 0], spans[t, 1]):
+                scratch[j - t + s] += scale[0] * val[m] * gram[t, s]
+        else:
+            scratch[j] = scale[k] * val[m]
+
+
+@njit(cache=True, nogil=True)
+def clear(corner, metric):
+    """The scratch becomes zero again."""
+    scratch, ends, _, gram, spans = metric
+    for j in corner[0]:
+        if j < ends[0] and gram.shape[0] > 0:
+            t = j % gram.shape[0]
+            scratch[j - t + spans[t, 0] : j - t + spans[t, 1]] = 0.0
+        else:
+            scratch[j] = 0.0
 
 
 @njit(cache=True, nogil=True)
 def add(weights, corner, coef, metric):
-    """w += coef times the scaled corner, with the average's accumulator, if there is one."""
+    """w += coef times the scaled corner, with the average's accumulator, if there is one; functions change in `flush`."""
     v, u, _, scaled_mass, _ = weights
     idx, val = corner
-    _, ends, scale = metric
+    scratch, ends, scale, gram, _ = metric
     averaged = u.shape[0] > 0
     k = 0
     for m in range(idx.shape[0]):
@@ -37,9 +55,30 @@ def add(weights, corner, coef, metric):
         while j >= ends[k]:
             k += 1
         change = coef * scale[k] * val[m]
+        if k == 0 and gram.shape[0] > 0:
+            scratch[j] += change
+            continue
         v[j] += change
         if averaged:
             u[j] += scaled_mass[()] * change
+
+
+@njit(cache=True, nogil=True)
+def flush(weights, corner, metric):
+    """The changes of functions that `add` has left in the scratch: a row of the matrix for each, whatever corners it is of."""
+    v = weights[0]
+    scratch, ends, _, gram, _ = metric
+    step = np.empty(1, v.dtype)
+    for j in corner[0]:
+        if gram.shape[0] > 0 and j < ends[0] and scratch[j] != 0.0:
+            t = j % gram.shape[0]
+            step[0] = scratch[j]
+            scratch[j] = 0.0
+            c = step[0]
+            row = v[j - t : j - t + gram.shape[0]]
+            similar = gram[t]
+            for s in range(gram.shape[0]):
+                row[s] += c * similar[s]
 
 
 @njit(cache=True, nogil=True)
@@ -60,7 +99,8 @@ def visit(weights, metric, arena, blocks, i, piece, share, lam, rules):
     """One visit of block i with the oracle's corner: kept, all corners scored, corrective steps, w moved.
 
     weights: (v, the average's accumulator, mass and scaled mass, steps so far). metric: (zeros as long as v, which are zeros
-    again at the end, ends and scale of each group). piece: (indices, values, offset) of the corner.
+    again at the end, ends and scale of each group, the matrix of a kernel and for each position those of its block; both empty
+    where there are no functions). piece: (indices, values, offset) of the corner.
     rules: (the largest number of steps, the share of the gap at which they end, visits without weight after which a corner goes).
     Returns (gap of the block, whether it moved, pairs that the arena must have space for before the visit can be made; 0 where it
     was made).
@@ -129,6 +169,9 @@ def correct(weights, metric, arena, blocks, i, share, lam, rules):
         if change != 0.0:
             add(weights, corner_of(arena, first + k), share / lam * change, metric)
             moved |= arena[3][first + k] > 0
+    for k in range(c):
+        if alpha[i, k] != before[k]:
+            flush(weights, corner_of(arena, first + k), metric)
     include(weights)
     return share * gap, moved
 
@@ -199,8 +242,7 @@ def products(arena, gram, first, k, metric):
     for m in range(k + 1):
         idx, val = corner_of(arena, first + m)
         gram[entry(k, m)] = dot(scratch, idx, val)
-    for j in corner[0]:
-        scratch[j] = 0.0
+    clear(corner, metric)
 
 
 @njit(cache=True, nogil=True)

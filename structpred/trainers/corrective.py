@@ -30,6 +30,7 @@ from structpred.trainers.problem import Problem, Trainer, once_per_problem
 from structpred.trainers.states import COUNT, Values
 
 Floats = npt.NDArray[np.float64]
+Arrays = tuple[npt.NDArray[np.generic], ...]
 Counts = Annotated[npt.NDArray[np.int64], COUNT]
 
 #: a visit ends after so many pairwise steps, or once the gap of the block has fallen to this share
@@ -166,7 +167,7 @@ class Corrective(Trainer):
         piece = (step.difference.indices, step.difference.values, problem.surrogate.offset(step))
         share, visit = problem.p.item(item), _kernels().visit
         while True:
-            weights, metric, arena = _places(problem, state)
+            weights, metric, arena = self._places(problem, state)
             gap, moved, needed = visit(weights, metric, arena, state.blocks[:], item, piece, share, problem.lam, _RULES)
             if not needed:
                 break
@@ -180,7 +181,9 @@ class Corrective(Trainer):
         if state.cached.item() <= SETTLED * state.gaps.sum():
             return False
         order = np.random.Generator(np.random.PCG64(seed)).permutation(len(problem.task))
-        total, moved = _kernels().cached_pass(*_places(problem, state), state.blocks[:], order, problem.p, problem.lam, _RULES)
+        total, moved = _kernels().cached_pass(
+            *self._places(problem, state), state.blocks[:], order, problem.p, problem.lam, _RULES
+        )
         state.cached.fill(total)
         return bool(moved)
 
@@ -196,7 +199,7 @@ class Corrective(Trainer):
             weights.u[:] += float(weights.scaled_mass) * (w - weights.v)
         weights.v[:] = w
         state = state._replace(scale=scale, memory=memory)
-        _, metric, arena = _places(problem, state)
+        _, metric, arena = self._places(problem, state)
         _kernels().all_products(arena, state.blocks[:], metric)
         return state
 
@@ -225,24 +228,30 @@ class Corrective(Trainer):
         state.bound.fill(max(dual, state.bound.item()))
         return primal, state.bound.item()
 
+    def _places(self, problem: Problem, state: CorrectiveState) -> tuple[Arrays, Arrays, Arrays]:
+        """(weights, metric, arena) as the kernels take them: what corners are measured by is chosen here."""
+        return averaged_weights(state), (scratch_of(problem), problem.dual_map.ends, state.scale, *NO_KERNEL), state.corners[:]
+
     def gap_estimate(self, problem: Problem, state: CorrectiveState) -> float:
         """The sum of the last gap seen in each block; stale, so only a guess."""
         return float(state.gaps.sum())
 
 
 _RULES = (MOST_STEPS, PRECISION, MOST_IDLE)
-Arrays = tuple[npt.NDArray[np.generic], ...]
 
 
-def _places(problem: Problem, state: CorrectiveState) -> tuple[Arrays, Arrays, Arrays]:
-    """(weights, metric, arena) as the kernels take them: what corners are measured by is chosen here."""
+#: the part of a metric that is for functions of kernels, where there are none
+NO_KERNEL = np.zeros((0, 0), np.float32), np.zeros((0, 2), np.int64)
+
+
+def averaged_weights(state: CorrectiveState) -> Arrays:
+    """Weights and their average, as the kernels take them."""
     weights = state.weights
-    averaged = weights.v, weights.u, weights.mass, weights.scaled_mass, state.steps
-    return averaged, (_scratch(problem), problem.dual_map.ends, state.scale), state.corners[:]
+    return weights.v, weights.u, weights.mass, weights.scaled_mass, state.steps
 
 
 @once_per_problem
-def _scratch(problem: Problem) -> Floats:
+def scratch_of(problem: Problem) -> Floats:
     """Zeros between any two calls of a kernel."""
     return np.zeros(problem.task.dim)
 

@@ -1,6 +1,6 @@
 """Weights in kernel form with one factor a group, for online trainers (Martins et al. 2011, section 3.4)."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple, cast
 
@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from structpred.core.function_space import FunctionSpace
 from structpred.core.group_scales import GroupScales
-from structpred.core.regulariser import Pieces, Regulariser, capabilities
+from structpred.core.regulariser import DualMap, Pieces, Regulariser, capabilities
 from structpred.core.sparse import SparseVector
 from structpred.core.steps import TaskLike
 from structpred.core.weights import Vector
@@ -115,7 +115,7 @@ class FunctionNorms(Regulariser):
                 "the norms of groups: leave it out, or take 'mkl'"
             )
         self.inner, self.space = inner, space
-        self.strong_convexity = inner.strong_convexity
+        self.strong_convexity, self.adapts = inner.strong_convexity, inner.adapts  # type: ignore[misc]
 
     def grouped(self, groups: npt.NDArray[np.int64], names: Sequence[str]) -> "FunctionNorms":
         """The inner one gets a group of length one for each norm."""
@@ -144,6 +144,21 @@ class FunctionNorms(Regulariser):
     def reach(self, value: float) -> float:
         """As for the inner one."""
         return self.inner.reach(value)
+
+    @property
+    def dual_map(self) -> Callable[[], DualMap]:
+        """The scales of the inner one, where it has them; for trainers that know the space of functions."""
+        found = self.inner.dual_map  # type: ignore[attr-defined]
+        ends = self.space.groups[1:]
+        return lambda: DualMap.of(ends, np.broadcast_to(found().scale, ends.shape))
+
+    def first_memory(self, n_groups: int) -> Floats:
+        """That of the inner one."""
+        return self.inner.first_memory(n_groups)
+
+    def rescale(self, scale: Floats, memory: Floats, squares: Floats) -> tuple[Floats, Floats]:
+        """That of the inner one."""
+        return self.inner.rescale(scale, memory, squares)
 
     def fingerprint(self) -> str:
         """That of the inner one; the Gram matrices are part of the task's."""

@@ -329,7 +329,7 @@ class Run:
             fault := Values().fault(saved.best_weights, self.trainer.weights(self.problem, self.state))
         ):
             raise CheckpointError(f"best_weights: {fault}")
-        self.state = rebuild(self.state, saved.arrays, self.problem.task.dim)
+        self.state = rebuild(self.state, saved.arrays, self.trainer.state_dim(self.problem))
         self.rng.bit_generator.state = saved.rng
         for name, value in vars(saved).items():
             if name not in ("arrays", "rng"):

@@ -172,6 +172,10 @@ class Trainer(ABC):
     def init_state(self, problem: Problem) -> Any:
         """The state before the first step."""
 
+    def state_dim(self, problem: Problem) -> int:
+        """The number of weights that the indices in its state are about."""
+        return problem.task.dim
+
     def order(self, problem: Problem, state: Any, rng: np.random.Generator, n_pass: int) -> npt.NDArray[np.int64]:
         """The items that pass number n_pass (from 0) visits, in order: a new permutation of the instances every pass."""
         return rng.permutation(len(problem.task))

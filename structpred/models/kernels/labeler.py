@@ -22,10 +22,13 @@ from structpred.models.kernels.expansion import KernelExpansion
 from structpred.models.kernels.functions import Kernel, Missing, Precomputed, resolve_kernel, restored, saved
 from structpred.models.kernels.inputs import KERNEL
 from structpred.models.kernels.listed import Mean, listed_kernels
+from structpred.objectives.regularisers.mkl import MKL
 from structpred.storage.bundles import Bundle
 from structpred.storage.schema import ListOf, OneOf, Optional, Record, Whole, maybe
+from structpred.trainers.corrective import Corrective
+from structpred.trainers.function_corrective import FunctionCorrective
 from structpred.trainers.function_weights import FunctionNorms
-from structpred.trainers.problem import Trainer
+from structpred.trainers.problem import Surrogate, Trainer
 from structpred.trainers.proximal import OnlineProximal
 
 #: one of `kernels`: a name, (name, parameter), a kernel object or a function
@@ -52,7 +55,8 @@ class KernelChainLabeler(Kernelised, ChainLabeler):
 
     **Several kernels**, `kernels=`, are combined while training (Martins et al. 2011): with combine="mkl" each has a function of
     its own, and  1/2 (sum_k |w_k|)^2  in place of 1/2 |w|^2 leaves few of them; start and stop, and transitions, are two groups
-    more. With combine="average" their mean is one kernel. Training is online, in kernel form: a Gram matrix of 4 N^2 bytes for
+    more. With combine="average" their mean is one kernel. Training is online, or with trainer="corrective" to a certified gap of
+    the same objective, in kernel form: a Gram matrix of 4 N^2 bytes for
     each kernel (float32; that of "b1spline" holds its non-zero entries only), and a wrong label adds two rows of each. With
     n_components=m kernels are taken apart by m landmarks instead (Nystroem), for training sets that outgrow the Gram matrix: 16 N
     m bytes for each kernel, and any trainer.
@@ -147,13 +151,19 @@ class KernelChainLabeler(Kernelised, ChainLabeler):
             return "bcfw"
         return "online_mkl" if self.combine == "mkl" else "proximal"
 
+    def _trainer_and_surrogate(self) -> tuple[Trainer, Surrogate]:
+        trainer, surrogate = super()._trainer_and_surrogate()
+        if self.kernels is not None and self.n_components is None and type(trainer) is Corrective:
+            trainer = FunctionCorrective(corners=trainer.corners, cached_passes=trainer.cached_passes)
+        return trainer, surrogate
+
     def _check_regulariser(self, trainer: Trainer) -> None:
         if not self._several:
             super()._check_regulariser(trainer)
-        elif self.n_components is None and not isinstance(trainer, OnlineProximal):
+        elif self.n_components is None and not isinstance(trainer, OnlineProximal | Corrective):
             raise ParameterError(
-                f"trainer: kernels= is trained in kernel form by 'online_mkl' and 'proximal', got {self.trainer!r}; any other "
-                "trainer takes coordinates by landmarks: give n_components=..."
+                "trainer: kernels= is trained in kernel form by 'online_mkl', 'proximal' and 'corrective', got "
+                f"{self.trainer!r}; any other trainer takes coordinates by landmarks: give n_components=..."
             )
 
     def _listed(self) -> list[Kernel]:
@@ -183,7 +193,10 @@ class KernelChainLabeler(Kernelised, ChainLabeler):
 
     def _regulariser_of(self, trainer: Trainer, task: TaskLike) -> Regulariser:
         found, features = super()._regulariser_of(trainer, task), getattr(task, "features", None)
-        return FunctionNorms(found, features.space) if isinstance(features, PositionFeatures) else found
+        if not isinstance(features, PositionFeatures):
+            return found
+        learnt = self.regulariser is None and self.combine == "mkl"
+        return FunctionNorms(MKL() if learnt else found, features.space)
 
     def _keep(self, result: Result) -> None:
         super()._keep(result)

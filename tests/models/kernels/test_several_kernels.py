@@ -85,6 +85,16 @@ def test_forms_of_a_kernel_agree() -> None:
     np.testing.assert_allclose(scores(model, values(["quadratic", ("rbf", 5.0)], NEW)), scores(named), atol=1e-5)
 
 
+def test_a_certified_gap() -> None:
+    """trainer="corrective" closes the gap of the objective that online_mkl minimises, and gives a model of the same form."""
+    batch = fitted(trainer="corrective", max_iter=200, tol=0.01)
+    assert batch.converged_
+    online = fitted(max_iter=100)
+    assert batch.certificate_.dual <= online.certificate_.primal
+    assert batch.group_names_ == online.group_names_
+    assert batch.score(X, Y) == 1.0
+
+
 def test_the_mean_is_one_kernel() -> None:
     """combine="average" is the kernel that is the mean of all, under 1/2 |w|^2."""
     mean = fitted(combine="average")
