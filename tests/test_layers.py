@@ -36,7 +36,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "distributed": {"models", "data", "core", "io", "runtime", "errors"},
     "compat": {"models", "data", "core", "io", "errors"},
     "testing": {"models", "data", "core", "io", "errors"},
-    "experiments": _BELOW_MODELS | {"models", "evaluation", "report"},
+    "experiments": _BELOW_MODELS | {"models", "evaluation"},
     "report": {"tuning", "evaluation", "core", "storage", "errors"},
     "cli": _BELOW_MODELS | {"models", "evaluation", "tuning", "distributed", "compat", "testing", "experiments", "report", ""},
     "": _BELOW_MODELS | {"fused", "models", "evaluation", "testing"},  # structpred/__init__.py: the public names
