@@ -12,7 +12,7 @@ from structpred.objectives.regularisers.lp_mkl import LpMKL
 from structpred.objectives.regularisers.mkl import MKL
 from structpred.slack.surrogate import SlackRescaling
 from structpred.trainers.bcfw import BCFW
-from structpred.trainers.corrective import Corrective
+from structpred.trainers.corrective import NO_KERNEL, Corrective
 from structpred.trainers.loop import RunSettings, train
 from structpred.trainers.ls_bmrm import LineSearchBMRM
 from structpred.trainers.problem import Problem
@@ -85,9 +85,10 @@ def test_weights_belong_to_the_corners_after_beta_has_moved() -> None:
     assert len(set(state.scale)) > 1
     np.testing.assert_allclose(state.weights.v, dual_map.weights(u), atol=1e-10)
     kept = state.blocks.gram.copy()
+    metric = (np.zeros(prob.task.dim), *dual_map[:2], *NO_KERNEL)
     for i, count in enumerate(state.blocks.counts):
         for k in range(count):
-            kernels.products(state.corners[:], state.blocks.gram[i], 6 * i, k, (np.zeros(prob.task.dim), *dual_map[:2]))
+            kernels.products(state.corners[:], state.blocks.gram[i], 6 * i, k, metric)
     np.testing.assert_allclose(state.blocks.gram, kept, atol=1e-9)
 
 
