@@ -18,6 +18,10 @@ from structpred.trainers.pruning import pruned
 
 #: groups with at most this share of the norms are those that a run also looks at its weights without
 SMALL = 1e-3
+#: what a run reports of all its weights without those groups
+_OF_ALL = ("small_groups", "bounds_without")
+#: what has a column for each group
+_BY_GROUP = ("small_groups", "group_weights")
 
 Floats = npt.NDArray[np.float64]
 
@@ -37,6 +41,7 @@ def zeroed(model: Any, names: Collection[str]) -> Any:
     new = copy(model)
     if model.coef_[gone].any():
         new.certificate_, new.converged_ = _certificate_without(model, names), False
+        new.report_ = {name: array for name, array in model.report_.items() if name not in _OF_ALL}  # it is of other weights
     new.coef_ = np.where(gone, 0, model.coef_).astype(model.coef_.dtype)
     new._progress = new._online = None
     return new
@@ -71,6 +76,6 @@ def keep_groups(model: Any, kept: npt.NDArray[np.bool_]) -> None:
     """What is known of the groups of a model, for those that are left after the weights of the others were taken out."""
     sizes = np.diff(model.groups_)[kept]
     model.groups_ = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
-    by_group = {name: array[:, kept] for name, array in model.report_.items() if array.shape[1:] == kept.shape}
+    by_group = {name: array[..., kept] for name, array in model.report_.items() if name in _BY_GROUP}
     model.report_ = model.report_ | by_group
     model.group_names_ = [name for name, left in zip(model.group_names_, kept.tolist(), strict=True) if left]

@@ -114,4 +114,6 @@ def test_training_looks_at_its_weights_without_small_groups(shell: Shell, tmp_pa
     assert primal >= dual
     without = model.without_groups(small)
     assert without.certificate_.primal in (primal, model.certificate_.primal)
-    assert model.without_groups(["features"]).certificate_.primal is None
+    other = model.without_groups(["features"])
+    assert other.certificate_.primal is None
+    assert other.without_groups(small).certificate_.primal is None
