@@ -12,7 +12,7 @@ from typing import Annotated, Any, NamedTuple, cast
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.regulariser import pieces_of
+from structpred.core.regulariser import capabilities, pieces_of
 from structpred.core.task import Task
 from structpred.errors import ParameterError
 from structpred.objectives.margin import MarginRescaling
@@ -71,6 +71,8 @@ class LabelAscent:
         task = cast(Task, problem.task)
         features = cast(Any, task.features)
         self.p, self.lam, self.regulariser, self.dim = problem.p, problem.lam, problem.regulariser, task.dim
+        if "squared_norm" not in capabilities(problem.regulariser):
+            raise ParameterError(f"regulariser: for many classes SDCA is for 1/2 |w|^2, got {type(problem.regulariser).__name__}")
         grid = getattr(task.oracle, "label_grid", None)
         if grid is None or grid(task.shapes[0]) != (1, features.n_labels) or task.token_weights is not None:
             raise ParameterError("SDCA needs an oracle over one label for each row of LabelRows, without token weights")
@@ -129,6 +131,13 @@ class LabelAscent:
             state.sizes[:] = self.shape[1]
             state.limits[2:6] = (-np.inf, np.inf, state.limits[4], 0.0)
         return bool(solved)
+
+    def refresh(self, state: LabelState) -> None:
+        """W stays as the steps made it."""
+
+    def weights(self, state: LabelState) -> Floats:
+        """W itself."""
+        return state.w
 
     def objective(self, state: LabelState) -> tuple[float, float]:
         """Primal at the weights, and the dual value at mu, whose weights are computed anew."""

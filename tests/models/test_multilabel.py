@@ -346,7 +346,7 @@ def test_bad_data_are_named_and_change_nothing(name: str) -> None:
         ({"bias": np.nan}, "bias must be a number >= 0"),
         ({"C": 0.0}, "C must be a positive number"),
         ({"trainer": "newton"}, "trainer: expected one of"),
-        ({"surrogate": "hinge"}, "surrogate: expected one of"),
+        ({"surrogate": "hing"}, "surrogate: expected one of"),
         ({"loss": "f1"}, "loss: expected one of"),
         ({"patience": 2}, "patience needs held-out data"),
     ],
