@@ -1,4 +1,4 @@
-"""Binary linear classification as a training set, so that every max-margin trainer works on it, in fused passes over CSR rows."""
+"""Linear classification and regression as training sets: passes over CSR rows, for trainers of margins and of scalar losses."""
 
 import hashlib
 from collections.abc import Sequence
@@ -21,7 +21,99 @@ from structpred.errors import DataError, MissingCapabilityError
 Floats = npt.NDArray[np.float64]
 
 
-class LinearTask:
+class RowTask:
+    """What training sets of rows share: rows a_i as CSR with float64 weights, and a target for the score <w, a_i> of each.
+
+    Attributes
+    ----------
+    indptr, indices, values : ndarray
+        The rows a_i as CSR: int64, int32 and float64.
+    targets : ndarray (n,)
+        What scalar losses compare the scores with.
+    """
+
+    certified = True
+    dtype = np.dtype(np.float64)
+    #: what trainers may ask for besides inference: rows stands for `indptr`, `targets`, `row`, `margins` and `combined`
+    capabilities = frozenset({"rows"})
+    #: for errors: what it is, and what has more capabilities
+    _kind, _instead = "a task of rows", "only scalar losses see its scores"
+
+    def _keep(self, rows: Any, targets: Floats, factors: Floats | None, sample_weight: Any, intercept: float) -> None:
+        """Keep the rows (checked CSR), each times its factor, with a constant feature after the others unless it is 0."""
+        from scipy import sparse
+
+        if intercept:
+            constant: Any = np.full((rows.shape[0], 1), float(intercept))
+            rows = sparse.hstack([rows, constant], format="csr")
+        self.dim = int(rows.shape[1])
+        self.indptr = rows.indptr.astype(np.int64)
+        self.indices = rows.indices.astype(np.int32)
+        self.values = rows.data if factors is None else rows.data * np.repeat(factors, np.diff(self.indptr))
+        self.targets = targets
+        self.sample_weight = checked_weights(sample_weight, len(targets))
+        ends = [0, self.dim - 1, self.dim] if intercept else [0, self.dim]
+        self.groups = np.array(ends, dtype=np.int64)
+        self.group_names: Sequence[str] = ["features", "intercept"] if intercept else ["features"]
+
+    def __len__(self) -> int:
+        """The number of rows."""
+        return len(self.indptr) - 1
+
+    def row(self, i: int) -> tuple[npt.NDArray[np.int64], Floats]:
+        """(indices, values) of row i."""
+        start, stop = self.indptr[i], self.indptr[i + 1]
+        return self.indices[start:stop].astype(np.int64), self.values[start:stop]
+
+    def require(self, needs: Sequence[str | tuple[str, ...]], who: str) -> None:
+        """Raise MissingCapabilityError unless the task's `capabilities` are enough."""
+        if not met(needs, self.capabilities):
+            lacking = [need for need in needs if not met([need], self.capabilities)]
+            names = ", ".join(need if isinstance(need, str) else " or ".join(need) for need in lacking)
+            offered = " and ".join(sorted(self.capabilities))
+            raise MissingCapabilityError(f"{who} needs {names}, but {self._kind} offers {offered} alone: {self._instead}")
+
+    def margins(self, w: Floats) -> Floats:
+        """<w, a_i> of every row; of signed rows y_i <w, x_i>."""
+        from structpred.core._linear_kernels import row_dots
+
+        out = np.empty(len(self))
+        row_dots(self.indptr, self.indices, self.values, np.ascontiguousarray(w, dtype=np.float64), out)
+        return out
+
+    def combined(self, shares: Floats) -> Floats:
+        """sum_i shares_i a_i: the adjoint of `margins`."""
+        from structpred.core._linear_kernels import add_rows
+
+        out = np.zeros(self.dim)
+        add_rows(self.indptr, self.indices, self.values, checked_shares(shares, len(self)), out)
+        return out
+
+    def squared_norms(self) -> Floats:
+        """|a_i|^2 of every row; not to be changed."""
+        return self._squared_norms
+
+    @cached_property
+    def _squared_norms(self) -> Floats:
+        from structpred.core._linear_kernels import row_squares
+
+        out = np.empty(len(self))
+        row_squares(self.indptr, self.values, out)
+        return out
+
+    def sample_with_priors(self) -> None:
+        """There are no fixed scores."""
+        return None
+
+    def fingerprint(self) -> str:
+        """A digest of rows, targets and weights."""
+        digest = hashlib.sha256(repr((type(self).__name__, self.dim, self.groups.tolist())).encode())
+        for array in (self.indptr, self.indices, self.values, self.targets, self.sample_weight):
+            digest.update(np.ascontiguousarray(array).data)
+        return digest.hexdigest()
+
+
+class LinearTask(RowTask):
     """A training set of rows x_i with signs y_i of +1 or -1: the outputs of a row are the two signs, the features y x / 2.
 
     The margin-rescaled hinge is then the hinge of support vector machines, H_i(w) = max(0, loss_weight - y_i <w, x_i>), and
@@ -42,6 +134,8 @@ class LinearTask:
     ----------
     indptr, indices, values : ndarray
         The signed rows y_i x_i as CSR: int64, int32 and float64.
+    targets : ndarray (n,)
+        Ones: scalar losses see the margin y_i <w, x_i> in place of the score.
 
     Raises
     ------
@@ -55,77 +149,22 @@ class LinearTask:
     [0.5, 2.0]
     """
 
-    certified = True
-    dtype = np.dtype(np.float64)
-    #: what trainers may ask for besides inference: signed_rows stands for `indptr`, `margins` and `combined`
-    capabilities = frozenset({"argmax", "signed_rows"})
+    #: signed_rows: rows whose targets are all 1
+    capabilities = frozenset({"argmax", "signed_rows", "rows"})
+    _kind = "a linear task"
+    _instead = "with an oracle over two labels (structpred.oracles.multiclass) and Task, more is available"
 
     def __init__(self, X: Any, y: npt.ArrayLike, *, sample_weight: npt.ArrayLike | None = None, intercept: float = 0.0) -> None:
-        from scipy import sparse
-
         rows, signs = _checked(X), np.asarray(y, dtype=np.float64)
         if signs.shape != (rows.shape[0],):
             raise DataError(f"y: expected one sign per row, shape ({rows.shape[0]},), got shape {signs.shape}")
         if (wrong := np.flatnonzero(np.abs(signs) != 1.0)).size:
             raise DataError(f"y: expected +1 or -1, got {signs[wrong[0]]:g} for sample {wrong[0]}")
-        if intercept:
-            constant: Any = np.full((rows.shape[0], 1), float(intercept))
-            rows = sparse.hstack([rows, constant], format="csr")
-        self.dim = int(rows.shape[1])
-        self.indptr = rows.indptr.astype(np.int64)
-        self.indices = rows.indices.astype(np.int32)
-        self.values = rows.data * np.repeat(signs, np.diff(self.indptr))
-        self.sample_weight = checked_weights(sample_weight, len(signs))
-        ends = [0, self.dim - 1, self.dim] if intercept else [0, self.dim]
-        self.groups = np.array(ends, dtype=np.int64)
-        self.group_names: Sequence[str] = ["features", "intercept"] if intercept else ["features"]
-
-    def __len__(self) -> int:
-        """The number of rows."""
-        return len(self.indptr) - 1
-
-    def require(self, needs: Sequence[str | tuple[str, ...]], who: str) -> None:
-        """Raise MissingCapabilityError unless "argmax" and "signed_rows" are enough."""
-        if not met(needs, self.capabilities):
-            lacking = [need for need in needs if not met([need], self.capabilities)]
-            names = ", ".join(need if isinstance(need, str) else " or ".join(need) for need in lacking)
-            raise MissingCapabilityError(
-                f"{who} needs {names}, but a linear task offers {' and '.join(sorted(self.capabilities))} alone: with an oracle "
-                "over two labels (structpred.oracles.multiclass) and Task, more is available"
-            )
-
-    def margins(self, w: Floats) -> Floats:
-        """y_i <w, x_i> of every row."""
-        from structpred.core._linear_kernels import row_dots
-
-        out = np.empty(len(self))
-        row_dots(self.indptr, self.indices, self.values, np.ascontiguousarray(w, dtype=np.float64), out)
-        return out
-
-    def combined(self, shares: Floats) -> Floats:
-        """sum_i shares_i y_i x_i: the adjoint of `margins`."""
-        from structpred.core._linear_kernels import add_rows
-
-        out = np.zeros(self.dim)
-        add_rows(self.indptr, self.indices, self.values, checked_shares(shares, len(self)), out)
-        return out
-
-    def squared_norms(self) -> Floats:
-        """|x_i|^2 of every row; not to be changed."""
-        return self._squared_norms
-
-    @cached_property
-    def _squared_norms(self) -> Floats:
-        from structpred.core._linear_kernels import row_squares
-
-        out = np.empty(len(self))
-        row_squares(self.indptr, self.values, out)
-        return out
+        self._keep(rows, np.ones(len(signs)), signs, sample_weight, intercept)
 
     def step(self, w: Vector, i: int, loss_weight: float, scale: Scale = 1.0) -> Step:
         """The sign with the larger score plus loss of row i, at the weights scale * w; the truth where they are equal."""
-        start, stop = self.indptr[i], self.indptr[i + 1]
-        indices, values = self.indices[start:stop].astype(np.int64), self.values[start:stop]
+        indices, values = self.row(i)
         factor, own = (scale.of(indices), 1.0) if isinstance(scale, GroupScales) else (1.0, scale)
         violation = loss_weight - own * float(factor * w[indices] @ values)
         if violation > 0.0:
@@ -146,16 +185,54 @@ class LinearTask:
         total = hinge_terms(self.indptr, self.indices, self.values, dense, at, weights, loss_weight, difference, violations)
         return Terms(difference, loss_weight * total, (violations > 0.0).astype(np.float64), violations, violations.copy())
 
-    def sample_with_priors(self) -> None:
-        """There are no fixed scores."""
-        return None
 
-    def fingerprint(self) -> str:
-        """A digest of rows, signs and weights."""
-        digest = hashlib.sha256(repr(("LinearTask", self.dim, self.groups.tolist())).encode())
-        for array in (self.indptr, self.indices, self.values, self.sample_weight):
-            digest.update(np.ascontiguousarray(array).data)
-        return digest.hexdigest()
+class RegressionTask(RowTask):
+    """A training set of rows x_i with a number y_i each, for scalar losses alone: H_i(w) = phi(<w, x_i>; y_i).
+
+    Parameters
+    ----------
+    X, sample_weight, intercept
+        As for LinearTask.
+    y : array of finite numbers, (n,)
+
+    Raises
+    ------
+    DataError
+        For rows and targets that do not fit each other, numbers that are not finite, no rows at all.
+
+    Examples
+    --------
+    >>> task = RegressionTask([[1.0, 0.0], [0.0, 2.0]], [0.5, -3.0])
+    >>> task.margins(np.array([1.0, 1.0])).tolist(), task.targets.tolist()
+    ([1.0, 2.0], [0.5, -3.0])
+    """
+
+    _kind = "a regression task"
+    _instead = "it is for scalar losses (Squared, Absolute, Huber) and trainers that minimise these, such as SDCA"
+
+    def __init__(self, X: Any, y: npt.ArrayLike, *, sample_weight: npt.ArrayLike | None = None, intercept: float = 0.0) -> None:
+        rows = _checked(X)
+        try:
+            targets = np.array(y, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise DataError(f"y: expected numbers: {error}") from error
+        if targets.shape != (rows.shape[0],):
+            raise DataError(f"y: expected one number per row, shape ({rows.shape[0]},), got shape {targets.shape}")
+        if (wrong := np.flatnonzero(~np.isfinite(targets))).size:
+            raise DataError(f"y: expected finite numbers, got {targets[wrong[0]]} for sample {wrong[0]}")
+        self._keep(rows, targets, None, sample_weight, intercept)
+
+    def step(self, w: Vector, i: int, loss_weight: float, scale: Scale = 1.0) -> Step:
+        """There are no two outputs with a margin between them: refused."""
+        raise MissingCapabilityError(f"{self._kind} has no margins: {self._instead}")
+
+    def violations(self, w: Vector, loss_weight: float) -> Floats:
+        """Refused, as `step`."""
+        raise MissingCapabilityError(f"{self._kind} has no margins: {self._instead}")
+
+    def terms(self, w: Vector, rows: npt.ArrayLike, shares: npt.ArrayLike | None = None, *, loss_weight: float = 1.0) -> Terms:
+        """Refused, as `step`."""
+        raise MissingCapabilityError(f"{self._kind} has no margins: {self._instead}")
 
 
 def _checked(X: Any) -> Any:

@@ -22,6 +22,7 @@ class Family(NamedTuple):
 
 #: what no oracle can offer: training sets of rows do
 OF_ROWS: dict[str, str] = {
+    "rows": "rows with two classes or a number (models.LinearClassifier, LinearRegressor; core.linear_task)",
     "signed_rows": "rows with two classes (structpred.models.LinearClassifier; LinearTask)",
     "label_rows": "rows with one label out of many (structpred.models.LinearClassifier; LabelRows)",
 }
