@@ -136,7 +136,7 @@ class ScalarLoss:
         """phi(z_i; y_i) of each sample."""
         table = self._table(y)
         a = table.step(np.zeros(len(y)), z, 0.0)
-        return -a * z - table.conjugate(a)
+        return 0.0 - a * z - table.conjugate(a)
 
     def derivative(self, z: Floats, y: Floats) -> Floats:
         """phi'(z_i; y_i), the subgradient next to zero at a kink with a target of its own."""
@@ -194,7 +194,7 @@ class ScalarLoss:
         make = getattr(self, "dual_table", None)
         if make is None:
             raise MissingCapabilityError(
-                f"{type(self).__name__} has no dual_table(y), which is needed here; a loss with value and derivative alone trains "
-                "without a dual (pegasos, sgd, lbfgs)"
+                f"{type(self).__name__} has no dual_table(y), which is needed here; a loss with value and derivative "
+                "alone trains without a dual (pegasos, sgd, lbfgs)"
             )
         return cast(DualTable, make(np.asarray(y, np.float64)))
