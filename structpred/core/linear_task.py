@@ -89,9 +89,13 @@ class RowTask:
         add_rows(self.indptr, self.indices, self.values, checked_shares(shares, len(self)), out)
         return out
 
-    def squared_norms(self) -> Floats:
-        """|a_i|^2 of every row; not to be changed."""
-        return self._squared_norms
+    def squared_norms(self, scale: Floats | None = None) -> Floats:
+        """sum_j scale_j a_ij^2 of every row, scale 1 if not given; not to be changed."""
+        if scale is None:
+            return self._squared_norms
+        rows = np.repeat(np.arange(len(self)), np.diff(self.indptr))
+        found: Floats = np.bincount(rows, scale[self.indices] * self.values**2, len(self)).astype(np.float64, copy=False)
+        return found
 
     @cached_property
     def _squared_norms(self) -> Floats:

@@ -122,6 +122,11 @@ class DualMap(NamedTuple):
             out.append((s / (s + step) if s > 0.0 else 0.0) * (x - np.clip(x, low, high)))
         return np.concatenate(out)
 
+    def expanded(self, dim: int) -> tuple[Floats, Floats, Floats]:
+        """(scale, low, high) of each of dim coordinates."""
+        sizes = np.diff(np.minimum(self.ends, dim), prepend=0)
+        return np.repeat(self.scale, sizes), np.repeat(self.low, sizes), np.repeat(self.high, sizes)
+
     def squares(self, u: Pieces) -> Floats:
         """|u|^2 of each group."""
         out = np.zeros(len(self.ends))

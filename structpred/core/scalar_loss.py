@@ -21,7 +21,7 @@ from structpred.core.steps import Step, TaskLike, Terms
 from structpred.core.taken import checked_rows
 from structpred.core.terms import checked_shares
 from structpred.core.weights import Vector
-from structpred.errors import MissingCapabilityError
+from structpred.errors import DataError, MissingCapabilityError
 
 Floats = npt.NDArray[np.float64]
 
@@ -154,6 +154,16 @@ class ScalarLoss:
         """sum_i shares_i phi(0; y_i), 1/n each if not given: no optimal w has lam r(w) above it."""
         losses = self.value(np.zeros(len(y)), y)
         return float(losses.mean() if shares is None else shares @ losses)
+
+    def check_task(self, task: TaskLike) -> None:
+        """Raise unless the targets are such as it is defined for: MissingCapabilityError where there are none, DataError."""
+        task.require(self.requires, f"surrogate {type(self).__name__}")
+        targets: Floats = task.targets  # type: ignore[attr-defined]
+        if self.signs and (wrong := np.flatnonzero(np.abs(targets) != 1.0)).size:
+            raise DataError(
+                f"y: {type(self).__name__} is for two classes, +1 and -1; got {targets[wrong[0]]:g} for sample {wrong[0]}; "
+                "losses for numbers are squared, absolute and huber"
+            )
 
     def term(self, task: TaskLike, w: Vector, i: int, scale: Scale = 1.0) -> Step:
         """The tangent at scale * w: its slope is -difference, its constant `loss`, its value `violation`."""

@@ -12,7 +12,7 @@ from typing import Annotated, Any, NamedTuple, cast
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.regulariser import pieces_of
+from structpred.core.regulariser import capabilities, pieces_of
 from structpred.core.task import Task
 from structpred.errors import ParameterError
 from structpred.objectives.margin import MarginRescaling
@@ -68,9 +68,18 @@ class LabelAscent:
     patience = 4
 
     def __init__(self, problem: Problem) -> None:
-        task, features = label_rows(problem)
+        task = cast(Task, problem.task)
+        features = cast(Any, task.features)
         self.p, self.lam, self.regulariser, self.dim = problem.p, problem.lam, problem.regulariser, task.dim
-        self.costs = label_costs(problem)
+        if "squared_norm" not in capabilities(problem.regulariser):
+            raise ParameterError(f"regulariser: for many classes SDCA is for 1/2 |w|^2, got {type(problem.regulariser).__name__}")
+        grid = getattr(task.oracle, "label_grid", None)
+        if grid is None or grid(task.shapes[0]) != (1, features.n_labels) or task.token_weights is not None:
+            raise ParameterError("SDCA needs an oracle over one label for each row of LabelRows, without token weights")
+        if (cost := task.cost_grid) is None:
+            raise ParameterError("SDCA needs one table of label costs for all samples: loss='hamming' or LabelCosts(matrix)")
+        scale = cast(MarginRescaling, problem.surrogate).loss_weight
+        self.costs = np.ascontiguousarray(scale * np.atleast_2d(np.asarray(cost.cost, dtype=np.float64)))
         self.rows = features.rows.indptr, features.rows.indices, features.rows.values
         self.truths = np.concatenate(task.labels)
         self.squares = features.squared_norms()
@@ -123,6 +132,13 @@ class LabelAscent:
             state.limits[2:6] = (-np.inf, np.inf, state.limits[4], 0.0)
         return bool(solved)
 
+    def refresh(self, state: LabelState) -> None:
+        """W stays as the steps made it."""
+
+    def weights(self, state: LabelState) -> Floats:
+        """W itself."""
+        return state.w
+
     def objective(self, state: LabelState) -> tuple[float, float]:
         """Primal at the weights, and the dual value at mu, whose weights are computed anew."""
         from structpred.trainers._label_ascent_kernels import add_blocks, label_losses
@@ -136,21 +152,3 @@ class LabelAscent:
         picks = np.empty(n_labels, np.int64)
         total = add_blocks(self.rows, self.truths, self.upper, self.costs, state.mu, picks, points, own.reshape(-1, n_labels))
         return primal, self.regulariser.bound(self.lam * total, self.lam, pieces_of(own))
-
-
-def label_rows(problem: Problem) -> tuple[Task, Any]:
-    """The task and its features; ParameterError unless its outputs are one label for each row of LabelRows."""
-    task = cast(Task, problem.task)
-    features = cast(Any, task.features)
-    grid = getattr(task.oracle, "label_grid", None)
-    if grid is None or grid(task.shapes[0]) != (1, features.n_labels) or task.token_weights is not None:
-        raise ParameterError("SDCA needs an oracle over one label for each row of LabelRows, without token weights")
-    return task, features
-
-
-def label_costs(problem: Problem) -> Floats:
-    """The table of what labels cost, times the loss weight; ParameterError where the samples do not share one."""
-    if (cost := cast(Task, problem.task).cost_grid) is None:
-        raise ParameterError("SDCA needs one table of label costs for all samples: loss='hamming' or LabelCosts(matrix)")
-    scale = cast(MarginRescaling, problem.surrogate).loss_weight
-    return np.ascontiguousarray(scale * np.atleast_2d(np.asarray(cost.cost, dtype=np.float64)))

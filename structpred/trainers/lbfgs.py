@@ -81,7 +81,7 @@ class LBFGS(Trainer):
     """
 
     name = "lbfgs"
-    requires = ("marginals",)
+    requires = ()  # what the surrogate needs: the log loss marginals
     regulariser_requires = ("gradient",)
     surrogates = (LogLoss,)
     certified = True
@@ -93,8 +93,8 @@ class LBFGS(Trainer):
 
     @classmethod
     def minimises(cls, surrogate: Surrogate) -> bool:
-        """Any that has a gradient over all instances."""
-        return hasattr(surrogate, "gradient")
+        """Any smooth one that has a gradient over all instances."""
+        return hasattr(surrogate, "gradient") and getattr(surrogate, "gamma", 1.0) > 0.0
 
     def init_state(self, problem: Problem) -> LBFGSState:
         """Start at zero."""

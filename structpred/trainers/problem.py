@@ -59,6 +59,8 @@ class Problem:
                 f"sample {i}: fixed scores that are neither zero nor forbidding (-1e30) are for the log loss only: a margin "
                 "leaves them out"
             )
+        if (check := getattr(self.surrogate, "check_task", None)) is not None:
+            check(self.task)
         object.__setattr__(self, "regulariser", self.regulariser.grouped(self.task.groups, self.task.group_names))
 
     @cached_property

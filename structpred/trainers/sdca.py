@@ -1,10 +1,13 @@
-"""Stochastic dual coordinate ascent for linear classifiers (Hsieh et al. 2008; Shalev-Shwartz and Zhang 2013).
+"""Stochastic dual coordinate ascent for linear models (Hsieh et al. 2008; Shalev-Shwartz and Zhang 2013).
 
-The dual of  min_w lam/2 |w|^2 + sum_i p_i max(0, t - <w, a_i>),  a_i = y_i x_i the signed rows, is
+The dual of  min_w lam r(w) + sum_i p_i phi_i(<w, a_i>),  with a_i = y_i x_i the signed rows of two classes, is
 
-    max_alpha  t lam sum_i alpha_i - lam/2 |w|^2,   w = sum_i alpha_i a_i,   0 <= alpha_i <= p_i / lam,
+    max_alpha  - lam sum_i c_i phi_i*(-alpha_i / c_i) - lam r*(u),   u = sum_i alpha_i a_i,   c_i = p_i / lam,
 
-and one step maximises it along one alpha_i: alpha_i + (t - <w, a_i>) / |a_i|^2, clipped.
+and w is the gradient of r* at u. One step maximises the dual along one alpha_i, or, where r* is not quadratic, the lower bound
+that has the curvature q = sum_j s_j a_ij^2 (Shalev-Shwartz and Zhang 2016): for the hinge max(0, t - <w, a_i>) and 1/2 |w|^2 that
+is alpha_i + (t - <w, a_i>) / |a_i|^2, clipped to [0, c_i]. With r infinite where a weight has the wrong sign it is the
+sign-constrained SDCA of Kato, Kobayashi and Sano (2018), algorithm 2.
 """
 
 from typing import Annotated, Any, NamedTuple, cast
@@ -12,9 +15,11 @@ from typing import Annotated, Any, NamedTuple, cast
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.linear_task import LinearTask
-from structpred.core.regulariser import pieces_of
+from structpred.core.linear_task import RowTask
+from structpred.core.regulariser import Regulariser, pieces_of
+from structpred.core.scalar_loss import DualTable, ScalarLoss
 from structpred.core.weights import Vector
+from structpred.errors import ParameterError
 from structpred.objectives.margin import MarginRescaling
 from structpred.trainers.label_ascent import CALL, LabelAscent, bad_places
 from structpred.trainers.problem import Problem, Surrogate, Trainer, once_per_problem
@@ -24,16 +29,19 @@ Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
 _ANY = Values(-np.inf, np.inf)
+#: passes after which u is summed up anew
+_DRIFT = 50
 
 
 class SDCAState(NamedTuple):
-    """w, alpha: the primal and the dual point. active: a permutation of the rows, the ones that are visited first.
+    """w: u = sum_i alpha_i a_i, the weights before the map of the regulariser. alpha: the dual point.
 
-    counts, limits: how far the sweep is, and what its violations are, as the kernels name them.
+    active: a permutation of the rows, the ones that are visited first. counts, limits: how far the sweep is, and what its
+    violations are, as the kernels name them; the last count is of the passes since w was summed up.
     """
 
     w: Floats
-    alpha: Annotated[Floats, Values(0.0)]
+    alpha: Floats
     active: Annotated[Integers, Values(0)]
     counts: Annotated[Integers, Values(0)]
     limits: Annotated[Floats, _ANY]
@@ -44,9 +52,10 @@ class SDCAState(NamedTuple):
 
 
 class SDCA(Trainer):
-    """Dual coordinate ascent with shrinking: the fastest trainer of linear classifiers, with a certificate over all rows.
+    """Dual coordinate ascent with shrinking: the fastest trainer of linear models, with a certificate over all rows.
 
-    For `LinearTask`, two classes, and for tasks over `LabelRows` and `MulticlassOracle`, many (see `label_ascent`). A pass does
+    For `LinearTask`, two classes, and `RegressionTask`, numbers, with any scalar loss that has a `dual_table` and any regulariser
+    that has a `dual_map`; and for tasks over `LabelRows` and `MulticlassOracle`, many classes (see `label_ascent`). A pass does
     as much work as one visit of all rows (and labels). Rows that have settled at a bound are left out until the others have
     settled, too, so that late passes hold many sweeps over few rows. With many labels, dual variables between their bounds are
     solved for after a pass, by an active-set method, once they are few enough to cost no more than the passes do: small problems
@@ -55,6 +64,8 @@ class SDCA(Trainer):
     References
     ----------
     Hsieh, Chang, Lin, Keerthi and Sundararajan (2008), A dual coordinate descent method for large-scale linear SVM.
+    Shalev-Shwartz and Zhang (2016), Accelerated proximal stochastic dual coordinate ascent for regularized loss minimization.
+    Kato, Kobayashi and Sano (2018), Sign-constrained regularized loss minimization.
     Keerthi, Sundararajan, Chang, Hsieh and Lin (2008), A sequential dual method for large scale multi-class linear SVMs.
 
     Examples
@@ -68,14 +79,20 @@ class SDCA(Trainer):
     """
 
     name = "sdca"
-    requires = (("signed_rows", "label_rows"),)
+    requires = (("rows", "label_rows"),)
+    regulariser_requires = ("dual_map",)
     surrogates = (MarginRescaling,)
     certified = True
 
     @classmethod
     def minimises(cls, surrogate: Surrogate) -> bool:
-        """The margin-rescaled hinge alone: the dual is its own."""
-        return isinstance(surrogate, MarginRescaling)
+        """The margin-rescaled hinge, and scalar losses, whose duals it knows."""
+        return isinstance(surrogate, MarginRescaling | ScalarLoss)
+
+    @classmethod
+    def fits(cls, regulariser: Regulariser) -> bool:
+        """Whether the map from u to w stays the same."""
+        return not regulariser.adapts
 
     def init_state(self, problem: Problem) -> Any:
         """Every dual variable at the truth, w = 0; all rows are active."""
@@ -94,6 +111,7 @@ class SDCA(Trainer):
     def finish_pass(self, problem: Problem, state: Any) -> Any:
         """The next one begins with the active rows; after `patience` passes over these alone all are visited."""
         ascent = _ascent(problem)
+        ascent.refresh(state)
         if ascent.solve_face(state):
             state.counts[:4] = (len(problem.task), 0, 1, 0)
             return state
@@ -105,7 +123,7 @@ class SDCA(Trainer):
 
     def weights(self, problem: Problem, state: Any) -> Vector:
         """The present weights."""
-        return cast(Vector, state.w.astype(problem.task.dtype))
+        return cast(Vector, _ascent(problem).weights(state).astype(problem.task.dtype))
 
     def objective(self, problem: Problem, state: Any) -> tuple[float, float]:
         """Primal at the weights, and the dual value of the dual point, with its own weights: rounding cannot add up."""
@@ -117,26 +135,28 @@ class SDCA(Trainer):
 
 
 class RowAscent:
-    """The steps of one problem over signed rows."""
+    """The steps of one problem over rows: u = sum_i alpha_i a_i, alpha_i = p_i/lam of the a_i in the loss's table."""
 
     #: passes over the active rows alone
     patience = 32
 
     def __init__(self, problem: Problem) -> None:
-        self.task, self.p, self.lam, self.regulariser = (
-            cast(LinearTask, problem.task),
-            problem.p,
-            problem.lam,
-            problem.regulariser,
-        )
-        self.upper = self.p / self.lam
-        self.target = cast(MarginRescaling, problem.surrogate).loss_weight
+        from structpred.trainers._sdca_kernels import WIDTH
+
+        self.problem, self.task, self.lam = problem, cast(RowTask, problem.task), problem.lam
+        self.duals = _dual_table(problem).scaled(problem.p / problem.lam)
+        scale, low, high = problem.dual_map.expanded(self.task.dim)
+        plain = problem.dual_map.linear and bool((scale == 1.0).all())
+        self.table = None if plain else (scale, low, high)
+        self.rows = np.empty((len(self.task), WIDTH))
+        for k, column in enumerate((*self.duals, self.task.squared_norms(None if plain else scale))):
+            self.rows[:, k] = column
 
     def init_state(self) -> SDCAState:
         """alpha = 0."""
-        n, start = len(self.task), max(self.target, 1e-300)
+        n, start = len(self.task), max(float(np.abs(self.duals.target).max()), 1e-300)
         limits = np.array([np.inf, -np.inf, -np.inf, np.inf, start, 0.0, np.inf, 0.0])
-        return SDCAState(np.zeros(self.task.dim), np.zeros(n), np.arange(n), np.array([n, 0, 0, 0]), limits)
+        return SDCAState(np.zeros(self.task.dim), np.zeros(n), np.arange(n), np.array([n, 0, 0, 0, 0]), limits)
 
     def work(self) -> int:
         """The numbers that a sweep over all rows reads."""
@@ -148,8 +168,8 @@ class RowAscent:
 
         task = self.task
         found: int = ascend(
-            task.indptr, task.indices, task.values, task.squared_norms(), self.upper, self.target, state.w, state.alpha,
-            state.active, state.counts, state.limits, seed, budget,
+            task.indptr, task.indices, task.values, self.rows, self.table, state.w, state.alpha, state.active, state.counts,
+            state.limits, seed, budget,
         )  # fmt: skip
         return found
 
@@ -157,15 +177,41 @@ class RowAscent:
         """Nothing is solved: rows are many, and their steps cheap."""
         return False
 
+    def refresh(self, state: SDCAState) -> None:
+        """Every so many passes u is summed up anew: what rounding added to it is gone."""
+        state.counts[4] += 1
+        if state.counts[4] >= _DRIFT:
+            state.counts[4] = 0
+            state.w[:] = self.task.combined(state.alpha)
+
+    def weights(self, state: SDCAState) -> Floats:
+        """The regulariser's image of u: exactly in its domain."""
+        return state.w.copy() if self.table is None else self.problem.dual_map.weights(state.w)
+
     def objective(self, state: SDCAState) -> tuple[float, float]:
         """Primal and dual, in two passes over all rows."""
-        alpha = np.minimum(state.alpha, self.upper)
-        primal = self.lam * self.regulariser.value(state.w) + float(self.p @ self.task.violations(state.w, self.target))
-        loss = self.target * self.lam * float(alpha.sum())
-        return primal, self.regulariser.bound(loss, self.lam, pieces_of(self.task.combined(alpha)))
+        alpha = np.clip(state.alpha, self.duals.low, self.duals.high)
+        loss = -self.lam * float(self.duals.conjugate(alpha).sum())
+        bound = self.problem.regulariser.bound(loss, self.lam, pieces_of(self.task.combined(alpha)))
+        return self.problem.primal(self.weights(state)), bound
+
+
+def _dual_table(problem: Problem) -> DualTable:
+    """That of the surrogate; ParameterError where it has none that fits."""
+    n, surrogate = len(problem.task), problem.surrogate
+    if isinstance(surrogate, MarginRescaling):
+        return DualTable.of(n, surrogate.loss_weight, low=0.0, high=1.0)
+    name = type(surrogate).__name__
+    if not hasattr(surrogate, "dual_table"):
+        raise ParameterError(f"surrogate: sdca needs the table of phi*: {name} has no dual_table(y); pegasos needs none")
+    found = surrogate.dual_table(cast(RowTask, problem.task).targets)
+    fault = found.fault(n) if isinstance(found, DualTable) else f"expected a DualTable, got {type(found).__name__}"
+    if fault is not None:
+        raise ParameterError(f"dual_table of {name}: {fault}; run check_scalar_loss for details")
+    return cast(DualTable, found)
 
 
 @once_per_problem
 def _ascent(problem: Problem) -> RowAscent | LabelAscent:
     """The steps for the task's kind: passes over few rows take less time than making them."""
-    return LabelAscent(problem) if hasattr(problem.task, "features") else RowAscent(problem)
+    return RowAscent(problem) if isinstance(problem.task, RowTask) else LabelAscent(problem)
