@@ -1,8 +1,8 @@
 # mypy: ignore-errors
 """Compiled steps of multiclass losses: the point of a loss at given scores, and one column of the dual.
 
-A loss of the scores z of m classes is  max_p <z, p> - z_y + <costs, p> - entropy term,  over a set of points p of the simplex that
-its kind names. The dual variable of the paper is alpha = e_y - p.
+A loss of the scores z of m classes is  max_p <z, p> - z_y + <costs, p>,  or with the entropy of p for the costs, over points p of
+the simplex that its kind names. The dual variable of the paper is alpha = e_y - p.
 """
 
 import numpy as np
@@ -111,7 +111,7 @@ def clipped(points, cap, total, coupling, out):
         new = theta + (found - total) / slope if slope > 0.0 else np.inf
         if not left < new < right:
             new = 0.5 * (left + right)
-        if new == left or new == right:
+        if new in (left, right):
             break
         theta = new
     held = 0.0
@@ -125,8 +125,8 @@ def clipped(points, cap, total, coupling, out):
 def in_cone(points, k, before, out):
     """min_v |v - points|^2 + (sum v - before)^2  over  0 <= v_j <= sum v / (k - 1), k >= 2; returns sum v.
 
-    The u largest entries are at the cap s, the next f are points - theta, the others 0. Each (u, f) gives s and theta by two linear
-    equations; the right pair is that whose entries are on their sides.
+    The u largest entries are at the cap s, the next f are points - theta, the others 0. Each (u, f) gives s and theta by two
+    linear equations; the right pair is that whose entries are on their sides.
     """
     n, room = points.shape[0], k - 1.0
     order = np.argsort(-points)
@@ -190,17 +190,16 @@ def filled_step(k, truth, points, before, p):
 
 @njit(cache=True, nogil=True)
 def log_root(q, r, start):
-    """The l <= 0 with  l + q exp(l) = r  for r <= q, by Newton's method from `start`: in logarithms nothing overflows."""
-    ceiling = min(r, 0.0)  # the root is not above: l <= r, and l <= 0 as r <= q
-    l = min(start, ceiling)
+    """The x <= 0 with  x + q exp(x) = r  for r <= q, by Newton's method from `start`: in logarithms nothing overflows."""
+    ceiling = min(r, 0.0)  # the root is not above: x <= r, and x <= 0 as r <= q
+    x = min(start, ceiling)
     for _ in range(100):
-        e = q * np.exp(l)
-        step = (r - l - e) / (1.0 + e)
-        new = min(l + step, ceiling)
-        if abs(new - l) <= 1e-15 * (1.0 + abs(new)):
+        e = q * np.exp(x)
+        new = min(x + (r - x - e) / (1.0 + e), ceiling)
+        if abs(new - x) <= 1e-15 * (1.0 + abs(new)):
             return new
-        l = new
-    return l
+        x = new
+    return x
 
 
 @njit(cache=True, nogil=True)

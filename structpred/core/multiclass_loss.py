@@ -90,7 +90,9 @@ class MulticlassLoss:
 
     def start(self, n_labels: int, y: int) -> Floats:
         """A point p that is near e_y: e_y itself where it is one, for which alpha = 0."""
-        return np.eye(n_labels)[y]
+        p = np.zeros(n_labels)
+        p[y] = 1.0
+        return p
 
     def r_loss(self, n_labels: int) -> float:
         """phi(0; y): no optimal w has lam |w|^2 above it, where phi >= 0."""
@@ -104,11 +106,15 @@ class MulticlassLoss:
                 "of them among the k best every prediction is right"
             )
 
+    def check_task(self, task: TaskLike) -> None:
+        """MissingCapabilityError unless outputs are one label for each row, ParameterError where k is not below their number."""
+        task.require(self.requires, f"surrogate {type(self).__name__}")
+        self.check_labels(cast(Any, task).features.n_labels)
+
     def term(self, task: TaskLike, w: Vector, i: int, scale: Scale = 1.0) -> Step:
         """A tangent at scale * w: its slope is -difference, its constant `loss`, its value `violation`."""
         rows = cast(Task, task)
         z, y = rows.scores(w, i, scale), int(rows.labels[i][0])
-        self.check_labels(len(z))
         value, p = self._best(z, y)
         constant = value - float(p @ z) + float(z[y])
         p[y] -= 1.0
@@ -130,7 +136,6 @@ class MulticlassLoss:
 
         rows = cast(Task, task)
         features: Any = rows.features
-        self.check_labels(features.n_labels)
         out, table = np.empty(len(task)), features.table(np.asarray(w, dtype=np.float64))
         data = features.rows.indptr, features.rows.indices, features.rows.values
         row_losses(data, np.concatenate(rows.labels), self.costs, self.points, self.k, table, out)

@@ -16,19 +16,12 @@ from structpred.trainers._sdca_kernels import (
     TOP_BEFORE,
     WHOLE,
     draw,
+    image_of,
     next_random,
 )
 
 #: rows whose gap is below this part of the mean leave the active ones; they all return once the sum fell to this part
 SMALL = 0.1
-
-
-@njit(cache=True, nogil=True)
-def image_of(u, scale, low, high):
-    """s (u - clip(u, low, high)): exactly 0.0 where u is between low and high."""
-    if u > high:
-        return scale * (u - high)
-    return scale * (u - low) if u < low else 0.0
 
 
 @njit(cache=True, nogil=True)
@@ -71,8 +64,9 @@ def end_sweep(counts, limits, n):
 def ascend_columns(rows, truths, costs, kind, k, steep, upper, table, u, points, active, counts, limits, seed, budget):
     """Column steps over the active rows in random order, until `budget` products were added or the pass is over.
 
-    points_i goes to the maximum of a lower bound of the dual over the column of row i, whose curvature is steep_i; u = sum_i upper_i
-    x_i (e_{y_i} - points_i)' is kept, and with it w = u, or its image under `table`. Returns how many columns changed.
+    points_i goes to the maximum of a lower bound of the dual over the column of row i, whose curvature is steep_i;
+    u = sum_i upper_i x_i (e_{y_i} - points_i)' is kept, and with it w = u, or its image under `table` of (scale, low, high) for
+    each weight. Returns how many columns changed.
     """
     indptr, indices, values = rows
     state, changed, done, m, n = np.uint64(seed), 0, 0, u.shape[1], points.shape[0]

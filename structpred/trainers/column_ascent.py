@@ -4,9 +4,9 @@ The dual of  min_W lam r(W) + sum_i p_i phi(x_i W; y_i)  is
 
     max_A  - sum_i p_i phi*(-alpha_i) - lam r*(U),   U = sum_i p_i/lam x_i alpha_i',
 
-and W is the gradient of r* at U. A step maximises the lower bound with the curvature s |x_i|^2 p_i/lam over one column alpha_i, s the
-largest scale of the map. With r infinite where a weight has the wrong sign it is the sign-constrained SDCA for many classes of Kato,
-Kobayashi and Sano (2018), algorithm 4, with the curvature of their equation 30 repaired.
+and W is the gradient of r* at U. A step maximises the lower bound with the curvature s |x_i|^2 p_i/lam over one column alpha_i,
+s the largest scale of the map. With r infinite where a weight has the wrong sign it is the sign-constrained SDCA for many classes
+of Kato, Kobayashi and Sano (2018), algorithm 4, with the curvature of their equation 30 repaired.
 """
 
 from typing import Annotated, Any, NamedTuple, cast
@@ -62,7 +62,6 @@ class ColumnAscent:
         else:
             self.loss = cast(MulticlassLoss, problem.surrogate)
             self.costs = self.loss.costs
-        self.loss.check_labels(self.shape[1])
         self.rows = features.rows.indptr, features.rows.indices, features.rows.values
         self.truths = np.concatenate(task.labels)
         self.upper = problem.p / problem.lam

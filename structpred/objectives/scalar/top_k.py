@@ -9,8 +9,8 @@ class TopK(MulticlassLoss):
     """phi(z; y) = max(0, the mean of the k largest z_j - z_y + [j != y]), for the k best guesses (Lapin, Hein and Schiele 2015).
 
     The true class, whose term is 0, is one of those that the k largest are taken from. For k = 1 the hinge of `MaxHinge`.
-    phi*(-alpha) = -sum v, v = -alpha at the wrong classes, over  0 <= v_j <= min(1/k, sum v / (k - 1)),  sum v <= 1: together with a
-    free entry for the true class these are the points of the top-k simplex (`project_onto_topk_simplex`).
+    phi*(-alpha) = -sum v, v = -alpha at the wrong classes, over  0 <= v_j <= min(1/k, sum v / (k - 1)),  sum v <= 1: together
+    with a free entry for the true class these are the points of the top-k simplex (`project_onto_topk_simplex`).
 
     Parameters
     ----------
