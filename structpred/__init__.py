@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from structpred.contracts.projections import check_projection
     from structpred.contracts.prox import check_prox
     from structpred.contracts.regularisers import check_regulariser
+    from structpred.contracts.scalar_losses import check_scalar_loss
     from structpred.core.callback_task import CallbackTask
     from structpred.core.feature_map import FeatureMap
     from structpred.core.instances import Instance
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = [
     "CallbackTask", "FeatureMap", "Instance", "LabelRows", "Oracle", "Task", "__version__", "check_feature_map", "check_loss",
-    "check_oracle", "check_projection", "check_prox", "check_regulariser", "errors",
+    "check_oracle", "check_projection", "check_prox", "check_regulariser", "check_scalar_loss", "errors",
 ]  # fmt: skip
 
 logging.getLogger("structpred").addHandler(logging.NullHandler())
@@ -45,6 +46,7 @@ _PUBLIC = {
     "check_projection": "structpred.contracts.projections",
     "check_prox": "structpred.contracts.prox",
     "check_regulariser": "structpred.contracts.regularisers",
+    "check_scalar_loss": "structpred.contracts.scalar_losses",
 }
 
 

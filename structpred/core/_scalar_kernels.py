@@ -45,7 +45,7 @@ def entropic_step(old, z, q, target, curvature, low, high, entropy):
         else:
             least = x
         new = x - found / (s * b * (1.0 - b) + entropy)
-        if not least <= new <= most:
+        if not least < new < most:  # an end again: steps from end to end would never stop
             new = 0.5 * (least + most)
         if abs(new - x) <= 1e-15 * (1.0 + abs(x)):
             x = new
