@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 from regulariser_cases import Groups, NonNegative
+from signed_cases import Signed
 from training_cases import chain_task, problem
 
 from structpred.core.linear_task import LinearTask, RegressionTask
-from structpred.core.regulariser import DualMap, Regulariser
 from structpred.core.scalar_loss import ScalarLoss
 from structpred.core.task import Task
 from structpred.errors import MissingCapabilityError, ParameterError
@@ -44,21 +44,6 @@ TASKS: dict[str, Any] = {
 }
 
 
-class Signed(Regulariser):
-    """1/2 |w|^2 over w with the given signs, the last weight frozen at zero."""
-
-    strong_convexity = 1.0
-
-    def __init__(self, signs: np.ndarray) -> None:
-        self.signs = signs
-
-    def dual_map(self) -> DualMap:
-        """Each weight on its own."""
-        c = self.signs
-        scale = np.r_[np.ones(len(c) - 1), 0.0]
-        return DualMap.of(1 + np.arange(len(c)), scale, np.where(c > 0, -np.inf, 0.0), np.where(c < 0, np.inf, 0.0))
-
-
 class PlainSmoothedHinge(ScalarLoss):
     """A loss that a user wrote: its value and its derivative, no table."""
 
@@ -75,7 +60,7 @@ class PlainSmoothedHinge(ScalarLoss):
 
 def signed(task: Any) -> Signed:
     """Signs of all kinds."""
-    return Signed(np.resize([1, -1, 0, -1, 1], task.dim))
+    return Signed(np.resize([1, -1, 0, -1, 1], task.dim), frozen=True)
 
 
 CASES = {
