@@ -65,8 +65,8 @@ class Pegasos(Trainer):
     batch : int
         k, the rows of a step, from 1 to their number. A pass has n / k steps, rounded up, each on a random set of its own.
     average : str
-        What is returned. "suffix": the mean of the iterates since the last power of two of steps but one, from a half to three
-        quarters of all. "full": the mean of all, as printed, early ones of size 1/lam included. "last": the last.
+        What is returned. "suffix": the mean of the last third to two thirds of the iterates, from a power of two of steps on.
+        "full": the mean of all, as printed, early ones of size 1/lam included. "last": the last.
 
     Raises
     ------
@@ -150,9 +150,9 @@ class Pegasos(Trainer):
         if not len(state.u) or mass + mass_before == 0.0:
             return cast(Vector, (scale * state.v).astype(problem.task.dtype))
         total = scales * state.v - state.u
-        if len(state.before):
-            total += state.before
-        mean, (least, most) = total / (mass + mass_before), _rows(problem).bounds
+        if mass < mass_before:  # too few iterates in this block
+            total, mass = total + state.before, mass + mass_before
+        mean, (least, most) = total / mass, _rows(problem).bounds
         return cast(Vector, (np.clip(mean, least, most) if len(least) else mean).astype(problem.task.dtype))
 
     def objective(self, problem: Problem, state: PegasosState) -> tuple[float, None]:
