@@ -50,8 +50,9 @@ class PegasosState(NamedTuple):
 
     def fault(self, dim: int) -> str | None:
         """What does not fit together in saved arrays; None where all does."""
-        fine = np.array_equal(np.sort(self.places), np.arange(len(self.places)))
-        return None if fine else "places: expected a permutation of the rows"
+        if not np.array_equal(np.sort(self.places), np.arange(len(self.places))):
+            return "places: expected a permutation of the rows"
+        return None if 1e-9 <= self.numbers[0] <= 1.0 else f"numbers: expected a scale from 1e-9 to 1, got {self.numbers[0]}"
 
 
 class Pegasos(Trainer):

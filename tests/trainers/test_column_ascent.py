@@ -146,7 +146,7 @@ def test_what_does_not_fit_is_refused_before_any_work() -> None:
     """k that is too large, two classes by one score, structures, losses that may be negative elsewhere."""
     with pytest.raises(ParameterError, match="TopK: k must be below the number of classes, got k=4 for 4 classes"):
         Problem(rows(), TopK(4), LAM)
-    with pytest.raises(MissingCapabilityError, match="surrogate Softmax"):
+    with pytest.raises(ParameterError, match="surrogate Softmax is for the scores of more than two classes"):
         Problem(LinearTask(X, 2 * (Y > 1) - 1), Softmax(), LAM)
     with pytest.raises(MissingCapabilityError, match="surrogate MaxHinge is for rows with one label out of many"):
         Problem(chain_task(0, n=3), MaxHinge(), LAM)

@@ -194,9 +194,11 @@ def test_what_it_cannot_do_is_refused_before_any_work() -> None:
     assert not Pegasos.minimises(LogLoss())
 
 
-def test_bent_places_are_refused() -> None:
-    """Rows that are no permutation never reach compiled code."""
+def test_bent_states_are_refused() -> None:
+    """Rows that are no permutation, and scales that steps divide by, never reach compiled code."""
     state = Pegasos().init_state(problem(TASKS["rows"], LAM))
     assert state.fault(0) is None
+    state.numbers[0] = 0.0
+    assert "numbers: expected a scale" in state.fault(0)
     state.places[0] = 1
     assert "places:" in state.fault(0)
