@@ -110,8 +110,8 @@ class MulticlassLoss:
         """MissingCapabilityError unless outputs are one label for each row, ParameterError where k is not below their number."""
         if "rows" in getattr(task, "capabilities", ()):
             raise ParameterError(
-                f"surrogate {type(self).__name__} is for the scores of more than two classes, but these rows have one score each: for "
-                "two classes take a loss of one score, such as 'logistic' or 'hinge'"
+                f"surrogate {type(self).__name__} is for the scores of more than two classes, but these rows have one each: "
+                "for two classes take a loss of one score, such as 'logistic' or 'hinge'"
             )
         task.require(self.requires, f"surrogate {type(self).__name__}")
         self.check_labels(cast(Any, task).features.n_labels)

@@ -31,7 +31,8 @@ class LinearClassifier(LinearEstimator):
     It minimises 1/2 |w|^2 + C sum_i s_i H_i(w), s_i the sample's weight times its class's, and H_i
 
     - for two classes max(0, 1 - y_i (<w, x_i> + b));
-    - for more max_l (l != y_i) + <w_l - w_y, x_i> + b_l - b_y (Crammer and Singer 2001), or with the costs of `loss`;
+    - for more max_l (l != y_i) + <w_l - w_y, x_i> + b_l - b_y (Crammer and Singer 2001), or with the costs of `loss`; or another
+      loss of all scores, such as surrogate="softmax" or TopK(3);
     - for a table of 0 and 1 the sum of a two-class problem for each column (binary relevance).
 
     Intercepts are weights of a constant feature, and regularised as all others; those of trainer="pragam_b" are free.
