@@ -9,6 +9,7 @@ from structpred.models.kernels.gaussian_process import GaussianProcessLabeler
 from structpred.models.kernels.labeler import KernelChainLabeler
 from structpred.models.linear.classifier import LinearClassifier
 from structpred.models.linear.ordinal import LinearOrdinal
+from structpred.models.linear.regressor import LinearRegressor
 from structpred.models.parser.parser import DependencyParser
 from structpred.models.structured import StructuredPredictor
 
@@ -21,6 +22,7 @@ __all__ = [
     "KernelChainLabeler",
     "LinearClassifier",
     "LinearOrdinal",
+    "LinearRegressor",
     "MultiLabelMRF",
     "StructuredPredictor",
     "load",

@@ -5,20 +5,21 @@ from typing import Any
 
 from structpred.core.costs import PartLoss, missing_method
 from structpred.core.regulariser import Regulariser
+from structpred.core.scalar_loss import ScalarLoss
 from structpred.core.suggestions import did_you_mean
 from structpred.errors import ParameterError
 from structpred.objectives.log_loss import LogLoss
 from structpred.objectives.margin import MarginRescaling
 from structpred.objectives.names import losses
 from structpred.objectives.regularisers.names import regularisers
-from structpred.objectives.scalar.names import multiclass_losses, scalar_losses
+from structpred.objectives.scalar.names import scalar_losses
 from structpred.slack.surrogate import SlackRescaling
 from structpred.trainers.names import trainers
 from structpred.trainers.problem import Surrogate, Trainer
 
-#: the surrogates that go by a name; None means the one that belongs to the trainer. Losses of scores are for linear models
+#: the surrogates that go by a name; None means the one that belongs to the trainer. Scalar losses are for linear models
 SURROGATES: dict[str, Callable[[], Surrogate]] = {
-    "margin": MarginRescaling, "log": LogLoss, "slack": SlackRescaling, **scalar_losses(), **multiclass_losses(),
+    "margin": MarginRescaling, "log": LogLoss, "slack": SlackRescaling, **scalar_losses(),
 }  # fmt: skip
 
 
@@ -50,6 +51,19 @@ def _kind(name: str) -> type[Trainer]:
         hint = did_you_mean(name, known)
         raise ParameterError(f"trainer: expected one of {', '.join(known)} or a trainer object, got {name!r}{hint}")
     return known[name]
+
+
+def resolve_loss_of_numbers(loss: Any) -> ScalarLoss:
+    """The scalar loss for a name, or the object itself. Raises ParameterError for anything else, and losses of classes."""
+    if isinstance(loss, str):
+        known = {name: kind for name, kind in scalar_losses().items() if not kind.signs}
+        if (found := known.get(loss)) is None:
+            hint = did_you_mean(loss, known)
+            raise ParameterError(f"loss: expected one of {', '.join(known)} or a scalar loss, got {loss!r}{hint}")
+        return found()
+    if not isinstance(loss, ScalarLoss):
+        raise ParameterError(f"loss: expected a name or an instance of a ScalarLoss such as Huber(0.5), got {loss!r}")
+    return loss
 
 
 def make_trainer(name: str, settings: Mapping[str, Any]) -> Trainer:

@@ -17,6 +17,7 @@ from structpred.models import (
     KernelChainLabeler,
     LinearClassifier,
     LinearOrdinal,
+    LinearRegressor,
     MultiLabelMRF,
     StructuredPredictor,
 )
@@ -24,6 +25,7 @@ from structpred.models.chain.constraints import ChainConstraints
 from structpred.models.kernels.functions import Polynomial
 from structpred.models.parser.parser import DependencyParser
 from structpred.objectives.regularisers.l1 import L1
+from structpred.objectives.scalar.huber import Huber
 from structpred.oracles.multiclass import MulticlassOracle
 
 
@@ -144,10 +146,16 @@ def ordinal() -> Example:
     return Example(LinearOrdinal().fit(X, y), X[:4], y[:4])
 
 
+def regressor() -> Example:
+    """Numbers, with a loss that has a setting."""
+    X = dense(12, 3)
+    return Example(LinearRegressor(Huber(0.5)).fit(X, X.sum(axis=1)), X[:4], X[:4].sum(axis=1))
+
+
 KINDS: dict[str, Callable[[], Example]] = {
     make.__name__: make
     for make in (
         chain_templates, chain_names, chain_hashed, chain_numeric, kernel_rows, several_kernels, gaussian_process, parser,
-        multilabel, hierarchical, graph, structured, linear, ordinal,
+        multilabel, hierarchical, graph, structured, linear, ordinal, regressor,
     )
 }  # fmt: skip

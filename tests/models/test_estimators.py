@@ -27,6 +27,9 @@ SETTINGS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         {"trainer": "sdca", "C": 1.0, "max_iter": 1000, "tol": 1e-4}, {"fit_intercept": True}
     ),
     "LinearOrdinal": ({"trainer": "sdca", "C": 1.0, "max_iter": 1000, "tol": 1e-4}, {"class_weight": None}),
+    "LinearRegressor": (
+        {"loss": "squared", "trainer": "sdca", "C": 1.0, "max_iter": 1000, "tol": 1e-4}, {"fit_intercept": True}
+    ),
     "MultiLabelMRF": ({"trainer": "bcfw", "C": 1.0, "max_iter": 50, "tol": 0.001}, {"edges": "complete", "scale": None}),
     "StructuredPredictor": (
         {"oracle": None, "loss": "hamming", "trainer": "bcfw", "C": 1.0}, {"max_iter": 50, "tol": 0.001, "scoring": None}
@@ -105,7 +108,7 @@ def test_prediction_changes_no_attribute(name: str, tmp_path: Path) -> None:
         assert state_of(model) == before
 
 
-NO_MARGINS = ("chain_names", "gaussian_process", "linear", "ordinal")
+NO_MARGINS = ("chain_names", "gaussian_process", "linear", "ordinal", "regressor")
 
 
 @pytest.mark.parametrize("name", [kind for kind in KINDS if kind not in NO_MARGINS])

@@ -8,7 +8,9 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
+from scipy.special import expit
 from sklearn.utils import Tags
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import column_or_1d
 
@@ -19,20 +21,25 @@ from structpred.core.weights import Vector
 from structpred.errors import DataError, ParameterError
 from structpred.features.label_rows import LabelRows
 from structpred.models.base import about_dev, dev_parts
+from structpred.models.linear.classes import OfClasses
 from structpred.models.linear.estimator import Floats, Integers, LinearEstimator
 from structpred.models.settings import resolve_loss
+from structpred.objectives.scalar.logistic import Logistic
 from structpred.oracles.multiclass import MulticlassOracle
 
 
+def _is_logistic(model: "LinearClassifier") -> bool:
+    return isinstance(model._trainer_and_surrogate()[1], Logistic)
+
+
 @dataclass(eq=False, repr=False)
-class LinearClassifier(LinearEstimator):
+class LinearClassifier(OfClasses, LinearEstimator):
     """A linear support vector machine with a proven gap, in scikit-learn's calls; sparse rows stay sparse.
 
     It minimises 1/2 |w|^2 + C sum_i s_i H_i(w), s_i the sample's weight times its class's, and H_i
 
-    - for two classes max(0, 1 - y_i (<w, x_i> + b));
-    - for more max_l (l != y_i) + <w_l - w_y, x_i> + b_l - b_y (Crammer and Singer 2001), or with the costs of `loss`; or another
-      loss of all scores, such as surrogate="softmax" or TopK(3);
+    - for two classes max(0, 1 - y_i (<w, x_i> + b)), or a scalar loss: surrogate="logistic", SmoothedHinge(0.1);
+    - for more max_l (l != y_i) + <w_l - w_y, x_i> + b_l - b_y (Crammer and Singer 2001), or with the costs of `loss`;
     - for a table of 0 and 1 the sum of a two-class problem for each column (binary relevance).
 
     Intercepts are weights of a constant feature, and regularised as all others; those of trainer="pragam_b" are free.
@@ -144,6 +151,12 @@ class LinearClassifier(LinearEstimator):
             return (scores > 0.0).astype(np.int64)
         found: npt.NDArray[Any] = self.classes_[_decided(scores)]
         return found
+
+    @available_if(_is_logistic)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> Floats:
+        """With surrogate="logistic": (n, 2), the probabilities of both classes; of a table (n, n_labels), those of a 1."""
+        ones = expit(self._scores(X) + self.intercept_)
+        return ones if self.multi_label_ else np.hstack([1.0 - ones, ones])
 
     def _set_offsets(self, offsets: Floats) -> None:
         self.intercept_ = offsets[:, 0] if offsets.shape[1] else np.zeros(len(offsets))

@@ -1,4 +1,4 @@
-"""What linear classifiers share: how X, y and weights are read, the constant feature, the table of weights, and the file."""
+"""What linear models share: how X, y and weights are read, the constant feature, the table of weights, and the file."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
@@ -10,9 +10,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import ClassifierMixin
 from sklearn.utils import Tags
-from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from structpred.core.result import Certificate, Result
@@ -21,50 +19,43 @@ from structpred.errors import DataError, ParameterError
 from structpred.models.base import StructuredEstimator
 from structpred.models.bundles import COMMON, common_header, pack_weights, plain_settings, restore_run
 from structpred.storage.bundles import Bundle
-from structpred.storage.schema import LARGEST, AnyOf, Flag, ListOf, Number, OneOf, Optional, Record, Spec, Text, Whole, maybe
+from structpred.storage.schema import LARGEST, Flag, Number, Optional, Record, Spec, Whole
 from structpred.trainers.problem import Trainer
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
-_CLASS = AnyOf((Text(), Flag(), Whole(-(2**63), 2**63 - 1), Number()))
-_HEADER: dict[str, Spec] = {
+HEADER: dict[str, Spec] = {
     **COMMON,
-    "classes": ListOf(_CLASS, 2),
-    "class_kind": OneOf(("bool", "int", "float", "str", "object")),
     "outputs": Whole(1),
     "n_features": Whole(1),
     "offsets": Whole(),
     "fit_intercept": Optional(Flag(), True),
     "intercept_scaling": Number(0.0, LARGEST),
-    "class_weight": maybe(Text()),
-    "multi_label": Optional(Flag(), False),
 }
-_GIVE_AGAIN = "a table (that model files do not hold; give it again)"
 
 
 @dataclass(eq=False, repr=False)
-class LinearEstimator(ClassifierMixin, StructuredEstimator):  # type: ignore[misc]
-    """The parent of the linear classifiers; each makes its training sets in `fit`."""
+class LinearEstimator(StructuredEstimator):
+    """The parent of the linear models; each makes its training sets in `fit`."""
 
     trainer: str | Trainer = "sdca"
     max_iter: int = 1000
     tol: float = 1e-4
     _: KW_ONLY
     intercept_scaling: float = 1.0
-    class_weight: dict[Any, float] | str | None = None
 
     classes_: npt.NDArray[Any] = field(init=False)
     n_features_in_: int = field(init=False)
     _n_outputs: int = field(init=False)
 
-    _HEADER: ClassVar[Record] = Record(_HEADER)
+    _HEADER: ClassVar[Record] = Record(HEADER)
 
-    def _read(self, X: Any, y: Any) -> tuple[Any, npt.NDArray[Any]]:
-        """X, dense or CSR, of float64, and y; DataError, as scikit-learn words it, for anything else."""
+    def _read(self, X: Any, y: Any, **how: bool) -> tuple[Any, npt.NDArray[Any]]:
+        """X, dense or CSR, of float64, and y; DataError, as scikit-learn words it, for anything else. how: of `validate_data`."""
         y = y.toarray() if hasattr(y, "toarray") else y
         with _as_data_error():
-            rows, targets = validate_data(self, X, y, multi_output=True, accept_sparse="csr", dtype=np.float64)
+            rows, targets = validate_data(self, X, y, **(how or {"multi_output": True}), accept_sparse="csr", dtype=np.float64)
         return rows, np.asarray(targets)
 
     def _rows(self, X: Any) -> Any:
@@ -72,25 +63,18 @@ class LinearEstimator(ClassifierMixin, StructuredEstimator):  # type: ignore[mis
         with _as_data_error():
             return validate_data(self, X, reset=False, accept_sparse="csr", dtype=np.float64)
 
-    def _weights_of(self, codes: Integers, classes: npt.NDArray[Any], sample_weight: Any, rows: Any) -> Floats:
-        """sample_weight times class_weight, one number per row."""
+    def _sample_weights(self, sample_weight: Any, rows: Any) -> Floats:
+        """One number per row."""
         try:
-            found = np.array(_check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True))
-            if self.class_weight is not None:
-                found *= compute_class_weight(self.class_weight, classes=classes, y=classes[codes])[codes]
+            return np.array(_check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True))
         except ValueError as error:
             raise ParameterError(str(error)) from error
-        return found
 
     def _checked_scaling(self) -> float:
         scaling: Any = self.intercept_scaling
         if isinstance(scaling, bool) or not isinstance(scaling, int | float | np.number) or not 0.0 < scaling <= LARGEST:
             raise ParameterError(f"intercept_scaling must be a positive number, the constant feature's value, got {scaling!r}")
         return float(scaling)
-
-    def _refuse_loss(self) -> None:
-        if self.loss != "hamming":
-            raise ParameterError(f"loss: a choice of two has no other loss than 'hamming', got {self.loss!r}; use class_weight")
 
     def _results(self, makers: Sequence[Callable[[], TaskLike]], dev: Any = None) -> list[Result]:
         """One run per training set; a checkpoint each where there are several: FILE, FILE.1, FILE.2 and so on."""
@@ -117,16 +101,21 @@ class LinearEstimator(ClassifierMixin, StructuredEstimator):  # type: ignore[mis
         return super()._train(task, dev)
 
     def _keep_results(
-        self, results: list[Result], classes: npt.NDArray[Any], n_outputs: int, constant: float, *, one_run: bool
+        self, results: list[Result], classes: npt.NDArray[Any] | None, n_outputs: int, constant: float, *, one_run: bool
     ) -> None:
-        """Set the fitted attributes. one_run: for all outputs, its weights a table with a row per feature; else a run each."""
+        """Set the fitted attributes. one_run: for all outputs, its weights a table with a row per feature; else a run each.
+
+        classes: None for numbers.
+        """
         weights = [result.weights.astype(np.float64, copy=False) for result in results]
         self._keep(results[0] if one_run else _joined(results, n_outputs))
         if one_run:
             table = weights[0].reshape(-1, n_outputs).T
         else:
             table = np.array(weights + [np.zeros_like(weights[0])] * (n_outputs - len(weights)))  # zeros: not begun
-        self.classes_, d = classes, self.n_features_in_
+        if classes is not None:
+            self.classes_ = classes
+        d = self.n_features_in_
         self._set_table(np.hstack([table[:, :d], constant * table[:, d:]]))
 
     def _set_table(self, table: Floats) -> None:
@@ -153,14 +142,11 @@ class LinearEstimator(ClassifierMixin, StructuredEstimator):  # type: ignore[mis
         return np.asarray(rows @ self.coef_.T, dtype=np.float64)
 
     def _to_bundle(self) -> Bundle:
-        kind = {"b": "bool", "i": "int", "u": "int", "f": "float", "U": "str"}.get(self.classes_.dtype.kind, "object")
         own = {name: getattr(self, name) for name in ("fit_intercept", "multi_label_") if hasattr(self, name)}
         offsets = self._offsets()
         head = {
-            **common_header(self), "groups": [], "classes": self.classes_.tolist(), "class_kind": kind,
-            "outputs": self._n_outputs,
+            **common_header(self), "groups": [], **self._class_header(), "outputs": self._n_outputs,
             "n_features": self.n_features_in_, "offsets": offsets.shape[1], "intercept_scaling": float(self.intercept_scaling),
-            "class_weight": _GIVE_AGAIN if isinstance(self.class_weight, dict) else self.class_weight,
             **{name.rstrip("_"): value for name, value in own.items()},
         }  # fmt: skip
         names = getattr(self, "feature_names_in_", None)
@@ -171,13 +157,11 @@ class LinearEstimator(ClassifierMixin, StructuredEstimator):  # type: ignore[mis
     @classmethod
     def _from_bundle(cls, head: dict[str, Any], bundle: Bundle, oracle: Any) -> Self:
         own = ("intercept_scaling", "class_weight", "fit_intercept")
-        model = cls(**plain_settings(head, cls), **{name: head[name] for name in own if name in cls._get_param_names()})
+        model = cls(**{**plain_settings(head, cls), **{name: head[name] for name in own if name in cls._get_param_names()}})
         outputs, width = head["outputs"], head["n_features"] + head["offsets"]
         restore_run(model, head, bundle.arrays, outputs * width)
-        classes = np.array(head["classes"], dtype={"str": None}.get(head["class_kind"], head["class_kind"]))
-        if classes.ndim != 1 or len(set(head["classes"])) != len(classes):
-            raise ValueError("classes: expected different ones")
-        model.classes_, model.n_features_in_ = classes, head["n_features"]
+        model._restore_classes(head)
+        model.n_features_in_ = head["n_features"]
         names = bundle.texts.get("feature_names")
         if names is not None:
             if len(names) != head["n_features"]:
@@ -186,6 +170,13 @@ class LinearEstimator(ClassifierMixin, StructuredEstimator):  # type: ignore[mis
         model._check_outputs(head)
         model._set_table(model.coef_.astype(np.float64, copy=False).reshape(outputs, width))
         return model
+
+    def _class_header(self) -> dict[str, Any]:
+        """What a file says of classes; nothing where there are numbers."""
+        return {}
+
+    def _restore_classes(self, head: dict[str, Any]) -> None:
+        """The inverse of `_class_header`; ValueError where a header says what cannot be."""
 
     @abstractmethod
     def _check_outputs(self, head: dict[str, Any]) -> None:

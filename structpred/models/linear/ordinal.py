@@ -9,12 +9,13 @@ from scipy import sparse
 from sklearn.utils import Tags
 
 from structpred.core.linear_task import LinearTask
+from structpred.models.linear.classes import OfClasses
 from structpred.models.linear.classifier import _read_targets
 from structpred.models.linear.estimator import Floats, LinearEstimator
 
 
 @dataclass(eq=False, repr=False)
-class LinearOrdinal(LinearEstimator):
+class LinearOrdinal(OfClasses, LinearEstimator):
     """Ordinal regression with all thresholds (Shashua and Levin 2003; Rennie and Srebro 2005).
 
     It minimises 1/2 |w|^2 + C sum_i s_i sum_k max(0, 1 - s_ik (<w, x_i> - b_k)), s_ik = 1 where the class of row i is above

@@ -1,0 +1,60 @@
+"""What linear models of classes share besides: the classes, their weights, and both in the file."""
+
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import ClassifierMixin
+from sklearn.utils.class_weight import compute_class_weight
+
+from structpred.errors import ParameterError
+from structpred.models.linear.estimator import HEADER, Floats, Integers
+from structpred.storage.schema import AnyOf, Flag, ListOf, Number, OneOf, Optional, Record, Text, Whole, maybe
+
+_CLASS = AnyOf((Text(), Flag(), Whole(-(2**63), 2**63 - 1), Number()))
+_GIVE_AGAIN = "a table (that model files do not hold; give it again)"
+
+
+@dataclass(eq=False, repr=False)
+class OfClasses(ClassifierMixin):  # type: ignore[misc]
+    """Beside LinearEstimator: `class_weight`, and the classes in a file."""
+
+    _: KW_ONLY
+    class_weight: dict[Any, float] | str | None = None
+
+    _HEADER: ClassVar[Record] = Record(
+        {
+            **HEADER,
+            "classes": ListOf(_CLASS, 2),
+            "class_kind": OneOf(("bool", "int", "float", "str", "object")),
+            "class_weight": maybe(Text()),
+            "multi_label": Optional(Flag(), False),
+        }
+    )
+
+    def _weights_of(self: Any, codes: Integers, classes: npt.NDArray[Any], sample_weight: Any, rows: Any) -> Floats:
+        """sample_weight times class_weight, one number per row."""
+        found: Floats = self._sample_weights(sample_weight, rows)
+        if self.class_weight is None:
+            return found
+        try:
+            found *= compute_class_weight(self.class_weight, classes=classes, y=classes[codes])[codes]
+        except ValueError as error:
+            raise ParameterError(str(error)) from error
+        return found
+
+    def _refuse_loss(self: Any) -> None:
+        if self.loss != "hamming":
+            raise ParameterError(f"loss: a choice of two has no other loss than 'hamming', got {self.loss!r}; use class_weight")
+
+    def _class_header(self: Any) -> dict[str, Any]:
+        kind = {"b": "bool", "i": "int", "u": "int", "f": "float", "U": "str"}.get(self.classes_.dtype.kind, "object")
+        weight = _GIVE_AGAIN if isinstance(self.class_weight, dict) else self.class_weight
+        return {"classes": self.classes_.tolist(), "class_kind": kind, "class_weight": weight}
+
+    def _restore_classes(self: Any, head: dict[str, Any]) -> None:
+        classes = np.array(head["classes"], dtype={"str": None}.get(head["class_kind"], head["class_kind"]))
+        if classes.ndim != 1 or len(set(head["classes"])) != len(classes):
+            raise ValueError("classes: expected different ones")
+        self.classes_ = classes

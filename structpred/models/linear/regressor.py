@@ -1,0 +1,100 @@
+"""Linear regression with a proven gap: squared, absolute and Huber losses."""
+
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import RegressorMixin
+from sklearn.utils import Tags
+
+from structpred.core.linear_task import RegressionTask
+from structpred.core.scalar_loss import ScalarLoss
+from structpred.errors import ParameterError
+from structpred.models.linear.estimator import Floats, LinearEstimator
+from structpred.models.settings import resolve_loss_of_numbers, resolve_trainer
+from structpred.trainers.problem import Surrogate, Trainer
+
+
+@dataclass(eq=False, repr=False)
+class LinearRegressor(RegressorMixin, LinearEstimator):  # type: ignore[misc]
+    """Linear regression with a proven gap, in scikit-learn's calls; sparse rows stay sparse.
+
+    It minimises 1/2 |w|^2 + C sum_i s_i phi(<w, x_i> + b; y_i), s_i the sample's weight. The intercept b is the weight of a
+    constant feature, and regularised as all others: centre targets that are far from zero, or set intercept_scaling.
+
+    Parameters
+    ----------
+    loss : str or ScalarLoss
+        phi: "squared" (ridge regression), "absolute" (median regression), "huber", or an object such as ``Huber(0.5)``.
+    trainer, C, max_iter, tol, check_every, callbacks, checkpoint, resume, random_state, regulariser
+        As for every estimator: see `StructuredEstimator`. "sdca" takes any loss; "lbfgs" those that are smooth.
+    surrogate : None
+        The loss is the surrogate.
+    fit_intercept : bool
+        Whether there is a constant feature.
+    intercept_scaling : float
+        Its value, > 0: the larger, the less the intercept is regularised.
+
+    Attributes
+    ----------
+    coef_ : ndarray (1, n_features)
+        The weights.
+    intercept_ : ndarray (1,)
+        The intercept.
+    certificate_, history_, n_iter_, stop_reason_, converged_
+        As for every estimator; bounds are those of the objective divided by C sum_i s_i.
+
+    Raises
+    ------
+    DataError
+        For X or y that cannot be used, such as NaN.
+    ParameterError
+        For settings out of range.
+
+    Examples
+    --------
+    >>> model = LinearRegressor("absolute", C=10.0, tol=1e-8).fit([[0.0], [1.0], [2.0], [3.0]], [1.0, 3.0, 5.0, 90.0])
+    >>> model.predict([[4.0]]).round(6).tolist(), model.converged_
+    ([9.0], True)
+    """
+
+    loss: str | ScalarLoss = "squared"  # type: ignore[assignment]
+    _: KW_ONLY
+    fit_intercept: bool = True
+
+    intercept_: Floats = field(init=False)
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Train. y: (n,) numbers."""
+        constant = self._checked_scaling() if self.fit_intercept else 0.0
+        if self.surrogate is not None:
+            raise ParameterError(f"surrogate: a regressor's is its loss, got {self.surrogate!r}; set loss")
+        rows, y = self._read(X, y, y_numeric=True)
+        weights = self._sample_weights(sample_weight, rows)
+        results = self._results([lambda: RegressionTask(rows, y, sample_weight=weights, intercept=constant)])
+        self._keep_results(results, None, 1, constant, one_run=True)
+        self._stop_if_interrupted()
+        return self
+
+    def predict(self, X: Any) -> Floats:
+        """(n,) numbers."""
+        found: Floats = self._scores(X)[:, 0] + self.intercept_[0]
+        return found
+
+    def _trainer_and_surrogate(self) -> tuple[Trainer, Surrogate]:
+        return resolve_trainer(self._chosen_trainer())[0], resolve_loss_of_numbers(self.loss)
+
+    def _set_offsets(self, offsets: Floats) -> None:
+        self.intercept_ = offsets[:, 0] if offsets.shape[1] else np.zeros(1)
+
+    def _offsets(self) -> Floats:
+        return self.intercept_[:, None]
+
+    def _check_outputs(self, head: dict[str, Any]) -> None:
+        if head["outputs"] != 1 or head["offsets"] != 1:
+            raise ValueError(f"{head['outputs']} rows of weights with {head['offsets']} intercepts are no regressor's")
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = False
+        return tags
