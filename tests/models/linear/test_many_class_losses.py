@@ -39,6 +39,16 @@ def test_pegasos_trains_two_classes_and_many() -> None:
             assert found.certificate_.dual is None
 
 
+def test_the_soft_max_gives_probabilities() -> None:
+    """Of all classes, the largest that of the prediction; at the optimum their sums over the data are near the counts."""
+    model = LinearClassifier(surrogate="softmax", C=10.0, tol=1e-6).fit(X, Y)
+    found = model.predict_proba(X)
+    np.testing.assert_allclose(found.sum(axis=1), 1.0, atol=1e-12)
+    np.testing.assert_array_equal(found.argmax(axis=1), model.predict(X))
+    np.testing.assert_allclose(found.sum(axis=0), np.bincount(Y), atol=1.0)
+    assert not hasattr(LinearClassifier(surrogate="max_hinge"), "predict_proba")
+
+
 def test_k_and_the_number_of_classes_must_fit() -> None:
     """k as large as the number of classes, and losses of many scores for two classes, in words."""
     with pytest.raises(ParameterError, match="TopK: k must be below the number of classes, got k=4 for 4 classes"):
