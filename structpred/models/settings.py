@@ -12,14 +12,14 @@ from structpred.objectives.log_loss import LogLoss
 from structpred.objectives.margin import MarginRescaling
 from structpred.objectives.names import losses
 from structpred.objectives.regularisers.names import regularisers
-from structpred.objectives.scalar.names import scalar_losses
+from structpred.objectives.scalar.names import multiclass_losses, scalar_losses
 from structpred.slack.surrogate import SlackRescaling
 from structpred.trainers.names import trainers
 from structpred.trainers.problem import Surrogate, Trainer
 
-#: the surrogates that go by a name; None means the one that belongs to the trainer. Scalar losses are for linear models
+#: the surrogates that go by a name; None means the one that belongs to the trainer. Losses of scores are for linear models
 SURROGATES: dict[str, Callable[[], Surrogate]] = {
-    "margin": MarginRescaling, "log": LogLoss, "slack": SlackRescaling, **scalar_losses(),
+    "margin": MarginRescaling, "log": LogLoss, "slack": SlackRescaling, **scalar_losses(), **multiclass_losses(),
 }  # fmt: skip
 
 

@@ -58,8 +58,8 @@ class BundleMethod(Trainer):
 
     @classmethod
     def minimises(cls, surrogate: Surrogate) -> bool:
-        """Any that has bulk terms: a plane needs no more than a value and a subgradient."""
-        return hasattr(surrogate, "terms")
+        """Any that has bulk terms and is never negative: a plane needs no more than a value and a subgradient."""
+        return hasattr(surrogate, "terms") and not getattr(surrogate, "may_be_negative", False)
 
     @abstractmethod
     def empty(self, problem: Problem) -> Any:

@@ -12,7 +12,7 @@ from typing import Annotated, Any, NamedTuple, cast
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.regulariser import capabilities, pieces_of
+from structpred.core.regulariser import pieces_of
 from structpred.core.task import Task
 from structpred.errors import ParameterError
 from structpred.objectives.margin import MarginRescaling
@@ -68,18 +68,9 @@ class LabelAscent:
     patience = 4
 
     def __init__(self, problem: Problem) -> None:
-        task = cast(Task, problem.task)
-        features = cast(Any, task.features)
+        task, features = label_rows(problem)
         self.p, self.lam, self.regulariser, self.dim = problem.p, problem.lam, problem.regulariser, task.dim
-        if "squared_norm" not in capabilities(problem.regulariser):
-            raise ParameterError(f"regulariser: for many classes SDCA is for 1/2 |w|^2, got {type(problem.regulariser).__name__}")
-        grid = getattr(task.oracle, "label_grid", None)
-        if grid is None or grid(task.shapes[0]) != (1, features.n_labels) or task.token_weights is not None:
-            raise ParameterError("SDCA needs an oracle over one label for each row of LabelRows, without token weights")
-        if (cost := task.cost_grid) is None:
-            raise ParameterError("SDCA needs one table of label costs for all samples: loss='hamming' or LabelCosts(matrix)")
-        scale = cast(MarginRescaling, problem.surrogate).loss_weight
-        self.costs = np.ascontiguousarray(scale * np.atleast_2d(np.asarray(cost.cost, dtype=np.float64)))
+        self.costs = label_costs(problem)
         self.rows = features.rows.indptr, features.rows.indices, features.rows.values
         self.truths = np.concatenate(task.labels)
         self.squares = features.squared_norms()
@@ -152,3 +143,21 @@ class LabelAscent:
         picks = np.empty(n_labels, np.int64)
         total = add_blocks(self.rows, self.truths, self.upper, self.costs, state.mu, picks, points, own.reshape(-1, n_labels))
         return primal, self.regulariser.bound(self.lam * total, self.lam, pieces_of(own))
+
+
+def label_rows(problem: Problem) -> tuple[Task, Any]:
+    """The task and its features; ParameterError unless its outputs are one label for each row of LabelRows."""
+    task = cast(Task, problem.task)
+    features = cast(Any, task.features)
+    grid = getattr(task.oracle, "label_grid", None)
+    if grid is None or grid(task.shapes[0]) != (1, features.n_labels) or task.token_weights is not None:
+        raise ParameterError("expected an oracle over one label for each row of LabelRows, without token weights")
+    return task, features
+
+
+def label_costs(problem: Problem) -> Floats:
+    """The table of what labels cost, times the loss weight; ParameterError where the samples do not share one."""
+    if (cost := cast(Task, problem.task).cost_grid) is None:
+        raise ParameterError("expected one table of label costs for all samples: loss='hamming' or LabelCosts(matrix)")
+    scale = cast(MarginRescaling, problem.surrogate).loss_weight
+    return np.ascontiguousarray(scale * np.atleast_2d(np.asarray(cost.cost, dtype=np.float64)))

@@ -96,8 +96,10 @@ class Problem:
 
     def primal(self, w: Vector) -> float:
         """The objective at w, exactly (in float64) if the oracle is exact; an upper bound if it gives bounds."""
-        hinge = np.maximum(self.surrogate.values(self.task, w), 0.0)  # rounding may leave -1e-17
-        return self.lam * self.regulariser.value(w) + float(self.p @ hinge)
+        losses = self.surrogate.values(self.task, w)
+        if not getattr(self.surrogate, "may_be_negative", False):
+            losses = np.maximum(losses, 0.0)  # rounding may leave -1e-17
+        return self.lam * self.regulariser.value(w) + float(self.p @ losses)
 
 
 Made = TypeVar("Made")
@@ -157,7 +159,9 @@ class Trainer(ABC):
 
     @classmethod
     def minimises(cls, surrogate: Surrogate) -> bool:
-        """Whether it can minimise this surrogate: one of the same form is in `surrogates`."""
+        """Whether it can minimise this surrogate: one of the same form, which is never negative, is in `surrogates`."""
+        if getattr(surrogate, "may_be_negative", False):
+            return False
         return any(make().piecewise_linear == surrogate.piecewise_linear for make in cls.surrogates)
 
     @classmethod

@@ -16,11 +16,13 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.linear_task import RowTask
-from structpred.core.regulariser import Regulariser, pieces_of
+from structpred.core.multiclass_loss import MulticlassLoss
+from structpred.core.regulariser import Regulariser, capabilities, pieces_of
 from structpred.core.scalar_loss import DualTable, ScalarLoss
 from structpred.core.weights import Vector
 from structpred.errors import ParameterError
 from structpred.objectives.margin import MarginRescaling
+from structpred.trainers.column_ascent import ColumnAscent
 from structpred.trainers.label_ascent import CALL, LabelAscent, bad_places
 from structpred.trainers.problem import Problem, Surrogate, Trainer, once_per_problem
 from structpred.trainers.states import Values
@@ -55,11 +57,11 @@ class SDCA(Trainer):
     """Dual coordinate ascent with shrinking: the fastest trainer of linear models, with a certificate over all rows.
 
     For `LinearTask`, two classes, and `RegressionTask`, numbers, with any scalar loss that has a `dual_table` and any regulariser
-    that has a `dual_map`; and for tasks over `LabelRows` and `MulticlassOracle`, many classes (see `label_ascent`). A pass does
-    as much work as one visit of all rows (and labels). Rows that have settled at a bound are left out until the others have
-    settled, too, so that late passes hold many sweeps over few rows. With many labels, dual variables between their bounds are
-    solved for after a pass, by an active-set method, once they are few enough to cost no more than the passes do: small problems
-    are then solved to rounding.
+    that has a `dual_map`; and for tasks over `LabelRows` and `MulticlassOracle`, many classes, with any loss of their scores
+    (see `label_ascent` and `column_ascent`). A pass does as much work as one visit of all rows (and labels). Rows that have
+    settled at a bound are left out until the others have settled, too, so that late passes hold many sweeps over few rows. With
+    many labels and the hinge under 1/2 |w|^2, dual variables between their bounds are solved for after a pass, by an active-set
+    method, once they are few enough to cost no more than the passes do: small problems are then solved to rounding.
 
     References
     ----------
@@ -86,8 +88,8 @@ class SDCA(Trainer):
 
     @classmethod
     def minimises(cls, surrogate: Surrogate) -> bool:
-        """The margin-rescaled hinge, and scalar losses, whose duals it knows."""
-        return isinstance(surrogate, MarginRescaling | ScalarLoss)
+        """The margin-rescaled hinge, and losses of scores, whose duals it knows."""
+        return isinstance(surrogate, MarginRescaling | ScalarLoss | MulticlassLoss)
 
     @classmethod
     def fits(cls, regulariser: Regulariser) -> bool:
@@ -212,6 +214,9 @@ def _dual_table(problem: Problem) -> DualTable:
 
 
 @once_per_problem
-def _ascent(problem: Problem) -> RowAscent | LabelAscent:
+def _ascent(problem: Problem) -> RowAscent | LabelAscent | ColumnAscent:
     """The steps for the task's kind: passes over few rows take less time than making them."""
-    return RowAscent(problem) if isinstance(problem.task, RowTask) else LabelAscent(problem)
+    if isinstance(problem.task, RowTask):
+        return RowAscent(problem)
+    plain = isinstance(problem.surrogate, MarginRescaling) and "squared_norm" in capabilities(problem.regulariser)
+    return LabelAscent(problem) if plain else ColumnAscent(problem)

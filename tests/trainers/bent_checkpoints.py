@@ -29,6 +29,8 @@ from structpred.errors import CheckpointError, StructpredError
 from structpred.models import DependencyParser, GraphLabeler, LinearClassifier, MultiLabelMRF
 from structpred.objectives.log_loss import LogLoss
 from structpred.objectives.margin import MarginRescaling
+from structpred.objectives.scalar.softmax import Softmax
+from structpred.objectives.scalar.top_k import TopK
 from structpred.oracles.mrf_enumeration import EnumerationMRF
 from structpred.storage.bundles import Bundle, read_bundle, write_bundle
 from structpred.trainers import loop, stream
@@ -106,11 +108,11 @@ def graph(**options: Any) -> Callable[[Settings], Any]:
     return lambda settings: GraphLabeler(**options, **settings).fit(X, Y)
 
 
-def rows(trainer: str, n_classes: int) -> Callable[[Settings], Any]:
+def rows(trainer: str, n_classes: int, **options: Any) -> Callable[[Settings], Any]:
     """Linear classifiers of thirty rows."""
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(30, 4)), np.arange(30) % n_classes
-    return lambda settings: LinearClassifier(trainer, **settings).fit(X, y)
+    return lambda settings: LinearClassifier(trainer, **options, **settings).fit(X, y)
 
 
 #: case -> what makes its run; (settings) -> the result
@@ -119,6 +121,9 @@ CASES: dict[str, Callable[[], Callable[[Settings], Any]]] = {
     **{name: (lambda name=name: chain(name)) for name in ("owlqn", "ascent", "stream")},  # type: ignore[misc]
     "rows sdca": lambda: rows("sdca", 2),
     "labels sdca": lambda: rows("sdca", 3),
+    "columns sdca": lambda: rows("sdca", 4, surrogate=TopK(2)),
+    "rows pegasos": lambda: rows("pegasos", 2),
+    "labels pegasos": lambda: rows("pegasos", 3, surrogate=Softmax()),
     "rows pragam_b": lambda: rows("pragam_b", 2),
     "parser bcfw": lambda: parser(trainer="bcfw"),
     "parser mira": lambda: parser(trainer="mira"),

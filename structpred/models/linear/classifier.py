@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
-from scipy.special import expit
+from scipy.special import expit, softmax
 from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
@@ -25,11 +25,12 @@ from structpred.models.linear.classes import OfClasses
 from structpred.models.linear.estimator import Floats, Integers, LinearEstimator
 from structpred.models.settings import resolve_loss
 from structpred.objectives.scalar.logistic import Logistic
+from structpred.objectives.scalar.softmax import Softmax
 from structpred.oracles.multiclass import MulticlassOracle
 
 
-def _is_logistic(model: "LinearClassifier") -> bool:
-    return isinstance(model._trainer_and_surrogate()[1], Logistic)
+def _has_probabilities(model: "LinearClassifier") -> bool:
+    return isinstance(model._trainer_and_surrogate()[1], Logistic | Softmax)
 
 
 @dataclass(eq=False, repr=False)
@@ -39,7 +40,8 @@ class LinearClassifier(OfClasses, LinearEstimator):
     It minimises 1/2 |w|^2 + C sum_i s_i H_i(w), s_i the sample's weight times its class's, and H_i
 
     - for two classes max(0, 1 - y_i (<w, x_i> + b)), or a scalar loss: surrogate="logistic", SmoothedHinge(0.1);
-    - for more max_l (l != y_i) + <w_l - w_y, x_i> + b_l - b_y (Crammer and Singer 2001), or with the costs of `loss`;
+    - for more max_l (l != y_i) + <w_l - w_y, x_i> + b_l - b_y (Crammer and Singer 2001), or with the costs of `loss`; or another
+      loss of all scores: surrogate="softmax", TopK(3);
     - for a table of 0 and 1 the sum of a two-class problem for each column (binary relevance).
 
     Intercepts are weights of a constant feature, and regularised as all others; those of trainer="pragam_b" are free.
@@ -152,10 +154,16 @@ class LinearClassifier(OfClasses, LinearEstimator):
         found: npt.NDArray[Any] = self.classes_[_decided(scores)]
         return found
 
-    @available_if(_is_logistic)  # type: ignore[untyped-decorator]
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Floats:
-        """With surrogate="logistic": (n, 2), the probabilities of both classes; of a table (n, n_labels), those of a 1."""
-        ones = expit(self._scores(X) + self.intercept_)
+        """With surrogate="logistic": (n, 2), the probabilities of both classes; of a table (n, n_labels), those of a 1.
+
+        With surrogate="softmax": (n, n_classes).
+        """
+        scores = self._scores(X) + self.intercept_
+        if scores.shape[1] > 1 and not self.multi_label_:
+            return np.asarray(softmax(scores, axis=1), dtype=np.float64)
+        ones = expit(scores)
         return ones if self.multi_label_ else np.hstack([1.0 - ones, ones])
 
     def _set_offsets(self, offsets: Floats) -> None:

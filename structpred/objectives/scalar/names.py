@@ -1,8 +1,9 @@
-"""The scalar losses of this package by their names."""
+"""The losses of one score, and of the scores of all classes, by their names."""
 
 from functools import cache
 
 from structpred.core.discovery import public_subclasses
+from structpred.core.multiclass_loss import MulticlassLoss
 from structpred.core.scalar_loss import ScalarLoss
 
 
@@ -10,4 +11,11 @@ from structpred.core.scalar_loss import ScalarLoss
 def scalar_losses() -> dict[str, type[ScalarLoss]]:
     """Every scalar loss that has a name: a file in this package is all that a new one needs."""
     found = public_subclasses("structpred.objectives.scalar", ScalarLoss)
+    return {kind.name: kind for kind in found if kind.name}
+
+
+@cache
+def multiclass_losses() -> dict[str, type[MulticlassLoss]]:
+    """The same of losses of one label out of many."""
+    found = public_subclasses("structpred.objectives.scalar", MulticlassLoss)
     return {kind.name: kind for kind in found if kind.name}

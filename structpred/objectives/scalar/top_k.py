@@ -1,0 +1,76 @@
+"""The top-k hinge that is never negative."""
+
+import numpy as np
+
+from structpred.core.multiclass_loss import Floats, MulticlassLoss, checked_k
+
+
+class TopK(MulticlassLoss):
+    """phi(z; y) = max(0, the mean of the k largest z_j - z_y + [j != y]), for the k best guesses (Lapin, Hein and Schiele 2015).
+
+    The true class, whose term is 0, is one of those that the k largest are taken from. For k = 1 the hinge of `MaxHinge`.
+    phi*(-alpha) = -sum v, v = -alpha at the wrong classes, over  0 <= v_j <= min(1/k, sum v / (k - 1)),  sum v <= 1: together
+    with a free entry for the true class these are the points of the top-k simplex (`project_onto_topk_simplex`).
+
+    Parameters
+    ----------
+    k : int
+        1 <= k < the number of classes.
+
+    Raises
+    ------
+    ParameterError
+        For another k.
+
+    Examples
+    --------
+    >>> TopK(2).value([0.0, 0.5, -3.0], 0), TopK(2).value([9.0, 0.5, -3.0], 0)
+    (0.75, 0.0)
+    """
+
+    name = "top_k"
+    points = 2
+
+    def __init__(self, k: int = 2) -> None:
+        self.k = checked_k(k)
+
+    def _contains_others(self, p: Floats, v: Floats, near: float) -> bool:
+        total = float(v.sum())
+        most = min(1.0, total * self.k / (self.k - 1.0)) if self.k > 1 else 1.0
+        return bool(v.max() <= most / self.k + near)
+
+
+class SignedTopK(MulticlassLoss):
+    """phi(z; y) = the mean of the k largest z_j - z_y + [j != y], as printed in equation 22: it may be negative for k > 1.
+
+    A sample that is classified well then pays for others, without a bound; the optimal value may be negative. `TopK` has no such
+    rewards. phi*(-alpha) = p_y - 1, p = e_y - alpha, over the simplex with p_j <= 1/k. Trainers that rely on phi >= 0 refuse it.
+
+    Parameters
+    ----------
+    k : int
+        1 <= k < the number of classes.
+
+    Raises
+    ------
+    ParameterError
+        For another k.
+
+    Examples
+    --------
+    >>> SignedTopK(2).value([9.0, 0.5, -3.0], 0)
+    -3.75
+    """
+
+    name = "signed_top_k"
+    points = 1
+    may_be_negative = True
+
+    def __init__(self, k: int = 2) -> None:
+        self.k = checked_k(k)
+
+    def start(self, n_labels: int, y: int) -> Floats:
+        """1/k at the truth, the rest in equal parts: e_y is no point."""
+        p = np.full(n_labels, (1.0 - 1.0 / self.k) / max(n_labels - 1, 1))
+        p[y] = 1.0 / self.k
+        return p
