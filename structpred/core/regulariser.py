@@ -84,43 +84,70 @@ class DualMap(NamedTuple):
         """Whether w is linear in u: low = high = 0 in every group."""
         return not (self.low.any() or self.high.any())
 
-    def weights(self, u: Floats) -> Floats:
-        """The w of a dual point."""
-        return np.concatenate([np.empty(0), *(self._weights(k, x) for k, x in self._spans([u]))])
+    @property
+    def conic(self) -> bool:
+        """Whether w(t u) = t w(u) for t >= 0: low is 0 or -inf, high 0 or inf in every group, so that the domain is a cone."""
+        return bool(((self.low == 0.0) | np.isinf(self.low)).all() and ((self.high == 0.0) | np.isinf(self.high)).all())
 
-    def _weights(self, k: int, x: Floats) -> Floats:
-        out: Floats = self.scale[k] * (x - np.clip(x, self.low[k], self.high[k]))
+    def expanded(self, dim: int) -> tuple[Floats, Floats, Floats]:
+        """(scale, low, high) of each of dim weights in place of each group.
+
+        >>> scale, low, high = DualMap.of([1, 3], [1.0, 2.0], [-np.inf, 0.0]).expanded(3)
+        >>> scale.tolist(), low.tolist(), high.tolist()
+        ([1.0, 2.0, 2.0], [-inf, 0.0, 0.0], [0.0, 0.0, 0.0])
+        """
+        scale, low, high = (np.array(np.broadcast_to(array, dim)) for array in self._between(0, dim))
+        return scale, low, high
+
+    def weights(self, u: Floats) -> Floats:
+        """The w of a dual point; zeros are +0.0."""
+        scale, low, high = self._between(0, len(u))
+        out: Floats = scale * (u - np.clip(u, low, high)) + 0.0
         return out
 
     def conjugate(self, u: Pieces) -> float:
         """r*(u)."""
         total = 0.0
-        for k, x in self._spans(u):
-            rest = x - np.clip(x, self.low[k], self.high[k])
-            total += 0.5 * float(self.scale[k]) * float(rest @ rest)
+        for x, (scale, low, high) in self._tables(u):
+            rest = x - np.clip(x, low, high)
+            total += 0.5 * float((scale * rest) @ rest)
         return total
 
     def value(self, w: Pieces) -> float:
         """r(w); inf where w is outside its domain."""
         total = 0.0
-        for k, x in self._spans(w):
-            positive, negative, s = x[x > 0.0], x[x < 0.0], float(self.scale[k])
-            if len(positive):
-                total += float(self.high[k]) * float(positive.sum())
-            if len(negative):
-                total += float(self.low[k]) * float(negative.sum())
-            if len(positive) or len(negative):
-                total += float(x @ x) / (2.0 * s) if s > 0.0 else np.inf
+        for piece, table in self._tables(w):
+            at = np.flatnonzero(piece)
+            x = piece[at]
+            scale, low, high = (array[at] if len(array) == len(piece) else array for array in table)
+            with np.errstate(divide="ignore"):
+                total += float(np.where(x > 0.0, high, low) @ x) + float((x / (2.0 * scale)) @ x) if len(x) else 0.0
         return total
 
     def prox(self, w: Floats, step: float) -> Floats:
-        """The x with the least |x - w|^2 / 2 + step * r(x); for step 0 the point of the domain next to w."""
-        out = [np.empty(0)]
-        for k, x in self._spans([w]):
-            low, high = (b if np.isinf(b) else step * b for b in (float(self.low[k]), float(self.high[k])))
-            s = float(self.scale[k])
-            out.append((s / (s + step) if s > 0.0 else 0.0) * (x - np.clip(x, low, high)))
-        return np.concatenate(out)
+        """The x with the least |x - w|^2 / 2 + step * r(x); for step 0 the point of the domain next to w. Zeros are +0.0."""
+        scale, low, high = self._between(0, len(w))
+        low, high = (np.where(np.isinf(bound), bound, step * np.where(np.isinf(bound), 0.0, bound)) for bound in (low, high))
+        factor = np.divide(scale, scale + step, out=np.zeros_like(scale), where=scale > 0.0)
+        out: Floats = factor * (w - np.clip(w, low, high)) + 0.0
+        return out
+
+    def _between(self, first: int, n: int) -> tuple[Floats, Floats, Floats]:
+        """(scale, low, high) of n weights from the one of number first on; of length 1 where they are in one group."""
+        k, last = np.searchsorted(self.ends, [first, first + max(n, 1) - 1], side="right").tolist()
+        groups = slice(k, last + 1)
+        if k == last:
+            return self.scale[groups], self.low[groups], self.high[groups]
+        sizes = np.diff(np.minimum(self.ends[groups], first + n), prepend=first)
+        return np.repeat(self.scale[groups], sizes), np.repeat(self.low[groups], sizes), np.repeat(self.high[groups], sizes)
+
+    def _tables(self, pieces: Pieces) -> Iterator[tuple[Floats, tuple[Floats, Floats, Floats]]]:
+        """Each piece with what `_between` says of it."""
+        first = 0
+        for piece in pieces:
+            if len(piece):
+                yield piece, self._between(first, len(piece))
+            first += len(piece)
 
     def squares(self, u: Pieces) -> Floats:
         """|u|^2 of each group."""

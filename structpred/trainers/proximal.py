@@ -175,6 +175,13 @@ class OnlineProximal(Trainer):
             group_weights=np.concatenate((state.group_weights, row[None])), regrets=np.append(state.regrets, regret)
         )
 
+    def weights(self, problem: Problem, state: ProximalState) -> Vector:
+        """The last iterate, or the mean, which rounding may have taken out of the regulariser's domain."""
+        found = state.weights.average()
+        return (
+            problem.regulariser.prox(found, 0.0) if self.averaged and "terms" not in capabilities(problem.regulariser) else found
+        )
+
     def objective(self, problem: Problem, state: ProximalState) -> tuple[float, float | None]:
         """Primal at the returned weights; the dual value of the mean output, if the passes so far were whole."""
         primal, mass = problem.primal(self.weights(problem, state)), state.mass.item()
