@@ -47,8 +47,8 @@ class SGD(Trainer):
 
     References
     ----------
-    Shalev-Shwartz, Singer, Srebro and Cotter (2011), fig. 1; Lacoste-Julien, Schmidt and Bach (2012) for the average; Xiao (2010),
-    Dual Averaging Methods for Regularized Stochastic Learning and Online Optimization, for regularisers on a cone.
+    Shalev-Shwartz, Singer, Srebro and Cotter (2011), fig. 1; Lacoste-Julien, Schmidt and Bach (2012) for the average;
+    Xiao (2010), Dual Averaging Methods for Regularized Stochastic Learning and Online Optimization, where r has a cone.
 
     Examples
     --------
