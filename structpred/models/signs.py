@@ -227,12 +227,12 @@ def _check_entry(pattern: Any, sign: Any) -> None:
 def _unknown(pattern: str, tables: Sequence[NameTable]) -> ParameterError:
     """What there is, and what may have been meant."""
     if not tables:
-        return ParameterError(f"signs: these weights have no names, so that {pattern!r} means none; give an array")
+        return ParameterError(f"signs: these weights have no names, so that {_told(pattern)} means none; give an array")
     left, arrow, right = pattern.rpartition(ARROW)
     known = next((table for table in tables if arrow and next(table.places(left), None) is not None), None)
     if known is not None:
         hint = did_you_mean(right, known.columns) or f"; labels are {', '.join(map(repr, known.columns[:10]))}"
-        return ParameterError(f"signs: no weight is called {pattern!r}{hint}")
+        return ParameterError(f"signs: no weight is called {_told(pattern)}{hint}")
     rows = [name for table in tables for name in table.rows[:_LOOKED_AT]][:_LOOKED_AT]
     hint = did_you_mean((left if arrow else pattern).replace("*", ""), rows)
     last = tables[-1]
@@ -240,12 +240,18 @@ def _unknown(pattern: str, tables: Sequence[NameTable]) -> ParameterError:
     ends = last.start + (len(last.rows) - 1) * last.row_step + (max(len(last.columns), 1) - 1) * last.column_step
     names.append(last.name(ends + last.parts[0][0]))
     listed = " to ".join(repr(found[0]) for found in names if found is not None)
-    return ParameterError(f"signs: no weight is called {pattern!r}; there are {listed}{hint}")
+    return ParameterError(f"signs: no weight is called {_told(pattern)}; there are {listed}{hint}")
+
+
+def _told(pattern: str) -> str:
+    """A pattern in a message, with the line of the file that it is from."""
+    where = getattr(pattern, "where", "")
+    return f"{pattern!r} ({where})" if where else repr(pattern)
 
 
 def _conflict(weight: int, claimed: Sequence[str], signs: Mapping[str, int], tables: Sequence[NameTable]) -> ParameterError:
     """Which weight, and the first and the last of the patterns that say something of it."""
     name, _ = name_of(weight, tables)
     about = [pattern for pattern in claimed if any(weight in at for table in tables for at, _ in table.places(pattern))]
-    told = " and ".join(f"{pattern!r}: {signs[pattern]:+d}" for pattern in (about[0], about[-1]))
+    told = " and ".join(f"{_told(pattern)}: {signs[pattern]:+d}" for pattern in (about[0], about[-1]))
     return ParameterError(f"signs: {name!r} would have to be zero: it is matched by {told}; make one of the patterns narrower")
