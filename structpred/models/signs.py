@@ -194,7 +194,7 @@ def binding_from(report: Mapping[str, npt.NDArray[np.float64]], weights: Any, ta
     found = []
     for weight, pull in report.get("binding", np.empty((2, 0))).T.tolist():
         name, factor = name_of(int(weight), tables)
-        found.append(BindingSign(name, -factor * int(np.sign(pull)), float(weights[int(weight)]), pull))
+        found.append(BindingSign(name, -factor * int(np.sign(pull)), factor * float(weights[int(weight)]) + 0.0, factor * pull))
     return found
 
 
@@ -203,7 +203,7 @@ def saved_signs(signs: SignSetting | None) -> dict[str, Any]:
     if signs is None:
         return {}
     if isinstance(signs, Mapping):
-        return {"signs": {pattern: int(sign) for pattern, sign in signs.items()}}
+        return {"signs": {str(pattern): int(sign) for pattern, sign in signs.items()}}
     return {"signs": "an array (that model files do not hold; give it again)"}
 
 
