@@ -14,7 +14,7 @@ from structpred.core.result import Certificate
 from structpred.core.weights import Vector
 from structpred.errors import DataError, ModelFileError, ParameterError
 from structpred.models.settings import settings_of, settings_restored
-from structpred.models.signs import saved_signs
+from structpred.models.signs import check_report, saved_signs
 from structpred.runtime.memory import SMALL, available_bytes
 from structpred.runtime.threads import MOST_JOBS
 from structpred.storage.bundles import read_bundle, write_bundle
@@ -173,6 +173,7 @@ def restore_run(model: Any, head: dict[str, Any], arrays: dict[str, npt.NDArray[
     model.history_ = head["history"]
     model.groups_, model.group_names_ = _groups(head["groups"], arrays, len(model.coef_))
     model.report_ = {name: array_of(reports, name, Array(("float64",), (None,) * array.ndim)) for name, array in reports.items()}
+    check_report(model.report_, len(model.coef_))
     model.reader_ = head["reader"]
     run = head["run"]
     model.n_iter_, model.stop_reason_, model.converged_ = run["passes"], run["stop_reason"], run["converged"]

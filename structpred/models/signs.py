@@ -183,10 +183,25 @@ def with_signs(problem: Problem, result: Result) -> Result:
 
 def signs_from(report: Mapping[str, npt.NDArray[np.float64]], dim: int) -> Signs:
     """The signs that `with_signs` has reported; all zero where there were none."""
-    if "signs" not in report:
-        return np.zeros(dim, np.int8)
-    ends, signs = report["signs"]
-    return np.repeat(signs.astype(np.int8), np.diff(ends.astype(np.int64), prepend=0))
+    out = np.zeros(dim, np.int8)
+    if "signs" in report:
+        ends, signs = report["signs"]
+        found = np.repeat(signs.astype(np.int8), np.diff(ends.astype(np.int64), prepend=0))
+        out[: len(found)] = found
+    return out
+
+
+def check_report(report: Mapping[str, npt.NDArray[np.float64]], dim: int) -> None:
+    """Raise ValueError where what a file says of signs does not fit so many weights."""
+    for name in ("signs", "binding"):
+        if name in report:
+            rows = report[name]
+            if rows.ndim != 2 or len(rows) != 2 or not np.isfinite(rows).all() or (rows[0] != np.rint(rows[0])).any():
+                raise ValueError(f"report.{name}: expected a row of whole numbers, and a row of numbers")
+            if ((rows[0] < 0) | (rows[0] > dim - (name == "binding"))).any():
+                raise ValueError(f"report.{name}: expected numbers of {dim} weights")
+    if "signs" in report and ((np.diff(report["signs"][0]) < 0).any() or not np.isin(report["signs"][1], (-1, 0, 1)).all()):
+        raise ValueError("report.signs: expected ascending ends, and -1, 0 or 1")
 
 
 def binding_from(report: Mapping[str, npt.NDArray[np.float64]], weights: Any, tables: Sequence[NameTable]) -> list[BindingSign]:
