@@ -151,6 +151,14 @@ def test_which_of_my_features_matter_runs(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_what_i_know_about_the_signs_runs(tmp_path: Path) -> None:
+    """The weights obey exactly, and a constraint that the data contradict is named."""
+    least, *bound = run_page("docs/howto/what_i_know_about_the_signs.md", tmp_path)
+    assert least == "0.0"
+    assert "w:the -> NOUN 1 0.0 True" in bound
+
+
+@pytest.mark.slow
 def test_how_far_from_the_optimum_runs(tmp_path: Path) -> None:
     """Every block runs, and what the page says of it is so: proven gaps, overlapping intervals, bounds of single planes."""
     lines = run_page("docs/howto/how_far_from_the_optimum.md", tmp_path)

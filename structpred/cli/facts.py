@@ -1,5 +1,6 @@
 """What model files say of themselves, as plain data and as lines for people; shared by all kinds of models."""
 
+import itertools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -90,6 +91,33 @@ def facts_lines(pairs: Pairs) -> list[str]:
     """Pairs of a name and a line, one below the other."""
     width = max(12, *(len(name) for name, _ in pairs))
     return [f"{name:<{width}} {text}" for name, text in pairs]
+
+
+def sign_facts(model: Any, top: int) -> dict[str, Any]:
+    """The constraints on the signs of weights: how many, how many of these weights are zero, and the `top` that bind by name."""
+    if not model.signs_.any():
+        return {}
+    constrained = model.signs_ != 0
+    found: dict[str, list[Any]] = {}
+    for entry in model.binding_constraints():  # the strongest first; a name may stand for several weights
+        found.setdefault(entry.name, []).append(entry)
+    named = [
+        {"name": name, "sign": same[0].sign, "weights": len(same), "pull": same[0].pull}
+        for name, same in itertools.islice(found.items(), top)
+    ]
+    zero = int((model.coef_[constrained] == 0).sum())
+    return {"signs": {"constrained": int(constrained.sum()), "zero": zero, "binding": len(found), "strongest": named}}
+
+
+def sign_lines(model: Any, top: int) -> list[str]:
+    """The same as lines; none where there are no constraints."""
+    facts = sign_facts(model, top)
+    if not facts:
+        return []
+    told = facts["signs"]
+    head = f"signs: {told['constrained']} weights constrained, {told['zero']} of them zero; {told['binding']} names bind"
+    rows = [(f"{cut(one['name'], 60)} {'>= 0' if one['sign'] > 0 else '<= 0'}", one["pull"]) for one in told["strongest"]]
+    return ["", f"{head}{': pulled by' if rows else ''}", *(f"{pull:+9.4f}  {text}" for text, pull in rows)]
 
 
 def columns(left: Sequence[tuple[str, float]], right: Sequence[tuple[str, float]]) -> list[str]:

@@ -1,4 +1,4 @@
-"""What is minimised, and by what: --trainer, --surrogate, --loss and --regulariser, which all kinds of models have."""
+"""What is minimised, and by what: --trainer, --surrogate, --loss, --regulariser and --signs, which all kinds of models have."""
 
 import ast
 from collections.abc import Callable, Sequence
@@ -30,7 +30,7 @@ class _ListedOption(click.Option):
 
 
 def trainer_options(default: str) -> Callable[[Command], Command]:
-    """--trainer, with the default of the command, --surrogate, --loss and --regulariser."""
+    """--trainer, with the default of the command, --surrogate, --loss, --regulariser and --signs."""
     options = (
         click.option("--trainer", cls=_ListedOption, listed=_listed_trainers, default=default, show_default=True, metavar=_NAME),
         click.option(
@@ -41,6 +41,11 @@ def trainer_options(default: str) -> Callable[[Command], Command]:
         ),
         click.option("--loss", cls=_ListedOption, listed=_listed_losses, default="hamming", show_default=True, metavar=_NAME),
         click.option("--regulariser", cls=_ListedOption, listed=_listed_regularisers, metavar=_NAME),
+        click.option(
+            "--signs",
+            metavar="FILE",
+            help="Weights that must not be negative (+), or not positive (-): lines such as 'word=Mr -> PERSON +'; *: any text.",
+        ),
     )
 
     def decorate(command: Command) -> Command:
@@ -103,12 +108,21 @@ def regulariser_of(name: str | None) -> "str | Regulariser | None":
     return made(name, Regulariser, "my_package.signs:NonNegative") if name is not None and ":" in name else name
 
 
+def signs_of(path: str | None, encoding: str = "utf-8") -> dict[str, int] | None:
+    """What --signs names; None for none."""
+    from structpred.io.signs import read_signs
+
+    return None if path is None else read_signs(path, encoding)
+
+
 def check_objective(
-    trainer: str, surrogate: str | None, loss: str = "hamming", regulariser: str | None = None, *, strict: bool = False
-) -> None:
+    trainer: str, surrogate: str | None, loss: str = "hamming", regulariser: str | None = None, *, strict: bool = False,
+    signs: bool = False,
+) -> None:  # fmt: skip
     """Raise ParameterError for unknown names, what the trainer cannot minimise, and under --strict for one without bounds."""
     from structpred.errors import MissingCapabilityError, ParameterError
     from structpred.models.settings import resolve_loss, resolve_regulariser, resolve_surrogate, resolve_trainer
+    from structpred.objectives.regularisers.sign_constraints import SignConstraints
     from structpred.trainers.names import require_regulariser, require_surrogate
 
     minimiser, minimised = resolve_trainer(trainer_of(trainer))
@@ -117,7 +131,8 @@ def check_objective(
         minimised = resolve_surrogate(surrogate)
         require_surrogate(minimiser, minimised)
     try:
-        require_regulariser(minimiser, resolve_regulariser(regulariser_of(regulariser), minimiser))
+        found = SignConstraints() if signs else resolve_regulariser(regulariser_of(regulariser), minimiser)
+        require_regulariser(minimiser, found)
     except MissingCapabilityError as error:
         raise ParameterError(str(error)) from None  # two options that do not go together, not a fault of the data
     if strict and not minimiser.certifies(minimised):

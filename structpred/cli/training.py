@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 from structpred.cli.events import REASONS, Events, Reporter
 from structpred.cli.files import check_input, check_output
 from structpred.cli.session import EXIT_INTERRUPTED, EXIT_NOT_CONVERGED, Session, Stop
-from structpred.cli.trainer_options import check_objective, loss_of, regulariser_of, trainer_of
+from structpred.cli.trainer_options import check_objective, loss_of, regulariser_of, signs_of, trainer_of
 from structpred.cli.training_options import TrainingOptions
 from structpred.errors import CheckpointError, ParameterError
 from structpred.runtime.threads import checked_jobs
@@ -126,7 +126,8 @@ def refuse_conflicts(conflicts: Mapping[str, bool]) -> None:
 def check_usage(training: Training[Any]) -> None:
     """Raise ParameterError for options that do not go together; reads nothing."""
     options = training.options
-    check_objective(options.trainer, options.surrogate, options.loss, options.regulariser, strict=options.strict)
+    named = (options.trainer, options.surrogate, options.loss, options.regulariser)
+    check_objective(*named, strict=options.strict, signs=options.signs is not None)
     checked_jobs(options.n_jobs)
     refuse_conflicts(
         {
@@ -136,6 +137,10 @@ def check_usage(training: Training[Any]) -> None:
             "--strict needs --tol: how close is close enough, such as --tol 0.01": options.strict and options.tol == 0,
             "-o MODEL must be a file: a model cannot go to standard output": options.output == "-",
             "--checkpoint must be a file, not -": options.checkpoint == "-",
+            "--signs cannot be combined with --regulariser: signs are a regulariser, 1/2 |w|^2 with constraints": (
+                options.signs is not None and options.regulariser not in (None, "l2")
+            ),
+            "--signs must be a file, not -": options.signs == "-",
             "only one of the files can be standard input": [options.data, options.dev, *training.inputs()].count("-") > 1,
         }
     )
@@ -144,10 +149,11 @@ def check_usage(training: Training[Any]) -> None:
 def _check_files(training: Training[Any]) -> None:
     """Raise DataError for what could not be written in the end, and CheckpointError where there is nothing to resume."""
     options, path = training.options, training.options.checkpoint_path
-    inputs: Sequence[str | None] = (options.data, options.dev, *training.inputs())
+    inputs: Sequence[str | None] = (options.data, options.dev, options.signs, *training.inputs())
     check_input(options.data, "TRAIN")
     if options.dev is not None:
         check_input(options.dev, "--dev")
+    signs_of(options.signs, options.encoding)  # what is wrong with them is said before the data are read
     check_output(options.output, "-o", inputs)
     check_output(str(path), "--checkpoint", [*inputs, options.output])
     with claimed(path):  # another run that writes it is an error now, not after all is read
@@ -164,6 +170,7 @@ def common_settings(options: TrainingOptions, callback: Reporter | None) -> dict
         "trainer": trainer_of(options.trainer),
         "loss": loss_of(options.loss),
         "regulariser": regulariser_of(options.regulariser),
+        "signs": signs_of(options.signs, options.encoding),
         "C": options.C,
         "max_iter": options.max_iter,
         "tol": options.tol,

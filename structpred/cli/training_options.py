@@ -35,6 +35,7 @@ class TrainingOptions:
     encoding: str
     loss: str = "hamming"
     regulariser: str | None = None
+    signs: str | None = None
     strict: bool = False
     n_jobs: int | None = None
     on_error: str = "raise"

@@ -26,6 +26,18 @@ from structpred.errors import DataError, ParameterError, StructpredError
 from structpred.models.bundles import read_model, write_model
 from structpred.models.groups import with_pruning, zeroed
 from structpred.models.settings import resolve_regulariser, resolve_surrogate, resolve_trainer
+from structpred.models.signs import (
+    BindingSign,
+    Names,
+    NameTable,
+    Signs,
+    SignSetting,
+    binding_from,
+    group_names,
+    sign_regulariser,
+    signs_from,
+    with_signs,
+)
 from structpred.objectives.log_loss import LogLoss
 from structpred.storage import schema as storage
 from structpred.storage.bundles import Bundle
@@ -77,6 +89,10 @@ class StructuredEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         What takes the place of 1/2 |w|^2: "l1" (beside it), or an object such as ``L1(0.1)``; None: that of the
         trainer, which is 1/2 |w|^2 itself for most. A
         trainer that cannot minimise it refuses it.
+    signs : dict or array of int, optional
+        Weights that must not be negative (1) or positive (-1), by name: ``{"length": 1, "word=* -> verb": -1}``; * stands for any
+        text, a name without an arrow for all labels. Or a sign for each weight of the flat coef_, 0 for a free one. Not with
+        another regulariser. docs/howto/what_i_know_about_the_signs.md says what weights are called.
 
     Attributes
     ----------
@@ -117,6 +133,7 @@ class StructuredEstimator(BaseEstimator, ABC):  # type: ignore[misc]
     resume: bool = False
     random_state: Any = None
     regulariser: str | Regulariser | None = None
+    signs: SignSetting | None = None
 
     coef_: Vector = field(init=False)
     certificate_: Certificate = field(init=False)
@@ -180,8 +197,29 @@ class StructuredEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         self._check_fitted()
         return group_norms(self.coef_, self.groups_)
 
-    def _train(self, task: TaskLike, dev: Callable[[Vector], float] | None) -> Result:
-        """Run the trainer that the settings name. Changes nothing in the estimator: if it fails, an earlier fit stays whole."""
+    @property
+    def signs_(self) -> Signs:
+        """The sign that each weight of coef_ had to have in training: 1, -1, or 0 where it was free."""
+        self._check_fitted()
+        return signs_from(self.report_, self.coef_.size).reshape(self.coef_.shape)
+
+    def binding_constraints(self) -> list[BindingSign]:
+        """The constraints of `signs` that bind: weights that the dual point of the certificate pulls to the other side of zero.
+
+        The strongest pull first. Empty without signs, and where the trainer had no dual point.
+        """
+        self._check_fitted()
+        return binding_from(self.report_, self.coef_, self._name_tables())
+
+    def _name_tables(self) -> Sequence[NameTable]:
+        """What the weights of the fitted model are called: the groups, unless a child knows more."""
+        return group_names(self.groups_, self.group_names_)
+
+    def _train(self, task: TaskLike, dev: Callable[[Vector], float] | None, names: Names | None = None) -> Result:
+        """Run the trainer that the settings name. Changes nothing in the estimator: if it fails, an earlier fit stays whole.
+
+        names: what the weights of the task are called; None: those of its groups.
+        """
         C = checked_C(self.C)
         trainer, surrogate = self._trainer_and_surrogate()
         if self.patience is not None and dev is None:
@@ -200,12 +238,15 @@ class StructuredEstimator(BaseEstimator, ABC):  # type: ignore[misc]
             start=self._earlier_run(),
         )
         lam = 1.0 / (C * float(task.sample_weight.sum()))
-        problem = Problem(task, surrogate, lam, regulariser=self._regulariser_of(trainer, task))
-        return with_pruning(problem, train(problem, trainer, settings))
+        problem = Problem(task, surrogate, lam, regulariser=self._regulariser_of(trainer, task, names))
+        return with_signs(problem, with_pruning(problem, train(problem, trainer, settings)))
 
-    def _regulariser_of(self, trainer: Trainer, task: TaskLike) -> Regulariser:
+    def _regulariser_of(self, trainer: Trainer, task: TaskLike, names: Names | None) -> Regulariser:
         """What the settings name, for the weights of the task."""
-        return resolve_regulariser(self.regulariser, trainer)
+        if self.signs is None:
+            return resolve_regulariser(self.regulariser, trainer)
+        tables = group_names(task.groups, task.group_names) if names is None else names()
+        return sign_regulariser(self.signs, self.regulariser, tables, task.dim)
 
     def _earlier_run(self) -> Progress | None:
         """The run to continue, with warm_start after an earlier fit; ParameterError where its state was not kept."""

@@ -14,6 +14,7 @@ from structpred.core.result import Certificate
 from structpred.core.weights import Vector
 from structpred.errors import DataError, ModelFileError, ParameterError
 from structpred.models.settings import settings_of, settings_restored
+from structpred.models.signs import check_report, saved_signs
 from structpred.runtime.memory import SMALL, available_bytes
 from structpred.runtime.threads import MOST_JOBS
 from structpred.storage.bundles import read_bundle, write_bundle
@@ -62,6 +63,7 @@ COMMON: dict[str, Spec] = {
     "loss": _OBJECT,
     "surrogate": Optional(maybe(_OBJECT)),
     "regulariser": Optional(maybe(_OBJECT)),  # written only where there is one in place of 1/2 |w|^2
+    "signs": Optional(maybe(AnyOf((TableOf(Whole(-1, 1)), Text())))),  # written only where there are some
     "certificate": Record({"primal": _BOUND, "dual": _BOUND, "proven": Flag()}),
     "probabilistic": Optional(Flag(), False),
     "run": Record({"passes": Whole(), "stop_reason": Text(), "converged": Flag()}),
@@ -136,6 +138,7 @@ def common_header(model: Any) -> dict[str, Any]:
         "loss": settings_of(model.loss),
         "surrogate": None if model.surrogate is None else settings_of(model.surrogate),
         **regulariser,
+        **saved_signs(model.signs),
         "certificate": {"primal": certificate.primal, "dual": certificate.dual, "proven": certificate.proven},
         "probabilistic": model.probabilistic_,
         "run": {"passes": model.n_iter_, "stop_reason": model.stop_reason_, "converged": model.converged_},
@@ -157,7 +160,8 @@ def plain_settings(head: dict[str, Any], kind: type[Any]) -> dict[str, Any]:
     known = kind._get_param_names()
     settings = {name: value for name, value in head["settings"].items() if name in known and value is not None}
     names = [name for name in ("trainer", "loss", "surrogate", "regulariser") if head[name] is not None]
-    return settings | {name: settings_restored(head[name]) for name in names}
+    signs = {} if head["signs"] is None else {"signs": head["signs"]}
+    return settings | signs | {name: settings_restored(head[name]) for name in names}
 
 
 def restore_run(model: Any, head: dict[str, Any], arrays: dict[str, npt.NDArray[Any]], n_weights: int | None) -> None:
@@ -169,6 +173,7 @@ def restore_run(model: Any, head: dict[str, Any], arrays: dict[str, npt.NDArray[
     model.history_ = head["history"]
     model.groups_, model.group_names_ = _groups(head["groups"], arrays, len(model.coef_))
     model.report_ = {name: array_of(reports, name, Array(("float64",), (None,) * array.ndim)) for name, array in reports.items()}
+    check_report(model.report_, len(model.coef_))
     model.reader_ = head["reader"]
     run = head["run"]
     model.n_iter_, model.stop_reason_, model.converged_ = run["passes"], run["stop_reason"], run["converged"]
@@ -197,8 +202,12 @@ def _groups(names: list[str], arrays: Mapping[str, npt.NDArray[Any]], n_weights:
 
 def pack_run(model: Any) -> dict[str, npt.NDArray[Any]]:
     """The arrays that files of all estimators hold: the weights, their groups, and what the trainer reported."""
-    reports = {f"{_REPORT}{name}": array for name, array in model.report_.items()}
-    return pack_weights(model.coef_) | {"groups": np.asarray(model.groups_, np.int64)} | reports
+    return pack_weights(model.coef_) | {"groups": np.asarray(model.groups_, np.int64)} | pack_reports(model)
+
+
+def pack_reports(model: Any) -> dict[str, npt.NDArray[Any]]:
+    """What the trainer reported, and what is known of signs."""
+    return {f"{_REPORT}{name}": array for name, array in model.report_.items()}
 
 
 def pack_weights(w: Vector) -> dict[str, npt.NDArray[Any]]:

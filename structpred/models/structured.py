@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, field
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -21,6 +22,7 @@ from structpred.models.chain.decoding import checked_k
 from structpred.models.output_scores import OutputScores, Scoring, checked_scoring
 from structpred.models.part_inputs import PartInput, as_labels, as_list, split_instances
 from structpred.models.settings import resolve_loss
+from structpred.models.signs import NameTable
 from structpred.storage.bundles import Bundle
 from structpred.storage.schema import Optional, Record, Text, Whole, maybe
 
@@ -139,11 +141,15 @@ class StructuredPredictor(StructuredEstimator, _OracleFirst):
         weights = checked_sample_weight(sample_weight, len(features))
         tokens = None if token_weight is None else _as_token_weights(token_weight)
         task = Task(features, self.oracle, as_labels(y), listed, loss, token_weights=tokens, sample_weight=weights)
-        result = self._train(task, None if dev is None else self._dev_scorer(input_, loss, scoring, dev))
+        scorer = None if dev is None else self._dev_scorer(input_, loss, scoring, dev)
+        result = self._train(task, scorer, partial(_names, input_))
         self._keep_input(input_)
         self._keep(result)
         self._stop_if_interrupted()
         return self
+
+    def _name_tables(self) -> list[NameTable]:
+        return _names(self._input)
 
     def _keep_input(self, input_: PartInput) -> None:
         """Set how X is read: after training, and when a model file has been read."""
@@ -205,6 +211,11 @@ class StructuredPredictor(StructuredEstimator, _OracleFirst):
         if loss is not None:
             model.loss = loss if isinstance(loss, str) else resolve_loss(loss)
         return model
+
+
+def _names(input_: PartInput) -> list[NameTable]:
+    """The weights are called as the features are; by their numbers where these have no names."""
+    return [NameTable(input_.names or [str(k) for k in range(int(input_.n_columns or 0))])]
 
 
 def _name_of(scoring: Any) -> str | None:

@@ -100,6 +100,26 @@ def copy_pairs(idx, val, start, n, new_idx, new_val, to):
 
 
 @njit(cache=True, nogil=True)
+def group_from(ends, k, j):
+    """The first group, from k on, that ends after coordinate j: in steps that double, then by halving. Groups may be many."""
+    if j < ends[k]:
+        return k
+    low = k
+    step = 1
+    while low + step < ends.shape[0] and ends[low + step] <= j:
+        low += step
+        step *= 2
+    high = min(low + step, ends.shape[0] - 1)
+    while high - low > 1:
+        mid = (low + high) // 2
+        if ends[mid] <= j:
+            low = mid
+        else:
+            high = mid
+    return high
+
+
+@njit(cache=True, nogil=True)
 def line_search(v, point, dual_map, both, rise, lam):
     """(duality gap, step size) of the direction from a block to its corner, which `union` has merged."""
     ends, scale, low, high = dual_map
@@ -108,7 +128,9 @@ def line_search(v, point, dual_map, both, rise, lam):
     product = 0.0  # <u_s - u_i, w>
     square = 0.0  # sum_j s (u_s - u_i)_j^2: how fast w moves along the direction, at most
     m = 0
-    for k in range(ends.shape[0]):
+    k = 0
+    while m < at.shape[0]:
+        k = group_from(ends, k, at[m])
         s = scale[k]
         stop = first_from(at, m, at.shape[0], ends[k])
         while m < stop:
@@ -139,7 +161,9 @@ def move_weights(weights, point, dual_map, both, gamma):
     bent = point.shape[0] > 0
     averaged = average.shape[0] > 0
     m = 0
-    for k in range(ends.shape[0]):
+    k = 0
+    while m < at.shape[0]:
+        k = group_from(ends, k, at[m])
         s = scale[k]
         stop = first_from(at, m, at.shape[0], ends[k])
         while m < stop:
@@ -154,6 +178,18 @@ def move_weights(weights, point, dual_map, both, gamma):
             if averaged:
                 average[j] += average_coef * change
             m += 1
+
+
+@njit(cache=True, nogil=True)
+def move_point(point, v, dual_map, idx, val, coef, changes):
+    """point += coef * (idx, val); changes: by how much the weights v that belong to it change there."""
+    ends, scale, low, high = dual_map
+    k = 0
+    for m in range(idx.shape[0]):
+        j = idx[m]
+        k = group_from(ends, k, j)
+        point[j] += coef * val[m]
+        changes[m] = scale[k] * (point[j] - min(max(point[j], low[k]), high[k])) - v[j]
 
 
 @njit(cache=True, nogil=True)
@@ -187,8 +223,7 @@ def root_of_slope(point, dual_map, idx, direction, rise, lam, gap, gamma):
         bend = 0.0
         for i in range(idx.shape[0]):
             j = idx[i]
-            while j >= ends[k]:
-                k += 1
+            k = group_from(ends, k, j)
             d = direction[i]
             u = point[j] + at * d
             slope -= lam * d * scale[k] * (u - min(max(u, low[k]), high[k]))

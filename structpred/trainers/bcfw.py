@@ -212,6 +212,10 @@ class BCFW(Trainer):
         """The sum of the last gap seen in each block; stale, so only a guess."""
         return float(state.gaps.sum())
 
+    def report(self, problem: Problem, state: BCFWState) -> dict[str, Floats]:
+        """dual_point: u, where w is not linear in it."""
+        return {"dual_point": state.point} if len(state.point) else {}
+
 
 @lru_cache(maxsize=1)
 def _kernel() -> Any:

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.regulariser import DualMap
-from structpred.trainers.bundles import BundleMethod, Plane
+from structpred.trainers.bundles import Bundle, BundleMethod, Plane
 from structpred.trainers.problem import Problem
 from structpred.trainers.states import Values
 
@@ -73,6 +73,10 @@ class LineSearchBMRM(BundleMethod):
         u = model.slope / problem.lam
         w = problem.dual_map._replace(scale=model.scale).weights(u)
         return w, problem.regulariser.bound(float(model.offset), problem.lam, [u])
+
+    def report(self, problem: Problem, state: Bundle) -> dict[str, Floats]:
+        """dual_point: u, where w is not linear in it."""
+        return {} if problem.dual_map.linear else {"dual_point": state.model.slope / problem.lam}
 
 
 def line_search(dual_map: DualMap, model: Aggregate, plane: Plane, lam: float) -> float:

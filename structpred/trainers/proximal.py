@@ -175,6 +175,13 @@ class OnlineProximal(Trainer):
             group_weights=np.concatenate((state.group_weights, row[None])), regrets=np.append(state.regrets, regret)
         )
 
+    def weights(self, problem: Problem, state: ProximalState) -> Vector:
+        """The last iterate, or the mean, which rounding may have taken out of the regulariser's domain."""
+        found = state.weights.average()
+        return (
+            problem.regulariser.prox(found, 0.0) if self.averaged and "terms" not in capabilities(problem.regulariser) else found
+        )
+
     def objective(self, problem: Problem, state: ProximalState) -> tuple[float, float | None]:
         """Primal at the returned weights; the dual value of the mean output, if the passes so far were whole."""
         primal, mass = problem.primal(self.weights(problem, state)), state.mass.item()
@@ -185,8 +192,11 @@ class OnlineProximal(Trainer):
         return primal, dual if np.isfinite(dual) else None  # none where the conjugate is infinite there
 
     def report(self, problem: Problem, state: ProximalState) -> dict[str, Floats]:
-        """group_weights: a row a pass; regret_bound: after each pass, by how much a step was worse than the best fixed w."""
+        """group_weights: a row a pass; regret_bound: after each pass, by how much a step was worse than the best fixed w;
+        dual_point: u of the mean output, where w is known as a function of it that is not linear."""
         known = {"regret_bound": state.regrets} if np.isfinite(state.regrets).all() else {}
+        if "dual_map" in capabilities(problem.regulariser) and not problem.dual_map.linear and state.mass.item() > 0.0:
+            known["dual_point"] = state.corners / (state.mass.item() * problem.lam)
         return {"group_weights": state.group_weights, **known}
 
 

@@ -5,6 +5,10 @@ a scale. The average sum_k k w_k / sum_k k (Lacoste-Julien, Schmidt & Bach 2012)
 
 After whole passes every instance was visited equally often, so w_k is itself a feasible dual point (each visit gives its
 output 1/passes of the instance's dual mass) with the value (1/k) sum_j n p_i offset_j - lam/2 |w_k|^2: a free certificate.
+
+Under another regulariser whose dual map w = grad r*(u) is homogeneous, such as the projection on a cone, that sum is u_k, and
+w_k = grad r*(u_k) minimises lam r(w) plus the mean of the linear pieces so far: regularised dual averaging (Xiao 2010). As
+w(u / (lam k)) = w(u) / (lam k), the sum and the weights share the scale, and a step costs what it touches.
 """
 
 from typing import Annotated, NamedTuple
@@ -12,7 +16,8 @@ from typing import Annotated, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.regulariser import pieces_of
+from structpred.core.regulariser import DualMap, Regulariser, pieces_of
+from structpred.core.sparse import SparseVector
 from structpred.core.weights import Vector, Weights
 from structpred.objectives.log_loss import LogLoss
 from structpred.objectives.margin import MarginRescaling
@@ -22,11 +27,14 @@ from structpred.trainers.states import COUNT
 
 
 class SGDState(NamedTuple):
-    """weights: v is the sum of steps, the scale is 1/(lam k). steps: k. offsets: the sum of n p_i offset. Both single numbers."""
+    """weights: v is the sum of steps, or its dual map; the scale is 1/(lam k). steps: k. offsets: the sum of n p_i offset. Both
+    single numbers. point: the sum of steps, where v is not the sum itself; else empty.
+    """
 
     weights: Weights
     steps: Annotated[npt.NDArray[np.int64], COUNT]
     offsets: npt.NDArray[np.float64]
+    point: npt.NDArray[np.float64]
 
 
 class SGD(Trainer):
@@ -39,7 +47,8 @@ class SGD(Trainer):
 
     References
     ----------
-    Shalev-Shwartz, Singer, Srebro and Cotter (2011), fig. 1; Lacoste-Julien, Schmidt and Bach (2012) for the average.
+    Shalev-Shwartz, Singer, Srebro and Cotter (2011), fig. 1; Lacoste-Julien, Schmidt and Bach (2012) for the average;
+    Xiao (2010), Dual Averaging Methods for Regularized Stochastic Learning and Online Optimization, where r has a cone.
 
     Examples
     --------
@@ -50,6 +59,7 @@ class SGD(Trainer):
     """
 
     name = "sgd"
+    regulariser_requires = ("dual_map",)
     surrogates = (MarginRescaling, SlackRescaling, LogLoss)
     certified = True
     online = True
@@ -63,10 +73,16 @@ class SGD(Trainer):
         """Whether there is a gap: only a maximum of linear functions has the dual value."""
         return surrogate.piecewise_linear
 
+    @classmethod
+    def fits(cls, regulariser: Regulariser) -> bool:
+        """Only fixed dual maps that are homogeneous: the weights and the sum of the steps have one scale."""
+        return not regulariser.adapts and bool(getattr(regulariser.dual_map(), "conic", False))  # type: ignore[attr-defined]
+
     def init_state(self, problem: Problem) -> SGDState:
         """Zero weights."""
         weights = Weights.zeros(problem.task.dim, problem.task.dtype, averaged=self.averaged)
-        return SGDState(weights, np.array(0), np.array(0.0))
+        mapped = not (problem.dual_map.linear and (problem.dual_map.scale == 1.0).all())
+        return SGDState(weights, np.array(0), np.array(0.0), np.zeros(problem.task.dim if mapped else 0))
 
     def update(self, problem: Problem, state: SGDState, item: int) -> tuple[SGDState, bool]:
         """w <- (1 - 1/k) w + n p_i psi / (lam k)."""
@@ -74,7 +90,9 @@ class SGD(Trainer):
         step = problem.surrogate.term(problem.task, weights.v, item, weights.scale)
         share = problem.share(item)
         changed = len(step.difference.indices) > 0
-        if changed:
+        if changed and len(state.point):
+            weights.add(_moved(state, step.difference, share, problem.dual_map), 1.0)
+        elif changed:
             weights.add(step.difference, share)
         k = state.steps.item() + 1
         state.steps.fill(k)
@@ -85,15 +103,34 @@ class SGD(Trainer):
             weights.include(float(k))
         return state, changed
 
+    def weights(self, problem: Problem, state: SGDState) -> Vector:
+        """The average, or the present weights; in the regulariser's domain, which rounding may have left."""
+        found = state.weights.average()
+        return problem.regulariser.prox(found, 0.0) if len(state.point) else found
+
     def objective(self, problem: Problem, state: SGDState) -> tuple[float, float | None]:
         """Primal at the returned weights; the dual value of the last iterate if the passes so far were whole."""
         primal = problem.primal(self.weights(problem, state))
-        k = state.steps.item()
-        if not problem.surrogate.piecewise_linear or k == 0 or k % len(problem.task) or not exactly_summed(state.weights.v):
+        k, total = state.steps.item(), state.point if len(state.point) else state.weights.v
+        if not problem.surrogate.piecewise_linear or k == 0 or k % len(problem.task) or not exactly_summed(total):
             return primal, None
-        # r* is quadratic: lam r*(scale v) = lam scale^2 r*(v)
+        # r* is homogeneous of degree two: lam r*(scale v) = lam scale^2 r*(v)
         lam = problem.lam * state.weights.scale**2
-        return primal, problem.regulariser.bound(state.offsets.item() / k, lam, pieces_of(state.weights.v))
+        return primal, problem.regulariser.bound(state.offsets.item() / k, lam, pieces_of(total))
+
+    def report(self, problem: Problem, state: SGDState) -> dict[str, npt.NDArray[np.float64]]:
+        """dual_point: u, where w is not u itself."""
+        return {"dual_point": state.weights.scale * state.point} if len(state.point) else {}
+
+
+def _moved(state: SGDState, psi: SparseVector, share: float, dual_map: DualMap) -> SparseVector:
+    """The change of v that goes with a step of the sum of steps, which is made here."""
+    from structpred.trainers._bcfw_kernels import move_point
+
+    changes = np.empty(len(psi.values))
+    arrays = (dual_map.ends, dual_map.scale, dual_map.low, dual_map.high)
+    move_point(state.point, state.weights.v, arrays, psi.indices, psi.values, share, changes)
+    return SparseVector(psi.indices, changes)
 
 
 def exactly_summed(v: Vector) -> bool:

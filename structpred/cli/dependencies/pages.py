@@ -13,6 +13,8 @@ from structpred.cli.facts import (
     facts_lines,
     model_facts,
     proven,
+    sign_facts,
+    sign_lines,
     training_text,
     versions,
     without_certificate,
@@ -63,7 +65,8 @@ def parser_json(model: "DependencyParser", path: str, top: int) -> str:
         certificate = asdict(labeler.certificate_)
         relations = {"labels": labeler.classes_.tolist(), "certificate": certificate, "history": labeler.history_}
     facts = {name: value for name, value in model_facts(path).items() if name not in ("input", "constraints")}
-    return json.dumps({**facts, **own, "relations": relations, "weights": inspect_parser(model, top).to_dict()})
+    weights = inspect_parser(model, top).to_dict()
+    return json.dumps({**facts, **own, "relations": relations, "weights": weights, **sign_facts(model, top)})
 
 
 def parser_text(model: "DependencyParser", path: str, top: int) -> str:
@@ -72,6 +75,7 @@ def parser_text(model: "DependencyParser", path: str, top: int) -> str:
     lines = [f"{path}: DependencyParser", "", *facts_lines(parser_facts(model, path)), "", *_templates(found, top)]
     if found.relations:
         lines += ["", *_relations(found)]
+    lines += sign_lines(model, top)
     return "\n".join(lines)
 
 

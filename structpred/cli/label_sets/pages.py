@@ -12,6 +12,8 @@ from structpred.cli.facts import (
     facts_lines,
     model_facts,
     proven,
+    sign_facts,
+    sign_lines,
     versions,
     without_certificate,
 )
@@ -66,13 +68,14 @@ def label_json(model: "Model", path: str, top: int, label: str | None) -> str:
         "hierarchy": None if hierarchy is None else hierarchy.edges.tolist(),
         "oracle": type(model.oracle_).__name__,
     }
-    return json.dumps({**facts, "reader": reader, **own, "weights": asdict(inspect_labels(model, top, label))})
+    weights = asdict(inspect_labels(model, top, label))
+    return json.dumps({**facts, "reader": reader, **own, "weights": weights, **sign_facts(model, top)})
 
 
 def label_text(model: "Model", path: str, top: int, label: str | None) -> str:
     """The same as tables; `top` features and pairs of either sign."""
     found = inspect_labels(model, top, label)
-    lines = [f"{path}: {type(model).__name__}", "", *facts_lines(label_facts(model, path))]
+    lines = [f"{path}: {type(model).__name__}", "", *facts_lines(label_facts(model, path)), *sign_lines(model, top)]
     if found.pairs:
         together = [(f"{a} {b}", s) for a, b, s in found.pairs if s > 0][:top]
         apart = [(f"{a} {b}", s) for a, b, s in reversed(found.pairs) if s < 0][:top]

@@ -4,7 +4,7 @@ import json
 from dataclasses import replace
 from typing import Any
 
-from structpred.cli.facts import Pairs, columns, cut, described, facts_lines, model_facts, versions
+from structpred.cli.facts import Pairs, columns, cut, described, facts_lines, model_facts, sign_facts, sign_lines, versions
 from structpred.cli.files import check_output
 from structpred.cli.kinds.kind import Inspecting
 from structpred.models import ChainLabeler
@@ -25,10 +25,11 @@ def inspected(model: ChainLabeler, asked: Inspecting) -> str:
         transitions(model.transitions_, model.classes_.tolist(), picture)
     if asked.as_json:
         learnt = {"labels": model.classes_.tolist(), "transitions": model.transitions_.tolist(), "weights": weights.to_dict()}
-        return json.dumps({**facts, **learnt})
+        return json.dumps({**facts, **learnt, **sign_facts(model, asked.top)})
     used = f"{weights.n_features}, {weights.n_features_used} of them with a weight"
     lines = facts_lines([*chain_facts(facts), ("features", used)])
-    return "\n".join([f"{asked.model}: {facts['estimator']}", "", *lines, *_groups(weights), *_weights(weights, asked.label)])
+    learnt_lines = [*_groups(weights), *sign_lines(model, asked.top), *_weights(weights, asked.label)]
+    return "\n".join([f"{asked.model}: {facts['estimator']}", "", *lines, *learnt_lines])
 
 
 def chain_facts(facts: dict[str, Any]) -> Pairs:

@@ -13,6 +13,7 @@ from structpred.core.weights import Vector
 from structpred.models.chain.constraints import ChainConstraints
 from structpred.models.chain.inputs import Input
 from structpred.models.chain.targets import LabelEncoder
+from structpred.models.signs import SignSetting
 from structpred.trainers.checkpoints import Progress
 from structpred.trainers.loop import Callback
 from structpred.trainers.problem import Surrogate, Trainer
@@ -39,6 +40,7 @@ class OnlineLabeler(FittedChain, Protocol):
     trainer: str | Trainer
     surrogate: str | Surrogate | None
     regulariser: str | Regulariser | None
+    signs: SignSetting | None
     C: float
     patience: int | None
     callbacks: Callback | Sequence[Callback] | None

@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.weights import padded
 from structpred.errors import ParameterError
 from structpred.models.chain.fitted import FittedChain
-from structpred.models.chain.inputs import INTERCEPT, n_columns
+from structpred.models.chain.inputs import INTERCEPT, Input, n_columns
+from structpred.models.signs import NameTable
 
 Floats = npt.NDArray[np.float64]
 _KIND = re.compile(r"[^=:]*")
@@ -104,6 +106,13 @@ def inspect_weights(model: FittedChain, top: int = 20, label: Any = None) -> Ins
         ],
         kinds=_kinds(emissions[:own], names[:own]),
     )
+
+
+def chain_names(input_: Input, classes: npt.NDArray[Any]) -> list[NameTable]:
+    """What weights are called: "FEATURE -> LABEL", "start -> LABEL", "stop -> LABEL" and "transition LABEL -> LABEL"."""
+    labels = [str(label) for label in classes.tolist()]
+    rows = [*input_.feature_names(), "start", "stop", *(f"transition {label}" for label in labels)]
+    return [NameTable(rows, labels, row_step=padded(len(labels)), column_step=1)]
 
 
 def _code(classes: list[Any], label: Any) -> int:

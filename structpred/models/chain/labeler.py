@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, field
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -20,11 +21,12 @@ from structpred.models.chain.constraints import ChainConstraints, fixed_scores, 
 from structpred.models.chain.decoding import chain_kbest, chain_marginals, chain_score_gaps, checked_k, decode_chains
 from structpred.models.chain.explain import Explanation, explain
 from structpred.models.chain.inputs import INPUT, INPUTS, Input, NumericInput, RowInput, choose_input, n_columns
-from structpred.models.chain.inspection import Inspection, inspect_weights
+from structpred.models.chain.inspection import Inspection, chain_names, inspect_weights
 from structpred.models.chain.targets import LabelEncoder, as_label_lists
 from structpred.models.chain.tasks import chain_task
 from structpred.models.chain.templates import drop_templates
 from structpred.models.settings import resolve_loss
+from structpred.models.signs import NameTable
 from structpred.runtime.threads import checked_jobs
 from structpred.storage.bundles import Bundle
 from structpred.storage.schema import Flag, Optional, Record, maybe
@@ -188,12 +190,15 @@ class ChainLabeler(StructuredEstimator):
             sample_weight=sample_weight, token_weight=token_weight, allowed=allowed, n_jobs=jobs,
         )  # fmt: skip
         scorer = None if dev is None else self._dev_scorer(input_, encoder, *dev_parts(dev, "X, y"))
-        result = self._train(task, scorer)
+        result = self._train(task, scorer, partial(chain_names, input_, encoder.classes))
         self.input_, self._encoder, self.classes_, self.n_features_in_ = input_, encoder, encoder.classes, n_columns(input_)
         self._n_total = float(task.sample_weight.sum())
         self._keep(result)
         self._stop_if_interrupted()
         return self
+
+    def _name_tables(self) -> list[NameTable]:
+        return chain_names(self.input_, self.classes_)
 
     def _choose_input(self, X: Any) -> tuple[Input, Any]:
         """The input that fits X, without an intercept, and X as it reads it."""

@@ -170,6 +170,8 @@ def _start(labeler: OnlineLabeler, task: Task, input_: Input, encoder: LabelEnco
 
 def _problem(labeler: OnlineLabeler, task: Task, n_total: float) -> StreamProblem:
     trainer, surrogate = labeler._trainer_and_surrogate()
+    if labeler.signs is not None:
+        raise ParameterError("signs: partial_fit and fit_stream do not take them; use fit")
     lam, regulariser = 1.0 / (checked_C(labeler.C) * n_total), resolve_regulariser(labeler.regulariser, trainer)
     return StreamProblem(task, surrogate, lam, n_total, regulariser=regulariser)
 

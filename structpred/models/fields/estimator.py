@@ -20,6 +20,7 @@ from structpred.errors import ParameterError
 from structpred.models.base import StructuredEstimator, about_dev, checked_sample_weight, dev_parts
 from structpred.models.bundles import common_header
 from structpred.models.settings import resolve_loss
+from structpred.models.signs import NameTable
 from structpred.storage.schema import LARGEST, Flag, Number, Record, Text
 
 #: what `predict` returns, and what `predict_marginals` does
@@ -55,6 +56,9 @@ class Field(Protocol[Outputs, Tables]):
     def marginals(self, data: Any, w: Vector) -> Tables:
         """The probabilities of the labels of each node."""
 
+    def weight_names(self) -> list[NameTable]:
+        """What the weights are called."""
+
     def agreement(self, truth: Outputs, found: Outputs) -> float:
         """How well outputs agree with the true ones, in [0, 1]."""
 
@@ -88,10 +92,13 @@ class FieldEstimator(StructuredEstimator, Generic[Outputs, Tables]):
             inference.features, inference.oracle, made.codes(truth), inference.shapes, resolve_loss(self.loss),
             token_weights=token_weights, sample_weight=checked_sample_weight(sample_weight, len(inference)),
         )  # fmt: skip
-        result = self._train(task, None if dev is None else _dev_scorer(made, dev))
+        result = self._train(task, None if dev is None else _dev_scorer(made, dev), made.weight_names)
         self._keep_field(made, inference.oracle)
         self._keep(result)
         self._stop_if_interrupted()
+
+    def _name_tables(self) -> list[NameTable]:
+        return self._field.weight_names()
 
     def _keep_field(self, made: Field[Outputs, Tables], oracle: Oracle) -> None:
         """Set the attributes of the field: after training, and when a model file has been read."""

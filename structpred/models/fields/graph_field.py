@@ -15,6 +15,7 @@ from structpred.features.graphs import GraphFeatures
 from structpred.models.chain.targets import LabelEncoder
 from structpred.models.fields.graph_inputs import GraphTable, as_graphs, as_node_labels
 from structpred.models.fields.label_graphs import graph_oracle
+from structpred.models.signs import NameTable
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -94,6 +95,19 @@ class GraphField:
         require(("marginals",), inference.oracle, "predict_marginals")  # the graphs of training may have had another oracle
         found = inference.marginals(w)
         return [mu[: shape[0] * k].reshape(-1, k) for mu, shape in zip(found, inference.shapes, strict=True)]
+
+    def weight_names(self) -> list[NameTable]:
+        """Those of nodes "FEATURE -> LABEL", those of edges "edge FEATURE -> LABEL, LABEL", or "edge -> ..." without features."""
+        k, bias, classes = self.n_labels, ["bias"] if self.bias else [], list(map(str, self.encoder.classes.tolist()))
+        rows = [*map(str, range(self.n_features)), *bias]
+        edges = ["edge"]
+        if self.n_edge_features is not None:
+            edges = [f"edge {name}" for name in [*range(self.n_edge_features), *bias]]
+        pairs = [f"{a}, {b}" for a in classes for b in classes]
+        if not self.directed:
+            pairs = [f"{classes[low]}, {classes[high]}" for high in range(k) for low in range(high + 1)]
+        nodes = NameTable(rows, classes, row_step=k, column_step=1)
+        return [nodes, NameTable(edges, pairs, start=len(rows) * k, row_step=len(pairs), column_step=1)]
 
     def agreement(self, truth: NodeLabels, found: NodeLabels) -> float:
         """The share of nodes, over all graphs, whose label is right."""

@@ -1,6 +1,6 @@
 """Multi-label classification under a hierarchy of labels: outputs are closed, a label that is on has its parents on."""
 
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
@@ -16,9 +16,9 @@ from structpred.models.base import as_floats
 from structpred.models.bundles import pack_run, plain_settings, restore_run
 from structpred.models.fields.estimator import FieldEstimator, checked_bias
 from structpred.models.fields.feature_scale import FeatureScale
-from structpred.models.fields.label_field import FIELD, LabelField, label_tags, pairs_of, scale_of
+from structpred.models.fields.label_field import FIELD, LabelField, kept_names, label_tags, pairs_of, scale_of
 from structpred.models.fields.label_graphs import checked_oracle, hierarchy_oracle
-from structpred.models.fields.label_inputs import labelled_rows
+from structpred.models.fields.label_inputs import feature_names_of, labelled_rows
 from structpred.oracles.mrf import graph_shape
 from structpred.storage.bundles import Bundle
 from structpred.storage.schema import Array, Record, Text, array_of, maybe
@@ -100,6 +100,7 @@ class HierarchicalMultiLabel(FieldEstimator[Integers, Floats]):
         hierarchy = self._hierarchy_of(X, Y.shape[1], names)
         costs, scale = label_costs(self.label_weights, hierarchy), FeatureScale.measured(self.scale, rows)
         made = hierarchy_field(hierarchy, costs, rows.shape[1], checked_bias(self.bias), self.oracle, scale)
+        made = replace(made, feature_names=feature_names_of(X))
         weights = None if (costs == 1.0).all() else [costs] * len(Y)
         self._fit(made, rows, Y, dev, sample_weight=sample_weight, token_weights=weights)
         return self
@@ -143,6 +144,7 @@ class HierarchicalMultiLabel(FieldEstimator[Integers, Floats]):
             **plain_settings(head, cls), bias=bias, hierarchy=hierarchy, label_weights=setting, scale=head["scale"], oracle=oracle
         )
         made = hierarchy_field(hierarchy, costs, head["n_features"], bias, oracle, scale_of(head, bundle))
+        made = replace(made, feature_names=kept_names(head))
         _ = made.shape  # checks the edges
         model._keep_field(made, made.oracle)
         restore_run(model, head, bundle.arrays, made.n_weights)

@@ -1,5 +1,6 @@
 """The field over the labels of one example: a node per label, an edge per pair; with what files hold of it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -19,6 +20,7 @@ from structpred.models.bundles import COMMON
 from structpred.models.fields.estimator import BIAS, ORACLE
 from structpred.models.fields.feature_scale import SCALES, FeatureScale
 from structpred.models.fields.label_inputs import as_rows, example_accuracy, labels_of
+from structpred.models.signs import NameTable
 from structpred.oracles.mrf import graph_shape
 from structpred.storage.bundles import Bundle
 from structpred.storage.schema import Array, ListOf, OneOf, Optional, Spec, Text, Whole, array_of
@@ -45,7 +47,8 @@ class LabelField:
 
     n_features: of an example. names: of the labels. edges: (E, 2), the smaller label first. bias: the value of a constant
     feature; 0 for none. fixed: scores added to the parts of every example (forbidden pairs), or None. scale: of the features, or
-    None. hierarchy: true labels must be closed under it, or None; costs: what a wrong label costs there.
+    None. hierarchy: true labels must be closed under it, or None; costs: what a wrong label costs there. feature_names: None for
+    their numbers.
     """
 
     n_features: int
@@ -57,6 +60,7 @@ class LabelField:
     scale: FeatureScale | None = None
     hierarchy: LabelHierarchy | None = None
     costs: Floats | None = None
+    feature_names: Sequence[str] | None = None
 
     @property
     def n_labels(self) -> int:
@@ -152,6 +156,17 @@ class LabelField:
             return np.empty((0, self.n_labels))
         return np.array([mu[1 : 2 * self.n_labels : 2] for mu in self.inference(data).marginals(w)])
 
+    def weight_names(self) -> list[NameTable]:
+        """Of features "FEATURE -> LABEL": the weight with the label on; that with the label off has the opposite sign. Of pairs
+        "pair LABEL, LABEL": the weights of both on and of both off; those of one of them on have the opposite sign.
+        """
+        features = self.feature_names or [str(k) for k in range(self.n_features)]
+        rows, width = [*features, *(["bias"] if self.bias else [])], 2 * (self.n_features + (self.bias != 0))
+        nodes = NameTable(rows, self.names, row_step=2, column_step=width, parts=((1, 1), (0, -1)))
+        pairs = [f"pair {self.names[i]}, {self.names[j]}" for i, j in self.edges.tolist()]
+        start, parts = width * self.n_labels, ((3, 1), (0, 1), (1, -1), (2, -1))
+        return [nodes, NameTable(pairs, start=start, row_step=4, parts=parts)] if pairs else [nodes]
+
     def agreement(self, truth: Integers, found: Integers) -> float:
         """The mean Jaccard accuracy of the examples."""
         return float(example_accuracy(truth, found).mean())
@@ -176,6 +191,12 @@ def pairs_of(head: dict[str, Any], bundle: Bundle, name: str) -> Integers:
 def scale_of(head: dict[str, Any], bundle: Bundle) -> FeatureScale | None:
     """The scale in a model file."""
     return FeatureScale.from_arrays(head["scale"], bundle.arrays, head["n_features"])
+
+
+def kept_names(head: dict[str, Any]) -> list[str] | None:
+    """The names of the features, where a program that read the training data has kept them in the header."""
+    names = head["reader"].get("feature_names")
+    return list(map(str, names)) if isinstance(names, list) and len(names) == head["n_features"] else None
 
 
 def label_tags(tags: Tags) -> Tags:

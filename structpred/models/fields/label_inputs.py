@@ -78,6 +78,12 @@ def labelled_rows(X: Any, y: Any) -> tuple[Any, Labels, list[str] | None]:
     return rows, Y, list(X.label_names) if named else None
 
 
+def feature_names_of(X: Any) -> list[str] | None:
+    """The names of the features of MultiLabelData or of a data frame; None for other data."""
+    names = X.feature_names if isinstance(X, MultiLabelData) else getattr(X, "columns", None)
+    return None if names is None else [str(name) for name in names]
+
+
 def example_accuracy(gold: npt.NDArray[Any], predicted: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
     """For each row |gold and predicted| / |gold or predicted| (Jaccard); 1 where both are empty.
 

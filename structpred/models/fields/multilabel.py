@@ -11,9 +11,9 @@ from structpred.core.oracle import Oracle
 from structpred.models.bundles import pack_run, plain_settings, restore_run
 from structpred.models.fields.estimator import FieldEstimator, checked_bias
 from structpred.models.fields.feature_scale import FeatureScale
-from structpred.models.fields.label_field import FIELD, LabelField, label_tags, pairs_of, scale_of
+from structpred.models.fields.label_field import FIELD, LabelField, kept_names, label_tags, pairs_of, scale_of
 from structpred.models.fields.label_graphs import checked_oracle, label_edges, label_oracle
-from structpred.models.fields.label_inputs import labelled_rows
+from structpred.models.fields.label_inputs import feature_names_of, labelled_rows
 from structpred.storage.bundles import Bundle
 from structpred.storage.schema import AnyOf, Record, Text, Whole, maybe
 
@@ -90,7 +90,9 @@ class MultiLabelMRF(FieldEstimator[Integers, Floats]):
         edges = label_edges(self.edges, Y)
         oracle = label_oracle(len(names), edges) if self.oracle is None else checked_oracle(self.oracle)
         scale = FeatureScale.measured(self.scale, rows)
-        made = LabelField(rows.shape[1], names, edges, checked_bias(self.bias), oracle, scale=scale)
+        made = LabelField(
+            rows.shape[1], names, edges, checked_bias(self.bias), oracle, scale=scale, feature_names=feature_names_of(X)
+        )
         self._fit(made, rows, Y, dev, sample_weight=sample_weight)
         return self
 
@@ -114,7 +116,8 @@ class MultiLabelMRF(FieldEstimator[Integers, Floats]):
         model = cls(**plain_settings(head, cls), bias=bias, edges=setting, scale=head["scale"], oracle=oracle)
         chosen = label_oracle(head["n_labels"], edges) if oracle is None else oracle
         scale = scale_of(head, bundle)
-        made = LabelField(head["n_features"], head["label_names"], edges, bias, chosen, scale=scale)
+        known = kept_names(head)
+        made = LabelField(head["n_features"], head["label_names"], edges, bias, chosen, scale=scale, feature_names=known)
         _ = made.shape  # checks the edges
         model._keep_field(made, chosen)
         restore_run(model, head, bundle.arrays, made.n_weights)

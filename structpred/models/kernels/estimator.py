@@ -52,6 +52,8 @@ class Kernelised(Labeler):
 
     def _trainer_and_surrogate(self) -> tuple[Trainer, Surrogate]:
         trainer, surrogate = super()._trainer_and_surrogate()
+        if self.signs is not None:
+            raise ParameterError("signs: a kernel has functions in place of weights of features; leave signs out, or the kernel")
         self._check_regulariser(trainer)
         return trainer, surrogate
 

@@ -22,6 +22,7 @@ from structpred.models.kernels.expansion import KernelExpansion
 from structpred.models.kernels.functions import Kernel, Missing, Precomputed, resolve_kernel, restored, saved
 from structpred.models.kernels.inputs import KERNEL
 from structpred.models.kernels.listed import Mean, listed_kernels
+from structpred.models.signs import Names
 from structpred.objectives.regularisers.mkl import MKL
 from structpred.storage.bundles import Bundle
 from structpred.storage.schema import ListOf, OneOf, Optional, Record, Whole, maybe
@@ -191,8 +192,8 @@ class KernelChainLabeler(Kernelised, ChainLabeler):
         inner, sequences = super()._choose_input(X)
         return KernelExpansion(inner.inner, listed, self.n_components, seed_of(self.random_state)), sequences  # type: ignore[attr-defined]
 
-    def _regulariser_of(self, trainer: Trainer, task: TaskLike) -> Regulariser:
-        found, features = super()._regulariser_of(trainer, task), getattr(task, "features", None)
+    def _regulariser_of(self, trainer: Trainer, task: TaskLike, names: Names | None) -> Regulariser:
+        found, features = super()._regulariser_of(trainer, task, names), getattr(task, "features", None)
         if not isinstance(features, PositionFeatures):
             return found
         learnt = self.regulariser is None and self.combine == "mkl"

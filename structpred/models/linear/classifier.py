@@ -110,7 +110,7 @@ class LinearClassifier(OfClasses, LinearEstimator):
         else:
             makers = [partial(self._one_of_many, rows, codes, weights, constant, n_outputs)]
         scorer = None if dev is None else self._dev_scorer(dev, classes, multi_label, constant)
-        results = self._results(makers, scorer)
+        results = self._results(makers, scorer, outputs=classes.tolist() if n_outputs > 1 else ())
         self.multi_label_ = multi_label
         self._keep_results(results, classes, n_outputs, constant, one_run=not multi_label)
         self._stop_if_interrupted()

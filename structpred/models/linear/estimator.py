@@ -17,7 +17,9 @@ from structpred.core.result import Certificate, Result
 from structpred.core.steps import TaskLike
 from structpred.errors import DataError, ParameterError
 from structpred.models.base import StructuredEstimator
-from structpred.models.bundles import COMMON, common_header, pack_weights, plain_settings, restore_run
+from structpred.models.bundles import COMMON, common_header, pack_reports, pack_weights, plain_settings, restore_run
+from structpred.models.linear.signs import linear_names, linear_signs, table_signs, with_table_signs
+from structpred.models.signs import BindingSign, Names, NameTable, Signs, binding_from
 from structpred.storage.bundles import Bundle
 from structpred.storage.schema import LARGEST, Flag, Number, Optional, Record, Spec, Whole
 from structpred.trainers.problem import Trainer
@@ -76,29 +78,62 @@ class LinearEstimator(StructuredEstimator):
             raise ParameterError(f"intercept_scaling must be a positive number, the constant feature's value, got {scaling!r}")
         return float(scaling)
 
-    def _results(self, makers: Sequence[Callable[[], TaskLike]], dev: Any = None) -> list[Result]:
-        """One run per training set; a checkpoint each where there are several: FILE, FILE.1, FILE.2 and so on."""
+    def _results(
+        self, makers: Sequence[Callable[[], TaskLike]], dev: Any = None, *, outputs: Sequence[Any] = (),
+        offsets: Sequence[str] | None = None,
+    ) -> list[Result]:  # fmt: skip
+        """One run per training set; a checkpoint each where there are several: FILE, FILE.1, FILE.2 and so on.
+
+        outputs, offsets: the names of several outputs, and of the weights after those of features; None: of the intercept.
+        """
         found: list[Result] = []
+        signs = None if self.signs is None else linear_signs(self.signs, self._names(outputs, offsets), self.n_features_in_)
         for k, make in enumerate(makers):
             run = copy(self)
+            if signs is not None:
+                run.signs = signs.ravel() if len(makers) == 1 else signs[:, k]
             if k and self.checkpoint is not None:
                 run.checkpoint = f"{self.checkpoint}.{k}"
                 run.resume = self.resume and Path(run.checkpoint).exists()
             found.append(run._train(make(), None if dev is None else dev(k)))
             if found[-1].stop_reason == "interrupted":
                 break
-        return found
+        return found if signs is None else with_table_signs(found, signs)
 
-    def _train(self, task: TaskLike, dev: Any) -> Result:
+    def _names(self, outputs: Sequence[Any], offsets: Sequence[str] | None = None) -> NameTable:
+        """What the table of weights is called: features by their names or numbers."""
+        features = getattr(self, "feature_names_in_", range(self.n_features_in_))
+        constant = ["intercept"] if getattr(self, "fit_intercept", False) else []
+        return linear_names(list(map(str, features)), constant if offsets is None else offsets, list(map(str, outputs)))
+
+    def _offset_names(self) -> list[str] | None:
+        """What the weights after those of features are called; None: there is an intercept, or nothing."""
+        return None
+
+    @property
+    def signs_(self) -> Signs:
+        """The sign that each weight of coef_ had to have in training: 1, -1, or 0 where it was free."""
+        self._check_fitted()
+        names = self._names((), self._offset_names())
+        return table_signs(self.report_, self._n_outputs, self.n_features_in_, len(names.rows) - self.n_features_in_)
+
+    def binding_constraints(self) -> list[BindingSign]:
+        """The constraints of `signs` that bind, the strongest pull first."""
+        self._check_fitted()
+        names = self._names(self.classes_.tolist() if self._n_outputs > 1 else (), self._offset_names())
+        weights = np.hstack([self.coef_, self._offsets()])[:, : len(names.rows)]
+        return binding_from(self.report_, weights.T.ravel(), [names])
+
+    def _train(self, task: TaskLike, dev: Any, names: Names | None = None) -> Result:
         """As the parent's; a trainer of a free intercept gets the regulariser that leaves it free."""
         trainer, _ = self._trainer_and_surrogate()
-        if self.regulariser is None and "free" in trainer.regulariser_requires:
+        if self.regulariser is None and self.signs is None and "free" in trainer.regulariser_requires:
             from structpred.objectives.regularisers.free_intercept import FreeIntercept
 
             run = copy(self)
             run.regulariser = FreeIntercept()
             return StructuredEstimator._train(run, task, dev)
-        return super()._train(task, dev)
+        return super()._train(task, dev, names)
 
     def _keep_results(
         self, results: list[Result], classes: npt.NDArray[Any] | None, n_outputs: int, constant: float, *, one_run: bool
@@ -152,7 +187,7 @@ class LinearEstimator(StructuredEstimator):
         names = getattr(self, "feature_names_in_", None)
         texts = {} if names is None else {"feature_names": list(names)}
         table: Floats = np.hstack([self.coef_, offsets])
-        return Bundle(head, pack_weights(table.ravel()), texts)
+        return Bundle(head, pack_weights(table.ravel()) | pack_reports(self), texts)
 
     @classmethod
     def _from_bundle(cls, head: dict[str, Any], bundle: Bundle, oracle: Any) -> Self:

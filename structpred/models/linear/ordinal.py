@@ -1,6 +1,7 @@
 """Classes on an ordered scale: one direction, and a threshold between each two neighbours."""
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -71,7 +72,8 @@ class LinearOrdinal(OfClasses, LinearEstimator):
             format="csr",
         )
         signs = np.concatenate([np.where(codes > k, 1.0, -1.0) for k in range(n_thresholds)])
-        results = self._results([lambda: LinearTask(every, signs, sample_weight=np.tile(weights, n_thresholds))])
+        make = partial(LinearTask, every, signs, sample_weight=np.tile(weights, n_thresholds))
+        results = self._results([make], offsets=_threshold_names(n_thresholds))
         self._keep_results(results, classes, 1, scaling, one_run=True)
         self._stop_if_interrupted()
         return self
@@ -85,6 +87,9 @@ class LinearOrdinal(OfClasses, LinearEstimator):
         above = self.predict_scores(X)[:, None] > self.thresholds_
         found: npt.NDArray[Any] = self.classes_[above.sum(axis=1)]
         return found
+
+    def _offset_names(self) -> list[str]:
+        return _threshold_names(len(self.thresholds_))
 
     def _set_offsets(self, offsets: Floats) -> None:
         self.thresholds_ = offsets[0]
@@ -100,3 +105,7 @@ class LinearOrdinal(OfClasses, LinearEstimator):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.poor_score = True  # on classes that have no order
         return tags
+
+
+def _threshold_names(n: int) -> list[str]:
+    return [f"threshold {k}" for k in range(n)]
