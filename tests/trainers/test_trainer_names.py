@@ -23,7 +23,9 @@ def test_certified_trainers_give_bounds_and_others_do_not(name: str) -> None:
     for make in SURROGATES.values():
         surrogate = make()
         rows = "rows" in surrogate.requires
-        if kind.minimises(surrogate) and met(kind.requires if rows else surrogate.requires, LinearTask.capabilities if rows else ENOUGH):
+        if kind.minimises(surrogate) and met(
+            kind.requires if rows else surrogate.requires, LinearTask.capabilities if rows else ENOUGH
+        ):
             task = LinearTask(np.eye(3), [1, -1, 1]) if rows else chain_task(3, n=6)
             result = train(Problem(task, surrogate, 0.1), kind(), RunSettings(max_iter=1))
             assert (result.certificate.dual is not None) == kind.certifies(surrogate), surrogate
