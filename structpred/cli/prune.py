@@ -39,6 +39,7 @@ def prune(
     has looked at: otherwise train again with the templates that are left.
     """
     from structpred.cli.files import check_output
+    from structpred.core.group_norms import shares
     from structpred.errors import DataError
     from structpred.report import figures
     from structpred.report.groups import group_curves
@@ -50,9 +51,10 @@ def prune(
         figures.check_path(picture)
     estimator, kind = open_model(ctx.obj, model)
     refuse_foreign(ctx, kind)
-    norms = estimator.group_norms_
-    shares = norms / norms.sum() if norms.any() else norms
-    dropped = [name for name, share in zip(estimator.group_names_, shares.tolist(), strict=True) if share <= below]
+    if templates is not None:
+        _check_templates(estimator, templates)
+    found = shares(estimator.group_norms_).tolist()
+    dropped = [name for name, share in zip(estimator.group_names_, found, strict=True) if share <= below]
     if picture is not None:
         if "group_weights" not in estimator.report_:
             raise DataError(f"{model}: --picture needs the shares after each pass, which the trainer online_mkl reports")
@@ -61,24 +63,36 @@ def prune(
     smaller.save(output)
     if templates is not None:
         _write_templates(smaller, templates)
-    click.echo(_told(estimator, smaller, shares.tolist(), dropped, as_json=as_json))
+    click.echo(_told(estimator, smaller, found, dropped, as_json=as_json))
+
+
+def _templates_of(model: "StructuredEstimator") -> Any:
+    """The templates of a chain model or of a parser; None, or a name of templates, for others."""
+    return getattr(model, "template", None) or getattr(model, "templates", None)
+
+
+def _check_templates(model: "StructuredEstimator", path: str) -> None:
+    """Raise ParameterError where there is nothing to write, or where `structpred train` would not read a file of that name."""
+    from structpred.errors import ParameterError
+    from structpred.io.templates.templates import Template
+
+    found = _templates_of(model)
+    if not isinstance(found, list):
+        raise ParameterError("--templates: this model was not trained with templates")
+    if isinstance(found[0], Template) and not path.endswith(".json"):
+        raise ParameterError(f"--templates: expected a name that ends in .json, got {path!r}")
 
 
 def _write_templates(model: "StructuredEstimator", path: str) -> None:
-    """The templates of a chain model or of a parser, as `structpred train` reads them."""
-    from structpred.errors import ParameterError
+    """The templates, as `structpred train` reads them."""
     from structpred.io.templates.templates import Template, write_templates
     from structpred.storage.atomic import write_atomic
 
-    left: Any = getattr(model, "template", None) or getattr(model, "templates", None)
-    if not isinstance(left, list):
-        raise ParameterError("--templates: this model was not trained with templates")
-    if not isinstance(left[0], Template):
-        write_atomic(path, "".join(f"{template}\n" for template in left).encode())
-    elif path.endswith(".json"):
+    left = _templates_of(model)
+    if isinstance(left[0], Template):
         write_templates(left, path)
     else:
-        raise ParameterError(f"--templates: expected a name that ends in .json, got {path!r}")
+        write_atomic(path, "".join(f"{template}\n" for template in left).encode())
 
 
 def _told(

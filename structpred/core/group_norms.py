@@ -14,12 +14,11 @@ def group_norms(w: Vector, groups: npt.ArrayLike) -> Floats:
     return np.sqrt(DualMap.of(np.asarray(groups)[1:], 1.0).squares(pieces_of(w)))
 
 
-def group_weights(w: Vector, groups: npt.ArrayLike) -> Floats:
-    """The beta of multiple kernel learning, beta_k = |w_k| / sum_k |w_k|: the share of each group, zeros where w is zero.
+def shares(norms: Floats) -> Floats:
+    """The beta of multiple kernel learning, beta_k = |w_k| / sum_k |w_k|: the share of each group; zeros if all are zero.
 
-    >>> group_weights(np.array([3.0, 4.0, 0.0, 5.0]), [0, 2, 3, 4])
+    >>> shares(np.array([5.0, 0.0, 5.0]))
     array([0.5, 0. , 0.5])
     """
-    norms = group_norms(w, groups)
     total = float(norms.sum())
     return norms / total if total > 0.0 else norms

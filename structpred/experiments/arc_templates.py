@@ -13,10 +13,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from structpred.data.arc_templates import ArcTemplate
-from structpred.errors import DataError
 from structpred.evaluation.parsing import evaluate_treebanks
 from structpred.evaluation.parsing_rules import UD
-from structpred.experiments.experiment import Experiment, Wanted, data_file
+from structpred.experiments.experiment import Experiment, Wanted, data_file, keep_settings
 from structpred.io import Treebank, read_treebank
 from structpred.io.templates.arc_template_sets import conjunction_family
 from structpred.models import DependencyParser
@@ -123,12 +122,8 @@ class Run:
 
     def __init__(self, folder: Path, train: Treebank, dev: Treebank, epochs: int, max_bits: int) -> None:
         self.folder, self.train, self.dev, self.epochs, self.max_bits = folder, train, dev, epochs, max_bits
-        folder.mkdir(parents=True, exist_ok=True)
         settings = {"sentences": len(train), "words": train.n_words, "epochs": epochs, "max_bits": max_bits}
-        path = folder / "settings.json"
-        if path.exists() and (there := json.loads(path.read_text())) != settings:
-            raise DataError(f"{folder}: expected a run with {settings}, it holds one with {there}; give another --output")
-        write_atomic(path, json.dumps(settings).encode())
+        keep_settings(folder, settings)
 
     def curves(self, family: list[ArcTemplate]) -> Curves:
         """MKL and SVM of all templates; then SVMs of those that either one gives most weight."""

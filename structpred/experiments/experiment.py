@@ -15,6 +15,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from structpred.core.discovery import public_subclasses
 from structpred.errors import DataError
+from structpred.storage.atomic import write_atomic
 
 
 class Wanted(NamedTuple):
@@ -79,6 +80,15 @@ def experiments() -> dict[str, Experiment]:
     """The experiments of this package by their names."""
     found = public_subclasses("structpred.experiments", Experiment)  # type: ignore[type-abstract]
     return {kind.name: kind() for kind in found}
+
+
+def keep_settings(folder: Path, settings: Mapping[str, Any]) -> None:
+    """Make the folder that a run keeps its results in, and write its settings there; DataError if it holds a run with others."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path, wanted = folder / "settings.json", json.dumps(settings)
+    if path.exists() and (there := path.read_text()) != wanted:
+        raise DataError(f"{folder}: expected a run with {wanted}, it holds one with {there}; give another --output")
+    write_atomic(path, wanted.encode())
 
 
 def data_folder(given: str | None) -> Path:

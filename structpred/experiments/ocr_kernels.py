@@ -43,10 +43,11 @@ BLOCK = 2048
 
 @dataclass(frozen=True)
 class Plan:
-    """How much is run. most: words of each set; None for all. passes: of batch training."""
+    """How much is run. parts: of the cross-validation. most: words of each set; None for all. passes: of batch training."""
 
     epochs: int = 20
     trial: int = 5
+    parts: int = 3
     grid: tuple[float, ...] = (0.1, 1.0, 10.0, 100.0, 1e3, 1e4)
     rates: tuple[float, ...] = (0.01, 0.1, 1.0, 10.0)
     most: int | None = None
@@ -55,7 +56,7 @@ class Plan:
     @classmethod
     def quick(cls) -> "Plan":
         """A few seconds."""
-        return cls(5, 2, (1.0, 10.0), (1.0, 10.0), 60, 10)
+        return cls(5, 2, 2, (1.0, 10.0), (1.0, 10.0), 60, 10)
 
 
 @dataclass(frozen=True)
@@ -91,11 +92,14 @@ class Fold:
             grams[name] = checked_gram(found, f"kernel {name}", kernel)
         return cls(images, _codes(words, labels), words.offsets, len(labels), kernels, grams)
 
-    def take(self, words: Ints) -> "Fold":
-        """Some of the words."""
-        positions = np.concatenate([np.arange(self.offsets[i], self.offsets[i + 1]) for i in words.tolist()])
-        offsets = np.concatenate(([0], np.cumsum(np.diff(self.offsets)[words])))
-        grams = {name: _part(gram, positions, positions) for name, gram in self.grams.items()}
+    def positions(self, words: Ints) -> Ints:
+        """The positions of some of the words."""
+        return np.concatenate([np.arange(self.offsets[i], self.offsets[i + 1]) for i in words.tolist()])
+
+    def take(self, words: Ints, kernels: Sequence[str]) -> "Fold":
+        """Some of the words, with the Gram matrices of these kernels."""
+        positions, offsets = self.positions(words), np.concatenate(([0], np.cumsum(np.diff(self.offsets)[words])))
+        grams = {name: _part(self.grams[name], positions, positions) for name in kernels}
         return Fold(self.images[positions], self.codes[positions], offsets, self.n_labels, self.kernels, grams)
 
     def task(self, model: Model) -> Task:
@@ -132,21 +136,28 @@ class Found(NamedTuple):
 
 
 def chosen(fold: Fold, model: Model, plan: Plan) -> Found:
-    """C, and the step size that goes with it, by the accuracy on every other word of a model that was trained on the rest; then
-    trained with both on all words.
+    """Trained with the C that labels most letters of the held-out words correctly in a cross-validation, of equal ones the
+    smallest. For each C, the step size is the one with the least objective on all words after some epochs.
     """
+    task = fold.task(model)
+    rates = [best_rate(_problem(task, C), plan.rates, OnlineProximal(certificate=False), passes=plan.trial) for C in plan.grid]
+    right = np.sum([held_out(fold, model, plan, rates, part) for part in range(plan.parts)], axis=0)
+    best = int(np.argmax(right))
+    return _trained(task, model, plan.grid[best], rates[best], plan.epochs)
+
+
+def held_out(fold: Fold, model: Model, plan: Plan, rates: Sequence[float], part: int) -> Floats:
+    """How many letters of every `parts`-th word each C labels correctly, trained on the other words."""
     words = np.arange(len(fold.offsets) - 1)
-    some, rest = fold.take(words[::2]), words[1::2]
-    held_out = np.concatenate([np.arange(fold.offsets[i], fold.offsets[i + 1]) for i in rest.tolist()])
-    mine = np.concatenate([np.arange(fold.offsets[i], fold.offsets[i + 1]) for i in words[::2].tolist()])
-    cross = {name: _part(fold.grams[name], held_out, mine) for name in model.kernels}
-    ends = np.concatenate(([0], np.cumsum(np.diff(fold.offsets)[rest])))
-    task, best = some.task(model), (-1.0, 0.0, 0.0)
-    for C in plan.grid:
-        expansion, _, eta0, *_ = _trained(task, model, C, plan)
-        scores = np.sum([cross[name] @ own for name, own in expansion.coefficients.items()], axis=0)
-        best = max(best, (accuracy(expansion, scores, ends, fold.codes[held_out]), -C, eta0))
-    return _trained(fold.task(model), model, -best[1], plan, best[2])
+    own, rest = words[words % plan.parts != part], words[words % plan.parts == part]
+    ends, positions = np.concatenate(([0], np.cumsum(np.diff(fold.offsets)[rest]))), fold.positions(rest)
+    cross = {name: _part(fold.grams[name], positions, fold.positions(own)) for name in model.kernels}
+    task, right = fold.take(own, model.kernels).task(model), []
+    for C, eta0 in zip(plan.grid, rates, strict=True):
+        expansion = _trained(task, model, C, eta0, plan.epochs).expansion
+        scores = np.sum([cross[name] @ coefficients for name, coefficients in expansion.coefficients.items()], axis=0)
+        right.append(accuracy(expansion, scores, ends, fold.codes[positions]) * len(positions))
+    return np.array(right)
 
 
 def certified(fold: Fold, model: Model, C: float, plan: Plan) -> Found:
@@ -158,13 +169,11 @@ def certified(fold: Fold, model: Model, C: float, plan: Plan) -> Found:
     return _found(problem, model, result, C, 0.0, time.process_time() - start)
 
 
-def _trained(task: Task, model: Model, C: float, plan: Plan, eta0: float | None = None) -> Found:
-    """With the step size that has the least objective after some epochs, unless it is given."""
-    problem, trainer = _problem(task, C), OnlineProximal(certificate=False)
-    trainer.eta0 = best_rate(problem, plan.rates, trainer, passes=plan.trial) if eta0 is None else eta0
-    start = time.process_time()
-    result = train(problem, trainer, RunSettings(max_iter=plan.epochs, check_every=plan.epochs))
-    return _found(problem, model, result, C, trainer.eta0, time.process_time() - start)
+def _trained(task: Task, model: Model, C: float, eta0: float, epochs: int) -> Found:
+    problem, start = _problem(task, C), time.process_time()
+    trainer, settings = OnlineProximal(eta0=eta0, certificate=False), RunSettings(max_iter=epochs, check_every=epochs)
+    result = train(problem, trainer, settings)
+    return _found(problem, model, result, C, eta0, time.process_time() - start)
 
 
 def _problem(task: Task, C: float) -> Problem:

@@ -5,12 +5,17 @@ import numpy as np
 
 from structpred.features._arc_kernels import (
     U,
+    add_template,
+    add_template_listed,
     counting_code,
     distance_class,
     emit_between,
+    fill_codes,
+    finish_rows,
     positional_code,
     prepare_sentence,
     score_sentence,
+    score_unary,
 )
 from structpred.runtime.jit import njit
 
@@ -20,14 +25,32 @@ SORTED = 64
 
 @njit(cache=True, nogil=True)
 def score_block(w, scale, offsets, start, stop, corpus, compiled, candidates, arcs, room, forbidden, places, out):
-    """out[places[i - start]:]: scale times the arc scores of sentence i; arcs that are not listed are forbidden."""
+    """out[places[i - start]:]: scale times the arc scores of sentence i; arcs that are not listed are forbidden.
+
+    As many sentences as there is room for are scored together; one that is alone stays prepared.
+    """
     starts, heads = candidates
+    a = start
+    while a < stop:
+        b = a + 1
+        while (
+            b < stop
+            and places[b + 1 - start] - places[a - start] <= room[2].shape[1]
+            and offsets[b + 1] + b + 1 - offsets[a] - a <= arcs[0].shape[2]
+        ):
+            b += 1
+        if b == a + 1:
+            first = offsets[a]
+            n = offsets[b] - first
+            prepare_sentence(corpus, first, n, compiled, arcs[0], arcs[6], arcs[7])
+            score_sentence(w, None, n, first, candidates, arcs, room, out[places[a - start] : places[b - start]])
+        else:
+            score_together(w, offsets, a, b, corpus, compiled, candidates, arcs, room, places[a - start :], out)
+        a = b
     for i in range(start, stop):
         first = offsets[i]
         n = offsets[i + 1] - first
         own = out[places[i - start] : places[i - start + 1]]
-        prepare_sentence(corpus, first, n, compiled, arcs[0], arcs[6], arcs[7])
-        score_sentence(w, None, n, first, candidates, arcs, room, own)
         for m in range(n):
             at = m * (n + 1)
             for h in range(n + 1):
@@ -40,6 +63,46 @@ def score_block(w, scale, offsets, start, stop, corpus, compiled, candidates, ar
                         k += 1
                     else:
                         own[at + h] += forbidden
+
+
+@njit(cache=True, nogil=True)
+def score_together(w, offsets, start, stop, corpus, compiled, candidates, arcs, room, places, out):
+    """out[places[i - start]:]: what `score_sentence` gives for sentence i, to the last bit.
+
+    Templates come one after the other, each for all sentences: its block of weights is read from memory once.
+    """
+    hashes, kinds, shifts, bases, between, n_tags, counts, tags, seen = arcs
+    n_pair, _, codes, rooms = room[:4]
+    starts, heads = candidates
+    out[places[0] : places[stop - start]] = 0.0
+    for i in range(start, stop):
+        first, n, at, here = _place(offsets, start, i, places)
+        prepare_sentence(corpus, first, n, compiled, hashes[:, :, at : at + n + 1], counts[:, at:], tags[at:])
+        fill_codes(1, n + 1, n, counts[:, at:], codes[:, here - places[0] :])
+    for t in range(n_pair):
+        block = w[bases[t] :]
+        for i in range(start, stop):
+            first, n, at, here = _place(offsets, start, i, places)
+            of_h = hashes[0, t, at : at + n + 1]
+            of_m = hashes[1, t, at + 1 : at + n + 1]
+            code = codes[kinds[t], here - places[0] :]
+            own = out[here : here + n * (n + 1)]
+            if starts.shape[0] > 1:
+                add_template_listed(block, None, t, of_h, of_m, code, shifts[t], n, starts[first:], heads, own)
+            else:
+                add_template(block, None, t, of_h, of_m, code, shifts[t], n, rooms, own)
+    for i in range(start, stop):
+        first, n, at, here = _place(offsets, start, i, places)
+        mine = (hashes[:, :, at:], kinds, shifts, bases, between, n_tags, counts[:, at:], tags[at:], seen)
+        score_unary(w, None, n, mine, room)
+        finish_rows(w, None, 1, n + 1, n, first, candidates, mine, room, out[here : here + n * (n + 1)])
+
+
+@njit(cache=True, nogil=True)
+def _place(offsets, start, i, places):
+    """(first word, length, first column of the prepared words, first arc) of sentence i of those from `start` on."""
+    first = offsets[i]
+    return first, offsets[i + 1] - first, first + i - offsets[start] - start, places[i - start]
 
 
 @njit(cache=True, nogil=True)

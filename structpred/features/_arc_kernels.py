@@ -320,11 +320,18 @@ def score_sentence(w, factors, n, first, candidates, arcs, room, out):
                 )
             else:
                 add_template(block, factors, t, of_h, of_m, code, shifts[t], n, places, own)
-        for m in range(low, high):
-            row = own[(m - low) * (n + 1) : (m - low + 1) * (n + 1)]
-            finish_row(w, factors, m, n, arcs, room, row)
-            if listed:
-                blank(row, heads[starts[first + m - 1] : starts[first + m]])
+        finish_rows(w, factors, low, high, n, first, candidates, arcs, room, own)
+
+
+@njit(cache=True, nogil=True)
+def finish_rows(w, factors, low, high, n, first, candidates, arcs, room, own):
+    """`finish_row` for modifiers low..high-1; then arcs that are not listed become 0."""
+    starts, heads = candidates
+    for m in range(low, high):
+        row = own[(m - low) * (n + 1) : (m - low + 1) * (n + 1)]
+        finish_row(w, factors, m, n, arcs, room, row)
+        if starts.shape[0] > 1:
+            blank(row, heads[starts[first + m - 1] : starts[first + m]])
 
 
 @njit(cache=True, nogil=True)

@@ -21,17 +21,20 @@ from structpred.runtime.ranges import ends_of, spans
 
 Floats = npt.NDArray[np.float64]
 
-#: so many arcs of a sentence are scored together, one template after the other
-ARCS = 1 << 13
+#: so many arcs, of one sentence or of several short ones, are scored together, one template after the other
+ARCS = 1 << 14
+#: several sentences have at most so many words and roots together
+COLUMNS = 1 << 11
 
 
 class ArcScratch:
     """What the kernels of one thread need for sentences of up to `longest` words."""
 
     def __init__(self, longest: int, n_templates: int, n_tags: int) -> None:
-        self.hashes = np.empty((2, n_templates, longest + 1), np.uint32)
-        self.counts = np.empty((3, longest + 1), np.int64)
-        self.tags = np.empty(longest + 1, np.int64)
+        columns = max(COLUMNS, longest + 1)
+        self.hashes = np.empty((2, n_templates, columns), np.uint32)
+        self.counts = np.empty((3, columns), np.int64)
+        self.tags = np.empty(columns, np.int64)
         self.codes = np.zeros((6, max(ARCS, longest + 1)), np.uint32)
         self.places = np.empty(self.codes.shape[1], np.uint32)
         self.unary = np.empty((2, longest + 1, 16))

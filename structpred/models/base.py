@@ -193,7 +193,7 @@ class StructuredEstimator(BaseEstimator, ABC):  # type: ignore[misc]
 
     @property
     def group_norms_(self) -> npt.NDArray[np.float64]:
-        """The Euclidean norm of the weights of each group."""
+        """The norm of the weights of each group: the Euclidean one, or that of a function where the group is that of a kernel."""
         self._check_fitted()
         return group_norms(self.coef_, self.groups_)
 

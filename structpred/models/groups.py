@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.group_norms import group_norms, group_weights
+from structpred.core.group_norms import group_norms, shares
 from structpred.core.regulariser import capabilities
 from structpred.core.result import Certificate, Result
 from structpred.core.suggestions import did_you_mean
 from structpred.errors import ParameterError
+from structpred.trainers.function_weights import space_of
 from structpred.trainers.problem import Problem
 from structpred.trainers.pruning import pruned
 
@@ -21,7 +22,7 @@ SMALL = 1e-3
 #: what a run reports of all its weights without those groups
 _OF_ALL = ("small_groups", "bounds_without")
 #: what has a column for each group
-_BY_GROUP = ("small_groups", "group_weights")
+_BY_GROUP = ("small_groups", "group_weights", "group_norms")
 
 Floats = npt.NDArray[np.float64]
 
@@ -56,7 +57,9 @@ def with_pruning(problem: Problem, result: Result) -> Result:
     known = result.certificate.primal is not None and result.certificate.dual is not None and result.stop_reason != "interrupted"
     if not known or "group_prox" not in capabilities(problem.regulariser):
         return result
-    small = group_weights(result.weights, result.groups) <= SMALL
+    space = space_of(problem.task)
+    norms = group_norms(result.weights, result.groups) if space is None else space.norms(result.weights)
+    small = shares(norms) <= SMALL
     _, without = pruned(problem, result.weights, result.certificate, ~small)
     told = {"small_groups": small.astype(np.float64), "bounds_without": np.array([without.primal, without.dual])}
     return replace(result, report={**result.report, **told})

@@ -18,12 +18,17 @@ def add_grouped(v, u, groups, lists, idx, val, coef):
     touched, starts, counts = lists
     averaged = u.shape[0] > 0
     k = -1
+    end = ends[0]
+    unscaled = 0.0
     for a in range(idx.shape[0]):
         j = idx[a]
-        if k < 0 or j >= ends[k + 1]:
-            k = np.searchsorted(ends, j, side="right") - 1
+        if j >= end:
+            while j >= ends[k + 1]:
+                k += 1
+            end = ends[k + 1]
+            unscaled = coef / factors[k]
         old = np.float64(v[j])
-        v[j] = old + coef / factors[k] * val[a]
+        v[j] = old + unscaled * val[a]
         new = np.float64(v[j])
         if new == 0.0:
             v[j] = -0.0  # zero again, but listed: none is listed twice
@@ -38,47 +43,33 @@ def add_grouped(v, u, groups, lists, idx, val, coef):
 
 
 @njit(cache=True, nogil=True)
-def scale_groups(v, u, groups, lists, ratios, least):
-    """theta_k *= ratios[k] in all groups; a ratio of 0 empties a group; factors below `least` are multiplied into v."""
-    factors = groups[1]
+def scale_groups(v, u, groups, lists, norms, new, least):
+    """theta_k *= new[k] / norms[k] in all groups: new norms; factors below `least` are multiplied into v."""
+    factors, counts = groups[1], lists[2]
     for k in range(factors.shape[0]):
-        if ratios[k] == 0.0:
-            empty_group(v, u, groups, lists, k)
-        else:
-            factors[k] *= ratios[k]
+        ratio = new[k] / norms[k] if norms[k] > 0.0 else 0.0
+        if ratio != 0.0:
+            factors[k] *= ratio
             if factors[k] < least:
-                fold_group(v, u, groups, lists, k)
+                multiply_out(v, u, groups, lists, k, factors[k])
+        else:
+            multiply_out(v, u, groups, lists, k, 0.0)
+            counts[k] = 0
 
 
 @njit(cache=True, nogil=True)
-def empty_group(v, u, groups, lists, k):
-    """v_k = 0. What the average holds, masses[k] v - u, stays, with masses[k] = 0 from now on."""
+def multiply_out(v, u, groups, lists, k, factor):
+    """v_k *= factor, then s_k = 1. What the average holds, masses[k] v - u, moves into u: a mass divided by s_k might be huge."""
     ends, factors, squares, masses = groups
     touched, starts, counts = lists
     listed = counts[k] <= starts[k + 1] - starts[k]
+    mass = masses[k] if u.shape[0] > 0 else 0.0
     for a in range(counts[k] if listed else ends[k + 1] - ends[k]):
         j = touched[starts[k] + a] if listed else ends[k] + a
-        if u.shape[0] > 0:
-            u[j] -= masses[k] * np.float64(v[j])
-        v[j] = 0.0
-    counts[k] = 0
-    factors[k] = 1.0
-    squares[k] = 0.0
-    masses[k] = 0.0
-
-
-@njit(cache=True, nogil=True)
-def fold_group(v, u, groups, lists, k):
-    """v_k *= s_k, then s_k = 1. What the average holds moves into u: a mass divided by s_k might be huge."""
-    ends, factors, squares, masses = groups
-    touched, starts, counts = lists
-    listed = counts[k] <= starts[k + 1] - starts[k]
-    for a in range(counts[k] if listed else ends[k + 1] - ends[k]):
-        j = touched[starts[k] + a] if listed else ends[k] + a
-        if u.shape[0] > 0:
-            u[j] -= masses[k] * np.float64(v[j])
-        v[j] *= factors[k]
-    squares[k] *= factors[k] * factors[k]
+        if mass != 0.0:
+            u[j] -= mass * np.float64(v[j])
+        v[j] = v[j] * factor if factor > 0.0 else 0.0  # not -0.0: coordinates that are listed have that zero
+    squares[k] *= factor * factor
     factors[k] = 1.0
     masses[k] = 0.0
 

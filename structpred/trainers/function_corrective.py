@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.function_space import FunctionSpace
+from structpred.core.group_norms import shares
 from structpred.core.task import Task
 from structpred.core.weights import Vector
 from structpred.runtime.memory import check_fits
@@ -100,8 +101,7 @@ class FunctionCorrective(Corrective):
 
     def report(self, problem: Problem, state: CorrectiveState) -> dict[str, Floats]:
         """group_weights: |w_k| / sum_k |w_k|, one row."""
-        norms = state.scale * self._point(problem, state).norms
-        return {"group_weights": (norms / norms.sum() if norms.any() else norms)[None]}
+        return {"group_weights": shares(state.scale * self._point(problem, state).norms)[None]}
 
     def _point(self, problem: Problem, state: CorrectiveState) -> Point:
         made = _combined(problem)

@@ -87,8 +87,7 @@ class GroupedWeights(NamedTuple):
 
     def shrink(self, norms: Floats, new: Floats) -> None:
         """Give each group, whose norm is norms[k], the norm new[k]; a group of norm zero keeps it."""
-        ratios = np.divide(new, norms, out=np.zeros_like(new), where=norms > 0.0)
-        _kernels().scale_groups(self.v, self.u, self._groups(), self._lists(), ratios, self.least)
+        _kernels().scale_groups(self.v, self.u, self._groups(), self._lists(), norms, new, self.least)
 
     def prox(self, regulariser: Regulariser, step: float) -> None:
         """theta = prox(theta), where the regulariser has no prox of group norms: in time proportional to all weights."""

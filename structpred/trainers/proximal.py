@@ -19,6 +19,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.group_norms import shares
 from structpred.core.regulariser import Regulariser, capabilities
 from structpred.core.sparse import add_sparse
 from structpred.core.weights import Vector
@@ -167,8 +168,7 @@ class OnlineProximal(Trainer):
     def finish_pass(self, problem: Problem, state: ProximalState) -> ProximalState:
         """The squares anew, and what is reported of the pass."""
         state.weights.recount()
-        norms = state.weights.norms
-        row = norms / norms.sum() if norms.any() else norms
+        row = shares(state.weights.norms)
         regret = regret_bound(self, problem, state)
         state.n_pass.fill(state.n_pass.item() + 1)
         return state._replace(

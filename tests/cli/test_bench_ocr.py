@@ -4,7 +4,11 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+from structpred.experiments.ocr_kernels import Fold, Model, Plan, chosen, held_out
+from structpred.io.ocr import read_ocr
 
 Here = Callable[..., tuple[int, str, str]]
 
@@ -25,9 +29,37 @@ def test_kernels_are_compared(here: Here, data_dir: Path, tmp_path: Path) -> Non
     assert here(*common, "--folds", "0", cwd=tmp_path)[0] != 0
 
 
+@pytest.mark.slow
+def test_folds_that_are_done_are_kept(here: Here, data_dir: Path, tmp_path: Path) -> None:
+    """A second run takes them from the folder; other settings are refused."""
+    common = ("bench", "ocr-mkl", "--quick", "--json", "--output", "done", "--data", str(data_dir))
+    first = here(*common, "--only", "second", cwd=tmp_path)
+    assert first[0] == 0, first[2]
+    path = tmp_path / "done" / "fold-0.json"
+    kept = json.loads(path.read_text())
+    kept["letters"] = 7
+    path.write_text(json.dumps(kept))
+    assert json.loads(here(*common, "--only", "second", cwd=tmp_path)[1]) == json.loads(first[1]) | {"letters": 7}
+    code, _, err = here(*common, "--only", "first", cwd=tmp_path)
+    assert code != 0
+    assert "expected a run with" in err
+
+
 def test_what_is_run(here: Here, tmp_path: Path) -> None:
     """The help page says how many runs there are; missing data are named."""
     assert "--folds" in here("bench", "ocr-mkl", "--help", cwd=tmp_path)[1]
     code, _, err = here("bench", "ocr-mkl", "--data", str(tmp_path), cwd=tmp_path)
     assert code != 0
     assert "letter.data" in err
+
+
+@pytest.mark.slow
+def test_the_constant_is_cross_validated(data_dir: Path) -> None:
+    """The C is taken whose models label most letters of the held-out words correctly, each word being held out once."""
+    words = read_ocr(data_dir / "ocr_letters" / "letter.data.gz").select(np.arange(60))
+    fold = Fold.of(words, sorted({letter for word in words.letters for letter in word}), ["L"])
+    plan, model = Plan(epochs=3, trial=1, parts=3, grid=(1e-6, 1.0, 1e-5), rates=(1.0,)), Model("linear", ("L",))
+    right = sum(held_out(fold, model, plan, [1.0] * 3, part) for part in range(3))
+    assert right.max() <= words.n_letters
+    assert right.argmax() == 1
+    assert chosen(fold, model, plan).C == 1.0

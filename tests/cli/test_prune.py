@@ -90,6 +90,7 @@ def test_wrong_input_is_refused_in_words(
     assert done.returncode != 0
     assert message in done.stderr
     assert not (tmp_path / "kept.txt").exists()
+    assert not (tmp_path / "s.spz").exists()
 
 
 def test_a_picture_needs_shares_along_training(shell: Shell, tmp_path: Path) -> None:

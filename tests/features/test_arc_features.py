@@ -9,7 +9,7 @@ from structpred.core.group_scales import GroupScales, scaled
 from structpred.data.arc_templates import ArcTemplate, compile_templates
 from structpred.data.sentences import AttributedSentences, attribute_code
 from structpred.errors import DataError, ParameterError
-from structpred.features.arcs import ARCS, ArcCandidates, ArcFeatures, FixedArcs, observed_bits
+from structpred.features.arcs import ARCS, COLUMNS, ArcCandidates, ArcFeatures, FixedArcs, observed_bits
 from structpred.io.templates.arc_featurizer import ArcFeaturizer, case_of, word_class
 from structpred.io.templates.arc_template_sets import conjunction_family, default_templates
 from structpred.io.treebanks.treebank import Sentence, Treebank
@@ -76,6 +76,25 @@ def test_scores_under_group_factors_are_those_of_the_scaled_weights(
             scales = GroupScales(f.groups, factors)
             for i in range(len(f)):
                 np.testing.assert_array_equal(f.group_scores(w, scales, i), f.scores(scaled(w, scales), i))
+
+
+@pytest.mark.parametrize("room", [(ARCS, COLUMNS), (60, COLUMNS), (ARCS, 12)], ids=["together", "few arcs", "few words"])
+def test_sentences_scored_together_have_the_scores_of_each_alone(room: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
+    """To the last bit, lists of heads included, however many sentences there is room for."""
+    monkeypatch.setattr("structpred.features.arcs.ARCS", room[0])
+    monkeypatch.setattr("structpred.features.arcs.COLUMNS", room[1])
+    data, templates = sentences(), default_templates()
+    left = ArcCandidates(np.arange(data.n_words + 1), np.concatenate([np.arange(n, dtype=np.int32) for n in data.lengths]))
+    for candidates in (None, left):
+        f = ArcFeatures(data, templates, [3 + t % 6 for t in range(len(templates))], candidates=candidates)
+        w = np.random.default_rng(6).normal(size=f.dim).astype(np.float32)
+        places = np.concatenate(([0], np.cumsum([f.n_parts(i) for i in range(len(f))])))
+        out = np.empty(places[-1])
+        f.score_block(w, 1.0, 0, len(f), places, out)
+        for i in range(len(f)):
+            fixed = f.fixed_scores(i)
+            alone = f.scores(w, i) if fixed is None else f.scores(w, i) + fixed
+            np.testing.assert_array_equal(out[places[i] : places[i + 1]], alone)
 
 
 def test_an_arc_has_one_feature_a_template_and_one_a_tag_between() -> None:

@@ -13,16 +13,17 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.function_space import FunctionSpace
+from structpred.core.group_norms import group_norms
 from structpred.core.weights import Vector, check_length, padded
 from structpred.data.sequences import PackedSequences
 from structpred.errors import DataError
 from structpred.features.positions import PositionSequences
 from structpred.features.sequences import n_chain_weights, weight_table
-from structpred.models.chain.inputs import INPUT, INPUTS, Input, NumericInput
+from structpred.models.chain.inputs import INPUT, Input, NumericInput
 from structpred.models.kernels.functions import Kernel, Precomputed, restored_complete, saved
 from structpred.models.kernels.gram import EXACT, distinct_rows, factorise
 from structpred.models.kernels.grams import check_room, checked_gram, gram_of, stacked
-from structpred.models.kernels.inputs import KERNEL, canonical, dense_sequences, where
+from structpred.models.kernels.inputs import KERNEL, beside_inner, canonical, dense_sequences, read_inner, where
 from structpred.models.kernels.listed import Mean, names_of
 from structpred.runtime.memory import check_fits
 from structpred.runtime.ranges import ends_of
@@ -171,6 +172,10 @@ class KernelExpansion:
         table[ends[-1] :, :n_labels] = others
         return new, table.ravel()
 
+    def norms(self, w: Vector, n_labels: int) -> Floats:
+        """|w_k| of each kernel's function in the weights of training, of start and stop, and of transitions."""
+        return self._space(n_labels).norms(w) if self.n_components is None else group_norms(w, self.groups(n_labels))
+
     def _duals_of_functions(self, w: Vector, n_labels: int) -> list[npt.NDArray[Any]]:
         space = self._space(n_labels)
         check_length(w, space.dim)
@@ -199,7 +204,7 @@ class KernelExpansion:
         return w[-(2 + n_labels) * n_labels :].reshape(2 + n_labels, n_labels)
 
     def groups(self, n_labels: int) -> Ints:
-        """Where the kernels, start and stop, and transitions begin in the weights of a settled input."""
+        """Where the kernels, start and stop, and transitions begin in the weights of a settled input, or of landmarks."""
         n = self.n_features
         return np.array([*self.kept.ends.tolist(), n + 2, n + 2 + n_labels], np.int64) * padded(n_labels)
 
@@ -267,9 +272,7 @@ class KernelExpansion:
 
     def to_bundle(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]], dict[str, list[str]]]:
         """The inner input, the kernels, and the support."""
-        header, arrays, texts = self.inner.to_bundle()
         means = [[saved(one) for one in (k.kernels if isinstance(k, Mean) else [k])] for k in self.kernels]
-        head = {"inner": {"kind": self.inner.kind, "header": header}, "means": means}
         s = self.kept
         own: dict[str, npt.NDArray[Any]] = {"at": s.at, "members": s.members.astype(np.int64), "ends": s.ends}
         if self.given:
@@ -277,22 +280,20 @@ class KernelExpansion:
         else:
             rows = {"indptr": s.rows.indptr.astype(np.int64), "indices": s.rows.indices.astype(np.int32)}
             own |= rows | {"values": s.rows.data.astype(np.float32)}
-        kept = {f"inner.{name}": array for name, array in arrays.items()}
-        return head, kept | {f"support.{name}": array for name, array in own.items()}, texts
+        return beside_inner(self.inner, {"means": means}, own)
 
     @classmethod
     def from_bundle(cls, header: dict[str, Any], arrays: Any, texts: Any) -> "KernelExpansion":
         """The inverse of to_bundle."""
         with as_file_error("the kernels of this file cannot be used"):
             head = HEADER.read(header, "input.header")
-            inner = {name.removeprefix("inner."): array for name, array in arrays.items() if name.startswith("inner.")}
-            kind = INPUTS[head["inner"]["kind"]]
+            inner, support = read_inner(head["inner"], arrays, texts)
             kernels = [[restored_complete(one) for one in mean] for mean in head["means"]]
             if len({isinstance(one, Precomputed) for mean in kernels for one in mean}) > 1:
                 raise ValueError("kernels that are given beside others")
             listed = [mean[0] if len(mean) == 1 else Mean(mean) for mean in kernels]
-            self = cls(kind.from_bundle(head["inner"]["header"], inner, texts), listed)
-            self._read_support({name.removeprefix("support."): array for name, array in arrays.items()})
+            self = cls(inner, listed)
+            self._read_support(support)
             return self
 
     def _read_support(self, arrays: dict[str, npt.NDArray[Any]]) -> None:

@@ -149,8 +149,6 @@ class KernelInput:
 
     def to_bundle(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]], dict[str, list[str]]]:
         """The inner input, the kernel, and the support."""
-        header, arrays, texts = self.inner.to_bundle()
-        head = {"inner": {"kind": self.inner.kind, "header": header}, "kernel": saved(self.kernel)}
         if self._rows is None:
             own = {"at": self.support, "pivots": self._pivots, "gram": self._gram.astype(np.float32)}
         else:
@@ -160,18 +158,16 @@ class KernelInput:
                 "indices": self._rows.indices.astype(np.int32),
                 "values": self._rows.data.astype(np.float32),
             }
-        kept = {f"inner.{name}": array for name, array in arrays.items()}
-        return head, kept | {f"support.{name}": array for name, array in own.items()}, texts
+        return beside_inner(self.inner, {"kernel": saved(self.kernel)}, own)
 
     @classmethod
     def from_bundle(cls, header: dict[str, Any], arrays: Any, texts: Any) -> "KernelInput":
         """The inverse of to_bundle."""
         with as_file_error("the kernel of this file cannot be used"):
             head = _HEADER.read(header, "input.header")
-            inner = {name.removeprefix("inner."): array for name, array in arrays.items() if name.startswith("inner.")}
-            kind = INPUTS[head["inner"]["kind"]]
-            self = cls(kind.from_bundle(head["inner"]["header"], inner, texts), restored_complete(head["kernel"]))
-            self._read_support({name.removeprefix("support."): array for name, array in arrays.items()})
+            inner, support = read_inner(head["inner"], arrays, texts)
+            self = cls(inner, restored_complete(head["kernel"]))
+            self._read_support(support)
             return self
 
     def _read_support(self, arrays: dict[str, npt.NDArray[Any]]) -> None:
@@ -190,6 +186,25 @@ class KernelInput:
             d,
         )
         self._rows = canonical(rows)
+
+
+def beside_inner(
+    inner: Input, head: dict[str, Any], support: dict[str, npt.NDArray[Any]]
+) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]], dict[str, list[str]]]:
+    """What a file holds of an input with another one in it, and of its support."""
+    header, arrays, texts = inner.to_bundle()
+    kept = {f"inner.{name}": array for name, array in arrays.items()}
+    own = {f"support.{name}": array for name, array in support.items()}
+    return {"inner": {"kind": inner.kind, "header": header}, **head}, kept | own, texts
+
+
+def read_inner(saved: dict[str, Any], arrays: Any, texts: Any) -> tuple[Input, dict[str, npt.NDArray[Any]]]:
+    """The inner input and the arrays of the support, as `beside_inner` wrote them."""
+    inner, support = (
+        {name.removeprefix(part): array for name, array in arrays.items() if name.startswith(part)}
+        for part in ("inner.", "support.")
+    )
+    return INPUTS[saved["kind"]].from_bundle(saved["header"], inner, texts), support
 
 
 def canonical(data: PackedSequences) -> Any:

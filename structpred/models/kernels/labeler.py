@@ -32,6 +32,7 @@ from structpred.trainers.function_weights import FunctionNorms
 from structpred.trainers.problem import Surrogate, Trainer
 from structpred.trainers.proximal import OnlineProximal
 
+Floats = npt.NDArray[np.float64]
 #: one of `kernels`: a name, (name, parameter), a kernel object or a function
 Listed = str | tuple[str, float] | Kernel | Callable[[Any, Any], npt.ArrayLike]
 COMBINE = ("mkl", "average")
@@ -203,10 +204,17 @@ class KernelChainLabeler(Kernelised, ChainLabeler):
         super()._keep(result)
         if isinstance(self.input_, KernelExpansion):
             n_labels = len(self.classes_)
+            self.report_ = self.report_ | {"group_norms": self.input_.norms(result.weights, n_labels)}
             self.input_, self.coef_ = self.input_.settled(result.weights, n_labels)
             self.groups_ = self.input_.groups(n_labels)
             if "group_weights" in self.report_:
                 self.group_weights_ = self.report_["group_weights"][-1].copy()
+
+    @property
+    def group_norms_(self) -> Floats:
+        """As for every estimator; with kernels= the norms that the functions had in training, 0 where a kernel was taken out."""
+        own = super().group_norms_
+        return np.where(own > 0.0, self.report_["group_norms"], 0.0) if "group_norms" in self.report_ else own
 
     def _held_out(self, input_: Input, X: Any, n_labels: int) -> tuple[PackedSequences, Scored]:
         if not isinstance(input_, KernelExpansion):

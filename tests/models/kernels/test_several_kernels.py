@@ -240,3 +240,23 @@ def test_it_passes_the_checks_of_estimators() -> None:
     """The promises of estimators of sequences hold, as for ChainLabeler."""
     report = check_sequence_estimator(KernelChainLabeler(kernels=["linear", ("rbf", 5.0)], C=10.0, max_iter=10))
     assert len(report.named("passed")) >= 25, str(report)
+
+
+@pytest.mark.parametrize("settings", [{}, {"n_components": 6, "trainer": "proximal"}], ids=["functions", "landmarks"])
+def test_norms_of_groups_are_those_of_functions(settings: dict[str, Any], tmp_path: Path) -> None:
+    """d' K d of a kernel's coefficients d: also in a file; 0 where the kernel was taken out; small groups are small by them."""
+    kernels = ["quadratic", ("rbf", 5.0)]
+    model = fitted(kernels, regulariser="mkl", **settings)
+    squares = []
+    for k, (a, b) in enumerate(pairwise(model.groups_[:3] // 8)):
+        support = sparse.csr_array(np.array([X[i][t] for i, t in model.support_[a:b]]))
+        d = model.dual_coef_[a:b]
+        squares.append(np.sum(d * (listed_kernels(kernels)[k](support, support) @ d)))
+    np.testing.assert_allclose(model.group_norms_[:2], np.sqrt(squares), rtol=1e-5)
+    shares = model.group_norms_ / model.group_norms_.sum()
+    assert ((shares <= 1e-3) == (model.report_["small_groups"] > 0)).all()
+    model.save(tmp_path / "m.spz")
+    assert load(tmp_path / "m.spz").group_norms_.tolist() == model.group_norms_.tolist()
+    smaller = model.without_groups(["rbf"])
+    assert smaller.group_norms_[1] == 0.0
+    assert smaller.group_norms_[0] == model.group_norms_[0]
