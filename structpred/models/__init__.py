@@ -9,6 +9,7 @@ from structpred.models.kernels.gaussian_process import GaussianProcessLabeler
 from structpred.models.kernels.labeler import KernelChainLabeler
 from structpred.models.linear.classifier import LinearClassifier
 from structpred.models.linear.ordinal import LinearOrdinal
+from structpred.models.linear.similarities import SimilarityFeatures
 from structpred.models.parser.parser import DependencyParser
 from structpred.models.structured import StructuredPredictor
 
@@ -22,6 +23,7 @@ __all__ = [
     "LinearClassifier",
     "LinearOrdinal",
     "MultiLabelMRF",
+    "SimilarityFeatures",
     "StructuredPredictor",
     "load",
 ]
