@@ -41,15 +41,15 @@ def test_signs_and_names_follow_the_labels() -> None:
     assert (similar.signs_ == np.where(TWO == "yes", 1, -1)).all()
     assert similar.get_feature_names_out().tolist() == [f"{label}_{j}" for j, label in enumerate(TWO)]
     many = SimilarityFeatures().fit(X, MANY)
-    assert (many.signs_ == np.where(MANY == np.arange(3)[:, None], 1, -1)).all()
+    assert (many.signs_ == np.where(np.arange(3)[:, None] == MANY, 1, -1)).all()
 
 
 def test_sparse_samples_have_sparse_features() -> None:
     """CSR in, CSR out, with the numbers of the dense ones and only the non-zeros stored; precomputed CSR stays as it is."""
     rows = np.where(X > 0.8, X, 0.0)
-    thin = SimilarityFeatures("linear").fit(sparse.csr_array(rows), TWO).transform(sparse.csr_array(rows))
+    thin: Any = SimilarityFeatures("linear").fit(sparse.csr_array(rows), TWO).transform(sparse.csr_array(rows))
     dense = SimilarityFeatures("linear").fit_transform(rows, TWO)
-    assert sparse.issparse(thin)
+    assert thin.format == "csr"
     assert thin.nnz == np.count_nonzero(dense) < dense.size
     np.testing.assert_allclose(thin.toarray(), dense)
     np.testing.assert_array_equal(SimilarityFeatures("precomputed").fit_transform(thin, TWO).toarray(), thin.toarray())
@@ -87,7 +87,7 @@ def test_the_contract_of_transformers_holds() -> None:
     ],
 )
 def test_unusable_input_is_an_error(kernel: Any, rows: Any, y: Any, said: str) -> None:
-    """One class, lengths or shapes that do not fit, a table of labels, numbers as labels, a function that gives something else."""
+    """One class, lengths or shapes that do not fit, a table of labels, real numbers, a function with a wrong answer."""
     with pytest.raises(DataError, match=said):
         SimilarityFeatures(kernel).fit_transform(rows, y)
 
