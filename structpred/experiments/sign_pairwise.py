@@ -111,8 +111,8 @@ def compared(values: Floats, table: Flags, names: Sequence[str], repeats: int, C
     """Random halves to train and to test on; a task for each category."""
     rng, scores = np.random.default_rng(0), []
     for _ in range(repeats):
-        halves = np.split(rng.permutation(len(values)), [len(values) // 2])
-        scores.append([areas(values, table[:, j], *halves, C) for j in range(table.shape[1])])
+        train, test = np.split(rng.permutation(len(values)), [len(values) // 2])
+        scores.append([areas(values, table[:, j], train, test, C) for j in range(table.shape[1])])
     found = np.array(scores)
     spread = found.std(axis=0, ddof=1) if repeats > 1 else np.zeros_like(found[0])
     pairs = np.stack([found.mean(axis=0), spread], axis=-1).tolist()
