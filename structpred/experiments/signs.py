@@ -63,7 +63,7 @@ class Signs(Experiment):
     tables = ("few-samples", "pairwise", "convergence")
     numbers: ClassVar = {
         "splits": (1000, "Random splits with ten training samples."),
-        "repeats": (5, "Random halves for SVM-pairwise."),
+        "repeats": (3, "Random halves for SVM-pairwise."),
         "epochs": (60, "Epochs of each solver."),
     }
     draws: ClassVar = True

@@ -1,4 +1,4 @@
-"""What the proofs of sign-constrained training rest on (Kato, Kobayashi and Sano 2018, appendix A), repaired; printed, it fails."""
+"""What the proofs of sign constraints rest on, repaired (Kato, Kobayashi and Sano 2018, appendix A); as printed it fails."""
 
 import numpy as np
 import numpy.typing as npt
@@ -54,7 +54,7 @@ def test_moving_before_projecting_is_never_longer() -> None:
 
 
 def test_what_a_step_gains() -> None:
-    """(56) with phi* in its third line bounds the gain of the dual from below, for any length of the step; with phi it does not."""
+    """(56) with phi* in its third line bounds what a step gains in the dual from below; with phi it does not."""
     n, lam, gamma = 20, 0.1, 0.5
     X, loss, ones = RNG.normal(size=(n, 50)), SmoothedHinge(gamma), np.ones(20)
     printed_fails = False
