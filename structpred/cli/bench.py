@@ -80,15 +80,20 @@ def bench_command(experiment: "Experiment") -> click.Command:
 
 
 def _draw(figures: Any, path: str) -> None:
-    """Group weights and scores of selections, or curves of solvers."""
+    """Group weights and scores of selections, differences that signs make, or curves of solvers."""
     import numpy as np
 
     from structpred.experiments.arc_templates import Curves
     from structpred.experiments.experiment import plain
+    from structpred.experiments.signs import SignFigures
     from structpred.report.groups import selection_curves
+    from structpred.report.signs import sign_figures
     from structpred.report.solvers import solver_curves
 
     if isinstance(figures, Curves):
         selection_curves(np.array(figures.group_weights), figures.groups, figures.scores, path)
+    elif isinstance(figures, SignFigures):
+        tables = plain(figures)
+        sign_figures(tables["few_samples"] or [], tables["convergence"] or [], path)
     else:
         solver_curves(plain(figures), path)

@@ -21,6 +21,7 @@ from structpred.evaluation.multilabel import (
 from structpred.evaluation.parsing import evaluate_treebanks, evaluate_trees
 from structpred.evaluation.parsing_rules import CONLL07, CONLL07_WITHOUT_PUNCTUATION, CONLLX, UD, ParsingRules
 from structpred.evaluation.parsing_scores import ParsingScores
+from structpred.evaluation.ranking import break_even_point, roc_area
 from structpred.evaluation.scorers import make_sequence_scorer
 from structpred.evaluation.selection import select_sequences
 from structpred.evaluation.summary import Evaluation, evaluate_sequences
@@ -47,6 +48,7 @@ __all__ = [
     "TreebankValidation",
     "Validation",
     "bootstrap_interval",
+    "break_even_point",
     "chunk_counts",
     "compare_parsers",
     "compare_systems",
@@ -60,6 +62,7 @@ __all__ = [
     "learning_curve",
     "make_sequence_scorer",
     "parsing_interval",
+    "roc_area",
     "select_sequences",
     "sequence_accuracy",
     "token_accuracy",

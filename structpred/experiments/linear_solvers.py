@@ -119,14 +119,14 @@ def _compare(folder: Path, name: str, lam: float, quick: bool) -> SolverTable:
 
 def read_binary(folder: Path, name: str) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
     """((rows, signs) to train on, (rows, signs) to test on)."""
-    X, y = _rows(data_file(folder, name), None)
+    X, y = read_rows(data_file(folder, name), None)
     if name == "w8a":
         held_out = np.arange(len(y)) % FOLD == FOLD - 1
         return (X[~held_out], y[~held_out]), (X[held_out], y[held_out])
-    return (X, y), _rows(data_file(folder, f"{name}.t"), X.shape[1])
+    return (X, y), read_rows(data_file(folder, f"{name}.t"), X.shape[1])
 
 
-def _rows(path: Path, n_features: int | None) -> tuple[Any, Any]:
+def read_rows(path: Path, n_features: int | None) -> tuple[Any, Any]:
     """(CSR with indices of 32 bits, as scikit-learn wants them, signs)."""
     from scipy import sparse
 

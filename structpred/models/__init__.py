@@ -10,6 +10,7 @@ from structpred.models.kernels.labeler import KernelChainLabeler
 from structpred.models.linear.classifier import LinearClassifier
 from structpred.models.linear.ordinal import LinearOrdinal
 from structpred.models.linear.regressor import LinearRegressor
+from structpred.models.linear.similarities import SimilarityFeatures
 from structpred.models.parser.parser import DependencyParser
 from structpred.models.structured import StructuredPredictor
 
@@ -24,6 +25,7 @@ __all__ = [
     "LinearOrdinal",
     "LinearRegressor",
     "MultiLabelMRF",
+    "SimilarityFeatures",
     "StructuredPredictor",
     "load",
 ]

@@ -1,0 +1,175 @@
+"""Solvers under sign constraints: how soon they come near the optimum (Kato, Kobayashi and Sano 2018, Figure 2)."""
+
+import logging
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from structpred.core.linear_task import LinearTask
+from structpred.experiments.experiment import data_file
+from structpred.experiments.linear_solvers import read_rows
+from structpred.objectives.regularisers.l2 import L2
+from structpred.objectives.regularisers.sign_constraints import SignConstraints
+from structpred.objectives.scalar.smoothed_hinge import SmoothedHinge
+from structpred.trainers.pegasos import Pegasos
+from structpred.trainers.problem import Problem, Trainer
+from structpred.trainers.sdca import SDCA
+
+log = logging.getLogger("structpred.experiments")
+Floats = npt.NDArray[np.float64]
+
+#: of the smoothed hinge, as in the paper
+GAMMA = 0.01
+#: the size of Covtype
+COVERTYPE = (581_012, 54)
+#: a reference run ends at this share of the objective, or after so many epochs
+REFERENCE = (1e-7, 1000)
+
+
+@dataclass(frozen=True)
+class Point:
+    """After so many epochs and seconds of CPU (of training alone): the distance to the optimum, P(w) - P(w*) or a little more,
+    and the certified gap, where the solver has one.
+    """
+
+    epochs: int
+    seconds: float
+    distance: float
+    gap: float | None
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One solver. least: min_j c_j w_j at the end, over the constrained weights; exactly 0 or more."""
+
+    solver: str
+    points: Sequence[Point]
+    least: float
+
+
+@dataclass(frozen=True)
+class Convergence:
+    """One data set. optimum: P(w*), at least; slack: how much more it may be. nanoseconds: solver -> per non-zero, in
+    one of the first twenty epochs.
+    """
+
+    data: str
+    rows: int
+    columns: int
+    nonzeros: int
+    optimum: float
+    slack: float
+    curves: Sequence[Curve]
+    nanoseconds: dict[str, float]
+
+
+def convergence(folder: Path, epochs: int, *, quick: bool = False) -> list[Convergence]:
+    """a9a, w8a, and a synthetic set of the size of Covtype; quick: a thousand rows of each."""
+    rng = np.random.default_rng(0)
+    n = 1000 if quick else COVERTYPE[0]
+    sets = {name: read_rows(data_file(folder / f"binary_{name}", name), None) for name in ("a9a", "w8a")}
+    sets["covertype, synthetic"] = like_covertype(n, rng)
+    found = []
+    for name, (X, y) in sets.items():
+        log.info("convergence: %s", name)
+        every = max(1, len(y) // n) if quick else 1
+        found.append(compared(name, X[::every], y[::every], epochs, rng))
+    return found
+
+
+def like_covertype(n: int, rng: np.random.Generator) -> tuple[Any, npt.NDArray[np.int64]]:
+    """(rows, labels): ten numbers in [0, 1], one of four indicators and one of forty, and labels of a noisy linear rule."""
+    area, soil = rng.choice(4, n, p=[0.45, 0.05, 0.44, 0.06]), np.minimum(rng.geometric(0.08, n) - 1, 39)
+    columns = np.column_stack([np.tile(np.arange(10), (n, 1)), 10 + area, 14 + soil])
+    values = np.column_stack([rng.beta(2.0, 2.0, (n, 10)), np.ones((n, 2))])
+    X: Any = sparse.csr_matrix((values.ravel(), columns.ravel(), np.arange(0, 12 * n + 1, 12)), shape=(n, COVERTYPE[1]))
+    scores = X @ rng.normal(size=COVERTYPE[1])
+    return X, np.where(scores + 0.8 * rng.normal(size=n) > np.median(scores), 1, -1)
+
+
+def compared(name: str, X: Any, y: Any, epochs: int, rng: np.random.Generator) -> Convergence:
+    """Solvers on one data set; the sign of each weight is -1, 0 or 1 with equal chances, as the paper does not name any."""
+    task, signs = LinearTask(X, y), rng.integers(-1, 2, X.shape[1])
+    plain = Problem(task, SmoothedHinge(GAMMA), 1.0 / len(y), regulariser=L2())
+    problem = Problem(task, SmoothedHinge(GAMMA), 1.0 / len(y), regulariser=SignConstraints(signs))
+    best, lower = reference(problem)
+    solvers: dict[str, Trainer] = {
+        "SC-SDCA": SDCA(),
+        "SC-Pegasos, k = 10": Pegasos(batch=10),
+        "SC-Pegasos, k = 100": Pegasos(batch=100),
+    }
+    curves = [Curve(solver, *course(problem, trainer, epochs, lower, signs)) for solver, trainer in solvers.items()]
+    costs = {curve.solver: epoch_seconds(curve.points) for curve in curves}
+    costs["SDCA without signs"] = epoch_seconds(course(plain, SDCA(), min(epochs, 20), 0.0, 0 * signs)[0])
+    costs["liblinear's hinge"] = liblinear_seconds(X, y)
+    nanoseconds = {solver: 1e9 * seconds / len(task.values) for solver, seconds in costs.items()}
+    return Convergence(name, len(y), X.shape[1], len(task.values), lower, best - lower, curves, nanoseconds)
+
+
+def epoch_seconds(points: Sequence[Point]) -> float:
+    """The median of the first twenty epochs."""
+    return float(np.median(np.diff([0.0, *(point.seconds for point in points[:20])])))
+
+
+def reference(problem: Problem) -> tuple[float, float]:
+    """The objective of a long run of SC-SDCA, and its certified lower bound."""
+    trainer, rng = SDCA(), np.random.default_rng(1)
+    state, lower, primal = trainer.init_state(problem), -np.inf, np.inf
+    for k in range(REFERENCE[1]):
+        state = epoch(problem, trainer, state, rng, k)
+        if k % 20 == 19:
+            value, bound = trainer.objective(problem, state)
+            primal, lower = min(primal, value), max(lower, bound)
+            if primal - lower <= REFERENCE[0] * primal:
+                break
+    return primal, lower
+
+
+def epoch(problem: Problem, trainer: Trainer, state: Any, rng: np.random.Generator, k: int) -> Any:
+    """The state after one more pass."""
+    for item in trainer.order(problem, state, rng, k).tolist():
+        state, _ = trainer.update(problem, state, item)
+    return trainer.finish_pass(problem, state)
+
+
+def course(
+    problem: Problem, trainer: Trainer, epochs: int, lower: float, signs: npt.NDArray[np.int64]
+) -> tuple[list[Point], float]:
+    """The points of all epochs, and the least c_j w_j at the end. Compiled code is loaded before the clock starts."""
+    epoch(problem, trainer, trainer.init_state(problem), np.random.default_rng(0), 0)
+    rng, points, seconds = np.random.default_rng(0), [], 0.0
+    state = trainer.init_state(problem)
+    for k in range(epochs):
+        start = time.process_time()
+        state = epoch(problem, trainer, state, rng, k)
+        seconds += time.process_time() - start
+        primal, dual = trainer.objective(problem, state)
+        if primal is None:
+            primal = problem.primal(trainer.weights(problem, state))
+        points.append(Point(k + 1, seconds, primal - lower, None if dual is None else primal - dual))
+    w = trainer.weights(problem, state)
+    return points, float((signs * w)[signs != 0].min(initial=np.inf)) + 0.0  # -0 is 0
+
+
+def liblinear_seconds(X: Any, y: npt.NDArray[np.int64], epochs: int = 3) -> float:
+    """What an early epoch of liblinear's dual coordinate descent (hinge, no signs) takes, before it leaves many rows out."""
+    import warnings
+
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.svm import LinearSVC
+
+    least = {1: np.inf, 1 + epochs: np.inf}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        for most in [*least] * 5:
+            svm = LinearSVC(loss="hinge", fit_intercept=False, tol=1e-12, max_iter=most, random_state=0)
+            start = time.process_time()
+            svm.fit(X, y)
+            least[most] = min(least[most], time.process_time() - start)
+    return max(least[1 + epochs] - least[1], 0.0) / epochs

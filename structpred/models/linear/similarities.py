@@ -1,0 +1,122 @@
+"""Similarities to the training samples as features (SVM-pairwise), and the signs that their weights ought to have."""
+
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from structpred.errors import DataError
+from structpred.models.kernels.functions import Kernel, Precomputed, name_of, resolve_kernel
+from structpred.models.linear.classifier import _read_targets
+from structpred.models.linear.estimator import Integers, _as_data_error
+
+
+class SimilarityFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Replace each sample by its similarities to the n training samples, x -> (k(x, x_1), ..., k(x, x_n)).
+
+    A linear classifier over these features is SVM-pairwise (Liao and Noble 2003). A sample similar to a training sample should
+    rather have its class, so the weight of that feature should not be negative for the class, nor positive against it:
+    `signs_` says which sign each weight may have (Kato, Kobayashi and Sano 2018, (32)).
+
+    Parameters
+    ----------
+    kernel : str, Kernel or callable
+        The similarity: the name of a kernel such as "rbf", "linear" or "polynomial", an object such as ``RBF(0.1)``, or a
+        function (A, B) -> array (rows of A, rows of B) of two CSR matrices. "precomputed": X holds similarities, in `fit`
+        (n, n), later (m, n), such as scores of sequence alignments. It need not be positive semidefinite.
+
+    Attributes
+    ----------
+    signs_ : ndarray of int64
+        +1 where the weight of a feature may not be negative, -1 where not positive. For two classes (n,): +1 for training
+        samples of the second class, -1 for those of the first. For more (n_classes, n), as `coef_`: +1 in the row of the
+        sample's own class, -1 in the others.
+    classes_ : ndarray
+        The classes in ascending order.
+    kernel_ : Kernel
+        With the numbers it took from the training data.
+    n_features_in_ : int
+        Columns of X.
+
+    Raises
+    ------
+    DataError
+        For X or y that cannot be used, such as NaN, one class only, or precomputed similarities that are not a square.
+    ParameterError
+        For a kernel that is not known.
+
+    Notes
+    -----
+    Features are CSR where X is, else dense. They are named after the classes: feature j is ``"<class of sample j>_j"``, so
+    patterns such as ``{"yes_*": +1, "no_*": -1}`` say the same as `signs_`, also in a pipeline whose samples change.
+
+    References
+    ----------
+    Liao and Noble (2003), Combining pairwise sequence similarity and support vector machines for detecting remote protein
+    evolutionary and structural relationships.
+
+    Examples
+    --------
+    >>> similar = SimilarityFeatures("linear").fit([[0.0, 1.0], [2.0, 0.0], [3.0, 1.0]], ["no", "yes", "yes"])
+    >>> similar.signs_.tolist(), similar.get_feature_names_out().tolist()
+    ([-1, 1, 1], ['no_0', 'yes_1', 'yes_2'])
+    >>> similar.transform([[1.0, 1.0]]).tolist()
+    [[1.0, 2.0, 4.0]]
+    """
+
+    signs_: Integers
+    classes_: npt.NDArray[Any]
+    kernel_: Kernel
+    n_features_in_: int
+
+    def __init__(self, kernel: Any = "rbf") -> None:
+        self.kernel = kernel
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Keep the samples X, (n, d) dense or sparse, and take the signs from their classes y, (n,)."""
+        kernel = resolve_kernel(self.kernel)
+        with _as_data_error():
+            rows, targets = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, multi_output=True)
+        if targets.ndim == 2 and targets.shape[1] > 1:
+            raise DataError(
+                "y: expected one class per sample, got a table; sklearn.multiclass.OneVsRestClassifier asks for each column"
+            )
+        if isinstance(kernel, Precomputed) and rows.shape[0] != rows.shape[1]:
+            raise DataError(f"X: expected precomputed similarities of {rows.shape[0]} samples among each other, a square matrix, "
+                            f"got shape {rows.shape}")  # fmt: skip
+        _, self.classes_, self._codes = _read_targets(targets)
+        own = np.where(self._codes == np.arange(len(self.classes_))[:, None], 1, -1)
+        self.signs_ = own[1] if len(self.classes_) == 2 else own
+        self._samples: Any = None if isinstance(kernel, Precomputed) else sparse.csr_matrix(rows)
+        self.kernel_ = kernel if self._samples is None else kernel.fitted(self._samples)
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """The similarities (m, n) of the samples X, (m, d), to those of `fit`; CSR where X is, else an array."""
+        check_is_fitted(self)
+        with _as_data_error():
+            rows = validate_data(self, X, reset=False, accept_sparse="csr", dtype=np.float64)
+        if self._samples is None:
+            return rows
+        found = self.kernel_(sparse.csr_matrix(rows), self._samples)
+        if not np.isfinite(found).all():
+            i, j = np.argwhere(~np.isfinite(found))[0]
+            raise DataError(
+                f"kernel {name_of(self.kernel)}: the similarity of sample {i} to training sample {j} is {found[i, j]}"
+            )
+        return sparse.csr_matrix(found) if sparse.issparse(X) else found
+
+    def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[Any]:
+        """A name for each training sample, its class and its number; input_features is not used."""
+        check_is_fitted(self)
+        return np.array([f"{self.classes_[code]}_{j}" for j, code in enumerate(self._codes)], dtype=object)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse, tags.target_tags.required = True, True
+        tags.input_tags.pairwise = isinstance(self.kernel, Precomputed) or self.kernel == "precomputed"
+        return tags
