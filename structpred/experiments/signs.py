@@ -24,8 +24,8 @@ FEW_STAND_IN = (
     "measurements of E. coli in river water, are not public: two data sets of scikit-learn stand in for them."
 )
 PAIRWISE_STAND_IN = (
-    "SVM-pairwise, lambda = 1/(C n), half to train on and half to test on, one task for each category. The paper's Smith-Waterman\n"
-    "similarities of 3,583 yeast proteins are not among our data sets. In their place: Smith-Waterman similarities of English\n"
+    "SVM-pairwise, lambda = 1/(C n), half to train on and half to test on, one task for each category. The paper's alignments\n"
+    "of 3,583 yeast proteins are not among our data sets. In their place: Smith-Waterman similarities of English\n"
     "words, with parts of speech as categories; and yeast genes with functional categories, whose similarities are Gaussian,\n"
     "of expression profiles."
 )
