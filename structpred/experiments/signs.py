@@ -24,8 +24,8 @@ FEW_STAND_IN = (
     "measurements of E. coli in river water, are not public: two data sets of scikit-learn stand in for them."
 )
 PAIRWISE_STAND_IN = (
-    "SVM-pairwise, half to train on and half to test on, one task for each category. The paper's Smith-Waterman\n"
-    "similarities of 3,583 yeast proteins are not among our data sets. In their place: Smith-Waterman similarities of English\n"
+    "SVM-pairwise, lambda = 1/(C n), half to train on and half to test on, one task for each category. The paper's alignments\n"
+    "of 3,583 yeast proteins are not among our data sets. In their place: Smith-Waterman similarities of English\n"
     "words, with parts of speech as categories; and yeast genes with functional categories, whose similarities are Gaussian,\n"
     "of expression profiles."
 )
@@ -117,8 +117,7 @@ def _pairwise_lines(tables: Sequence[Pairwise]) -> list[str]:
     lines = []
     for one in tables:
         lines += [
-            f"{one.data} ({one.similarity}), lambda = 1/({one.C:g} n); {one.samples:,} samples, {one.repeats} repeats, "
-            f"{one.seconds:.0f} s",
+            f"{one.data} ({one.similarity}), C = {one.C:g}; {one.samples:,} samples, {one.repeats} repeats, {one.seconds:.0f} s",
             f"  {'category':<12}{'positive':>9}{'ROC with signs':>18}{'without':>18}{'better':>10}",
         ]
         for row in one.categories:
