@@ -25,6 +25,7 @@ from structpred.core.weights import Vector
 from structpred.errors import DataError, ParameterError, StructpredError
 from structpred.models.bundles import read_model, write_model
 from structpred.models.groups import with_pruning, zeroed
+from structpred.models.partial import for_task
 from structpred.models.settings import resolve_regulariser, resolve_surrogate, resolve_trainer
 from structpred.objectives.log_loss import LogLoss
 from structpred.storage import schema as storage
@@ -183,7 +184,7 @@ class StructuredEstimator(BaseEstimator, ABC):  # type: ignore[misc]
     def _train(self, task: TaskLike, dev: Callable[[Vector], float] | None) -> Result:
         """Run the trainer that the settings name. Changes nothing in the estimator: if it fails, an earlier fit stays whole."""
         C = checked_C(self.C)
-        trainer, surrogate = self._trainer_and_surrogate()
+        trainer, surrogate = for_task(task, *self._trainer_and_surrogate())
         if self.patience is not None and dev is None:
             raise ParameterError("patience needs held-out data: give dev=(X, y) to fit")
         settings = RunSettings(

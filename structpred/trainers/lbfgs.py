@@ -10,7 +10,7 @@ from structpred.core.weights import Vector
 from structpred.errors import ParameterError
 from structpred.objectives.log_loss import LogLoss
 from structpred.runtime.interrupts import may_be_given_up
-from structpred.trainers.problem import Problem, Surrogate, Trainer
+from structpred.trainers.problem import Problem, Surrogate, Trainer, is_convex
 from structpred.trainers.states import COUNT, Values
 
 Floats = npt.NDArray[np.float64]
@@ -85,6 +85,7 @@ class LBFGS(Trainer):
     regulariser_requires = ("gradient",)
     surrogates = (LogLoss,)
     certified = True
+    nonconvex = True
 
     def __init__(self, *, memory: int = 6, max_trials: int = 20) -> None:
         if memory < 1 or max_trials < 1:
@@ -95,6 +96,11 @@ class LBFGS(Trainer):
     def minimises(cls, surrogate: Surrogate) -> bool:
         """Any that has a gradient over all instances."""
         return hasattr(surrogate, "gradient")
+
+    @classmethod
+    def certifies(cls, surrogate: Surrogate) -> bool:
+        """Whether strong convexity bounds the optimum."""
+        return is_convex(surrogate)
 
     def init_state(self, problem: Problem) -> LBFGSState:
         """Start at zero."""
@@ -165,13 +171,20 @@ class LBFGS(Trainer):
         """The present point, in the type of the task's weights."""
         return cast(Vector, state.w.astype(problem.task.dtype))
 
-    def objective(self, problem: Problem, state: LBFGSState) -> tuple[float, float]:
+    def objective(self, problem: Problem, state: LBFGSState) -> tuple[float, float | None]:
         """Primal at the float64 point, and the bound of strong convexity."""
-        value = float(state.value)
-        return value, value - self.gap_estimate(problem, state)
+        value, gap = float(state.value), self.gap_estimate(problem, state)
+        return value, None if gap is None else value - gap
 
-    def gap_estimate(self, problem: Problem, state: LBFGSState) -> float:
-        """The gap itself: it is free."""
+    def gap_estimate(self, problem: Problem, state: LBFGSState) -> float | None:
+        """The gap itself: it is free. None where the problem is not convex."""
+        return self._gap(problem, state) if problem.convex else None
+
+    def finished(self, problem: Problem, state: LBFGSState) -> bool:
+        """Whether no step lowers a function that is not convex; of a convex one the gap says more."""
+        return bool(state.stuck) and not problem.convex
+
+    def _gap(self, problem: Problem, state: LBFGSState) -> float:
         return float(state.gradient @ state.gradient) / (2.0 * problem.lam * problem.regulariser.strong_convexity)
 
 

@@ -97,6 +97,7 @@ class OnlineProximal(Trainer):
     certified = True
     online = True
     needs_n_total = True
+    nonconvex = True
 
     def __init__(
         self,
