@@ -4,6 +4,7 @@ import json
 import random
 
 import pytest
+from treebank_helpers import treebank_text
 
 
 def blanked(text: str, share: float) -> tuple[str, int]:
@@ -46,3 +47,21 @@ def test_the_mark_can_be_another_one_or_none(shell, corpus, tmp_path):
     assert "missing" not in done.stderr
     (tmp_path / "b.txt").write_text(text.replace(" _\n", " ???\n"))
     assert "labels are missing" in shell(*command, "b.txt", "--missing", "???").stderr
+
+
+def test_a_treebank_without_some_of_its_heads(shell, tmp_path):
+    """`train parser` trains on it and says how many heads are missing; held-out trees must be whole."""
+    rng, lines, n = random.Random(0), [], 0
+    for line in treebank_text(60, 0).split("\n"):
+        fields = line.split("\t")
+        if len(fields) == 10 and fields[0].isdigit() and rng.random() < 0.3:
+            fields[6], fields[7], n = "_", "_", n + 1
+        lines.append("\t".join(fields))
+    (tmp_path / "some.conllu").write_text("\n".join(lines))
+    done = shell("train", "parser", "some.conllu", "--max-iter", "2", "-o", "p.spz")
+    assert done.returncode == 0, done.stderr
+    assert f"{n} of " in done.stderr
+    assert "heads are missing" in done.stderr
+    done = shell("train", "parser", "some.conllu", "--dev", "some.conllu", "-o", "p.spz")
+    assert done.returncode == 1
+    assert "held-out trees are compared with whole ones" in done.stderr
