@@ -53,6 +53,9 @@ def test_bad_partial_trees_name_the_place():
         DependencyParser().fit(X, [y[0], [(0, "x"), (0, "x"), *[(None, None)] * (n - 2)], y[2]])
     crossing = [(n, "x"), (0, "root"), *[(None, None)] * (n - 2)]  # known arcs that cross: as whole trees that do
     assert DependencyParser(projective=True, max_iter=1).fit(X, [y[0], crossing, y[2]]).left_out_ == 1
+    four = [{"form": word, "upos": "NOUN"} for word in "abcd"]
+    hidden = [(4, "x"), (None, None), (None, None), (3, "x")]  # the root is under the arc from 4 to 1
+    assert DependencyParser(projective=True, max_iter=1).fit([X[0], four, X[2]], [y[0], hidden, y[2]]).left_out_ == 1
     with pytest.raises(DataError, match="expected a head, since training and scoring need trees"):
         DependencyParser(max_iter=1).fit(X, y).score(X, partly(y))
 

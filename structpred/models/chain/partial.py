@@ -9,6 +9,7 @@ import numpy.typing as npt
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.errors import DataError
 from structpred.features.fixed_scores import FixedScores
+from structpred.models.chain.targets import LabelEncoder
 from structpred.models.partial import tell_missing
 
 #: what stands for a choice of several labels
@@ -31,6 +32,12 @@ class PartialLabels(NamedTuple):
     def filled(self, other: Any) -> list[list[Any]]:
         """The labels that are known, with `other` in the place of the rest."""
         return [[choice[0] if choice is not None and len(choice) == 1 else other for choice in row] for row in self.choices]
+
+    def codes(self, encoder: LabelEncoder) -> dict[int, list[tuple[int, ...] | None]]:
+        """The choices of `rows` as the encoder numbers the labels."""
+        known = {label: k for k, label in enumerate(encoder.classes.tolist())}
+        of_rows = ((i, self.choices[i]) for i in self.rows.tolist())
+        return {i: [choice if choice is None else tuple(known[y] for y in choice) for choice in row] for i, row in of_rows}
 
     def within(self, allowed: Sequence[Any] | None) -> list[list[Choice]]:
         """The choices that a tag dictionary leaves as well; DataError, naming sample and position, where it leaves none."""

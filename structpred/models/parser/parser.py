@@ -27,7 +27,6 @@ from structpred.models.parser.arcs import (
     arc_marginals,
     best_trees,
     candidate_heads,
-    choose_projective,
     fixed_arcs,
     k_best_trees,
     kept_heads,
@@ -44,7 +43,7 @@ from structpred.models.parser.bundles import (
     usable_templates,
     with_prefix,
 )  # fmt: skip
-from structpred.models.parser.partial import completed_heads, filled_heads, pruned_whole, ruled_out
+from structpred.models.parser.partial import choose_kind, completed_heads, filled_heads, pruned_whole, ruled_out
 from structpred.models.parser.relations import RelationFeatures, forget_second_stage, second_callbacks, second_stage
 from structpred.models.parser.sentences import as_treebank, check_one_root, held_out_trees, share_right
 from structpred.models.parser.settings import check_settings, check_switches, checked_templates
@@ -215,7 +214,7 @@ class DependencyParser(StructuredEstimator):
             check_one_root(treebank)
         importance = checked_sample_weight(sample_weight, len(treebank))
         held_out = None if dev is None else held_out_trees(dev)
-        projective, crossing = choose_projective(self.projective, filled_heads(treebank), treebank.offsets)
+        projective, crossing = choose_kind(self.projective, treebank, self.single_root)
         if projective and crossing.any():
             logger.info(
                 "%d of %d sentences have crossing arcs and are left out of projective training", crossing.sum(), len(crossing)

@@ -11,6 +11,7 @@ from structpred.core.task import Task
 from structpred.core.weights import Vector
 from structpred.errors import DataError
 from structpred.io.treebanks.treebank import Treebank
+from structpred.models.parser.arcs import choose_projective, tree_oracle
 from structpred.models.partial import tell_missing
 from structpred.models.partial_outputs import Ruled
 
@@ -27,12 +28,27 @@ def filled_heads(treebank: Treebank) -> Integers:
 def ruled_out(treebank: Treebank) -> Ruled:
     """For sentences with missing heads the scores that forbid the arcs that the others exclude; says how many are missing."""
     missing = treebank.heads < 0
-    if not missing.any():
-        return {}
     if missing.all():
         raise DataError(f"{treebank.where(0)}: expected a head: a parser learns from trees; got none in the whole treebank")
-    tell_missing(int(missing.sum()), 0, len(missing), "heads")
-    found, sentences = {}, np.repeat(np.arange(len(treebank)), treebank.lengths)
+    if missing.any():
+        tell_missing(int(missing.sum()), 0, len(missing), "heads")
+    return _ruled(treebank)
+
+
+def choose_kind(projective: bool | None, treebank: Treebank, single_root: bool) -> tuple[bool, npt.NDArray[np.bool_]]:
+    """As `choose_projective`, by the arcs that are known; sentences that no projective tree completes count as crossing."""
+    chosen, crossing = choose_projective(projective, filled_heads(treebank), treebank.offsets)
+    oracle = tree_oracle(chosen, single_root)
+    for i, scores in _ruled(treebank).items() if chosen else ():
+        shape = (int(treebank.lengths[i]),)
+        crossing[i] |= scores[oracle.parts(oracle.argmax(scores, shape), shape)].min() <= 0.5 * FORBIDDEN
+    return chosen, crossing
+
+
+def _ruled(treebank: Treebank) -> Ruled:
+    missing = treebank.heads < 0
+    found: dict[int, npt.NDArray[np.float64]] = {}
+    sentences = np.repeat(np.arange(len(treebank)), treebank.lengths)
     for i in np.unique(sentences[missing]).tolist():
         heads = treebank.heads[treebank.offsets[i] : treebank.offsets[i + 1]]
         scores = np.zeros((len(heads), len(heads) + 1))
