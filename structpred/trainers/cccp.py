@@ -121,7 +121,7 @@ class CCCP(Trainer):
 
     completes = True
 
-    def __init__(self, trainer: Trainer, *, passes: int = 3, rounds: int = 50, start: int = 1, tol: float = 1e-3) -> None:
+    def __init__(self, trainer: Trainer, *, passes: int = 2, rounds: int = 50, start: int = 3, tol: float = 1e-3) -> None:
         if not isinstance(trainer, Trainer) or trainer.completes:
             raise ParameterError(f"CCCP: expected the trainer of a round, such as BCFW(), got {trainer!r}")
         if min(passes, rounds, start) < 1 or not (np.isfinite(tol) and tol >= 0):

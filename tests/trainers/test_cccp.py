@@ -73,7 +73,7 @@ def test_online_learners_go_on_from_their_weights():
     problem = Problem(task.with_labels(task.completed(np.zeros(task.dim))), MarginRescaling(), 0.1)
     state = trainer.init_state(problem)
     assert trainer.relabelled(problem, state, np.array([1])) is state
-    result = train(Problem(task, MarginRescaling(), 0.1), CCCP(trainer), RunSettings(max_iter=13))
+    result = train(Problem(task, MarginRescaling(), 0.1), CCCP(trainer, passes=3, start=1), RunSettings(max_iter=13))
     assert (result.stop_reason, result.passes, len(result.report["round_objectives"])) == ("max_iter", 13, 4)
 
 
