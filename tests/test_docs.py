@@ -142,6 +142,13 @@ def test_other_pages_run(page: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_labels_are_missing_runs(tmp_path: Path) -> None:
+    """Every block runs, and prints what its comments say: scores, falling objectives, a proven end, a tree, latent clusters."""
+    lines = run_page("docs/howto/labels_are_missing.md", tmp_path)
+    assert lines == ["True True", "True", "True", "tol", "(6, 3)", "[2, 3, 0]", "True", "True"]
+
+
+@pytest.mark.slow
 def test_which_of_my_features_matter_runs(tmp_path: Path) -> None:
     """The template that decides weighs most, the others can be left out, and the one that is left is enough."""
     lines = run_page("docs/howto/which_of_my_features_matter.md", tmp_path)

@@ -4,7 +4,7 @@ A loss splits over parts: loss(y_i, y) = constant + costs . mu(y). It has one me
 """
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -70,7 +70,8 @@ def missing_method(loss: object) -> str | None:
 class TaskCosts:
     """The losses of all instances. Raises LossError, naming the sample, for an answer that breaks the rules of losses.
 
-    parts[i] are the parts of the true output of instance i, n_parts[i] is the number of all its parts.
+    parts[i] are the parts of the true output of instance i, n_parts[i] is the number of all its parts. given: the costs of
+    instances for which the loss is not asked, token weights included.
     """
 
     def __init__(
@@ -82,6 +83,7 @@ class TaskCosts:
         parts: Sequence[npt.NDArray[np.int64]],
         n_parts: Sequence[int],
         token_weights: Sequence[Floats] | None,
+        given: Mapping[int, PartCosts] | None = None,
     ) -> None:
         if (reason := missing_method(loss)) is not None:
             raise LossError(f"loss: {reason}")
@@ -94,7 +96,8 @@ class TaskCosts:
         self._units = np.zeros(len(labels), dtype=np.int64)
         self._dense: list[Floats] | None = None
         for i in range(len(labels)):
-            self._answers.append(self._checked(i, self._ask(loss, i), parts[i]))
+            known = None if given is None else given.get(i)
+            self._answers.append(self._checked(i, self._ask(loss, i), parts[i]) if known is None else _Sparse.of(known))
 
     def _ask(self, loss: PartLoss, i: int) -> object:
         try:
@@ -167,8 +170,7 @@ class TaskCosts:
                 f"sample {i}: {self._name}: the true output costs {at_truth:.6g}, but must cost 0 (constant + costs . mu(y_i) = "
                 f"{constant:.6g} + {own.sum():.6g}); is it a similarity (larger is better)?"
             )
-        at = np.flatnonzero(costs)
-        return _Sparse(constant, at, costs[at])
+        return _Sparse.of(PartCosts(constant, costs))
 
     def may_be_negative(self, i: int) -> bool:
         """Whether only the outputs of instance i can show that none costs less than the truth."""
@@ -249,6 +251,12 @@ class TaskCosts:
         new._offsets, new._units = ends_of(np.array(new._sizes)), self._units[rows]
         return new
 
+    def relabelled(self, labels: Sequence[Labels]) -> "TaskCosts":
+        """The same costs where other outputs are the true ones, which differ only where nothing costs anything."""
+        new = object.__new__(TaskCosts)
+        new.__dict__.update(self.__dict__, _labels=labels)
+        return new
+
     def n_parts(self, i: int) -> int:
         """The number of part costs, and of part scores, of instance i."""
         return self._sizes[i]
@@ -285,6 +293,12 @@ class _Sparse(NamedTuple):
     constant: float
     at: npt.NDArray[np.int64]
     costs: Floats
+
+    @classmethod
+    def of(cls, answer: PartCosts) -> "_Sparse":
+        """The same costs, without their zeros."""
+        at = np.flatnonzero(answer.costs)
+        return cls(answer.constant, at, answer.costs[at])
 
 
 def _rounding(constant: float, costs: Floats) -> float:

@@ -18,12 +18,14 @@ class Certificate:
     """Bounds on the training objective: dual <= optimum <= primal, where primal is the objective at the returned weights.
 
     gap = primal - dual, or None where either is missing. `proven` is False where the oracle may have missed the
-    maximum: `primal` is then only an estimate from below, and the numbers prove nothing.
+    maximum: `primal` is then only an estimate from below, and the numbers prove nothing. local: the problem is not convex, as
+    where labels are missing: `primal` is its value at a local optimum at best, and no bound on the optimum is known.
     """
 
     primal: float | None = None
     dual: float | None = None
     proven: bool = False
+    local: bool = False
 
     @property
     def gap(self) -> float | None:
@@ -42,6 +44,8 @@ class Certificate:
         line = f"primal {self.primal:.6g}"
         if self.dual is not None:
             line += f", dual {self.dual:.6g}, gap {self.gap:.3g} ({100 * (self.relative_gap or 0.0):.3g} % of the primal)"
+        if self.local:
+            return f"{line}, local: the problem is not convex, and no bound on the optimum is known"
         return line if self.proven else f"{line}: an estimate, not a proof (the oracle is inexact)"
 
 

@@ -95,12 +95,15 @@ class Task:
         sizes = self.inference.sizes.tolist()
         self.parts = true_parts(self.oracle, self.labels, self.shapes, self.inference.sizes)
         check_outputs(self.oracle, self.labels, self.shapes, self.parts)
-        self._costs = TaskCosts(self.loss, self.oracle, self.labels, self.shapes, self.parts, sizes, self.token_weights)
+        self._costs = self._asked_costs(sizes)
         self._make_steps()
         if self._fused is None:
             for i in range(len(self)):
                 if i < PROBED or self._costs.may_be_negative(i):
                     self._probe(i)
+
+    def _asked_costs(self, sizes: list[int]) -> TaskCosts:
+        return TaskCosts(self.loss, self.oracle, self.labels, self.shapes, self.parts, sizes, self.token_weights)
 
     def _sibling(self) -> "Task":
         """Another task with the same attributes, for now."""
@@ -134,11 +137,7 @@ class Task:
         return new
 
     def complete(self, w: Vector, fixed: Sequence[npt.NDArray[np.float64] | None]) -> list[Labels]:
-        """The best output of every instance with `fixed` scores added, one per part, None for none: -1e30 forbids a part.
-
-        Partial labels are completed so: forbid what they rule out. Raises InfeasibleError, naming the sample, where nothing is
-        left, and DataError for fixed scores that do not fit.
-        """
+        """The best output of every instance with `fixed` scores added, as for `Inference.outputs`: -1e30 forbids a part."""
         return self.inference.outputs(w, fixed)
 
     def __getstate__(self) -> dict[str, Any]:

@@ -25,6 +25,7 @@ from structpred.core.weights import Vector
 from structpred.errors import DataError, ParameterError, StructpredError
 from structpred.models.bundles import read_model, write_model
 from structpred.models.groups import with_pruning, zeroed
+from structpred.models.partial import for_task
 from structpred.models.settings import resolve_regulariser, resolve_surrogate, resolve_trainer
 from structpred.models.signs import (
     BindingSign,
@@ -221,7 +222,7 @@ class StructuredEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         names: what the weights of the task are called; None: those of its groups.
         """
         C = checked_C(self.C)
-        trainer, surrogate = self._trainer_and_surrogate()
+        trainer, surrogate = for_task(task, *self._trainer_and_surrogate())
         if self.patience is not None and dev is None:
             raise ParameterError("patience needs held-out data: give dev=(X, y) to fit")
         settings = RunSettings(

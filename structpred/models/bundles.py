@@ -4,6 +4,7 @@ import os
 import platform
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import asdict
 from typing import Any, TypeVar
 
 import numpy as np
@@ -64,7 +65,7 @@ COMMON: dict[str, Spec] = {
     "surrogate": Optional(maybe(_OBJECT)),
     "regulariser": Optional(maybe(_OBJECT)),  # written only where there is one in place of 1/2 |w|^2
     "signs": Optional(maybe(AnyOf((TableOf(Whole(-1, 1)), Text())))),  # written only where there are some
-    "certificate": Record({"primal": _BOUND, "dual": _BOUND, "proven": Flag()}),
+    "certificate": Record({"primal": _BOUND, "dual": _BOUND, "proven": Flag(), "local": Optional(Flag(), False)}),
     "probabilistic": Optional(Flag(), False),
     "run": Record({"passes": Whole(), "stop_reason": Text(), "converged": Flag()}),
     "history": ListOf(TableOf(Plain())),
@@ -139,7 +140,7 @@ def common_header(model: Any) -> dict[str, Any]:
         "surrogate": None if model.surrogate is None else settings_of(model.surrogate),
         **regulariser,
         **saved_signs(model.signs),
-        "certificate": {"primal": certificate.primal, "dual": certificate.dual, "proven": certificate.proven},
+        "certificate": asdict(certificate),
         "probabilistic": model.probabilistic_,
         "run": {"passes": model.n_iter_, "stop_reason": model.stop_reason_, "converged": model.converged_},
         "history": model.history_,

@@ -13,7 +13,6 @@ from structpred.core.costs import PartLoss
 from structpred.core.inference import Inference
 from structpred.core.oracle import Labels, Oracle
 from structpred.core.requirements import require
-from structpred.core.task import Task
 from structpred.core.weights import Vector
 from structpred.errors import ParameterError
 from structpred.models.base import StructuredEstimator, about_dev, as_floats, checked_sample_weight, dev_parts
@@ -21,6 +20,7 @@ from structpred.models.bundles import COMMON, common_header, pack_run, plain_set
 from structpred.models.chain.decoding import checked_k
 from structpred.models.output_scores import OutputScores, Scoring, checked_scoring
 from structpred.models.part_inputs import PartInput, as_labels, as_list, split_instances
+from structpred.models.partial_outputs import split_partial, task_of
 from structpred.models.settings import resolve_loss
 from structpred.models.signs import NameTable
 from structpred.storage.bundles import Bundle
@@ -129,6 +129,11 @@ class StructuredPredictor(StructuredEstimator, _OracleFirst):
         """Train. dev: held-out (X, y) or (X, y, shapes); the weights that do best on it are kept. token_weight: one array a
         sample, the factor of the loss at each position; the oracle must have a label grid.
 
+        y[i] may be known in part: None (nothing is known), None or -1 or a set of labels at some positions of an oracle with a
+        label grid, or, for any oracle, an array of bool with False for each part that the output cannot have: latent variables
+        are parts of which nothing is ruled out. The log loss is then that of what is known; with other surrogates CCCP
+        completes the outputs, max_iter passes in all.
+
         Raises DataError, naming the sample, before training starts; OracleError where the oracle returns something invalid.
         """
         if not isinstance(self.oracle, Oracle):
@@ -140,7 +145,9 @@ class StructuredPredictor(StructuredEstimator, _OracleFirst):
         Inference(features, self.oracle, listed).check_shapes()
         weights = checked_sample_weight(sample_weight, len(features))
         tokens = None if token_weight is None else _as_token_weights(token_weight)
-        task = Task(features, self.oracle, as_labels(y), listed, loss, token_weights=tokens, sample_weight=weights)
+        known, ruled = split_partial(as_list(y, "y"), self.oracle, listed)
+        options = {"token_weights": tokens, "sample_weight": weights}
+        task = task_of(features, self.oracle, as_labels(known), listed, loss, ruled, **options)
         scorer = None if dev is None else self._dev_scorer(input_, loss, scoring, dev)
         result = self._train(task, scorer, partial(_names, input_))
         self._keep_input(input_)

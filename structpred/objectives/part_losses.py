@@ -64,6 +64,10 @@ class Hamming:
         costs[parts] = -1.0
         return PartCosts(float(len(parts)), costs)
 
+    def allowed_costs(self, ruled_out: npt.NDArray[np.bool_], shape: Shape, oracle: Oracle) -> PartCosts:
+        """Where the true output is known in part, without a label grid: the number of parts that it cannot have."""
+        return PartCosts(0.0, ruled_out.astype(np.float64))
+
 
 class ExtraParts:
     """The number of the output's parts that are not among the true ones, repeats counted: never negative, for any oracle.
@@ -79,3 +83,7 @@ class ExtraParts:
         costs = np.ones(oracle.n_parts(shape))
         costs[oracle.parts(labels, shape)] = 0.0
         return PartCosts(0.0, costs)
+
+    def allowed_costs(self, ruled_out: npt.NDArray[np.bool_], shape: Shape, oracle: Oracle) -> PartCosts:
+        """Where the true output is known in part: one for each part that it cannot have."""
+        return PartCosts(0.0, ruled_out.astype(np.float64))

@@ -78,8 +78,8 @@ def check_no_samples(estimator: Any) -> None:
 
 
 def check_mixed_labels(estimator: Any) -> None:
-    """Strings mixed with numbers, and fractions, are refused as labels; the error names the sample."""
-    for odd in (1, 0.5, None):
+    """Strings mixed with numbers, fractions and bytes are refused as labels; the error names the sample."""
+    for odd in (1, 0.5, b"x"):
         X, y = numbers()
         mixed: list[list[Any]] = [list(labels) for labels in y]
         mixed[2][0] = odd

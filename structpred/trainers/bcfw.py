@@ -198,6 +198,18 @@ class BCFW(Trainer):
         weights.v[:] = w
         return state._replace(scale=scale, memory=memory, point=u if len(state.point) else state.point)
 
+    def relabelled(self, problem: Problem, state: BCFWState, rows: npt.NDArray[np.int64]) -> BCFWState:
+        """The blocks of these instances begin at the new truth, the others stay: they are as feasible as before."""
+        if not len(rows):
+            return state
+        new, blocks = self.init_state(problem), state.blocks
+        for array, value in ((blocks.length, 0), (state.offsets, 0.0), (state.gaps, np.inf)):
+            array[rows] = value
+        u = np.concatenate([piece.copy() for piece in blocks.pieces_of_sum(problem.task.dim)])
+        new.weights.v[:] = problem.dual_map._replace(scale=state.scale).weights(u)
+        new = new._replace(blocks=blocks, offsets=state.offsets, gaps=state.gaps, scale=state.scale, memory=state.memory)
+        return new._replace(point=u) if len(state.point) else new
+
     def weights(self, problem: Problem, state: BCFWState) -> Vector:
         """The average, or the present weights; in the regulariser's domain, which rounding may have left."""
         found = state.weights.average()

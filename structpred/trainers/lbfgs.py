@@ -6,11 +6,13 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.regulariser import Smooth
+from structpred.core.steps import SoftTask
 from structpred.core.weights import Vector
 from structpred.errors import ParameterError
 from structpred.objectives.log_loss import LogLoss
 from structpred.runtime.interrupts import may_be_given_up
-from structpred.trainers.problem import Problem, Surrogate, Trainer
+from structpred.runtime.ranges import ends_of
+from structpred.trainers.problem import Problem, Surrogate, Trainer, is_convex
 from structpred.trainers.states import COUNT, Values
 
 Floats = npt.NDArray[np.float64]
@@ -54,7 +56,7 @@ class LBFGS(Trainer):
 
     An iteration usually evaluates objective and gradient once, in float64; the pairs, in float32, only shape the direction.
     The dual bound comes from strong convexity: the optimum is at least objective - |gradient|^2 / (2 lam m), with m the
-    regulariser's constant.
+    regulariser's constant. There is none where labels are missing: the end is then a local optimum.
 
     Parameters
     ----------
@@ -85,6 +87,7 @@ class LBFGS(Trainer):
     regulariser_requires = ("gradient",)
     surrogates = (LogLoss,)
     certified = True
+    nonconvex = True
 
     def __init__(self, *, memory: int = 6, max_trials: int = 20) -> None:
         if memory < 1 or max_trials < 1:
@@ -96,9 +99,14 @@ class LBFGS(Trainer):
         """Any smooth one that has a gradient over all instances."""
         return hasattr(surrogate, "gradient") and getattr(surrogate, "gamma", 1.0) > 0.0
 
+    @classmethod
+    def certifies(cls, surrogate: Surrogate) -> bool:
+        """Whether strong convexity bounds the optimum."""
+        return is_convex(surrogate)
+
     def init_state(self, problem: Problem) -> LBFGSState:
-        """Start at zero."""
-        w = np.zeros(problem.task.dim)
+        """Start at zero; near it where the problem is not convex, for which zero may be a saddle point."""
+        w = np.zeros(problem.task.dim) if problem.convex else _near_zero(cast(SoftTask, problem.task))
         value, gradient = objective(problem, w)
         return LBFGSState.start(w, gradient, value, self.memory)
 
@@ -165,14 +173,31 @@ class LBFGS(Trainer):
         """The present point, in the type of the task's weights."""
         return cast(Vector, state.w.astype(problem.task.dtype))
 
-    def objective(self, problem: Problem, state: LBFGSState) -> tuple[float, float]:
+    def objective(self, problem: Problem, state: LBFGSState) -> tuple[float, float | None]:
         """Primal at the float64 point, and the bound of strong convexity."""
-        value = float(state.value)
-        return value, value - self.gap_estimate(problem, state)
+        value, gap = float(state.value), self.gap_estimate(problem, state)
+        return value, None if gap is None else value - gap
 
-    def gap_estimate(self, problem: Problem, state: LBFGSState) -> float:
-        """The gap itself: it is free."""
+    def gap_estimate(self, problem: Problem, state: LBFGSState) -> float | None:
+        """The gap itself: it is free. None where the problem is not convex."""
+        return self._gap(problem, state) if problem.convex else None
+
+    def finished(self, problem: Problem, state: LBFGSState) -> bool:
+        """Whether no step lowers a function that is not convex; of a convex one the gap says more."""
+        return bool(state.stuck) and not problem.convex
+
+    def _gap(self, problem: Problem, state: LBFGSState) -> float:
         return float(state.gradient @ state.gradient) / (2.0 * problem.lam * problem.regulariser.strong_convexity)
+
+
+def _near_zero(task: SoftTask) -> Floats:
+    """Small weights that prefer no output: joint features of random part counts, so that weights without features stay zero.
+
+    At zero all latent variables are alike, and so are their gradients: they would stay so.
+    """
+    ends = ends_of(np.array([task.features.n_parts(i) for i in range(len(task))]))
+    found = task.features.total(np.random.default_rng(0).normal(size=int(ends[-1])), ends, np.ones(len(task)))
+    return found * (0.01 / max(float(np.abs(found).max(initial=0.0)), 1e-300))
 
 
 def objective(problem: Problem, w: Floats) -> tuple[float, Floats]:

@@ -219,7 +219,7 @@ class Run:
         gap, primal = row["gap"], row["primal"]
         if settings.tol > 0 and gap is not None and primal is not None and gap <= settings.tol * abs(primal):
             return "tol"
-        return None
+        return "tol" if self.trainer.finished(self.problem, self.state) else None
 
     def _record(self, check: bool, replace: bool = False) -> Record:
         """Append a row to the history; with the objective and the dual value if `check`."""
@@ -273,7 +273,8 @@ class Run:
             primal = None if primal is None else self.trainer.primal(self.problem, weights)
         if reason == "interrupted":  # mid-pass: the last row is about other weights
             primal = None if primal is None else self.trainer.primal(self.problem, weights)
-        certificate = Certificate(primal, dual, proven=self.problem.certified and primal is not None)
+        proven, local = self.problem.certified and primal is not None, not self.problem.convex
+        certificate = Certificate(primal, None if local else dual, proven=proven and not local, local=local)
         progress = self._snapshot() if self.settings.keep else None
         if reason == "max_iter" and self._ends_at_searches(weights, certificate.gap or 0.0):
             reason = "search_bound"

@@ -4,9 +4,10 @@ from functools import cache
 
 from structpred.core import requirements
 from structpred.core.discovery import public_subclasses
+from structpred.core.partial_task import is_partial
 from structpred.core.regulariser import Regulariser, capabilities
 from structpred.errors import ParameterError
-from structpred.trainers.problem import Problem, Surrogate, Trainer
+from structpred.trainers.problem import Problem, Surrogate, Trainer, is_convex
 
 
 @cache
@@ -25,6 +26,12 @@ def require(trainer: Trainer, problem: Problem) -> None:
     problem.task.require(trainer.requires, f"trainer {type(trainer).__name__}")
     problem.task.require(problem.surrogate.requires, f"surrogate {type(problem.surrogate).__name__}")
     require_surrogate(trainer, problem.surrogate)
+    if is_partial(problem.task) and is_convex(problem.surrogate) and not trainer.completes:
+        name = type(trainer).__name__
+        raise ParameterError(
+            f"some outputs are known in part, and {name} needs all of each: take CCCP({name}()), or MarginalLogLoss() where the "
+            "oracle has `marginals`"
+        )
     require_regulariser(trainer, problem.regulariser)
 
 

@@ -145,13 +145,7 @@ class OWLQN(LBFGS):
         """The objective at any weights, with the l1 term where the trainer brings one."""
         return replace(problem, regulariser=self._regulariser(problem)).primal(w)
 
-    def objective(self, problem: Problem, state: LBFGSState) -> tuple[float, float]:
-        """Primal at the float64 point, and the bound of strong convexity."""
-        value = float(state.value)
-        return value, value - self.gap_estimate(problem, state)
-
-    def gap_estimate(self, problem: Problem, state: LBFGSState) -> float:
-        """The gap itself: it is free."""
+    def _gap(self, problem: Problem, state: LBFGSState) -> float:
         v = self._shortest(problem, state)
         return L2().squared_norm(v) / (2.0 * problem.lam * self._split(problem)[0].strong_convexity)
 

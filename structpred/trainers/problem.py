@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.group_scales import Scale
+from structpred.core.partial_task import is_partial
 from structpred.core.regulariser import DualMap, Regulariser
 from structpred.core.steps import Step, TaskLike
 from structpred.core.weights import Vector
@@ -20,7 +21,10 @@ from structpred.slack.surrogate import SlackRescaling
 
 
 class Surrogate(Protocol):
-    """A convex function H_i of w for each instance, by its largest linear piece (or its tangent) at w."""
+    """A convex function H_i of w for each instance, by its largest linear piece (or its tangent) at w.
+
+    One that is not convex has an attribute `convex`, which is False.
+    """
 
     requires: tuple[str | tuple[str, ...], ...]
     piecewise_linear: bool
@@ -89,6 +93,11 @@ class Problem:
         return float(self._shares[i])
 
     @property
+    def convex(self) -> bool:
+        """Whether a local optimum is the global one: the surrogate is convex, and all outputs are known."""
+        return is_convex(self.surrogate) and not is_partial(self.task)
+
+    @property
     def certified(self) -> bool:
         """Whether the reported bounds are valid: as the task says, unless the surrogate has a `certified(task)` of its own."""
         own = getattr(self.surrogate, "certified", None)
@@ -119,6 +128,11 @@ def once_per_problem(make: Callable[[Problem], Made]) -> Callable[[Problem], Mad
     return found
 
 
+def is_convex(surrogate: Surrogate) -> bool:
+    """Whether it is convex in w, as all are that do not say otherwise."""
+    return bool(getattr(surrogate, "convex", True))
+
+
 class Trainer(ABC):
     """What the shared loop asks of a learning algorithm, and what the algorithm says of itself.
 
@@ -146,6 +160,10 @@ class Trainer(ABC):
         Whether the state does not depend on a fixed data set, so that training can continue on other data.
     needs_n_total : bool
         Whether an online trainer must know how many samples there will be, because the regulariser's strength depends on it.
+    nonconvex : bool
+        Whether it goes along gradients alone, so that it finds a local optimum of a surrogate that is not convex.
+    completes : bool
+        Whether it completes outputs that are known in part itself; then any surrogate will do.
     """
 
     name: ClassVar[str] = ""
@@ -156,11 +174,18 @@ class Trainer(ABC):
     certified: ClassVar[bool] = False
     online: ClassVar[bool] = False
     needs_n_total: ClassVar[bool] = False
+    nonconvex: ClassVar[bool] = False
+    completes: ClassVar[bool] = False
+
+    def __repr__(self) -> str:
+        """The class and its settings."""
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in vars(self).items())})"
 
     @classmethod
     def minimises(cls, surrogate: Surrogate) -> bool:
-        """Whether it can minimise this surrogate: one of the same form, which is never negative, is in `surrogates`."""
-        if getattr(surrogate, "may_be_negative", False):
+        """Whether it can minimise this surrogate: one of the same form is in `surrogates`, it is never negative, and it is convex
+        or need not be."""
+        if getattr(surrogate, "may_be_negative", False) or not (cls.nonconvex or is_convex(surrogate)):
             return False
         return any(make().piecewise_linear == surrogate.piecewise_linear for make in cls.surrogates)
 
@@ -210,6 +235,15 @@ class Trainer(ABC):
     def gap_estimate(self, problem: Problem, state: Any) -> float | None:
         """A cheap guess of the gap, to decide when computing it is worthwhile; None if there is none."""
         return None
+
+    def finished(self, problem: Problem, state: Any) -> bool:
+        """Whether more passes would change nothing, by a criterion of its own."""
+        return False
+
+    def relabelled(self, problem: Problem, state: Any, rows: npt.NDArray[np.int64]) -> Any:
+        """The state to go on from where the true outputs of these instances are others now: that of online learners, which make
+        no claim about the data, else a new one."""
+        return state if self.online and not self.certifies(problem.surrogate) else self.init_state(problem)
 
     def report(self, problem: Problem, state: Any) -> dict[str, npt.NDArray[np.float64]]:
         """What else it says of the run, by name: arrays that come with the weights."""

@@ -98,6 +98,7 @@ class OnlineProximal(Trainer):
     certified = True
     online = True
     needs_n_total = True
+    nonconvex = True
 
     def __init__(
         self,

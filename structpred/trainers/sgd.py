@@ -64,6 +64,7 @@ class SGD(Trainer):
     certified = True
     online = True
     needs_n_total = True
+    nonconvex = True
 
     def __init__(self, *, averaged: bool = True) -> None:
         self.averaged = averaged

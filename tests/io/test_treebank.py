@@ -204,7 +204,7 @@ def test_trees_without_labels_and_trees_that_do_not_fit() -> None:
     for heads, labels, message in (
         ([0], None, r"sample 0: expected 2 heads, got shape \(1,\)"),
         ([0, 3], None, r"sample 0: expected heads from 0 to 2, got \[0, 3\]"),
-        ([0, -1], None, "expected heads from 0 to 2"),
+        ([0, -2], None, "expected heads from 0 to 2"),
         ([0, 1], ["a"], "sample 0: expected 2 labels"),
         ([0, 1], ["a", "b c"], "cannot be written in a column"),
         ([0, 1], ["a", ""], "cannot be written in a column"),

@@ -68,7 +68,7 @@ BAD_DATA: dict[str, tuple[Any, Any, str]] = {
     "a relation with a space": (LISTS, [[(2, "a b"), (0, "root")], [0]], "sample 0, position 0: labels"),
     "labels of another length": (LISTS, [Tree(np.array([2, 0]), ["x"]), [0]], "sample 0: expected 2 labels"),
     "a head beyond the sentence": (X, with_head(3, 1, N3 + 1), f"sample 3: expected heads from 0 to {N3}"),
-    "a head below zero": (X, with_head(3, 1, -1), "sample 3: expected heads from 0"),
+    "a head below zero": (X, with_head(3, 1, -2), "sample 3: expected heads from 0"),
     "a head that is no number": (X, with_head(3, 1, "root"), "sample 3: expected a Tree, a list of heads"),
     "a head that is a text of a number": (X, with_head(3, 1, "2"), "sample 3: expected a Tree, a list of heads"),
     "a head that is not whole": (X, with_head(3, 1, 1.5), "sample 3: expected a Tree, a list of heads"),

@@ -149,7 +149,7 @@ def test_bad_inputs_are_named(name: str) -> None:
         StructuredPredictor(Subsets()).fit(change(X), y, shapes)
 
 
-@pytest.mark.parametrize("labels", [3, "ab", None, [[0, 1]], [0.5], [True, False], {1}, [[0], [1, 2]]])
+@pytest.mark.parametrize("labels", [3, "ab", [[0, 1]], [0.5], [True, False], {1}, [[0], [1, 2]]])
 def test_labels_that_are_no_list_of_whole_numbers_are_named(labels: Any) -> None:
     """y[i] of any other kind is refused, naming the sample and what came."""
     X, y = planted(3)

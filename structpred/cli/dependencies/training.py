@@ -68,6 +68,9 @@ class ParserTraining(Training[ParserOptions]):
             self.templates = read_arc_templates(options.templates)
         self.data = _read(options.data, options)
         self.dev = None if options.dev is None else _read(options.dev, options)
+        if self.dev is not None and not self.dev.has_trees:
+            where = self.dev.where(int(np.argmax(self.dev.heads < 0)))
+            raise DataError(f"{where}: expected a head: held-out trees are compared with whole ones; got none")
         return {"sentences": len(self.data), "words": self.data.n_words}
 
     def hold_out(self, n_folds: int, fold: int) -> None:
@@ -150,13 +153,12 @@ def _relations(model: DependencyParser) -> list[str]:
 
 
 def _read(path: str, options: ParserOptions) -> Treebank:
-    """A treebank with a head for every word."""
+    """A treebank with a head for every word, or for some of them."""
     start = time.perf_counter()
     format = None if options.format is None else TREEBANK_FORMATS[options.format]
-    treebank = read_treebank(path, format, on_error=options.on_error, encoding=options.encoding)
-    if not treebank.has_trees:
-        where = treebank.where(int(np.argmax(treebank.heads < 0)))
-        raise DataError(f"{where}: expected a head: a parser learns from trees; got none")
+    treebank = read_treebank(path, format, missing_heads=True, on_error=options.on_error, encoding=options.encoding)
+    if (treebank.heads < 0).all():
+        raise DataError(f"{treebank.where(0)}: expected a head: a parser learns from trees; got none in the whole file")
     log.info(
         "read %s: %d sentences, %d words, %d relations, format %s (%.1f s)",
         treebank.path,

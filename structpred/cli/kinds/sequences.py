@@ -34,6 +34,10 @@ _TRAIN = [
         help="Only tag sequences that are valid under this scheme, kept in MODEL.",
     ),
     click.Option(
+        ["--missing"], default="_", show_default=True, metavar="TEXT",
+        help="The label of tokens whose label is not known; '' for none.",
+    ),
+    click.Option(
         ["--min-count"], default=1, show_default=True, type=click.IntRange(1), metavar="N", help="Leave out rarer features."
     ),
     click.Option(
@@ -105,10 +109,10 @@ class Sequences(Kind):
 
     def evaluate(self, model: "ChainLabeler", asked: Evaluating) -> str:
         """Accuracy and phrases."""
-        from structpred.cli.sequences.results import read_labelled, scored, strings_of
+        from structpred.cli.sequences.results import read_labelled, reader_for, scored, strings_of
 
         read = read_labelled(model, asked)
-        return scored(read.labels or [], strings_of(model, read), asked)
+        return scored(*read.known(strings_of(model, read), reader_for(model, asked)), asked)
 
     def evaluate_files(self, ctx: click.Context, model: str | None, asked: Evaluating) -> str:
         """The scores of a column file that ends in gold and predicted labels."""

@@ -16,6 +16,7 @@ from structpred.io.ocr import OcrWords, parse_ocr
 from structpred.io.recognise import looks_like
 from structpred.io.text import read_bytes, read_text, source_name, split_lines
 from structpred.io.validation.scan import scan_bytes
+from structpred.models.chain.partial import comparable
 
 log = logging.getLogger("structpred.cli")
 
@@ -31,13 +32,14 @@ class Reader:
     """How the training data were read, kept in the model file so that predict and evaluate read theirs alike.
 
     label_column: from 0. n_columns: with the labels. Both are None where the format has no columns, or before training.
-    template: the name or file that was given, for people.
+    template: the name or file that was given, for people. missing: the label that stands for a missing one.
     """
 
     format: str
     label_column: int | None = None
     n_columns: int | None = None
     template: str | None = None
+    missing: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for a model file."""
@@ -56,7 +58,9 @@ class Reader:
         if label_column is not None and chosen not in FORMATS_OF_INPUT["rows"]:
             raise ParameterError(f"--label-column is for column files, not for --format {chosen}")
         column, width = known.get("label_column"), known.get("n_columns")
-        return cls(chosen, column if label_column is None else label_column, width if label_column is None else None)
+        if label_column is not None:
+            column, width = label_column, None
+        return cls(chosen, column, width, missing=known.get("missing"))
 
 
 @dataclass(frozen=True)
@@ -68,6 +72,14 @@ class Data:
     n_sequences: int
     n_tokens: int
     ids: Sequence[str] = ()
+
+    def known(self, predicted: list[list[str]], reader: Reader) -> tuple[Sequence[Sequence[Any]], Sequence[Any]]:
+        """True and predicted labels where the true one is known; says how many are not."""
+        labels, n = self.labels or [], self.n_tokens
+        gold, found = comparable(labels, [np.array(row) for row in predicted], reader.missing)
+        if (left := n - sum(map(len, gold))) > 0:
+            log.warning("%s: %d of %d labels are missing, which are left out of the scores", self.corpus.name, left, n)
+        return (gold, found) if left else (labels, predicted)
 
 
 def read_data(

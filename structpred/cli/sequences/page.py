@@ -8,7 +8,7 @@ from structpred.cli.facts import model_facts, proven, without_certificate
 from structpred.cli.kinds.kind import Reporting
 from structpred.cli.sequences.data import Data, features_of, tokens_of
 from structpred.cli.sequences.inspection import chain_facts
-from structpred.cli.sequences.results import read_labelled, strings_of
+from structpred.cli.sequences.results import read_labelled, reader_for, strings_of
 from structpred.evaluation import confusion_matrix, evaluate_sequences
 from structpred.evaluation.selection import select_sequences
 from structpred.io.ocr import N_PIXELS, OcrWords
@@ -23,7 +23,7 @@ _MOST_CANDIDATES = 4
 
 def page(model: ChainLabeler, asked: Reporting) -> str:
     """Transitions and strongest features; with data also scores, confusions and examples."""
-    about_data = {} if not asked.data else _judged(model, read_labelled(model, asked), asked.examples)
+    about_data = {} if not asked.data else _judged(model, read_labelled(model, asked), asked)
     return page_of(_contents(model, asked, about_data))
 
 
@@ -61,10 +61,11 @@ def _pixel_weights(model: ChainLabeler) -> list[tuple[str, Any]]:
     return [(str(label), table[:, k].reshape(-1, 8)) for k, label in enumerate(model.classes_.tolist())]
 
 
-def _judged(model: ChainLabeler, read: Data, n_examples: int) -> dict[str, Any]:
+def _judged(model: ChainLabeler, read: Data, asked: Reporting) -> dict[str, Any]:
     """What the page says of the data: scores, confusions, examples."""
-    gold = read.labels or []
+    gold, n_examples = read.labels or [], asked.examples
     predicted = strings_of(model, read)
+    known = read.known(predicted, reader_for(model, asked))
     wrong = [i for i, (one, other) in enumerate(zip(gold, predicted, strict=True)) if one != other]
     right = [i for i, (one, other) in enumerate(zip(gold, predicted, strict=True)) if one == other]
     chosen = _spread(wrong, n_examples)
@@ -72,8 +73,8 @@ def _judged(model: ChainLabeler, read: Data, n_examples: int) -> dict[str, Any]:
     tokens = tokens_of(read) if chosen else []
     return {
         "data": read.corpus.name,
-        "evaluation": evaluate_sequences(gold, predicted),
-        "confusion": confusion_matrix(gold, predicted),
+        "evaluation": evaluate_sequences(*known),
+        "confusion": confusion_matrix(*known),
         "examples": [_example(model, read, i, predicted[i], tokens[i]) for i in chosen],
         "sureness": "probability" if model.probabilistic_ else "score gap",
     }

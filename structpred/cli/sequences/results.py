@@ -3,6 +3,7 @@
 import json
 import logging
 import time
+from collections.abc import Sequence
 from typing import Any
 
 from structpred.cli.files import write_output
@@ -38,9 +39,14 @@ def predict(model: ChainLabeler, asked: Predicting) -> None:
     write_output(asked.output, text)
 
 
+def reader_for(model: ChainLabeler, asked: Asked) -> Reader:
+    """How the training data of the labeller were read, or as the user says."""
+    return Reader.of_model(model, asked.model, asked.reading.format, asked.own["label_column"])
+
+
 def read_for(model: ChainLabeler, asked: Asked) -> Data:
     """The data, read as the training data of the labeller were."""
-    reader = Reader.of_model(model, asked.model, asked.reading.format, asked.own["label_column"])
+    reader = reader_for(model, asked)
     return read_data(asked.data, reader, asked.own["folds"], encoding=asked.reading.encoding, on_error=asked.reading.on_error)
 
 
@@ -86,7 +92,7 @@ def _entries(model: ChainLabeler, data: Data, asked: Predicting) -> list[dict[st
     return entries
 
 
-def scored(gold: Labels, predicted: Labels, asked: Evaluating) -> str:
+def scored(gold: Sequence[Sequence[Any]], predicted: Sequence[Sequence[Any]], asked: Evaluating) -> str:
     """The scores as text or as a JSON object; draws the confusions if they are wanted."""
     result = evaluate_sequences(gold, predicted, asked.own["scheme"])
     if asked.confusion is not None:

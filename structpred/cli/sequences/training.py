@@ -36,6 +36,7 @@ class ChainOptions(TrainingOptions):
     label_column: int
     folds: tuple[int, ...] | None
     constraints: str | None
+    missing: str
     min_count: int
     n_bits: int | None
     fit_intercept: bool
@@ -85,7 +86,7 @@ class ChainTraining(Training[ChainOptions]):
         options = self.options
         self.templates = load_templates(options.template) if options.template is not None else None
         self.features: dict[str, Any] = {"template": self.templates, "min_count": options.min_count, "n_bits": options.n_bits}
-        reader = Reader(options.format, options.label_column, template=options.template)
+        reader = Reader(options.format, options.label_column, template=options.template, missing=options.missing or None)
         data, self.reader = _read(options.data, reader, options.folds, options)
         if self.templates is not None:
             _check_templates(self.templates, self.reader)
@@ -122,6 +123,7 @@ class ChainTraining(Training[ChainOptions]):
             fit_intercept=options.fit_intercept,
             dev_metric=None if options.dev_metric == "token_accuracy" else _f1,
             constraints=options.constraints,
+            missing=options.missing or None,
             n_jobs=options.n_jobs,
             **self.features,
             **common,
@@ -153,7 +155,7 @@ def _read(path: str, reader: Reader, folds: Sequence[int] | None, options: Chain
         reader = replace(reader, n_columns=width, label_column=(reader.label_column or 0) % width)
     elif reader.format not in COLUMN_FORMATS:
         reader = replace(reader, label_column=None)
-    labels = {label for sequence in data.labels or [] for label in sequence}
+    labels = {label for sequence in data.labels or [] for label in sequence} - {options.missing}
     log.info(
         "read %s: %d sequences, %d tokens, %d labels (%.1f s)",
         data.corpus.name,

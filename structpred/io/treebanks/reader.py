@@ -29,6 +29,7 @@ def read_treebank(
     *,
     on_error: OnError = "raise",
     check_trees: bool = True,
+    missing_heads: bool = False,
     encoding: str = "utf-8",
 ) -> Treebank:
     """Read a treebank file: CoNLL-U, CoNLL-X, CoNLL-2008, CoNLL-2009 or a `TreebankFormat` of your own.
@@ -36,15 +37,16 @@ def read_treebank(
     source: a path, ``-`` for standard input, or a file opened in binary mode; gzip is unpacked. format: None detects it
     from the lines (`treebank_format_of`). on_error: "raise", or "skip" to leave out the sentences with an error, which
     `Treebank.skipped` names. check_trees: False accepts all heads, with -1 for what is not a number from 0 to the length
-    of the sentence; True wants a tree, or ``_`` on every word of a sentence (heads -1). encoding: of the file; the treebank, and
-    what is written of it, is UTF-8.
+    of the sentence; True wants a tree, or ``_`` on every word of a sentence (heads -1). missing_heads: whether ``_`` may also
+    stand on some words of a sentence only, as a parser can learn from. encoding: of the file; the treebank, and what is written
+    of it, is UTF-8.
 
     Raises DataError with file and line: see `validate_treebank` for all that is looked at. No sentence at all is an error.
     """
     _check_mode(on_error)
     with open_treebank(source, encoding) as opened:
         format = format or opened.format()
-        treebank = _parse(Chunk(opened.read(), 1, 0, True), opened, format, on_error, check_trees)
+        treebank = _parse(Chunk(opened.read(), 1, 0, True), opened, format, on_error, check_trees, missing_heads)
     if not len(treebank):
         raise _nothing(treebank.path, treebank.raw, treebank.skipped)
     _log_skipped(treebank.path, len({problem.sentence for problem in treebank.skipped}), treebank.skipped)
@@ -114,17 +116,24 @@ def _log_skipped(path: str, count: int, problems: tuple[Problem, ...]) -> None:
         log.warning("%s: %d sentence%s with errors left out; first: %s", path, count, "" if count == 1 else "s", problems[0])
 
 
-def _parse(chunk: Chunk, source: TreebankSource, format: TreebankFormat, on_error: OnError, check_trees: bool) -> Treebank:
+def _parse(
+    chunk: Chunk,
+    source: TreebankSource,
+    format: TreebankFormat,
+    on_error: OnError,
+    check_trees: bool,
+    missing_heads: bool = False,
+) -> Treebank:
     _check_line_lengths(chunk, source.name)
     lines = scan_lines(chunk.data, format)
     text, broken = _decoded(chunk.data)
     bad = bad_lines(chunk.data, lines, format)
     if broken:
         bad[[k for k, line in enumerate(text) if not _is_text(line)]] = True
-    words = find_words(lines, bad, format, check_trees)
+    words = find_words(lines, bad, format, check_trees, missing_heads)
     skipped: tuple[Problem, ...] = ()
     if words.bad.any():
-        errors = _errors(words.bad, lines, text, chunk, source.name, format, check_trees)
+        errors = _errors(words.bad, lines, text, chunk, source.name, format, (check_trees, missing_heads))
         if on_error == "raise":
             raise DataError(str(next(errors)))
         skipped = tuple(errors)
@@ -164,9 +173,9 @@ def _is_text(line: str) -> bool:
 
 
 def _errors(
-    bad: Mask, lines: Lines, text: list[str], chunk: Chunk, path: str, format: TreebankFormat, check_trees: bool
+    bad: Mask, lines: Lines, text: list[str], chunk: Chunk, path: str, format: TreebankFormat, heads: tuple[bool, bool]
 ) -> Iterator[Problem]:
-    """The errors of the marked runs of lines, one after the other, on demand."""
+    """The errors of the marked runs of lines, one after the other, on demand. heads: (check_trees, missing_heads)."""
     filled = np.flatnonzero(lines.ends > lines.starts)
     firsts = filled[np.searchsorted(lines.block[filled], np.arange(lines.n_blocks))]
     lasts = filled[np.searchsorted(lines.block[filled], np.arange(lines.n_blocks), side="right") - 1]
@@ -176,7 +185,8 @@ def _errors(
     for k in np.flatnonzero(bad).tolist():
         first, last = int(firsts[k]), int(lasts[k])
         place = chunk.line + first
-        problems = check_sentence(text[first : last + 1], place, int(number[k]), format, path, check_trees=check_trees)
+        options = dict(zip(("check_trees", "missing_heads"), heads, strict=True))
+        problems = check_sentence(text[first : last + 1], place, int(number[k]), format, path, **options)
         errors = [problem for problem in problems if problem.severity == ERROR]
         yield from errors or [Problem(path, place, int(number[k]), ERROR, "sentence", "expected a sentence that can be read")]
 

@@ -67,12 +67,14 @@ class _Found:
 
 
 def check_sentence(
-    lines: Sequence[str], line: int, sentence: int, format: TreebankFormat, path: str, *, check_trees: bool = True
-) -> list[Problem]:
+    lines: Sequence[str], line: int, sentence: int, format: TreebankFormat, path: str, *, check_trees: bool = True,
+    missing_heads: bool = False,
+) -> list[Problem]:  # fmt: skip
     """All problems of one sentence, by line.
 
     lines: without line ends, bytes that are not UTF-8 as lone surrogates. line: the number of the first. sentence: its
-    number; 0 for comments that belong to none. check_trees: whether the heads are looked at.
+    number; 0 for comments that belong to none. check_trees: whether the heads are looked at. missing_heads: whether only some
+    words of a sentence may have ``_`` as HEAD.
 
     >>> from structpred.io.treebanks.formats import CONLL_U
     >>> rows = ["1\\tno\\t_\\t_\\t_\\t_\\t2\\t_\\t_\\t_"]
@@ -95,7 +97,7 @@ def check_sentence(
     if rows:
         words, sound = _check_ids(rows, format, found)
         if check_trees:
-            _check_heads(words, sound, format, found)
+            _check_heads(words, sound, format, found, missing_heads)
     found.problems.sort(key=lambda problem: problem.line)
     return found.problems
 
@@ -206,7 +208,7 @@ def _check_no_tree(row: _Row, format: TreebankFormat, what: str, found: _Found) 
         found.warn(row.at, "no-word", f"{what} has no place in the tree: expected _ as HEAD and DEPREL")
 
 
-def _check_heads(words: list[_Row], sound: bool, format: TreebankFormat, found: _Found) -> None:
+def _check_heads(words: list[_Row], sound: bool, format: TreebankFormat, found: _Found, missing_heads: bool) -> None:
     """Heads as numbers; with sound ids also as a tree."""
     n = len(words)
     heads: list[int | None] = []
@@ -227,7 +229,7 @@ def _check_heads(words: list[_Row], sound: bool, format: TreebankFormat, found: 
     if not sound:
         return
     missing = [row for row in words if row.fields[format.head] == "_"]
-    if missing and len(missing) < n:
+    if missing and len(missing) < n and not missing_heads:
         message = f"expected a head on every word of a sentence or on none, got _ on {len(missing)} of {n}"
         found.error(missing[0].at, "heads", message)
     if len(missing) < n:

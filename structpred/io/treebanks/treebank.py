@@ -16,7 +16,7 @@ from structpred.io.treebanks.rules import Problem
 class Tree(NamedTuple):
     """One parse of n words.
 
-    heads: int64 (n,), the number of each word's head, words counted from 1; 0 is the root. labels: the n dependency
+    heads: int64 (n,), the number of each word's head, words counted from 1; 0 is the root, -1 not known. labels: the n dependency
     relations, None for a parse without relations.
     """
 
@@ -161,7 +161,7 @@ class Treebank:
         """A treebank of Python data, in the format CoNLL-U; without trees all heads are -1 and all labels ``_``.
 
         Raises DataError naming the sample: an empty sentence, lists of different lengths, a string that cannot be written in a
-        column, a head that is not from 0 to n.
+        column, a head that is neither from 0 to n nor -1, not known.
         """
         if trees is not None and len(trees) != len(sentences):
             raise DataError(f"there are {len(sentences)} sentences, but {len(trees)} trees")
@@ -242,7 +242,7 @@ def _check_sample(i: int, sentence: Sentence, tree: Tree, check_heads: bool) -> 
     heads = np.asarray(tree.heads)
     if heads.shape != (n,) or not np.issubdtype(heads.dtype, np.integer):
         raise DataError(f"sample {i}: expected {n} whole numbers as heads, got shape {heads.shape} of type {heads.dtype}")
-    if check_heads and not (heads.min() >= 0 and heads.max() <= n):
+    if check_heads and not (heads.min() >= -1 and heads.max() <= n):
         raise DataError(f"sample {i}: expected heads from 0 to {n}, got {heads.tolist()}")
 
 

@@ -25,7 +25,7 @@ class Words:
     bad: Mask
 
 
-def find_words(lines: Lines, bad_lines: Mask, format: TreebankFormat, check_trees: bool) -> Words:
+def find_words(lines: Lines, bad_lines: Mask, format: TreebankFormat, check_trees: bool, missing_heads: bool = False) -> Words:
     """Check ids and heads. bad_lines: bool (n_lines), lines that are wrong by themselves; their sentences are not read."""
     bad = np.zeros(lines.n_blocks, np.bool_)
     bad[lines.block[bad_lines]] = True
@@ -33,7 +33,7 @@ def find_words(lines: Lines, bad_lines: Mask, format: TreebankFormat, check_tree
     rows = rows[~bad[lines.block[rows]]]
     words = _words(rows, lines, bad, format)
     words = words[~bad[lines.block[words]]]
-    heads = _heads(words, lines, bad, format, check_trees)
+    heads = _heads(words, lines, bad, format, check_trees, missing_heads)
     kept = ~bad[lines.block[words]]
     return Words(words[kept], lines.block[words[kept]], heads[kept], bad)
 
@@ -84,7 +84,7 @@ def _check_others(rows: Ints, before: Ints, sizes: Ints, lines: Lines, bad: Mask
             bad[block] = True
 
 
-def _heads(words: Ints, lines: Lines, bad: Mask, format: TreebankFormat, check_trees: bool) -> Ints:
+def _heads(words: Ints, lines: Lines, bad: Mask, format: TreebankFormat, check_trees: bool, missing_heads: bool) -> Ints:
     """The head of each word; sentences whose heads are wrong are marked in `bad`."""
     if not len(words):
         return np.zeros(0, np.int64)
@@ -103,9 +103,11 @@ def _heads(words: Ints, lines: Lines, bad: Mask, format: TreebankFormat, check_t
     bad[block[~(inside | missing) | (heads == place)]] = True
     n_missing = np.add.reduceat(missing.astype(np.int64), first)
     n_roots = np.add.reduceat((heads == 0).astype(np.int64), first)
-    has_tree = n_missing < size
+    has_tree = (n_missing == 0) if missing_heads else (n_missing < size)
     wrong = (n_missing > 0) & has_tree
     wrong |= has_tree & ((n_roots != 1) if format.single_root else (n_roots < 1))
+    if format.single_root:
+        wrong |= n_roots > 1
     bad[block[first[wrong]]] = True
     parents = np.where(heads > 0, first[of_word] + heads - 1, len(words))
     bad[block[~reaches_root(parents, int(size.max()))]] = True

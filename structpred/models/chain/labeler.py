@@ -22,9 +22,11 @@ from structpred.models.chain.decoding import chain_kbest, chain_marginals, chain
 from structpred.models.chain.explain import Explanation, explain
 from structpred.models.chain.inputs import INPUT, INPUTS, Input, NumericInput, RowInput, choose_input, n_columns
 from structpred.models.chain.inspection import Inspection, chain_names, inspect_weights
+from structpred.models.chain.partial import comparable, partial_labels, where_known
 from structpred.models.chain.targets import LabelEncoder, as_label_lists
 from structpred.models.chain.tasks import chain_task
 from structpred.models.chain.templates import drop_templates
+from structpred.models.partial import warn_of_minus_one
 from structpred.models.settings import resolve_loss
 from structpred.models.signs import NameTable
 from structpred.runtime.threads import checked_jobs
@@ -67,6 +69,8 @@ class ChainLabeler(StructuredEstimator):
     warm_start : bool
         A second fit, on the same data with a larger max_iter (which counts all passes), continues from the trainer's state; with
         other data or settings it is an error.
+    missing : str or int, optional
+        A label in y that means, as None does, that the label is not known: -1 in scikit-learn's convention.
 
     Attributes
     ----------
@@ -102,6 +106,7 @@ class ChainLabeler(StructuredEstimator):
     fit_intercept: bool = True
     n_jobs: int | None = None
     warm_start: bool = False
+    missing: Any = None
 
     input_: Input = field(init=False)
     classes_: npt.NDArray[Any] = field(init=False)
@@ -173,6 +178,9 @@ class ChainLabeler(StructuredEstimator):
     ) -> Self:
         """Train. sample_weight: one number per sequence. token_weight: one list per sequence, nested like y, weighing the loss.
 
+        Labels of y may be missing: None, or a set of the labels that the token may have. The log loss is then that of what is
+        known; with other surrogates CCCP completes the labels, max_iter passes in all (docs/howto/labels_are_missing.md).
+
         allowed: nested like y, for each token None or the labels it may have (a tag dictionary, say): all others are
         ruled out while training. The true labels must satisfy it, and `constraints`.
 
@@ -183,11 +191,13 @@ class ChainLabeler(StructuredEstimator):
         input_, sequences = self._input_for(X)
         data = input_.fit_transform(sequences)
         lists = as_label_lists(y, data.lengths)
-        encoder = LabelEncoder.fit(lists)
+        known = partial_labels(lists, self.missing)
+        encoder = LabelEncoder.fit(lists if known is None else known.known())
+        warn_of_minus_one(encoder.classes, self.missing)
         rules, jobs = resolve_constraints(self.constraints), checked_jobs(self.n_jobs)
         task = chain_task(
             data, lists, encoder, loss, rules,
-            sample_weight=sample_weight, token_weight=token_weight, allowed=allowed, n_jobs=jobs,
+            sample_weight=sample_weight, token_weight=token_weight, allowed=allowed, n_jobs=jobs, partial=known,
         )  # fmt: skip
         scorer = None if dev is None else self._dev_scorer(input_, encoder, *dev_parts(dev, "X, y"))
         result = self._train(task, scorer, partial(chain_names, input_, encoder.classes))
@@ -315,9 +325,10 @@ class ChainLabeler(StructuredEstimator):
         return self.input_.transform(X), self.coef_
 
     def score(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None = None) -> float:
-        """The share of tokens with the right label; each token weighs as its sequence does."""
-        predicted = self.predict(X)
-        lists = as_label_lists(y, np.array([len(labels) for labels in predicted]))
+        """The share of tokens with the right label, of those whose label is known; each weighs as its sequence does."""
+        predicted: Sequence[npt.NDArray[Any]] = self.predict(X)
+        lists: Sequence[Sequence[Any]] = as_label_lists(y, np.array([len(labels) for labels in predicted]))
+        lists, predicted = where_known(lists, predicted, self.missing)
         right = np.array([(p == np.array(g)).sum() for p, g in zip(predicted, lists, strict=True)], dtype=np.float64)
         lengths = np.array([len(labels) for labels in lists])
         weights = checked_sample_weight(sample_weight, len(lists))
@@ -334,7 +345,7 @@ class ChainLabeler(StructuredEstimator):
 
         def score(w: Vector) -> float:
             codes = decode_chains(*scored(w), fixed, checked_jobs(self.n_jobs))
-            return metric(lists, encoder.decode(codes, data.offsets))
+            return metric(*comparable(lists, encoder.decode(codes, data.offsets), self.missing))
 
         return score
 

@@ -1,20 +1,25 @@
 """The training task of a chain model: features, labels, loss, weights and constraints, checked against each other."""
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from structpred.core.costs import PartLoss
 from structpred.core.feature_map import FeatureMap
+from structpred.core.partial_task import PartialTask
+from structpred.core.taken import take_features
 from structpred.core.task import Task
 from structpred.data.sequences import PackedSequences
-from structpred.errors import ParameterError
+from structpred.errors import DataError, ParameterError
+from structpred.features.fixed_scores import FixedScores
 from structpred.features.positions import PositionSequences
 from structpred.features.sequences import SequenceFeatures
 from structpred.models.base import as_floats, checked_sample_weight
 from structpred.models.chain.constraints import ChainConstraints, check_gold, fixed_scores
+from structpred.models.chain.partial import PartialLabels, check_left
 from structpred.models.chain.targets import LabelEncoder
 from structpred.oracles.chain import ChainOracle
 
@@ -30,22 +35,62 @@ def chain_task(
     token_weight: Sequence[npt.ArrayLike] | None = None,
     allowed: Sequence[Any] | None = None,
     n_jobs: int = 1,
+    partial: PartialLabels | None = None,
 ) -> Task:
-    """The task of labelling `data` as `lists` says; raises DataError or ParameterError, naming the sample."""
+    """The task of labelling `data` as `lists` says, or `partial` where some labels are missing.
+
+    Raises DataError or ParameterError, naming the sample.
+    """
+    if partial is not None:
+        lists = partial.filled(encoder.classes[0].item())
     codes, classes = encoder.encode(lists), encoder.classes.tolist()
     fixed = fixed_scores(classes, data.offsets, constraints, allowed)
-    if fixed is not None:
+    if fixed is not None and partial is None:
         check_gold(fixed, codes, data.offsets, classes)
-    features: FeatureMap
-    if isinstance(data, PositionSequences):
-        features = data.features(len(classes), fixed)
-    else:
-        features = SequenceFeatures(data, len(classes), fixed=fixed)
+    features = _features(data, len(classes), fixed)
     gold = np.split(codes, data.offsets[1:-1])
     shapes = [(length, len(classes)) for length in data.lengths.tolist()]
     weights = None if token_weight is None else checked_token_weights(token_weight, data.lengths)
     importance = checked_sample_weight(sample_weight, len(data))
-    return Task(features, ChainOracle(), gold, shapes, loss, token_weights=weights, sample_weight=importance, n_jobs=n_jobs)
+    of_all = {"token_weights": weights, "sample_weight": importance, "n_jobs": n_jobs}
+    if partial is None:
+        return Task(features, ChainOracle(), gold, shapes, loss, **of_all)  # type: ignore[arg-type]
+    narrow = fixed_scores(classes, data.offsets, constraints, partial.within(allowed))
+    assert narrow is not None
+    check_left(narrow, data.offsets, partial.rows)
+    left = take_features(_features(data, len(classes), narrow), partial.rows)
+    if fixed is not None:
+        _check_known(fixed, codes, data.offsets, classes, partial.rows)
+    return PartialTask(
+        features, ChainOracle(), gold, shapes, loss, allowed=left, rows=partial.rows, **of_all  # type: ignore[arg-type]
+    )  # fmt: skip
+
+
+def _features(data: PackedSequences | PositionSequences, n_labels: int, fixed: FixedScores | None) -> FeatureMap:
+    if isinstance(data, PositionSequences):
+        return data.features(n_labels, fixed)
+    return cast(FeatureMap, SequenceFeatures(data, n_labels, fixed=fixed))
+
+
+def _check_known(
+    fixed: FixedScores, codes: npt.NDArray[np.int64], offsets: npt.NDArray[np.int64], classes: Sequence[Any],
+    rows: npt.NDArray[np.int64],
+) -> None:  # fmt: skip
+    """As check_gold, for the sequences of which all labels are known."""
+    whole = np.setdiff1d(np.arange(len(offsets) - 1), rows)
+    for i in whole.tolist():
+        a, b = int(offsets[i]), int(offsets[i + 1])
+        own = FixedScores(fixed.rows, fixed.row_of[a:b], fixed.edges)
+        with _numbered(i):
+            check_gold(own, codes[a:b], np.array([0, b - a]), classes)
+
+
+@contextmanager
+def _numbered(i: int) -> Iterator[None]:
+    try:
+        yield
+    except DataError as error:
+        raise DataError(str(error).replace("sample 0", f"sample {i}", 1)) from error
 
 
 def checked_token_weights(weights: Any, lengths: npt.NDArray[np.int64]) -> list[npt.NDArray[np.float64]]:

@@ -4,7 +4,7 @@ They differ in a field, which is made by `fit` and kept: how X and y are read, a
 """
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
@@ -14,11 +14,11 @@ import numpy.typing as npt
 from structpred.core.inference import Inference
 from structpred.core.oracle import Oracle
 from structpred.core.requirements import require
-from structpred.core.task import Task
 from structpred.core.weights import Vector
 from structpred.errors import ParameterError
 from structpred.models.base import StructuredEstimator, about_dev, checked_sample_weight, dev_parts
 from structpred.models.bundles import common_header
+from structpred.models.partial_outputs import scores_of, task_of
 from structpred.models.settings import resolve_loss
 from structpred.models.signs import NameTable
 from structpred.storage.schema import LARGEST, Flag, Number, Record, Text
@@ -84,12 +84,18 @@ class FieldEstimator(StructuredEstimator, Generic[Outputs, Tables]):
 
     def _fit(
         self, made: Field[Outputs, Tables], data: Any, truth: Outputs, dev: Any, *, sample_weight: Any,
-        token_weights: Sequence[npt.ArrayLike] | None = None,
+        token_weights: Sequence[npt.ArrayLike] | None = None, choices: Mapping[int, Sequence[Any]] | None = None,
     ) -> None:  # fmt: skip
-        """Train on read samples, and keep the field."""
+        """Train on read samples, and keep the field. choices: of samples known in part the label codes that each node may have,
+        None for any.
+        """
         inference = made.inference(data)
-        task = Task(
-            inference.features, inference.oracle, made.codes(truth), inference.shapes, resolve_loss(self.loss),
+        ruled, oracle = {}, inference.oracle
+        for i, own in (choices or {}).items():
+            shape = inference.shapes[i]
+            ruled[i] = scores_of(own, oracle.label_grid(shape), oracle.n_parts(shape), i)  # type: ignore[attr-defined]
+        task = task_of(
+            inference.features, oracle, made.codes(truth), inference.shapes, resolve_loss(self.loss), ruled,
             token_weights=token_weights, sample_weight=checked_sample_weight(sample_weight, len(inference)),
         )  # fmt: skip
         result = self._train(task, None if dev is None else _dev_scorer(made, dev), made.weight_names)

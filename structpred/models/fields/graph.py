@@ -10,12 +10,14 @@ import numpy.typing as npt
 from structpred.core.oracle import Oracle
 from structpred.errors import DataError, ParameterError
 from structpred.models.bundles import CLASSES, COMMON, pack_run, plain_settings, restore_run
+from structpred.models.chain.partial import partial_labels
 from structpred.models.chain.targets import LabelEncoder
 from structpred.models.chain.tasks import checked_token_weights
 from structpred.models.fields.estimator import BIAS, ORACLE, FieldEstimator, checked_bias
 from structpred.models.fields.graph_field import Floats, GraphField, NodeLabels
 from structpred.models.fields.graph_inputs import GraphTable, as_graphs, as_node_labels
 from structpred.models.fields.label_graphs import checked_oracle, graph_oracle
+from structpred.models.partial import warn_of_minus_one
 from structpred.oracles.mrf import graph_shape
 from structpred.storage.bundles import Bundle
 from structpred.storage.schema import Flag, Record, Text, Whole, maybe
@@ -48,6 +50,8 @@ class GraphLabeler(FieldEstimator[NodeLabels, list[Floats]]):
         The value of a constant feature of nodes and edges; 0 for none (edges without features always have the constant 1).
     node_features, edge_features : str
         The names of the attributes of networkx graphs that hold vectors; edge_features None: edges have no features.
+    missing : str or int, optional
+        A label in y that means, as None does, that the label is not known: -1 in scikit-learn's convention.
 
     Attributes
     ----------
@@ -74,6 +78,7 @@ class GraphLabeler(FieldEstimator[NodeLabels, list[Floats]]):
     directed: bool | None = None
     node_features: str = "x"
     edge_features: str | None = None
+    missing: Any = None
 
     n_edge_features_in_: int | None = field(init=False)
     classes_: npt.NDArray[Any] = field(init=False)
@@ -107,20 +112,29 @@ class GraphLabeler(FieldEstimator[NodeLabels, list[Floats]]):
         """Train. node_weight: what a wrong label of each node costs, for each graph an array. dev: held-out (X, y); the weights
         that do best on it are kept.
 
+        Labels of y may be missing: None, or a set of the labels that the node may have, as for ChainLabeler.
+
         Raises DataError, naming the sample, before training starts: edges that name missing nodes, NaN, empty graphs, wrong
         shapes.
         """
         table = as_graphs(X, self.node_features, self.edge_features)
         if not table.samples:
             raise DataError("X: expected at least one graph, got none")
-        encoder = LabelEncoder.fit(as_node_labels(y, table))
+        lists = as_node_labels(y, table)
+        partial = partial_labels(lists, self.missing)
+        encoder = LabelEncoder.fit(lists if partial is None else partial.known())
+        warn_of_minus_one(encoder.classes, self.missing)
         made = GraphField(
             encoder, table.n_features, table.n_edge_features, checked_bias(self.bias), self._is_directed(table),
             None if self.oracle is None else checked_oracle(self.oracle), self.node_features, self.edge_features,
+            self.missing,
         )  # fmt: skip
         weights = None if node_weight is None else checked_token_weights(node_weight, table.lengths)
-        truth = made.truth(X, y, table)
-        self._fit(made, table, truth, dev, sample_weight=sample_weight, token_weights=weights)
+        codes: dict[int, Any] = {}
+        if partial is not None:
+            codes, lists = partial.codes(encoder), partial.filled(encoder.classes[0].item())
+        truth = made.truth(X, lists, table)
+        self._fit(made, table, truth, dev, sample_weight=sample_weight, token_weights=weights, choices=codes)
         return self
 
     def _is_directed(self, table: GraphTable) -> bool:

@@ -12,6 +12,7 @@ from structpred.core.requirements import require
 from structpred.core.weights import Vector
 from structpred.errors import DataError
 from structpred.features.graphs import GraphFeatures
+from structpred.models.chain.partial import where_known
 from structpred.models.chain.targets import LabelEncoder
 from structpred.models.fields.graph_inputs import GraphTable, as_graphs, as_node_labels
 from structpred.models.fields.label_graphs import graph_oracle
@@ -28,7 +29,7 @@ class GraphField:
 
     n_features, n_edge_features: of nodes and of edges (None: edges have none). bias: the value of a constant feature; 0 for none.
     directed: whether label pairs (a, b) and (b, a) have weights of their own. node_name, edge_name: where networkx graphs hold
-    their features.
+    their features. missing: the label that stands for one that is not known.
     """
 
     encoder: LabelEncoder
@@ -39,6 +40,7 @@ class GraphField:
     oracle: Oracle | None
     node_name: str
     edge_name: str | None
+    missing: Any = None
 
     @property
     def n_labels(self) -> int:
@@ -110,8 +112,9 @@ class GraphField:
         return [nodes, NameTable(edges, pairs, start=len(rows) * k, row_step=len(pairs), column_step=1)]
 
     def agreement(self, truth: NodeLabels, found: NodeLabels) -> float:
-        """The share of nodes, over all graphs, whose label is right."""
-        return float(np.mean(np.concatenate(truth) == np.concatenate(found)))
+        """The share of nodes, over all graphs, whose label is right, of those whose label is known."""
+        known, same = where_known([labels.tolist() for labels in truth], found, self.missing)
+        return float(np.mean(np.concatenate([np.array(labels, dtype=object) for labels in known]) == np.concatenate(same)))
 
 
 def graph_features(table: GraphTable, shapes: list[Shape], n_states: int, bias: float, directed: bool) -> GraphFeatures:

@@ -8,6 +8,7 @@ import numpy.typing as npt
 from structpred.errors import DataError
 from structpred.features.rows import csr_of, stack_rows
 from structpred.io.multilabel.data import MultiLabelData
+from structpred.models.partial import tell_missing
 
 Labels = npt.NDArray[np.int64]
 
@@ -36,8 +37,11 @@ def as_rows(X: Any, n_features: int | None = None) -> Any:
     return sparse.csr_array((rows.values, rows.indices, rows.indptr), shape=(n, rows.n_columns))
 
 
-def as_indicator(y: Any, n: int, n_labels: int | None = None) -> Labels:
-    """The labels as int64 (n, n_labels), 0 and 1. Raises DataError, naming the sample, for other shapes and values."""
+def as_indicator(y: Any, n: int, n_labels: int | None = None, *, missing: bool = False) -> Labels:
+    """The labels as int64 (n, n_labels), 0 and 1, and with missing=True -1 for one that is not known.
+
+    Raises DataError, naming the sample, for other shapes and values.
+    """
     from scipy import sparse
 
     if y is None:
@@ -56,24 +60,27 @@ def as_indicator(y: Any, n: int, n_labels: int | None = None) -> Labels:
         raise DataError(f"X has {n} samples but y has {len(given)}")
     if not given.shape[1] or (n_labels is not None and given.shape[1] != n_labels):
         raise DataError(f"y: expected {n_labels or 'at least one'} label columns, got {given.shape[1]}")
-    bad = (given != 0) & (given != 1)
+    bad = (given != 0) & (given != 1) & ~(missing & (given == -1))
     if bad.any():
         i, k = np.argwhere(bad)[0].tolist()
         raise DataError(f"sample {i}: y must be 0 or 1, got {given[i, k]} for label {k}")
     return given.astype(np.int64)
 
 
-def labels_of(X: Any, y: Any, n: int, n_labels: int | None = None) -> Labels:
+def labels_of(X: Any, y: Any, n: int, n_labels: int | None = None, *, missing: bool = False) -> Labels:
     """The labels of n samples: y, or those of MultiLabelData as X with y left out."""
-    return as_indicator(X.Y if isinstance(X, MultiLabelData) and y is None else y, n, n_labels)
+    return as_indicator(X.Y if isinstance(X, MultiLabelData) and y is None else y, n, n_labels, missing=missing)
 
 
-def labelled_rows(X: Any, y: Any) -> tuple[Any, Labels, list[str] | None]:
-    """(features, labels, names of the labels or None) of arguments X, y, or of MultiLabelData as X with y left out."""
+def labelled_rows(X: Any, y: Any, *, missing: bool = False) -> tuple[Any, Labels, list[str] | None]:
+    """(features, labels, names of the labels or None) of arguments X, y, or of MultiLabelData as X with y left out.
+
+    missing: whether a label may be -1, not known.
+    """
     rows = as_rows(X)
     if not rows.shape[0]:
         raise DataError("X: expected at least one sample, got none")
-    Y = labels_of(X, y, rows.shape[0])
+    Y = labels_of(X, y, rows.shape[0], missing=missing)
     named = isinstance(X, MultiLabelData) and y is None
     return rows, Y, list(X.label_names) if named else None
 
@@ -93,3 +100,13 @@ def example_accuracy(gold: npt.NDArray[Any], predicted: npt.NDArray[Any]) -> npt
     both = ((gold != 0) & (predicted != 0)).sum(axis=1)
     either = ((gold != 0) | (predicted != 0)).sum(axis=1)
     return np.where(either == 0, 1.0, both / np.maximum(either, 1))
+
+
+def label_choices(Y: Labels) -> dict[int, list[tuple[int, ...] | None]]:
+    """For each row with missing labels (-1) the states that each label may have, None for both; says how many are missing."""
+    rows = np.flatnonzero((Y < 0).any(axis=1))
+    if len(rows):
+        if (Y < 0).all():
+            raise DataError("y: expected some labels, but all are missing")
+        tell_missing(int((Y < 0).sum()), 0, Y.size)
+    return {i: [None if state < 0 else (state,) for state in Y[i].tolist()] for i in rows.tolist()}

@@ -13,7 +13,7 @@ from structpred.models.fields.estimator import FieldEstimator, checked_bias
 from structpred.models.fields.feature_scale import FeatureScale
 from structpred.models.fields.label_field import FIELD, LabelField, kept_names, label_tags, pairs_of, scale_of
 from structpred.models.fields.label_graphs import checked_oracle, label_edges, label_oracle
-from structpred.models.fields.label_inputs import feature_names_of, labelled_rows
+from structpred.models.fields.label_inputs import feature_names_of, label_choices, labelled_rows
 from structpred.storage.bundles import Bundle
 from structpred.storage.schema import AnyOf, Record, Text, Whole, maybe
 
@@ -83,9 +83,14 @@ class MultiLabelMRF(FieldEstimator[Integers, Floats]):
     ) -> Self:
         """Train. dev: held-out (X, y); the weights with the best score on it are kept.
 
-        Raises DataError, naming the sample, before training starts: NaN, other values than 0 and 1, lengths that do not match.
+        Labels of y that are -1 are missing: training completes them, or sums over them, as for ChainLabeler; pairs that
+        are chosen by correlations count them as 0.
+
+        Raises DataError, naming the sample, before training starts: NaN, other values than these, lengths that do not match.
         """
-        rows, Y, given = labelled_rows(X, y)
+        rows, Y, given = labelled_rows(X, y, missing=True)
+        choices = label_choices(Y)
+        Y = np.maximum(Y, 0)  # for choosing pairs; elsewhere what is missing is not looked at
         names = [str(k) for k in range(Y.shape[1])] if given is None else given
         edges = label_edges(self.edges, Y)
         oracle = label_oracle(len(names), edges) if self.oracle is None else checked_oracle(self.oracle)
@@ -93,7 +98,7 @@ class MultiLabelMRF(FieldEstimator[Integers, Floats]):
         made = LabelField(
             rows.shape[1], names, edges, checked_bias(self.bias), oracle, scale=scale, feature_names=feature_names_of(X)
         )
-        self._fit(made, rows, Y, dev, sample_weight=sample_weight)
+        self._fit(made, rows, Y, dev, sample_weight=sample_weight, choices=choices)
         return self
 
     def predict_scores(self, X: Any) -> Floats:

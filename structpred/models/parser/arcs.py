@@ -11,8 +11,10 @@ from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.inference import Inference, part_scores
 from structpred.core.task import Task
 from structpred.core.weights import Vector
+from structpred.data.sentences import AttributedSentences
 from structpred.errors import DataError, InfeasibleError
 from structpred.features.arcs import ArcCandidates, ArcFeatures, FixedArcs
+from structpred.models.partial_outputs import Ruled, task_of
 from structpred.oracles.arborescence import ArborescenceOracle
 from structpred.oracles.projective import ProjectiveOracle
 from structpred.runtime.memory import check_fits
@@ -45,14 +47,17 @@ def choose_projective(
 def tree_task(
     features: ArcFeatures, heads: npt.NDArray[np.int64], oracle: TreeOracle, loss: PartLoss, *,
     sample_weight: npt.ArrayLike | None = None, token_weights: Sequence[Floats] | None = None, n_jobs: int = 1,
+    ruled: Ruled | None = None,
 ) -> Task:  # fmt: skip
-    """The training task: find `heads` (flat). Raises DataError, naming the sample, for heads that the oracle's trees exclude."""
+    """The training task: find `heads` (flat), and any that `ruled` leaves of the sentences that it names.
+
+    Raises DataError, naming the sample, for heads that the oracle's trees exclude, InfeasibleError where no tree is left.
+    """
     offsets = features.data.offsets
     shapes = [(n,) for n in features.data.lengths.tolist()]
     gold = np.split(heads, offsets[1:-1])
-    return Task(
-        features, oracle, gold, shapes, loss, sample_weight=sample_weight, token_weights=token_weights, n_jobs=n_jobs
-    )  # fmt: skip
+    options = {"sample_weight": sample_weight, "token_weights": token_weights, "n_jobs": n_jobs}
+    return task_of(features, oracle, gold, shapes, loss, ruled or {}, **options)
 
 
 def best_trees(features: ArcFeatures, oracle: TreeOracle, w: Vector, n_jobs: int = 1) -> npt.NDArray[np.int64]:
@@ -176,3 +181,11 @@ def candidate_heads(
         kept += found
     share = kept / max(data.n_words, 1) if heads is not None else float("nan")
     return ArcCandidates(starts, listed[:end].copy()), share
+
+
+def kept_heads(pruner: Any, data: AttributedSentences, rules: FixedArcs | None, k: int | None) -> ArcCandidates | None:
+    """The heads that pruning keeps: all of them where there are constraints, for which those it likes may not do."""
+    if pruner is None:
+        return None
+    ruled = [rules is not None and rules.of(i) is not None for i in range(len(data))]
+    return candidate_heads(pruner._features(data), pruner.coef_, k or 1, whole=ruled)[0]

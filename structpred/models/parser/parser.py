@@ -14,7 +14,7 @@ from structpred.core.weights import Vector
 from structpred.data.arc_templates import ArcTemplate
 from structpred.data.sentences import AttributedSentences
 from structpred.errors import DataError, ParameterError
-from structpred.features.arcs import ArcCandidates, ArcFeatures, FixedArcs, observed_bits
+from structpred.features.arcs import ArcCandidates, ArcFeatures, observed_bits
 from structpred.io.templates.arc_featurizer import ArcFeaturizer
 from structpred.io.templates.arc_template_sets import pruning_templates, relation_templates
 from structpred.io.treebanks.treebank import Tree, Treebank
@@ -27,9 +27,9 @@ from structpred.models.parser.arcs import (
     arc_marginals,
     best_trees,
     candidate_heads,
-    choose_projective,
     fixed_arcs,
     k_best_trees,
+    kept_heads,
     tree_oracle,
     tree_task,
 )  # fmt: skip
@@ -43,15 +43,18 @@ from structpred.models.parser.bundles import (
     usable_templates,
     with_prefix,
 )  # fmt: skip
+from structpred.models.parser.partial import choose_kind, completed_heads, filled_heads, pruned_whole, ruled_out
 from structpred.models.parser.relations import RelationFeatures, forget_second_stage, second_callbacks, second_stage
-from structpred.models.parser.sentences import as_treebank, check_one_root, held_out_trees
+from structpred.models.parser.sentences import as_treebank, check_one_root, held_out_trees, share_right
 from structpred.models.parser.settings import check_settings, check_switches, checked_templates
+from structpred.models.partial_outputs import Ruled
 from structpred.models.settings import resolve_loss
 from structpred.runtime.threads import checked_jobs
 from structpred.storage.bundles import Bundle
 from structpred.trainers.problem import Trainer
 
 Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
 logger = logging.getLogger(__name__)
 
 
@@ -64,7 +67,8 @@ class DependencyParser(StructuredEstimator):
     With the log loss it is a conditional random field over trees, by the matrix-tree theorem.
 
     X is a Treebank (io.read_treebank), or a list of sentences: Sentence objects or lists of token dicts. y: the trees, where X
-    has none: Tree objects, lists of heads, or lists of (head, relation).
+    has none: Tree objects, lists of heads, or lists of (head, relation). In training some may be missing: -1 or None as a head,
+    "_" or None as a relation.
 
     Parameters
     ----------
@@ -203,14 +207,14 @@ class DependencyParser(StructuredEstimator):
         check_settings(self.label_C, self.max_bits, self.prune, self.projective)
         given = checked_templates(self.templates)
         loss, jobs = resolve_loss(self.loss), checked_jobs(self.n_jobs)
-        treebank = as_treebank(X, y, trees=True)
+        treebank = as_treebank(X, y, trees=True, missing=True)
         if not len(treebank):
             raise DataError("X: expected at least one sentence, got none")
         if self.single_root:
             check_one_root(treebank)
         importance = checked_sample_weight(sample_weight, len(treebank))
         held_out = None if dev is None else held_out_trees(dev)
-        projective, crossing = choose_projective(self.projective, treebank.heads, treebank.offsets)
+        projective, crossing = choose_kind(self.projective, treebank, self.single_root)
         if projective and crossing.any():
             logger.info(
                 "%d of %d sentences have crossing arcs and are left out of projective training", crossing.sum(), len(crossing)
@@ -222,17 +226,18 @@ class DependencyParser(StructuredEstimator):
         templates = featurizer.usable(given)
         if not templates:
             raise ParameterError(f"none of the templates can be used: the treebank has only {featurizer.present}")
-        data, heads = featurizer.transform(treebank), treebank.heads
+        data, heads, ruled = featurizer.transform(treebank), filled_heads(treebank), ruled_out(treebank)
         bits = observed_bits(data, templates, heads, max_bits=self.max_bits)
-        pruner, candidates, kept = self._pruned(featurizer, treebank, data, projective, importance)
+        pruner, candidates, kept = self._pruned(featurizer, treebank, data, projective, importance, ruled)
         features = ArcFeatures(data, templates, bits, candidates=candidates)
         oracle = tree_oracle(projective, self.single_root)
-        task = tree_task(features, heads, oracle, loss, sample_weight=importance, n_jobs=jobs)
+        task = tree_task(features, heads, oracle, loss, sample_weight=importance, n_jobs=jobs, ruled=ruled)
         scorer = None if held_out is None else self._dev_scorer(featurizer, features, oracle, pruner, held_out)
         forget_second_stage(self.checkpoint, self.resume)
         result = self._train(task, scorer)
         wanted = self.labelled and any(label != "_" for label in treebank.labels) and result.stop_reason != "interrupted"
-        relations = self._fit_relations(featurizer, data, treebank, importance) if wanted else (None, None)
+        heads = completed_heads(task, result.weights, heads)
+        relations = self._fit_relations(featurizer, data, treebank, heads, importance) if wanted else (None, None)
         self.featurizer_, self.templates_, self.bits_, self.pruner_, self.kept_ = featurizer, templates, bits, pruner, kept
         self.projective_, self.left_out_ = projective, int(crossing.sum()) if projective else 0
         self._keep(result)
@@ -243,7 +248,13 @@ class DependencyParser(StructuredEstimator):
         return self
 
     def _pruned(
-        self, featurizer: ArcFeaturizer, treebank: Treebank, data: AttributedSentences, projective: bool, sample_weight: Floats
+        self,
+        featurizer: ArcFeaturizer,
+        treebank: Treebank,
+        data: AttributedSentences,
+        projective: bool,
+        sample_weight: Floats,
+        ruled: Ruled,
     ) -> tuple["DependencyParser | None", ArcCandidates | None, float | None]:
         """The cheap first model, the arcs that it keeps, and the share of true arcs among them."""
         if self.prune is None:
@@ -258,23 +269,24 @@ class DependencyParser(StructuredEstimator):
             first.fit(treebank, sample_weight=sample_weight)
         except KeyboardInterrupt:
             raise KeyboardInterrupt("training was interrupted while the model for pruning was trained; nothing is kept") from None
-        candidates, kept = candidate_heads(first._features(data), first.coef_, self.prune, treebank.heads)
-        return first, candidates, kept
+        whole = pruned_whole(len(data), ruled)
+        found = candidate_heads(first._features(data), first.coef_, self.prune, filled_heads(treebank), whole=whole)
+        return first, found[0], found[1] if whole is None else None
 
     def _fit_relations(
-        self, featurizer: ArcFeaturizer, data: AttributedSentences, treebank: Treebank, sample_weight: Floats
+        self, featurizer: ArcFeaturizer, data: AttributedSentences, treebank: Treebank, heads: Integers, sample_weight: Floats
     ) -> tuple[ChainLabeler, RelationFeatures]:
         """The second stage; a labeller that was interrupted says so in its stop_reason_."""
-        features = RelationFeatures(featurizer.usable(relation_templates())).fit(data, treebank.heads)
+        features = RelationFeatures(featurizer.usable(relation_templates())).fit(data, heads)
         checkpoint, resume = second_stage(self.checkpoint, self.resume)
         labeler = ChainLabeler(
             self.trainer, self.label_C, self.max_iter, self.tol, surrogate=self.surrogate, check_every=self.check_every,
             n_jobs=self.n_jobs, callbacks=second_callbacks(self.callbacks), checkpoint=checkpoint, resume=resume,
-            random_state=self.random_state, regulariser=self.regulariser,
+            random_state=self.random_state, regulariser=self.regulariser, missing="_",
         )  # fmt: skip
         labels = [treebank.labels[a:b] for a, b in itertools.pairwise(treebank.offsets.tolist())]
         try:
-            labeler.fit(features.transform(data, treebank.heads), labels, sample_weight=sample_weight)
+            labeler.fit(features.transform(data, heads), labels, sample_weight=sample_weight)
         except KeyboardInterrupt:
             if not hasattr(labeler, "coef_"):  # a second signal, in the midst of a step
                 raise
@@ -290,18 +302,9 @@ class DependencyParser(StructuredEstimator):
     ) -> Callable[[Vector], float]:  # fmt: skip
         data, jobs = featurizer.transform(treebank), checked_jobs(self.n_jobs)
         with about_dev():
-            features = ArcFeatures(data, trained.templates, trained.bits, candidates=self._candidates(pruner, data, None))
+            features = ArcFeatures(data, trained.templates, trained.bits, candidates=kept_heads(pruner, data, None, self.prune))
             features.new_scratch(int(data.lengths.max()))  # what cannot be parsed is refused before training
         return lambda w: float((best_trees(features, oracle, w, jobs) == treebank.heads).mean())
-
-    def _candidates(
-        self, pruner: "DependencyParser | None", data: AttributedSentences, rules: FixedArcs | None
-    ) -> ArcCandidates | None:
-        """The heads that pruning keeps: all of them where there are constraints, for which those it likes may not do."""
-        if pruner is None:
-            return None
-        ruled = [rules is not None and rules.of(i) is not None for i in range(len(data))]
-        return candidate_heads(pruner._features(data), pruner.coef_, self.prune or 1, whole=ruled)[0]
 
     def _ready(
         self, X: Any, fixed: Any, forbidden: Any, projective: bool | None, single_root: bool | None
@@ -315,7 +318,7 @@ class DependencyParser(StructuredEstimator):
         oracle = tree_oracle(
             self.projective_ if projective is None else projective, self.single_root if single_root is None else single_root
         )
-        return data, self._features(data, candidates=self._candidates(self.pruner_, data, rules), fixed=rules), oracle
+        return data, self._features(data, candidates=kept_heads(self.pruner_, data, rules, self.prune), fixed=rules), oracle
 
     def predict(
         self,
@@ -381,11 +384,7 @@ class DependencyParser(StructuredEstimator):
             raise DataError("X: expected at least one sentence to score, got none")
         if self.relations_ is not None and all(label == "_" for label in treebank.labels):
             raise DataError("y: the parser has learnt relations, but these trees have none to compare them with")
-        found = self.predict(treebank)
-        right = np.concatenate([tree.heads for tree in found]) == treebank.heads
-        if self.relations_ is not None:
-            right &= np.array([label for tree in found for label in tree.labels or ()]) == np.array(treebank.labels)
-        return float(right.mean())
+        return share_right(treebank, self.predict(treebank), self.relations_ is not None)
 
     @property
     def label_certificate_(self) -> Certificate | None:

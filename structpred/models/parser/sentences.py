@@ -13,12 +13,12 @@ from structpred.models.base import about_dev, dev_parts
 _KEYS = ("form", "lemma", "upos", "xpos", "feats")
 
 
-def as_treebank(X: Any, y: Any = None, *, trees: bool = False) -> Treebank:
+def as_treebank(X: Any, y: Any = None, *, trees: bool = False, missing: bool = False) -> Treebank:
     """X as a treebank: one as it is, or a list of sentences, each a Sentence, a list of token dicts, or a list of forms.
 
     A token dict has "form", and where known "lemma", "upos", "xpos", "feats". y: one tree per sentence: a Tree, a list of heads,
     or a list of (head, relation) pairs; it replaces the trees that X may have. With trees=True the trees must be there and be
-    valid. Raises DataError, naming the sample.
+    valid; with missing=True some heads (None or -1) and relations (None or "_") need not be. Raises DataError, naming the sample.
     """
     if not isinstance(X, Treebank):
         if isinstance(X, str | bytes | Mapping) or not isinstance(X, Sequence):
@@ -30,10 +30,10 @@ def as_treebank(X: Any, y: Any = None, *, trees: bool = False) -> Treebank:
         X, y = Treebank.of(sentences, given), None
     elif y is not None:
         given = _trees(y, X.lengths.tolist())
-        return as_treebank(X.sentences(), given, trees=trees)
+        return as_treebank(X.sentences(), given, trees=trees, missing=missing)
     treebank: Treebank = X
     if trees:
-        _check_trees(treebank)
+        _check_trees(treebank, missing)
     return treebank
 
 
@@ -71,13 +71,13 @@ def _tree(tree: Any, n: int, i: int) -> Tree:
     else:
         try:
             pairs = [tuple(entry) if isinstance(entry, tuple | list) else (entry, None) for entry in tree]
-            heads = np.array([operator.index(head) for head, _ in pairs], dtype=np.int64)
+            heads = np.array([-1 if head is None else operator.index(head) for head, _ in pairs], dtype=np.int64)
         except (TypeError, ValueError, OverflowError) as error:
             raise DataError(f"sample {i}: expected a Tree, a list of heads, or of (head, relation) pairs: {error}") from None
         labels = [label for _, label in pairs if label is not None]
-        if labels and len(labels) != len(pairs):
-            raise DataError(f"sample {i}: some words have a relation and some have none")
-        made = Tree(heads, labels or None)
+        if labels and (heads >= 0).all() and len(labels) != len(pairs):
+            raise DataError(f"sample {i}: some words have a relation and some have none; one that is not known is _")
+        made = Tree(heads, ["_" if label is None else label for _, label in pairs] if labels else None)
     if len(made.heads) != n:
         raise DataError(f"sample {i}: the sentence has {n} words, but its tree has {len(made.heads)} heads")
     return made
@@ -103,15 +103,15 @@ def check_one_root(treebank: Treebank) -> None:
         )
 
 
-def _check_trees(treebank: Treebank) -> None:
-    """Raise DataError for a word without head, a head that is the word itself, and a cycle."""
+def _check_trees(treebank: Treebank, missing: bool) -> None:
+    """Raise DataError for a word without head, unless that may be, a head that is the word itself, and a cycle."""
     offsets = treebank.offsets.tolist()
     for i in range(len(treebank)):
         heads = treebank.heads[offsets[i] : offsets[i + 1]]
-        if len(heads) and (heads < 0).any():
+        if len(heads) and (heads < 0).any() and not missing:
             where = treebank.where(offsets[i] + int(np.argmax(heads < 0)))
             raise DataError(f"{where}: expected a head, since training and scoring need trees, got none")
-        reach = np.concatenate(([0], heads))
+        reach = np.concatenate(([0], np.maximum(heads, 0)))
         for _ in range(max(len(heads), 1).bit_length()):
             reach = reach[reach]  # 2^k steps upwards: all who are in a tree arrive at the root
         if (lost := np.flatnonzero(reach[1:])).size:
@@ -119,3 +119,11 @@ def _check_trees(treebank: Treebank) -> None:
                 f"{treebank.where(offsets[i] + int(lost[0]))}: the heads {heads.tolist()} are not a tree: word "
                 f"{int(lost[0]) + 1} does not reach the root (a cycle)"
             )
+
+
+def share_right(treebank: Treebank, found: Sequence[Tree], labelled: bool) -> float:
+    """The share of words with the right head, and the right relation if that counts."""
+    right = np.concatenate([tree.heads for tree in found]) == treebank.heads
+    if labelled:
+        right &= np.array([label for tree in found for label in tree.labels or ()]) == np.array(treebank.labels)
+    return float(right.mean())

@@ -1,0 +1,69 @@
+"""Trees that are known in part: -1 as the head of a word, `_` as its relation."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from structpred.core.fixed_scores import FORBIDDEN
+from structpred.core.partial_task import PartialTask
+from structpred.core.task import Task
+from structpred.core.weights import Vector
+from structpred.errors import DataError
+from structpred.io.treebanks.treebank import Treebank
+from structpred.models.parser.arcs import choose_projective, tree_oracle
+from structpred.models.partial import tell_missing
+from structpred.models.partial_outputs import Ruled
+
+Integers = npt.NDArray[np.int64]
+
+
+def filled_heads(treebank: Treebank) -> Integers:
+    """The heads, with the word before in the place of missing ones: an arc to it crosses no other."""
+    place = np.arange(treebank.n_words) - np.repeat(treebank.offsets[:-1], treebank.lengths)
+    found: Integers = np.where(treebank.heads < 0, place, treebank.heads)
+    return found
+
+
+def ruled_out(treebank: Treebank) -> Ruled:
+    """For sentences with missing heads the scores that forbid the arcs that the others exclude; says how many are missing."""
+    missing = treebank.heads < 0
+    if missing.all():
+        raise DataError(f"{treebank.where(0)}: expected a head: a parser learns from trees; got none in the whole treebank")
+    if missing.any():
+        tell_missing(int(missing.sum()), 0, len(missing), "heads")
+    return _ruled(treebank)
+
+
+def choose_kind(projective: bool | None, treebank: Treebank, single_root: bool) -> tuple[bool, npt.NDArray[np.bool_]]:
+    """As `choose_projective`, by the arcs that are known; sentences that no projective tree completes count as crossing."""
+    chosen, crossing = choose_projective(projective, filled_heads(treebank), treebank.offsets)
+    oracle = tree_oracle(chosen, single_root)
+    for i, scores in _ruled(treebank).items() if chosen else ():
+        shape = (int(treebank.lengths[i]),)
+        crossing[i] |= scores[oracle.parts(oracle.argmax(scores, shape), shape)].min() <= 0.5 * FORBIDDEN
+    return chosen, crossing
+
+
+def _ruled(treebank: Treebank) -> Ruled:
+    missing = treebank.heads < 0
+    found: dict[int, npt.NDArray[np.float64]] = {}
+    sentences = np.repeat(np.arange(len(treebank)), treebank.lengths)
+    for i in np.unique(sentences[missing]).tolist():
+        heads = treebank.heads[treebank.offsets[i] : treebank.offsets[i + 1]]
+        scores = np.zeros((len(heads), len(heads) + 1))
+        known = np.flatnonzero(heads >= 0)
+        scores[known] = FORBIDDEN
+        scores[known, heads[known]] = 0.0
+        found[i] = scores.ravel()
+    return found
+
+
+def completed_heads(task: Task, w: Vector, heads: Integers) -> Integers:
+    """The heads, with those of the best trees that agree with the others in the place of missing ones."""
+    return np.concatenate(task.completed(w)) if isinstance(task, PartialTask) else heads
+
+
+def pruned_whole(n: int, ruled: Ruled) -> Sequence[bool] | None:
+    """Which sentences keep all heads: those of which some are missing, for which a few may not do."""
+    return [i in ruled for i in range(n)] if ruled else None

@@ -1,0 +1,299 @@
+"""The concave-convex procedure for outputs that are known in part (Yu & Joachims 2009, algorithm 1; Yuille & Rangarajan 2003).
+
+Where the truth of instance i is some output of a set A_i, and no choice among them costs anything, the objective is
+
+    F(w) = lam r(w) + sum_i p_i min_{h in A_i} H_i(w; h),
+
+H_i(w; h) the convex surrogate with h as the true output. For the hinge it is convex minus convex,
+max_y [loss(y) + <w, phi(y)>] - max_{h in A_i} <w, phi(h)>. A round completes the outputs, h_i = argmax_{h in A_i} <w, phi(h)>,
+and minimises the convex function that these give, which lies above F and touches it at w. So F falls from round to round, to a
+local optimum at best.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import pairwise
+from typing import Annotated, Any, NamedTuple, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from structpred.core.oracle import Labels
+from structpred.core.partial_task import PartialTask
+from structpred.core.regulariser import Regulariser
+from structpred.core.weights import Vector, Weights
+from structpred.errors import ParameterError
+from structpred.runtime.ranges import ends_of
+from structpred.trainers.problem import Problem, Surrogate, Trainer, once_per_problem
+from structpred.trainers.states import COUNT, Values
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+_GROWS = Values(grows=True)
+_WHOLE = Values(-(2**62), 2**62, grows=True)
+_LEVEL = Values(0, np.inf)
+
+
+class FirstWeights(NamedTuple):
+    """The weights of the latent perceptron and the accumulator of their mean over `mass` steps; empty once it is over."""
+
+    v: Annotated[Vector, _GROWS]
+    u: Annotated[Floats, _GROWS]
+    mass: Annotated[Floats, Values(0)]
+    scaled_mass: Annotated[Floats, Values(0)]
+
+    def weights(self) -> Weights:
+        """As weights with an average; the arrays are shared."""
+        return Weights(self.v, self.u, np.array(1.0), self.mass, self.scaled_mass)
+
+
+class CCCPState(NamedTuple):
+    """inner: of the trainer inside. first: of the passes before the first round. labels, ends: the outputs of the present round,
+    flat. best: the weights with the smallest F so far; value: their F, inf while it is not known. before: F where the present
+    round began. passes: of this round. rounds: how many were begun. done: 1 at the end. values: F at the end of each round.
+    """
+
+    inner: Any
+    first: FirstWeights
+    labels: Annotated[Integers, _WHOLE]
+    ends: Annotated[Integers, Values(0, 2**60)]
+    best: Vector
+    value: Annotated[Floats, _LEVEL]
+    before: Annotated[Floats, _LEVEL]
+    passes: Annotated[Integers, COUNT]
+    rounds: Annotated[Integers, COUNT]
+    done: Annotated[Integers, Values(0, 1)]
+    values: Annotated[Floats, Values(grows=True)]
+
+    def outputs(self) -> list[Labels]:
+        """The outputs of the present round, one array each."""
+        return [self.labels[a:b] for a, b in pairwise(self.ends.tolist())]
+
+    def fault(self, dim: int) -> str | None:
+        """What does not fit together in saved arrays; None where all does."""
+        whole = self.ends[0] == 0 and (np.diff(self.ends) >= 0).all() and self.ends[-1] == len(self.labels)
+        if not whole:
+            return "ends: expected ascending places in labels"
+        right = len(self.first.v) == len(self.first.u) and len(self.first.v) in (0, dim)
+        return None if right else f"first: expected {dim} weights or none"
+
+
+class CCCP(Trainer):
+    """Outputs that are known in part: rounds of completing them and of training on them, by any trainer.
+
+    The first completion is that of a latent perceptron. A trainer that keeps a dual value is judged by F: a round ends after
+    `passes` passes that lowered F, its weights are kept only if they did, and training ends where the trainer's gap proves
+    that no weights of the round have an F lower by more than a share `tol`. Other trainers go on to the next round after
+    `passes` passes, until nothing changes. Where the trainer can, a round starts from the state of the one before.
+    Without missing labels it is the trainer inside, with the same weights.
+
+    Parameters
+    ----------
+    trainer : Trainer
+        The trainer of a round: any that minimises the surrogate.
+    passes : int
+        Passes over the data in a round.
+    rounds : int
+        The largest number of rounds; max_iter bounds the passes of all together.
+    start : int
+        Passes of the latent perceptron before the first round.
+    tol : float
+        By which share of itself F has to fall.
+
+    Raises
+    ------
+    ParameterError
+        For passes, rounds or start below 1, tol below 0, or something that is not a trainer.
+
+    References
+    ----------
+    Yu and Joachims (2009), Learning Structural SVMs with Latent Variables, algorithm 1.
+
+    Examples
+    --------
+    >>> from structpred.models import ChainLabeler
+    >>> from structpred.trainers.bcfw import BCFW
+    >>> X = [np.eye(2)] * 3
+    >>> model = ChainLabeler(trainer=CCCP(BCFW())).fit(X, [["a", None], [None, "b"], ["a", "b"]])
+    >>> model.predict(X)[1].tolist()
+    ['a', 'b']
+    """
+
+    completes = True
+
+    def __init__(self, trainer: Trainer, *, passes: int = 2, rounds: int = 50, start: int = 3, tol: float = 1e-3) -> None:
+        if not isinstance(trainer, Trainer) or trainer.completes:
+            raise ParameterError(f"CCCP: expected the trainer of a round, such as BCFW(), got {trainer!r}")
+        if min(passes, rounds, start) < 1 or not (np.isfinite(tol) and tol >= 0):
+            raise ParameterError(f"expected passes, rounds, start >= 1 and tol >= 0, got {passes}, {rounds}, {start} and {tol}")
+        self.trainer, self.passes, self.rounds, self.start, self.tol = trainer, passes, rounds, start, float(tol)
+
+    # what it needs and does is what the trainer of a round needs and does
+    @property
+    def requires(self) -> tuple[str | tuple[str, ...], ...]:  # type: ignore[override]
+        """What the trainer of a round needs of the oracle."""
+        return self.trainer.requires
+
+    @property
+    def regulariser_requires(self) -> tuple[str | tuple[str, ...], ...]:  # type: ignore[override]
+        """What it needs of the regulariser."""
+        return self.trainer.regulariser_requires
+
+    @property
+    def default_regulariser(self) -> type[Regulariser]:  # type: ignore[override]
+        """The regulariser that it takes where none is named."""
+        return self.trainer.default_regulariser
+
+    @property
+    def surrogates(self) -> tuple[Callable[[], Surrogate], ...]:  # type: ignore[override]
+        """What it can minimise."""
+        return self.trainer.surrogates
+
+    def minimises(self, surrogate: Surrogate) -> bool:  # type: ignore[override]
+        """What the trainer of a round does."""
+        return self.trainer.minimises(surrogate)
+
+    def fits(self, regulariser: Regulariser) -> bool:  # type: ignore[override]
+        """As it does."""
+        return self.trainer.fits(regulariser)
+
+    def certifies(self, surrogate: Surrogate) -> bool:  # type: ignore[override]
+        """Never: the problem is not convex."""
+        return False
+
+    def state_dim(self, problem: Problem) -> int:
+        """As it says."""
+        return self.trainer.state_dim(problem)
+
+    def init_state(self, problem: Problem) -> CCCPState:
+        """Zero weights, and the completions that belong to them."""
+        labels, ends = _flat(_partial(problem).labels)
+        zero = Weights.zeros(problem.task.dim, problem.task.dtype, averaged=True)
+        first = FirstWeights(zero.v, zero.u, zero.mass, zero.scaled_mass)
+        inner = self.trainer.init_state(_round_problem(problem, _partial(problem).labels))
+        numbers = np.array(np.inf), np.array(np.inf), np.array(0), np.array(0), np.array(0)
+        return CCCPState(inner, first, labels, ends, zero.v.copy(), *numbers, np.empty(0))
+
+    def order(self, problem: Problem, state: CCCPState, rng: np.random.Generator, n_pass: int) -> Integers:
+        """That of the trainer of a round; nothing at the end."""
+        if state.done:
+            return np.empty(0, np.int64)
+        if len(state.first.v):
+            return rng.permutation(len(problem.task))
+        return self.trainer.order(_present(problem, state), state.inner, rng, int(state.passes))
+
+    def update(self, problem: Problem, state: CCCPState, item: int) -> tuple[CCCPState, bool]:
+        """A step of the latent perceptron at first, then one of the trainer of a round."""
+        if len(state.first.v):
+            return state, _perceptron_step(_partial(problem), state.first.weights(), item)
+        inner, changed = self.trainer.update(_present(problem, state), state.inner, item)
+        return (state if inner is state.inner else state._replace(inner=inner)), changed
+
+    def finish_pass(self, problem: Problem, state: CCCPState) -> CCCPState:
+        """After the last pass of a round: what it reached, and the next one."""
+        if state.done:
+            return state
+        state = state._replace(passes=np.array(state.passes + 1))
+        if len(state.first.v):
+            if state.passes < self.start:
+                return state
+            w = state.first.weights().average()
+            empty = FirstWeights(w[:0].copy(), np.empty(0), np.array(0.0), np.array(0.0))
+            return self._next_round(problem, state._replace(first=empty), _partial(problem).completed(w))
+        state = state._replace(inner=self.trainer.finish_pass(_present(problem, state), state.inner))
+        return state if state.passes % self.passes else self._end_of_round(problem, state)
+
+    def _end_of_round(self, problem: Problem, state: CCCPState) -> CCCPState:
+        present = _present(problem, state)
+        w = self.trainer.weights(present, state.inner)
+        outputs = _partial(problem).completed(w)  # line 4: the best completions at the new weights
+        value = self.trainer.primal(_round_problem(problem, outputs), w)
+        safe = self.trainer.certifies(problem.surrogate)
+        if value < state.value or not safe:
+            state = state._replace(best=w, value=np.array(value))
+        fell = bool(state.before - value > self.tol * abs(value))
+        state = state._replace(values=np.append(state.values, state.value))
+        if safe and not fell:
+            primal, dual = self.trainer.objective(present, state.inner)
+            if primal is not None and dual is not None and primal - dual <= self.tol * abs(value):
+                return state._replace(done=np.array(1))  # line 6: this round's convex function cannot fall any more
+            return state  # it was not minimised well enough: go on with the same outputs
+        if state.rounds >= self.rounds:
+            return state._replace(done=np.array(1))
+        return self._next_round(problem, state._replace(before=np.array(value)), outputs)
+
+    def _next_round(self, problem: Problem, state: CCCPState, outputs: list[Labels]) -> CCCPState:
+        """Line 5: minimise the convex function of these outputs, from where the trainer can begin."""
+        rows = [i for i, (y, h) in enumerate(zip(state.outputs(), outputs, strict=True)) if not np.array_equal(y, h)]
+        labels, ends = _flat(outputs) if rows else (state.labels, state.ends)
+        present = _present(problem, state._replace(labels=labels, ends=ends))
+        inner = self.trainer.relabelled(present, state.inner, np.array(rows, dtype=np.int64)) if rows else state.inner
+        rounds = np.array(state.rounds + 1)
+        return state._replace(inner=inner, labels=labels, ends=ends, passes=np.array(0), rounds=rounds)
+
+    def weights(self, problem: Problem, state: CCCPState) -> Vector:
+        """Those with the smallest F at the end of a round; the present ones of trainers without a dual value."""
+        if len(state.first.v):
+            return state.first.weights().average()
+        if np.isfinite(state.value) and self.trainer.certifies(problem.surrogate):
+            return state.best.copy()
+        return self.trainer.weights(_present(problem, state), state.inner)
+
+    def objective(self, problem: Problem, state: CCCPState) -> tuple[float, None]:
+        """F at the weights to return; no bound on its minimum is known."""
+        known = np.isfinite(state.value) and self.trainer.certifies(problem.surrogate)
+        return float(state.value) if known else self.primal(problem, self.weights(problem, state)), None
+
+    def primal(self, problem: Problem, w: Vector) -> float:
+        """F(w): the convex function of the best completions at w."""
+        return self.trainer.primal(_round_problem(problem, _partial(problem).completed(w)), w)
+
+    def finished(self, problem: Problem, state: CCCPState) -> bool:
+        """Whether the last round could not lower F."""
+        return bool(state.done)
+
+    def report(self, problem: Problem, state: CCCPState) -> dict[str, Floats]:
+        """round_objectives: the smallest F so far at the end of each round (of a part of it, where it took more passes)."""
+        return {"round_objectives": state.values}
+
+
+def _partial(problem: Problem) -> PartialTask:
+    if not isinstance(problem.task, PartialTask):
+        raise ParameterError("CCCP: all outputs are known; take the trainer inside as it is")
+    return problem.task
+
+
+def _flat(outputs: list[Labels]) -> tuple[Integers, Integers]:
+    """Outputs as a flat array, and where each begins."""
+    lengths = np.array([len(y) for y in outputs], dtype=np.int64)
+    return np.concatenate([np.empty(0, np.int64), *outputs]), ends_of(lengths)
+
+
+@once_per_problem
+def _kept(problem: Problem) -> dict[str, Any]:
+    """The problem of the present round, by its labels."""
+    return {}
+
+
+def _present(problem: Problem, state: CCCPState) -> Problem:
+    """The convex problem of the present round, made once."""
+    kept = _kept(problem)
+    if kept.get("labels") is not state.labels:
+        kept.update(labels=state.labels, problem=_round_problem(problem, state.outputs()))
+    return cast(Problem, kept["problem"])
+
+
+def _round_problem(problem: Problem, outputs: list[Labels]) -> Problem:
+    return replace(problem, task=_partial(problem).with_labels(outputs))
+
+
+def _perceptron_step(task: PartialTask, weights: Weights, i: int) -> bool:
+    """w += phi(x_i, h) - phi(x_i, y): y the best output, h the best of those that agree with what is known."""
+    found = task.step(weights.v, i, 0.0).difference
+    found = type(found)(found.indices.copy(), found.values.copy())
+    if (k := task.place(i)) is not None:  # both differences are from the same completion, which cancels
+        own = task.allowed.step(weights.v, k, 0.0).difference
+        weights.add(own, -1.0)
+    weights.add(found, 1.0)
+    weights.include(1.0)
+    return len(found.indices) > 0
