@@ -10,6 +10,7 @@ from structpred.models.kernels.labeler import KernelChainLabeler
 from structpred.models.linear.classifier import LinearClassifier
 from structpred.models.linear.ordinal import LinearOrdinal
 from structpred.models.parser.parser import DependencyParser
+from structpred.models.semi_supervised import SemiSupervisedSVM
 from structpred.models.structured import StructuredPredictor
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "LinearClassifier",
     "LinearOrdinal",
     "MultiLabelMRF",
+    "SemiSupervisedSVM",
     "StructuredPredictor",
     "load",
 ]

@@ -75,7 +75,7 @@ class Tree:
 
     def bound(self) -> float:
         """What no labels can be below."""
-        return float(min([self.pruned_bound, self.search.objective, *(node.parent.objective for node in self.open)]))
+        return float(min([self.pruned_bound, *(node.parent.objective for node in self.open)]))
 
     def run(self, until: int) -> None:
         """Follow decisions until none is open, or until so many inner problems were solved in the whole search."""
@@ -112,6 +112,8 @@ class Tree:
         p = (self.labels > 0).astype(np.float64)
         if self.search.offer(p, inner, "leaf"):
             self.search.offer(*self.search.climb(p, inner), "leaf, climbed")
+        else:  # as good as the best, or worse
+            self.pruned_bound = min(self.pruned_bound, self.search.objective * (1.0 - self.eps))
 
     def _decide(self, node: _Node) -> None:
         """The labels of the path to this node: its own, and those that the balance leaves no choice."""

@@ -46,7 +46,10 @@ class Region(NamedTuple):
         return Inner(beta, f, b, b, float(total - 0.5 * beta @ f))
 
     def contains(self, plus: Floats, minus: Floats | None = None, tol: float = 1e-7) -> bool:
-        """Whether the equations give the optimum there: free points between their bounds, the others on their sides."""
+        """Whether the equations give the optimum there: free points between their bounds, the others on their sides.
+
+        Of solutions that are not unique, such as those with copies of a point, they give only one: then False proves nothing.
+        """
         upper, lower = self.problem.boxes(plus, 1.0 - plus if minus is None else minus)
         found = self.solution(plus, minus)
         beta, kink = found.beta[self.free], (upper - lower)[self.free]

@@ -147,7 +147,7 @@ class Search:
             self.offer(self.supervised(), None, "supervised")
         assert self.inner is not None
         bound = self.root().objective if lower_bound is None else lower_bound
-        bound = min(bound, self.objective)
+        bound = min(bound, self.inner.objective)  # a dual value: the objective is above the optimum by rounding errors
         return Solution(self.p, self.inner, self.objective, bound, level, self.history, self.n_inner, report)
 
 
