@@ -7,9 +7,12 @@ from structpred.models.fields.multilabel import MultiLabelMRF
 from structpred.models.files import load
 from structpred.models.kernels.gaussian_process import GaussianProcessLabeler
 from structpred.models.kernels.labeler import KernelChainLabeler
+from structpred.models.kernels.random_features import RandomFeatures
+from structpred.models.latent import LatentSVM
 from structpred.models.linear.classifier import LinearClassifier
 from structpred.models.linear.ordinal import LinearOrdinal
 from structpred.models.parser.parser import DependencyParser
+from structpred.models.robust import RobustSVM
 from structpred.models.semi_supervised import SemiSupervisedSVM
 from structpred.models.structured import StructuredPredictor
 
@@ -20,9 +23,12 @@ __all__ = [
     "GraphLabeler",
     "HierarchicalMultiLabel",
     "KernelChainLabeler",
+    "LatentSVM",
     "LinearClassifier",
     "LinearOrdinal",
     "MultiLabelMRF",
+    "RandomFeatures",
+    "RobustSVM",
     "SemiSupervisedSVM",
     "StructuredPredictor",
     "load",

@@ -100,10 +100,7 @@ class Tree:
         if len(undecided) == 0:
             self._leaf(inner)
             return
-        h = inner.h[search.problem.unlabelled[undecided]]
-        size = np.abs(h) if self._rng is None else np.abs(h) * self._rng.uniform(0.5, 1.0, len(h))
-        k = int(size.argmax())
-        point, label = int(undecided[k]), 1 if h[k] >= 0.0 else -1
+        point, label = search.problem.decision(inner, undecided, self._rng)
         self.open.append(_Node(node.depth + 1, point, -label, inner))
         self.open.append(_Node(node.depth + 1, point, label, inner))
 

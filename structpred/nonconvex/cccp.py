@@ -18,6 +18,7 @@ class CCCP(Solver):
     """
 
     name: ClassVar[str] = "cccp"
+    unlabelled_only: ClassVar[bool] = True
 
     def _run(self, search: Search, rng: np.random.Generator, start: Floats | None) -> Solution:
         problem, seen = search.problem, set[bytes]()

@@ -22,6 +22,7 @@ class GradientDescent(Solver):
     """
 
     name: ClassVar[str] = "gradient"
+    unlabelled_only: ClassVar[bool] = True
     stages: int = 10
     max_iter: int = 200
 

@@ -21,7 +21,7 @@ def grow(
     while len(undecided := np.flatnonzero(labels == 0)):
         if search.exhausted or inner.objective >= stop_at:
             return None
-        h = inner.h[search.problem.unlabelled[undecided]]
+        h = search.problem.surest(inner, undecided)
         size = np.abs(h) if rng is None else np.abs(h) * rng.uniform(0.5, 1.0, len(h))
         order = np.argsort(-size, kind="stable")
         free = np.abs(h[order]) >= FREE

@@ -23,6 +23,7 @@ class PrintedPDM(Solver):
     """
 
     name: ClassVar[str] = "printed_pdm"
+    unlabelled_only: ClassVar[bool] = True
     degree: float = 0.1
 
     def _run(self, search: Search, rng: np.random.Generator, start: Floats | None) -> Solution:

@@ -1,6 +1,6 @@
 """The semi-supervised support vector machine: its inner problem for given weights of labels."""
 
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -56,11 +56,16 @@ class SemiSupervisedProblem:
     True
     """
 
+    #: what messages call it
+    kind: ClassVar[str] = "semi-supervised problems"
+
     def __init__(self, gram: Floats, y: npt.ArrayLike, C: float, C2: float, positives: float | None = None) -> None:
         self.gram = checked_gram(gram)
         self.diagonal = self.gram.diagonal().copy()
-        self.y = _checked_labels(y, len(self.gram))
-        self.C, self.C2 = _positive(C, "C"), _positive(C2, "C2")
+        self._set(checked_labels(y, len(self.gram)), positive(C, "C"), positive(C2, "C2"), positives)
+
+    def _set(self, y: Integers, C: float, C2: float, positives: float | None) -> None:
+        self.y, self.C, self.C2 = y, C, C2
         self.unlabelled: Integers = np.flatnonzero(self.y == 0)
         if positives is not None and not 0 <= positives <= self.u:
             raise ParameterError(f"positives: expected 0 to {self.u}, the number of unlabelled points, got {positives}")
@@ -99,7 +104,7 @@ class SemiSupervisedProblem:
         """The same problem with another weight of the unlabelled points."""
         new = object.__new__(type(self))
         new.__dict__.update(self.__dict__)
-        new.C2 = _positive(C2, "C2")
+        new.C2 = positive(C2, "C2")
         return new
 
     def boxes(self, plus: Floats, minus: Floats) -> tuple[Floats, Floats]:
@@ -125,6 +130,10 @@ class SemiSupervisedProblem:
         minus = 1.0 - plus if minus is None else minus
         if not (plus.min(initial=0.0) >= 0.0 and minus.min(initial=0.0) >= 0.0):
             raise ParameterError("p: expected weights in [0, 1]: outside, the inner problem has no solution, and F is infinite")
+        return self.solve_weights(plus, minus, start, tol, stop_at)
+
+    def solve_weights(self, plus: Floats, minus: Floats, start: Inner | None, tol: float, stop_at: float) -> Inner:
+        """As `solve`, for weights that were checked."""
         upper, lower = self.boxes(plus, minus)
         return self.solve_boxes(upper, lower, start, tol, stop_at)
 
@@ -175,6 +184,24 @@ class SemiSupervisedProblem:
         if whole < self.positives:
             p[order[whole]] = self.positives - whole
         return p
+
+    def surest(self, inner: Inner, undecided: Integers) -> Floats:
+        """What the classifier says of these undecided points: their labels are the signs, and cost nothing from 1 on."""
+        return np.asarray(inner.h[self.unlabelled[undecided]])
+
+    def decision(self, inner: Inner, undecided: Integers, rng: np.random.Generator | None = None) -> tuple[int, int]:
+        """The point whose label is to be decided next, that with the largest |h|, and which label is tried first, that of h.
+
+        rng: |h| is multiplied by random factors between 0.5 and 1.
+        """
+        h = self.surest(inner, undecided)
+        k = int((np.abs(h) if rng is None else np.abs(h) * rng.uniform(0.5, 1.0, len(h))).argmax())
+        return int(undecided[k]), 1 if h[k] >= 0.0 else -1
+
+    def distances(self, i: int) -> Floats:
+        """(u,): |phi(x_i) - phi(x_j)|^2 of unlabelled point i to all unlabelled points."""
+        all_points, point = self.unlabelled, self.unlabelled[i]
+        return np.asarray(self.diagonal[point] + self.diagonal[all_points] - 2.0 * self.gram[point, all_points])
 
     def anchor(self, tol: float = 1e-3) -> tuple[Floats, float]:
         """(p, J): the largest J over [0, 1]^u, the minimum of F, where the balance is left out.
@@ -239,7 +266,8 @@ def checked_gram(gram: npt.ArrayLike) -> Floats:
     return found
 
 
-def _checked_labels(y: npt.ArrayLike, n: int) -> Integers:
+def checked_labels(y: npt.ArrayLike, n: int) -> Integers:
+    """y as whole numbers; DataError unless they are +1, -1 and 0, the first two both there."""
     found = np.asarray(y)
     if found.shape != (n,) or not np.isin(found, (-1, 0, 1)).all():
         raise DataError(f"y: expected {n} numbers of +1, -1 and 0 (unlabelled), got shape {found.shape}")
@@ -249,7 +277,8 @@ def _checked_labels(y: npt.ArrayLike, n: int) -> Integers:
     return found.astype(np.int64)
 
 
-def _positive(value: float, name: str) -> float:
+def positive(value: float, name: str) -> float:
+    """The value as a float; ParameterError, naming the setting, unless it is a positive number."""
     if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not (np.isfinite(value) and value > 0):
         raise ParameterError(f"{name} must be a positive number, got {value!r}")
     return float(value)

@@ -54,6 +54,8 @@ class Solver(ABC):
 
     #: what users call it
     name: ClassVar[str] = ""
+    #: whether it is for the losses of unlabelled points alone, not for other problems of two labels for each point
+    unlabelled_only: ClassVar[bool] = False
     max_inner: int = 10_000
 
     def solve(self, problem: SemiSupervisedProblem, seed: int = 0, start: npt.ArrayLike | None = None) -> Solution:
@@ -65,6 +67,8 @@ class Solver(ABC):
         search = Search(problem, self.max_inner)
         if not problem.has_whole_balance:
             raise ParameterError(f"{self.name}: labels need a whole number of positives, got {problem.positives}")
+        if self.unlabelled_only and problem.kind != SemiSupervisedProblem.kind:
+            raise ParameterError(f"solver {self.name!r} is for unlabelled points, not for {problem.kind}; take 'staged' or 'ao'")
         p = None if start is None else problem.best_vertex(problem.checked_weights(start) - 0.5)
         if problem.u == 0:
             search.offer(np.zeros(0), None, "all points have labels")
@@ -80,9 +84,7 @@ class Search:
     """The state of one run: counts inner problems, keeps the best labels, and never lets them become worse."""
 
     def __init__(self, problem: SemiSupervisedProblem, max_inner: int, tol: float = TIGHT) -> None:
-        if isinstance(max_inner, bool) or not isinstance(max_inner, int | np.integer) or max_inner < 1:
-            raise ParameterError(f"max_inner must be a whole number >= 1, got {max_inner!r}")
-        self.problem, self.max_inner, self.tol = problem, int(max_inner), tol
+        self.problem, self.max_inner, self.tol = problem, counted(max_inner), tol
         self.n_inner = 0
         self.p: Floats = np.zeros(problem.u)
         self.inner: Inner | None = None
@@ -154,3 +156,10 @@ class Search:
 def random_labels(problem: SemiSupervisedProblem, rng: np.random.Generator) -> Floats:
     """Random labels within the balance, as weights 0 and 1."""
     return problem.best_vertex(rng.normal(size=problem.u))
+
+
+def counted(max_inner: int) -> int:
+    """A budget of inner problems; ParameterError unless it is a whole number >= 1."""
+    if isinstance(max_inner, bool) or not isinstance(max_inner, int | np.integer) or max_inner < 1:
+        raise ParameterError(f"max_inner must be a whole number >= 1, got {max_inner!r}")
+    return int(max_inner)
