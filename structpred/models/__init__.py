@@ -7,11 +7,15 @@ from structpred.models.fields.multilabel import MultiLabelMRF
 from structpred.models.files import load
 from structpred.models.kernels.gaussian_process import GaussianProcessLabeler
 from structpred.models.kernels.labeler import KernelChainLabeler
+from structpred.models.kernels.random_features import RandomFeatures
+from structpred.models.latent import LatentSVM
 from structpred.models.linear.classifier import LinearClassifier
 from structpred.models.linear.ordinal import LinearOrdinal
 from structpred.models.linear.regressor import LinearRegressor
 from structpred.models.linear.similarities import SimilarityFeatures
 from structpred.models.parser.parser import DependencyParser
+from structpred.models.robust import RobustSVM
+from structpred.models.semi_supervised import SemiSupervisedSVM
 from structpred.models.structured import StructuredPredictor
 
 __all__ = [
@@ -21,11 +25,15 @@ __all__ = [
     "GraphLabeler",
     "HierarchicalMultiLabel",
     "KernelChainLabeler",
+    "LatentSVM",
     "LinearClassifier",
     "LinearOrdinal",
     "LinearRegressor",
     "MultiLabelMRF",
     "SimilarityFeatures",
+    "RandomFeatures",
+    "RobustSVM",
+    "SemiSupervisedSVM",
     "StructuredPredictor",
     "load",
 ]

@@ -29,5 +29,9 @@ def load(path: str | os.PathLike[str], *, oracle: Any = None) -> Any:
 
 def load_estimator(path: str | os.PathLike[str], *expected: str, oracle: Any = None) -> Any:
     """As load; raises ModelFileError where the file holds another estimator than one of those `expected`, if any are named."""
-    kinds = {name: kind for name, kind in estimators().items() if not expected or name in expected}
+    from structpred.models.kernel_machine import KernelMachine
+
+    machines = public_subclasses("structpred.models", KernelMachine)  # type: ignore[type-abstract]
+    every: dict[str, Any] = {**estimators(), **{kind.__name__: kind for kind in machines}}
+    kinds = {name: kind for name, kind in every.items() if not expected or name in expected}
     return read_model(path, kinds, oracle, only=bool(expected))

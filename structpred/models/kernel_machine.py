@@ -1,0 +1,235 @@
+"""What kernel machines share that choose labels, states or points: the kernel matrix, scores of new rows, and the file."""
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import Tags
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import validate_data
+
+from structpred.errors import DataError, ParameterError
+from structpred.models.base import NotFittedError
+from structpred.models.bundles import read_model, write_model
+from structpred.models.kernels.functions import Kernel, Precomputed, resolve_kernel, restored_complete, saved
+from structpred.models.kernels.random_features import RandomFeatures
+from structpred.models.settings import settings_of
+from structpred.nonconvex.search import Level
+from structpred.runtime.memory import check_fits
+from structpred.storage.bundles import Bundle
+from structpred.storage.schema import (
+    AnyOf,
+    Array,
+    Flag,
+    ListOf,
+    Number,
+    OneOf,
+    Plain,
+    Record,
+    Spec,
+    TableOf,
+    Text,
+    Whole,
+    array_of,
+)
+
+Floats = npt.NDArray[np.float64]
+#: kernel values that are held at once when rows are scored
+_BLOCK = 1 << 22
+LEVELS: tuple[Level, ...] = ("local", "eps-global", "global")  # from the weakest
+OBJECT = AnyOf((Text(), Record({"class": Text(), "settings": TableOf(Plain())})))
+LABEL = AnyOf((Text(), Flag(), Whole(-(2**63), 2**63 - 1), Number()))
+
+
+class KernelMachine(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]
+    """The parent of classifiers h_k(x) = sum_i beta_ki k(x_i, x) + b_k that come with a level of proof.
+
+    A child stores its settings, among them kernel and solver, and its `fit` calls `_read`, `_space` and `_keep`.
+    """
+
+    kernel: Any
+    solver: Any
+    classes_: npt.NDArray[Any]
+    n_features_in_: int
+    _kernel: Any
+    _rows: Any
+
+    #: settings that files hold as they are
+    _PLAIN: ClassVar[tuple[str, ...]] = ()
+    _HEADER: ClassVar[Record]
+
+    def _read(self, X: Any, y: Any) -> tuple[Any, npt.NDArray[Any]]:
+        """X, dense or CSR, and y, one class for each row; DataError for anything else."""
+        try:
+            rows, given = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, ensure_min_samples=2)
+            check_classification_targets(given)
+        except ValueError as error:
+            raise DataError(str(error)) from error
+        return rows, np.asarray(given)
+
+    def _space(self, rows: Any) -> tuple[Floats | None, npt.NDArray[np.float32] | None]:
+        """(the kernel matrix, None), or (None, columns of features and a constant); sets the kernel with its numbers."""
+        if isinstance(self.kernel, RandomFeatures):
+            self._kernel = RandomFeatures(**self.kernel.get_params()).fit(_dense(rows))
+            return None, self._features(rows)
+        kernel = resolve_kernel(self.kernel)
+        if isinstance(kernel, Precomputed):
+            if rows.shape[0] != rows.shape[1]:
+                raise DataError(f"kernel='precomputed': expected a square matrix of kernel values in fit, got shape {rows.shape}")
+            self._kernel = kernel
+            return _dense(rows), None
+        n = rows.shape[0]
+        check_fits(16 * n * n, f"the kernel matrix of {n:,} points (kernel=RandomFeatures(1000) needs less)")
+        thin = sparse.csr_array(rows)
+        self._kernel = kernel.fitted(thin)
+        return self._kernel(thin, thin), None
+
+    def _features(self, rows: Any) -> npt.NDArray[np.float32]:
+        found = self._kernel.transform(_dense(rows))
+        return np.concatenate((found, np.ones((len(found), 1), np.float32)), axis=1)
+
+    def _keep(self, beta: Floats, b: Floats, rows: Any, features: npt.NDArray[np.float32] | None) -> None:
+        """Set what is needed to score: beta (n_outputs, n), b (n_outputs,), or the weights of features."""
+        self.dual_coef_, self.intercept_ = beta, b
+        self.support_ = np.flatnonzero(beta.any(axis=0))
+        self._weights = None if features is None else (features.T @ beta.T.astype(np.float32)).astype(np.float64)
+        kept = self._weights is None and not isinstance(self._kernel, Precomputed)
+        self._rows = sparse.csr_array(rows)[self.support_] if kept else None
+
+    def _scores(self, X: Any) -> Floats:
+        """(n, n_outputs)."""
+        self._check_fitted()
+        try:
+            rows = validate_data(self, X, reset=False, accept_sparse="csr", dtype=np.float64)
+        except ValueError as error:
+            raise DataError(str(error)) from error
+        if self._weights is not None:
+            return np.asarray(self._features(rows) @ self._weights + self.intercept_)
+        beta = self.dual_coef_[:, self.support_].T
+        if self._rows is None:
+            return np.asarray(_dense(rows)[:, self.support_] @ beta) + self.intercept_
+        thin, size = sparse.csr_array(rows), max(1, _BLOCK // max(1, len(self.support_)))
+        blocks = [self._kernel(thin[a : a + size], self._rows) @ beta for a in range(0, thin.shape[0], size)]
+        return np.asarray(np.vstack(blocks) + self.intercept_)
+
+    def decision_function(self, X: Any) -> Floats:
+        """(n,) h for two classes, positive for the second; else (n, n_classes)."""
+        h = self._scores(X)
+        return np.asarray(h[:, 0] if h.shape[1] == 1 else h)
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """The classes (n,)."""
+        h = self.decision_function(X)
+        return np.asarray(self.classes_[(h > 0.0).astype(int) if h.ndim == 1 else h.argmax(axis=1)])
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "dual_coef_"):
+            raise NotFittedError(f"this {type(self).__name__} is not fitted yet; call fit(X, y) first, or load a model")
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model as one file, atomically, without pickle. ParameterError where it has random features."""
+        self._check_fitted()
+        write_model(path, self)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a model file; ModelFileError for anything that is not a whole, unaltered model of this class."""
+        model = read_model(path, {cls.__name__: cls}, None, only=True)
+        assert isinstance(model, cls)
+        return model
+
+    @classmethod
+    @abstractmethod
+    def _solvers(cls) -> Mapping[str, type[Any]]:
+        """The solvers of its problem by name."""
+
+    def _bundle(self, **further: Any) -> Bundle:
+        """What a file holds of every kernel machine, and what a child's header has besides."""
+        if not isinstance(self._kernel, Kernel):
+            raise ParameterError("model files hold kernels, not random features; keep such a model with pickle")
+        head = {
+            "estimator": type(self).__name__, "kernel": saved(self.kernel), "fitted_kernel": saved(self._kernel),
+            "solver": settings_of(self.solver), "settings": {name: _plain(getattr(self, name)) for name in self._PLAIN},
+            "classes": self.classes_.tolist(), "level": self.level_, "objective": self.objective_,
+            "lower_bound": self.lower_bound_, "n_inner": self.n_inner_, "n_features": self.n_features_in_,
+            "n": self.dual_coef_.shape[1], "rows": self._rows is not None, "history": self.history_, **further,
+        }  # fmt: skip
+        arrays = {"beta": self.dual_coef_, "b": self.intercept_}
+        if self._rows is not None:
+            parts = (self._rows.indptr.astype(np.int64), self._rows.indices.astype(np.int64), self._rows.data)
+            arrays |= dict(zip(("indptr", "indices", "values"), parts, strict=True))
+        return Bundle(head, arrays, {})
+
+    @classmethod
+    def _restored(cls, head: dict[str, Any], bundle: Bundle, outputs: int) -> Self:
+        """The inverse of `_bundle`, for so many outputs."""
+        solver, kernel = head["solver"], restored_complete(head["fitted_kernel"])
+        if isinstance(solver, dict):
+            solver = {kind.__name__: kind for kind in cls._solvers().values()}[solver["class"]](**solver["settings"])
+        own = head["kernel"] if isinstance(head["kernel"], str) else kernel
+        model = cls(kernel=own, solver=solver, **head["settings"])
+        n, d, arrays = head["n"], head["n_features"], bundle.arrays
+        model._kernel, model._weights, model.n_features_in_ = kernel, None, d
+        model.classes_ = np.array(head["classes"])
+        model.dual_coef_ = array_of(arrays, "beta", Array(("float64",), (outputs, n))).copy()
+        model.intercept_ = array_of(arrays, "b", Array(("float64",), (outputs,))).copy()
+        model.support_ = np.flatnonzero(model.dual_coef_.any(axis=0))
+        for name in ("level", "objective", "lower_bound", "n_inner", "history"):
+            setattr(model, f"{name}_", head[name])
+        model._rows = _read_rows(arrays, len(model.support_), d) if head["rows"] else None
+        if head["rows"] == isinstance(kernel, Precomputed) or (not head["rows"] and d != n):
+            raise ValueError("the kernel does not fit the rows")
+        return model
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse, tags.input_tags.pairwise = True, self.kernel == "precomputed"
+        return tags
+
+
+def machine_header(settings: dict[str, Spec], **further: Spec) -> Record:
+    """What the header of a kernel machine's file must hold: these settings, what all have, and further entries."""
+    common: dict[str, Spec] = {
+        "estimator": Text(),
+        "kernel": OBJECT,
+        "fitted_kernel": OBJECT,
+        "solver": OBJECT,
+        "settings": Record(settings),
+        "classes": ListOf(LABEL, 2),
+        "level": OneOf(LEVELS),
+        "objective": Number(),
+        "lower_bound": Number(),
+        "n_inner": Whole(),
+        "n_features": Whole(1),
+        "n": Whole(2),
+        "rows": Flag(),
+        "history": ListOf(TableOf(Plain())),
+    }
+    return Record(common | further)
+
+
+def _plain(value: Any) -> Any:
+    """A setting as a file holds it; what is no plain value must be given again."""
+    value = value.item() if isinstance(value, np.generic) else value
+    if isinstance(value, float) and not np.isfinite(value):
+        return None
+    return value if value is None or isinstance(value, str | bool | int | float) else "(give it again)"
+
+
+def _read_rows(arrays: Mapping[str, npt.NDArray[Any]], n: int, d: int) -> Any:
+    """The rows of the support vectors; ValueError where their parts do not fit."""
+    indptr = array_of(arrays, "indptr", Array(("int64",), (n + 1,)))
+    indices = array_of(arrays, "indices", Array(("int64",), (None,), below=d))
+    values = array_of(arrays, "values", Array(("float64",), (len(indices),)))
+    if indptr[0] != 0 or indptr[-1] != len(indices) or (np.diff(indptr) < 0).any():
+        raise ValueError(f"indptr: expected ascending numbers from 0 to {len(indices)}")
+    return sparse.csr_array((values, indices, indptr), shape=(n, d))
+
+
+def _dense(rows: Any) -> Floats:
+    return np.asarray(rows.toarray() if hasattr(rows, "toarray") else rows, dtype=np.float64)

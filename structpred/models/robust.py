@@ -1,0 +1,133 @@
+"""Support vector machines with the ramp loss: a point that is far on the wrong side costs no more than the cap."""
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from structpred.errors import DataError, ParameterError
+from structpred.models.base import checked_C, seed_of
+from structpred.models.kernel_machine import KernelMachine, machine_header
+from structpred.models.kernels.random_features import RandomFeatures
+from structpred.nonconvex.names import resolve_solver, solvers
+from structpred.nonconvex.ramp import RampLossProblem
+from structpred.nonconvex.search import Search, Solver
+from structpred.storage.bundles import Bundle
+from structpred.storage.schema import Array, Number, Plain, array_of, maybe
+
+
+class RobustSVM(KernelMachine):
+    """A kernel support vector machine of two classes that discards outliers.
+
+    It minimises over w and b
+
+        1/2 |w|^2 + C sum_i min(cap, V(y_i, h_i)),    V(y, h) = max(0, 1 - y h),    h_i = <w, phi(x_i)> + b,
+
+    so a point whose loss exceeds the cap has no influence on the boundary. The problem is not convex: which points are discarded
+    is searched for. For up to some fifty points branch and bound usually proves the optimum. Xu, Crammer & Schuurmans 2006;
+    Collobert, Sinz, Weston & Bottou 2006.
+
+    Parameters
+    ----------
+    kernel : str, Kernel or callable
+        As for `SemiSupervisedSVM`; random features are not among them.
+    C : float
+        The weight of the losses, > 0.
+    cap : float
+        The largest loss of a point, > 0; infinite: the hinge loss, nothing is discarded. With 2 the loss stops growing at the
+        other class's margin.
+    solver : str or Solver
+        "staged", "branch_and_bound", "pdm", "ao" (from all points kept; often enough), "local_search", "annealing", or an object
+        such as ``BranchAndBound(max_inner=1_000_000)``.
+    random_state : int or RandomState, optional
+        Seeds the solver; None means 0.
+
+    Attributes
+    ----------
+    classes_ : ndarray (2,)
+        The classes in ascending order.
+    discarded_ : ndarray (n,) of bool
+        The training points whose loss is the cap.
+    objective_, lower_bound_, level_, history_, n_inner_, dual_coef_, intercept_
+        As for `SemiSupervisedSVM`.
+
+    Raises
+    ------
+    DataError
+        For X or y that cannot be used: other than two classes, a matrix or function that is no kernel.
+    ParameterError
+        For settings out of range, and solvers of problems with unlabelled points.
+
+    Examples
+    --------
+    >>> X = [[-2.0], [-1.0], [-1.5], [1.0], [2.0], [1.5], [9.0]]
+    >>> model = RobustSVM("linear", C=10.0).fit(X, ["a", "a", "a", "b", "b", "b", "a"])
+    >>> model.predict([[3.0]]).tolist(), np.flatnonzero(model.discarded_).tolist(), model.level_
+    (['b'], [6], 'global')
+    """
+
+    def __init__(
+        self,
+        kernel: Any = "rbf",
+        C: float = 1.0,
+        cap: float = 2.0,
+        *,
+        solver: str | Solver = "staged",
+        random_state: Any = None,
+    ) -> None:
+        self.kernel, self.C, self.cap = kernel, C, cap
+        self.solver, self.random_state = solver, random_state
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Find the points to discard and the classifier. y: (n,) two classes."""
+        C, solver, cap = checked_C(self.C), resolve_solver(self.solver), self.cap
+        cap = np.inf if isinstance(cap, float) and cap == np.inf else checked_C(cap, "cap")
+        if isinstance(self.kernel, RandomFeatures):
+            raise ParameterError("kernel: RobustSVM needs the kernel matrix, so it takes no random features")
+        rows, given = self._read(X, y)
+        classes, codes = np.unique(given, return_inverse=True)
+        if len(classes) != 2:
+            many = f"{len(classes)} classes" if len(classes) > 2 else f"one class only: {classes.tolist()}"
+            only = "Only binary classification is supported. " if len(classes) > 2 else ""
+            raise DataError(f"{only}y: expected two classes, got {many}")
+        gram, _ = self._space(rows)
+        assert gram is not None
+        problem = RampLossProblem(gram, 2 * codes - 1, C, cap)
+        everything = np.ones(problem.n)
+        if np.isfinite(cap):
+            found = solver.solve(problem, seed_of(self.random_state), everything)
+        else:  # a convex problem
+            search = Search(problem, 1)
+            search.offer(everything, None, "all points kept")
+            found = search.solution("global", search.objective)
+        self.classes_, self.discarded_ = classes, found.p < 0.5
+        self._keep(found.inner.beta[None], np.array([found.inner.b]), rows, None)
+        self.objective_, self.lower_bound_, self.level_ = found.objective, found.lower_bound, found.level
+        self.history_, self.n_inner_ = found.history, found.n_inner
+        return self
+
+    discarded_: npt.NDArray[np.bool_]
+    _PLAIN = ("C", "cap", "random_state")
+    _HEADER = machine_header({"C": Number(), "cap": maybe(Number()), "random_state": Plain()})
+
+    @classmethod
+    def _solvers(cls) -> Mapping[str, type[Solver]]:
+        return solvers()
+
+    def _to_bundle(self) -> Bundle:
+        bundle = self._bundle()
+        bundle.arrays["discarded"] = self.discarded_.astype(np.int64)
+        return bundle
+
+    @classmethod
+    def _from_bundle(cls, head: dict[str, Any], bundle: Bundle, oracle: Any) -> Self:
+        cap = np.inf if head["settings"]["cap"] is None else head["settings"]["cap"]
+        model = cls._restored({**head, "settings": {**head["settings"], "cap": cap}}, bundle, 1)
+        model.discarded_ = array_of(bundle.arrays, "discarded", Array(("int64",), (head["n"],), below=2)).astype(bool)
+        return model
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags

@@ -1,0 +1,193 @@
+"""Support vector machines for data of which most have no label: the labels are learnt together with the classifier."""
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from structpred.errors import DataError, ParameterError
+from structpred.models.base import checked_C, seed_of
+from structpred.models.kernel_machine import LABEL, LEVELS, KernelMachine, machine_header
+from structpred.nonconvex.names import resolve_solver, solvers
+from structpred.nonconvex.problem import SemiSupervisedProblem
+from structpred.nonconvex.search import Solution, Solver
+from structpred.nonconvex.twins import FeatureProblem
+from structpred.storage.bundles import Bundle
+from structpred.storage.schema import ListOf, Number, Plain
+
+
+class SemiSupervisedSVM(KernelMachine):
+    """A kernel support vector machine that also finds the labels of the unlabelled training points.
+
+    It minimises, over w, b and the labels yhat of the unlabelled points, which must satisfy the balance,
+
+        1/2 |w|^2 + C sum_labelled V(y_i, h_i) + C2 sum_unlabelled V(yhat_i, h_i),    V(y, h) = max(0, 1 - y h),
+
+    with h_i = <w, phi(x_i)> + b: the boundary goes where there are few points. The problem has many local optima, so the solver
+    matters: the default one combines branch and bound, which may prove the optimum, with a search from labels to better ones.
+    With more than two classes there is such a problem for each, against all others.
+
+    Parameters
+    ----------
+    kernel : str, Kernel or callable
+        As for `KernelChainLabeler`: "rbf", "linear", "polynomial", "precomputed" (X holds kernel values), an object such as
+        ``RBF(gamma=10.0)``, or a function of two CSR matrices. ``RandomFeatures(1000, gamma=10.0)`` comes close to the RBF kernel
+        without a kernel matrix, for many points; take solver="growing" with it.
+    C, C2 : float
+        The weights of the losses of labelled and unlabelled points, > 0. Where C2 is at least a tenth of C, proofs are short.
+    balance : "labelled", float, dict or None
+        The share of each class among the unlabelled points: that among the labelled ones, a number for the second of two classes,
+        or a table of classes. Rounded to whole points. None: anything; the best labels are then often of one class only.
+    solver : str or Solver
+        "staged", "branch_and_bound", "pdm", "ao", "cccp", "gradient", "local_search", "annealing", "growing", "printed_pdm", or
+        an object such as ``BranchAndBound(max_inner=1_000_000)``.
+    random_state : int or RandomState, optional
+        Seeds the solver; None means 0.
+
+    Attributes
+    ----------
+    classes_ : ndarray
+        The classes in ascending order, without -1.
+    transduction_ : ndarray (n,)
+        The labels of the training points, the given ones and those that were found.
+    objective_, lower_bound_ : float
+        The objective, and what no labels can be below; of more than two classes the sums.
+    level_ : str
+        "global" or "eps-global" where branch and bound has closed: no labels are better, or none by more than its eps; else
+        "local". Of more than two classes the weakest.
+    history_ : list of dict
+        A row for each improvement: inner problems solved until then, objective, event; "output", the class's number.
+    n_inner_ : int
+        Inner problems, each a support vector machine, that were solved.
+    dual_coef_, intercept_ : ndarray (n_outputs, n), (n_outputs,)
+        beta and b: h(x) = sum_i beta_i k(x_i, x) + b.
+
+    Raises
+    ------
+    DataError
+        For X or y that cannot be used: no labelled point, one class only, a matrix or function that is no kernel.
+    ParameterError
+        For settings out of range, and a balance that is impossible.
+
+    Examples
+    --------
+    >>> X = [[0.0], [0.3], [0.6], [2.0], [2.3], [2.6]]
+    >>> model = SemiSupervisedSVM(C=10.0, C2=1.0).fit(X, [0, -1, -1, -1, -1, 1])
+    >>> model.transduction_.tolist(), model.level_
+    ([0, 0, 0, 1, 1, 1], 'global')
+    """
+
+    transduction_: npt.NDArray[Any]
+
+    def __init__(
+        self,
+        kernel: Any = "rbf",
+        C: float = 1.0,
+        C2: float = 1.0,
+        *,
+        balance: str | float | Mapping[Any, float] | None = "labelled",
+        solver: str | Solver = "staged",
+        random_state: Any = None,
+    ) -> None:
+        self.kernel, self.C, self.C2 = kernel, C, C2
+        self.balance, self.solver, self.random_state = balance, solver, random_state
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Find labels and classifier. y: (n,) classes; -1 or None is an unlabelled point."""
+        C, C2, solver = checked_C(self.C), checked_C(self.C2, "C2"), resolve_solver(self.solver)
+        rows, y, labelled = self._read_labels(X, y)
+        classes, codes = np.unique(y[labelled], return_inverse=True)
+        if len(classes) < 2:
+            found = f"one class only: {classes.tolist()}" if len(classes) else "no labelled point (-1 or None is unlabelled)"
+            raise DataError(f"y: expected labelled points of at least two classes, got {found}")
+        gram, features = self._space(rows)
+        outputs = range(len(classes)) if len(classes) > 2 else [1]
+        shares = self._shares(classes, codes)
+        found_all = []
+        for k in outputs:
+            signs = np.zeros(len(y), np.int64)
+            signs[labelled] = np.where(codes == k, 1, -1)
+            positives = None if shares is None else round(shares[k] * int((~labelled).sum()))
+            problem: SemiSupervisedProblem
+            if features is None:
+                problem = SemiSupervisedProblem(np.asarray(gram), signs, C, C2, positives)
+            else:
+                problem = FeatureProblem(features, signs, C, C2, positives)
+            found_all.append(solver.solve(problem, seed_of(self.random_state)))
+        self.classes_ = classes
+        beta, b = (np.array([getattr(solution.inner, name) for solution in found_all]) for name in ("beta", "b"))
+        self._keep(beta, b, rows, features)
+        self._keep_report(found_all)
+        unlabelled = np.array([solution.inner.h[~labelled] for solution in found_all]).T
+        chosen = (found_all[0].labels > 0).astype(int) if len(classes) == 2 else unlabelled.argmax(axis=1)
+        self.transduction_ = np.empty(len(y), classes.dtype)
+        self.transduction_[labelled], self.transduction_[~labelled] = y[labelled], classes[chosen]
+        return self
+
+    def _read_labels(self, X: Any, y: Any) -> tuple[Any, npt.NDArray[Any], npt.NDArray[np.bool_]]:
+        """(rows, y, which points are labelled)."""
+        given: Any = y if y is None else np.asarray(y)
+        missing = None
+        if given is not None and given.dtype == object and given.ndim == 1:
+            missing = np.array([label is None for label in given])
+            known = given[~missing]
+            if missing.any() and len(known):
+                given = given.copy()
+                given[missing] = known[0]
+                given = np.array(given.tolist())
+        rows, given = self._read(X, given)
+        labelled = ~missing if missing is not None else np.ones(len(given), bool)
+        if given.dtype.kind in "iuf":
+            labelled &= given != -1
+        return rows, given, labelled
+
+    def _shares(self, classes: npt.NDArray[Any], codes: npt.NDArray[np.int64]) -> dict[int, float] | None:
+        """The share of each class, by its number; ParameterError for a balance that is impossible."""
+        if self.balance is None:
+            return None
+        if isinstance(self.balance, str) and self.balance == "labelled":
+            return {k: float((codes == k).mean()) for k in range(len(classes))}
+        table: Any = self.balance
+        if not isinstance(table, Mapping) and len(classes) == 2 and _is_share(table):
+            table = {classes[0]: 1.0 - table, classes[1]: table}
+        if not isinstance(table, Mapping) or not all(_is_share(share) for share in table.values()):
+            expected = "a share in [0, 1]" if len(classes) == 2 else "a table of shares in [0, 1]"
+            raise ParameterError(f"balance: expected 'labelled', None or {expected}, got {self.balance!r}")
+        if set(table) != set(classes.tolist()):
+            raise ParameterError(f"balance: expected a share for each of {classes.tolist()}, got {dict(table)}")
+        if abs(sum(table.values()) - 1.0) > 1e-6:
+            raise ParameterError(f"balance: the shares must sum to 1, got {sum(table.values()):.6g}")
+        return {k: float(table[label]) for k, label in enumerate(classes.tolist())}
+
+    def _keep_report(self, found: list[Solution]) -> None:
+        """Set what the solver says."""
+        self.objective_ = float(sum(solution.objective for solution in found))
+        self.lower_bound_ = float(sum(solution.lower_bound for solution in found))
+        self.level_ = min((solution.level for solution in found), key=LEVELS.index)
+        self.history_ = [{**row, "output": k} for k, solution in enumerate(found) for row in solution.history]
+        self.n_inner_ = sum(solution.n_inner for solution in found)
+
+    _PLAIN = ("C", "C2", "balance", "random_state")
+    _HEADER = machine_header(
+        {"C": Number(), "C2": Number(), "balance": Plain(), "random_state": Plain()}, transduction=ListOf(LABEL)
+    )
+
+    @classmethod
+    def _solvers(cls) -> Mapping[str, type[Solver]]:
+        return solvers()
+
+    def _to_bundle(self) -> Bundle:
+        return self._bundle(transduction=self.transduction_.tolist())
+
+    @classmethod
+    def _from_bundle(cls, head: dict[str, Any], bundle: Bundle, oracle: Any) -> Self:
+        model = cls._restored(head, bundle, 1 if len(head["classes"]) == 2 else len(head["classes"]))
+        model.transduction_ = np.array(head["transduction"])
+        if len(model.transduction_) != head["n"] or not np.isin(model.transduction_, model.classes_).all():
+            raise ValueError("transduction: expected a class for each point")
+        return model
+
+
+def _is_share(value: Any) -> bool:
+    return isinstance(value, int | float | np.number) and not isinstance(value, bool) and bool(0 <= value <= 1)

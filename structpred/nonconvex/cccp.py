@@ -1,0 +1,45 @@
+"""The concave-convex procedure in the classifier: the concave part of each loss is replaced by its tangent."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from structpred.nonconvex.problem import Floats, Inner
+from structpred.nonconvex.search import Search, Solution, Solver
+
+
+@dataclass(frozen=True)
+class CCCP(Solver):
+    """min(V(1, h), V(-1, h)) = V(1, h) + V(-1, h) - (1 + |h|) or less, and the tangent of |h| at label s is s h.
+
+    Each step solves the convex problem with C2 (V(1, h) + V(-1, h) - s h - 1) at the unlabelled points, which is above the loss
+    of label s; then s are the labels that suit its classifier, until they stay the same. Collobert et al. 2006.
+    """
+
+    name: ClassVar[str] = "cccp"
+    unlabelled_only: ClassVar[bool] = True
+
+    def _run(self, search: Search, rng: np.random.Generator, start: Floats | None) -> Solution:
+        problem, seen = search.problem, set[bytes]()
+        p = search.supervised() if start is None else start
+        while p.tobytes() not in seen and not search.exhausted:
+            seen.add(p.tobytes())
+            search.offer(p, None, "step")
+            p = problem.best_vertex(problem.gradient(_convex_step(search, p)))
+        return search.solution(steps=len(seen))
+
+
+def _convex_step(search: Search, p: Floats) -> Inner:
+    """The classifier of the convex problem: gamma = beta - C2 s in [-C2, C2] at unlabelled points, bent at 0."""
+    from structpred.nonconvex._smo_kernels import smo
+
+    problem = search.problem
+    search.n_inner += 1
+    ones = np.ones(problem.u)
+    upper, lower = problem.boxes(ones, ones)
+    shift = np.zeros(problem.n)
+    shift[problem.unlabelled] = problem.C2 * (2.0 * p - 1.0)
+    gamma, f = -shift, np.zeros(problem.n)  # beta = 0
+    _, value, low, high = smo(problem.gram, problem.diagonal, upper, lower, gamma, f, search.tol, np.inf, problem.max_steps)
+    return Inner(gamma + shift, f, low, high, value)

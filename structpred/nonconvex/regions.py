@@ -1,0 +1,84 @@
+"""Critical regions: the weights of labels for which the solution of the inner problem is one affine function of them."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from structpred.errors import ParameterError
+from structpred.nonconvex.problem import Floats, Inner, Integers, SemiSupervisedProblem
+
+
+class Region(NamedTuple):
+    """Where a set of points stays strictly between its bounds with h = sides, and all others keep theirs.
+
+    free: the unbounded support vectors, sides: their h, +1 or -1. paid_plus, paid_minus: (n,) whether a label +1 or -1 is paid
+    for (h < 1, h > -1), so that its dual variable is at its upper bound. Others are zero. at: a solution in the region.
+    """
+
+    problem: SemiSupervisedProblem
+    free: Integers
+    sides: Floats
+    paid_plus: Floats
+    paid_minus: Floats
+    at: Inner
+
+    def solution(self, plus: Floats, minus: Floats | None = None) -> Inner:
+        """The solution of the inner problem for weights in the region; elsewhere that of its equations, which is not optimal.
+
+        beta_i of a bounded point is a bound or zero, and for the changes of the free ones S, with k = K_S,
+
+            k dbeta_S + db = -K_S,rest dbeta_rest,    sum(dbeta) = 0.
+
+        This is equation (2) of Zhou, Kang & Spanos 2017 with the term - H 1 that is missing there, for twins of opposite labels,
+        whose Q has no inverse; only the matrix of the free points is inverted, and it may be singular.
+        """
+        upper, lower = self.problem.boxes(plus, 1.0 - plus if minus is None else minus)
+        gram, s, k = self.problem.gram, self.free, len(self.free)
+        beta = self.paid_plus * upper - self.paid_minus * lower
+        beta[s] = self.at.beta[s]
+        change = beta - self.at.beta
+        system = np.ones((k + 1, k + 1))
+        system[:k, :k], system[k, k] = gram[np.ix_(s, s)], 0.0
+        found = np.linalg.lstsq(system, -np.append(gram[s] @ change, change.sum()), rcond=None)[0]
+        beta[s] += found[:k]
+        b, f = self.at.b + float(found[k]), gram @ beta
+        total = np.minimum(2.0 * upper - beta, 2.0 * lower + beta).sum()
+        return Inner(beta, f, b, b, float(total - 0.5 * beta @ f))
+
+    def contains(self, plus: Floats, minus: Floats | None = None, tol: float = 1e-7) -> bool:
+        """Whether the equations give the optimum there: free points between their bounds, the others on their sides.
+
+        Of solutions that are not unique, such as those with copies of a point, they give only one: then False proves nothing.
+        """
+        upper, lower = self.problem.boxes(plus, 1.0 - plus if minus is None else minus)
+        found = self.solution(plus, minus)
+        beta, kink = found.beta[self.free], (upper - lower)[self.free]
+        least = np.where(self.sides > 0.0, -lower[self.free], kink)
+        most = np.where(self.sides > 0.0, kink, upper[self.free])
+        if not ((beta >= least - tol) & (beta <= most + tol)).all() or abs(found.beta.sum()) > tol:
+            return False
+        rest, h = np.delete(np.arange(self.problem.n), self.free), found.h
+        on_plus = np.where(self.paid_plus > 0.0, h <= 1.0 + tol, h >= 1.0 - tol) | (upper == 0.0)
+        on_minus = np.where(self.paid_minus > 0.0, h >= -1.0 - tol, h <= -1.0 + tol) | (lower == 0.0)
+        return bool(on_plus[rest].all() and on_minus[rest].all() and np.allclose(h[self.free], self.sides, atol=1e-6))
+
+
+def region_of(problem: SemiSupervisedProblem, inner: Inner, tol: float = 1e-6) -> Region:
+    """The critical region about a solution of the inner problem, which must be accurate (tol=1e-9).
+
+    ParameterError where no support vector is strictly between its bounds: the offset is then any number of an interval, F has no
+    gradient, and `gradient_vertices` gives its subgradients.
+    """
+    h = inner.h
+    free = np.flatnonzero(np.minimum(np.abs(h - 1.0), np.abs(h + 1.0)) <= tol)
+    if inner.high - inner.low > tol or len(free) == 0:
+        raise ParameterError("critical region: no support vector is strictly between its bounds, so F has no gradient here")
+    return Region(problem, free, np.sign(h[free]), (h < 1.0).astype(float), (h > -1.0).astype(float), inner)
+
+
+def gradient_vertices(problem: SemiSupervisedProblem, inner: Inner, tol: float = 1e-6) -> list[Floats]:
+    """The vertices of the subgradients of F that the offset gives: one gradient, or one for each end of the offset's interval."""
+    if inner.high - inner.low <= tol:
+        return [problem.gradient(inner)]
+    ends = (inner._replace(high=inner.low), inner._replace(low=inner.high))
+    return [problem.gradient(end) for end in ends]

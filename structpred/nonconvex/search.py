@@ -1,0 +1,165 @@
+"""What all solvers share: a budget of inner problems, the best labels so far, the history, and what they return."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from structpred.errors import ParameterError
+from structpred.nonconvex.problem import Floats, Inner, SemiSupervisedProblem
+
+#: how far the slopes of an inner problem may differ: of labels that are only looked at, and of those that are kept
+LOOSE, TIGHT = 1e-2, 1e-8
+#: a lower objective is one that is lower by more than this share
+BETTER = 1e-9
+
+Level = Literal["global", "eps-global", "local"]
+
+
+@dataclass(frozen=True)
+class Solution:
+    """The labels found, their classifier, and what is proven of them.
+
+    p: (u,) weights of label +1 of the unlabelled points, 0 or 1. inner: the classifier.
+    objective: the primal objective of the classifier with these labels. lower_bound <= the least objective <= objective.
+    level: "global": branch and bound has shown that no labels are better by more than a millionth; "eps-global": by more than the
+    share eps that was asked for; "local": neither, whatever the search. history: a row for each improvement, with
+    "inner" (inner problems solved until then), "objective" and "event". n_inner: inner problems solved in all. report: what the
+    solver says besides, by name.
+    """
+
+    p: Floats
+    inner: Inner
+    objective: float
+    lower_bound: float
+    level: Level
+    history: list[dict[str, Any]] = field(default_factory=list)
+    n_inner: int = 0
+    report: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def labels(self) -> npt.NDArray[np.int64]:
+        """+1 or -1 for each unlabelled point."""
+        return np.where(self.p >= 0.5, 1, -1)
+
+
+@dataclass(frozen=True)
+class Solver(ABC):
+    """A method for `SemiSupervisedProblem`; its settings are plain numbers.
+
+    max_inner: the most inner problems that it may solve: the budget that solvers are compared by.
+    """
+
+    #: what users call it
+    name: ClassVar[str] = ""
+    #: whether it is for the losses of unlabelled points alone, not for other problems of two labels for each point
+    unlabelled_only: ClassVar[bool] = False
+    max_inner: int = 10_000
+
+    def solve(self, problem: SemiSupervisedProblem, seed: int = 0, start: npt.ArrayLike | None = None) -> Solution:
+        """The best labels that it finds.
+
+        start: (u,) weights in [0, 1] of label +1 to begin with; None: the solver's own start.
+        Raises ParameterError for a start outside that set, and for settings out of their range.
+        """
+        search = Search(problem, self.max_inner)
+        if not problem.has_whole_balance:
+            raise ParameterError(f"{self.name}: labels need a whole number of positives, got {problem.positives}")
+        if self.unlabelled_only and problem.kind != SemiSupervisedProblem.kind:
+            raise ParameterError(f"solver {self.name!r} is for unlabelled points, not for {problem.kind}; take 'staged' or 'ao'")
+        p = None if start is None else problem.best_vertex(problem.checked_weights(start) - 0.5)
+        if problem.u == 0:
+            search.offer(np.zeros(0), None, "all points have labels")
+            return search.solution("global", search.objective)
+        return self._run(search, np.random.default_rng(seed), p)
+
+    @abstractmethod
+    def _run(self, search: "Search", rng: np.random.Generator, start: Floats | None) -> Solution:
+        """Offer labels to the search until the budget is used up, or sooner. start: labels, 0 and 1, within the balance."""
+
+
+class Search:
+    """The state of one run: counts inner problems, keeps the best labels, and never lets them become worse."""
+
+    def __init__(self, problem: SemiSupervisedProblem, max_inner: int, tol: float = TIGHT) -> None:
+        self.problem, self.max_inner, self.tol = problem, counted(max_inner), tol
+        self.n_inner = 0
+        self.p: Floats = np.zeros(problem.u)
+        self.inner: Inner | None = None
+        self.objective = np.inf
+        self.history: list[dict[str, Any]] = []
+        self._root: Inner | None = None
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether the budget is used up."""
+        return self.n_inner >= self.max_inner
+
+    def solve(
+        self, plus: Floats, minus: Floats | None = None, start: Inner | None = None, tol: float = LOOSE, stop_at: float = np.inf
+    ) -> Inner:
+        """An inner problem, counted."""
+        self.n_inner += 1
+        return self.problem.solve(plus, minus, start, tol, stop_at)
+
+    def root(self) -> Inner:
+        """The classifier of the labelled points alone; no labels of the others have a lower objective."""
+        if self._root is None:
+            nothing = np.zeros(self.problem.u)
+            self._root = self.solve(nothing, nothing, tol=self.tol)
+        return self._root
+
+    def supervised(self) -> Floats:
+        """The labels that the classifier of the labelled points gives the others."""
+        return self.problem.best_vertex(self.problem.gradient(self.root()))
+
+    def offer(self, p: Floats, start: Inner | None, event: str) -> bool:
+        """Solve tightly for p and keep it if its objective is lower than the best; whether it was."""
+        if start is not None and start.objective >= self.objective:
+            return False  # a dual value, which solving tightly can only raise
+        inner = self.solve(p, start=start, tol=self.tol)
+        objective = self.problem.primal(inner, p)
+        if self.inner is not None and not objective < self.objective - BETTER * abs(self.objective):
+            return False
+        self.p, self.inner, self.objective = p.copy(), inner, objective
+        self.history.append({"inner": self.n_inner, "objective": objective, "event": event})
+        return True
+
+    def climb(self, p: Floats, start: Inner | None = None) -> tuple[Floats, Inner]:
+        """Alternate between the classifier for p and the labels for the classifier, p <- argmax_P g(p)' p, while F rises.
+
+        Alternating optimisation, and gradient ascent on F with full steps, are this.
+        """
+        inner = self.solve(p, start=start)
+        while not self.exhausted:
+            better = self.problem.best_vertex(self.problem.gradient(inner))
+            if np.array_equal(better, p):
+                break
+            found = self.solve(better, start=inner)
+            if not found.objective < inner.objective - BETTER * abs(inner.objective):
+                break
+            p, inner = better, found
+        return p, inner
+
+    def solution(self, level: Level = "local", lower_bound: float | None = None, **report: float) -> Solution:
+        """What the solver returns."""
+        if self.inner is None:
+            self.offer(self.supervised(), None, "supervised")
+        assert self.inner is not None
+        bound = self.root().objective if lower_bound is None else lower_bound
+        bound = min(bound, self.inner.objective)  # a dual value: the objective is above the optimum by rounding errors
+        return Solution(self.p, self.inner, self.objective, bound, level, self.history, self.n_inner, report)
+
+
+def random_labels(problem: SemiSupervisedProblem, rng: np.random.Generator) -> Floats:
+    """Random labels within the balance, as weights 0 and 1."""
+    return problem.best_vertex(rng.normal(size=problem.u))
+
+
+def counted(max_inner: int) -> int:
+    """A budget of inner problems; ParameterError unless it is a whole number >= 1."""
+    if isinstance(max_inner, bool) or not isinstance(max_inner, int | np.integer) or max_inner < 1:
+        raise ParameterError(f"max_inner must be a whole number >= 1, got {max_inner!r}")
+    return int(max_inner)
