@@ -199,7 +199,7 @@ class CCCP(Trainer):
                 return state
             w = state.first.weights().average()
             empty = FirstWeights(w[:0].copy(), np.empty(0), np.array(0.0), np.array(0.0))
-            return self._next_round(problem, state._replace(first=empty), _partial(problem).completed(w))
+            return self._next_round(problem, state._replace(first=empty, best=w), _partial(problem).completed(w))
         state = state._replace(inner=self.trainer.finish_pass(_present(problem, state), state.inner))
         return state if state.passes % self.passes else self._end_of_round(problem, state)
 
@@ -235,6 +235,8 @@ class CCCP(Trainer):
         """Those with the smallest F at the end of a round; the present ones of trainers without a dual value."""
         if len(state.first.v):
             return state.first.weights().average()
+        if state.rounds == 1 and state.passes == 0:  # no pass of the first round yet
+            return state.best.copy()
         if np.isfinite(state.value) and self.trainer.certifies(problem.surrogate):
             return state.best.copy()
         return self.trainer.weights(_present(problem, state), state.inner)

@@ -77,6 +77,14 @@ def test_online_learners_go_on_from_their_weights():
     assert (result.stop_reason, result.passes, len(result.report["round_objectives"])) == ("max_iter", 13, 4)
 
 
+def test_the_first_passes_are_worth_something():
+    """A run that ends before the first round returns the weights of the latent perceptron."""
+    task, _ = partial("chain")
+    problem = Problem(task, MarginRescaling(), 0.1)
+    for passes in (2, 3):
+        assert train(problem, CCCP(MIRA(), start=3), RunSettings(max_iter=passes)).weights.any()
+
+
 def test_resumed_runs_have_the_same_bits(tmp_path):
     """A run that is continued from its checkpoint, within the first passes or a round, gives the weights of one run."""
     task, _ = partial("tree")
