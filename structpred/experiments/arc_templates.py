@@ -71,7 +71,7 @@ class ArcTemplates(Experiment):
     Online MKL learns the weights of 507 templates, each one a group. Then plain SVMs are trained on the 107, 207, 307, 407 and
     507 templates that weigh most in its model, and in that of the SVM of all templates.
 
-    These are ten trainings, about an hour of one processor for all of EWT at 10 epochs. With --output a run that was stopped goes
+    These are ten trainings, 40 minutes of one processor for all of EWT at 10 epochs. With --output a run that was stopped goes
     on where it was. --quick takes seconds.
     """
 
