@@ -193,7 +193,7 @@ def test_weights_that_are_not_finite_are_not_saved(kind: str, zoo: dict[str, tup
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_attribute_can_be_read(kind: str, zoo: dict[str, tuple[Example, Bundle]], tmp_path: Path) -> None:
-    """`dir` and each public property of a model, fitted, loaded or not yet fitted: a value, or an AttributeError where there is none."""
+    """`dir` and each public property of a model, fitted, loaded or new: a value, or an AttributeError."""
     example = zoo[kind][0]
     example.model.save(tmp_path / "m.spz")
     for model in (example.model, load(tmp_path / "m.spz", oracle=example.oracle), clone(example.model)):
