@@ -21,25 +21,18 @@ def problems(name: str) -> tuple[Any, Any, dict[str, Any]]:
     import numpy as np
 
     from structpred.core.linear_task import LinearTask
-    from structpred.core.regulariser import DualMap, Regulariser
     from structpred.objectives.regularisers.l2 import L2
+    from structpred.objectives.regularisers.sign_constraints import SignConstraints
     from structpred.objectives.scalar.hinge import Hinge
     from structpred.objectives.scalar.logistic import Logistic
     from structpred.objectives.scalar.smoothed_hinge import SmoothedHinge
     from structpred.trainers.problem import Problem
 
-    class Signs(Regulariser):
-        strong_convexity = 1.0
-
-        def dual_map(self) -> DualMap:
-            low, high = np.where(signs > 0, -np.inf, 0.0), np.where(signs < 0, np.inf, 0.0)
-            return DualMap.of(np.arange(1, len(signs) + 1), 1.0, low, high)
-
     X, y = rows_of(name)
     task, signs = LinearTask(X, y), np.random.default_rng(0).integers(-1, 2, X.shape[1])
     losses = {"hinge": Hinge(), "smoothed hinge 0.01": SmoothedHinge(0.01), "logistic": Logistic()}
-    kinds = {"": L2, ", signs": Signs}
-    return X, y, {f"{a}{b}": Problem(task, losses[a], 1.0 / len(y), regulariser=kinds[b]()) for a in losses for b in kinds}
+    kinds = {"": L2(), ", signs": SignConstraints(signs)}
+    return X, y, {f"{a}{b}": Problem(task, losses[a], 1.0 / len(y), regulariser=kinds[b]) for a in losses for b in kinds}
 
 
 def measured(watch: Stopwatch, name: str) -> dict[str, Any]:

@@ -34,6 +34,7 @@ from structpred.models.signs import (
     Signs,
     SignSetting,
     binding_from,
+    check_keeps_signs,
     group_names,
     sign_regulariser,
     signs_from,
@@ -196,7 +197,7 @@ class StructuredEstimator(BaseEstimator, ABC):  # type: ignore[misc]
     def group_norms_(self) -> npt.NDArray[np.float64]:
         """The norm of the weights of each group: the Euclidean one, or that of a function where the group is that of a kernel."""
         self._check_fitted()
-        return group_norms(self.coef_, self.groups_)
+        return group_norms(self.coef_.ravel(), self.groups_)
 
     @property
     def signs_(self) -> Signs:
@@ -239,7 +240,10 @@ class StructuredEstimator(BaseEstimator, ABC):  # type: ignore[misc]
             start=self._earlier_run(),
         )
         lam = 1.0 / (C * float(task.sample_weight.sum()))
-        problem = Problem(task, surrogate, lam, regulariser=self._regulariser_of(trainer, task, names))
+        regulariser = self._regulariser_of(trainer, task, names)
+        if self.signs is not None:
+            check_keeps_signs(trainer, regulariser, surrogate, task)
+        problem = Problem(task, surrogate, lam, regulariser=regulariser)
         return with_signs(problem, with_pruning(problem, train(problem, trainer, settings)))
 
     def _regulariser_of(self, trainer: Trainer, task: TaskLike, names: Names | None) -> Regulariser:

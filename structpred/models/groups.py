@@ -38,7 +38,7 @@ def check_names(names: Collection[str], known: Sequence[str]) -> None:
 def zeroed(model: Any, names: Collection[str]) -> Any:
     """A copy of a model with the weights of these groups zero; where they were not, nobody knows its objective."""
     check_names(names, model.group_names_)
-    gone = np.repeat([name in names for name in model.group_names_], np.diff(model.groups_))
+    gone = np.repeat([name in names for name in model.group_names_], np.diff(model.groups_)).reshape(model.coef_.shape)
     new = copy(model)
     if model.coef_[gone].any():
         new.certificate_, new.converged_ = _certificate_without(model, names), False
@@ -68,7 +68,7 @@ def with_pruning(problem: Problem, result: Result) -> Result:
 def _certificate_without(model: Any, names: Collection[str]) -> Certificate:
     """What is known of a model when the weights of these groups, which are not all zero, become zero."""
     small = model.report_.get("small_groups", np.zeros(0))
-    norms = group_norms(model.coef_, model.groups_)
+    norms = group_norms(model.coef_.ravel(), model.groups_)
     gone = np.array([name in names for name in model.group_names_])
     same = small.shape == gone.shape and np.array_equal(gone | (norms == 0.0), (small > 0.0) | (norms == 0.0))
     known: Certificate = model.certificate_

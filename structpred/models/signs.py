@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -11,11 +12,13 @@ import numpy.typing as npt
 
 from structpred.core.regulariser import Regulariser
 from structpred.core.result import Result
+from structpred.core.steps import TaskLike
 from structpred.core.suggestions import did_you_mean
-from structpred.errors import ParameterError
+from structpred.errors import MissingCapabilityError, ParameterError
 from structpred.objectives.regularisers.l2 import L2
 from structpred.objectives.regularisers.sign_constraints import SignConstraints, checked_signs
-from structpred.trainers.problem import Problem
+from structpred.trainers.names import can_minimise, trainers
+from structpred.trainers.problem import Problem, Surrogate, Trainer
 
 Integers = npt.NDArray[np.int64]
 Signs = npt.NDArray[np.int8]
@@ -154,6 +157,23 @@ def sign_regulariser(
             f"or regulariser={regulariser!r}"
         )
     return SignConstraints(resolve_signs(signs, tables, dim))
+
+
+def check_keeps_signs(trainer: Trainer, regulariser: Regulariser, surrogate: Surrogate, task: TaskLike) -> None:
+    """Raise ParameterError, which names the trainers that fit, where this one cannot minimise under signs."""
+
+    def takes(kind: type[Trainer]) -> bool:
+        with suppress(MissingCapabilityError):
+            task.require(kind.requires, kind.name)
+            return kind.minimises(surrogate) and can_minimise(kind, regulariser)
+        return False
+
+    if not can_minimise(trainer, regulariser):
+        fitting = ", ".join(name for name, kind in trainers().items() if takes(kind))
+        raise ParameterError(
+            f"signs: trainer {trainer.name or type(trainer).__name__} cannot keep them; set trainer to one that can: "
+            f"{fitting or 'none of this package'}"
+        )
 
 
 def with_signs(problem: Problem, result: Result) -> Result:

@@ -74,7 +74,9 @@ def shuffle(indptr, indices, values, duals, alpha, active, first, last, n_active
 @njit(cache=True, nogil=True)
 def image_of(u, scale, low, high):
     """s (u - clip(u, low, high)) of one coordinate: exactly 0.0 where u is between low and high."""
-    return scale * (max(u - high, 0.0) + min(u - low, 0.0))
+    inside = u if u > low else low  # not min and max, which compile to branches
+    inside = inside if inside < high else high
+    return scale * (u - inside)
 
 
 @njit(cache=True, nogil=True)
@@ -147,8 +149,10 @@ def ascend(indptr, indices, values, duals, table, u, alpha, active, counts, limi
                     move = new - old
                     for k in range(np.uint64(start), np.uint64(stop)):
                         j = np.uint32(indices[k])
-                        u[j] += move * values[k]
-                        if table is not None:
-                            w[j] = image_of(u[j], scale[j], below[j], above[j])
+                        if table is None:
+                            u[j] += move * values[k]
+                        else:
+                            moved = u[j] + move * values[k]
+                            u[j], w[j] = moved, image_of(moved, scale[j], below[j], above[j])
         limits[TOP], limits[LOW], limits[GAP], counts[PLACE], counts[N_ACTIVE] = top, low, gap, place, n_active
     return changed

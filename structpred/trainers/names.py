@@ -45,14 +45,19 @@ def require_surrogate(trainer: Trainer, surrogate: Surrogate) -> None:
         )
 
 
+def can_minimise(trainer: Trainer | type[Trainer], regulariser: Regulariser) -> bool:
+    """Whether the regulariser has what the trainer needs, and fits it."""
+    return requirements.met(trainer.regulariser_requires, capabilities(regulariser)) and trainer.fits(regulariser)
+
+
 def require_regulariser(trainer: Trainer, regulariser: Regulariser) -> None:
     """Raise where the regulariser lacks what the trainer needs (MissingCapabilityError), or does not fit it (ParameterError).
 
     Both name the trainers that do.
     """
-    has, name = capabilities(regulariser), type(regulariser).__name__
-    kinds = [kind for kind in trainers().values() if requirements.met(kind.regulariser_requires, has) and kind.fits(regulariser)]
-    advice = f". Trainers for {name}: {', '.join(kind.name for kind in kinds) or 'none of this package'}"
+    name = type(regulariser).__name__
+    kinds = [kind for kind, trainer in trainers().items() if can_minimise(trainer, regulariser)]
+    advice = f". Trainers for {name}: {', '.join(kinds) or 'none of this package'}"
     requirements.require(
         trainer.regulariser_requires, regulariser, f"trainer {type(trainer).__name__}", family=requirements.REGULARISERS,
         advice=advice,

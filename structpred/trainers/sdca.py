@@ -135,6 +135,10 @@ class SDCA(Trainer):
         """The gap of the rows visited in the last sweep, each when it was visited."""
         return problem.lam * float(state.limits[6])
 
+    def report(self, problem: Problem, state: Any) -> dict[str, Floats]:
+        """dual_point: u, where w is not linear in it."""
+        return {} if problem.dual_map.linear else {"dual_point": state.w}
+
 
 class RowAscent:
     """The steps of one problem over rows: u = sum_i alpha_i a_i, alpha_i = p_i/lam of the a_i in the loss's table."""

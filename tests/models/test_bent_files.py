@@ -1,6 +1,7 @@
 """Model files whose contents were changed, with right checksums: refused with ModelFileError, or sound models; nothing else."""
 
 import copy
+import inspect
 import json
 import os
 import subprocess
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 from bending import bends, forged, write_plainly
 from model_zoo import KINDS, Example
+from sklearn.base import clone
 
 from structpred.errors import DataError, ModelFileError
 from structpred.models import load
@@ -187,6 +189,18 @@ def test_weights_that_are_not_finite_are_not_saved(kind: str, zoo: dict[str, tup
         with pytest.raises(DataError, match=r"weights are not finite.*Smaller C"):
             model.save(tmp_path / "m.spz")
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_attribute_can_be_read(kind: str, zoo: dict[str, tuple[Example, Bundle]], tmp_path: Path) -> None:
+    """`dir` and each public property of a model, fitted, loaded or new: a value, or an AttributeError."""
+    example = zoo[kind][0]
+    example.model.save(tmp_path / "m.spz")
+    for model in (example.model, load(tmp_path / "m.spz", oracle=example.oracle), clone(example.model)):
+        listed = dir(model)
+        for name in (name for name, _ in inspect.getmembers(type(model), lambda found: isinstance(found, property))):
+            assert hasattr(model, name) == (name in listed)
+    assert len(example.model.group_norms_) == len(example.model.group_names_)
 
 
 def test_a_setting_that_no_file_may_hold_is_refused_by_save(zoo: dict[str, tuple[Example, Bundle]], tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from labeler_cases import SENTENCES, Y
 from parser_cases import corpus
 
 from structpred import Instance, Oracle
-from structpred.errors import MissingCapabilityError, ParameterError
+from structpred.errors import ParameterError
 from structpred.models import (
     ChainLabeler,
     DependencyParser,
@@ -202,7 +202,9 @@ def test_what_signs_do_not_go_with_is_refused() -> None:
     """Another regulariser, a trainer without a dual map (with those that have one), kernels, and data in pieces."""
     with pytest.raises(ParameterError, match="cannot be combined"):
         fitted("chain", {"w:*": 1}, regulariser=L1(0.1))
-    with pytest.raises(MissingCapabilityError, match=r"Trainers for SignConstraints: .*bcfw, ls_bmrm.*sgd"):
+    with pytest.raises(
+        ParameterError, match=r"trainer mira cannot keep them; set .* to one that can: bcfw, ls_bmrm, .*sgd$"
+    ):
         fitted("parser", CASES["parser"], trainer="mira")
     with pytest.raises(ParameterError, match="signs: a kernel"):
         KernelChainLabeler(signs={"*": 1}).fit([np.eye(2)], [["a", "b"]])

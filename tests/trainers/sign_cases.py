@@ -5,8 +5,9 @@ from typing import Any
 import numpy as np
 
 from structpred.core.linear_task import LinearTask, RegressionTask, RowTask
-from structpred.core.regulariser import DualMap, Regulariser
+from structpred.core.regulariser import Regulariser
 from structpred.core.scalar_loss import ScalarLoss
+from structpred.objectives.regularisers.sign_constraints import SignConstraints
 from structpred.objectives.scalar.absolute import Absolute
 from structpred.objectives.scalar.hinge import Hinge
 from structpred.objectives.scalar.huber import Huber
@@ -21,20 +22,6 @@ LOSSES: dict[str, ScalarLoss] = {
 }  # fmt: skip
 
 
-class Signs(Regulariser):
-    """1/2 |w|^2 over the w with c_j w_j >= 0."""
-
-    strong_convexity = 1.0
-
-    def __init__(self, c: Any) -> None:
-        self.c = np.asarray(c)
-
-    def dual_map(self) -> DualMap:
-        """w_j = u_j where that has the sign c_j, else 0."""
-        ends = np.arange(1, len(self.c) + 1)
-        return DualMap.of(ends, 1.0, np.where(self.c > 0, -np.inf, 0.0), np.where(self.c < 0, np.inf, 0.0))
-
-
 def data(n: int = 80, d: int = 6, seed: int = 1) -> tuple[Any, Any, Any, Any]:
     """X, signs, targets, and random constraints."""
     rng = np.random.default_rng(seed)
@@ -47,7 +34,7 @@ def problem(loss: ScalarLoss, lam: float, regulariser: Regulariser | None = None
     """Of the data, with random constraints unless another regulariser is given; for numbers where the loss is for them."""
     X, signs, targets, c = data(**options)
     task: RowTask = LinearTask(X, signs) if loss.signs else RegressionTask(X, targets)
-    return Problem(task, loss, lam, regulariser=regulariser or Signs(c))
+    return Problem(task, loss, lam, regulariser=regulariser or SignConstraints(c))
 
 
 def optimal_value(given: Problem, value: Any) -> float:

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from signed_cases import Signed
 from training_cases import chain_task
 
 from structpred.core.linear_task import LinearTask
@@ -15,6 +14,7 @@ from structpred.features.label_rows import LabelRows
 from structpred.objectives.margin import MarginRescaling
 from structpred.objectives.part_losses import Hamming, LabelCosts
 from structpred.objectives.regularisers.l1 import L1
+from structpred.objectives.regularisers.sign_constraints import SignConstraints
 from structpred.objectives.scalar.max_hinge import MaxHinge
 from structpred.objectives.scalar.softmax import Softmax
 from structpred.objectives.scalar.top_k import SignedTopK, TopK
@@ -60,7 +60,7 @@ def optimum(loss: MulticlassLoss) -> float:
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: type(loss).__name__)
 def test_the_optimum_is_that_of_a_generic_solver_and_signs_are_exact(loss: MulticlassLoss) -> None:
     """To 1e-7 from both sides at the end, never on the wrong side of it before, and no weight has a wrong sign by rounding."""
-    made = Problem(rows(), loss, LAM, regulariser=Signed(SIGNS.ravel()))
+    made = Problem(rows(), loss, LAM, regulariser=SignConstraints(SIGNS.ravel()))
     result = train(made, SDCA(), RunSettings(max_iter=1000, tol=5e-8, check_every=5))
     value = optimum(loss)
     assert result.stop_reason == "tol"
@@ -69,6 +69,8 @@ def test_the_optimum_is_that_of_a_generic_solver_and_signs_are_exact(loss: Multi
     checked = [row for row in result.history if row["primal"] is not None]
     assert all(row["dual"] - 1e-9 <= value <= row["primal"] + 1e-9 for row in checked)
     assert (SIGNS.ravel() * result.weights).min() == 0.0
+    u = result.report["dual_point"]
+    np.testing.assert_allclose(result.weights, np.where(SIGNS.ravel() * u < 0.0, 0.0, u), atol=1e-12)
     assert (result.certificate.primal < 0.0) == isinstance(loss, SignedTopK)
 
 
@@ -80,8 +82,10 @@ def test_two_classes_are_the_binary_hinge(signed: bool) -> None:
     many = Task(features, MulticlassOracle(), [[int(y > 1)] for y in Y], features.shapes, Hamming())
     settings = RunSettings(max_iter=3000, tol=1e-8)
     both = np.stack([-c, c], axis=1).ravel()
-    one = train(Problem(LinearTask(X, 2 * (Y > 1) - 1), MarginRescaling(), 0.05, regulariser=Signed(c)), SDCA(), settings)
-    two = train(Problem(many, MaxHinge(), 0.1, regulariser=Signed(both)), SDCA(), settings)
+    one = train(
+        Problem(LinearTask(X, 2 * (Y > 1) - 1), MarginRescaling(), 0.05, regulariser=SignConstraints(c)), SDCA(), settings
+    )
+    two = train(Problem(many, MaxHinge(), 0.1, regulariser=SignConstraints(both)), SDCA(), settings)
     assert two.certificate.primal == pytest.approx(one.certificate.primal, rel=1e-7)
     np.testing.assert_allclose(two.weights.reshape(-1, 2), np.outer(one.weights, [-0.5, 0.5]), atol=1e-3)
 
@@ -117,7 +121,9 @@ def test_the_dual_rises_below_the_primal(loss: MulticlassLoss) -> None:
     """At every pass, with a row of zeros, rows of weight zero, and whichever rows the pass left out."""
     hollow = LabelRows(np.where(np.arange(N)[:, None] == 3, 0.0, X), M, dtype=np.float64)
     task = Task(hollow, MulticlassOracle(), list(Y[:, None]), hollow.shapes, Hamming(), sample_weight=np.linspace(0.0, 2.0, N))
-    found = train(Problem(task, loss, LAM, regulariser=Signed(SIGNS.ravel())), SDCA(), RunSettings(max_iter=40, check_every=1))
+    found = train(
+        Problem(task, loss, LAM, regulariser=SignConstraints(SIGNS.ravel())), SDCA(), RunSettings(max_iter=40, check_every=1)
+    )
     primal, dual = (np.array([row[key] for row in found.history]) for key in ("primal", "dual"))
     assert (dual <= primal + 1e-14).all()
     assert (np.diff(dual) >= -1e-13).all()
@@ -127,7 +133,7 @@ def test_the_dual_rises_below_the_primal(loss: MulticlassLoss) -> None:
 @pytest.mark.parametrize("loss", [Softmax(), SignedTopK(2)], ids=lambda loss: type(loss).__name__)
 def test_a_resumed_run_has_the_bits_of_the_whole_one(loss: MulticlassLoss, tmp_path: Path) -> None:
     """Also past the pass at which the dual point is summed up anew."""
-    made, file = Problem(rows(), loss, LAM, regulariser=Signed(SIGNS.ravel())), tmp_path / "run.ckpt"
+    made, file = Problem(rows(), loss, LAM, regulariser=SignConstraints(SIGNS.ravel())), tmp_path / "run.ckpt"
     whole = train(made, SDCA(), RunSettings(max_iter=60, seed=3, check_every=100))
     train(made, SDCA(), RunSettings(max_iter=7, seed=3, check_every=100, checkpoint=file))
     resumed = train(made, SDCA(), RunSettings(max_iter=60, seed=3, check_every=100, checkpoint=file, resume=True))

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 from regulariser_cases import Groups, NonNegative
-from signed_cases import Signed
 from training_cases import chain_task, problem
 
 from structpred.core.linear_task import LinearTask, RegressionTask
+from structpred.core.regulariser import DualMap
 from structpred.core.scalar_loss import ScalarLoss
 from structpred.core.task import Task
 from structpred.errors import MissingCapabilityError, ParameterError
@@ -18,6 +18,7 @@ from structpred.objectives.log_loss import LogLoss
 from structpred.objectives.margin import MarginRescaling
 from structpred.objectives.part_losses import Hamming
 from structpred.objectives.regularisers.l1 import L1
+from structpred.objectives.regularisers.sign_constraints import SignConstraints
 from structpred.objectives.scalar.absolute import Absolute
 from structpred.objectives.scalar.logistic import Logistic
 from structpred.objectives.scalar.max_hinge import MaxHinge
@@ -58,9 +59,19 @@ class PlainSmoothedHinge(ScalarLoss):
         return SmoothedHinge(0.5).derivative(z, y)
 
 
-def signed(task: Any) -> Signed:
+class LastFrozen(SignConstraints):
+    """Signs, and a last weight that stays at zero."""
+
+    def dual_map(self) -> DualMap:
+        """The scale of the last weight is zero."""
+        n = len(self.signs)
+        _, low, high = super().dual_map().expanded(n)
+        return DualMap.of(1 + np.arange(n), np.arange(n) < n - 1, low, high)
+
+
+def signed(task: Any) -> LastFrozen:
     """Signs of all kinds."""
-    return Signed(np.resize([1, -1, 0, -1, 1], task.dim), frozen=True)
+    return LastFrozen(np.resize([1, -1, 0, -1, 1], task.dim))
 
 
 CASES = {
@@ -191,6 +202,7 @@ def test_what_it_cannot_do_is_refused_before_any_work() -> None:
         with pytest.raises(ParameterError, match="Pegasos cannot minimise"):
             train(Problem(TASKS["rows"], MarginRescaling(), LAM, regulariser=regulariser), Pegasos())
     assert Pegasos.fits(NonNegative())
+    assert Pegasos.fits(SignConstraints([1, -1, 0]))
     assert not Pegasos.minimises(LogLoss())
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from sign_cases import LOSSES, Signs, data, optimal_value, problem, signed
+from sign_cases import LOSSES, data, optimal_value, problem, signed
 
 from structpred.core.linear_task import LinearTask, RegressionTask
 from structpred.core.regulariser import DualMap, Regulariser
@@ -14,6 +14,7 @@ from structpred.objectives.margin import MarginRescaling
 from structpred.objectives.regularisers.l1 import L1
 from structpred.objectives.regularisers.l2 import L2
 from structpred.objectives.regularisers.mkl import MKL
+from structpred.objectives.regularisers.sign_constraints import SignConstraints
 from structpred.objectives.scalar.absolute import Absolute
 from structpred.objectives.scalar.hinge import Hinge
 from structpred.objectives.scalar.logistic import Logistic
@@ -40,6 +41,8 @@ def test_sign_constraints_hold_exactly_at_the_optimum_of_a_generic_solver(name: 
     held = C * result.weights
     assert held.min() == 0.0
     assert (held > 0.0).any()
+    pull = C * result.report["dual_point"]
+    np.testing.assert_allclose(result.weights, np.where(pull < 0.0, 0.0, result.report["dual_point"]), atol=1e-12)
 
 
 @pytest.mark.parametrize("name", LOSSES)
@@ -89,7 +92,7 @@ def test_the_exact_maximum_of_the_dual_along_a_variable_is_never_below_the_step(
     assert better > 0
 
 
-@pytest.mark.parametrize("regulariser", [L2(), Signs(np.zeros(6))], ids=["none", "c = 0"])
+@pytest.mark.parametrize("regulariser", [L2(), SignConstraints(0)], ids=["none", "c = 0"])
 def test_without_constraints_it_is_the_optimum_of_liblinear(regulariser: Regulariser) -> None:
     """The hinge by its table, by its margin, and LinearSVC: the same objective to 1e-6, with weights of samples."""
     from sklearn.svm import LinearSVC

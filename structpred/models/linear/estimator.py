@@ -157,6 +157,7 @@ class LinearEstimator(StructuredEstimator):
         """Set coef_ and what stands after it from rows of weights, one per output."""
         d = self.n_features_in_
         self._n_outputs, self.coef_ = len(table), np.ascontiguousarray(table[:, :d])
+        self.groups_, self.group_names_ = np.array([0, self.coef_.size]), ["features"]
         self._set_offsets(np.ascontiguousarray(table[:, d:]))
 
     @abstractmethod

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from structpred.core.result import Result
 from structpred.errors import ParameterError
 from structpred.models.signs import NameTable, Signs, SignSetting, resolve_signs, signs_from
+from structpred.objectives.regularisers.sign_constraints import checked_signs
 
 
 def linear_names(features: Sequence[str], offsets: Sequence[str], outputs: Sequence[str]) -> NameTable:
@@ -29,15 +30,18 @@ def linear_signs(signs: SignSetting, names: NameTable, n_features: int) -> Signs
     shape = len(names.rows), max(len(names.columns), 1)
     if isinstance(signs, Mapping | str):
         return resolve_signs(signs, [names], shape[0] * shape[1]).reshape(shape)
-    given = np.atleast_2d(np.asarray(signs))
+    try:
+        given = np.atleast_2d(np.array(signs))
+    except ValueError as error:
+        raise ParameterError(f"signs: expected an array of -1, 0 and 1: {error}") from None
     if given.shape not in ((1, n_features), (shape[1], n_features)):
         raise ParameterError(
             f"signs: expected one for each of {n_features} features, or an array ({shape[1]}, {n_features}) as coef_, got shape "
-            f"{np.asarray(signs).shape}"
+            f"{np.shape(signs)}"
         )
-    table = np.zeros(shape)
-    table[:n_features] = given.T
-    return resolve_signs(table.ravel(), [names], table.size).reshape(shape)
+    table = np.zeros(shape, np.int8)
+    table[:n_features] = checked_signs(given.ravel()).reshape(given.shape).T
+    return table
 
 
 def with_table_signs(results: Sequence[Result], signs: Signs) -> list[Result]:
