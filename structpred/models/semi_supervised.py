@@ -16,9 +16,9 @@ from structpred.errors import DataError, ParameterError
 from structpred.models.base import NotFittedError, checked_C, seed_of
 from structpred.models.bundles import read_model, write_model
 from structpred.models.kernels.functions import Precomputed, resolve_kernel, restored_complete, saved
+from structpred.models.kernels.spaces import KernelMatrix, Landmarks
 from structpred.models.settings import settings_of
 from structpred.nonconvex.names import resolve_solver, solvers
-from structpred.nonconvex.problem import SemiSupervisedProblem
 from structpred.nonconvex.search import Level, Solution, Solver
 from structpred.runtime.memory import check_fits
 from structpred.storage.bundles import Bundle
@@ -68,8 +68,11 @@ class SemiSupervisedSVM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     solver : str or Solver
         "staged", "branch_and_bound", "pdm", "ao", "cccp", "gradient", "local_search", "annealing", "printed_pdm", or an
         object such as ``BranchAndBound(max_inner=1_000_000)``.
+    n_components : int, optional
+        For many points: so many of them at random are landmarks, whose similarities are features in place of the kernel matrix
+        (Nystroem's method); b is then regularised, too. Memory: 4 n n_components bytes; None: 8 n^2 bytes.
     random_state : int or RandomState, optional
-        Seeds the solver; None means 0.
+        Seeds the solver and the choice of landmarks; None means 0.
 
     Attributes
     ----------
@@ -86,7 +89,9 @@ class SemiSupervisedSVM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         A row for each improvement: inner problems solved until then, objective, event; "output", the class's number.
     n_inner_ : int
         Inner problems, each a support vector machine, that were solved.
-    dual_coef_, intercept_ : ndarray (n_outputs, n), (n_outputs,)
+    support_ : ndarray (n_support,)
+        The numbers of the support vectors, or of the landmarks.
+    dual_coef_, intercept_ : ndarray (n_outputs, n_support), (n_outputs,)
         beta and b: h(x) = sum_i beta_i k(x_i, x) + b.
 
     Raises
@@ -116,10 +121,11 @@ class SemiSupervisedSVM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         *,
         balance: str | float | Mapping[Any, float] | None = "labelled",
         solver: str | Solver = "staged",
+        n_components: int | None = None,
         random_state: Any = None,
     ) -> None:
         self.kernel, self.C, self.C2 = kernel, C, C2
-        self.balance, self.solver, self.random_state = balance, solver, random_state
+        self.balance, self.solver, self.n_components, self.random_state = balance, solver, n_components, random_state
 
     def fit(self, X: Any, y: Any) -> Self:
         """Find labels and classifier. y: (n,) classes; -1 or None is an unlabelled point."""
@@ -129,20 +135,20 @@ class SemiSupervisedSVM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if len(classes) < 2:
             found = f"one class only: {classes.tolist()}" if len(classes) else "no labelled point (-1 or None is unlabelled)"
             raise DataError(f"y: expected labelled points of at least two classes, got {found}")
-        gram, kernel = self._gram(rows)
-        outputs = range(len(classes)) if len(classes) > 2 else [1]
+        space = self._space(rows)
         shares = self._shares(classes, codes)
-        found_all = []
-        for k in outputs:
+        solutions: list[Solution] = []
+        for k in range(len(classes)) if len(classes) > 2 else [1]:
             signs = np.zeros(len(y), np.int64)
             signs[labelled] = np.where(codes == k, 1, -1)
             positives = None if shares is None else round(shares[k] * int((~labelled).sum()))
-            problem = SemiSupervisedProblem(gram, signs, C, C2, positives)
-            found_all.append(solver.solve(problem, seed_of(self.random_state)))
-        self.classes_, self._kernel = classes, kernel
-        self._keep(found_all, rows)
-        unlabelled = gram[~labelled] @ self.dual_coef_.T + self.intercept_
-        chosen = (found_all[0].labels > 0).astype(int) if len(classes) == 2 else unlabelled.argmax(axis=1)
+            solutions.append(solver.solve(space.problem(signs, C, C2, positives), seed_of(self.random_state)))
+        self.classes_, self._kernel = classes, space.kernel
+        self._keep(solutions, space, rows)
+        if len(classes) == 2:
+            chosen = (solutions[0].labels > 0).astype(int)
+        else:
+            chosen = np.array([solution.inner.h[~labelled] for solution in solutions]).argmax(axis=0)
         self.transduction_ = np.empty(len(y), classes.dtype)
         self.transduction_[labelled], self.transduction_[~labelled] = y[labelled], classes[chosen]
         return self
@@ -168,18 +174,20 @@ class SemiSupervisedSVM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             labelled &= given != -1
         return rows, given, labelled
 
-    def _gram(self, rows: Any) -> tuple[Floats, Any]:
-        """(the kernel matrix, the kernel with its numbers)."""
+    def _space(self, rows: Any) -> KernelMatrix | Landmarks:
+        """The kernel's space: its matrix, or the features that landmarks give."""
         kernel = resolve_kernel(self.kernel)
         if isinstance(kernel, Precomputed):
-            if rows.shape[0] != rows.shape[1]:
-                raise DataError(f"kernel='precomputed': expected a square matrix of kernel values in fit, got shape {rows.shape}")
-            return _dense(rows), kernel
-        n = rows.shape[0]
-        check_fits(16 * n * n, f"the kernel matrix of {n:,} points")
-        thin = sparse.csr_array(rows)
+            if rows.shape[0] != rows.shape[1] or self.n_components is not None:
+                expected = "a square matrix of kernel values in fit, and no n_components"
+                raise DataError(f"kernel='precomputed': expected {expected}, got shape {rows.shape}")
+            return KernelMatrix(_dense(rows), kernel)
+        thin, n = sparse.csr_array(rows), rows.shape[0]
         kernel = kernel.fitted(thin)
-        return kernel(thin, thin), kernel
+        if self.n_components is not None:
+            return Landmarks(thin, kernel, self.n_components, seed_of(self.random_state))
+        check_fits(16 * n * n, f"the kernel matrix of {n:,} points; n_components=1000 takes features in its place, and")
+        return KernelMatrix(kernel(thin, thin), kernel)
 
     def _shares(self, classes: npt.NDArray[Any], codes: npt.NDArray[np.int64]) -> dict[int, float] | None:
         """The share of each class, by its number; ParameterError for a balance that is impossible."""
@@ -199,16 +207,14 @@ class SemiSupervisedSVM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise ParameterError(f"balance: the shares must sum to 1, got {sum(table.values()):.6g}")
         return {k: float(table[label]) for k, label in enumerate(classes.tolist())}
 
-    def _keep(self, found: list[Solution], rows: Any) -> None:
+    def _keep(self, found: list[Solution], space: KernelMatrix | Landmarks, rows: Any) -> None:
         """Set the fitted attributes."""
-        self.dual_coef_ = np.array([solution.inner.beta for solution in found])
-        self.intercept_ = np.array([solution.inner.b for solution in found])
+        self.support_, self.dual_coef_, self.intercept_ = space.expansion([solution.inner for solution in found])
         self.objective_ = float(sum(solution.objective for solution in found))
         self.lower_bound_ = float(sum(solution.lower_bound for solution in found))
         self.level_ = min((solution.level for solution in found), key=_LEVELS.index)
         self.history_ = [{**row, "output": k} for k, solution in enumerate(found) for row in solution.history]
         self.n_inner_ = sum(solution.n_inner for solution in found)
-        self.support_ = np.flatnonzero(self.dual_coef_.any(axis=0))
         self._rows = None if isinstance(self._kernel, Precomputed) else sparse.csr_array(rows)[self.support_]
 
     def decision_function(self, X: Any) -> Floats:
@@ -218,7 +224,7 @@ class SemiSupervisedSVM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             rows = validate_data(self, X, reset=False, accept_sparse="csr", dtype=np.float64)
         except ValueError as error:
             raise DataError(str(error)) from error
-        beta = self.dual_coef_[:, self.support_].T
+        beta = self.dual_coef_.T
         if self._rows is None:
             h = np.asarray(_dense(rows)[:, self.support_] @ beta) + self.intercept_
         else:
@@ -254,7 +260,9 @@ class SemiSupervisedSVM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             "kernel": _OBJECT,
             "fitted_kernel": _OBJECT,
             "solver": _OBJECT,
-            "settings": Record({"C": Number(), "C2": Number(), "balance": Plain(), "random_state": Plain()}),
+            "settings": Record(
+                {"C": Number(), "C2": Number(), "balance": Plain(), "n_components": Plain(), "random_state": Plain()}
+            ),
             "classes": ListOf(AnyOf((Text(), Flag(), Whole(-(2**63), 2**63 - 1), Number())), 2),
             "level": OneOf(_LEVELS),
             "objective": Number(),
@@ -274,13 +282,14 @@ class SemiSupervisedSVM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         head = {
             "estimator": type(self).__name__, "kernel": saved(self.kernel), "fitted_kernel": saved(self._kernel),
             "solver": settings_of(self.solver),
-            "settings": {"C": float(self.C), "C2": float(self.C2), "balance": balance, "random_state": state},
+            "settings": {"C": float(self.C), "C2": float(self.C2), "balance": balance,
+                         "n_components": self.n_components, "random_state": state},
             "classes": self.classes_.tolist(), "level": self.level_, "objective": self.objective_,
             "lower_bound": self.lower_bound_, "n_inner": self.n_inner_, "n_features": self.n_features_in_,
-            "n": self.dual_coef_.shape[1], "rows": self._rows is not None, "history": self.history_,
+            "n": len(self.transduction_), "rows": self._rows is not None, "history": self.history_,
             "transduction": self.transduction_.tolist(),
         }  # fmt: skip
-        arrays = {"beta": self.dual_coef_, "b": self.intercept_}
+        arrays = {"beta": self.dual_coef_, "b": self.intercept_, "support": self.support_.astype(np.int64)}
         if self._rows is not None:
             parts = (self._rows.indptr.astype(np.int64), self._rows.indices.astype(np.int64), self._rows.data)
             arrays |= dict(zip(("indptr", "indices", "values"), parts, strict=True))
@@ -299,9 +308,9 @@ class SemiSupervisedSVM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         model.classes_, model.transduction_ = np.array(head["classes"]), np.array(head["transduction"])
         if len(model.transduction_) != n or not np.isin(model.transduction_, model.classes_).all():
             raise ValueError("transduction: expected a class for each point")
-        model.dual_coef_ = array_of(arrays, "beta", Array(("float64",), (outputs, n))).copy()
+        model.support_ = array_of(arrays, "support", Array(("int64",), (None,), below=n)).copy()
+        model.dual_coef_ = array_of(arrays, "beta", Array(("float64",), (outputs, len(model.support_)))).copy()
         model.intercept_ = array_of(arrays, "b", Array(("float64",), (outputs,))).copy()
-        model.support_ = np.flatnonzero(model.dual_coef_.any(axis=0))
         for name in ("level", "objective", "lower_bound", "n_inner", "history"):
             setattr(model, f"{name}_", head[name])
         model._rows = _read_rows(arrays, len(model.support_), d) if head["rows"] else None

@@ -7,8 +7,7 @@ from structpred.nonconvex.problem import Floats, Inner, Integers, SemiSupervised
 
 def nearest(problem: SemiSupervisedProblem, centre: int, size: int) -> Integers:
     """The `size` unlabelled points nearest to one of them, in the metric of the kernel; numbers among the unlabelled."""
-    distances = problem.diagonal[problem.unlabelled] - 2.0 * problem.gram[problem.unlabelled[centre], problem.unlabelled]
-    return np.argpartition(distances, size - 1)[:size].astype(np.int64)
+    return np.argpartition(problem.distances(centre), size - 1)[:size].astype(np.int64)
 
 
 def lifted_probe(problem: SemiSupervisedProblem, p: Floats, inner: Inner, rng: np.random.Generator) -> Integers:

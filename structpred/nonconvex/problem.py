@@ -1,6 +1,6 @@
 """The semi-supervised support vector machine: its inner problem for given weights of labels."""
 
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -59,7 +59,11 @@ class SemiSupervisedProblem:
     def __init__(self, gram: Floats, y: npt.ArrayLike, C: float, C2: float, positives: float | None = None) -> None:
         self.gram = checked_gram(gram)
         self.diagonal = self.gram.diagonal().copy()
-        self.y = _checked_labels(y, len(self.gram))
+        self._keep(y, C, C2, positives)
+
+    def _keep(self, y: npt.ArrayLike, C: float, C2: float, positives: float | None) -> None:
+        """Check and keep what there is besides the kernel."""
+        self.y = _checked_labels(y, len(self.diagonal))
         self.C, self.C2 = _positive(C, "C"), _positive(C2, "C2")
         self.unlabelled: Integers = np.flatnonzero(self.y == 0)
         if positives is not None and not 0 <= positives <= self.u:
@@ -95,7 +99,7 @@ class SemiSupervisedProblem:
             raise ParameterError(f"p: expected {self.u} weights in [0, 1], one per unlabelled point, got shape {found.shape}")
         return found
 
-    def with_C2(self, C2: float) -> "SemiSupervisedProblem":
+    def with_C2(self, C2: float) -> Self:
         """The same problem with another weight of the unlabelled points."""
         new = object.__new__(type(self))
         new.__dict__.update(self.__dict__)
@@ -175,6 +179,24 @@ class SemiSupervisedProblem:
         if whole < self.positives:
             p[order[whole]] = self.positives - whole
         return p
+
+    def subset(self, points: Integers, C2: float) -> "SemiSupervisedProblem":
+        """The problem of some points alone, with the same share of positives, rounded, and another C2."""
+        y = self.y[points]
+        positives = None if self.positives is None else float(round(self.positives / max(1, self.u) * int((y == 0).sum())))
+        return SemiSupervisedProblem(self._gram_of(points), y, self.C, C2, positives)
+
+    def _gram_of(self, points: Integers) -> Floats:
+        return self.gram[np.ix_(points, points)]
+
+    def decision(self, points: Integers, inner: Inner) -> Floats:
+        """h of all points for a solution of the subset of these."""
+        return np.asarray(self.gram[:, points] @ inner.beta + inner.b)
+
+    def distances(self, centre: int) -> Floats:
+        """|phi(x) - phi(x_centre)|^2 up to a constant, for all unlabelled points; centre is a number among them."""
+        rows = self.unlabelled
+        return np.asarray(self.diagonal[rows] - 2.0 * self.gram[rows[centre], rows])
 
     def anchor(self, tol: float = 1e-3) -> tuple[Floats, float]:
         """(p, J): the largest J over [0, 1]^u, the minimum of F, where the balance is left out.
