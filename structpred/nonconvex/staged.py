@@ -12,6 +12,9 @@ from structpred.nonconvex.pdm import probe
 from structpred.nonconvex.problem import Floats, SemiSupervisedProblem
 from structpred.nonconvex.search import Search, Solution, Solver, random_labels
 
+#: the powers of u / coarse that C2 is multiplied by where few points stand for all
+_SHARES = (0.0, 0.5, 1.0)
+
 
 @dataclass(frozen=True)
 class StagedSearch(Solver):
@@ -19,13 +22,14 @@ class StagedSearch(Solver):
 
     1. Branch and bound, whose first dive finds good labels, with the share `first` of the budget (where that allows a whole
        dive); where it closes, all is proven.
-    2. Of more than `coarse` unlabelled points so many at random, with C2 in proportion: the same search for them alone gives
-       labels to all others. Labels that grow from the labelled points in larger and larger steps, those of the start, and those
-       of the labelled points' classifier. All climb.
+    2. Of more than `coarse` unlabelled points so many at random: the same search for them alone gives labels to all others, the
+       best of three tries, with C2 as it is, in proportion, and between. Labels that grow from the labelled points in larger and
+       larger steps, those of the start, and those of the labelled points' classifier. All climb.
     3. Probes as in `PDM`, until the share `last` of the budget is left.
     4. Branch and bound goes on where it was.
 
-    max_inner: the most inner problems; beside these as many small ones for the points of step 2, and at least 10 coarse.
+    max_inner: the most inner problems; beside these as many small ones, and at least 10 coarse, for each
+    try of step 2.
     """
 
     name: ClassVar[str] = "staged"
@@ -50,7 +54,9 @@ class StagedSearch(Solver):
         """Stages 2 and 3."""
         problem, until = search.problem, round((1.0 - self.last) * self.max_inner)
         if problem.u > self.coarse:
-            search.offer(*search.climb(self._coarse(problem, rng)), "coarse")
+            tried = [self._coarse(problem, share, rng) for share in _SHARES]
+            best = min(tried, key=lambda p: search.solve(p).objective)
+            search.offer(*search.climb(best), "coarse")
         for p in (search.supervised(), random_labels(problem, rng) if start is None else start):
             search.offer(*search.climb(p), "start")
         for rate in (0.03, 0.1, 0.3):
@@ -61,10 +67,10 @@ class StagedSearch(Solver):
         while search.n_inner < until:
             probe(search, anchor, rng)
 
-    def _coarse(self, problem: SemiSupervisedProblem, rng: np.random.Generator) -> Floats:
+    def _coarse(self, problem: SemiSupervisedProblem, share: float, rng: np.random.Generator) -> Floats:
         """Labels of all points from the best ones of some."""
         some = rng.choice(problem.unlabelled, self.coarse, replace=False)
         points = np.sort(np.append(np.flatnonzero(problem.y != 0), some))
-        part = problem.subset(points, problem.C2 * problem.u / self.coarse)
+        part = problem.subset(points, problem.C2 * (problem.u / self.coarse) ** share)
         found = replace(self, max_inner=max(self.max_inner, 10 * self.coarse)).solve(part, int(rng.integers(2**31)))
         return problem.best_vertex(problem.decision(points, found.inner)[problem.unlabelled])
