@@ -30,10 +30,10 @@ __all__ = [
     "LinearOrdinal",
     "LinearRegressor",
     "MultiLabelMRF",
-    "SimilarityFeatures",
     "RandomFeatures",
     "RobustSVM",
     "SemiSupervisedSVM",
+    "SimilarityFeatures",
     "StructuredPredictor",
     "load",
 ]

@@ -13,11 +13,11 @@ from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from structpred.errors import DataError, ParameterError
-from structpred.models.base import NotFittedError
+from structpred.errors import DataError
+from structpred.models.base import NotFittedError, seed_of
 from structpred.models.bundles import read_model, write_model
 from structpred.models.kernels.functions import Kernel, Precomputed, resolve_kernel, restored_complete, saved
-from structpred.models.kernels.random_features import RandomFeatures
+from structpred.models.kernels.spaces import KernelMatrix, Landmarks
 from structpred.models.settings import settings_of
 from structpred.nonconvex.search import Level
 from structpred.runtime.memory import check_fits
@@ -39,6 +39,7 @@ from structpred.storage.schema import (
 )
 
 Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
 #: kernel values that are held at once when rows are scored
 _BLOCK = 1 << 22
 LEVELS: tuple[Level, ...] = ("local", "eps-global", "global")  # from the weakest
@@ -54,6 +55,7 @@ class KernelMachine(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]
 
     kernel: Any
     solver: Any
+    random_state: Any
     classes_: npt.NDArray[Any]
     n_features_in_: int
     _kernel: Any
@@ -72,34 +74,27 @@ class KernelMachine(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]
             raise DataError(str(error)) from error
         return rows, np.asarray(given)
 
-    def _space(self, rows: Any) -> tuple[Floats | None, npt.NDArray[np.float32] | None]:
-        """(the kernel matrix, None), or (None, columns of features and a constant); sets the kernel with its numbers."""
-        if isinstance(self.kernel, RandomFeatures):
-            self._kernel = RandomFeatures(**self.kernel.get_params()).fit(_dense(rows))
-            return None, self._features(rows)
-        kernel = resolve_kernel(self.kernel)
+    def _space(self, rows: Any) -> KernelMatrix | Landmarks:
+        """The kernel's space: its matrix, or the features that landmarks give."""
+        kernel, n_components = resolve_kernel(self.kernel), getattr(self, "n_components", None)
         if isinstance(kernel, Precomputed):
-            if rows.shape[0] != rows.shape[1]:
-                raise DataError(f"kernel='precomputed': expected a square matrix of kernel values in fit, got shape {rows.shape}")
-            self._kernel = kernel
-            return _dense(rows), None
-        n = rows.shape[0]
-        check_fits(16 * n * n, f"the kernel matrix of {n:,} points (kernel=RandomFeatures(1000) needs less)")
-        thin = sparse.csr_array(rows)
-        self._kernel = kernel.fitted(thin)
-        return self._kernel(thin, thin), None
+            if rows.shape[0] != rows.shape[1] or n_components is not None:
+                expected = "a square matrix of kernel values in fit, and no n_components"
+                raise DataError(f"kernel='precomputed': expected {expected}, got shape {rows.shape}")
+            return KernelMatrix(_dense(rows), kernel)
+        thin, n = sparse.csr_array(rows), rows.shape[0]
+        kernel = kernel.fitted(thin)
+        if n_components is not None:
+            return Landmarks(thin, kernel, n_components, seed_of(self.random_state))
+        instead = "; n_components=1000 takes features in its place, and" if hasattr(self, "n_components") else ":"
+        check_fits(16 * n * n, f"the kernel matrix of {n:,} points{instead}")
+        return KernelMatrix(kernel(thin, thin), kernel)
 
-    def _features(self, rows: Any) -> npt.NDArray[np.float32]:
-        found = self._kernel.transform(_dense(rows))
-        return np.concatenate((found, np.ones((len(found), 1), np.float32)), axis=1)
-
-    def _keep(self, beta: Floats, b: Floats, rows: Any, features: npt.NDArray[np.float32] | None) -> None:
-        """Set what is needed to score: beta (n_outputs, n), b (n_outputs,), or the weights of features."""
-        self.dual_coef_, self.intercept_ = beta, b
-        self.support_ = np.flatnonzero(beta.any(axis=0))
-        self._weights = None if features is None else (features.T @ beta.T.astype(np.float32)).astype(np.float64)
-        kept = self._weights is None and not isinstance(self._kernel, Precomputed)
-        self._rows = sparse.csr_array(rows)[self.support_] if kept else None
+    def _keep(self, support: Integers, dual: Floats, b: Floats, kernel: Kernel, rows: Any) -> None:
+        """Set what is needed to score: the numbers of support vectors or landmarks, (n_outputs, n_support), (n_outputs,)."""
+        self.support_, self.dual_coef_, self.intercept_, self._kernel = support, dual, b, kernel
+        self._n_rows = rows.shape[0]
+        self._rows = None if isinstance(kernel, Precomputed) else sparse.csr_array(rows)[support]
 
     def _scores(self, X: Any) -> Floats:
         """(n, n_outputs)."""
@@ -108,9 +103,7 @@ class KernelMachine(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]
             rows = validate_data(self, X, reset=False, accept_sparse="csr", dtype=np.float64)
         except ValueError as error:
             raise DataError(str(error)) from error
-        if self._weights is not None:
-            return np.asarray(self._features(rows) @ self._weights + self.intercept_)
-        beta = self.dual_coef_[:, self.support_].T
+        beta = self.dual_coef_.T
         if self._rows is None:
             return np.asarray(_dense(rows)[:, self.support_] @ beta) + self.intercept_
         thin, size = sparse.csr_array(rows), max(1, _BLOCK // max(1, len(self.support_)))
@@ -132,7 +125,7 @@ class KernelMachine(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]
             raise NotFittedError(f"this {type(self).__name__} is not fitted yet; call fit(X, y) first, or load a model")
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model as one file, atomically, without pickle. ParameterError where it has random features."""
+        """Write the model as one file, atomically, without pickle."""
         self._check_fitted()
         write_model(path, self)
 
@@ -150,16 +143,14 @@ class KernelMachine(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]
 
     def _bundle(self, **further: Any) -> Bundle:
         """What a file holds of every kernel machine, and what a child's header has besides."""
-        if not isinstance(self._kernel, Kernel):
-            raise ParameterError("model files hold kernels, not random features; keep such a model with pickle")
         head = {
             "estimator": type(self).__name__, "kernel": saved(self.kernel), "fitted_kernel": saved(self._kernel),
             "solver": settings_of(self.solver), "settings": {name: _plain(getattr(self, name)) for name in self._PLAIN},
             "classes": self.classes_.tolist(), "level": self.level_, "objective": self.objective_,
             "lower_bound": self.lower_bound_, "n_inner": self.n_inner_, "n_features": self.n_features_in_,
-            "n": self.dual_coef_.shape[1], "rows": self._rows is not None, "history": self.history_, **further,
+            "n": self._n_rows, "rows": self._rows is not None, "history": self.history_, **further,
         }  # fmt: skip
-        arrays = {"beta": self.dual_coef_, "b": self.intercept_}
+        arrays = {"beta": self.dual_coef_, "b": self.intercept_, "support": self.support_.astype(np.int64)}
         if self._rows is not None:
             parts = (self._rows.indptr.astype(np.int64), self._rows.indices.astype(np.int64), self._rows.data)
             arrays |= dict(zip(("indptr", "indices", "values"), parts, strict=True))
@@ -174,11 +165,11 @@ class KernelMachine(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]
         own = head["kernel"] if isinstance(head["kernel"], str) else kernel
         model = cls(kernel=own, solver=solver, **head["settings"])
         n, d, arrays = head["n"], head["n_features"], bundle.arrays
-        model._kernel, model._weights, model.n_features_in_ = kernel, None, d
+        model._kernel, model._n_rows, model.n_features_in_ = kernel, n, d
         model.classes_ = np.array(head["classes"])
-        model.dual_coef_ = array_of(arrays, "beta", Array(("float64",), (outputs, n))).copy()
+        model.support_ = array_of(arrays, "support", Array(("int64",), (None,), below=n)).copy()
+        model.dual_coef_ = array_of(arrays, "beta", Array(("float64",), (outputs, len(model.support_)))).copy()
         model.intercept_ = array_of(arrays, "b", Array(("float64",), (outputs,))).copy()
-        model.support_ = np.flatnonzero(model.dual_coef_.any(axis=0))
         for name in ("level", "objective", "lower_bound", "n_inner", "history"):
             setattr(model, f"{name}_", head[name])
         model._rows = _read_rows(arrays, len(model.support_), d) if head["rows"] else None

@@ -9,6 +9,7 @@ import numpy.typing as npt
 from structpred.errors import DataError, ParameterError
 from structpred.models.base import checked_C, seed_of
 from structpred.models.kernel_machine import KernelMachine, machine_header
+from structpred.models.kernels.spaces import Landmarks
 from structpred.nonconvex.latent import FeatureSpace, GramSpace, LatentProblem, Space
 from structpred.nonconvex.latent_search import LatentSolver
 from structpred.nonconvex.names import resolve_solver, solvers
@@ -34,7 +35,7 @@ class LatentSVM(KernelMachine):
     Parameters
     ----------
     kernel : str, Kernel or callable
-        As for `SemiSupervisedSVM`, with ``RandomFeatures(1000)`` for many rows.
+        As for `SemiSupervisedSVM`.
     C : float
         The weight of the losses, > 0.
     n_states : int or dict
@@ -42,8 +43,10 @@ class LatentSVM(KernelMachine):
     solver : str or LatentSolver
         "pdm", "cccp", "annealing", "local_search", "branch_and_bound" (for some ten rows), or an object such as
         ``LatentPDM(max_inner=5000)``.
+    n_components : int, optional
+        For many rows: the number of landmarks, as for `SemiSupervisedSVM`.
     random_state : int or RandomState, optional
-        Seeds the solver; None means 0.
+        Seeds the solver and the choice of landmarks; None means 0.
 
     Attributes
     ----------
@@ -53,9 +56,9 @@ class LatentSVM(KernelMachine):
         The group of each state, as its number in classes_.
     states_ : ndarray (n,)
         The states of the training rows.
-    dual_coef_, intercept_ : ndarray (n_states, n), (n_states,)
-        s_k(x) = sum_i dual_coef_[k, i] k(x_i, x) + intercept_[k].
-    objective_, lower_bound_, level_, history_, n_inner_
+    dual_coef_, intercept_ : ndarray (n_states, n_support), (n_states,)
+        s_k(x) = sum_i dual_coef_[k, i] k(x_i, x) + intercept_[k], over the rows `support_`.
+    support_, objective_, lower_bound_, level_, history_, n_inner_
         As for `SemiSupervisedSVM`.
 
     Raises
@@ -85,10 +88,11 @@ class LatentSVM(KernelMachine):
         n_states: int | Mapping[Any, int] = 2,
         *,
         solver: str | LatentSolver = "pdm",
+        n_components: int | None = None,
         random_state: Any = None,
     ) -> None:
         self.kernel, self.C, self.n_states = kernel, C, n_states
-        self.solver, self.random_state = solver, random_state
+        self.solver, self.n_components, self.random_state = solver, n_components, random_state
 
     def fit(self, X: Any, y: Any) -> Self:
         """Find states and classifier. y: (n,) groups."""
@@ -98,18 +102,22 @@ class LatentSVM(KernelMachine):
         if len(groups) < 2:
             raise DataError(f"y: expected at least two groups, got one class only: {groups.tolist()}")
         group_of_state = np.repeat(np.arange(len(groups)), self._sizes(groups.tolist()))
-        gram, features = self._space(rows)
+        inputs = self._space(rows)
         space: Space
-        if features is not None:
+        if isinstance(inputs, Landmarks):
+            features = np.concatenate((inputs.features, np.ones((len(codes), 1), np.float32)), axis=1)
             space = FeatureSpace(features)
         else:
-            assert gram is not None
-            space = GramSpace(checked_gram(gram) + 1.0)  # the constant is for the intercepts
+            space = GramSpace(checked_gram(inputs.gram) + 1.0)  # the constant is for the intercepts
         found = solver.solve(LatentProblem(space, codes, group_of_state, C), seed_of(self.random_state))
         self.classes_, self.group_of_state_, self.states_ = groups, group_of_state, found.states
-        coef = found.inner.coef.T
-        b = np.zeros(len(coef)) if features is not None else coef.sum(axis=1)
-        self._keep(coef, b, rows, features)
+        coef = found.inner.coef
+        if isinstance(inputs, Landmarks):
+            w = features.T @ coef
+            self._keep(inputs.landmarks, (inputs.turn @ w[:-1]).T, w[-1], inputs.kernel, rows)
+        else:
+            support = np.flatnonzero(coef.any(axis=1))
+            self._keep(support, coef[support].T, coef.sum(axis=0), inputs.kernel, rows)
         self.objective_, self.lower_bound_, self.level_ = found.objective, found.lower_bound, found.level
         self.history_, self.n_inner_ = found.history, found.n_inner
         return self
@@ -138,8 +146,10 @@ class LatentSVM(KernelMachine):
         """(n,) the state with the best score, of any group: a row's group is ``classes_[group_of_state_[state]]``."""
         return np.asarray(self._scores(X).argmax(axis=1), np.int64)
 
-    _PLAIN = ("C", "n_states", "random_state")
-    _HEADER = machine_header({"C": Number(), "n_states": Plain(), "random_state": Plain()}, outputs=Whole(2))
+    _PLAIN = ("C", "n_states", "n_components", "random_state")
+    _HEADER = machine_header(
+        {"C": Number(), "n_states": Plain(), "n_components": Plain(), "random_state": Plain()}, outputs=Whole(2)
+    )
 
     @classmethod
     def _solvers(cls) -> Mapping[str, type[LatentSolver]]:

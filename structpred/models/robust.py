@@ -6,10 +6,10 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from structpred.errors import DataError, ParameterError
+from structpred.errors import DataError
 from structpred.models.base import checked_C, seed_of
 from structpred.models.kernel_machine import KernelMachine, machine_header
-from structpred.models.kernels.random_features import RandomFeatures
+from structpred.models.kernels.spaces import KernelMatrix
 from structpred.nonconvex.names import resolve_solver, solvers
 from structpred.nonconvex.ramp import RampLossProblem
 from structpred.nonconvex.search import Search, Solver
@@ -31,7 +31,7 @@ class RobustSVM(KernelMachine):
     Parameters
     ----------
     kernel : str, Kernel or callable
-        As for `SemiSupervisedSVM`; random features are not among them.
+        As for `SemiSupervisedSVM`.
     C : float
         The weight of the losses, > 0.
     cap : float
@@ -49,7 +49,7 @@ class RobustSVM(KernelMachine):
         The classes in ascending order.
     discarded_ : ndarray (n,) of bool
         The training points whose loss is the cap.
-    objective_, lower_bound_, level_, history_, n_inner_, dual_coef_, intercept_
+    objective_, lower_bound_, level_, history_, n_inner_, support_, dual_coef_, intercept_
         As for `SemiSupervisedSVM`.
 
     Raises
@@ -83,17 +83,15 @@ class RobustSVM(KernelMachine):
         """Find the points to discard and the classifier. y: (n,) two classes."""
         C, solver, cap = checked_C(self.C), resolve_solver(self.solver), self.cap
         cap = np.inf if isinstance(cap, float) and cap == np.inf else checked_C(cap, "cap")
-        if isinstance(self.kernel, RandomFeatures):
-            raise ParameterError("kernel: RobustSVM needs the kernel matrix, so it takes no random features")
         rows, given = self._read(X, y)
         classes, codes = np.unique(given, return_inverse=True)
         if len(classes) != 2:
             many = f"{len(classes)} classes" if len(classes) > 2 else f"one class only: {classes.tolist()}"
             only = "Only binary classification is supported. " if len(classes) > 2 else ""
             raise DataError(f"{only}y: expected two classes, got {many}")
-        gram, _ = self._space(rows)
-        assert gram is not None
-        problem = RampLossProblem(gram, 2 * codes - 1, C, cap)
+        space = self._space(rows)
+        assert isinstance(space, KernelMatrix)
+        problem = RampLossProblem(space.gram, 2 * codes - 1, C, cap)
         everything = np.ones(problem.n)
         if np.isfinite(cap):
             found = solver.solve(problem, seed_of(self.random_state), everything)
@@ -102,7 +100,7 @@ class RobustSVM(KernelMachine):
             search.offer(everything, None, "all points kept")
             found = search.solution("global", search.objective)
         self.classes_, self.discarded_ = classes, found.p < 0.5
-        self._keep(found.inner.beta[None], np.array([found.inner.b]), rows, None)
+        self._keep(*space.expansion([found.inner]), space.kernel, rows)
         self.objective_, self.lower_bound_, self.level_ = found.objective, found.lower_bound, found.level
         self.history_, self.n_inner_ = found.history, found.n_inner
         return self

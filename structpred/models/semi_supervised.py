@@ -10,9 +10,7 @@ from structpred.errors import DataError, ParameterError
 from structpred.models.base import checked_C, seed_of
 from structpred.models.kernel_machine import LABEL, LEVELS, KernelMachine, machine_header
 from structpred.nonconvex.names import resolve_solver, solvers
-from structpred.nonconvex.problem import SemiSupervisedProblem
 from structpred.nonconvex.search import Solution, Solver
-from structpred.nonconvex.twins import FeatureProblem
 from structpred.storage.bundles import Bundle
 from structpred.storage.schema import ListOf, Number, Plain
 
@@ -32,18 +30,20 @@ class SemiSupervisedSVM(KernelMachine):
     ----------
     kernel : str, Kernel or callable
         As for `KernelChainLabeler`: "rbf", "linear", "polynomial", "precomputed" (X holds kernel values), an object such as
-        ``RBF(gamma=10.0)``, or a function of two CSR matrices. ``RandomFeatures(1000, gamma=10.0)`` comes close to the RBF kernel
-        without a kernel matrix, for many points; take solver="growing" with it.
+        ``RBF(gamma=10.0)``, or a function of two CSR matrices.
     C, C2 : float
         The weights of the losses of labelled and unlabelled points, > 0. Where C2 is at least a tenth of C, proofs are short.
     balance : "labelled", float, dict or None
         The share of each class among the unlabelled points: that among the labelled ones, a number for the second of two classes,
         or a table of classes. Rounded to whole points. None: anything; the best labels are then often of one class only.
     solver : str or Solver
-        "staged", "branch_and_bound", "pdm", "ao", "cccp", "gradient", "local_search", "annealing", "growing", "printed_pdm", or
-        an object such as ``BranchAndBound(max_inner=1_000_000)``.
+        "staged", "branch_and_bound", "pdm", "ao", "cccp", "gradient", "local_search", "annealing", "printed_pdm", or an
+        object such as ``BranchAndBound(max_inner=1_000_000)``.
+    n_components : int, optional
+        For many points: so many of them at random are landmarks, whose similarities are features in place of the kernel matrix
+        (Nystroem's method); b is then regularised, too. Memory: 4 n n_components bytes; None: 8 n^2 bytes.
     random_state : int or RandomState, optional
-        Seeds the solver; None means 0.
+        Seeds the solver and the choice of landmarks; None means 0.
 
     Attributes
     ----------
@@ -60,7 +60,9 @@ class SemiSupervisedSVM(KernelMachine):
         A row for each improvement: inner problems solved until then, objective, event; "output", the class's number.
     n_inner_ : int
         Inner problems, each a support vector machine, that were solved.
-    dual_coef_, intercept_ : ndarray (n_outputs, n), (n_outputs,)
+    support_ : ndarray (n_support,)
+        The numbers of the support vectors, or of the landmarks.
+    dual_coef_, intercept_ : ndarray (n_outputs, n_support), (n_outputs,)
         beta and b: h(x) = sum_i beta_i k(x_i, x) + b.
 
     Raises
@@ -88,10 +90,11 @@ class SemiSupervisedSVM(KernelMachine):
         *,
         balance: str | float | Mapping[Any, float] | None = "labelled",
         solver: str | Solver = "staged",
+        n_components: int | None = None,
         random_state: Any = None,
     ) -> None:
         self.kernel, self.C, self.C2 = kernel, C, C2
-        self.balance, self.solver, self.random_state = balance, solver, random_state
+        self.balance, self.solver, self.n_components, self.random_state = balance, solver, n_components, random_state
 
     def fit(self, X: Any, y: Any) -> Self:
         """Find labels and classifier. y: (n,) classes; -1 or None is an unlabelled point."""
@@ -101,26 +104,21 @@ class SemiSupervisedSVM(KernelMachine):
         if len(classes) < 2:
             found = f"one class only: {classes.tolist()}" if len(classes) else "no labelled point (-1 or None is unlabelled)"
             raise DataError(f"y: expected labelled points of at least two classes, got {found}")
-        gram, features = self._space(rows)
-        outputs = range(len(classes)) if len(classes) > 2 else [1]
+        space = self._space(rows)
         shares = self._shares(classes, codes)
-        found_all = []
-        for k in outputs:
+        solutions: list[Solution] = []
+        for k in range(len(classes)) if len(classes) > 2 else [1]:
             signs = np.zeros(len(y), np.int64)
             signs[labelled] = np.where(codes == k, 1, -1)
             positives = None if shares is None else round(shares[k] * int((~labelled).sum()))
-            problem: SemiSupervisedProblem
-            if features is None:
-                problem = SemiSupervisedProblem(np.asarray(gram), signs, C, C2, positives)
-            else:
-                problem = FeatureProblem(features, signs, C, C2, positives)
-            found_all.append(solver.solve(problem, seed_of(self.random_state)))
+            solutions.append(solver.solve(space.problem(signs, C, C2, positives), seed_of(self.random_state)))
         self.classes_ = classes
-        beta, b = (np.array([getattr(solution.inner, name) for solution in found_all]) for name in ("beta", "b"))
-        self._keep(beta, b, rows, features)
-        self._keep_report(found_all)
-        unlabelled = np.array([solution.inner.h[~labelled] for solution in found_all]).T
-        chosen = (found_all[0].labels > 0).astype(int) if len(classes) == 2 else unlabelled.argmax(axis=1)
+        self._keep(*space.expansion([solution.inner for solution in solutions]), space.kernel, rows)
+        self._keep_report(solutions)
+        if len(classes) == 2:
+            chosen = (solutions[0].labels > 0).astype(int)
+        else:
+            chosen = np.array([solution.inner.h[~labelled] for solution in solutions]).argmax(axis=0)
         self.transduction_ = np.empty(len(y), classes.dtype)
         self.transduction_[labelled], self.transduction_[~labelled] = y[labelled], classes[chosen]
         return self
@@ -168,9 +166,10 @@ class SemiSupervisedSVM(KernelMachine):
         self.history_ = [{**row, "output": k} for k, solution in enumerate(found) for row in solution.history]
         self.n_inner_ = sum(solution.n_inner for solution in found)
 
-    _PLAIN = ("C", "C2", "balance", "random_state")
+    _PLAIN = ("C", "C2", "balance", "n_components", "random_state")
     _HEADER = machine_header(
-        {"C": Number(), "C2": Number(), "balance": Plain(), "random_state": Plain()}, transduction=ListOf(LABEL)
+        {"C": Number(), "C2": Number(), "balance": Plain(), "n_components": Plain(), "random_state": Plain()},
+        transduction=ListOf(LABEL),
     )
 
     @classmethod

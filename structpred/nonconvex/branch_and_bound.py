@@ -100,7 +100,7 @@ class Tree:
         if len(undecided) == 0:
             self._leaf(inner)
             return
-        point, label = search.problem.decision(inner, undecided, self._rng)
+        point, label = search.problem.next_decision(inner, undecided, self._rng)
         self.open.append(_Node(node.depth + 1, point, -label, inner))
         self.open.append(_Node(node.depth + 1, point, label, inner))
 

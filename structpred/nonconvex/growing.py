@@ -10,12 +10,13 @@ FREE = 1.0
 
 
 def grow(
-    search: Search, labels: Integers, inner: Inner, batch: int, rng: np.random.Generator | None = None, stop_at: float = np.inf
+    search: Search, labels: Integers, inner: Inner, rate: float, rng: np.random.Generator | None = None, stop_at: float = np.inf
 ) -> tuple[Floats, Inner] | None:
     """Label all points (p, their solution), from labels +1, -1 and 0 (open) and their solution; None from stop_at on.
 
-    Points beyond the margin cost nothing and take their label at once. Of the others the `batch` with the
-    largest |h| follow, and the inner problem is solved again. rng: |h| is multiplied by random factors between 0.5 and 1 first.
+    Points beyond the margin cost nothing and take their label at once. Of the others those with the largest |h| follow, one and
+    `rate` times as many as have a label, and the inner problem is solved again. rng: |h| is multiplied by random factors between
+    0.5 and 1 first.
     """
     labels = labels.copy()
     while len(undecided := np.flatnonzero(labels == 0)):
@@ -25,6 +26,7 @@ def grow(
         size = np.abs(h) if rng is None else np.abs(h) * rng.uniform(0.5, 1.0, len(h))
         order = np.argsort(-size, kind="stable")
         free = np.abs(h[order]) >= FREE
+        batch = 1 + int(rate * (len(labels) - len(undecided)))
         taken = order[free] if free.any() else order[:batch]
         _label(search.problem, labels, undecided[taken], np.where(h[taken] >= 0.0, 1, -1))
         inner = search.solve((labels > 0).astype(float), (labels < 0).astype(float), inner, LOOSE, stop_at)

@@ -14,6 +14,8 @@ from structpred.nonconvex.search import Search, Solution, Solver, random_labels
 
 #: the share of probes that are the anchor's rays, and of those that start from the labelled points alone
 _RAYS, _FRESH = 1 / 20, 1 / 20
+#: more unlabelled points than this are too many for branch and bound to complete a probe
+_MANY = 5_000
 #: the least and the most inner problems of the branch and bound
 #: that completes a probe; and how far above the best objective labels may be that grow
 _NODES, _SLACK = (30, 300), 1.05
@@ -70,9 +72,9 @@ def probe(search: Search, anchor: Floats, rng: np.random.Generator) -> bool:
     u, value = tangent_value(problem, at_q)
     if value > -before:  # certainly better
         search.offer(*search.climb(u, at_q), "tangent")
-    elif rng.random() < 0.5:
-        batch = 1 if rng.random() < 0.5 else int(rng.integers(1, max(2, problem.u // 20) + 1))
-        grown = grow(search, labels, at_q, batch, rng, before * _SLACK)
+    elif problem.u > _MANY or rng.random() < 0.5:
+        rate = rng.choice([0.0 if problem.u <= _MANY else 0.03, 0.03, 0.1, 0.2])
+        grown = grow(search, labels, at_q, rate, rng, before * _SLACK)
         if grown is not None:
             search.offer(*search.climb(*grown), "grown")
     else:

@@ -1,6 +1,6 @@
 """The semi-supervised support vector machine: its inner problem for given weights of labels."""
 
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -58,14 +58,18 @@ class SemiSupervisedProblem:
 
     #: what messages call it
     kind: ClassVar[str] = "semi-supervised problems"
+    #: whether the labels of some points tell those of the others, by `subset` and `decision`
+    coarsens: ClassVar[bool] = True
 
     def __init__(self, gram: Floats, y: npt.ArrayLike, C: float, C2: float, positives: float | None = None) -> None:
         self.gram = checked_gram(gram)
         self.diagonal = self.gram.diagonal().copy()
-        self._set(checked_labels(y, len(self.gram)), positive(C, "C"), positive(C2, "C2"), positives)
+        self._keep(y, C, C2, positives)
 
-    def _set(self, y: Integers, C: float, C2: float, positives: float | None) -> None:
-        self.y, self.C, self.C2 = y, C, C2
+    def _keep(self, y: npt.ArrayLike, C: float, C2: float, positives: float | None) -> None:
+        """Check and keep what there is besides the kernel."""
+        self.y = checked_labels(y, len(self.diagonal))
+        self.C, self.C2 = positive(C, "C"), positive(C2, "C2")
         self.unlabelled: Integers = np.flatnonzero(self.y == 0)
         if positives is not None and not 0 <= positives <= self.u:
             raise ParameterError(f"positives: expected 0 to {self.u}, the number of unlabelled points, got {positives}")
@@ -100,7 +104,7 @@ class SemiSupervisedProblem:
             raise ParameterError(f"p: expected {self.u} weights in [0, 1], one per unlabelled point, got shape {found.shape}")
         return found
 
-    def with_C2(self, C2: float) -> "SemiSupervisedProblem":
+    def with_C2(self, C2: float) -> Self:
         """The same problem with another weight of the unlabelled points."""
         new = object.__new__(type(self))
         new.__dict__.update(self.__dict__)
@@ -189,7 +193,7 @@ class SemiSupervisedProblem:
         """What the classifier says of these undecided points: their labels are the signs, and cost nothing from 1 on."""
         return np.asarray(inner.h[self.unlabelled[undecided]])
 
-    def decision(self, inner: Inner, undecided: Integers, rng: np.random.Generator | None = None) -> tuple[int, int]:
+    def next_decision(self, inner: Inner, undecided: Integers, rng: np.random.Generator | None = None) -> tuple[int, int]:
         """The point whose label is to be decided next, that with the largest |h|, and which label is tried first, that of h.
 
         rng: |h| is multiplied by random factors between 0.5 and 1.
@@ -198,10 +202,23 @@ class SemiSupervisedProblem:
         k = int((np.abs(h) if rng is None else np.abs(h) * rng.uniform(0.5, 1.0, len(h))).argmax())
         return int(undecided[k]), 1 if h[k] >= 0.0 else -1
 
-    def distances(self, i: int) -> Floats:
-        """(u,): |phi(x_i) - phi(x_j)|^2 of unlabelled point i to all unlabelled points."""
-        all_points, point = self.unlabelled, self.unlabelled[i]
-        return np.asarray(self.diagonal[point] + self.diagonal[all_points] - 2.0 * self.gram[point, all_points])
+    def subset(self, points: Integers, C2: float) -> "SemiSupervisedProblem":
+        """The problem of some points alone, with the same share of positives, rounded, and another C2."""
+        y = self.y[points]
+        positives = None if self.positives is None else float(round(self.positives / max(1, self.u) * int((y == 0).sum())))
+        return SemiSupervisedProblem(self._gram_of(points), y, self.C, C2, positives)
+
+    def _gram_of(self, points: Integers) -> Floats:
+        return self.gram[np.ix_(points, points)]
+
+    def decision(self, points: Integers, inner: Inner) -> Floats:
+        """h of all points for a solution of the subset of these."""
+        return np.asarray(self.gram[:, points] @ inner.beta + inner.b)
+
+    def distances(self, centre: int) -> Floats:
+        """|phi(x) - phi(x_centre)|^2 up to a constant, for all unlabelled points; centre is a number among them."""
+        rows = self.unlabelled
+        return np.asarray(self.diagonal[rows] - 2.0 * self.gram[rows[centre], rows])
 
     def anchor(self, tol: float = 1e-3) -> tuple[Floats, float]:
         """(p, J): the largest J over [0, 1]^u, the minimum of F, where the balance is left out.

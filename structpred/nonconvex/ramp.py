@@ -27,6 +27,7 @@ class RampLossProblem(SemiSupervisedProblem):
     """
 
     kind: ClassVar[str] = "the ramp loss"
+    coarsens: ClassVar[bool] = False
 
     def __init__(self, gram: Floats, y: npt.ArrayLike, C: float, cap: float) -> None:
         self.gram = checked_gram(gram)
@@ -66,7 +67,7 @@ class RampLossProblem(SemiSupervisedProblem):
         """The gradient of F, to be maximised, with respect to p: C (cap - V(y_i, h_i))."""
         return self.C2 * (self.cap - self._losses(inner))
 
-    def decision(self, inner: Inner, undecided: Integers, rng: np.random.Generator | None = None) -> tuple[int, int]:
+    def next_decision(self, inner: Inner, undecided: Integers, rng: np.random.Generator | None = None) -> tuple[int, int]:
         """The point that loses most is next, for both of its labels then cost something."""
         losses = self._losses(inner)[undecided]
         k = int((losses if rng is None else losses * rng.uniform(0.5, 1.0, len(losses))).argmax())

@@ -1,6 +1,6 @@
 """The default solver: a dive and a try to prove first, probes where that does not suffice, and the rest of the proof last."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -9,31 +9,42 @@ from structpred.errors import ParameterError
 from structpred.nonconvex.branch_and_bound import whole_tree
 from structpred.nonconvex.growing import grow
 from structpred.nonconvex.pdm import probe
-from structpred.nonconvex.problem import Floats
+from structpred.nonconvex.problem import Floats, SemiSupervisedProblem
 from structpred.nonconvex.search import Search, Solution, Solver, random_labels
+
+#: the powers of u / coarse that C2 is multiplied by where few points stand for all
+_SHARES = (0.0, 0.5, 1.0)
 
 
 @dataclass(frozen=True)
 class StagedSearch(Solver):
     """Branch and bound, probes of the incumbent, and branch and bound again with what they found.
 
-    1. Branch and bound, whose first dive finds good labels, with the share `first` of the budget; where it closes, all is proven.
-    2. Labels that grow from the labelled points in larger steps, and those of the start, or of the labelled points; each climbs.
+    1. Branch and bound, whose first dive finds good labels, with the share `first` of the budget (where that allows a whole
+       dive); where it closes, all is proven.
+    2. Of more than `coarse` unlabelled points so many at random: the same search for them alone gives labels to all others, the
+       best of three tries, with C2 as it is, in proportion, and between. Labels that grow from the labelled points in larger and
+       larger steps, those of the start, and those of the labelled points' classifier. All climb.
     3. Probes as in `PDM`, until the share `last` of the budget is left.
     4. Branch and bound goes on where it was.
 
-    max_inner: the most inner problems.
+    max_inner: the most inner problems; beside these as many small ones, and at least 10 coarse, for each
+    try of step 2.
     """
 
     name: ClassVar[str] = "staged"
     first: float = 0.3
     last: float = 0.2
+    coarse: int = 1_000
 
     def _run(self, search: Search, rng: np.random.Generator, start: Floats | None) -> Solution:
-        if min(self.first, self.last) < 0.0 or self.first + self.last > 1.0:
-            raise ParameterError(f"StagedSearch: first + last must be in [0, 1], got {self.first!r} + {self.last!r}")
+        if min(self.first, self.last) < 0.0 or self.first + self.last > 1.0 or self.coarse < 1:
+            expected = "first + last in [0, 1] and coarse >= 1"
+            raise ParameterError(f"StagedSearch: expected {expected}, got {self.first!r}, {self.last!r} and {self.coarse!r}")
         tree = whole_tree(search)
-        tree.run(round(self.first * self.max_inner))
+        first = round(self.first * self.max_inner)
+        if first >= search.problem.u:  # else the first dive would not reach the end
+            tree.run(first)
         if tree.open:
             self._heuristics(search, rng, start)
         tree.run(self.max_inner)
@@ -42,12 +53,24 @@ class StagedSearch(Solver):
     def _heuristics(self, search: Search, rng: np.random.Generator, start: Floats | None) -> None:
         """Stages 2 and 3."""
         problem, until = search.problem, round((1.0 - self.last) * self.max_inner)
+        if problem.coarsens and problem.u > self.coarse:
+            tried = [self._coarse(problem, share, rng) for share in _SHARES]
+            best = min(tried, key=lambda p: search.solve(p).objective)
+            search.offer(*search.climb(best), "coarse")
         for p in (search.supervised(), random_labels(problem, rng) if start is None else start):
             search.offer(*search.climb(p), "start")
-        for batch in sorted({2, 1 + problem.u // 50, 1 + problem.u // 20}):
-            grown = grow(search, np.zeros(problem.u, np.int64), search.root(), batch, stop_at=search.objective)
+        for rate in (0.03, 0.1, 0.3):
+            grown = grow(search, np.zeros(problem.u, np.int64), search.root(), rate, stop_at=search.objective)
             if grown is not None:
                 search.offer(*search.climb(*grown), "grown")
         anchor, _ = problem.anchor()
         while search.n_inner < until:
             probe(search, anchor, rng)
+
+    def _coarse(self, problem: SemiSupervisedProblem, share: float, rng: np.random.Generator) -> Floats:
+        """Labels of all points from the best ones of some."""
+        some = rng.choice(problem.unlabelled, self.coarse, replace=False)
+        points = np.sort(np.append(np.flatnonzero(problem.y != 0), some))
+        part = problem.subset(points, problem.C2 * (problem.u / self.coarse) ** share)
+        found = replace(self, max_inner=max(self.max_inner, 10 * self.coarse)).solve(part, int(rng.integers(2**31)))
+        return problem.best_vertex(problem.decision(points, found.inner)[problem.unlabelled])

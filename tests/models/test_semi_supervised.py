@@ -84,11 +84,22 @@ def test_the_balance_holds(balance: Any, seconds: int) -> None:
     assert (found.transduction_[y == -1] == 1).sum() == seconds
 
 
-@pytest.mark.parametrize("kernel", ["rbf", "precomputed"])
-def test_a_file_holds_the_model(kernel: str, tmp_path: Path) -> None:
+def test_landmarks_take_the_place_of_the_kernel_matrix() -> None:
+    """With all points as landmarks the labels are those of the exact kernel, with a third of them too; rows are scored alike."""
+    exact = SemiSupervisedSVM(RBF(0.5), C=10.0, C2=5.0).fit(X, hidden(THREE))
+    for size in (30, 10):
+        model = SemiSupervisedSVM(RBF(0.5), C=10.0, C2=5.0, n_components=size).fit(X, hidden(THREE))
+        assert model.transduction_.tolist() == exact.transduction_.tolist()
+        assert (model.predict(X) == exact.predict(X)).all()
+        assert model.dual_coef_.shape == (3, size)
+        assert model.objective_ >= model.lower_bound_
+
+
+@pytest.mark.parametrize(("kernel", "size"), [("rbf", None), ("precomputed", None), ("rbf", 10)])
+def test_a_file_holds_the_model(kernel: str, size: int | None, tmp_path: Path) -> None:
     """Loaded by its class or by `load` it predicts to the bit what it did, with the same proof, and can be fitted again."""
     rows, y = (X, hidden(THREE)) if kernel == "rbf" else (X @ X.T, hidden(THREE))
-    model = SemiSupervisedSVM(kernel, solver=StagedSearch(max_inner=500)).fit(rows, y)
+    model = SemiSupervisedSVM(kernel, solver=StagedSearch(max_inner=200), n_components=size).fit(rows, y)
     model.save(tmp_path / "m.spz")
     for read in (SemiSupervisedSVM.load(tmp_path / "m.spz"), load(tmp_path / "m.spz")):
         assert read.decision_function(rows).tobytes() == model.decision_function(rows).tobytes()
@@ -121,6 +132,7 @@ def test_it_passes_the_checks_of_scikit_learn() -> None:
         ({"kernel": "precomputed"}, [0, 1, -1, -1, -1, -1], DataError, "expected a square matrix"),
         ({"kernel": "rfb"}, [0, 1, -1, -1, -1, -1], ParameterError, "did you mean 'rbf'"),
         ({"solver": "bnb"}, [0, 1, -1, -1, -1, -1], ParameterError, "solver: expected one of"),
+        ({"n_components": 0}, [0, 1, -1, -1, -1, -1], ParameterError, "n_components must be None or a whole number"),
         ({"C2": -1.0}, [0, 1, -1, -1, -1, -1], ParameterError, "C2 must be a positive number"),
     ],
 )

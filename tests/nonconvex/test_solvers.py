@@ -68,7 +68,7 @@ def test_every_solver_keeps_its_promises(name: str) -> None:
     """Labels within the balance whose own optimum is the objective, a falling history, a true bound; the same seed, the same."""
     p, _ = problem(24, 1.0, 0.1)
     start = random_labels(p, np.random.default_rng(1))
-    solver = replace(resolve_solver(name), max_inner=1500)
+    solver = replace(resolve_solver(name), max_inner=1500 if name == "pdm" else 3000)
     found = solver.solve(p, seed=2, start=start)
     assert found.p.sum() == p.positives
     assert found.objective == pytest.approx(p.solve(found.p, tol=1e-8).objective, rel=1e-6)
@@ -132,12 +132,12 @@ def test_the_default_solver_reaches_the_best_known_labels(seed: int, best: float
 @pytest.mark.slow
 @pytest.mark.parametrize(("C2", "seed"), [(1.0, 0), (1.0, 1), (10.0, 0), (10.0, 1)])
 def test_the_default_solver_succeeds_where_local_methods_fail(C2: float, seed: int) -> None:
-    """Twenty random starts: the best known objective in all and error 0; a third of the labels wrong in the median of others."""
+    """Ten random starts: the best known objective in eight and no wrong label; a third of them wrong in the median of others."""
     p, truth = problem(200, C2, 0.05, seed)
     best = {(1.0, 0): 10.8613, (1.0, 1): 8.6743, (10.0, 0): 11.4410, (10.0, 1): 8.6865}[C2, seed]
-    starts = [random_labels(p, np.random.default_rng(run)) for run in range(20)]
+    starts = [random_labels(p, np.random.default_rng(run)) for run in range(10)]
     ours = [StagedSearch().solve(p, run, start) for run, start in enumerate(starts)]
-    assert sum(one.objective <= best + 1e-3 for one in ours) >= 16
+    assert sum(one.objective <= best + 1e-3 for one in ours) >= 8
     assert np.median([(one.labels != truth).mean() for one in ours]) <= 0.02
     for name in ("ao", "cccp"):
         wrong = [(resolve_solver(name).solve(p, run, start).labels != truth).mean() for run, start in enumerate(starts)]

@@ -1,12 +1,12 @@
-"""Random features: what their inner products are close to, and what uses them."""
+"""Random features: what their inner products are close to, and who uses them."""
 
 import numpy as np
 import pytest
+from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import check_estimator
 
 from structpred.errors import DataError, ParameterError
-from structpred.models import RandomFeatures, SemiSupervisedSVM
-from structpred.nonconvex.spreading import Growing
+from structpred.models import LinearClassifier, RandomFeatures
 
 X = np.random.default_rng(0).normal(size=(30, 3))
 
@@ -33,15 +33,12 @@ def test_the_seed_decides() -> None:
     assert one.gamma_ == pytest.approx(1.0 / (3 * X.var()))
 
 
-def test_a_semi_supervised_machine_takes_them() -> None:
-    """Two groups of points, a label each: all others are found, and rows are scored without a kernel matrix."""
-    rows = np.r_[X[:15] * 0.3, X[15:] * 0.3 + 3.0]
-    y = np.r_[0, np.full(14, -1), 1, np.full(14, -1)]
-    model = SemiSupervisedSVM(RandomFeatures(200, gamma=0.5), C=10.0, balance=0.5, solver=Growing(max_inner=20)).fit(rows, y)
-    assert model.transduction_.tolist() == [0] * 15 + [1] * 15
-    assert model.predict(rows + 0.01).tolist() == [0] * 15 + [1] * 15
-    with pytest.raises(ParameterError, match="needs the kernel matrix"):
-        SemiSupervisedSVM(RandomFeatures(20), solver="gradient").fit(rows, y)
+def test_a_linear_machine_takes_them() -> None:
+    """In a pipeline a linear machine whose data no line separates does."""
+    y = (np.abs(X[:, 0]) > 0.7).astype(int)
+    model = make_pipeline(RandomFeatures(400, gamma=1.0), LinearClassifier(C=100.0)).fit(X, y)
+    assert model.score(X, y) == 1.0
+    assert LinearClassifier(C=100.0).fit(X, y).score(X, y) < 0.9
 
 
 def test_it_passes_the_checks_of_scikit_learn() -> None:
