@@ -1,0 +1,102 @@
+"""Data of the experiments on learning that is not convex: real sets, simulators, and random partitions."""
+
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from structpred.errors import DataError
+from structpred.experiments.experiment import data_file
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+#: standard deviation of the noise of two moons, and of the spirals; the turns of a spiral
+MOON_NOISE, SPIRAL_NOISE, TURNS = 0.08, 0.1, 1.25
+
+
+@dataclass(frozen=True)
+class Points:
+    """X: (n, d) features. y: (n,) classes, numbers from 0 on."""
+
+    X: Floats
+    y: Integers
+
+
+@dataclass(frozen=True)
+class Partition:
+    """Rows to train on, to choose settings by, and to test on; labelled: whether each training row has a label."""
+
+    train: Integers
+    validation: Integers
+    test: Integers
+    labelled: npt.NDArray[np.bool_]
+
+
+def partition(y: Integers, per_class: int, seed: int) -> Partition:
+    """60 % to train on, 10 % for validation, the rest to test on; of the first, random rows of each class have labels.
+
+    per_class: how many; of a class with few rows a quarter, and at least one.
+    """
+    rng, n = np.random.default_rng(seed), len(y)
+    train, validation, test = np.split(rng.permutation(n), [round(0.6 * n), round(0.7 * n)])
+    labelled = np.zeros(len(train), bool)
+    for k in np.unique(y):
+        own = np.flatnonzero(y[train] == k)
+        labelled[rng.choice(own, max(1, min(per_class, len(own) // 4)), replace=False)] = True
+    return Partition(train, validation, test, labelled)
+
+
+def two_moons(n: int, seed: int = 0) -> Points:
+    """Two half circles of radius 1 that reach into each other, with normal noise; as many points in each."""
+    rng, half = np.random.default_rng(seed), n // 2
+    t = rng.uniform(0.0, np.pi, n)
+    upper, lower = np.c_[np.cos(t[:half]), np.sin(t[:half])], np.c_[1.0 - np.cos(t[half:]), 0.5 - np.sin(t[half:])]
+    return Points(np.vstack([upper, lower]) + MOON_NOISE * rng.normal(size=(n, 2)), np.repeat([0, 1], [half, n - half]))
+
+
+def two_spirals(n: int, seed: int = 0) -> Points:
+    """Two Archimedean spirals, x = r (cos t, sin t) with r = t, one turned by half a turn; even along the curve, normal noise."""
+    rng, half = np.random.default_rng(seed), n // 2
+    first, last = 0.5 * np.pi, (0.5 + 2.0 * TURNS) * np.pi
+    t = np.sqrt(rng.uniform(first**2, last**2, n))
+    y = np.repeat([0, 1], [half, n - half])
+    turned = t + np.pi * y
+    return Points(np.c_[t * np.cos(turned), t * np.sin(turned)] + SPIRAL_NOISE * rng.normal(size=(n, 2)), y.astype(np.int64))
+
+
+def coil(folder: Path) -> Points:
+    """Three objects of COIL-20, 72 images of each."""
+    return _first_classes(folder / "coil20", "coil20.npz", 3)
+
+
+def g50c(folder: Path) -> Points:
+    """Two normal distributions in 50 dimensions, 550 points."""
+    return _first_classes(folder / "ssl_lds", "g50c.npz", 2)
+
+
+def uspst(folder: Path) -> Points:
+    """The test part of USPS, digits 0 to 3."""
+    return _first_classes(folder / "ssl_lds", "uspst.npz", 4)
+
+
+def _first_classes(folder: Path, name: str, n_classes: int) -> Points:
+    path = data_file(folder, name)
+    try:
+        with np.load(path, allow_pickle=False) as data:
+            X, given = data["X"].astype(np.float64), data["y"]
+    except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
+        raise DataError(f"{path}: expected an npz file with arrays X and y: {error}") from error
+    y = np.unique(given, return_inverse=True)[1].reshape(-1).astype(np.int64)
+    kept = y < n_classes
+    return Points(scaled(X[kept]), y[kept])
+
+
+def scaled(X: Floats) -> Floats:
+    """X times the number for which the median of squared distances is 2: widths of kernels then mean the same everywhere."""
+    some = X[np.random.default_rng(0).permutation(len(X))[:300]]
+    lengths = (some**2).sum(axis=1)
+    squares = lengths[:, None] + lengths - 2.0 * some @ some.T
+    return np.asarray(X * np.sqrt(2.0 / np.median(squares[~np.eye(len(some), dtype=bool)])))

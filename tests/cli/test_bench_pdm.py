@@ -1,0 +1,122 @@
+"""Promises of `bench pdm`: partitions, the table with the paper's figures, data that are missing, and runs that were stopped."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from structpred.errors import DataError
+from structpred.experiments import pdm, pdm_runs
+from structpred.experiments.experiment import Wanted
+from structpred.experiments.pdm import ParametricDualMaximisation, table
+from structpred.experiments.pdm_data import partition, scaled, two_moons, two_spirals
+from structpred.experiments.pdm_runs import DEFAULT, SOLVERS, TASKS, Outcome, Runs
+
+Here = Callable[..., tuple[int, str, str]]
+MOONS = Wanted(quick=True, only="moons")
+
+
+def test_partitions_are_the_papers() -> None:
+    """60 % of the rows train, 10 % validate, 30 % test, none twice; so many of each class have labels; seeds differ."""
+    y = np.repeat([0, 1, 2], 40)
+    part = partition(y, 3, 0)
+    assert [len(part.train), len(part.validation), len(part.test)] == [72, 12, 36]
+    assert sorted(np.concatenate([part.train, part.validation, part.test])) == list(range(120))
+    assert np.bincount(y[part.train[part.labelled]]).tolist() == [3, 3, 3]
+    assert not np.array_equal(part.train, partition(y, 3, 1).train)
+
+
+def test_simulators() -> None:
+    """Moons have noisy radius 1 about two centres, spirals the radius of their angle, half of the points each; scaling makes the
+    median of squared distances 2."""
+    moons, spirals = two_moons(2000), two_spirals(2000)
+    for points in (moons, spirals):
+        assert np.bincount(points.y).tolist() == [1000, 1000]
+    for k, centre in enumerate(([0.0, 0.0], [1.0, 0.5])):
+        radius = np.linalg.norm(moons.X[moons.y == k] - centre, axis=1)
+        assert (radius.mean(), radius.std()) == pytest.approx((1.0, 0.08), abs=0.02)
+    radius = np.linalg.norm(spirals.X, axis=1)
+    angle = np.arctan2(spirals.X[:, 1], spirals.X[:, 0]) - np.pi * spirals.y
+    turns = (radius - angle) / (2.0 * np.pi)
+    assert np.abs(turns - turns.round()).max() < 0.1
+    X = scaled(np.random.default_rng(0).normal(size=(300, 5)))
+    squares = ((X[:, None] - X) ** 2).sum(-1)
+    assert np.median(squares[~np.eye(300, dtype=bool)]) == pytest.approx(2.0)
+
+
+def test_shares_and_the_runner_up() -> None:
+    """Objectives are shares of the least of each partition; the runner-up is a local method; equal means by a thousandth."""
+
+    def runs(ours: float) -> Runs:
+        objectives = {name: [4.0, 8.0] for name in SOLVERS} | {
+            "annealing": [3.0, 6.0],
+            "pdm 0.2": [2.0, 2.0],
+            DEFAULT: [2.0, ours],
+        }
+        rows = [[Outcome(name, values[k], 0.25, 1.0, "local", 9) for name, values in objectives.items()] for k in range(2)]
+        return Runs(200, 120, 2, 0.5, rows)
+
+    found = table(TASKS["moons"], runs(2.0))
+    rows = {row.solver: row for row in found.rows}
+    assert (rows["ao"].objectives, rows["ao"].objective, rows["ao"].error) == ([2.0, 4.0], 3.0, 25.0)
+    assert (found.best, found.runner_up, found.paper_runner_up) == (True, ("annealing", 2.25), ("IA", 1.79))
+    assert (rows["gradient"].paper, rows[DEFAULT].paper) == ((2.39, 1.7, 51.4), None)
+    assert not table(TASKS["moons"], runs(2.01)).best
+    assert pdm.paper("D3", "BB") is None
+
+
+def test_the_table(here: Here, tmp_path: Path) -> None:
+    """A line for each solver with the paper's figures, and whether the default one is best."""
+    code, out, err = here("bench", "pdm", "--quick", "--only", "moons", "--data", str(tmp_path), cwd=tmp_path)
+    assert code == 0, err
+    lines = {line[:18].strip(): line for line in out.splitlines()}
+    assert set(SOLVERS) <= set(lines)
+    assert lines["gradient"].split()[-5:] == ["GD", "2.39", "1.7", "51.4", "%"]
+    assert "The default solver is " in out
+    assert "(the paper: IA, 1.79 times)" in out
+
+
+def test_data_that_are_missing(here: Here, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A data set that is asked for is an error that names the file; of all, it is skipped with the reason. A text is no npz."""
+    code, _, err = here("bench", "pdm", "--quick", "--only", "coil", "--data", str(tmp_path), cwd=tmp_path)
+    assert code != 0
+    assert "coil20.npz" in err
+    monkeypatch.setattr(pdm, "TASKS", {"coil": TASKS["coil"]})
+    found = ParametricDualMaximisation().run(tmp_path, Wanted(quick=True))
+    assert not found.tables
+    assert "coil20.npz" in found.skipped["coil"]
+    assert "coil: skipped: " in ParametricDualMaximisation().text(found)
+    (tmp_path / "coil20").mkdir()
+    (tmp_path / "coil20" / "coil20.npz").write_text("no")
+    with pytest.raises(DataError, match="expected an npz file"):
+        TASKS["coil"].points(tmp_path, 0)
+
+
+def test_a_run_that_was_stopped_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the output folder holds is not done again and gives the same figures; a folder of other settings is refused."""
+    wanted = MOONS._replace(output=tmp_path / "kept")
+    first = ParametricDualMaximisation().run(tmp_path, wanted)
+    monkeypatch.setattr(pdm_runs, "fitted", None)
+    monkeypatch.setattr(pdm, "compiled", lambda: None)
+    assert ParametricDualMaximisation().run(tmp_path, wanted).tables == first.tables
+    with pytest.raises(DataError, match="give another --output"):
+        ParametricDualMaximisation().run(tmp_path, wanted._replace(quick=False))
+
+
+@pytest.mark.slow
+def test_two_of_the_papers_data_sets(here: Here, data_dir: Path, tmp_path: Path) -> None:
+    """On two moons and three objects of COIL-20 the default solver is best or equal, beats local methods clearly, and the printed
+    algorithm is worse than all of them on moons."""
+    for name in ("moons", "coil"):
+        common = ("bench", "pdm", "--only", name, "--repeats", "1", "--json", "--data", str(data_dir))
+        code, out, err = here(*common, cwd=tmp_path)
+        assert code == 0, err
+        (found,) = json.loads(out)["tables"]
+        rows = {row["solver"]: row for row in found["rows"]}
+        assert found["best"]
+        assert found["runner_up"][1] > 1.1
+        if name == "moons":
+            assert rows[DEFAULT]["error"] == 0.0
+            assert rows["printed_pdm 0.2"]["objective"] > rows["ao"]["objective"]
