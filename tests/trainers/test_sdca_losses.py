@@ -9,7 +9,7 @@ from sign_cases import LOSSES, data, optimal_value, problem, signed
 from structpred.core.linear_task import LinearTask, RegressionTask
 from structpred.core.regulariser import DualMap, Regulariser
 from structpred.core.scalar_loss import DualTable, ScalarLoss
-from structpred.errors import DataError, MissingCapabilityError, ParameterError
+from structpred.errors import DataError, LossError, MissingCapabilityError, ParameterError
 from structpred.objectives.margin import MarginRescaling
 from structpred.objectives.regularisers.l1 import L1
 from structpred.objectives.regularisers.l2 import L2
@@ -210,6 +210,54 @@ def test_what_does_not_fit_is_refused_before_any_work() -> None:
         train(Problem(signs, Hinge(), 0.1, regulariser=MKL()), SDCA())
     with pytest.raises(ParameterError, match="cannot minimise Absolute"):
         train(Problem(numbers, Absolute(), 0.1), LBFGS())
+
+
+class HalfValue(Squared):
+    """Its value is half of what its table says."""
+
+    def value(self, z, y):  # type: ignore[no-untyped-def]
+        """A quarter of the square."""
+        return 0.25 * (z - y) ** 2
+
+    def derivative(self, z, y):  # type: ignore[no-untyped-def]
+        """That of its value."""
+        return 0.5 * (z - y)
+
+
+class SteepSlope(Squared):
+    """Its derivative is twice the right one."""
+
+    def derivative(self, z, y):  # type: ignore[no-untyped-def]
+        """Twice the slope."""
+        return 2.0 * (z - y)
+
+
+class Ramp(ScalarLoss):
+    """A loss that is not convex."""
+
+    def value(self, z, y):  # type: ignore[no-untyped-def]
+        """At most one."""
+        return np.minimum(np.abs(z - y), 1.0)
+
+    def derivative(self, z, y):  # type: ignore[no-untyped-def]
+        """The slope of the value."""
+        return np.where(np.abs(z - y) < 1.0, np.sign(z - y), 0.0)
+
+
+@pytest.mark.parametrize(
+    ("loss", "words"),
+    [
+        (HalfValue(), "value gives .*, and dual_table .*: one of them is wrong"),
+        (SteepSlope(), "its tangent at z = .* value or derivative is wrong"),
+        (Ramp(), "or the loss is not convex"),
+    ],
+    ids=["value", "derivative", "not convex"],
+)
+def test_a_loss_that_contradicts_itself_is_refused_before_training(loss: ScalarLoss, words: str) -> None:
+    """Its bounds would be no bounds."""
+    X, _, targets, _ = data(n=10)
+    with pytest.raises(LossError, match=words):
+        Problem(RegressionTask(X, targets), loss, 0.1)
 
 
 @pytest.mark.parametrize(
