@@ -177,7 +177,7 @@ class ScalarLoss:
         if (wrong := np.argwhere(~(tangents <= values + 1e-7 * (1.0 + np.abs(values))))).size:
             at, other, i = wrong[0]
             raise LossError(
-                f"{type(self).__name__}: for the target {y[i]:g} its tangent at z = {z[at]:g} is {tangents[at, other, i]:g} at z = "
+                f"{type(self).__name__}: for target {y[i]:g} its tangent at z = {z[at]:g} is {tangents[at, other, i]:g} at z = "
                 f"{z[other]:g}, where the loss is {values[other, i]:g}: value or derivative is wrong, or the loss is not convex; "
                 "run check_scalar_loss on it"
             )
