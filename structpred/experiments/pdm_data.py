@@ -99,4 +99,4 @@ def scaled(X: Floats) -> Floats:
     some = X[np.random.default_rng(0).permutation(len(X))[:300]]
     lengths = (some**2).sum(axis=1)
     squares = lengths[:, None] + lengths - 2.0 * some @ some.T
-    return X * np.sqrt(2.0 / np.median(squares[~np.eye(len(some), dtype=bool)]))
+    return np.asarray(X * np.sqrt(2.0 / np.median(squares[~np.eye(len(some), dtype=bool)])))
