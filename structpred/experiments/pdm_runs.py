@@ -76,7 +76,10 @@ TASKS = {
 
 @dataclass(frozen=True)
 class Plan:
-    """How much is run. budget: inner problems of two classes, or of each class of more; points: of the simulators; most: rows of a data set, None: all."""
+    """How much is run.
+
+    budget: inner problems of two classes, or of each class of more; points: of the simulators; most: rows of a data set, or all.
+    """
 
     repeats: int
     budget: int
