@@ -124,7 +124,7 @@ class ParametricDualMaximisation(Experiment):
     tables = tuple(TASKS)
     numbers: ClassVar = {
         "repeats": (3, "Random partitions of each data set; the paper has ten."),
-        "budget": (10_000, "Inner problems of a model, shared evenly by its classes."),
+        "budget": (10_000, "Inner problems of two classes, or of each class of more."),
         "points": (400, "Points of the spirals."),
     }
     resumes: ClassVar = True

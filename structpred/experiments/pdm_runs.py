@@ -76,7 +76,10 @@ TASKS = {
 
 @dataclass(frozen=True)
 class Plan:
-    """How much is run. budget: inner problems of a model; points: of the simulators; most: rows of a data set, None: all."""
+    """How much is run.
+
+    budget: inner problems of two classes, or of each class of more; points: of the simulators; most: rows of a data set, or all.
+    """
 
     repeats: int
     budget: int
@@ -114,7 +117,7 @@ def run_task(task: Task, folder: Path, plan: Plan, kept: Path | None) -> Runs:
         some = np.random.default_rng(0).permutation(len(points.y))[: plan.most]
         points = Points(points.X[some], points.y[some])
     parts = [partition(points.y, task.per_class, seed) for seed in range(plan.repeats)]
-    budget = max(1, plan.budget // _n_problems(points))
+    budget = plan.budget
     sigma2 = _once(kept, f"{task.name}-sigma2", partial(chosen_sigma, points, parts, budget))
     found = []
     for k, part in enumerate(parts):
@@ -175,12 +178,6 @@ def output_folder(folder: Path, plan: Plan) -> Path:
         raise DataError(f"{folder}: expected a run with {settings}, it holds one with {there}; give another --output")
     write_atomic(path, json.dumps(settings).encode())
     return folder
-
-
-def _n_problems(points: Points) -> int:
-    """A problem for each class against all others; two classes share one."""
-    classes = int(points.y.max()) + 1
-    return classes if classes > 2 else 1
 
 
 def _once(kept: Path | None, name: str, compute: Callable[[], Any]) -> Any:
