@@ -59,7 +59,7 @@ class StagedSearch(Solver):
             tried = [self._coarse(problem, share, rng) for share in _SHARES]
             best = min(tried, key=lambda p: search.solve(p).objective)
             search.offer(*search.climb(best), "coarse")
-        elif not isinstance(problem, FeatureProblem):
+        elif problem.coarsens and not isinstance(problem, FeatureProblem):
             search.offer(*search.climb(GradientDescent().solve(problem).p), "descended")
         for p in (search.supervised(), random_labels(problem, rng) if start is None else start):
             search.offer(*search.climb(p), "start")
