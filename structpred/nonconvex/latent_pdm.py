@@ -17,8 +17,9 @@ class LatentPDM(LatentSolver):
     A probe solves the inner problem at q; its tangent's largest value on P is minus the objective of that classifier with the
     states that suit it best, a lower bound of F there. q is the best p so far with one of three changes: rows of a random ball
     have weight zero; they go to another state; a state is dissolved, and another split between two of its rows. From the
-    three best probes of a round alternating steps climb on. Where `idle` rounds in a row find nothing, the search starts again
-    from other clusters; the best is kept. The objective never rises. Its end proves nothing: not all q were tried.
+    three best probes of a round alternating steps climb on. The first start is the better of clusters, or what is given, and
+    one state for all rows of a group. Where `idle` rounds in a row find nothing, the search starts again from other clusters;
+    the best is kept. The objective never rises. Its end proves nothing: not all q were tried.
 
     degree: probes of a round, as a share of the number of rows. Zhou, Kang & Spanos 2017, Algorithm 1, without level sets.
     """
@@ -30,8 +31,14 @@ class LatentPDM(LatentSolver):
     def _run(self, search: LatentSearch, rng: np.random.Generator, start: Floats) -> LatentSolution:
         if not self.degree > 0.0 or self.idle < 1:
             raise ParameterError(f"LatentPDM: expected degree > 0 and idle >= 1, got {self.degree!r} and {self.idle!r}")
+        together = search.climb(search.problem.vertex(search.problem.inside.argmax(axis=1)))
+        search.offer(*together, "one state in each group")
+        first = True
         while True:
             p, inner = search.climb(start)
+            if first and together[1].objective < inner.objective:
+                p, inner = together
+            first = False
             search.offer(p, inner, "start")
             idle = 0
             while idle < self.idle and not search.exhausted:

@@ -58,7 +58,7 @@ class SemiSupervisedProblem:
 
     #: what messages call it
     kind: ClassVar[str] = "semi-supervised problems"
-    #: whether the labels of some points tell those of the others, by `subset` and `decision`
+    #: whether the labels of some points tell those of the others, and all are unlabelled or labelled: for the default solver
     coarsens: ClassVar[bool] = True
 
     def __init__(self, gram: Floats, y: npt.ArrayLike, C: float, C2: float, positives: float | None = None) -> None:

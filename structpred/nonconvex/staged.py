@@ -7,6 +7,8 @@ import numpy as np
 
 from structpred.errors import ParameterError
 from structpred.nonconvex.branch_and_bound import whole_tree
+from structpred.nonconvex.feature_problem import FeatureProblem
+from structpred.nonconvex.gradient import GradientDescent
 from structpred.nonconvex.growing import grow
 from structpred.nonconvex.pdm import probe
 from structpred.nonconvex.problem import Floats, SemiSupervisedProblem
@@ -24,7 +26,7 @@ class StagedSearch(Solver):
        dive); where it closes, all is proven.
     2. Of more than `coarse` unlabelled points so many at random: the same search for them alone gives labels to all others, the
        best of three tries, with C2 as it is, in proportion, and between. Labels that grow from the labelled points in larger and
-       larger steps, those of the start, and those of the labelled points' classifier. All climb.
+       larger steps, those of the start, of gradient descent, and of the labelled points' classifier. All climb.
     3. Probes as in `PDM`, until the share `last` of the budget is left.
     4. Branch and bound goes on where it was.
 
@@ -57,6 +59,8 @@ class StagedSearch(Solver):
             tried = [self._coarse(problem, share, rng) for share in _SHARES]
             best = min(tried, key=lambda p: search.solve(p).objective)
             search.offer(*search.climb(best), "coarse")
+        elif problem.coarsens and not isinstance(problem, FeatureProblem):
+            search.offer(*search.climb(GradientDescent().solve(problem).p), "descended")
         for p in (search.supervised(), random_labels(problem, rng) if start is None else start):
             search.offer(*search.climb(p), "start")
         for rate in (0.03, 0.1, 0.3):

@@ -81,3 +81,11 @@ def test_solvers_of_unlabelled_losses_refuse_it() -> None:
     """The concave-convex procedure is about the hat loss of unlabelled points."""
     with pytest.raises(ParameterError, match="'cccp' is for unlabelled points, not for the ramp loss"):
         CCCP().solve(problem(0, 1.0))
+
+
+def test_the_default_solver_goes_on_where_it_cannot_prove() -> None:
+    """Cut off before the tree is closed it says local, and has labels no worse than those it was given."""
+    p = problem(0, 1.0, 30)
+    found = StagedSearch(max_inner=60).solve(p, start=np.ones(p.n))
+    assert found.level == "local"
+    assert found.objective <= p.solve(np.ones(p.n), tol=1e-8).objective + 1e-6
