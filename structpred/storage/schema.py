@@ -218,7 +218,7 @@ class Array:
         if array.dtype.name not in self.dtypes or not same:
             expected = f"{' or '.join(self.dtypes)} of shape ({', '.join('any' if n is None else str(n) for n in shape)})"
             raise ValueError(f"{where}: expected {expected}, got {array.dtype} of shape {array.shape}")
-        if array.dtype.kind == "f" and len(array) and not max(abs(float(array.min())), abs(float(array.max()))) <= LARGEST:
+        if array.dtype.kind == "f" and array.size and not max(abs(float(array.min())), abs(float(array.max()))) <= LARGEST:
             raise ValueError(f"{where}: expected finite numbers of at most {LARGEST:.3g}")
         below = known[self.below] if isinstance(self.below, str) else self.below
         if below is not None and array.size and not (array.min() >= 0 and array.max() < below):

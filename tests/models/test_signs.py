@@ -109,6 +109,14 @@ def test_every_estimator_obeys_exactly_and_says_which_bind(kind, tmp_path) -> No
     assert (again.signs_ * again.coef_).min() == 0.0
 
 
+def test_a_model_that_no_constraint_binds_is_read_again(tmp_path) -> None:
+    """The table of binding constraints is empty then, in the file, too."""
+    X, y = [[{"w": "a"}, {"w": "b"}]] * 2, [["A", "B"]] * 2
+    model = ChainLabeler("bcfw", max_iter=5, signs={"w:a -> A": 1}).fit(X, y)
+    model.save(tmp_path / "m.spz")
+    assert load(tmp_path / "m.spz").binding_constraints() == model.binding_constraints() == []
+
+
 def test_arrays_are_signs_in_the_order_of_the_weights(tmp_path) -> None:
     """Flat for structures, in the shape of coef_ or one row for linear models; a file does not hold them, and says so."""
     names = resolve_signs(CASES["own"], [NameTable(["a", "b", "c"])], 3)
