@@ -13,11 +13,12 @@ from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from structpred.errors import DataError
+from structpred.errors import DataError, ParameterError
 from structpred.models.base import NotFittedError, seed_of
 from structpred.models.bundles import read_model, write_model
-from structpred.models.kernels.functions import Kernel, Precomputed, resolve_kernel, restored_complete, saved
-from structpred.models.kernels.spaces import KernelMatrix, Landmarks
+from structpred.models.kernels.functions import Precomputed, resolve_kernel, restored_complete, saved
+from structpred.models.kernels.random_features import RandomFeatures
+from structpred.models.kernels.spaces import Columns, KernelMatrix, landmarks
 from structpred.models.settings import settings_of
 from structpred.nonconvex.search import Level
 from structpred.runtime.memory import check_fits
@@ -74,9 +75,16 @@ class KernelMachine(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]
             raise DataError(str(error)) from error
         return rows, np.asarray(given)
 
-    def _space(self, rows: Any) -> KernelMatrix | Landmarks:
-        """The kernel's space: its matrix, or the features that landmarks give."""
-        kernel, n_components = resolve_kernel(self.kernel), getattr(self, "n_components", None)
+    def _space(self, rows: Any) -> KernelMatrix | Columns:
+        """The kernel's space: its matrix, or the features that random directions or landmarks give."""
+        n_components = getattr(self, "n_components", None)
+        if isinstance(self.kernel, RandomFeatures):
+            if n_components is not None or not hasattr(self, "n_components"):
+                why = "there are no landmarks of random features" if n_components else "it needs the kernel matrix"
+                raise ParameterError(f"kernel: {type(self).__name__} takes no RandomFeatures here: {why}")
+            phi = RandomFeatures(**self.kernel.get_params()).fit(_dense(rows))
+            return Columns(phi.transform(_dense(rows)), phi)
+        kernel = resolve_kernel(self.kernel)
         if isinstance(kernel, Precomputed):
             if rows.shape[0] != rows.shape[1] or n_components is not None:
                 expected = "a square matrix of kernel values in fit, and no n_components"
@@ -85,16 +93,16 @@ class KernelMachine(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]
         thin, n = sparse.csr_array(rows), rows.shape[0]
         kernel = kernel.fitted(thin)
         if n_components is not None:
-            return Landmarks(thin, kernel, n_components, seed_of(self.random_state))
+            return landmarks(thin, kernel, n_components, seed_of(self.random_state))
         instead = "; n_components=1000 takes features in its place, and" if hasattr(self, "n_components") else ":"
         check_fits(16 * n * n, f"the kernel matrix of {n:,} points{instead}")
         return KernelMatrix(kernel(thin, thin), kernel)
 
-    def _keep(self, support: Integers, dual: Floats, b: Floats, kernel: Kernel, rows: Any) -> None:
+    def _keep(self, expansion: tuple[Integers, Floats, Floats], kernel: Any, rows: Any) -> None:
         """Set what is needed to score: the numbers of support vectors or landmarks, (n_outputs, n_support), (n_outputs,)."""
-        self.support_, self.dual_coef_, self.intercept_, self._kernel = support, dual, b, kernel
-        self._n_rows = rows.shape[0]
-        self._rows = None if isinstance(kernel, Precomputed) else sparse.csr_array(rows)[support]
+        self.support_, self.dual_coef_, self.intercept_ = expansion
+        self._kernel, self._n_rows = kernel, rows.shape[0]
+        self._rows = None if isinstance(kernel, Precomputed | RandomFeatures) else sparse.csr_array(rows)[self.support_]
 
     def _scores(self, X: Any) -> Floats:
         """(n, n_outputs)."""
@@ -103,12 +111,15 @@ class KernelMachine(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]
             rows = validate_data(self, X, reset=False, accept_sparse="csr", dtype=np.float64)
         except ValueError as error:
             raise DataError(str(error)) from error
-        beta = self.dual_coef_.T
-        if self._rows is None:
+        beta, step = self.dual_coef_.T, max(1, _BLOCK // max(1, self.dual_coef_.shape[1]))
+        if isinstance(self._kernel, Precomputed):
             return np.asarray(_dense(rows)[:, self.support_] @ beta) + self.intercept_
-        thin, size = sparse.csr_array(rows), max(1, _BLOCK // max(1, len(self.support_)))
-        blocks = [self._kernel(thin[a : a + size], self._rows) @ beta for a in range(0, thin.shape[0], size)]
-        return np.asarray(np.vstack(blocks) + self.intercept_)
+        if isinstance(self._kernel, RandomFeatures):
+            parts = [self._kernel.transform(_dense(rows[a : a + step])) @ beta for a in range(0, rows.shape[0], step)]
+        else:
+            thin = sparse.csr_array(rows)
+            parts = [self._kernel(thin[a : a + step], self._rows) @ beta for a in range(0, thin.shape[0], step)]
+        return np.asarray(np.vstack(parts) + self.intercept_)
 
     def decision_function(self, X: Any) -> Floats:
         """(n,) h for two classes, positive for the second; else (n, n_classes)."""
@@ -144,7 +155,7 @@ class KernelMachine(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]
     def _bundle(self, **further: Any) -> Bundle:
         """What a file holds of every kernel machine, and what a child's header has besides."""
         head = {
-            "estimator": type(self).__name__, "kernel": saved(self.kernel), "fitted_kernel": saved(self._kernel),
+            "estimator": type(self).__name__, "kernel": _saved(self.kernel), "fitted_kernel": _saved(self._kernel),
             "solver": settings_of(self.solver), "settings": {name: _plain(getattr(self, name)) for name in self._PLAIN},
             "classes": self.classes_.tolist(), "level": self.level_, "objective": self.objective_,
             "lower_bound": self.lower_bound_, "n_inner": self.n_inner_, "n_features": self.n_features_in_,
@@ -154,12 +165,14 @@ class KernelMachine(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]
         if self._rows is not None:
             parts = (self._rows.indptr.astype(np.int64), self._rows.indices.astype(np.int64), self._rows.data)
             arrays |= dict(zip(("indptr", "indices", "values"), parts, strict=True))
+        if isinstance(self._kernel, RandomFeatures):
+            arrays |= {"directions": self._kernel.directions_, "gamma": np.array([self._kernel.gamma_])}
         return Bundle(head, arrays, {})
 
     @classmethod
     def _restored(cls, head: dict[str, Any], bundle: Bundle, outputs: int) -> Self:
         """The inverse of `_bundle`, for so many outputs."""
-        solver, kernel = head["solver"], restored_complete(head["fitted_kernel"])
+        solver, kernel = head["solver"], _read_kernel(head["fitted_kernel"], bundle.arrays, head["n_features"])
         if isinstance(solver, dict):
             solver = {kind.__name__: kind for kind in cls._solvers().values()}[solver["class"]](**solver["settings"])
         own = head["kernel"] if isinstance(head["kernel"], str) else kernel
@@ -168,12 +181,13 @@ class KernelMachine(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]
         model._kernel, model._n_rows, model.n_features_in_ = kernel, n, d
         model.classes_ = np.array(head["classes"])
         model.support_ = array_of(arrays, "support", Array(("int64",), (None,), below=n)).copy()
-        model.dual_coef_ = array_of(arrays, "beta", Array(("float64",), (outputs, len(model.support_)))).copy()
+        size = kernel.n_components if isinstance(kernel, RandomFeatures) else len(model.support_)
+        model.dual_coef_ = array_of(arrays, "beta", Array(("float64",), (outputs, size))).copy()
         model.intercept_ = array_of(arrays, "b", Array(("float64",), (outputs,))).copy()
         for name in ("level", "objective", "lower_bound", "n_inner", "history"):
             setattr(model, f"{name}_", head[name])
         model._rows = _read_rows(arrays, len(model.support_), d) if head["rows"] else None
-        if head["rows"] == isinstance(kernel, Precomputed) or (not head["rows"] and d != n):
+        if head["rows"] == isinstance(kernel, Precomputed | RandomFeatures) or (isinstance(kernel, Precomputed) and d != n):
             raise ValueError("the kernel does not fit the rows")
         return model
 
@@ -210,6 +224,24 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float) and not np.isfinite(value):
         return None
     return value if value is None or isinstance(value, str | bool | int | float) else "(give it again)"
+
+
+def _saved(kernel: Any) -> dict[str, Any] | str:
+    """A kernel, or random features, for the header."""
+    if not isinstance(kernel, RandomFeatures):
+        return saved(kernel)
+    return {"class": RandomFeatures.__name__, "settings": {name: _plain(value) for name, value in kernel.get_params().items()}}
+
+
+def _read_kernel(entry: Any, arrays: Mapping[str, npt.NDArray[Any]], d: int) -> Any:
+    """The fitted kernel, or the fitted random features of d columns of rows."""
+    if not isinstance(entry, dict) or entry["class"] != RandomFeatures.__name__:
+        return restored_complete(entry)
+    phi = RandomFeatures(**entry["settings"])
+    half = (phi.n_components + 1) // 2
+    phi.directions_ = array_of(arrays, "directions", Array(("float64",), (d, half))).copy()
+    phi.gamma_, phi.n_features_in_ = float(array_of(arrays, "gamma", Array(("float64",), (1,)))[0]), d
+    return phi
 
 
 def _read_rows(arrays: Mapping[str, npt.NDArray[Any]], n: int, d: int) -> Any:

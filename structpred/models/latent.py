@@ -9,7 +9,7 @@ import numpy.typing as npt
 from structpred.errors import DataError, ParameterError
 from structpred.models.base import checked_C, seed_of
 from structpred.models.kernel_machine import KernelMachine, machine_header
-from structpred.models.kernels.spaces import Landmarks
+from structpred.models.kernels.spaces import Columns
 from structpred.nonconvex.latent import FeatureSpace, GramSpace, LatentProblem, Space
 from structpred.nonconvex.latent_search import LatentSolver
 from structpred.nonconvex.names import resolve_solver, solvers
@@ -35,7 +35,7 @@ class LatentSVM(KernelMachine):
     Parameters
     ----------
     kernel : str, Kernel or callable
-        As for `SemiSupervisedSVM`.
+        As for `SemiSupervisedSVM`, random features included.
     C : float
         The weight of the losses, > 0.
     n_states : int or dict
@@ -104,7 +104,7 @@ class LatentSVM(KernelMachine):
         group_of_state = np.repeat(np.arange(len(groups)), self._sizes(groups.tolist()))
         inputs = self._space(rows)
         space: Space
-        if isinstance(inputs, Landmarks):
+        if isinstance(inputs, Columns):
             features = np.concatenate((inputs.features, np.ones((len(codes), 1), np.float32)), axis=1)
             space = FeatureSpace(features)
         else:
@@ -112,12 +112,13 @@ class LatentSVM(KernelMachine):
         found = solver.solve(LatentProblem(space, codes, group_of_state, C), seed_of(self.random_state))
         self.classes_, self.group_of_state_, self.states_ = groups, group_of_state, found.states
         coef = found.inner.coef
-        if isinstance(inputs, Landmarks):
-            w = features.T @ coef
-            self._keep(inputs.landmarks, (inputs.turn @ w[:-1]).T, w[-1], inputs.kernel, rows)
+        if isinstance(inputs, Columns):
+            w = np.asarray(features.T @ coef, np.float64)
+            expansion = inputs.from_weights(w[:-1].T, w[-1])
         else:
             support = np.flatnonzero(coef.any(axis=1))
-            self._keep(support, coef[support].T, coef.sum(axis=0), inputs.kernel, rows)
+            expansion = support, coef[support].T, coef.sum(axis=0)
+        self._keep(expansion, inputs.kernel, rows)
         self.objective_, self.lower_bound_, self.level_ = found.objective, found.lower_bound, found.level
         self.history_, self.n_inner_ = found.history, found.n_inner
         return self

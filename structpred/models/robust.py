@@ -31,7 +31,7 @@ class RobustSVM(KernelMachine):
     Parameters
     ----------
     kernel : str, Kernel or callable
-        As for `SemiSupervisedSVM`.
+        As for `SemiSupervisedSVM`; random features are not among them.
     C : float
         The weight of the losses, > 0.
     cap : float
@@ -100,7 +100,7 @@ class RobustSVM(KernelMachine):
             search.offer(everything, None, "all points kept")
             found = search.solution("global", search.objective)
         self.classes_, self.discarded_ = classes, found.p < 0.5
-        self._keep(*space.expansion([found.inner]), space.kernel, rows)
+        self._keep(space.expansion([found.inner]), space.kernel, rows)
         self.objective_, self.lower_bound_, self.level_ = found.objective, found.lower_bound, found.level
         self.history_, self.n_inner_ = found.history, found.n_inner
         return self

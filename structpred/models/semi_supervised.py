@@ -30,7 +30,8 @@ class SemiSupervisedSVM(KernelMachine):
     ----------
     kernel : str, Kernel or callable
         As for `KernelChainLabeler`: "rbf", "linear", "polynomial", "precomputed" (X holds kernel values), an object such as
-        ``RBF(gamma=10.0)``, or a function of two CSR matrices.
+        ``RBF(gamma=10.0)``, or a function of two CSR matrices. ``RandomFeatures(1000, gamma=10.0)``, for many points, comes
+        close to the RBF kernel without a kernel matrix.
     C, C2 : float
         The weights of the losses of labelled and unlabelled points, > 0. Where C2 is at least a tenth of C, proofs are short.
     balance : "labelled", float, dict or None
@@ -41,7 +42,8 @@ class SemiSupervisedSVM(KernelMachine):
         object such as ``BranchAndBound(max_inner=1_000_000)``.
     n_components : int, optional
         For many points: so many of them at random are landmarks, whose similarities are features in place of the kernel matrix
-        (Nystroem's method); b is then regularised, too. Memory: 4 n n_components bytes; None: 8 n^2 bytes.
+        (Nystroem's method); b is then regularised, too, as it is with random features. Memory: 8 n n_components bytes; None:
+        8 n^2 bytes.
     random_state : int or RandomState, optional
         Seeds the solver and the choice of landmarks; None means 0.
 
@@ -61,9 +63,9 @@ class SemiSupervisedSVM(KernelMachine):
     n_inner_ : int
         Inner problems, each a support vector machine, that were solved.
     support_ : ndarray (n_support,)
-        The numbers of the support vectors, or of the landmarks.
+        The numbers of the support vectors, or of the landmarks; none with random features.
     dual_coef_, intercept_ : ndarray (n_outputs, n_support), (n_outputs,)
-        beta and b: h(x) = sum_i beta_i k(x_i, x) + b.
+        beta and b: h(x) = sum_i beta_i k(x_i, x) + b; with random features their weights, (n_outputs, n_components), and b.
 
     Raises
     ------
@@ -113,7 +115,7 @@ class SemiSupervisedSVM(KernelMachine):
             positives = None if shares is None else round(shares[k] * int((~labelled).sum()))
             solutions.append(solver.solve(space.problem(signs, C, C2, positives), seed_of(self.random_state)))
         self.classes_ = classes
-        self._keep(*space.expansion([solution.inner for solution in solutions]), space.kernel, rows)
+        self._keep(space.expansion([solution.inner for solution in solutions]), space.kernel, rows)
         self._keep_report(solutions)
         if len(classes) == 2:
             chosen = (solutions[0].labels > 0).astype(int)

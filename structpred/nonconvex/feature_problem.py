@@ -8,6 +8,10 @@ from structpred.nonconvex.problem import Floats, Inner, Integers, SemiSupervised
 
 #: solutions that are kept are more accurate than those that are only looked at by this factor
 _FINER = 10.0
+#: slopes that may differ less than this are asked of solutions that are kept
+_KEPT = 1e-4
+#: sweeps over moving points after each visit of all points
+_SWEEPS = 5
 
 
 class FeatureProblem(SemiSupervisedProblem):
@@ -15,8 +19,8 @@ class FeatureProblem(SemiSupervisedProblem):
 
     features: (n, m), float32 or float64; a constant feature `offset` follows, whose weight takes the place of b, so that b is
     regularised as 1/2 (b / offset)^2. accuracy: the gap between the primal and the dual of an inner problem that is kept, as a
-    share of the primal; ten times that for those that are only looked at. After `max_passes` over the points a larger gap stays.
-    Bounds and objectives are true all the same: they are duals and primals.
+    share of the primal; ten times that for those that are only looked at. After `max_rounds` of sweeps a larger gap stays.
+    Bounds and the objectives of solutions that are kept are true all the same: duals and primals in double precision.
 
     >>> problem = FeatureProblem(np.array([[1.0], [-1.0], [0.5]]), np.array([1, -1, 0]), 10.0, 1.0)
     >>> problem.solve(np.array([1.0])).objective < problem.solve(np.array([0.0])).objective
@@ -32,12 +36,12 @@ class FeatureProblem(SemiSupervisedProblem):
         positives: float | None = None,
         offset: float = 1.0,
         accuracy: float = 1e-3,
-        max_passes: int = 200,
+        max_rounds: int = 200,
     ) -> None:
         if features.ndim != 2 or not np.isfinite(features).all():
             raise DataError(f"features: expected a table of finite numbers, got shape {features.shape}")
         self.features = np.hstack([features, np.full((len(features), 1), offset, features.dtype)])
-        self.accuracy, self.max_passes, self.offset = accuracy, max_passes, offset
+        self.accuracy, self.max_rounds, self.offset = accuracy, max_rounds, offset
         self.diagonal = np.einsum("ij,ij->i", self.features, self.features).astype(np.float64)
         self._keep(y, C, C2, positives)
 
@@ -48,25 +52,31 @@ class FeatureProblem(SemiSupervisedProblem):
 
     def weights(self, inner: Inner) -> Floats:
         """w, with the weight of the constant last."""
-        return np.asarray(self.features.T @ inner.beta.astype(self.features.dtype), dtype=np.float64)
+        from structpred.nonconvex._ascent_kernels import weights
+
+        return np.asarray(weights(self.features, inner.beta))
 
     def solve_boxes(
         self, upper: Floats, lower: Floats, start: Inner | None = None, tol: float = 1e-3, stop_at: float = np.inf
     ) -> Inner:
         """By dual coordinate ascent, to the accuracy of this problem."""
-        from structpred.nonconvex._ascent_kernels import ascend, bounds, values
+        from structpred.nonconvex._ascent_kernels import ascend, values, weights
 
-        rng, share = np.random.default_rng(0), self.accuracy * (1.0 if tol < 1e-4 else _FINER)
+        is_kept = tol < _KEPT
+        rng, share = np.random.default_rng(0), self.accuracy * (1.0 if is_kept else _FINER)
         beta = np.zeros(self.n) if start is None else np.clip(start.beta, -lower, upper)
-        w, h = self.weights(Inner(beta, beta, 0.0, 0.0, 0.0)), np.zeros(self.n)
         weighted = np.flatnonzero(upper + lower > 0.0)
-        for _ in range(self.max_passes):
-            ascend(self.features, self.diagonal, upper, lower, beta, w, rng.permutation(weighted))
-            values(self.features, w, h)
-            dual, primal = bounds(upper, lower, beta, h)
+        for _ in range(self.max_rounds):  # w and the dual in double precision, steps in that of the features
+            w = weights(self.features, beta)
+            steps = w.astype(self.features.dtype)
+            h = np.asarray(self.features @ steps, dtype=np.float64)
+            half = 0.5 * float(w @ w)
+            dual = float(np.minimum(2.0 * upper - beta, 2.0 * lower + beta).sum()) - half
+            primal = half + float(upper @ np.maximum(0.0, 1.0 - h) + lower @ np.maximum(0.0, 1.0 + h))
             if primal - dual <= share * primal or dual >= stop_at:
                 break
-        return Inner(beta, h, 0.0, 0.0, float(dual))
+            ascend(self.features, self.diagonal, upper, lower, beta, steps, rng.permutation(weighted), _SWEEPS)
+        return Inner(beta, values(self.features, w) if is_kept else h, 0.0, 0.0, dual)
 
     def anchor(self, tol: float = 1e-3) -> tuple[Floats, float]:
         """The centre of the box, in place of the least F, and its value."""

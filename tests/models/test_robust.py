@@ -10,7 +10,7 @@ from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import check_estimator
 
 from structpred.errors import DataError, ModelFileError, ParameterError
-from structpred.models import RobustSVM, load
+from structpred.models import RandomFeatures, RobustSVM, load
 from structpred.models.kernels.functions import RBF
 from structpred.nonconvex.alternating import AlternatingOptimisation
 
@@ -97,6 +97,7 @@ def test_it_passes_the_checks_of_scikit_learn() -> None:
         ({}, [1, 1, 1, 1], DataError, r"one class only: \[1\]"),
         ({}, [0, 1, 2, 1], DataError, "expected two classes, got 3 classes"),
         ({"solver": "cccp"}, [0, 1, 0, 1], ParameterError, "'cccp' is for unlabelled points"),
+        ({"kernel": RandomFeatures(10)}, [0, 1, 0, 1], ParameterError, "it needs the kernel matrix"),
         ({"solver": "bnb"}, [0, 1, 0, 1], ParameterError, "solver: expected one of"),
     ],
 )

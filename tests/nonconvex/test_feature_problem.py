@@ -32,7 +32,7 @@ def test_its_inner_problem_is_the_one_with_the_kernel_of_the_features() -> None:
     import cvxpy as cp
 
     Z = RNG.normal(size=(14, 3))
-    p = FeatureProblem(Z, np.r_[1, 1, -1, -1, np.zeros(10, int)], 2.0, 1.0, offset=2.0, accuracy=1e-9, max_passes=100_000)
+    p = FeatureProblem(Z, np.r_[1, 1, -1, -1, np.zeros(10, int)], 2.0, 1.0, offset=2.0, accuracy=1e-9, max_rounds=100_000)
     full = np.hstack([Z, np.full((14, 1), 2.0)])
     for plus, minus in ((RNG.random(10), None), (RNG.random(10), RNG.random(10))):
         found, w = p.solve(plus, minus, tol=1e-9), cp.Variable(4)

@@ -1,12 +1,18 @@
 """Random features: what their inner products are close to, and who uses them."""
 
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pytest
+from scipy import sparse
+from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import check_estimator
 
 from structpred.errors import DataError, ParameterError
-from structpred.models import LinearClassifier, RandomFeatures
+from structpred.models import LatentSVM, LinearClassifier, RandomFeatures, SemiSupervisedSVM, load
+from structpred.nonconvex.staged import StagedSearch
 
 X = np.random.default_rng(0).normal(size=(30, 3))
 
@@ -39,6 +45,30 @@ def test_a_linear_machine_takes_them() -> None:
     model = make_pipeline(RandomFeatures(400, gamma=1.0), LinearClassifier(C=100.0)).fit(X, y)
     assert model.score(X, y) == 1.0
     assert LinearClassifier(C=100.0).fit(X, y).score(X, y) < 0.9
+
+
+@pytest.mark.parametrize("kind", ["two classes", "three classes", "hidden states"])
+def test_kernel_machines_take_them_in_place_of_a_kernel(kind: str, tmp_path: Path) -> None:
+    """All missing labels are found; rows are scored without kernel values; a file holds the model and its directions."""
+    centres = np.repeat([[0.0, 0.0, 0.0], [4.0, 0.0, 0.0], [0.0, 4.0, 0.0]], 10, axis=0)
+    rows, truth = 0.3 * X + centres, np.repeat([0, 1, 1 if kind == "two classes" else 2], 10)
+    phi = RandomFeatures(200, gamma=0.5, random_state=3)
+    if kind == "hidden states":
+        model: Any = LatentSVM(phi, C=10.0, n_states={0: 1, 1: 2}, solver="cccp").fit(rows, np.minimum(truth, 1))
+        truth = np.minimum(truth, 1)
+    else:
+        y = np.where(np.arange(30) % 10 < 2, truth, -1)
+        model = SemiSupervisedSVM(phi, C=10.0, solver=StagedSearch(max_inner=60)).fit(rows, y)
+        assert model.transduction_.tolist() == truth.tolist()
+        h = (model.decision_function(rows) + 0.0).reshape(30, -1)
+        np.testing.assert_allclose(phi.fit_transform(rows) @ model.dual_coef_.T + model.intercept_, h, atol=1e-4)
+        with pytest.raises(ParameterError, match="no landmarks of random features"):
+            SemiSupervisedSVM(phi, n_components=5).fit(rows, y)
+    assert model.predict(sparse.csr_matrix(rows)).tolist() == truth.tolist()
+    model.save(tmp_path / "m.spz")
+    read = load(tmp_path / "m.spz")
+    assert read.decision_function(rows).tobytes() == model.decision_function(rows).tobytes()
+    assert clone(read).get_params()["kernel"].get_params() == phi.get_params()
 
 
 def test_it_passes_the_checks_of_scikit_learn() -> None:
