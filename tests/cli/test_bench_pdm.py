@@ -98,7 +98,11 @@ def test_a_run_that_was_stopped_goes_on(tmp_path: Path, monkeypatch: pytest.Monk
     """What the output folder holds is not done again and gives the same figures; a folder of other settings is refused."""
     wanted = MOONS._replace(output=tmp_path / "kept")
     first = ParametricDualMaximisation().run(tmp_path, wanted)
-    monkeypatch.setattr(pdm_runs, "fitted", None)
+
+    def again(*_: object) -> None:
+        raise AssertionError("trained again")
+
+    monkeypatch.setattr(pdm_runs, "fitted", again)
     monkeypatch.setattr(pdm, "compiled", lambda: None)
     assert ParametricDualMaximisation().run(tmp_path, wanted).tables == first.tables
     with pytest.raises(DataError, match="give another --output"):
