@@ -201,6 +201,6 @@ def _lines(one: Table, figures: PdmFigures) -> list[str]:
     least = sum(share <= 1.0 + EQUAL for share in ours.objectives)
     return [
         *lines,
-        f"The default solver is {said} on average, and in {least} of {figures.repeats} partition{plural}. The runner-up of the local "
-        f"methods, {second}, is at {ratio:.2f} times its objective (the paper: {theirs}, {paper_ratio:.2f} times).",
+        f"The default solver is {said} on average, and in {least} of {figures.repeats} partition{plural}. The runner-up of the "
+        f"local methods, {second}, is at {ratio:.2f} times its objective (the paper: {theirs}, {paper_ratio:.2f} times).",
     ]
