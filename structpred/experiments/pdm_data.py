@@ -19,10 +19,11 @@ MOON_NOISE, SPIRAL_NOISE, TURNS = 0.08, 0.1, 1.25
 
 @dataclass(frozen=True)
 class Points:
-    """X: (n, d) features. y: (n,) classes, numbers from 0 on."""
+    """X: (n, d) features. y: (n,) classes, numbers from 0 on; states: of groups of hidden classes, how many each has."""
 
     X: Floats
     y: Integers
+    states: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,22 @@ def two_spirals(n: int, seed: int = 0) -> Points:
     return Points(np.c_[t * np.cos(turned), t * np.sin(turned)] + SPIRAL_NOISE * rng.normal(size=(n, 2)), y.astype(np.int64))
 
 
+def waveforms(n: int, seed: int = 0) -> Points:
+    """Breiman's waveforms with 40 features: random mixtures of two of three triangles, one pair a class, 19 columns of noise.
+
+    Groups: the first class, and the two others.
+    """
+    rng = np.random.default_rng(seed)
+    at = np.arange(1, 22)
+    triangles = np.array([np.maximum(6.0 - np.abs(at - centre), 0.0) for centre in (7, 15, 11)])
+    pairs = np.array([(0, 1), (0, 2), (1, 2)])
+    y = rng.integers(0, 3, n)
+    share = rng.uniform(size=(n, 1))
+    waves = share * triangles[pairs[y, 0]] + (1.0 - share) * triangles[pairs[y, 1]]
+    X = np.hstack([waves, np.zeros((n, 19))]) + rng.normal(size=(n, 40))
+    return Points(scaled(X), np.minimum(y, 1), (1, 2))
+
+
 def coil(folder: Path) -> Points:
     """Three objects of COIL-20, 72 images of each."""
     return _first_classes(folder / "coil20", "coil20.npz", 3)
@@ -80,6 +97,17 @@ def g50c(folder: Path) -> Points:
 def uspst(folder: Path) -> Points:
     """The test part of USPS, digits 0 to 3."""
     return _first_classes(folder / "ssl_lds", "uspst.npz", 4)
+
+
+def vowel(folder: Path) -> Points:
+    """Vowels, 990 of 11 classes; groups: the classes with odd numbers (6), and those with even ones (5)."""
+    where = folder / "multiclass_vowel"
+    paths = [data_file(where, f"vowel.{part}") for part in ("train", "test")]
+    try:
+        table = np.vstack([np.loadtxt(path, skiprows=2) for path in paths])
+    except (OSError, ValueError) as error:
+        raise DataError(f"{paths[0].parent}: expected lines of ten features and a class: {error}") from error
+    return Points(scaled(table[:, :-1]), 1 - table[:, -1].astype(np.int64) % 2, (6, 5))
 
 
 def _first_classes(folder: Path, name: str, n_classes: int) -> Points:

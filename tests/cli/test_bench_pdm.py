@@ -11,9 +11,11 @@ from structpred.errors import DataError
 from structpred.experiments import pdm, pdm_runs
 from structpred.experiments.experiment import Wanted
 from structpred.experiments.pdm import ParametricDualMaximisation, table
-from structpred.experiments.pdm_data import partition, scaled, two_moons, two_spirals
-from structpred.experiments.pdm_runs import DEFAULT, SOLVERS, TASKS, Outcome, Runs
+from structpred.experiments.pdm_data import partition, scaled, two_moons, two_spirals, vowel, waveforms
+from structpred.experiments.pdm_learners import GROUPED, UNLABELLED
+from structpred.experiments.pdm_runs import TASKS, Outcome, Runs
 
+SOLVERS, DEFAULT = UNLABELLED.solvers, UNLABELLED.default
 Here = Callable[..., tuple[int, str, str]]
 MOONS = Wanted(quick=True, only="moons")
 
@@ -102,11 +104,20 @@ def test_a_run_that_was_stopped_goes_on(tmp_path: Path, monkeypatch: pytest.Monk
     def again(*_: object) -> None:
         raise AssertionError("trained again")
 
-    monkeypatch.setattr(pdm_runs, "fitted", again)
+    monkeypatch.setattr(pdm_runs, "outcomes", again)
     monkeypatch.setattr(pdm, "compiled", lambda: None)
     assert ParametricDualMaximisation().run(tmp_path, wanted).tables == first.tables
     with pytest.raises(DataError, match="give another --output"):
         ParametricDualMaximisation().run(tmp_path, wanted._replace(quick=False))
+
+
+def test_hidden_classes(data_dir: Path) -> None:
+    """Vowels have 990 rows in groups of six and five classes; waveforms a third of the points in the first group; all scaled."""
+    vowels, waves = vowel(data_dir), waveforms(3000)
+    assert (vowels.X.shape, vowels.states, np.bincount(vowels.y).tolist()) == ((990, 10), (6, 5), [540, 450])
+    assert (waves.X.shape, waves.states) == ((3000, 40), (1, 2))
+    assert np.mean(waves.y == 0) == pytest.approx(1 / 3, abs=0.05)
+    assert GROUPED.default in GROUPED.solvers
 
 
 @pytest.mark.slow
