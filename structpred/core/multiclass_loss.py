@@ -55,7 +55,7 @@ class MulticlassLoss:
     may_be_negative: ClassVar[bool] = False
 
     @property
-    def costs(self) -> Floats:
+    def label_costs(self) -> Floats:
         """What each wrong label costs, as the compiled steps read it."""
         return np.ones((1, 1))
 
@@ -75,7 +75,7 @@ class MulticlassLoss:
 
         p = -np.array(alpha, dtype=np.float64)
         p[y] += 1.0
-        return -float(dual_value(self.points, p, y, self.costs)) if self._contains(p, y) else np.inf
+        return -float(dual_value(self.points, p, y, self.label_costs)) if self._contains(p, y) else np.inf
 
     def dual_step(self, alpha: npt.ArrayLike, z: npt.ArrayLike, q: float, y: int) -> Floats:
         """The new alpha (m,) with the largest  -phi*(-new) - <z, new - alpha> - q/2 |new - alpha|^2, for q >= 0."""
@@ -83,7 +83,7 @@ class MulticlassLoss:
 
         p, scores = -np.array(alpha, dtype=np.float64), self._scores(z, y).copy()
         p[y] += 1.0
-        column_step(self.points, self.k, scores, y, self.costs, float(q), p)
+        column_step(self.points, self.k, scores, y, self.label_costs, float(q), p)
         p = -p
         p[y] += 1.0
         return p
@@ -143,7 +143,7 @@ class MulticlassLoss:
         features: Any = rows.features
         out, table = np.empty(len(task)), features.table(np.asarray(w, dtype=np.float64))
         data = features.rows.indptr, features.rows.indices, features.rows.values
-        row_losses(data, np.concatenate(rows.labels), self.costs, self.points, self.k, table, out)
+        row_losses(data, np.concatenate(rows.labels), self.label_costs, self.points, self.k, table, out)
         return out
 
     def _best(self, z: npt.ArrayLike, y: int) -> tuple[float, Floats]:
@@ -151,7 +151,7 @@ class MulticlassLoss:
 
         scores = self._scores(z, y)
         p = np.empty(len(scores))
-        return float(best_point(self.points, self.k, scores, y, self.costs, p)), p
+        return float(best_point(self.points, self.k, scores, y, self.label_costs, p)), p
 
     def _scores(self, z: npt.ArrayLike, y: int) -> Floats:
         scores = np.ascontiguousarray(z, dtype=np.float64)

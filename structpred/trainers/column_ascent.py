@@ -61,7 +61,7 @@ class ColumnAscent:
             self.loss, self.costs = cast(MulticlassLoss, MaxHinge()), label_costs(problem)
         else:
             self.loss = cast(MulticlassLoss, problem.surrogate)
-            self.costs = self.loss.costs
+            self.costs = self.loss.label_costs
         self.rows = features.rows.indptr, features.rows.indices, features.rows.values
         self.truths = np.concatenate(task.labels)
         self.upper = problem.p / problem.lam

@@ -184,7 +184,7 @@ class _Rows:
             surrogate = problem.surrogate
             margin = isinstance(surrogate, MarginRescaling)
             loss = cast(MulticlassLoss, MaxHinge() if margin else surrogate)
-            costs = label_costs(problem) if margin else loss.costs
+            costs = label_costs(problem) if margin else loss.label_costs
             self.loss = (loss.points, loss.k, np.empty((0, 5)), np.concatenate(many.labels), costs)
         self.work = (len(self.rows[1]) + 8 * n) * self.n_labels
         self.bounds = _bounds(problem.dual_map, problem.task.dim)

@@ -38,7 +38,7 @@ def test_train_says_what_it_does_and_leaves_one_file(shell: Shell, corpus: Path,
     assert "primal" in done.stderr
     assert "best dev score" in done.stderr
     assert os.listdir(tmp_path) == ["m.spz"]
-    reader = {"format": "conll2000", "label_column": 2, "n_columns": 3, "template": "chunking"}
+    reader = {"format": "conll2000", "label_column": 2, "n_columns": 3, "template": "chunking", "missing": "_"}
     assert ChainLabeler.load(tmp_path / "m.spz").reader_ == reader
 
 

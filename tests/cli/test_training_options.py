@@ -31,7 +31,7 @@ def test_defaults_are_the_estimators() -> None:
     given = train_command(Sequences()).make_context("chain", ["train.txt", "-o", "m.spz", *CHUNKING]).params
     defaults = ChainLabeler().get_params()
     compared = set(given) & set(defaults) - {"checkpoint", "template", "dev_metric", "missing"}  # files mark it by _
-    assert len(compared) == 15
+    assert len(compared) == 16
     assert {name: given[name] for name in compared} == {name: defaults[name] for name in compared}
     curves = curve.make_context("curve", ["train.txt", "--test", "test.txt", *CHUNKING]).params
     assert {name: curves[name] for name in ("trainer", "C", "max_iter")} == {n: given[n] for n in ("trainer", "C", "max_iter")}
