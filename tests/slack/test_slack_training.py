@@ -119,9 +119,9 @@ def test_block_gaps_of_plain_searches_are_safe() -> None:
 class Recorded(ChainLabeler):
     """Keeps the task that it was trained on."""
 
-    def _train(self, task: Any, dev: Any) -> Any:
+    def _train(self, task: Any, dev: Any, names: Any = None) -> Any:
         type(self).task = task
-        return super()._train(task, dev)
+        return super()._train(task, dev, names)
 
 
 def test_chain_labeler_reaches_the_enumerated_optimum() -> None:
