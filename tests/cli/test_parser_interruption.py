@@ -58,6 +58,7 @@ def check_same(folder: Path) -> None:
         pytest.param("perceptron", "arcs", signal.SIGINT, marks=pytest.mark.slow),
     ],
 )
+@pytest.mark.slow
 def test_an_interrupted_run_goes_on_to_the_same_model(
     trainer: str, stage: str, number: signal.Signals, shell: Shell, treebanks: Path, tmp_path: Path
 ) -> None:

@@ -47,6 +47,7 @@ def test_probabilities_weights_and_groups() -> None:
     assert same(cross_val_predict(model, X, Y, **settings), by_hand(folds, "predict_marginals", model, weights))
 
 
+@pytest.mark.slow
 def test_processes_make_no_difference() -> None:
     """Two jobs give what one gives."""
     assert same(cross_val_predict(MODEL, X, Y, cv=2, n_jobs=2), cross_val_predict(MODEL, X, Y, cv=2))

@@ -124,6 +124,7 @@ class Recorded(ChainLabeler):
         return super()._train(task, dev, names)
 
 
+@pytest.mark.slow
 def test_chain_labeler_reaches_the_enumerated_optimum() -> None:
     """ChainLabeler(surrogate="slack") on a small corpus: its certificate encloses the optimum of the quadratic program."""
     pytest.importorskip("cvxpy")

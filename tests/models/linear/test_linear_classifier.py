@@ -96,6 +96,7 @@ def test_sparse_rows_give_the_same_and_stay_sparse(kind: str, monkeypatch: pytes
     np.testing.assert_allclose(model.decision_function(rows), dense.decision_function(thin), atol=1e-12)
 
 
+@pytest.mark.slow
 def test_costs_between_classes() -> None:
     """A loss makes one mistake cost more than others: other weights, the same ones by another trainer."""
     loss = LabelCosts([[0, 1, 2, 3], [1, 0, 9, 2], [2, 1, 0, 1], [3, 2, 1, 0]])
