@@ -58,9 +58,10 @@ DIFFERENCES = f"""\
 As in the paper: 60 % of the points to train on, few of which have labels, 10 % for validation, 30 % to test on, random
 partitions; k = exp(-|x - x'|^2 / (2 sigma^2)); objectives are shares of the least of each partition. Other than there:
 - The unlabelled points of each class are as many as in truth. Without a balance the optimum is a wrong labelling.
-- C1 = {C1:g} and C2 = {C2:g} are fixed: with a smaller C2 the unlabelled points cease to matter; on two moons C1 = 10, 100 and
-  1000 have the same optimum. sigma^2 is the best of the paper's grid on validation points, for the default solver.
-- Local methods start from the labels of the supervised classifier, which is better than at random: they fail by less.
+- C1 = {C1:g} and C2 = {C2:g} are fixed: with a smaller C2 the unlabelled points cease to matter. sigma^2 is the best of the
+  paper's grid on validation points, for the default solver with a tenth of the budget (which may favour it); for cccp where
+  classes are hidden.
+- Local methods start from the labels of the supervised classifier, not at random.
 - printed_pdm is the algorithm as printed, from random labels. It stays in its first local optimum: F is infinite outside the
   box of p, so no ray reaches its level set. pdm is the repaired one, staged the default solver.
 - All solvers have the same budget of inner problems, a hundredth of it where classes are hidden; seconds are CPU time.
