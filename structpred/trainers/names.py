@@ -53,14 +53,19 @@ def can_minimise(trainer: Trainer | type[Trainer], regulariser: Regulariser) -> 
 def require_regulariser(trainer: Trainer, regulariser: Regulariser) -> None:
     """Raise where the regulariser lacks what the trainer needs (MissingCapabilityError), or does not fit it (ParameterError).
 
-    Both name the trainers that do.
+    Both name the trainers that do. regulariser: `grouped` already, or one that needs no groups.
     """
     name = type(regulariser).__name__
     kinds = [kind for kind, trainer in trainers().items() if can_minimise(trainer, regulariser)]
     advice = f". Trainers for {name}: {', '.join(kinds) or 'none of this package'}"
+    require_methods(trainer, regulariser, advice)
+    if not trainer.fits(regulariser):
+        raise ParameterError(f"regulariser: {type(trainer).__name__} cannot minimise {name}{advice}")
+
+
+def require_methods(trainer: Trainer, regulariser: Regulariser, advice: str = "") -> None:
+    """Raise MissingCapabilityError, which ends with the advice, where the regulariser lacks a method that the trainer needs."""
     requirements.require(
         trainer.regulariser_requires, regulariser, f"trainer {type(trainer).__name__}", family=requirements.REGULARISERS,
         advice=advice,
     )  # fmt: skip
-    if not trainer.fits(regulariser):
-        raise ParameterError(f"regulariser: {type(trainer).__name__} cannot minimise {name}{advice}")

@@ -119,6 +119,28 @@ def test_a_class_of_ones_own_from_the_shell(here: Here, corpus: Path, tmp_path: 
         assert (code, bool(out)) == (0, True), err
 
 
+SCALES = """
+import numpy as np
+from structpred.core.regulariser import DualMap, Regulariser
+
+class Scales(Regulariser):
+    def grouped(self, groups, names):
+        made = Scales()
+        made.groups = np.array(groups)
+        return made
+
+    def dual_map(self):
+        return DualMap.of(self.groups[1:], 0.5)
+"""
+
+
+def test_a_regulariser_that_needs_its_groups_from_the_shell(here: Here, corpus: Path, tmp_path: Path, mine: Path) -> None:
+    """It is not asked what it is like before it knows the groups."""
+    (mine / "scales.py").write_text(SCALES)
+    _, header = trained(here, corpus, tmp_path / "m.spz", "--regulariser", "plugins_of_mine.scales:Scales", "--trainer", "bcfw")
+    assert header["regulariser"]["class"] == "Scales"
+
+
 @pytest.mark.parametrize("plugin", PLUGINS, ids=lambda plugin: plugin.option)
 def test_a_file_of_the_package_brings_its_name(
     here: Here, corpus: Path, tmp_path: Path, mine: Path, plugin: Plugin, monkeypatch: pytest.MonkeyPatch
