@@ -48,12 +48,14 @@ def _where(space: Space, answer: Answer) -> str:
 
 
 def _valid(examiner: Examiner, space: Space, found: object, where: str, method: str) -> tuple[Labels, Floats]:
-    """Labels of an output, and its counts."""
+    """Labels of an output, and its counts; those of an output that enumerate listed are known."""
     labels = examiner.labels(found, where, method)
     if space.complete:
-        known = labels.tobytes() in space.index
+        known = space.index.get(labels.tobytes())
         cause = "a constraint that the search forgets"
-        examiner.insist("infeasible output", known, where, f"{method} to give an output that enumerate lists", labels, cause)
+        expected = f"{method} to give an output that enumerate lists"
+        examiner.insist("infeasible output", known is not None, where, expected, labels, cause)
+        return labels, space.counts[known]
     return labels, examiner.parts(labels, space.shape, space.n_parts, given_by=method)
 
 

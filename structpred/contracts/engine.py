@@ -4,6 +4,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import islice
 from typing import Any
 
@@ -249,8 +250,13 @@ def _arrays(found: object) -> Iterator[Array]:
 def kind_of(found: object) -> str:
     """Type, dtype and dimensions in words."""
     if isinstance(found, np.ndarray):
-        return f"a {found.ndim}-d array of {found.dtype} with shape {found.shape}"
+        return _kind_of_array(found.dtype, found.shape)
     return f"{type(found).__name__}: {brief(found)}"
+
+
+@lru_cache(maxsize=256)  # asked for at every check, read only where one fails
+def _kind_of_array(dtype: np.dtype[Any], dimensions: tuple[int, ...]) -> str:
+    return f"a {len(dimensions)}-d array of {dtype} with shape {dimensions}"
 
 
 def brief(found: object) -> str:
