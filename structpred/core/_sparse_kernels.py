@@ -147,6 +147,24 @@ def dot(v, idx, val):
 
 
 @njit(cache=True, nogil=True)
+def squared_norm(val):
+    """The sum of squares, added in order."""
+    total = 0.0
+    for k in range(val.shape[0]):
+        total += val[k] * val[k]
+    return total
+
+
+@njit(cache=True, nogil=True)
+def weighted_square(weights, idx, val):
+    """The sum of weights[idx] * val^2, added in order."""
+    total = 0.0
+    for k in range(idx.shape[0]):
+        total += weights[idx[k]] * (val[k] * val[k])
+    return total
+
+
+@njit(cache=True, nogil=True)
 def grouped_dot(v, ends, factors, idx, val):
     """The same for the weights factors[k] * v in group k, which is ends[k]:ends[k + 1]; indices ascend."""
     total = 0.0

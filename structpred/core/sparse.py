@@ -40,6 +40,20 @@ def sparse_dot(w: npt.NDArray[np.float64] | npt.NDArray[np.float32], vector: Spa
     return float(dot(w, vector.indices, vector.values))
 
 
+def squared_norm(vector: SparseVector) -> float:
+    """The sum of the squares of the values, added in order."""
+    from structpred.core._sparse_kernels import squared_norm as squared
+
+    return float(squared(vector.values))
+
+
+def weighted_square(weights: npt.NDArray[np.float64], vector: SparseVector) -> float:
+    """The sum of weights[j] * value_j^2, added in order."""
+    from structpred.core._sparse_kernels import weighted_square as squared
+
+    return float(squared(weights, vector.indices, vector.values))
+
+
 def add_sparse(v: npt.NDArray[np.float64], vector: SparseVector, coef: float) -> None:
     """v += coef * vector, in time proportional to the length of the vector."""
     from structpred.core._sparse_kernels import add_into

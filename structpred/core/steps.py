@@ -1,6 +1,6 @@
 """What trainers and surrogates see of a training set: steps, and the protocols of tasks."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from structpred.core.feature_map import FeatureMap
 from structpred.core.group_scales import Scale
+from structpred.core.moves import Moves
 from structpred.core.oracle import Labels, Scores
 from structpred.core.sparse import SparseVector
 from structpred.core.weights import Vector
@@ -42,8 +43,15 @@ class Terms(NamedTuple):
     bounds: npt.NDArray[np.float64]
 
 
+#: (instances, moves, loss_weight) -> (how many were visited, in order, whether the weights changed). None is visited where
+#: the first step is in doubt, so that the plain update has to look at it. It ends early where all would take too long to interrupt.
+Visits = Callable[[npt.NDArray[np.int64], Moves, float], tuple[int, bool]]
+
+
 class Fused(Protocol):
     """Compiled scoring, inference and difference in one call, as a Pair or BlockSteps gives it.
+
+    Optional: visit(items, moves, loss_weight), many steps with the moves of an online trainer in one call (`Visits`).
 
     n_jobs threads work on sweeps; the results do not depend on their number. takes_groups: whether the scale of a step may be
     `GroupScales`.

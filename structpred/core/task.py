@@ -25,7 +25,7 @@ from structpred.core.oracle import Labels, Oracle, Scores, Shape, capabilities
 from structpred.core.part_steps import PartSteps
 from structpred.core.requirements import require
 from structpred.core.sparse import SparseVector
-from structpred.core.steps import Fused, Step, Terms
+from structpred.core.steps import Fused, Step, Terms, Visits
 from structpred.core.taken import checked_rows
 from structpred.core.task_checks import (
     asked_parts,
@@ -274,6 +274,13 @@ class Task:
         costs = self._costs.of(i)
         augmented = self.inference.augmented(w, i, scale, costs[1], loss_weight)
         return self._step_to(self.inference.best(augmented, i), augmented, costs, w, i, loss_weight, scale)
+
+    def visits(self) -> Visits | None:
+        """Steps with an online trainer's moves, many instances in one compiled call; None where no such code was written for
+        features and oracle. It stands in for `step`.
+        """
+        found: Visits | None = getattr(self._fused, "visit", None)
+        return found
 
     def _step_to(
         self, answer: tuple[Labels, float | None], augmented: Scores, costs: tuple[float, Scores], w: Vector, i: int,

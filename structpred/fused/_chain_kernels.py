@@ -9,6 +9,7 @@ costs), scratch (transitions, work, back, pointers).
 
 import numpy as np
 
+from structpred.core._move_kernels import doubted, move
 from structpred.core._sparse_kernels import coalesce, dot
 from structpred.features._feature_kernels import emit_token, score_row
 from structpred.oracles.chains._chain_kernels import advance, trace_back
@@ -144,6 +145,34 @@ def step_sequence(flat, table, scale, corpus, i, rule, aim, loss_weight, scratch
     n, loss = emit_difference(out, corpus, first, last, start_row, table.shape[1], aim, idx, val)
     n = coalesce(idx, val, n, idx2, val2)
     return n, loss, dot(flat, idx[:n], val[:n])
+
+
+@njit(cache=True, nogil=True)
+def visit_sequences(
+    items, table, corpus, rule, aim, loss_weight, scratch, out, idx, val, idx2, val2, most, moves, limits, state
+):  # fmt: skip
+    """Steps of these sequences with the moves of an online trainer, until `most` tokens are reached or a step is in doubt.
+
+    Returns how many sequences were visited, and whether the weights changed.
+    """
+    offsets = corpus[3]
+    changed = False
+    tokens = 0
+    for k in range(items.shape[0]):
+        i = items[k]
+        scale = state[3][()]
+        n, loss, product = step_sequence(
+            state[0], table, scale, corpus, i, rule, aim, loss_weight, scratch, out, idx, val, idx2, val2
+        )  # fmt: skip
+        product = scale * product
+        if doubted(loss_weight * loss, product):
+            return k, changed
+        if move(moves, limits[i], state, idx[:n], val[:n], loss, loss_weight, product):
+            changed = True
+        tokens += offsets[i + 1] - offsets[i]
+        if tokens >= most:
+            return k + 1, changed
+    return items.shape[0], changed
 
 
 @njit(cache=True, nogil=True)

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from structpred.core.costs import GridCosts
 from structpred.core.fixed_scores import FORBIDDEN
+from structpred.core.moves import Moves
 from structpred.core.oracle import Labels
 from structpred.core.weights import Vector
 from structpred.errors import DataError, InfeasibleError
@@ -87,6 +88,8 @@ def _no_step(*_: object) -> tuple[int, float, float]:
     raise AssertionError("no arrays have been seen")
 
 
+#: label pairs that one compiled call of `visit` looks at: some hundredths of a second
+VISITED_PARTS = 1 << 26
 NO_STEP = Step(np.empty(0), np.empty((0, 0)), np.empty(0, np.int64), np.empty(0), _no_step)
 
 
@@ -113,6 +116,8 @@ class ChainSteps:
         self.scratch, self.out = Scratch(features.n_labels, longest), np.empty(longest, np.int64)
         self.idx2, self.val2 = np.empty(self.buffer_size(), np.int64), np.empty(self.buffer_size())
         self.room, self._step = best_scratch(self.scratch), NO_STEP
+        self.pairs = (np.empty_like(self.idx2), np.empty_like(self.val2), self.idx2, self.val2)
+        self.most = -(-VISITED_PARTS // features.width**2)
 
     def buffer_size(self) -> int:
         """Every token wrong: its features twice, a transition, and start and stop."""
@@ -132,6 +137,16 @@ class ChainSteps:
             idx, val, self.idx2, self.val2,
         )  # fmt: skip
         return n, loss, scale * product
+
+    def visit(self, items: Integers, moves: Moves, loss_weight: float) -> tuple[int, bool]:
+        """Steps of many sequences with an online trainer's moves (`Visits` of the core)."""
+        from structpred.fused._chain_kernels import visit_sequences
+
+        found: tuple[int, bool] = visit_sequences(
+            items, self.features.table(moves.weights.v), self.corpus, self.rule, self.aim, loss_weight, self.room, self.out,
+            *self.pairs, self.most, moves.rule, moves.limits, moves.state,
+        )  # fmt: skip
+        return found
 
     def _step_for(self, w: Vector, idx: Integers, val: Floats) -> "Step":
         """The compiled code for these arrays: trainers change them in place, so it is looked for once."""

@@ -5,7 +5,8 @@ from typing import Annotated, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.sparse import SparseVector
+from structpred.core.moves import CONFIDENT, Moves
+from structpred.core.sparse import SparseVector, weighted_square
 from structpred.core.weights import Weights
 from structpred.errors import ParameterError
 from structpred.objectives.margin import MarginRescaling, perceptron_loss
@@ -51,7 +52,12 @@ class AROW(Trainer):
             return state, False
         gamma, variance = self.gamma / share, state.variance[at]
         cost = step.violation + np.sqrt(step.loss)
-        alpha = cost / (float(variance @ difference**2) + gamma)
+        alpha = cost / (weighted_square(state.variance, step.difference) + gamma)
         state.weights.add(SparseVector(at, variance * difference), float(alpha))
         state.variance[at] = 1.0 / (1.0 / variance + difference**2 / gamma)
         return state, True
+
+    def moves(self, problem: Problem, state: AROWState) -> Moves:
+        """`update` as numbers."""
+        limits, variance = problem.task.sample_weight, state.variance
+        return Moves(CONFIDENT, limits, state.weights, average=(0.0, 0.0), softness=self.gamma, variance=variance)

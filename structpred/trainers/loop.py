@@ -32,10 +32,13 @@ from structpred.trainers.names import require
 from structpred.trainers.problem import Problem, Trainer
 from structpred.trainers.progress import ProgressLine
 from structpred.trainers.states import Values, flatten, rebuild
+from structpred.trainers.visits import updates
 
 log = logging.getLogger("structpred.trainers")
 
 Callback = Callable[[Record], bool | None]
+#: items between looks at the clock, a power of two
+TICK = 64
 
 
 @dataclass(frozen=True)
@@ -135,11 +138,10 @@ class Run:
             self.changed = False
         try:
             with self._weights_first():
-                for item in self.order[self.position :].tolist():
-                    self._step(self.problem, item)
+                for _ in self._steps(self.problem, self.order[self.position :]):
                     if self.interrupts.raised is not None:
                         return "interrupted"
-                    if self.position & 63 == 0 or self.position == len(self.order):
+                    if self.position % TICK == 0 or self.position == len(self.order):
                         self._tick()
         except GivenUp:
             return "interrupted"
@@ -147,11 +149,14 @@ class Run:
         self.passes, self.position = self.passes + 1, 0
         return self._after_pass()
 
-    def _step(self, problem: Problem, item: int) -> None:
-        self.state, changed = self.trainer.update(problem, self.state, item)
-        self.changed |= changed
-        self.position += 1
-        self.oracle_calls += item >= 0
+    def _steps(self, problem: Problem, items: npt.NDArray[np.int64]) -> Iterator[int]:
+        """Visit the items in order, many at a time where there is code for that, but not beyond the next tick."""
+        for made in updates(problem, self.trainer, self.state, items, TICK, self.position):
+            self.state = made.state
+            self.changed |= made.changed
+            self.position += made.visited
+            self.oracle_calls += made.calls
+            yield made.visited
 
     @contextmanager
     def _weights_first(self) -> Iterator[None]:

@@ -2,6 +2,8 @@
 
 from typing import NamedTuple
 
+from structpred.core.moves import MARGIN, Moves
+from structpred.core.sparse import squared_norm
 from structpred.core.weights import Weights
 from structpred.trainers.problem import Problem, Trainer
 
@@ -41,13 +43,17 @@ class MIRA(Trainer):
     def update(self, problem: Problem, state: MIRAState, item: int) -> tuple[MIRAState, bool]:
         """One passive-aggressive step."""
         step = problem.surrogate.term(problem.task, state.weights.v, item)
-        square = float(step.difference.values @ step.difference.values)
+        square = squared_norm(step.difference)
         changed = step.violation > 0.0 and square > 0.0
         if changed:
             cap = float(problem.p[item]) / problem.lam
             state.weights.add(step.difference, min(cap, step.violation / square))
         state.weights.include(1.0)
         return state, changed
+
+    def moves(self, problem: Problem, state: MIRAState) -> Moves:
+        """`update` as numbers."""
+        return Moves(MARGIN, problem.p / problem.lam, state.weights)
 
     def objective(self, problem: Problem, state: MIRAState) -> tuple[float, None]:
         """The primal at the average; no dual value."""

@@ -4,6 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from structpred.core.moves import PASSIVE, PASSIVE_CAPPED, PASSIVE_SOFT, Moves
+from structpred.core.sparse import squared_norm
 from structpred.core.weights import Weights
 from structpred.errors import ParameterError
 from structpred.objectives.margin import MarginRescaling, perceptron_loss
@@ -43,7 +45,7 @@ class PassiveAggressive(Trainer):
     def update(self, problem: Problem, state: PassiveAggressiveState, item: int) -> tuple[PassiveAggressiveState, bool]:
         """One step, if the output found is wrong."""
         step = problem.surrogate.term(problem.task, state.weights.v, item)
-        square = float(step.difference.values @ step.difference.values)
+        square = squared_norm(step.difference)
         changed = step.loss > 0.0 and square > 0.0
         if changed:
             cost = step.violation + (np.sqrt(step.loss) if self.sqrt_loss else 1.0)
@@ -55,3 +57,8 @@ class PassiveAggressive(Trainer):
             state.weights.add(step.difference, float(tau))
         state.weights.include(1.0)
         return state, changed
+
+    def moves(self, problem: Problem, state: PassiveAggressiveState) -> Moves:
+        """`update` as numbers."""
+        formula, caps = (PASSIVE, PASSIVE_CAPPED, PASSIVE_SOFT)[self.kind], self.c * problem.task.sample_weight
+        return Moves(formula, caps, state.weights, roots=self.sqrt_loss)

@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+from structpred.core.moves import CONSTANT, Moves
 from structpred.core.weights import Weights
 from structpred.objectives.margin import MarginRescaling, perceptron_loss
 from structpred.slack.surrogate import SlackRescaling
@@ -37,3 +38,7 @@ class AveragedPerceptron(Trainer):
             state.weights.add(step.difference, float(problem.task.sample_weight[item]))
         state.weights.include(1.0)
         return state, changed
+
+    def moves(self, problem: Problem, state: PerceptronState) -> Moves:
+        """`update` as numbers."""
+        return Moves(CONSTANT, problem.task.sample_weight, state.weights)

@@ -83,14 +83,15 @@ class Problem:
         return cast(DualMap, found)
 
     @cached_property
-    def _shares(self) -> npt.NDArray[np.float64]:
+    def shares(self) -> npt.NDArray[np.float64]:
+        """n * p_i of every instance: how much more than the average it counts; exactly 1 without weights."""
         weights = self.task.sample_weight
         shares: npt.NDArray[np.float64] = weights * (len(weights) / weights.sum())
         return shares
 
     def share(self, i: int) -> float:
-        """n * p_i: how much more than the average instance i counts; exactly 1 without weights."""
-        return float(self._shares[i])
+        """n * p_i: how much more than the average instance i counts."""
+        return float(self.shares[i])
 
     @property
     def convex(self) -> bool:
@@ -139,6 +140,10 @@ class Trainer(ABC):
     Your own trainer is a subclass with `init_state`, `update` and, where the usual ones do not fit, the other methods.
     Settings are attributes of the object. All that changes is in the state: a NamedTuple of arrays (nested ones allowed),
     changed in place or replaced by `update`.
+
+    An online trainer may have a method `moves(problem, state)`, which says in numbers what `update` does, or None where that is
+    not possible (`core.moves.Moves`): then many updates can be one compiled call. A subclass that changes `update` alone is not
+    affected.
 
     Attributes
     ----------

@@ -16,6 +16,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.moves import CONSTANT, Moves
 from structpred.core.regulariser import DualMap, Regulariser, pieces_of
 from structpred.core.sparse import SparseVector
 from structpred.core.weights import Vector, Weights
@@ -103,6 +104,13 @@ class SGD(Trainer):
         if self.averaged:
             weights.include(float(k))
         return state, changed
+
+    def moves(self, problem: Problem, state: SGDState) -> Moves | None:
+        """`update` as numbers, where the weights are the sum of steps."""
+        if len(state.point):
+            return None
+        average = (0.0, 1.0 if self.averaged else 0.0)
+        return Moves(CONSTANT, problem.shares, state.weights, problem.lam, average, steps=state.steps, offsets=state.offsets)
 
     def weights(self, problem: Problem, state: SGDState) -> Vector:
         """The average, or the present weights; in the regulariser's domain, which rounding may have left."""

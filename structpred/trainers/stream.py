@@ -7,6 +7,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -17,10 +18,11 @@ from structpred.core.task import Task
 from structpred.errors import CheckpointError, DataError, ParameterError
 from structpred.runtime.interrupts import Interrupts
 from structpred.trainers.checkpoints import Progress, claimed
-from structpred.trainers.loop import Run, RunSettings, check_finite
+from structpred.trainers.loop import TICK, Run, RunSettings, check_finite
 from structpred.trainers.names import online_trainers, require
 from structpred.trainers.problem import Problem, Trainer
 from structpred.trainers.states import COUNT
+from structpred.trainers.visits import updates
 
 #: (instances of this pass to skip, the checksum of their labels) -> the batches of the rest of the pass, in order
 Batches = Callable[[int, int], Iterator[Task]]
@@ -38,9 +40,10 @@ class StreamProblem(Problem):
         p: npt.NDArray[np.float64] = self.task.sample_weight / self.n_total
         return p
 
-    def share(self, i: int) -> float:
-        """The weight of the instance."""
-        return float(self.task.sample_weight[i])
+    @cached_property
+    def shares(self) -> npt.NDArray[np.float64]:
+        """The weights of the instances."""
+        return self.task.sample_weight
 
     def with_task(self, task: Task) -> "StreamProblem":
         """The same problem about another part of the data."""
@@ -59,8 +62,8 @@ def check_online(trainer: Trainer) -> None:
 def train_batch(problem: StreamProblem, trainer: Trainer, state: Any) -> Any:
     """Each instance once, in order; the new state. Ctrl-C takes effect at the end."""
     with Interrupts() as interrupts:
-        for item in range(len(problem.task)):
-            state, _ = trainer.update(problem, state, item)
+        for made in updates(problem, trainer, state, np.arange(len(problem.task))):
+            state = made.state
     check_finite(trainer.weights(problem, state), trainer, problem.lam, 1)
     if interrupts.raised is not None:
         raise KeyboardInterrupt
@@ -96,12 +99,13 @@ class StreamRun(Run):
         while (task := self._next(stream)) is not None:
             problem = self.first.with_task(task)
             with self._weights_first():
-                for item, labels in enumerate(task.labels):
-                    self._step(problem, item)
-                    self.crc = zlib.crc32(labels.data, self.crc)
+                labels = iter(task.labels)
+                for n in self._steps(problem, np.arange(len(task))):
+                    for visited in islice(labels, n):
+                        self.crc = zlib.crc32(visited.data, self.crc)
                     if self.interrupts.raised is not None:
                         return "interrupted"
-                    if self.position & 63 == 0:
+                    if self.position % TICK == 0:
                         self._tick()
         if self.position == 0:
             raise DataError(
