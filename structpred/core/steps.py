@@ -44,7 +44,7 @@ class Terms(NamedTuple):
 
 
 #: (instances, moves, loss_weight) -> (how many were visited, in order, whether the weights changed). None is visited where
-#: the first step is in doubt, so that the plain update has to look at it. It ends early where all would take too long to interrupt.
+#: the first step is in doubt, so that the plain update has to look at it. It ends early where all would take too long.
 Visits = Callable[[npt.NDArray[np.int64], Moves, float], tuple[int, bool]]
 
 

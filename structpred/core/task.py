@@ -142,9 +142,7 @@ class Task:
 
     def __getstate__(self) -> dict[str, Any]:
         """Without working memory, which is made again."""
-        kept = {
-            name: value for name, value in self.__dict__.items() if name not in ("_fused", "_blocks", "_idx", "_val", "parts")
-        }
+        kept = {k: value for k, value in self.__dict__.items() if k not in ("_fused", "_blocks", "_idx", "_val", "parts")}
         flat, lengths = np.concatenate([*self.parts, np.empty(0, np.int64)]), [len(parts) for parts in self.parts]
         return {**kept, "_parts": (flat, ends_of(np.array(lengths, dtype=np.int64)))}
 
@@ -246,11 +244,8 @@ class Task:
 
     def difference(self, i: int, labels: Labels) -> SparseVector:
         """phi(x_i, y_i) - phi(x_i, labels), sorted and unique."""
-        return self._difference(i, self.parts_found(i, labels))
-
-    def _difference(self, i: int, other: npt.NDArray[np.int64]) -> SparseVector:
         compare, _ = _kernels()
-        return self.adjoint(i, *compare(self.parts[i], other, 0.0, self._costs.of(i)[1])[2:])
+        return self.adjoint(i, *compare(self.parts[i], self.parts_found(i, labels), 0.0, self._costs.of(i)[1])[2:])
 
     def adjoint(self, i: int, parts: npt.NDArray[np.int64], counts: npt.NDArray[np.float64]) -> SparseVector:
         """Psi_i^T mu for the sparse mu that has `counts` at `parts`."""
@@ -276,9 +271,7 @@ class Task:
         return self._step_to(self.inference.best(augmented, i), augmented, costs, w, i, loss_weight, scale)
 
     def visits(self) -> Visits | None:
-        """Steps with an online trainer's moves, many instances in one compiled call; None where no such code was written for
-        features and oracle. It stands in for `step`.
-        """
+        """What stands in for `step` and an online trainer's update, many instances a call; None where no such code was written."""
         found: Visits | None = getattr(self._fused, "visit", None)
         return found
 
