@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -131,13 +132,44 @@ class LabelHierarchy:
                 found[k, p] = True
         return found
 
-    def closed(self, Y: npt.ArrayLike) -> npt.NDArray[np.uint8]:
-        """The indicator rows with all ancestors of labels that are on switched on, a new array."""
-        rows = np.array(Y, dtype=np.uint8)
+    def closed(self, Y: npt.ArrayLike) -> npt.NDArray[np.integer[Any]]:
+        """The indicator rows with all ancestors of labels that are on switched on: uint8, or int8 where some are -1, missing."""
+        given = np.asarray(Y)
+        rows = given.astype(np.int8 if (given < 0).any() else np.uint8)
+        rows[self._with_ancestors(rows == 1)] = 1
+        return rows
+
+    def _with_ancestors(self, marked: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+        """The marks, and those of all ancestors of what is marked; in place."""
         for k in reversed(self.order):  # children before parents
             for p in self.parents[k]:
-                rows[:, p] |= rows[:, k]
-        return rows
+                marked[:, p] |= marked[:, k]
+        return marked
+
+    def implied(self, Y: Integers) -> Integers:
+        """Rows of 0, 1 and -1 (missing) with the missing labels that others decide: ancestors of what is on, descendants of what
+        is off. A new array; rows without missing labels stay as they are.
+
+        Raises DataError, naming the sample, where a label is on and an ancestor of it is off.
+
+        >>> LabelHierarchy(4, [(0, 1), (1, 2), (1, 3)]).implied(np.array([[-1, -1, 1, -1], [1, 0, -1, -1]])).tolist()
+        [[1, 1, 1, -1], [1, 0, 0, 0]]
+        """
+        partial = (Y < 0).any(axis=1)
+        rows = Y[partial]
+        on, off = self._with_ancestors(rows == 1), rows == 0
+        for k in self.order:
+            for p in self.parents[k]:
+                off[:, k] |= off[:, p]
+        if (both := on & off).any():
+            i, k = np.argwhere(both)[0].tolist()
+            child = int(np.flatnonzero((rows[i] == 1) & (self.ancestors[:, k] | (np.arange(self.n) == k)))[0])
+            above = int(np.flatnonzero((rows[i] == 0) & (self.ancestors[k] | (np.arange(self.n) == k)))[0])
+            sample = int(np.flatnonzero(partial)[i])
+            raise DataError(f"sample {sample}: label {self.names[child]!r} is on, but {self.names[above]!r} above it is off")
+        found = Y.copy()
+        found[partial] = np.where(on, 1, np.where(off, 0, rows))
+        return found
 
     def broken(self, Y: npt.ArrayLike) -> tuple[int, int, int] | None:
         """The first (row, parent, child) where a child is on without its parent; None where rows are closed."""

@@ -49,7 +49,7 @@ def score_surrogate(model: Any, train: MultiLabelData, test: MultiLabelData, gri
     )  # fmt: skip
 
 
-def choose_C(model: Any, X: Any, Y: npt.NDArray[np.uint8], grid: Sequence[float], n_folds: int = 3, seed: int = 0) -> float:
+def choose_C(model: Any, X: Any, Y: npt.NDArray[Any], grid: Sequence[float], n_folds: int = 3, seed: int = 0) -> float:
     """The C of the grid with the best mean accuracy over folds of the training set; the first of equals."""
     from sklearn.base import clone
 

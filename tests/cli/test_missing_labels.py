@@ -4,6 +4,7 @@ import json
 import random
 
 import pytest
+from label_helpers import arff_text, examples
 from treebank_helpers import treebank_text
 
 
@@ -47,6 +48,28 @@ def test_the_mark_can_be_another_one_or_none(shell, corpus, tmp_path):
     assert "missing" not in done.stderr
     (tmp_path / "b.txt").write_text(text.replace(" _\n", " ???\n"))
     assert "labels are missing" in shell(*command, "b.txt", "--missing", "???").stderr
+
+
+def test_label_sets_without_some_of_their_labels(here, tmp_path):
+    """`?` in ARFF is a missing label, with a hierarchy, too; predict takes such files, evaluate says what is missing."""
+    X, Y = examples(40, 0)
+    rng = random.Random(0)
+    some = [["?" if rng.random() < 0.4 else k for k in row] for row in Y.tolist()]
+    n = sum(row.count("?") for row in some)
+    rows = "".join(",".join(map(str, [*x, *row])) + "\n" for x, row in zip(X.tolist(), some, strict=True))
+    (tmp_path / "some.arff").write_text(arff_text(X[:0], Y[:0]).rstrip("\n") + "\n" + rows)
+    (tmp_path / "tree.txt").write_text("rain\tstorm cloud\n")
+    for more, said in (((), f"{n} of 160 labels"), (("--hierarchy", "tree.txt"), "labels are missing")):
+        command = ("train", "multilabel", "some.arff", "--labels", "4", "--max-iter", "4", *more, "-o", "m.spz")
+        code, _, err = here(*command, cwd=tmp_path)
+        assert code == 0, err
+        assert said in err
+        assert "local: the problem is not convex" in err
+    assert len(here("predict", "m.spz", "some.arff", cwd=tmp_path)[1].splitlines()) == 40
+    code, _, err = here("evaluate", "m.spz", "some.arff", cwd=tmp_path)
+    assert code == 1
+    assert "some.arff: example 1: label " in err
+    assert "only training data may lack labels" in err
 
 
 def test_a_treebank_without_some_of_its_heads(shell, tmp_path):

@@ -273,7 +273,6 @@ def test_a_small_graph_of_labels(tmp_path: Path) -> None:
     [
         ("0.5,1/3", "0.5,1/4", "h.arff:5: the label '1/4' is not declared in line 3"),
         ("0.5,1/3", "0.5,", "h.arff:5: attribute 'class': expected labels joined by '@', got none"),
-        ("0.5,1/3", "0.5,?", "h.arff:5: attribute 'class': expected labels joined by '@', got ?"),
         ("0.5,1/3", "0.5,1@@1/3", "h.arff:5: the label '' is not declared"),
         ("0.5,1/3", "{0 0.5}", "h.arff:5: attribute 'class': expected labels joined by '@', got none"),
         ("2,1,1/3", "2,1,1", "h.arff:3: expected labels separated by commas, none empty and none twice"),
@@ -288,6 +287,22 @@ def test_bad_hierarchies_are_named(tmp_path: Path, old: str, new: str, message: 
     assert old in HIERARCHY
     with pytest.raises(DataError, match=message):
         read_clus(saved(tmp_path, "h.arff", HIERARCHY.replace(old, new)))
+
+
+def test_missing_labels_of_files(tmp_path: Path) -> None:
+    """`?` as the value of a label, or as all labels of a CLUS row, is -1, which npz files keep; quoted, it may be a value."""
+    saved(tmp_path, "l.xml", XML)
+    data = read_mulan(saved(tmp_path, "s.arff", ARFF.replace("2, 1, 0", "2, 1, ?")), tmp_path / "l.xml")
+    whole = read_mulan(saved(tmp_path, "w.arff", ARFF), tmp_path / "l.xml")
+    assert data.Y.dtype == np.int8
+    assert np.argwhere(data.Y != whole.Y).tolist() == [[0, 1]]
+    assert data.Y[0, 1] == -1
+    np.testing.assert_array_equal(data.X.toarray(), whole.X.toarray())
+    write_npz_multilabel(data, tmp_path / "d.npz")
+    assert read_npz_multilabel(tmp_path / "d.npz").Y.tolist() == data.Y.tolist()
+    assert read_clus(saved(tmp_path, "h.arff", HIERARCHY.replace("0.5,1/3", "0.5,?"))).Y[0].tolist() == [-1] * 5
+    odd = "@attribute x {a,'?'}\n@attribute y {0,1}\n@data\n'?',1\na,?\n"
+    assert read_mulan(saved(tmp_path, "q.arff", odd), 1).Y.tolist() == [[1], [-1]]
 
 
 def test_libsvm_text(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """ARFF files (Weka's attribute-relation format): dense and sparse rows, quoted names, numbers, nominal values, text.
 
 Nominal values become their place in the declaration, so that what a sparse row leaves out is zero, as the format says: the first
-nominal value.
+nominal value. A missing value, `?`, becomes NaN: whoever takes a column says whether values may be missing there.
 """
 
 import re
@@ -38,7 +38,8 @@ class Attribute(NamedTuple):
 
 @dataclass
 class ArffTable:
-    """Raw file contents. codes: CSR (n, n_attributes): numbers, and places of nominal values; text columns are zero there.
+    """Raw file contents. codes: CSR (n, n_attributes): numbers, and places of nominal values, NaN for `?`; text columns
+    are zero there.
 
     texts: for each text column (by number) the text of each row (by number) that does not leave it out. lines: of the rows.
     size: of the file's text, in characters.
@@ -73,8 +74,8 @@ def read_arff(path: PathLike, *, text_kinds: tuple[str, ...] = (), encoding: str
     """Read an ARFF file, plain or gzip; ``-`` is standard input.
 
     text_kinds: further kinds of attributes whose values are text. Raises DataError with file and line: no @data, attributes
-    declared twice or of an unknown kind, rows with a wrong number of values, missing values (`?`), invalid numbers or not
-    finite, undeclared nominal values, indices out of range or out of order, no rows.
+    declared twice or of an unknown kind, rows with a wrong number of values, invalid numbers or not finite, undeclared
+    nominal values, indices out of range or out of order, no rows.
     """
     name = source_name(path)
     whole = read_text(path, encoding)
@@ -239,11 +240,17 @@ class _Rows:
         return places, values
 
     def _converted(self, number: int, places: Sequence[int], values: list[str]) -> npt.NDArray[np.float64]:
-        readers = self.readers
+        readers, missing = self.readers, list[int]()
+        if "?" in values:
+            missing = [j for j, k in enumerate(places) if values[j] == "?" and self._may_miss(self.attributes[k])]
+            values = list(values)
+            for j in missing:  # something that can be read, for now
+                values[j] = (*self.attributes[places[j]].values, "0")[0]
         try:
             found = np.fromiter((readers[k](value) for k, value in zip(places, values, strict=True)), np.float64, len(values))
             marked = any("_" in value and readers[k] is float for k, value in zip(places, values, strict=True))
             if np.isfinite(found).all() and not marked:
+                found[missing] = np.nan
                 return found
         except (ValueError, KeyError):
             pass
@@ -251,11 +258,13 @@ class _Rows:
             self._explain(number, self.attributes[k], value)
         raise AssertionError("a row that cannot be read has a value that cannot be read")
 
+    def _may_miss(self, one: Attribute) -> bool:
+        """Whether `?` is a missing value in this column, and not a value of its own."""
+        return one.kind in ("numeric", "nominal") and "?" not in one.values
+
     def _explain(self, number: int, one: Attribute, value: str) -> None:
         """Raise DataError if this is the bad value of the row."""
         label = f"attribute {quoted(one.name)}"
-        if value == "?" and one.kind in ("numeric", "nominal"):
-            self._refuse(number, f"{label}: a missing value (?); fill missing values in first")
         if one.kind == "nominal" and value not in one.values:
             listed = ", ".join(one.values[:10]) + (", ..." if len(one.values) > 10 else "")
             self._refuse(number, f"{label}: expected one of {listed}, got {quoted(value)}")

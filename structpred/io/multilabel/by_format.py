@@ -87,7 +87,8 @@ def read_examples(
 ) -> MultiLabelData:
     """Examples with the labels of the model, in its order. labelled: False leaves labels as they are.
 
-    Raises DataError, naming the file: other features than in training, labels that the model does not know, or that are missing.
+    Raises DataError, naming the file: other features than in training, labels that the model does not know or that are not
+    columns, and, where they are asked for, labels that are missing in an example.
     """
     kind = label_format(path, format)
     names = reading.label_names
@@ -105,6 +106,9 @@ def read_examples(
     if not labelled:
         return data
     Y = data.Y[:, _columns(names, data)]
+    if (missing := np.argwhere(Y < 0)).size:
+        i, k = missing[0].tolist()
+        raise DataError(f"{data.name}: example {i + 1}: label {quoted(names[k])} is missing; only training data may lack labels")
     if reading.hierarchy is not None:
         Y = reading.hierarchy.closed(Y)
     return MultiLabelData(data.X, np.ascontiguousarray(Y), names, data.feature_names, reading.hierarchy, data.name)

@@ -1,6 +1,7 @@
 """Hierarchical multi-label data as CLUS-HMC keeps them: ARFF with one attribute of type hierarchical."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,9 +21,9 @@ def read_clus(path: PathLike, *, dag: bool = False, encoding: str = "utf-8") -> 
     """Read a hierarchical ARFF file, plain or gzip: ``@ATTRIBUTE class hierarchical 1,1/1,1/2,2``, rows end ``...,1/2@2``.
 
     Labels are the paths, in the order of the declaration; the ancestors that it leaves out follow. Ancestors of a row's labels
-    are switched on. dag: the declaration lists edges parent/child of a directed acyclic graph instead, with `root` above all, and
-    rows name nodes. Raises DataError with file and line: no hierarchical attribute or two, a label declared twice or not at all,
-    a cycle, a row without labels.
+    are switched on; where a row has `?` in their place, all its labels are missing (-1 in Y). dag: the declaration lists edges
+    parent/child of a directed acyclic graph instead, with `root` above all, and rows name nodes. Raises DataError with file and
+    line: no hierarchical attribute or two, a label declared twice or not at all, a cycle, a row without labels.
     """
     table = read_arff(path, text_kinds=("hierarchical",), encoding=encoding)
     columns = [k for k, one in enumerate(table.attributes) if one.kind == "hierarchical"]
@@ -77,16 +78,16 @@ def _graph(entries: Sequence[str], where: str) -> tuple[list[str], list[tuple[in
     return list(place), edges
 
 
-def _targets(table: ArffTable, column: int, one: Attribute, names: Sequence[str]) -> npt.NDArray[np.uint8]:
-    place = {name: k for k, name in enumerate(names)}
-    Y = np.zeros((len(table.lines), len(names)), np.uint8)
-    texts = table.texts[column]
+def _targets(table: ArffTable, column: int, one: Attribute, names: Sequence[str]) -> npt.NDArray[np.integer[Any]]:
+    place, texts = {name: k for k, name in enumerate(names)}, table.texts[column]
+    Y = np.zeros((len(table.lines), len(names)), np.int8 if "?" in texts.values() else np.uint8)
     for i in range(len(table.lines)):
         text = texts.get(i)
-        if not text or text == "?":
-            raise DataError(
-                f"{table.where(i)}: attribute {quoted(one.name)}: expected labels joined by '@', got {text or 'none'}"
-            )
+        if text == "?":
+            Y[i] = -1
+            continue
+        if not text:
+            raise DataError(f"{table.where(i)}: attribute {quoted(one.name)}: expected labels joined by '@', got none")
         for label in text.split("@"):
             if label not in place:
                 raise DataError(f"{table.where(i)}: the label {quoted(label)} is not declared in line {one.line}")

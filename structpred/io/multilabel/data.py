@@ -40,17 +40,22 @@ def check_table(n_rows: int, n_columns: int, size: int, name: str, kind: str = "
         )
 
 
+def label_table(Y: npt.NDArray[Any]) -> npt.NDArray[np.integer[Any]]:
+    """0 and 1 as uint8; as int8 where some labels are -1, not known."""
+    return Y.astype(np.int8 if (Y < 0).any() else np.uint8)
+
+
 @dataclass(frozen=True, eq=False)
 class MultiLabelData:
     """Examples with several labels each.
 
-    X: a SciPy CSR array (n, d) of float64. Y: uint8 (n, n_labels), 1 where the label is on. label_names, feature_names: one a
-    column. hierarchy: over the labels, or None; rows of Y are then closed: a label that is on has its parents on. name: the
-    source, for messages. Raises DataError where these do not fit each other.
+    X: a SciPy CSR array (n, d) of float64. Y: uint8 (n, n_labels), 1 where the label is on; or int8, with -1 where it is not
+    known. label_names, feature_names: one a column. hierarchy: over the labels, or None; rows of Y are then closed: a label that
+    is on has its parents on. name: the source, for messages. Raises DataError where these do not fit each other.
     """
 
     X: Any
-    Y: npt.NDArray[np.uint8]
+    Y: npt.NDArray[np.integer[Any]]
     label_names: list[str]
     feature_names: Sequence[str]
     hierarchy: LabelHierarchy | None = None
@@ -78,8 +83,8 @@ class MultiLabelData:
 
     @property
     def cardinality(self) -> float:
-        """The mean number of labels of an example."""
-        return float(self.Y.sum() / max(len(self.Y), 1))
+        """The mean number of labels of an example that are known to be on."""
+        return float((self.Y == 1).sum() / max(len(self.Y), 1))
 
     def take(self, rows: npt.ArrayLike) -> "MultiLabelData":
         """Some of the examples, by number or by mask."""
@@ -208,7 +213,8 @@ class _LibsvmRows:
 
 
 def read_npz_multilabel(path: str | os.PathLike[str]) -> MultiLabelData:
-    """Read an npz file: X, or X_data, X_indices, X_indptr and X_shape of a CSR matrix; Y (n, n_labels) of 0 and 1.
+    """Read an npz file: X, or X_data, X_indices, X_indptr and X_shape of a CSR matrix; Y (n, n_labels) of 0 and 1, -1
+    where the label is missing.
 
     Also read where they are there: label_names, feature_names (arrays of text), and hierarchy, edges (parent, child) of labels.
     Nothing is unpickled. Raises DataError, naming the file, for anything else.
@@ -220,8 +226,8 @@ def read_npz_multilabel(path: str | os.PathLike[str]) -> MultiLabelData:
             f"{name}: expected the arrays X (or X_data, X_indices, X_indptr, X_shape) and Y, got {', '.join(arrays) or 'none'}"
         )
     X, Y = _features(arrays, name), arrays["Y"]
-    if Y.ndim != 2 or Y.dtype.kind not in "biuf" or not ((Y == 0) | (Y == 1)).all():
-        raise DataError(f"{name}: expected Y as a 2-d array of 0 and 1, got {Y.dtype} of shape {Y.shape}")
+    if Y.ndim != 2 or Y.dtype.kind not in "biuf" or not ((Y == 0) | (Y == 1) | (Y == -1)).all():
+        raise DataError(f"{name}: expected Y as a 2-d array of 0 and 1, or -1 (missing), got {Y.dtype} of shape {Y.shape}")
     if not np.isfinite(X.data).all():
         raise DataError(f"{name}: X has values that are not finite")
     labels = _names(arrays, "label_names", name) if "label_names" in arrays else list(NumberedNames(0, Y.shape[1]))
@@ -230,7 +236,7 @@ def read_npz_multilabel(path: str | os.PathLike[str]) -> MultiLabelData:
         hierarchy = LabelHierarchy(Y.shape[1], arrays["hierarchy"], labels) if "hierarchy" in arrays else None
     except DataError as error:
         raise DataError(f"{name}: {error}") from None
-    Y = Y.astype(np.uint8) if hierarchy is None else hierarchy.closed(Y)
+    Y = label_table(Y) if hierarchy is None else hierarchy.closed(Y)
     return MultiLabelData(X, Y, labels, features, hierarchy, name)
 
 

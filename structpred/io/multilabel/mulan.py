@@ -11,7 +11,7 @@ import numpy.typing as npt
 from structpred.data.hierarchy import LabelHierarchy
 from structpred.errors import DataError, ParameterError
 from structpred.io.multilabel.arff import ArffTable, Attribute, read_arff
-from structpred.io.multilabel.data import MultiLabelData, check_table
+from structpred.io.multilabel.data import MultiLabelData, check_table, label_table
 from structpred.io.text import PathLike, quoted, read_bytes, source_name
 
 
@@ -19,13 +19,14 @@ def read_mulan(path: PathLike, labels: PathLike | int | Sequence[str], *, encodi
     """Read a multi-label ARFF file, plain or gzip.
 
     labels: the label XML (a path); or how many of the last attributes are labels (-3: the first three, as MEKA has it); or a list
-    of names. Labels keep the order of the ARFF file. Label attributes have the values 0 and 1, nominal or numeric. Nominal
-    features whose values are numbers become these numbers, others one column per value, called name=value. Labels within labels
-    in the XML are a hierarchy; rows are then closed.
+    of names. Labels keep the order of the ARFF file. Label attributes have the values 0 and 1, nominal or numeric, or `?` where
+    the label is missing (-1 in Y). Nominal features whose values are numbers become these numbers, others one column per value,
+    called name=value. Labels within labels in the XML are a hierarchy; rows are then closed.
 
     encoding: of the ARFF file; the XML names its own.
 
-    Raises DataError with file and line for what cannot be read, labels that are not attributes, label values other than 0 and 1.
+    Raises DataError with file and line for what cannot be read, labels that are not attributes, label values other than 0 and 1,
+    and `?` among the features.
     """
     table = read_arff(path, encoding=encoding)
     names, parents = _label_names(table, labels)
@@ -35,7 +36,7 @@ def read_mulan(path: PathLike, labels: PathLike | int | Sequence[str], *, encodi
     if len(columns) == len(table.attributes):
         raise DataError(f"{table.name}: every attribute is a label; there are no features")
     check_table(len(table.lines), len(columns), table.size, table.name)
-    Y = np.stack([_label_column(table, k) for k in columns], axis=1)
+    Y = label_table(np.stack([_label_column(table, k) for k in columns], axis=1))
     is_label = set(columns)
     X, features = feature_columns(table, [k for k in range(len(table.attributes)) if k not in is_label])
     hierarchy = None
@@ -110,9 +111,11 @@ def read_label_xml(path: PathLike) -> dict[str, tuple[str | None, int]]:
     return found
 
 
-def _label_column(table: ArffTable, k: int) -> npt.NDArray[np.uint8]:
-    """0 and 1 of a label attribute."""
+def _label_column(table: ArffTable, k: int) -> npt.NDArray[np.int8]:
+    """0 and 1 of a label attribute, -1 where the label is missing."""
     one, codes = table.attributes[k], table.column(k)
+    missing = np.isnan(codes)
+    codes[missing] = 0.0
     values: npt.NDArray[Any] = codes
     if one.kind == "nominal":
         if not set(one.values) <= {"0", "1"}:
@@ -125,13 +128,17 @@ def _label_column(table: ArffTable, k: int) -> npt.NDArray[np.uint8]:
     if bad.any():
         row = int(bad.argmax())
         raise DataError(f"{table.where(row)}: label {quoted(one.name)}: expected 0 or 1, got {values[row]:g}")
-    return values.astype(np.uint8)
+    return np.where(missing, -1, values).astype(np.int8)
 
 
 def feature_columns(table: ArffTable, columns: Sequence[int]) -> tuple[Any, list[str]]:
-    """The features in these columns as CSR, and their names; nominal ones become numbers or one column per value."""
+    """The features in these columns as CSR, and their names; nominal ones become numbers or one column per value.
+
+    Raises DataError with file and line for a missing value.
+    """
     from scipy import sparse
 
+    _refuse_missing(table, columns)
     nominal = sum(table.attributes[k].kind == "nominal" for k in columns)
     check_table(len(table.lines), nominal, table.size, table.name, "nominal features")
     blocks: list[Any] = []
@@ -149,6 +156,18 @@ def feature_columns(table: ArffTable, columns: Sequence[int]) -> tuple[Any, list
             names += block[1]
         start = at + 1
     return sparse.csr_array(sparse.hstack(blocks, format="csr")), names
+
+
+def _refuse_missing(table: ArffTable, columns: Sequence[int]) -> None:
+    """Raise DataError where a value of these columns is missing."""
+    missing = np.isnan(table.codes.data)
+    if missing.any() and (missing := missing & np.isin(table.codes.indices, columns)).any():
+        at = int(missing.argmax())
+        row, k = int(np.searchsorted(table.codes.indptr, at, side="right")) - 1, int(table.codes.indices[at])
+        name = quoted(table.attributes[k].name)
+        raise DataError(
+            f"{table.where(row)}: attribute {name}: a missing value (?); only labels may be missing, fill in features"
+        )
 
 
 def _nominal_block(table: ArffTable, k: int) -> tuple[Any, list[str]] | None:

@@ -18,7 +18,7 @@ from structpred.models.fields.estimator import FieldEstimator, checked_bias
 from structpred.models.fields.feature_scale import FeatureScale
 from structpred.models.fields.label_field import FIELD, LabelField, kept_names, label_tags, pairs_of, scale_of
 from structpred.models.fields.label_graphs import checked_oracle, hierarchy_oracle
-from structpred.models.fields.label_inputs import feature_names_of, labelled_rows
+from structpred.models.fields.label_inputs import feature_names_of, label_choices, labelled_rows
 from structpred.oracles.mrf import graph_shape
 from structpred.storage.bundles import Bundle
 from structpred.storage.schema import Array, Record, Text, array_of, maybe
@@ -93,16 +93,22 @@ class HierarchicalMultiLabel(FieldEstimator[Integers, Floats]):
     ) -> Self:
         """Train. dev: held-out (X, y); the weights with the best score on it are kept.
 
-        Raises DataError, naming the sample, before training starts: as MultiLabelMRF, and for rows that are not closed, a
-        hierarchy with a cycle or of another number of labels.
+        Labels of y may be missing, as for MultiLabelMRF: -1 or None. Ancestors of labels that are on, and descendants of labels
+        that are off, are then known, too.
+
+        Raises DataError, naming the sample, before training starts: as MultiLabelMRF, for rows that are not closed or, where
+        labels are missing, cannot be; for a hierarchy with a cycle or of another number of labels.
         """
-        rows, Y, names = labelled_rows(X, y)
+        rows, Y, names = labelled_rows(X, y, missing=True)
         hierarchy = self._hierarchy_of(X, Y.shape[1], names)
+        Y = hierarchy.implied(Y)
+        choices = label_choices(Y)
         costs, scale = label_costs(self.label_weights, hierarchy), FeatureScale.measured(self.scale, rows)
         made = hierarchy_field(hierarchy, costs, rows.shape[1], checked_bias(self.bias), self.oracle, scale)
         made = replace(made, feature_names=feature_names_of(X))
         weights = None if (costs == 1.0).all() else [costs] * len(Y)
-        self._fit(made, rows, Y, dev, sample_weight=sample_weight, token_weights=weights)
+        known = np.maximum(Y, 0)  # what is missing is not looked at
+        self._fit(made, rows, known, dev, sample_weight=sample_weight, token_weights=weights, choices=choices)
         return self
 
     def _hierarchy_of(self, X: Any, n_labels: int, names: list[str] | None) -> LabelHierarchy:

@@ -40,7 +40,8 @@ def as_rows(X: Any, n_features: int | None = None) -> Any:
 def as_indicator(y: Any, n: int, n_labels: int | None = None, *, missing: bool = False) -> Labels:
     """The labels as int64 (n, n_labels), 0 and 1, and with missing=True -1 for one that is not known.
 
-    Raises DataError, naming the sample, for other shapes and values.
+    missing: whether -1, None and the set {0, 1} may stand for such a label. Raises DataError, naming the sample, for other
+    shapes and values.
     """
     from scipy import sparse
 
@@ -51,6 +52,8 @@ def as_indicator(y: Any, n: int, n_labels: int | None = None, *, missing: bool =
         given = np.asarray(dense)
     except ValueError as error:
         raise DataError(f"y: expected rows of 0 and 1, one column per label: {error}") from None
+    if missing and given.ndim == 2 and given.dtype == object:
+        given = _marked(given)
     if given.ndim != 2 or given.dtype.kind not in "biuf":
         raise DataError(
             f"y: expected rows of 0 and 1, one column per label, got {given.ndim}-d {given.dtype}; sets of labels become such "
@@ -63,8 +66,25 @@ def as_indicator(y: Any, n: int, n_labels: int | None = None, *, missing: bool =
     bad = (given != 0) & (given != 1) & ~(missing & (given == -1))
     if bad.any():
         i, k = np.argwhere(bad)[0].tolist()
-        raise DataError(f"sample {i}: y must be 0 or 1, got {given[i, k]} for label {k}")
+        hint = "" if given[i, k] != -1 else " (missing; only training takes that)"
+        raise DataError(f"sample {i}: y must be 0 or 1, got {given[i, k]} for label {k}{hint}")
     return given.astype(np.int64)
+
+
+def _marked(given: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Entries of any kind with -1 in the place of None and of sets of both states; a set of one state is that state."""
+    found = given.copy()
+    for place, entry in np.ndenumerate(given):
+        if entry is None:
+            found[place] = -1
+        elif isinstance(entry, set | frozenset):
+            if not entry or not entry <= {0, 1}:
+                raise DataError(f"sample {place[0]}: expected 0, 1 or both in the set of label {place[1]}, got {entry!r}")
+            found[place] = -1 if len(entry) == 2 else next(iter(entry))
+    try:
+        return np.array(found.tolist())
+    except ValueError:
+        return given
 
 
 def labels_of(X: Any, y: Any, n: int, n_labels: int | None = None, *, missing: bool = False) -> Labels:
