@@ -145,7 +145,7 @@ def test_other_pages_run(page: str, tmp_path: Path) -> None:
 def test_labels_are_missing_runs(tmp_path: Path) -> None:
     """Every block runs, and prints what its comments say: scores, falling objectives, a proven end, a tree, latent clusters."""
     lines = run_page("docs/howto/labels_are_missing.md", tmp_path)
-    assert lines == ["True True", "True", "True", "tol", "(6, 3)", "[2, 3, 0]", "True", "True"]
+    assert lines == ["True True", "True", "True", "tol", "(6, 3)", "True", "[2, 3, 0]", "True", "True", "True"]
 
 
 @pytest.mark.slow

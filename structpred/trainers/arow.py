@@ -33,6 +33,7 @@ class AROW(Trainer):
     name = "arow"
     surrogates = (perceptron_loss, MarginRescaling, SlackRescaling)
     online = True
+    nonconvex = True
 
     def __init__(self, *, variance: float = 1.0, gamma: float = 1.0) -> None:
         if not (np.isfinite(variance) and variance > 0 and np.isfinite(gamma) and gamma > 0):

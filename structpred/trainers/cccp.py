@@ -23,6 +23,7 @@ from structpred.core.partial_task import PartialTask
 from structpred.core.regulariser import Regulariser
 from structpred.core.weights import Vector, Weights
 from structpred.errors import ParameterError
+from structpred.objectives.latent_hinge import LatentHinge
 from structpred.runtime.ranges import ends_of
 from structpred.trainers.problem import Problem, Surrogate, Trainer, once_per_problem
 from structpred.trainers.states import COUNT, Values
@@ -185,7 +186,11 @@ class CCCP(Trainer):
     def update(self, problem: Problem, state: CCCPState, item: int) -> tuple[CCCPState, bool]:
         """A step of the latent perceptron at first, then one of the trainer of a round."""
         if len(state.first.v):
-            return state, _perceptron_step(_partial(problem), state.first.weights(), item)
+            weights = state.first.weights()
+            step = LatentHinge(loss_weight=0.0).term(problem.task, weights.v, item).difference
+            weights.add(step, 1.0)
+            weights.include(1.0)
+            return state, len(step.indices) > 0
         inner, changed = self.trainer.update(_present(problem, state), state.inner, item)
         return (state if inner is state.inner else state._replace(inner=inner)), changed
 
@@ -287,15 +292,3 @@ def _present(problem: Problem, state: CCCPState) -> Problem:
 
 def _round_problem(problem: Problem, outputs: list[Labels]) -> Problem:
     return replace(problem, task=_partial(problem).with_labels(outputs))
-
-
-def _perceptron_step(task: PartialTask, weights: Weights, i: int) -> bool:
-    """w += phi(x_i, h) - phi(x_i, y): y the best output, h the best of those that agree with what is known."""
-    found = task.step(weights.v, i, 0.0).difference
-    found = type(found)(found.indices.copy(), found.values.copy())
-    if (k := task.place(i)) is not None:  # both differences are from the same completion, which cancels
-        own = task.allowed.step(weights.v, k, 0.0).difference
-        weights.add(own, -1.0)
-    weights.add(found, 1.0)
-    weights.include(1.0)
-    return len(found.indices) > 0

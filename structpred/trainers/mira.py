@@ -35,6 +35,7 @@ class MIRA(Trainer):
 
     name = "mira"
     online = True
+    nonconvex = True
 
     def init_state(self, problem: Problem) -> MIRAState:
         """Zero weights."""

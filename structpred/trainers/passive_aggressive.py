@@ -32,6 +32,7 @@ class PassiveAggressive(Trainer):
     name = "pa"
     surrogates = (perceptron_loss, MarginRescaling, SlackRescaling)
     online = True
+    nonconvex = True
 
     def __init__(self, *, c: float = 1.0, kind: int = 1, sqrt_loss: bool = True, averaged: bool = True) -> None:
         if kind not in (0, 1, 2) or not (np.isfinite(c) and c > 0):

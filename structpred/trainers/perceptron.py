@@ -25,6 +25,7 @@ class AveragedPerceptron(Trainer):
     name = "perceptron"
     surrogates = (perceptron_loss, MarginRescaling, SlackRescaling)
     online = True
+    nonconvex = True
 
     def init_state(self, problem: Problem) -> PerceptronState:
         """Zero weights."""

@@ -29,7 +29,7 @@ from structpred.objectives.margin import MarginRescaling
 from structpred.slack.surrogate import SlackRescaling
 from structpred.trainers.function_weights import FunctionWeights, online_weights
 from structpred.trainers.grouped_weights import GroupedWeights
-from structpred.trainers.problem import Problem, Surrogate, Trainer, once_per_problem
+from structpred.trainers.problem import Problem, Surrogate, Trainer, is_convex, once_per_problem
 from structpred.trainers.states import COUNT, Values
 
 Floats = npt.NDArray[np.float64]
@@ -117,12 +117,12 @@ class OnlineProximal(Trainer):
     @classmethod
     def certifies(cls, surrogate: Surrogate) -> bool:
         """Whether there is a gap: only a maximum of linear functions has the dual value."""
-        return surrogate.piecewise_linear
+        return surrogate.piecewise_linear and is_convex(surrogate)
 
     def init_state(self, problem: Problem) -> ProximalState:
         """Line 2: w = 0."""
         task = problem.task
-        kept = self.certificate and problem.surrogate.piecewise_linear
+        kept = self.certificate and self.certifies(problem.surrogate)
         weights = online_weights(task, averaged=self.averaged)
         offset, mass, energy, farthest = (np.array(0.0) for _ in range(4))
         return ProximalState(

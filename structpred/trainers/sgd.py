@@ -23,7 +23,7 @@ from structpred.core.weights import Vector, Weights
 from structpred.objectives.log_loss import LogLoss
 from structpred.objectives.margin import MarginRescaling
 from structpred.slack.surrogate import SlackRescaling
-from structpred.trainers.problem import Problem, Surrogate, Trainer
+from structpred.trainers.problem import Problem, Surrogate, Trainer, is_convex
 from structpred.trainers.states import COUNT
 
 
@@ -73,7 +73,7 @@ class SGD(Trainer):
     @classmethod
     def certifies(cls, surrogate: Surrogate) -> bool:
         """Whether there is a gap: only a maximum of linear functions has the dual value."""
-        return surrogate.piecewise_linear
+        return surrogate.piecewise_linear and is_convex(surrogate)
 
     @classmethod
     def fits(cls, regulariser: Regulariser) -> bool:
@@ -121,7 +121,7 @@ class SGD(Trainer):
         """Primal at the returned weights; the dual value of the last iterate if the passes so far were whole."""
         primal = problem.primal(self.weights(problem, state))
         k, total = state.steps.item(), state.point if len(state.point) else state.weights.v
-        if not problem.surrogate.piecewise_linear or k == 0 or k % len(problem.task) or not exactly_summed(total):
+        if not self.certifies(problem.surrogate) or k == 0 or k % len(problem.task) or not exactly_summed(total):
             return primal, None
         # r* is homogeneous of degree two: lam r*(scale v) = lam scale^2 r*(v)
         lam = problem.lam * state.weights.scale**2

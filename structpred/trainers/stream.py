@@ -13,18 +13,25 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.oracle import Labels
+from structpred.core.partial_task import PartialTask, is_partial
+from structpred.core.regulariser import Regulariser
 from structpred.core.result import Record, Result
 from structpred.core.task import Task
 from structpred.errors import CheckpointError, DataError, ParameterError
+from structpred.objectives.latent_hinge import LatentHinge
+from structpred.objectives.log_loss import LogLoss
+from structpred.objectives.margin import MarginRescaling
+from structpred.objectives.marginal_log_loss import MarginalLogLoss
 from structpred.runtime.interrupts import Interrupts
 from structpred.trainers.checkpoints import Progress, claimed
 from structpred.trainers.loop import TICK, Run, RunSettings, check_finite
 from structpred.trainers.names import online_trainers, require
-from structpred.trainers.problem import Problem, Trainer
+from structpred.trainers.problem import Problem, Surrogate, Trainer, is_convex
 from structpred.trainers.states import COUNT
 from structpred.trainers.visits import updates
 
-#: (instances of this pass to skip, the checksum of their labels) -> the batches of the rest of the pass, in order
+#: (instances of this pass to skip, the checksum of the labels of those that are known whole) -> the batches of the rest, in order
 Batches = Callable[[int, int], Iterator[Task]]
 
 
@@ -45,9 +52,31 @@ class StreamProblem(Problem):
         """The weights of the instances."""
         return self.task.sample_weight
 
+    @classmethod
+    def of(cls, task: Task, surrogate: Surrogate, lam: float, n_total: float, *, regulariser: Regulariser) -> "StreamProblem":
+        """The problem of a part of the data, with the surrogate of labels that are missing where some are.
+
+        Raises ParameterError for surrogates that need all labels.
+        """
+        if is_partial(task) and is_convex(surrogate):
+            surrogate = of_missing_labels(surrogate)
+        return cls(task, surrogate, lam, n_total, regulariser=regulariser)
+
     def with_task(self, task: Task) -> "StreamProblem":
         """The same problem about another part of the data."""
-        return StreamProblem(task, self.surrogate, self.lam, self.n_total, regulariser=self.regulariser)
+        return StreamProblem.of(task, self.surrogate, self.lam, self.n_total, regulariser=self.regulariser)
+
+
+def of_missing_labels(surrogate: Surrogate) -> Surrogate:
+    """The surrogate of which one instance alone can be asked where its output is known in part."""
+    if isinstance(surrogate, LogLoss):
+        return MarginalLogLoss()
+    if isinstance(surrogate, MarginRescaling):
+        return LatentHinge(surrogate.loss_weight)
+    raise ParameterError(
+        f"some labels are missing: {type(surrogate).__name__} needs all labels of an instance, and completing them takes passes "
+        "over fixed data; take fit, or surrogate='margin' or 'log'"
+    )
 
 
 def check_online(trainer: Trainer) -> None:
@@ -83,7 +112,9 @@ def train_stream(problem: StreamProblem, trainer: Trainer, batches: Batches, set
 
 
 class StreamRun(Run):
-    """One run over a stream. crc: of the labels that this pass has visited. total: instances of a whole pass, once known."""
+    """One run over a stream. crc: of the labels that this pass has visited, where all of an instance are known. total:
+    instances of a whole pass, once known.
+    """
 
     def __init__(
         self, problem: StreamProblem, trainer: Trainer, settings: RunSettings, interrupts: Interrupts, batches: Batches
@@ -99,10 +130,10 @@ class StreamRun(Run):
         while (task := self._next(stream)) is not None:
             problem = self.first.with_task(task)
             with self._weights_first():
-                labels = iter(task.labels)
+                known = iter(_known_whole(task))
                 for n in self._steps(problem, np.arange(len(task))):
-                    for visited in islice(labels, n):
-                        self.crc = zlib.crc32(visited.data, self.crc)
+                    for labels in islice(known, n):
+                        self.crc = zlib.crc32(labels.data, self.crc)
                     if self.interrupts.raised is not None:
                         return "interrupted"
                     if self.position % TICK == 0:
@@ -151,3 +182,10 @@ class StreamRun(Run):
     def _check_order(self, saved: Progress) -> None:
         if fault := COUNT.fault(saved.order, np.empty(0, np.int64)):
             raise CheckpointError(f"order: {fault}")
+
+
+def _known_whole(task: Task) -> Iterator[Labels]:
+    """The labels of each instance; none where some are missing."""
+    nothing = np.empty(0, np.int64)
+    for item, labels in enumerate(task.labels):
+        yield nothing if isinstance(task, PartialTask) and task.place(item) is not None else labels

@@ -1,5 +1,7 @@
 """Data and models that the tests of training in pieces share."""
 
+import signal
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,20 @@ ONLINE = ["perceptron", "mira", "sgd", "pa", "arow"]
 ALL = [*ONLINE, "bcfw", "oeg", "lbfgs", "owlqn", BCFW(gap_sampling=True, cached_passes=1), SGD(averaged=False)]
 X = [[[f"w={w}", f"end={w[-1]}"] for w in words] for words in SENTENCES]
 CLASSES = ["ADJ", "DET", "NOUN", "VERB"]
+
+
+class Stopper:
+    """A source that raises SIGINT in this process when it has given `after` pairs in all."""
+
+    def __init__(self, x: list[Any], y: list[Any], after: int) -> None:
+        self.pairs, self.left = list(zip(x, y, strict=True)), after
+
+    def __call__(self) -> Iterator[tuple[Any, Any]]:
+        for pair in self.pairs:
+            self.left -= 1
+            if self.left == 0:
+                signal.raise_signal(signal.SIGINT)
+            yield pair
 
 
 def noisy(n: int, seed: int = 0) -> tuple[list[Any], list[Any]]:

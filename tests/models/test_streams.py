@@ -1,7 +1,6 @@
 """Training on a stream: memory, interruption, resuming, and what is refused."""
 
 import json
-import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,25 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 from labeler_cases import Y
-from online_cases import CLASSES, ONLINE, X, model, noisy, same, total
+from online_cases import CLASSES, ONLINE, Stopper, X, model, noisy, same, total
 
 from structpred.errors import CheckpointError, DataError, ParameterError
 from structpred.models import ChainLabeler
 from structpred.trainers import stream
-
-
-class Stopper:
-    """A source that raises SIGINT in this process when it has given `after` pairs in all."""
-
-    def __init__(self, x: list[Any], y: list[Any], after: int) -> None:
-        self.pairs, self.left = list(zip(x, y, strict=True)), after
-
-    def __call__(self) -> Iterator[tuple[Any, Any]]:
-        for pair in self.pairs:
-            self.left -= 1
-            if self.left == 0:
-                signal.raise_signal(signal.SIGINT)
-            yield pair
 
 
 @pytest.mark.parametrize("trainer", ONLINE)

@@ -239,7 +239,8 @@ class ChainLabeler(StructuredEstimator):
         classes: all labels there will be; None: those of the first batch. A dictionary of features, too, is that of the first
         batch: hash them (n_bits) where later batches bring new ones. n_total: the number of sequences to be expected in all,
         which sgd needs: lam = 1 / (C n_total). Passes over shards are not a fit on all data, whose passes visit it in random
-        order; and there is no certificate. After fit with warm_start=True it continues from there.
+        order; and there is no certificate. Where labels are missing a step goes towards their best completion at the present
+        weights, or along the gradient of their likelihood. After fit with warm_start=True it continues from there.
 
         Raises DataError, naming the sample, before anything is trained; ParameterError where there is nothing to continue from.
         """

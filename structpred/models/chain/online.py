@@ -19,6 +19,7 @@ from structpred.models.base import as_callbacks, checked_C, dev_parts, seed_of
 from structpred.models.chain.constraints import resolve_constraints
 from structpred.models.chain.fitted import OnlineLabeler
 from structpred.models.chain.inputs import Input, n_columns
+from structpred.models.chain.partial import partial_labels
 from structpred.models.chain.targets import LabelEncoder, as_label_lists
 from structpred.models.chain.tasks import chain_task
 from structpred.models.settings import resolve_loss, resolve_regulariser
@@ -67,7 +68,9 @@ def partial_fit(
         input_, sequences = labeler._input_for(X)
         data = input_.fit_transform(sequences)
         lists = as_label_lists(y, data.lengths)
-        encoder = LabelEncoder.fit(lists) if classes is None else _encoder_of(classes)
+        known = partial_labels(lists, labeler.missing, whole=False)
+        seen = lists if known is None else known.known()
+        encoder = LabelEncoder.fit(seen) if classes is None else _encoder_of(classes)
     else:
         input_, encoder = before.input_, before.encoder
         if classes is not None and _encoder_of(classes).classes.tolist() != encoder.classes.tolist():
@@ -76,10 +79,11 @@ def partial_fit(
             )
         data = input_.transform(X)
         lists = as_label_lists(y, data.lengths)
+        known = partial_labels(lists, labeler.missing, whole=False)
     with _about_labels():
         task = chain_task(
             data, lists, encoder, resolve_loss(labeler.loss), resolve_constraints(labeler.constraints),
-            sample_weight=sample_weight, token_weight=token_weight, allowed=allowed,
+            sample_weight=sample_weight, token_weight=token_weight, allowed=allowed, partial=known,
         )  # fmt: skip
     if before is None:
         before = _start(labeler, task, input_, encoder, n_total)
@@ -173,7 +177,7 @@ def _problem(labeler: OnlineLabeler, task: Task, n_total: float) -> StreamProble
     if labeler.signs is not None:
         raise ParameterError("signs: partial_fit and fit_stream do not take them; use fit")
     lam, regulariser = 1.0 / (checked_C(labeler.C) * n_total), resolve_regulariser(labeler.regulariser, trainer)
-    return StreamProblem(task, surrogate, lam, n_total, regulariser=regulariser)
+    return StreamProblem.of(task, surrogate, lam, n_total, regulariser=regulariser)
 
 
 def _checked_total(trainer: Trainer, n_total: float | None) -> float:
@@ -237,7 +241,7 @@ class _Reader:
                 "it is called once for each pass (for a list of pairs: lambda: pairs)"
             )
         self.source, self.encoder, self.batch_size = source, encoder, batch_size
-        self._input_for = labeler._input_for
+        self._input_for, self.missing = labeler._input_for, labeler.missing
         self.loss, self.constraints = resolve_loss(labeler.loss), resolve_constraints(labeler.constraints)
 
     def open(self) -> list[tuple[Any, Any]]:
@@ -263,7 +267,8 @@ class _Reader:
         with _numbered(first), _about_labels():
             data = self.input_.transform([x for x, _ in batch])
             lists = as_label_lists([y for _, y in batch], data.lengths)
-            return chain_task(data, lists, self.encoder, self.loss, self.constraints)
+            known = partial_labels(lists, self.missing, whole=False)
+            return chain_task(data, lists, self.encoder, self.loss, self.constraints, partial=known)
 
     def _pairs(self) -> Iterator[tuple[Any, Any]]:
         stream = self.source()
@@ -280,6 +285,8 @@ class _Reader:
         for _, y in islice(pairs, skip):
             labels = y.tolist() if isinstance(y, np.ndarray) else list(y)
             with _numbered(passed):
+                if partial_labels([labels], self.missing, whole=False) is not None:
+                    labels = []
                 found = zlib.crc32(self.encoder.encode([labels]).data, found)
             passed += 1
         if passed < skip or found != crc:

@@ -19,7 +19,7 @@ Choice = tuple[Any, ...] | None
 
 class PartialLabels(NamedTuple):
     """choices: for each sequence, for each token the labels that it may have, None for any. rows: the sequences in which some
-    token has not just one.
+    token has no label, or a set of them.
     """
 
     choices: list[list[Choice]]
@@ -50,21 +50,23 @@ class PartialLabels(NamedTuple):
         return found
 
 
-def partial_labels(lists: Sequence[Sequence[Any]], missing: Any = None) -> PartialLabels | None:
+def partial_labels(lists: Sequence[Sequence[Any]], missing: Any = None, *, whole: bool = True) -> PartialLabels | None:
     """The choices of each token; None where every token has one label.
 
     A token is without a label where it has None, or the mark `missing`; a set (or list, or tuple) holds those that it may have.
+    whole: whether these are all data there will be; then some labels must be known, and the log says how many are missing.
     Raises DataError, naming sample and position, for an empty set, and where no label is known at all.
     """
     if not any(_is_partial(labels, missing) for labels in lists):
         return None
     choices = [[_choice(label, missing, i, t) for t, label in enumerate(labels)] for i, labels in enumerate(lists)]
     sizes = [[0 if choice is None else len(choice) for choice in row] for row in choices]
-    rows = np.array([i for i, row in enumerate(sizes) if any(size != 1 for size in row)], dtype=np.int64)
-    if not any(size for row in sizes for size in row):
+    rows = np.array([i for i, labels in enumerate(lists) if _is_partial(labels, missing)], dtype=np.int64)
+    if whole and not any(size for row in sizes for size in row):
         raise DataError("y: expected some labels, but all are missing")
-    tell_missing(sum(row.count(0) for row in sizes), sum(size > 1 for row in sizes for size in row), sum(map(len, sizes)))
-    return PartialLabels(choices, rows) if len(rows) else None
+    if whole:
+        tell_missing(sum(row.count(0) for row in sizes), sum(size > 1 for row in sizes for size in row), sum(map(len, sizes)))
+    return PartialLabels(choices, rows)
 
 
 def _is_partial(labels: Sequence[Any], missing: Any) -> bool:

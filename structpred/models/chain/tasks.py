@@ -42,6 +42,7 @@ def chain_task(
     Raises DataError or ParameterError, naming the sample.
     """
     if partial is not None:
+        encoder.encode(partial.known())  # refuses labels that are not known
         lists = partial.filled(encoder.classes[0].item())
     codes, classes = encoder.encode(lists), encoder.classes.tolist()
     fixed = fixed_scores(classes, data.offsets, constraints, allowed)

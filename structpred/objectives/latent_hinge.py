@@ -1,0 +1,61 @@
+"""The margin-rescaled hinge of outputs that are known in part."""
+
+import numpy as np
+import numpy.typing as npt
+
+from structpred.core.group_scales import Scale
+from structpred.core.partial_task import PartialTask
+from structpred.core.sparse import coalesced
+from structpred.core.steps import Step, TaskLike
+from structpred.core.weights import Vector
+from structpred.objectives.margin import MarginRescaling
+
+
+class LatentHinge:
+    """H_i(w) = max_y [loss_weight * loss(y_i, y) + <w, phi(x_i, y)>] - max_{h in A_i} <w, phi(x_i, h)>.
+
+    A_i are the outputs that agree with what is known of y_i (Yu & Joachims 2009, equation 3, with a loss that does not depend on
+    h); where all is known it is the margin-rescaled hinge. It is not convex: a step goes towards the best completion at the
+    present weights. Online learners take such steps, one instance at a time; `fit` takes the rounds of CCCP instead.
+
+    >>> from structpred.models import ChainLabeler
+    >>> X, y = [np.eye(2)] * 3, [["a", None], [None, "b"], ["a", "b"]]
+    >>> ChainLabeler("mira").partial_fit(X, y, classes=["a", "b"]).predict(X)[0].tolist()
+    ['a', 'b']
+    """
+
+    requires: tuple[str | tuple[str, ...], ...] = ("argmax",)
+    #: as the hinge it has no log-probabilities, and no fixed scores but those that forbid
+    piecewise_linear = True
+    #: the second term is concave
+    convex = False
+
+    def __init__(self, loss_weight: float = 1.0) -> None:
+        self.loss_weight = MarginRescaling(loss_weight).loss_weight
+
+    def certified(self, task: TaskLike) -> bool:
+        """No bound on the optimum is known where something is missing."""
+        return task.certified and not isinstance(task, PartialTask)
+
+    def term(self, task: TaskLike, w: Vector, i: int, scale: Scale = 1.0) -> Step:
+        """A subgradient (-difference), phi(x_i, y) - phi(x_i, h), and the value of H_i at scale * w."""
+        found = task.step(w, i, self.loss_weight, scale)
+        if not isinstance(task, PartialTask) or (k := task.place(i)) is None:
+            return found
+        own = task.allowed.step(w, k, 0.0, scale)  # both are differences from the same completion, which cancels
+        indices = np.concatenate((found.difference.indices, own.difference.indices))
+        both = coalesced(indices, np.concatenate((found.difference.values, -own.difference.values)))
+        value = max(found.violation - own.violation, 0.0)  # rounding may leave -1e-16
+        return Step(both, found.loss, value, max(found.bound - own.violation, value))
+
+    def offset(self, step: Step) -> float:
+        """The constant of the first term's linear piece."""
+        return self.loss_weight * step.loss
+
+    def values(self, task: TaskLike, w: Vector) -> npt.NDArray[np.float64]:
+        """H_i(w) of every instance (upper bounds where the oracle gives bounds)."""
+        values = task.violations(w, self.loss_weight)
+        if isinstance(task, PartialTask):
+            less = [task.allowed.step(w, k, 0.0).violation for k in range(len(task.rows))]
+            values[task.rows] = np.maximum(values[task.rows] - np.array(less), 0.0)
+        return values
