@@ -95,6 +95,8 @@ class TaskCosts:
         self._known: dict[Any, GridCosts] = {}
         self._units = np.zeros(len(labels), dtype=np.int64)
         self._dense: list[Floats] | None = None
+        #: of each instance the row of its label costs at each position; None: that of the true label
+        self.rows: list[npt.NDArray[np.int64]] | None = None
         for i in range(len(labels)):
             known = None if given is None else given.get(i)
             self._answers.append(self._checked(i, self._ask(loss, i), parts[i]) if known is None else _Sparse.of(known))
@@ -123,7 +125,7 @@ class TaskCosts:
                 f"{self._name}: a grid of label costs needs positions and labels, and {type(self._oracle).__name__} has no "
                 "label_grid(shape); add it, or give a loss whose costs(...) returns PartCosts"
             )
-        n_labels = int(grid(self._shapes[i])[1])
+        n_labels = self._n_labels(i)
         key = float(answer.cost) if np.ndim(answer.cost) == 0 else np.shape(answer.cost)
         known = self._known.get(key)
         fits = np.ndim(answer.cost) == 0 or np.shape(answer.cost) == (n_labels, n_labels)
@@ -235,7 +237,7 @@ class TaskCosts:
             on_grid[:] = answer.cost
             on_grid[np.arange(n_positions), labels] = 0.0
         else:
-            on_grid[:] = np.asarray(answer.cost)[labels]
+            on_grid[:] = np.asarray(answer.cost)[labels if self.rows is None else self.rows[i]]
         if self._token_weights is not None:
             on_grid *= self._token_weights[i][:, None]
 
@@ -247,6 +249,7 @@ class TaskCosts:
         new.__dict__.update(self.__dict__)
         new._labels, new._shapes, new._token_weights, new._dense = labels, shapes, weights, None
         new._answers = [self._answers[i] for i in rows.tolist()]
+        new.rows = None if self.rows is None else [self.rows[i] for i in rows.tolist()]
         new._sizes = [self._sizes[i] for i in rows.tolist()]
         new._offsets, new._units = ends_of(np.array(new._sizes)), self._units[rows]
         return new
@@ -256,6 +259,35 @@ class TaskCosts:
         new = object.__new__(TaskCosts)
         new.__dict__.update(self.__dict__, _labels=labels)
         return new
+
+    def with_choices(self, choices: Mapping[int, npt.NDArray[np.bool_]]) -> "TaskCosts":
+        """The same losses where some positions may have several labels: there a label costs the least of what it costs beside
+        any of these. choices: of some instances with label grids, (n_positions, n_labels), which labels each position may have.
+
+        Each such set of labels is a row behind those of the true labels, so that compiled steps go on looking up one row.
+        """
+        new = self.relabelled(self._labels)
+        new.rows, new._answers, new._dense = list(self._labels), list(self._answers), None
+        sets: dict[int, npt.NDArray[np.bool_]] = {}
+        for width in {own.shape[1] for own in choices.values()}:
+            at = [i for i, own in choices.items() if own.shape[1] == width]
+            masks = np.concatenate([choices[i] for i in at])
+            several = np.count_nonzero(masks, axis=1) > 1
+            rows = masks.argmax(axis=1)
+            sets[width], kinds = np.unique(masks[several], axis=0, return_inverse=True)
+            rows[several] = width + kinds.ravel()
+            for i, own in zip(at, np.split(rows, np.cumsum([len(choices[i]) for i in at])[:-1]), strict=True):
+                new.rows[i] = own
+        wider: dict[tuple[int, int], GridCosts] = {}
+        for i, answer in enumerate(self._answers):
+            if isinstance(answer, GridCosts) and (width := self._n_labels(i)) in sets:
+                if (id(answer), width) not in wider:
+                    wider[id(answer), width] = _with_sets(answer.table(width), sets[width])
+                new._answers[i] = wider[id(answer), width]
+        return new
+
+    def _n_labels(self, i: int) -> int:
+        return int(self._oracle.label_grid(self._shapes[i])[1])  # type: ignore[attr-defined]
 
     def n_parts(self, i: int) -> int:
         """The number of part costs, and of part scores, of instance i."""
@@ -280,6 +312,8 @@ class TaskCosts:
                 digest.update(repr((i, np.shape(answer.cost))).encode())
                 digest.update(np.asarray(answer.cost, dtype=np.float64).tobytes())
                 seen = i
+        for rows in self.rows or ():
+            digest.update(rows.tobytes())
         return digest.digest()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -299,6 +333,11 @@ class _Sparse(NamedTuple):
         """The same costs, without their zeros."""
         at = np.flatnonzero(answer.costs)
         return cls(answer.constant, at, answer.costs[at])
+
+
+def _with_sets(table: Floats, sets: npt.NDArray[np.bool_]) -> GridCosts:
+    """A table of label costs with a further row for each set: the least of the rows of its labels."""
+    return GridCosts(np.vstack((table, *(table[own].min(axis=0) for own in sets))))
 
 
 def _rounding(constant: float, costs: Floats) -> float:

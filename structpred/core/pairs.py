@@ -26,8 +26,12 @@ class Pair(Protocol):
         labels: "Sequence[npt.NDArray[np.int64]]",
         costs: "GridCosts",
         token_weights: "Sequence[npt.NDArray[np.float64]] | None",
+        rows: "Sequence[npt.NDArray[np.int64]] | None",
     ) -> "Fused":
-        """Training steps towards `labels`; `costs` is the grid of label costs that all instances share."""
+        """Training steps towards `labels`; `costs` is the grid of label costs that all instances share.
+
+        rows: which row of costs holds at each position; None: that of the true label.
+        """
         ...
 
 

@@ -83,9 +83,9 @@ class PartialTask(Task):
         super().__init__(features, oracle, known, shapes, loss, **weights, **options)  # type: ignore[arg-type]
 
     def _asked_costs(self, sizes: list[int]) -> TaskCosts:
-        """Free positions get no weight; where some of the labels are left, or there are no positions, costs of parts."""
+        """Free positions get no weight, and those with some of the labels a row of costs; without positions, costs of parts."""
         grid, weights = getattr(self.oracle, "label_grid", None), self.token_weights
-        given: dict[int, PartCosts] = {}
+        given, choices = dict[int, PartCosts](), dict[int, npt.NDArray[np.bool_]]()
         for k, i in enumerate(self.rows.tolist()):
             forbidden, barred = self._ruled_out(k)
             answer = self.loss.costs(self.labels[i], self.shapes[i], self.oracle)
@@ -99,12 +99,11 @@ class PartialTask(Task):
             out, own = (mask[cells].reshape(n_positions, n_labels) for mask in (forbidden, forbidden & ~barred))
             several = own.any(axis=1) & (np.count_nonzero(~out, axis=1) > 1)
             if several.any():
-                costs = np.zeros(sizes[i])
-                costs[cells] = (_least(answer.table(n_labels), ~out) * (own.any(axis=1) * weights[i])[:, None]).ravel()
-                given[i] = PartCosts(0.0, costs)
+                choices[i] = np.where(several[:, None], ~out, np.eye(n_labels, dtype=np.bool_)[self.labels[i]])
             weights[i] = weights[i] * own.any(axis=1)
         self.token_weights = weights
-        return TaskCosts(self.loss, self.oracle, self.labels, self.shapes, self.parts, sizes, weights, given)
+        costs = TaskCosts(self.loss, self.oracle, self.labels, self.shapes, self.parts, sizes, weights, given)
+        return costs.with_choices(choices) if choices else costs
 
     def _ruled_out(self, k: int) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
         """The parts that instance rows[k] cannot have, and those that no output of its shape may have anyway."""
@@ -200,14 +199,6 @@ class _Free:
     def costs(self, labels: Labels, shape: Shape, oracle: Oracle) -> GridCosts | PartCosts:
         """Nothing."""
         return GridCosts(0.0) if hasattr(oracle, "label_grid") else PartCosts(0.0, np.zeros(oracle.n_parts(shape)))
-
-
-def _least(table: Floats, allowed: npt.NDArray[np.bool_]) -> Floats:
-    """For each position and label the least cost from any label that the position may have."""
-    kinds, at = np.unique(allowed, axis=0, return_inverse=True)
-    least = np.array([table[kind].min(axis=0) for kind in kinds])
-    found: Floats = least[at.ravel()]
-    return found
 
 
 @contextmanager

@@ -194,8 +194,9 @@ class Task:
             return None
         pair = self.inference.pair
         if pair is None:
-            return block_steps(self.inference, self.labels, grid, self.token_weights)
-        steps = pair.steps(self.labels, grid, self.token_weights)
+            sets = self._costs.rows is not None
+            return None if sets else block_steps(self.inference, self.labels, grid, self.token_weights)
+        steps = pair.steps(self.labels, grid, self.token_weights, self._costs.rows)
         steps.n_jobs = self.n_jobs
         return steps
 
@@ -211,7 +212,7 @@ class Task:
     @property
     def cost_grid(self) -> GridCosts | None:
         """The costs of all labels, where one table of them holds for all instances."""
-        return self._costs.shared_grid
+        return None if self._costs.rows is not None else self._costs.shared_grid
 
     def cost_unit(self, i: int) -> int:
         """The largest whole number of which all part costs of instance i are multiples; 0 if they are not whole numbers."""

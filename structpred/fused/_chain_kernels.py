@@ -3,8 +3,8 @@
 
 Label axes are padded to `width`, a multiple of 8; the columns that fill it are computed and never read. What goes together comes
 as one tuple: corpus (feature indices, values, indptr of tokens, offsets of sequences), rule (the first row of transitions in the
-table, n_labels, fixed scores of transitions, fixed rows of tokens, the row of each token), aim (true labels, token weights, label
-costs), scratch (transitions, work, back, pointers).
+table, n_labels, fixed scores of transitions, fixed rows of tokens, the row of each token), aim (true labels, token weights, rows
+of label costs, the row of each token, of a label or a set), scratch (transitions, work, back, pointers).
 """
 
 import numpy as np
@@ -76,7 +76,7 @@ def decode_sequence(table, scale, corpus, first, last, rule, aim, loss_weight, s
     """
     indices, values, indptr, _ = corpus
     start_row, n_labels, _, rows, row_of = rule
-    gold, token_weights, costs = aim
+    gold, token_weights, costs, cost_rows = aim
     trans, work, back, pointers = scratch
     alpha = work[0]
     best = work[1]
@@ -85,7 +85,7 @@ def decode_sequence(table, scale, corpus, first, last, rule, aim, loss_weight, s
     truth = 0.0
     for t in range(first, last):
         token_row(table, indices, values, indptr, t, first, last, start_row, row)
-        cost = costs[gold[t]]
+        cost = costs[cost_rows[t]]
         weight = token_weights[t]
         fixed = rows[row_of[t]]
         for label in range(width):
@@ -108,14 +108,14 @@ def decode_sequence(table, scale, corpus, first, last, rule, aim, loss_weight, s
 def emit_difference(labels, corpus, first, last, start_row, width, aim, idx, val):
     """Joint features of the truth minus those of labels as unsorted pairs; returns (their number, the loss)."""
     indices, values, indptr, _ = corpus
-    gold, token_weights, costs = aim
+    gold, token_weights, costs, cost_rows = aim
     n = 0
     loss = 0.0
     for t in range(first, last):
         g = gold[t]
         y = labels[t - first]
         if g != y:
-            loss += token_weights[t] * costs[g, y]
+            loss += token_weights[t] * costs[cost_rows[t], y]
             n = emit_token(indices, values, indptr[t], indptr[t + 1], width, g, 1.0, idx, val, n)
             n = emit_token(indices, values, indptr[t], indptr[t + 1], width, y, -1.0, idx, val, n)
             for edge in range(2):
@@ -182,7 +182,7 @@ def sweep_sequences(
     """Decode sequences start..stop-1: labels into out, and each one's loss, score and score of the truth."""
     offsets = corpus[3]
     start_row, n_labels, edges, _, _ = rule
-    gold, token_weights, costs = aim
+    _, token_weights, costs, cost_rows = aim
     scale_transitions(table, start_row, scale, n_labels, edges, scratch[0])
     base = offsets[start]
     for i in range(start, stop):
@@ -192,7 +192,7 @@ def sweep_sequences(
         score, truth = decode_sequence(table, scale, corpus, first, last, rule, aim, loss_weight, scratch, labels)
         total = 0.0
         for t in range(first, last):
-            total += token_weights[t] * costs[gold[t], labels[t - first]]
+            total += token_weights[t] * costs[cost_rows[t], labels[t - first]]
         losses[i - start] = total
         found[i - start] = score
         truths[i - start] = truth

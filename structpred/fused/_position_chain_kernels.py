@@ -45,7 +45,7 @@ def decode_positions(w, factors, space, first, last, rule, aim, loss_weight, scr
     """Score positions first..last-1 and decode them with loss_weight times their loss; returns (score, score of gold)."""
     n_labels = space[1][1]
     _, rows, row_of = rule
-    gold, token_weights, costs = aim
+    gold, token_weights, costs, cost_rows = aim
     trans, work, back, pointers = scratch
     alpha = work[0]
     best = work[1]
@@ -54,7 +54,7 @@ def decode_positions(w, factors, space, first, last, rule, aim, loss_weight, scr
     for t in range(first, last):
         position_row(w, factors, space, t, first, last, row)
         fixed = rows[row_of[t]]
-        cost = costs[gold[t]]
+        cost = costs[cost_rows[t]]
         for label in range(n_labels):
             row[label] = row[label] + fixed[label] + loss_weight * (token_weights[t] * cost[label])
         truth += row[gold[t]]
@@ -76,14 +76,14 @@ def emit_difference(labels, space, first, last, aim, idx, val):
     """Joint features of the truth minus those of labels as unsorted pairs; returns (their number, the loss)."""
     ends, sizes = space
     n, n_labels, n_kernels = sizes
-    gold, token_weights, costs = aim
+    gold, token_weights, costs, cost_rows = aim
     m = 0
     loss = 0.0
     for t in range(first, last):
         g = gold[t]
         y = labels[t - first]
         if g != y:
-            loss += token_weights[t] * costs[g, y]
+            loss += token_weights[t] * costs[cost_rows[t], y]
             for side in range(2):
                 label = y if side else g
                 sign = -1.0 if side else 1.0
@@ -132,7 +132,7 @@ def step_positions(w, factors, space, offsets, i, rule, aim, loss_weight, scratc
 @njit(cache=True, nogil=True)
 def sweep_positions(w, factors, space, offsets, start, stop, rule, aim, loss_weight, scratch, out, losses, found, truths):
     """Decode sequences start..stop-1: labels into out, and each one's loss, score and score of the truth."""
-    gold, token_weights, costs = aim
+    _, token_weights, costs, cost_rows = aim
     transitions(w, factors, space, rule[0], scratch[0])
     base = offsets[start]
     for i in range(start, stop):
@@ -144,4 +144,4 @@ def sweep_positions(w, factors, space, offsets, start, stop, rule, aim, loss_wei
         )
         losses[i - start] = 0.0
         for t in range(first, last):
-            losses[i - start] += token_weights[t] * costs[gold[t], labels[t - first]]
+            losses[i - start] += token_weights[t] * costs[cost_rows[t], labels[t - first]]

@@ -52,9 +52,11 @@ class ChainPair:
         refuse_impossible(found, 0)
         return labels, offsets
 
-    def steps(self, labels: Sequence[Labels], costs: GridCosts, token_weights: Sequence[Floats] | None) -> "ChainSteps":
+    def steps(
+        self, labels: Sequence[Labels], costs: GridCosts, token_weights: Sequence[Floats] | None, rows: Sequence[Integers] | None
+    ) -> "ChainSteps":
         """Training steps towards `labels`."""
-        return ChainSteps(self, labels, costs.table(self.features.n_labels), token_weights)
+        return ChainSteps(self, labels, costs.table(self.features.n_labels), token_weights, rows)
 
 
 def best_scratch(scratch: Scratch) -> tuple[Any, ...]:
@@ -98,10 +100,13 @@ class ChainSteps:
 
     takes_groups = False
 
-    def __init__(self, pair: ChainPair, labels: Sequence[Labels], costs: Floats, token_weights: Sequence[Floats] | None) -> None:
+    def __init__(
+        self, pair: ChainPair, labels: Sequence[Labels], costs: Floats, token_weights: Sequence[Floats] | None,
+        rows: Sequence[Integers] | None,
+    ) -> None:  # fmt: skip
         features = pair.features
         self.features, data, self.n_jobs = features, features.data, 1
-        self.costs = np.zeros((features.n_labels, features.width))
+        self.costs = np.zeros((len(costs), features.width))
         self.costs[:, : features.n_labels] = costs
         self.corpus, self.rule = pair.corpus, pair.rule
         self.gold = np.concatenate([*labels, np.empty(0, np.int64)])
@@ -111,7 +116,8 @@ class ChainSteps:
                 f"{data.n_tokens} tokens but {len(self.gold)} labels and {len(self.token_weights)} token weights: "
                 "give one of each for every position"
             )
-        self.aim = (self.gold, self.token_weights, self.costs)
+        cost_rows = self.gold if rows is None else np.concatenate([*rows, np.empty(0, np.int64)])
+        self.aim = (self.gold, self.token_weights, self.costs, cost_rows)
         longest = int(data.lengths.max(initial=1))
         self.scratch, self.out = Scratch(features.n_labels, longest), np.empty(longest, np.int64)
         self.idx2, self.val2 = np.empty(self.buffer_size(), np.int64), np.empty(self.buffer_size())

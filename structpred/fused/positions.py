@@ -29,13 +29,15 @@ class PositionPair:
     def decode(self, w: Vector, n_jobs: int) -> tuple[Labels, Integers]:
         """The best labels of all positions, flat, and where each sequence begins."""
         n, n_labels = int(self.features.offsets[-1]), self.features.n_labels
-        steps = PositionSteps(self, [np.zeros(n, np.int64)], np.zeros((n_labels, n_labels)), None)
+        steps = PositionSteps(self, [np.zeros(n, np.int64)], np.zeros((n_labels, n_labels)), None, None)
         steps.n_jobs = n_jobs
         return steps.sweep(w, 1.0, 0, len(self.features), 0.0)[0], self.features.offsets
 
-    def steps(self, labels: Sequence[Labels], costs: GridCosts, token_weights: Sequence[Floats] | None) -> "PositionSteps":
+    def steps(
+        self, labels: Sequence[Labels], costs: GridCosts, token_weights: Sequence[Floats] | None, rows: Sequence[Integers] | None
+    ) -> "PositionSteps":
         """Training steps towards `labels`."""
-        return PositionSteps(self, labels, costs.table(self.features.n_labels), token_weights)
+        return PositionSteps(self, labels, costs.table(self.features.n_labels), token_weights, rows)
 
 
 class PositionSteps:
@@ -44,14 +46,16 @@ class PositionSteps:
     takes_groups = True
 
     def __init__(
-        self, pair: PositionPair, labels: Sequence[Labels], costs: Floats, token_weights: Sequence[Floats] | None
-    ) -> None:
+        self, pair: PositionPair, labels: Sequence[Labels], costs: Floats, token_weights: Sequence[Floats] | None,
+        rows: Sequence[Integers] | None,
+    ) -> None:  # fmt: skip
         f = pair.features
         self.features, self.rule, self.n_jobs, self.lengths = f, pair.rule, 1, np.diff(f.offsets)
         self.space = (f.groups, (f.space.n, f.n_labels, len(f.space.grams)))
         gold = np.concatenate([*labels, np.empty(0, np.int64)])
         weights = np.ones(len(gold)) if token_weights is None else np.concatenate([*token_weights, np.empty(0)])
-        self.aim = (gold, weights, np.ascontiguousarray(costs, dtype=np.float64))
+        cost_rows = gold if rows is None else np.concatenate([*rows, np.empty(0, np.int64)])
+        self.aim = (gold, weights, np.ascontiguousarray(costs, dtype=np.float64), cost_rows)
         longest = int(self.lengths.max(initial=1))
         self.scratch, self.out = best_scratch(Scratch(f.n_labels, longest)), np.empty(longest, np.int64)
         self.idx2, self.val2 = np.empty(self.buffer_size(), np.int64), np.empty(self.buffer_size())

@@ -64,6 +64,34 @@ def test_a_set_costs_as_its_nearest_label():
     np.testing.assert_array_equal(task.costs(0)[1][:9], [0, 2, 3, 8, 0, 0, 0, 0, 0])
 
 
+def test_sets_take_compiled_steps():
+    """Choices of several labels cost rows of one table, so steps and sweeps are compiled; all bits are those of plain calls."""
+    rng, table = np.random.default_rng(1), np.array([[0.0, 2.0, 3.0], [5.0, 0.0, 1.0], [4.0, 1.0, 0.0]])
+    features, oracle, shapes = STRUCTURES["chain"]()
+    scores = [np.where(np.arange(18) < 9, rng.choice([0.0, FORBIDDEN], 18), 0.0) for _ in shapes]
+    for own in scores:
+        own[[0, 4, 8]] = 0.0  # no token is left without a label
+    left, weights = AddedScores(features, scores), [rng.random(3) for _ in shapes]
+    task, plain = (
+        PartialTask(
+            features, oracle, [[]] * len(shapes), shapes, LabelCosts(table), allowed=left, rows=np.arange(len(shapes)),
+            token_weights=weights, compiled=compiled,
+        )
+        for compiled in (True, False)
+    )  # fmt: skip
+    assert task._fused is not None
+    for k in range(5):
+        w = rng.normal(size=task.dim)
+        np.testing.assert_allclose(task.violations(w, 1.0), plain.violations(w, 1.0), rtol=1e-12)
+        for one, other in ((task, plain), (task.with_labels(task.completed(w)), plain.with_labels(task.completed(w)))):
+            for i in range(len(one)):
+                first, second = one.step(w, i, 0.5 * k), other.step(w, i, 0.5 * k)
+                assert (first.loss, first.violation) == (second.loss, second.violation)
+                np.testing.assert_array_equal(first.difference.values, second.difference.values)
+    part = pickle.loads(pickle.dumps(task.take([2, 0])))
+    np.testing.assert_array_equal(part.violations(w, 1.0), task.violations(w, 1.0)[[2, 0]])
+
+
 def test_rows_of_a_partial_task():
     """take gives the task of these rows; with none of them in part it is a plain one; pickling keeps everything."""
     task, _ = partial("chain")
