@@ -6,7 +6,7 @@ places to the right (+) or left (-) of it; behind the bar, once or not at all, a
 
 import re
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -97,9 +97,10 @@ class CompiledTemplates(NamedTuple):
     n_head: int
 
     @property
-    def program(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.uint32]]:
-        """(atoms, ends, seeds): what kernels need to hash a word."""
-        return self.atoms, self.ends, self.seeds
+    def program(self) -> tuple[npt.NDArray[Any], ...]:
+        """What kernels need to hash a word: (looks, look_of, ends, seeds); atom a is looks[look_of[a]], and no look comes twice."""
+        looks, look_of = np.unique(self.atoms, axis=0, return_inverse=True)
+        return looks, look_of.reshape(-1), self.ends, self.seeds
 
 
 def compile_templates(templates: Sequence[ArcTemplate], names: Sequence[str]) -> CompiledTemplates:

@@ -5,22 +5,19 @@ import numpy as np
 
 from structpred.features._arc_kernels import (
     U,
-    add_template,
-    add_template_listed,
     counting_code,
     distance_class,
     emit_between,
-    fill_codes,
-    finish_rows,
     positional_code,
     prepare_sentence,
-    score_sentence,
-    score_unary,
 )
+from structpred.features._arc_score_kernels import P, add_template, fill_counting, finish_rows, score_sentence, score_unary
 from structpred.runtime.jit import njit
 
 #: so many arcs or fewer have their features sorted when they are written
 SORTED = 64
+#: bytes that the processor reads from memory at once
+LINE = 64
 
 
 @njit(cache=True, nogil=True)
@@ -29,40 +26,41 @@ def score_block(w, scale, offsets, start, stop, corpus, compiled, candidates, ar
 
     As many sentences as there is room for are scored together; one that is alone stays prepared.
     """
-    starts, heads = candidates
+    most = room[4].shape[1] - 8
+    columns = arcs[0].shape[2] - 8
     a = start
     while a < stop:
         b = a + 1
         while (
-            b < stop
-            and places[b + 1 - start] - places[a - start] <= room[2].shape[1]
-            and offsets[b + 1] + b + 1 - offsets[a] - a <= arcs[0].shape[2]
+            b < stop and places[b + 1 - start] - places[a - start] <= most and offsets[b + 1] + b + 1 - offsets[a] - a <= columns
         ):
             b += 1
         if b == a + 1:
             first = offsets[a]
             n = offsets[b] - first
-            prepare_sentence(corpus, first, n, compiled, arcs[0], arcs[6], arcs[7])
+            prepare_sentence(corpus, first, n, 0, compiled, arcs[0], arcs[6], arcs[7])
             score_sentence(w, None, n, first, candidates, arcs, room, out[places[a - start] : places[b - start]])
         else:
             score_together(w, offsets, a, b, corpus, compiled, candidates, arcs, room, places[a - start :], out)
         a = b
-    for i in range(start, stop):
-        first = offsets[i]
-        n = offsets[i + 1] - first
-        own = out[places[i - start] : places[i - start + 1]]
-        for m in range(n):
-            at = m * (n + 1)
-            for h in range(n + 1):
-                own[at + h] *= scale
-            if starts.shape[0] > 1:
-                k = starts[first + m]
-                last = starts[first + m + 1]
-                for h in range(n + 1):
-                    if k < last and heads[k] == h:
-                        k += 1
-                    else:
-                        own[at + h] += forbidden
+    if scale != 1.0:
+        out[places[0] : places[stop - start]] *= scale
+    if candidates[0].shape[0] > 1:
+        for i in range(start, stop):
+            forbid(offsets[i], offsets[i + 1] - offsets[i], candidates, forbidden, out[places[i - start] : places[i - start + 1]])
+
+
+@njit(cache=True, nogil=True)
+def forbid(first, n, candidates, forbidden, own):
+    """Add `forbidden` to the scores of arcs that are not listed."""
+    listed, heads = candidates
+    for m in range(n):
+        k = listed[first + m]
+        for h in range(n + 1):
+            if k < listed[first + m + 1] and heads[k] == h:
+                k += 1
+            else:
+                own[m * (n + 1) + h] += forbidden
 
 
 @njit(cache=True, nogil=True)
@@ -71,38 +69,41 @@ def score_together(w, offsets, start, stop, corpus, compiled, candidates, arcs, 
 
     Templates come one after the other, each for all sentences: its block of weights is read from memory once.
     """
-    hashes, kinds, shifts, bases, between, n_tags, counts, tags, seen = arcs
-    n_pair, _, codes, rooms = room[:4]
-    starts, heads = candidates
+    hashes, kinds, shifts, bases, _, _, counts, tags, _ = arcs
     out[places[0] : places[stop - start]] = 0.0
     for i in range(start, stop):
-        first, n, at, here = _place(offsets, start, i, places)
-        prepare_sentence(corpus, first, n, compiled, hashes[:, :, at : at + n + 1], counts[:, at:], tags[at:])
-        fill_codes(1, n + 1, n, counts[:, at:], codes[:, here - places[0] :])
-    for t in range(n_pair):
-        block = w[bases[t] :]
+        piece = _piece(offsets, start, i, places)
+        prepare_sentence(corpus, piece[0], piece[1], piece[2], compiled, hashes, counts, tags)
+        fill_counting(piece, counts, room[2], room[3])
+    n_arcs = places[stop - start] - places[0]
+    for t in range(room[0]):
+        size = np.int64(1) << np.int64(U(32) - shifts[t])
+        if n_arcs * LINE >= size * w.itemsize and candidates[0].shape[0] == 1:
+            room[6][0] = fetched(w, bases[t], size)
         for i in range(start, stop):
-            first, n, at, here = _place(offsets, start, i, places)
-            of_h = hashes[0, t, at : at + n + 1]
-            of_m = hashes[1, t, at + 1 : at + n + 1]
-            code = codes[kinds[t], here - places[0] :]
-            own = out[here : here + n * (n + 1)]
-            if starts.shape[0] > 1:
-                add_template_listed(block, None, t, of_h, of_m, code, shifts[t], n, starts[first:], heads, own)
-            else:
-                add_template(block, None, t, of_h, of_m, code, shifts[t], n, rooms, own)
+            add_template(w, None, t, _piece(offsets, start, i, places), candidates, arcs, room, out)
     for i in range(start, stop):
-        first, n, at, here = _place(offsets, start, i, places)
-        mine = (hashes[:, :, at:], kinds, shifts, bases, between, n_tags, counts[:, at:], tags[at:], seen)
-        score_unary(w, None, n, mine, room)
-        finish_rows(w, None, 1, n + 1, n, first, candidates, mine, room, out[here : here + n * (n + 1)])
+        piece = _piece(offsets, start, i, places)
+        score_unary(w, None, piece[1], piece[2], arcs, room)
+        finish_rows(w, None, piece, candidates, arcs, room, out)
 
 
 @njit(cache=True, nogil=True)
-def _place(offsets, start, i, places):
-    """(first word, length, first column of the prepared words, first arc) of sentence i of those from `start` on."""
+def fetched(w, base, size):
+    """Some sum over a block of weights, which then is in the cache: in this order it comes faster than at random."""
+    total = 0.0
+    for k in range(P(base), P(base) + P(size), P(LINE // w.itemsize)):
+        total += w[k]
+    return total
+
+
+@njit(cache=True, nogil=True)
+def _piece(offsets, start, i, places):
+    """The whole of sentence i of those from `start` on, as a piece (see `_arc_score_kernels`)."""
     first = offsets[i]
-    return first, offsets[i + 1] - first, first + i - offsets[start] - start, places[i - start]
+    n = offsets[i + 1] - first
+    here = places[i - start]
+    return first, n, first + i - offsets[start] - start, 1, n + 1, here - places[0], here
 
 
 @njit(cache=True, nogil=True)

@@ -22,9 +22,11 @@ from structpred.runtime.ranges import ends_of, spans
 Floats = npt.NDArray[np.float64]
 
 #: so many arcs, of one sentence or of several short ones, are scored together, one template after the other
-ARCS = 1 << 14
+ARCS = 1 << 15
 #: several sentences have at most so many words and roots together
 COLUMNS = 1 << 11
+#: loops over heads run in whole vectors of so many: what they write to has room for one more
+VECTOR = 8
 
 
 class ArcScratch:
@@ -32,14 +34,26 @@ class ArcScratch:
 
     def __init__(self, longest: int, n_templates: int, n_tags: int) -> None:
         columns = max(COLUMNS, longest + 1)
-        self.hashes = np.empty((2, n_templates, columns), np.uint32)
+        self.hashes = np.empty((2, n_templates, columns + VECTOR), np.uint32)
         self.counts = np.empty((3, columns), np.int64)
         self.tags = np.empty(columns, np.int64)
-        self.codes = np.zeros((6, max(ARCS, longest + 1)), np.uint32)
-        self.places = np.empty(self.codes.shape[1], np.uint32)
-        self.unary = np.empty((2, longest + 1, 16))
-        self.acc, self.seen = np.empty(n_tags), np.empty(n_tags, np.uint8)
+        self.seen = np.empty(n_tags, np.uint8)
         self.idx, self.val = np.empty(n_templates + n_tags, np.int64), np.empty(n_templates + n_tags)
+
+
+def score_room(longest: int, n_tags: int) -> tuple[Any, ...]:
+    """Working memory of scores: codes, starts, places, unary, acc, classes (see `_arc_score_kernels`)."""
+    from structpred.features._arc_score_kernels import TOGETHER, fill_positional
+
+    arcs, reach = max(ARCS, longest + 1) + VECTOR, 2 * longest + 1 + VECTOR
+    starts = np.cumsum([0, longest + 1 + VECTOR, reach, reach, arcs, arcs, longest])
+    codes, classes = np.empty(starts[5] + arcs, np.uint32), np.zeros(reach, np.int64)
+    codes[: starts[3]] = 0
+    starts[1:3] += longest
+    starts[6] = longest
+    fill_positional(longest, codes, starts, classes)
+    unary = np.empty((2, max(COLUMNS, longest + 1), 16))
+    return codes, starts, np.empty((TOGETHER, arcs), np.uint32), unary, np.empty(n_tags), classes
 
 
 class ArcCall(NamedTuple):
@@ -148,7 +162,7 @@ class ArcFeatures:
         d, c, listed = self.data, self.compiled, (self.candidates.starts, self.candidates.heads)
         s = ArcScratch(longest, len(self.templates), d.n_tags)
         arcs = (s.hashes, c.kinds, self.shifts, self.bases, self.between, d.n_tags, s.counts, s.tags, s.seen)
-        room = (c.n_pair, c.n_head, s.codes, s.places, s.unary, s.acc)
+        room = (c.n_pair, c.n_head, *score_room(longest, d.n_tags))
         return ArcCall((d.words, c.program, listed), arcs, room, s.idx, s.val)
 
     @cached_property
@@ -166,13 +180,13 @@ class ArcFeatures:
         first, n = int(offsets[i]), int(offsets[i + 1] - offsets[i])
         if self._prepared != i:
             words, program, _ = s.corpus
-            prepare_sentence(words, first, n, program, s.arcs[0], s.arcs[6], s.arcs[7])
+            prepare_sentence(words, first, n, 0, program, s.arcs[0], s.arcs[6], s.arcs[7])
             self._prepared = i
         return n, s
 
     def scores(self, w: Vector, i: int) -> Floats:
         """theta of sentence i; arcs that are not candidates have the score 0 here and are forbidden by `fixed_scores`."""
-        from structpred.features._arc_kernels import score_sentence
+        from structpred.features._arc_score_kernels import score_sentence
 
         check_length(w, self.dim)
         n, s = self._prepare(i)
@@ -182,7 +196,7 @@ class ArcFeatures:
 
     def group_scores(self, w: Vector, scales: GroupScales, i: int) -> Floats:
         """What `scores` gives for the weights scales * w, to the last bit: templates whose factor is zero cost nothing."""
-        from structpred.features._arc_kernels import score_sentence
+        from structpred.features._arc_score_kernels import score_sentence
 
         check_length(w, self.dim)
         n, s = self._prepare(i)
