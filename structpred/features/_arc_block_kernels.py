@@ -69,7 +69,7 @@ def score_together(w, offsets, start, stop, corpus, compiled, candidates, arcs, 
 
     Templates come one after the other, each for all sentences: its block of weights is read from memory once.
     """
-    hashes, kinds, shifts, bases, _, _, counts, tags, _ = arcs
+    hashes, _, shifts, bases, _, _, counts, tags, _ = arcs
     out[places[0] : places[stop - start]] = 0.0
     for i in range(start, stop):
         piece = _piece(offsets, start, i, places)

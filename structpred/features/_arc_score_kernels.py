@@ -1,8 +1,8 @@
 # mypy: ignore-errors
 """Compiled scores of arcs: what each template gives all arcs of some sentences, one template after the other.
 
-What goes together comes as one tuple: arcs as in `_arc_kernels`; room (n_pair, n_head, codes, starts, places, unary, acc, classes:
-the groups of templates, and working memory); piece (first, n, at, low, high, here, begin): modifiers low..high-1 of the sentence
+What goes together comes as one tuple: arcs as in `_arc_kernels`; room (n_pair, n_head: the groups of templates, and working
+memory: codes, starts, places, unary, acc, classes); piece (first, n, at, low, high, here, begin): modifiers low..high-1 of the sentence
 of n words from word `first` on, prepared in the columns from `at` on; its codes begin at `here`, its scores at `begin`.
 
 codes holds the codes of an arc's property, so that those of one modifier lie beside each other for every kind: zeros; those of
@@ -36,7 +36,7 @@ def fill_positional(longest, codes, starts, classes):
 @njit(cache=True, nogil=True)
 def fill_counting(piece, counts, codes, starts):
     """Write the codes of what is between the ends of each arc: `counting_code` of all kinds at once."""
-    first, n, at, low, high, here, _ = piece
+    _, n, at, low, high, here, _ = piece
     for m in range(low, high):
         row = P(here + (m - low) * (n + 1))
         for right in range(2):
