@@ -98,7 +98,7 @@ class CompiledTemplates(NamedTuple):
 
     @property
     def program(self) -> tuple[npt.NDArray[Any], ...]:
-        """What kernels need to hash a word: (looks, look_of, ends, seeds): atom a is looks[look_of[a]], of which none comes twice."""
+        """What kernels hash words by: (looks, look_of, ends, seeds); atom a is looks[look_of[a]], of which none comes twice."""
         looks, look_of = np.unique(self.atoms, axis=0, return_inverse=True)
         return looks, look_of.reshape(-1), self.ends, self.seeds
 

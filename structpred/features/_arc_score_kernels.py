@@ -2,8 +2,8 @@
 """Compiled scores of arcs: what each template gives all arcs of some sentences, one template after the other.
 
 What goes together comes as one tuple: arcs as in `_arc_kernels`; room (n_pair, n_head: the groups of templates, and working
-memory: codes, starts, places, unary, acc, classes); piece (first, n, at, low, high, here, begin): modifiers low..high-1 of the sentence
-of n words from word `first` on, prepared in the columns from `at` on; its codes begin at `here`, its scores at `begin`.
+memory: codes, starts, places, unary, acc, classes); piece (first, n, at, low, high, here, begin): modifiers low..high-1 of the
+sentence of n words from word `first` on, prepared in the columns from `at` on; its codes begin at `here`, its scores at `begin`.
 
 codes holds the codes of an arc's property, so that those of one modifier lie beside each other for every kind: zeros; those of
 direction and of distance, by the distance alone, 0 in the middle; those of what is between, a number for every arc. starts[kind]
