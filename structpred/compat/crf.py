@@ -10,13 +10,14 @@ import numpy as np
 
 from structpred.compat.crf_settings import CRFSettings, TrainingLog, log, zero_pairs
 from structpred.errors import ParameterError
-from structpred.models.base import BaseEstimator, NotFittedError, structured_tags
+from structpred.models.base import structured_tags
 from structpred.models.chain.inputs import TokenInput, choose_input
 from structpred.models.chain.labeler import ChainLabeler
 from structpred.models.chain.targets import LabelEncoder, as_label_lists
+from structpred.models.sklearn_bridge import Estimator, NotFittedError
 
 
-class CRF(BaseEstimator):  # type: ignore[misc]
+class CRF(Estimator):
     """A chain model with CRFsuite's parameters: change one import of a program written for sklearn-crfsuite.
 
     None means CRFsuite's default; docs/compat.md has a table of all parameters.

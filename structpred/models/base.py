@@ -10,9 +10,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator as BaseEstimator
-from sklearn.exceptions import NotFittedError as SklearnNotFittedError
-from sklearn.utils import Tags, check_random_state
 
 from structpred.core.costs import PartLoss
 from structpred.core.group_norms import group_norms
@@ -22,7 +19,7 @@ from structpred.core.result import Certificate, Record, Result
 from structpred.core.steps import TaskLike
 from structpred.core.task_checks import checked_weights
 from structpred.core.weights import Vector
-from structpred.errors import DataError, ParameterError, StructpredError
+from structpred.errors import DataError, ParameterError
 from structpred.models.bundles import read_model, write_model
 from structpred.models.groups import with_pruning, zeroed
 from structpred.models.partial import for_task
@@ -40,6 +37,7 @@ from structpred.models.signs import (
     signs_from,
     with_signs,
 )
+from structpred.models.sklearn_bridge import Estimator, NotFittedError
 from structpred.objectives.log_loss import LogLoss
 from structpred.storage import schema as storage
 from structpred.storage.bundles import Bundle
@@ -48,12 +46,8 @@ from structpred.trainers.loop import Callback, RunSettings, train
 from structpred.trainers.problem import Problem, Surrogate, Trainer
 
 
-class NotFittedError(StructpredError, SklearnNotFittedError):  # type: ignore[misc]
-    """The estimator has not been fitted yet."""
-
-
 @dataclass(eq=False, repr=False)
-class StructuredEstimator(BaseEstimator, ABC):  # type: ignore[misc]
+class StructuredEstimator(Estimator, ABC):
     """The parent of the estimators: the settings that all of them have, training, and model files.
 
     A child is a dataclass, too (`@dataclass(eq=False, repr=False)`, which leaves scikit-learn's repr and equality alone). Its
@@ -174,7 +168,7 @@ class StructuredEstimator(BaseEstimator, ABC):  # type: ignore[misc]
 
         oracle: of the same class as in training, where one was given then; other models have no use for it.
         """
-        model = read_model(path, {cls.__name__: cls}, oracle, only=True)
+        model = read_model(path, lambda name: cls, oracle, [cls.__name__])
         assert isinstance(model, cls)
         return model
 
@@ -311,11 +305,11 @@ class StructuredEstimator(BaseEstimator, ABC):  # type: ignore[misc]
         if not hasattr(self, "coef_"):
             raise NotFittedError(f"this {type(self).__name__} is not fitted yet; call fit(X, y) first, or load a model")
 
-    def __sklearn_tags__(self) -> Tags:
+    def __sklearn_tags__(self) -> Any:
         return structured_tags(super().__sklearn_tags__())
 
 
-def structured_tags(tags: Tags) -> Tags:
+def structured_tags(tags: Any) -> Any:
     """The scikit-learn tags of estimators of structures: X is not a matrix, and there must be a y."""
     tags.input_tags.two_d_array = False
     tags.target_tags.required = True
@@ -349,6 +343,8 @@ def seed_of(random_state: Any) -> int:
         if random_state < 0:
             raise ParameterError(f"random_state must be >= 0, got {random_state}")
         return int(random_state)
+    from sklearn.utils import check_random_state
+
     try:
         return int(check_random_state(random_state).randint(2**31))
     except ValueError as error:

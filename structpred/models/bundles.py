@@ -2,7 +2,7 @@
 
 import os
 import platform
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from typing import Any, TypeVar
@@ -98,15 +98,17 @@ def write_model(path: str | os.PathLike[str], model: Any) -> None:
     write_bundle(path, bundle, kind="model", format_version=FORMAT_VERSION)
 
 
-def read_model(path: str | os.PathLike[str], kinds: Mapping[str, Any], oracle: Any, *, only: bool) -> Any:
-    """The estimator in a file, which is one of these classes by name. only: others exist, but were excluded."""
+def read_model(
+    path: str | os.PathLike[str], class_of: Callable[[str], Any], oracle: Any = None, expected: Sequence[str] = ()
+) -> Any:
+    """The estimator in a file. class_of: the class of a name, or None. expected: the names that it may have; empty: any."""
     bundle = read_bundle(path, kind="model", format_version=FORMAT_VERSION)
     name = bundle.header.get("estimator")
-    kind = kinds.get(name) if isinstance(name, str) else None
+    if expected and name not in expected:
+        raise ModelFileError(f"{os.fspath(path)}: expected a {' or a '.join(expected)}, the file holds a {name}")
+    kind = class_of(name) if isinstance(name, str) else None
     if kind is None:
-        wrong = f"expected a {' or a '.join(kinds)}, the file holds a {name}"
-        unknown = f"unknown estimator {name!r}; was it written by a newer version?"
-        raise ModelFileError(f"{os.fspath(path)}: {wrong if only else unknown}")
+        raise ModelFileError(f"{os.fspath(path)}: unknown estimator {name!r}; was it written by a newer version?")
     unfit = f"{os.fspath(path)}: the contents are inconsistent"
     with as_file_error(unfit, ModelFileError):
         head = kind._HEADER.read(bundle.header, "header")

@@ -1,5 +1,6 @@
 """Reading a model file of any kind: the estimators are found by walking this package."""
 
+import importlib
 import os
 from functools import cache
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 from structpred.core.discovery import public_subclasses
 from structpred.models.base import StructuredEstimator
 from structpred.models.bundles import FORMAT_VERSION, read_model
+from structpred.models.places import PLACES
 
 __all__ = ["FORMAT_VERSION", "estimators", "load", "load_estimator"]
 
@@ -29,9 +31,15 @@ def load(path: str | os.PathLike[str], *, oracle: Any = None) -> Any:
 
 def load_estimator(path: str | os.PathLike[str], *expected: str, oracle: Any = None) -> Any:
     """As load; raises ModelFileError where the file holds another estimator than one of those `expected`, if any are named."""
+    return read_model(path, _class_of, oracle, expected)
+
+
+def _class_of(name: str) -> Any:
+    """The estimator of that name; the public ones are found without loading the others."""
+    if name in PLACES:
+        found = getattr(importlib.import_module(PLACES[name]), name)
+        return found if hasattr(found, "_from_bundle") else None
     from structpred.models.kernel_machine import KernelMachine
 
     machines = public_subclasses("structpred.models", KernelMachine)  # type: ignore[type-abstract]
-    every: dict[str, Any] = {**estimators(), **{kind.__name__: kind for kind in machines}}
-    kinds = {name: kind for name, kind in every.items() if not expected or name in expected}
-    return read_model(path, kinds, oracle, only=bool(expected))
+    return {**estimators(), **{kind.__name__: kind for kind in machines}}.get(name)

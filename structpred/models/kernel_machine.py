@@ -14,12 +14,13 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from structpred.errors import DataError, ParameterError
-from structpred.models.base import NotFittedError, seed_of
+from structpred.models.base import seed_of
 from structpred.models.bundles import read_model, write_model
 from structpred.models.kernels.functions import Precomputed, resolve_kernel, restored_complete, saved
 from structpred.models.kernels.random_features import RandomFeatures
 from structpred.models.kernels.spaces import Columns, KernelMatrix, landmarks
 from structpred.models.settings import settings_of
+from structpred.models.sklearn_bridge import NotFittedError
 from structpred.nonconvex.search import Level
 from structpred.runtime.memory import check_fits
 from structpred.storage.bundles import Bundle
@@ -143,7 +144,7 @@ class KernelMachine(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Read a model file; ModelFileError for anything that is not a whole, unaltered model of this class."""
-        model = read_model(path, {cls.__name__: cls}, None, only=True)
+        model = read_model(path, lambda name: cls, expected=[cls.__name__])
         assert isinstance(model, cls)
         return model
 

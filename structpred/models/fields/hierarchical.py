@@ -5,7 +5,6 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.utils import Tags
 
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.oracle import Oracle
@@ -156,7 +155,7 @@ class HierarchicalMultiLabel(FieldEstimator[Integers, Floats]):
         restore_run(model, head, bundle.arrays, made.n_weights)
         return model
 
-    def __sklearn_tags__(self) -> Tags:
+    def __sklearn_tags__(self) -> Any:
         return label_tags(super().__sklearn_tags__())
 
 

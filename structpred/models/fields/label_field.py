@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.utils import Tags
 
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.inference import Inference
@@ -199,7 +198,7 @@ def kept_names(head: dict[str, Any]) -> list[str] | None:
     return list(map(str, names)) if isinstance(names, list) and len(names) == head["n_features"] else None
 
 
-def label_tags(tags: Tags) -> Tags:
+def label_tags(tags: Any) -> Any:
     """The scikit-learn tags of multi-label estimators."""
     tags.input_tags.two_d_array = True
     tags.input_tags.sparse = True

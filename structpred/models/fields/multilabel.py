@@ -5,7 +5,6 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.utils import Tags
 
 from structpred.core.oracle import Oracle
 from structpred.models.bundles import pack_run, plain_settings, restore_run
@@ -128,5 +127,5 @@ class MultiLabelMRF(FieldEstimator[Integers, Floats]):
         restore_run(model, head, bundle.arrays, made.n_weights)
         return model
 
-    def __sklearn_tags__(self) -> Tags:
+    def __sklearn_tags__(self) -> Any:
         return label_tags(super().__sklearn_tags__())

@@ -9,7 +9,8 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import validate_data
 
 from structpred.errors import DataError, ParameterError
-from structpred.models.base import NotFittedError, seed_of
+from structpred.models.base import seed_of
+from structpred.models.sklearn_bridge import NotFittedError
 from structpred.runtime.memory import check_fits
 
 #: entries that are held at once besides the result

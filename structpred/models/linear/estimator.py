@@ -202,7 +202,7 @@ class LinearEstimator(StructuredEstimator):
         if names is not None:
             if len(names) != head["n_features"]:
                 raise ValueError(f"{head['n_features']} features do not fit {len(names)} names")
-            model.feature_names_in_ = np.array(names, dtype=object)
+            model.feature_names_in_ = np.array(names, dtype=object)  # type: ignore[attr-defined]
         model._check_outputs(head)
         model._set_table(model.coef_.astype(np.float64, copy=False).reshape(outputs, width))
         return model
