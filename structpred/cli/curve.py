@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from structpred.cli.options import FORMATS, Folds, encoding_option, general_options, on_error_option
+from structpred.cli.options import FORMATS, Folds, InputFile, encoding_option, general_options, on_error_option
 from structpred.cli.trainer_options import trainer_of
 
 if TYPE_CHECKING:
@@ -53,8 +53,16 @@ class CurveOptions:
 
 
 @click.command(short_help="Scores against the amount of training data.")
-@click.argument("train", metavar="TRAIN")
-@click.option("--test", "--dev", "test", required=True, metavar="FILE", help="Labelled data to score on; --dev is the same.")
+@click.argument("train", type=InputFile(), metavar="TRAIN")
+@click.option(
+    "--test",
+    "--dev",
+    "test",
+    type=InputFile(),
+    required=True,
+    metavar="FILE",
+    help="Labelled data to score on; --dev is the same.",
+)
 @click.option("--format", type=click.Choice(FORMATS), required=True, help="Format of the data.")
 @click.option("--template", metavar="NAME|FILE", help="Features of column files: chunking, ner, pos, or a CRF++ template file.")
 @click.option("--label-column", type=int, default=-1, show_default=True, metavar="N", help="Column of the labels, from 0.")

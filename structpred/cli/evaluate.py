@@ -6,12 +6,12 @@ import click
 
 from structpred.cli.kinds.kind import Evaluating
 from structpred.cli.model_command import ModelCommand, kinds_of, open_model, refuse_foreign
-from structpred.cli.options import general_options, reading_options
+from structpred.cli.options import InputFile, general_options, reading_options
 
 
 @click.command(cls=ModelCommand, short_help="Score a model on labelled data.")
-@click.argument("model", required=False)
-@click.argument("data", required=False)
+@click.argument("model", type=InputFile(), required=False)
+@click.argument("data", type=InputFile(), required=False)
 @click.option("--json", "as_json", is_flag=True, help="All figures as one JSON object.")
 @click.option("--confusion", metavar="FILE", help="Draw which label is predicted for which: a .png or .svg.")
 @click.option("--per-type", is_flag=True, help="Also print a line for each phrase type, relation or label of a set.")
@@ -34,7 +34,7 @@ def evaluate(ctx: click.Context, /, model: str | None, data: str | None, **value
     kinds = kinds_of(ctx.obj)
     asked = Evaluating.of(model or "", data or "", values)
     given = [kind for kind in kinds if kind.instead is not None and asked.own[kind.instead] is not None]
-    own = [asked.own[option.name] for option in ctx.command.params if isinstance(option.type, click.Path) and option.name]
+    own = [asked.own.get(str(option.name)) for option in ctx.command.params if isinstance(option.type, InputFile)]
     inputs = [name for name in (model, data, *own) if name is not None]
     if inputs.count("-") > 1:
         raise click.UsageError("only one of the files can be standard input")

@@ -13,18 +13,6 @@ from structpred.storage.atomic import write_atomic
 Produce = Callable[[BinaryIO], None]
 
 
-def check_input(path: str, option: str) -> None:
-    """Raise DataError now for a file that does not exist or cannot be read."""
-    if path == "-":
-        return
-    if not os.path.exists(path):
-        raise DataError(f"{option} {path}: there is no such file")
-    if os.path.isdir(path):
-        raise DataError(f"{option} {path}: expected a file, got a folder")
-    if not os.access(path, os.R_OK):  # not opened: a pipe would notice
-        raise DataError(f"{option} {path}: cannot be read: permission denied")
-
-
 def check_output(path: str, option: str, inputs: Sequence[str | None] = ()) -> None:
     """Raise DataError now where writing would fail later: no such folder, no permission, a folder, one of the inputs."""
     from structpred.runtime.compiled import writable

@@ -6,11 +6,11 @@ import click
 
 from structpred.cli.kinds.kind import Inspecting
 from structpred.cli.model_command import ModelCommand, open_model, refuse_foreign
-from structpred.cli.options import general_options, known_encoding
+from structpred.cli.options import InputFile, general_options, known_encoding
 
 
 @click.command(cls=ModelCommand, short_help="Show what a model has learnt.")
-@click.argument("model")
+@click.argument("model", type=InputFile())
 @click.option(
     "--top", default=20, show_default=True, type=click.IntRange(1), metavar="N",
     help="Strongest weights (parsers: templates) to show.",

@@ -1,5 +1,6 @@
 """Options that several commands have, the kinds of values they take, and the file that can hold them all."""
 
+import os
 import tomllib
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -10,12 +11,37 @@ from click.core import ParameterSource
 
 from structpred.cli.session import Session
 from structpred.core.suggestions import did_you_mean
+from structpred.errors import DataError
 
 #: those of structpred.io, which takes long to load
 FORMATS = ("conll2000", "columns", "crfsuite", "ocr")
 TREEBANK_FORMATS = ("conllu", "conllx", "conll2008", "conll2009")
 LABEL_FORMATS = ("arff", "libsvm", "npz", "clus", "clus-dag")
 Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+class InputFile(click.ParamType[str]):
+    """A file that is read, or - for standard input: looked for with the command line, before anything expensive is imported.
+
+    Raises DataError where there is none, or where it cannot be read.
+    """
+
+    name = "file"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The name, if the file can be read."""
+        path = str(value)
+        if path == "-":
+            return path
+        option = isinstance(param, click.Option)
+        name = "" if param is None else param.opts[0] if option else param.metavar or str(param.name).upper()
+        if not os.path.exists(path):
+            raise DataError(f"{name} {path}: there is no such file")
+        if os.path.isdir(path):
+            raise DataError(f"{name} {path}: expected a file, got a folder")
+        if not os.access(path, os.R_OK):  # not opened: a pipe would notice
+            raise DataError(f"{name} {path}: cannot be read: permission denied")
+        return path
 
 
 class Folds(click.ParamType[tuple[int, ...]]):

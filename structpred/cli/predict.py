@@ -6,12 +6,12 @@ import click
 
 from structpred.cli.kinds.kind import Predicting
 from structpred.cli.model_command import ModelCommand, open_model, refuse_foreign
-from structpred.cli.options import general_options, reading_options
+from structpred.cli.options import InputFile, general_options, reading_options
 
 
 @click.command(cls=ModelCommand, short_help="Label or parse new data.")
-@click.argument("model")
-@click.argument("data")
+@click.argument("model", type=InputFile())
+@click.argument("data", type=InputFile())
 @click.option("-o", "--output", default="-", metavar="FILE", help="Where to write; default: standard output.")
 @click.option(
     "--json", "as_json", is_flag=True,

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from structpred.cli.model_command import ModelCommand, open_model, refuse_foreign
-from structpred.cli.options import general_options
+from structpred.cli.options import InputFile, general_options
 
 if TYPE_CHECKING:
     from structpred.models.base import StructuredEstimator
 
 
 @click.command(cls=ModelCommand, short_help="Drop features that do not matter.")
-@click.argument("model")
+@click.argument("model", type=InputFile())
 @click.option("--output", "-o", required=True, metavar="FILE", help="The smaller model.")
 @click.option(
     "--below", default=0.0, show_default=True, type=click.FloatRange(0, 1), metavar="SHARE",

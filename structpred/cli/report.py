@@ -7,14 +7,14 @@ import click
 
 from structpred.cli.kinds.kind import Reporting
 from structpred.cli.model_command import ModelCommand, open_model, refuse_foreign
-from structpred.cli.options import Reading, general_options, reading_options, refuse
+from structpred.cli.options import InputFile, Reading, general_options, reading_options, refuse
 
 log = logging.getLogger("structpred.cli")
 
 
 @click.command(cls=ModelCommand, short_help="Write a page about a model and its errors.")
-@click.argument("model")
-@click.argument("data", required=False)
+@click.argument("model", type=InputFile())
+@click.argument("data", type=InputFile(), required=False)
 @click.option("-o", "--output", required=True, metavar="PAGE", help="The .html file to write.")
 @click.option("--title", metavar="TEXT", help="Heading of the page; default: the name of the model file.")
 @click.option(

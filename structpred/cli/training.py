@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from structpred.cli.events import REASONS, Events, Reporter
-from structpred.cli.files import check_input, check_output
+from structpred.cli.files import check_output
 from structpred.cli.session import EXIT_INTERRUPTED, EXIT_NOT_CONVERGED, Session, Stop
 from structpred.cli.trainer_options import check_objective, loss_of, regulariser_of, signs_of, trainer_of
 from structpred.cli.training_options import TrainingOptions
@@ -150,9 +150,6 @@ def _check_files(training: Training[Any]) -> None:
     """Raise DataError for what could not be written in the end, and CheckpointError where there is nothing to resume."""
     options, path = training.options, training.options.checkpoint_path
     inputs: Sequence[str | None] = (options.data, options.dev, options.signs, *training.inputs())
-    check_input(options.data, "TRAIN")
-    if options.dev is not None:
-        check_input(options.dev, "--dev")
     signs_of(options.signs, options.encoding)  # what is wrong with them is said before the data are read
     check_output(options.output, "-o", inputs)
     check_output(str(path), "--checkpoint", [*inputs, options.output])

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from structpred.cli.options import encoding_option, general_options, on_error_option
+from structpred.cli.options import InputFile, encoding_option, general_options, on_error_option
 from structpred.cli.trainer_options import trainer_options
 
 #: what the shared options are if the kind of model says nothing else
@@ -54,7 +54,7 @@ def add_training_options(command: click.Command, given: Mapping[str, Any], witho
     defaults = {**DEFAULTS, **given}
     positive = click.FloatRange(0, min_open=True)
     shared = [
-        click.Argument(["data"], metavar="TRAIN"),
+        click.Argument(["data"], type=InputFile(), metavar="TRAIN"),
         click.Option(["-o", "--output"], required=True, metavar="MODEL", help="The model file to write."),
         click.Option(
             ["--C", "-C", "C"], metavar="X", default=defaults["C"], show_default=True, type=positive,
@@ -72,7 +72,10 @@ def add_training_options(command: click.Command, given: Mapping[str, Any], witho
             ["--check-every"], default=10, show_default=True, type=click.IntRange(1), metavar="N",
             help="Passes between certificates.",
         ),
-        click.Option(["--dev"], metavar="FILE", help=f"Held-out data: the weights with the best {defaults['score']} are kept."),
+        click.Option(
+            ["--dev"], type=InputFile(), metavar="FILE",
+            help=f"Held-out data: the weights with the best {defaults['score']} are kept.",
+        ),
         click.Option(
             ["--patience"], type=click.IntRange(1), metavar="N",
             help=f"Stop after N passes without a better {defaults['score']} on held-out data.",

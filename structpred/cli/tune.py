@@ -11,7 +11,7 @@ import click
 
 from structpred.cli.kinds.kind import Kind
 from structpred.cli.model_command import kinds_of
-from structpred.cli.options import Several, Values
+from structpred.cli.options import InputFile, Several, Values
 from structpred.cli.session import EXIT_INTERRUPTED, Session, Stop
 from structpred.cli.train import KindsOfModels, train_command
 
@@ -131,7 +131,7 @@ def _own_options() -> list[click.Parameter]:
 def _varied(kind: Kind, param: click.Parameter) -> click.Parameter:
     """The option of `train` as `tune` has it."""
     if param.name == "data":
-        return click.Option(["--train", "data"], required=True, metavar="FILE", help="The training data.")
+        return click.Option(["--train", "data"], type=InputFile(), required=True, metavar="FILE", help="The training data.")
     alike = isinstance(param, click.Option) and (param.is_flag or param.count or not param.expose_value)
     if alike or param.name in (*SHARED, *kind.one_value):
         return param
@@ -181,7 +181,6 @@ def run_tuning(asked: Asked, session: Session, picture: str | None, as_json: boo
 
 def _search(asked: Asked) -> "tuple[Search, KindWork]":
     """The search, after a look at all that can be known to be wrong before anything is read."""
-    from structpred.cli.files import check_input
     from structpred.cli.training import check_usage, refuse_conflicts
     from structpred.cli.tuning_work import KindWork, digests
     from structpred.tuning.halving import grid_of, rungs
@@ -197,9 +196,6 @@ def _search(asked: Asked) -> "tuple[Search, KindWork]":
             "files must be named: the data are read several times": "-" in (values["data"], values["dev"]),
         }
     )
-    check_input(values["data"], "--train")
-    if values["dev"] is not None:
-        check_input(values["dev"], "--dev")
     settings = grid_of(asked.grid)
     steps = rungs(len(settings), values["max_iter"], asked.min_passes, asked.eta)
     runs = [asked.kind.training({**values, **setting}) for setting in settings]

@@ -6,20 +6,22 @@ from typing import Any
 
 import click
 
-from structpred.cli.options import FORMATS, TREEBANK_FORMATS, encoding_option, general_options
+from structpred.cli.options import FORMATS, TREEBANK_FORMATS, InputFile, encoding_option, general_options
 from structpred.cli.session import EXIT_DATA
 
 log = logging.getLogger("structpred.cli")
 
 
 @click.command(short_help="Look for problems in a data file.")
-@click.argument("data", metavar="FILE")
+@click.argument("data", type=InputFile(), metavar="FILE")
 @click.option(
     "--format",
     type=click.Choice(FORMATS + TREEBANK_FORMATS),
     help="Format of the data; default: the treebank format that the lines show.",
 )
-@click.option("--dev", metavar="FILE", help="Held-out data: unseen labels, and sequences that are in both files.")
+@click.option(
+    "--dev", type=InputFile(), metavar="FILE", help="Held-out data: unseen labels, and sequences that are in both files."
+)
 @click.option("--label-column", type=int, metavar="N", help="Column of the labels, from 0; default: the last. Not for treebanks.")
 @click.option(
     "--rare", default=5, show_default=True, type=click.IntRange(0), metavar="N", help="Report labels with fewer tokens."

@@ -56,7 +56,7 @@ FILES = {
     "columns as ocr": (("train", "chain", "{c}/train.txt", "--format", "ocr", "-o", "m.spz"), 1, "train.txt:1: expected 134"),
     "damaged gzip": ((*TRAIN, "cut.gz"), 1, "cut.gz: damaged or truncated gzip"),
     "no such fold": (("train", "chain", "{c}/train.data", "--format", "ocr", "--folds", "7", "-o", "m.spz"), 1, "has 0, 1, 2"),
-    "model missing": (("predict", "none.spz", "{c}/test.txt"), 1, "none.spz: cannot be read"),
+    "model missing": (("predict", "none.spz", "{c}/test.txt"), 1, "none.spz: there is no such file"),
     "model truncated": (("predict", "truncated.spz", "{c}/test.txt"), 1, "truncated.spz: this model file was truncated"),
     "model with a flipped bit": (("predict", "flipped.spz", "{c}/test.txt"), 1, "checksum"),
     "model of a newer version": (("predict", "newer.spz", "{c}/test.txt"), 1, "format version 9"),

@@ -84,7 +84,7 @@ FILES = {
         "twice.txt:2: duplicate template 'h.upos', first given on line 1",
     ),
     "no templates": ((*TRAIN, GOOD, "--templates", "empty.txt"), 1, "empty.txt: expected at least one template"),
-    "model missing": (("predict", "none.spz", TEST), 1, "none.spz: cannot be read"),
+    "model missing": (("predict", "none.spz", TEST), 1, "none.spz: there is no such file"),
     "model is a treebank": (("predict", TEST, TEST), 1, "not a model file"),
     "model truncated": (("evaluate", "truncated.spz", TEST), 1, "truncated.spz: this model file was truncated"),
     "predictions over the data": (("predict", MODEL, "cycle.conllu", "-o", "cycle.conllu"), 1, "files to be read"),

@@ -79,7 +79,7 @@ def test_templates_of_a_parser_are_dropped(shell: Shell, tmp_path: Path) -> None
         (("prune", "m.spz", "-o", "s.spz", "--below", "1"), "at least one template"),
         (("prune", "m.spz", "-o", "s.spz", "--templates", "kept.txt"), "ends in .json"),
         (("prune", "m.spz", "-o", "s.spz", "--picture", "g.gif"), ".png or .svg"),
-        (("prune", "none.spz", "-o", "s.spz"), "cannot be read"),
+        (("prune", "none.spz", "-o", "s.spz"), "MODEL none.spz: there is no such file"),
     ],
 )
 def test_wrong_input_is_refused_in_words(

@@ -5,7 +5,6 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from structpred.cli.dependencies.parsing import treebank_format
-from structpred.cli.files import check_input
 from structpred.cli.kinds.kind import Evaluating
 from structpred.cli.options import Reading
 from structpred.errors import DataError
@@ -91,7 +90,6 @@ def _is_archive(path: str) -> bool:
     """Whether a file looks like a model, which is a zip archive."""
     if path == "-":
         return False
-    check_input(path, "PREDICTIONS")
     try:
         with open(path, "rb") as file:
             return file.read(2) == b"PK"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import click
 
 from structpred.cli.kinds.kind import Evaluating, Inspecting, Kind, Predicting, Reporting
-from structpred.cli.options import TREEBANK_FORMATS, refuse
+from structpred.cli.options import TREEBANK_FORMATS, InputFile, refuse
 
 if TYPE_CHECKING:
     from structpred.cli.training import Training
@@ -56,7 +56,7 @@ _PREDICT = [
 _EVALUATE = [
     click.Option(
         ["--gold"],
-        type=click.Path(),
+        type=InputFile(),
         metavar="GOLD",
         help="Instead of MODEL and DATA: this treebank, and one with predictions (or a model).",
     ),
@@ -64,7 +64,7 @@ _EVALUATE = [
     click.Option(["--intervals"], is_flag=True, help="Parsers: 95 % intervals, by a bootstrap over sentences."),
     click.Option(
         ["--against"],
-        type=click.Path(),
+        type=InputFile(),
         metavar="OTHER",
         help="Parsers: a paired test against another model, or a treebank with predictions.",
     ),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import click
 
 from structpred.cli.kinds.kind import Evaluating, Inspecting, Kind, Predicting, Reporting
-from structpred.cli.options import FORMATS, Folds, given, refuse
+from structpred.cli.options import FORMATS, Folds, InputFile, given, refuse
 
 if TYPE_CHECKING:
     from structpred.cli.training import Training
@@ -59,7 +59,7 @@ _TRAIN = [
 ]  # fmt: skip
 _EVALUATE = [
     click.Option(
-        ["--pred"], type=click.Path(), metavar="FILE",
+        ["--pred"], type=InputFile(), metavar="FILE",
         help="Instead of MODEL and DATA: a column file ending in gold and predicted label.",
     ),
     click.Option(
