@@ -15,17 +15,17 @@ import numpy as np
 
 from structpred import Instance
 from structpred.cli.app import run
-from structpred.cli.facts import columns
 from structpred.cli.files import write_output
 from structpred.cli.kinds.kind import Kind
 from structpred.cli.session import Session
 from structpred.cli.training import Training
 from structpred.cli.training_options import TrainingOptions
+from structpred.core.markup import tag
+from structpred.core.tables import columns
 from structpred.errors import DataError
 from structpred.io.text import read_text, source_name, split_lines
 from structpred.models import StructuredPredictor
 from structpred.oracles.multiclass import MulticlassOracle
-from structpred.report.markup import tag
 from structpred.report.page import html_page
 
 

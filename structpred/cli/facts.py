@@ -4,6 +4,8 @@ import itertools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from structpred.core.tables import cut
+
 if TYPE_CHECKING:
     from structpred.core.result import Record
 
@@ -118,20 +120,3 @@ def sign_lines(model: Any, top: int) -> list[str]:
     head = f"signs: {told['constrained']} weights constrained, {told['zero']} of them zero; {told['binding']} names bind"
     rows = [(f"{cut(one['name'], 60)} {'>= 0' if one['sign'] > 0 else '<= 0'}", one["pull"]) for one in told["strongest"]]
     return ["", f"{head}{': pulled by' if rows else ''}", *(f"{pull:+9.4f}  {text}" for text, pull in rows)]
-
-
-def columns(left: Sequence[tuple[str, float]], right: Sequence[tuple[str, float]]) -> list[str]:
-    """Two lists of names with weights, side by side."""
-    none = ("", 0.0)
-    lines = []
-    for k in range(max(len(left), len(right))):
-        (one, w), (other, v) = (side[k] if k < len(side) else none for side in (left, right))
-        first = f"{w:+9.4f}  {cut(one, 38):<38}" if one else " " * 49
-        lines.append(f"{first} {v:+9.4f}  {cut(other, 60)}".rstrip() if other else first.rstrip())
-    return lines
-
-
-def cut(text: str, width: int) -> str:
-    """Text on one line, without what could act on a terminal."""
-    plain = "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in text)
-    return plain if len(plain) <= width else plain[: width - 3] + "..."

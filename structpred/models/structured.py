@@ -18,6 +18,7 @@ from structpred.errors import ParameterError
 from structpred.models.base import StructuredEstimator, about_dev, as_floats, checked_sample_weight, dev_parts
 from structpred.models.bundles import COMMON, common_header, pack_run, plain_settings, restore_run
 from structpred.models.chain.decoding import checked_k
+from structpred.models.explained_parts import ExplainedParts
 from structpred.models.output_scores import OutputScores, Scoring, checked_scoring
 from structpred.models.part_inputs import PartInput, as_labels, as_list, split_instances
 from structpred.models.partial_outputs import split_partial, task_of
@@ -35,7 +36,7 @@ class _OracleFirst:
 
 
 @dataclass(eq=False, repr=False)
-class StructuredPredictor(StructuredEstimator, _OracleFirst):
+class StructuredPredictor(ExplainedParts, StructuredEstimator, _OracleFirst):
     """Outputs of any structure that an oracle describes, scored part by part: theta_p = <w, features of part p>.
 
     Minimises  1/2 |w|^2 + C sum_i s_i H_i(w), H_i the surrogate (the margin-rescaled hinge, the log loss) of instance i, s_i its

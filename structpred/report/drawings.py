@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.markup import Html, join, tag, visible
 from structpred.report.figures import GREY
-from structpred.report.markup import Html, join, tag, visible
 
 Floats = npt.NDArray[np.float64]
 _FONT = "system-ui, sans-serif"

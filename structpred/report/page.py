@@ -3,9 +3,9 @@
 import os
 from collections.abc import Sequence
 
+from structpred.core.markup import Html, join, tag
 from structpred.report import sections
 from structpred.report.contents import Contents, Example, Weights
-from structpred.report.markup import Html, join, tag
 from structpred.storage.atomic import write_atomic
 
 __all__ = ["Contents", "Example", "Weights", "html_page", "page", "write_page"]

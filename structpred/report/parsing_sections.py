@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.markup import Html, join, tag
 from structpred.errors import DataError
 from structpred.evaluation import confusion_matrix, evaluate_trees, parsing_interval
 from structpred.evaluation.parsing import relation_pairs
@@ -17,7 +18,6 @@ from structpred.report import sections
 from structpred.report.arcs import draw_tree
 from structpred.report.drawings import Curve, chart
 from structpred.report.figures import BLUE, ORANGE
-from structpred.report.markup import Html, join, tag
 from structpred.report.page import html_page
 
 _NOTHING = Html("")

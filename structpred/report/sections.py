@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.markup import Html, join, tag, text
 from structpred.evaluation import Evaluation
 from structpred.evaluation.chunks import ChunkCounts
 from structpred.report.contents import Example, Weights
 from structpred.report.drawings import Curve, chart, diverging, heat_map, sequential, weight_image
 from structpred.report.example_views import sentence_view, word_view
 from structpred.report.figures import BLUE, GREEN, ORANGE
-from structpred.report.markup import Html, join, tag, text
 
 Floats = npt.NDArray[np.float64]
 _NOTHING = Html("")

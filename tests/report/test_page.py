@@ -8,9 +8,9 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
+from structpred.core.markup import tag, text, visible
 from structpred.evaluation import confusion_matrix, evaluate_sequences
 from structpred.report import Contents, Example, Weights, write_page
-from structpred.report.markup import tag, text, visible
 from structpred.report.page import page
 
 NASTY = [

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Any
 from structpred.cli.dependencies.evaluation import RULES, read_gold
 from structpred.cli.facts import (
     Pairs,
-    columns,
-    cut,
     described,
     facts_lines,
     model_facts,
@@ -20,7 +18,7 @@ from structpred.cli.facts import (
     without_certificate,
 )
 from structpred.cli.kinds.kind import Inspecting, Reporting
-from structpred.models.parser.inspection import ParserInspection, inspect_parser
+from structpred.models.parser.inspection import inspect_parser
 
 if TYPE_CHECKING:
     from structpred.models import DependencyParser
@@ -71,36 +69,9 @@ def parser_json(model: "DependencyParser", path: str, top: int) -> str:
 
 def parser_text(model: "DependencyParser", path: str, top: int) -> str:
     """The same as tables; `top` templates and transitions of either sign."""
-    found = inspect_parser(model, top)
-    lines = [f"{path}: DependencyParser", "", *facts_lines(parser_facts(model, path)), "", *_templates(found, top)]
-    if found.relations:
-        lines += ["", *_relations(found)]
-    lines += sign_lines(model, top)
+    table = inspect_parser(model, top).table(top)
+    lines = [f"{path}: DependencyParser", "", *facts_lines(parser_facts(model, path)), "", table, *sign_lines(model, top)]
     return "\n".join(lines)
-
-
-def _templates(found: ParserInspection, top: int) -> list[str]:
-    lines = [f"{'templates of arcs, by norm':<44} {'weights':>9} {'not zero':>9} {'norm':>9} {'share':>7}"]
-    for t in found.templates[:top]:
-        lines.append(f"{cut(t.name, 44):<44} {t.n_weights:>9} {t.n_nonzero:>9} {t.norm:>9.4g} {100 * t.share:>5.1f} %")
-    rest = found.templates[top:]
-    if rest:
-        sums = (sum(t.n_weights for t in rest), sum(t.n_nonzero for t in rest), sum(t.norm**2 for t in rest) ** 0.5)
-        share = 100 * sum(t.share for t in rest)
-        lines.append(f"{f'the {len(rest)} others':<44} {sums[0]:>9} {sums[1]:>9} {sums[2]:>9.4g} {share:>5.1f} %")
-    return lines
-
-
-def _relations(found: ParserInspection) -> list[str]:
-    lines = [f"{'weights of relations':<32} {'number':>10} {'not zero':>10} {'norm':>10}"]
-    lines += [f"{cut(g.name, 32):<32} {g.n_weights:>10} {g.n_nonzero:>10} {g.norm:>10.4g}" for g in found.groups]
-    for r in found.relations:
-        lines.append(f"{cut('  ' + r.relation, 32):<32} {'':>10} {r.n_nonzero:>10} {r.norm:>10.4g}")
-    lines += ["", "relations of neighbouring words"]
-    return lines + columns(
-        [(f"{a} -> {b}", w) for a, b, w in found.positive_transitions],
-        [(f"{a} -> {b}", w) for a, b, w in found.negative_transitions],
-    )
 
 
 def page(model: "DependencyParser", asked: Reporting) -> str:

@@ -6,8 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from structpred.cli.facts import (
     Pairs,
-    columns,
-    cut,
     described,
     facts_lines,
     model_facts,
@@ -76,20 +74,14 @@ def label_text(model: "Model", path: str, top: int, label: str | None) -> str:
     """The same as tables; `top` features and pairs of either sign."""
     found = inspect_labels(model, top, label)
     lines = [f"{path}: {type(model).__name__}", "", *facts_lines(label_facts(model, path)), *sign_lines(model, top)]
-    if found.pairs:
-        together = [(f"{a} {b}", s) for a, b, s in found.pairs if s > 0][:top]
-        apart = [(f"{a} {b}", s) for a, b, s in reversed(found.pairs) if s < 0][:top]
-        lines += ["", "pairs of labels that go together, and that exclude each other", *columns(together, apart)]
-    for one in found.labels:
-        head = f"label {cut(one.label, 60)}: bias {one.bias:+.4f}, norm {one.norm:.4g}"
-        lines += ["", head, *columns(one.positive, one.negative)]
+    lines += ["", found.table(top)]
     return "\n".join(lines)
 
 
 def page(model: "Model", asked: Reporting) -> str:
     """A page: certificate, training, scores and a row per label with DATA, pairs and strongest features."""
+    from structpred.core.markup import Html, join, tag
     from structpred.report import sections
-    from structpred.report.markup import Html, join, tag
     from structpred.report.page import Weights, html_page
 
     facts, top = without_certificate(label_facts(model, asked.model)), asked.top
@@ -117,12 +109,10 @@ def page(model: "Model", asked: Reporting) -> str:
 
 def _table(head: list[str], rows: list[list[Any]]) -> Any:
     """Texts on the left, figures on the right."""
-    from structpred.report.markup import tag
+    from structpred.core.markup import table
 
     figures_of = [all(not isinstance(row[k], str) or row[k][:1] in "+-0123456789" for row in rows) for k in range(len(head))]
-    kinds = ["number" if k and number else "name" for k, number in enumerate(figures_of)]
-    lines = [tag("tr", *(tag("td", cell, class_=kind) for cell, kind in zip(row, kinds, strict=True))) for row in rows]
-    return tag("table", tag("tr", *(tag("th", h, class_=k) for h, k in zip(head, kinds, strict=True))), *lines)
+    return table(head, rows, numbers=[bool(k and number) for k, number in enumerate(figures_of)])
 
 
 def _percent(share: float) -> str:

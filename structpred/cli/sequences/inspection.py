@@ -1,14 +1,13 @@
 """What `structpred inspect` says of a sequence labeller."""
 
 import json
-from dataclasses import replace
 from typing import Any
 
-from structpred.cli.facts import Pairs, columns, cut, described, facts_lines, model_facts, sign_facts, sign_lines, versions
+from structpred.cli.facts import Pairs, described, facts_lines, model_facts, sign_facts, sign_lines, versions
 from structpred.cli.files import check_output
 from structpred.cli.kinds.kind import Inspecting
 from structpred.models import ChainLabeler
-from structpred.models.chain.inspection import Inspection, inspect_weights
+from structpred.models.chain.inspection import inspect_weights
 
 
 def inspected(model: ChainLabeler, asked: Inspecting) -> str:
@@ -28,8 +27,7 @@ def inspected(model: ChainLabeler, asked: Inspecting) -> str:
         return json.dumps({**facts, **learnt, **sign_facts(model, asked.top)})
     used = f"{weights.n_features}, {weights.n_features_used} of them with a weight"
     lines = facts_lines([*chain_facts(facts), ("features", used)])
-    learnt_lines = [*_groups(weights), *sign_lines(model, asked.top), *_weights(weights, asked.label)]
-    return "\n".join([f"{asked.model}: {facts['estimator']}", "", *lines, *learnt_lines])
+    return "\n".join([f"{asked.model}: {facts['estimator']}", "", *lines, *sign_lines(model, asked.top), "", weights.table()])
 
 
 def chain_facts(facts: dict[str, Any]) -> Pairs:
@@ -49,24 +47,3 @@ def _data(facts: dict[str, Any]) -> str:
     template = f", template {reader['template']}" if reader.get("template") else ""
     column = reader.get("label_column")
     return f"{reader.get('format')}{template}" + ("" if column is None else f", labels in column {column}")
-
-
-def _groups(weights: Inspection) -> list[str]:
-    lines = ["", f"{'weights':<32} {'number':>10} {'not zero':>10} {'norm':>10}"]
-    first, *others = weights.groups
-    kinds = [replace(kind, name=f"  {kind.name}") for kind in weights.kinds]
-    for group in (first, *kinds, *others):
-        lines.append(f"{cut(group.name, 32):<32} {group.n_weights:>10} {group.n_nonzero:>10} {group.norm:>10.4g}")
-    return lines
-
-
-def _weights(weights: Inspection, label: str | None) -> list[str]:
-    lines = ["", f"transitions{'' if label is None else ' of this label'}"]
-    lines += columns(
-        [(f"{a} -> {b}", w) for a, b, w in weights.positive_transitions],
-        [(f"{a} -> {b}", w) for a, b, w in weights.negative_transitions],
-    )
-    for entry in weights.labels:
-        ends = f"start {entry.start:+.4f}, stop {entry.stop:+.4f}, {entry.n_nonzero} features with a weight"
-        lines += ["", f"label {cut(str(entry.label), 60)}: {ends}", *columns(entry.positive, entry.negative)]
-    return lines

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from structpred.data.arc_templates import ArcTemplate
 from structpred.data.sentences import AttributedSentences, attribute_code
 from structpred.errors import DataError
-from structpred.io.treebanks.treebank import Treebank
+from structpred.io.treebanks.treebank import Sentence, Treebank
 from structpred.storage.schema import Flag, ListOf, OneOf, Record, Text, as_file_error
 
 #: the attributes that templates may name
@@ -81,6 +81,12 @@ class ArcFeaturizer:
         for value in set(values).difference(known):
             known[value] = attribute_code(name, value if derive is None else derive(value))
         return np.fromiter(map(known.__getitem__, values), np.uint32, len(values))
+
+    def values(self, name: str, sentence: Sentence) -> list[str]:
+        """What the words of a sentence have as an attribute, in the form that is hashed."""
+        column, derive = _SOURCES[name]
+        words: list[str] = getattr(sentence, column)
+        return words if derive is None else list(map(derive, words))
 
     def to_bundle(self) -> dict[str, Any]:
         """The state for a model file: plain data."""

@@ -2,16 +2,18 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.tables import columns, cut
 from structpred.core.weights import padded
 from structpred.errors import ParameterError
 from structpred.models.chain.fitted import FittedChain
 from structpred.models.chain.inputs import INTERCEPT, Input, n_columns
+from structpred.models.inspections import Shown, WeightGroup, checked_top, extremes, group_lines, weight_group
 from structpred.models.signs import NameTable
 
 Floats = npt.NDArray[np.float64]
@@ -35,17 +37,7 @@ class LabelWeights:
 
 
 @dataclass(frozen=True)
-class WeightGroup:
-    """A set of weights: how many, how many are not zero, and their Euclidean norm."""
-
-    name: str
-    n_weights: int
-    n_nonzero: int
-    norm: float
-
-
-@dataclass(frozen=True)
-class Inspection:
+class Inspection(Shown):
     """The weights of a chain model, made readable.
 
     n_features, n_features_used: of the user's features, all and those with a weight that is not zero. labels: one entry per
@@ -63,9 +55,22 @@ class Inspection:
     groups: list[WeightGroup]
     kinds: list[WeightGroup]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON."""
-        return asdict(self)
+    def table(self) -> str:
+        """The weights as plain text: by group, then the transitions, then each label's strongest features for and against it."""
+        first, *others = self.groups
+        kinds = [replace(kind, name=f"  {kind.name}") for kind in self.kinds]
+        lines = [*group_lines("weights", (first, *kinds, *others)), "", "transitions"]
+        lines += transition_lines(self.positive_transitions, self.negative_transitions)
+        for entry in self.labels:
+            ends = f"start {entry.start:+.4f}, stop {entry.stop:+.4f}, {entry.n_nonzero} features with a weight"
+            lines += ["", f"label {cut(str(entry.label), 60)}: {ends}", *columns(entry.positive, entry.negative)]
+        return "\n".join(lines)
+
+
+def transition_lines(raised: Sequence[tuple[Any, Any, float]], lowered: Sequence[tuple[Any, Any, float]]) -> list[str]:
+    """Transitions side by side, those that are favoured and those that are avoided."""
+    left, right = ([(f"{a} -> {b}", weight) for a, b, weight in side] for side in (raised, lowered))
+    return columns(left, right)
 
 
 def inspect_weights(model: FittedChain, top: int = 20, label: Any = None) -> Inspection:
@@ -73,8 +78,7 @@ def inspect_weights(model: FittedChain, top: int = 20, label: Any = None) -> Ins
 
     Raises ParameterError for a label that the model does not have, or top < 1.
     """
-    if isinstance(top, bool) or not isinstance(top, int | np.integer) or top < 1:
-        raise ParameterError(f"top: expected a whole number >= 1, got {top!r}")
+    checked_top(top)
     model._check_fitted()
     classes = model.classes_.tolist()
     chosen = range(len(classes)) if label is None else [_code(classes, label)]
@@ -86,7 +90,7 @@ def inspect_weights(model: FittedChain, top: int = 20, label: Any = None) -> Ins
         touched = np.zeros_like(edges, dtype=bool)
         touched[chosen[0], :] = touched[:, chosen[0]] = True
         edges = np.where(touched, edges, 0.0)
-    raised, lowered = _extremes(edges.ravel(), top)
+    raised, lowered = extremes(edges.ravel(), top)
     pairs = [[(classes[k // len(classes)], classes[k % len(classes)], w) for k, w in side] for side in (raised, lowered)]
     return Inspection(
         n_features=own,
@@ -124,31 +128,9 @@ def _code(classes: list[Any], label: Any) -> int:
 
 
 def _of_label(label: Any, column: npt.NDArray[Any], ends: npt.NDArray[Any], names: Sequence[str], top: int) -> LabelWeights:
-    raised, lowered = _extremes(column, top)
+    raised, lowered = extremes(column, top)
     named = [[(names[k], w) for k, w in side] for side in (raised, lowered)]
     return LabelWeights(label, named[0], named[1], float(ends[0]), float(ends[1]), int(np.count_nonzero(column)))
-
-
-def _extremes(values: npt.NDArray[Any], top: int) -> tuple[list[tuple[int, float]], list[tuple[int, float]]]:
-    """Places and values of the largest positive and the smallest negative entries; ties in order of place."""
-    sides: list[list[tuple[int, float]]] = []
-    for sign in (1.0, -1.0):
-        signed = values * sign
-        size = min(top, int(np.count_nonzero(signed > 0)))
-        if not size:
-            sides.append([])
-            continue
-        limit = np.partition(signed, -size)[-size]
-        places = np.flatnonzero(signed >= limit)
-        best = places[np.argsort(-signed[places], kind="stable")][:size]
-        sides.append([(int(k), float(values[k])) for k in best])
-    return sides[0], sides[1]
-
-
-def weight_group(name: str, weights: npt.NDArray[Any]) -> WeightGroup:
-    """How many weights there are, how many are not zero, and their norm."""
-    norm = float(np.linalg.norm(weights.astype(np.float64)))
-    return WeightGroup(name, weights.size, int(np.count_nonzero(weights)), norm)
 
 
 def _kinds(emissions: npt.NDArray[Any], names: Sequence[str]) -> list[WeightGroup]:

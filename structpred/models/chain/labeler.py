@@ -19,13 +19,14 @@ from structpred.models.bundles import CLASSES, COMMON, common_header, pack_run, 
 from structpred.models.chain import online
 from structpred.models.chain.constraints import ChainConstraints, fixed_scores, resolve_constraints
 from structpred.models.chain.decoding import chain_kbest, chain_marginals, chain_score_gaps, checked_k, decode_chains
-from structpred.models.chain.explain import Explanation, explain
+from structpred.models.chain.explain import explain
 from structpred.models.chain.inputs import INPUT, INPUTS, Input, NumericInput, RowInput, choose_input, n_columns
 from structpred.models.chain.inspection import Inspection, chain_names, inspect_weights
 from structpred.models.chain.partial import comparable, partial_labels, where_known
 from structpred.models.chain.targets import LabelEncoder, as_label_lists
 from structpred.models.chain.tasks import chain_task
 from structpred.models.chain.templates import drop_templates
+from structpred.models.explanations import Explanation
 from structpred.models.partial import warn_of_minus_one
 from structpred.models.settings import resolve_loss
 from structpred.models.signs import NameTable

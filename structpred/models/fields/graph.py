@@ -14,6 +14,7 @@ from structpred.models.chain.partial import partial_labels
 from structpred.models.chain.targets import LabelEncoder
 from structpred.models.chain.tasks import checked_token_weights
 from structpred.models.fields.estimator import BIAS, ORACLE, FieldEstimator, checked_bias
+from structpred.models.fields.explain import ExplainedGraphs
 from structpred.models.fields.graph_field import Floats, GraphField, NodeLabels
 from structpred.models.fields.graph_inputs import GraphTable, as_graphs, as_node_labels
 from structpred.models.fields.label_graphs import checked_oracle, graph_oracle
@@ -24,7 +25,7 @@ from structpred.storage.schema import Flag, Record, Text, Whole, maybe
 
 
 @dataclass(eq=False, repr=False)
-class GraphLabeler(FieldEstimator[NodeLabels, list[Floats]]):
+class GraphLabeler(ExplainedGraphs, FieldEstimator[NodeLabels, list[Floats]]):
     """A label for each node of each graph, all decided together: weights of node features, and of edge features for label pairs.
 
         score(x, y) = sum_v <w[y_v], (x_v, bias)> + sum_{(u, v) in E} <t[y_u, y_v], (x_uv, bias)>

@@ -14,6 +14,7 @@ from structpred.errors import DataError
 from structpred.features.graphs import GraphFeatures
 from structpred.models.chain.partial import where_known
 from structpred.models.chain.targets import LabelEncoder
+from structpred.models.fields.field_names import FieldNames
 from structpred.models.fields.graph_inputs import GraphTable, as_graphs, as_node_labels
 from structpred.models.fields.label_graphs import graph_oracle
 from structpred.models.signs import NameTable
@@ -98,13 +99,30 @@ class GraphField:
         found = inference.marginals(w)
         return [mu[: shape[0] * k].reshape(-1, k) for mu, shape in zip(found, inference.shapes, strict=True)]
 
+    def part_names(self) -> FieldNames:
+        """Nodes and features have numbers."""
+        bias, classes = ["bias"] if self.bias else [], list(map(str, self.encoder.classes.tolist()))
+        edges = [""] if self.n_edge_features is None else [*map(str, range(self.n_edge_features)), *bias]
+        return FieldNames("node", None, classes, [*map(str, range(self.n_features)), *bias], edges)
+
+    def one(self, x: Any) -> GraphTable:
+        """One graph, checked."""
+        return self.read([x])
+
+    def given(self, labels: Any, data: GraphTable) -> Integers:
+        """The labels of its nodes as whole numbers."""
+        return self.codes(self.truth(None, [labels], data))[0]
+
+    def shown(self, codes: Integers) -> list[Any]:
+        """The labels of the nodes."""
+        labels: list[Any] = self.encoder.classes[codes].tolist()
+        return labels
+
     def weight_names(self) -> list[NameTable]:
         """Those of nodes "FEATURE -> LABEL", those of edges "edge FEATURE -> LABEL, LABEL", or "edge -> ..." without features."""
-        k, bias, classes = self.n_labels, ["bias"] if self.bias else [], list(map(str, self.encoder.classes.tolist()))
-        rows = [*map(str, range(self.n_features)), *bias]
-        edges = ["edge"]
-        if self.n_edge_features is not None:
-            edges = [f"edge {name}" for name in [*range(self.n_edge_features), *bias]]
+        k, names = self.n_labels, self.part_names()
+        rows, classes = names.features, names.states
+        edges = [f"edge {name}".rstrip() for name in names.edge_features]
         pairs = [f"{a}, {b}" for a in classes for b in classes]
         if not self.directed:
             pairs = [f"{classes[low]}, {classes[high]}" for high in range(k) for low in range(high + 1)]

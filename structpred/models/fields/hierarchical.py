@@ -14,6 +14,7 @@ from structpred.io.multilabel.data import MultiLabelData
 from structpred.models.base import as_floats
 from structpred.models.bundles import pack_run, plain_settings, restore_run
 from structpred.models.fields.estimator import FieldEstimator, checked_bias
+from structpred.models.fields.explain import ExplainedLabelSets
 from structpred.models.fields.feature_scale import FeatureScale
 from structpred.models.fields.label_field import FIELD, LabelField, kept_names, label_tags, pairs_of, scale_of
 from structpred.models.fields.label_graphs import checked_oracle, hierarchy_oracle
@@ -32,7 +33,7 @@ _COSTS = Array(("float64",), ("n_labels",))
 
 
 @dataclass(eq=False, repr=False)
-class HierarchicalMultiLabel(FieldEstimator[Integers, Floats]):
+class HierarchicalMultiLabel(ExplainedLabelSets, FieldEstimator[Integers, Floats]):
     """A Markov random field along a hierarchy of labels, whose outputs are all closed under ancestors.
 
     As MultiLabelMRF, with the edges of the hierarchy; the pair (parent off, child on) is forbidden, in training and prediction.

@@ -1,18 +1,30 @@
 """What the weights of a multi-label model say: the strongest features of each label, and which labels go together."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
+import numpy.typing as npt
 
+from structpred.core.tables import columns, cut
+from structpred.core.weights import Vector
 from structpred.errors import ParameterError
+from structpred.models.fields.label_field import LabelField
+from structpred.models.inspections import Shown, checked_top
 
-if TYPE_CHECKING:
-    from structpred.core.weights import Vector
-    from structpred.models.fields.hierarchical import HierarchicalMultiLabel
-    from structpred.models.fields.multilabel import MultiLabelMRF
 
-    Model = MultiLabelMRF | HierarchicalMultiLabel
+class FittedLabels(Protocol):
+    """What inspection needs of a multi-label model."""
+
+    coef_: Vector
+    label_names_: list[str]
+    n_features_in_: int
+    edges_: npt.NDArray[np.int64]
+    bias: float
+    _field: LabelField
+
+    def _check_fitted(self) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -27,7 +39,7 @@ class LabelWeights:
 
 
 @dataclass(frozen=True)
-class LabelInspection:
+class LabelInspection(Shown):
     """What the weights of a multi-label model show.
 
     labels: as wanted. pairs: (label, other label, weight), the largest first: what it counts that both are on, or both off,
@@ -37,9 +49,21 @@ class LabelInspection:
     labels: list[LabelWeights]
     pairs: list[tuple[str, str, float]]
 
+    def table(self, top: int = 20) -> str:
+        """The `top` pairs of either sign, then the strongest features of each label."""
+        together = [(f"{a} {b}", s) for a, b, s in self.pairs if s > 0][:top]
+        apart = [(f"{a} {b}", s) for a, b, s in reversed(self.pairs) if s < 0][:top]
+        lines = ["pairs of labels that go together, and that exclude each other", *columns(together, apart)] if self.pairs else []
+        for one in self.labels:
+            head = f"label {cut(one.label, 60)}: bias {one.bias:+.4f}, norm {one.norm:.4g}"
+            lines += [*([""] if lines else []), head, *columns(one.positive, one.negative)]
+        return "\n".join(lines)
 
-def inspect_labels(model: "Model", top: int, label: str | None) -> LabelInspection:
+
+def inspect_labels(model: FittedLabels, top: int = 20, label: str | None = None) -> LabelInspection:
     """The `top` strongest features of each label, on less off, and all pairs. Raises ParameterError for an unknown label."""
+    checked_top(top)
+    model._check_fitted()
     names = model.label_names_
     if label is not None and label not in names:
         raise ParameterError(f"there is no label {label!r}; the model has {len(names)}: {', '.join(names[:10])}")
@@ -47,10 +71,10 @@ def inspect_labels(model: "Model", top: int, label: str | None) -> LabelInspecti
     start = 2 * len(names) * width
     nodes = model.coef_[:start].astype(np.float64).reshape(len(names), width, 2)
     weights = nodes[:, :, 1] - nodes[:, :, 0]
-    known = (getattr(model, "reader_", None) or {}).get("feature_names") or [str(k) for k in range(model.n_features_in_)]
+    known = model._field.names_of_features()
     chosen = [k for k, name in enumerate(names) if label in (None, name)]
     labels = [_label(names[k], weights[k], known, float(model.bias), top) for k in chosen]
-    if hasattr(model, "hierarchy_") or not len(model.edges_):
+    if model._field.hierarchy is not None or not len(model.edges_):
         return LabelInspection(labels, [])
     tables = model.coef_[start:].astype(np.float64).reshape(-1, 2, 2)
     strength = (tables[:, 1, 1] + tables[:, 0, 0] - tables[:, 0, 1] - tables[:, 1, 0]).tolist()
@@ -59,7 +83,7 @@ def inspect_labels(model: "Model", top: int, label: str | None) -> LabelInspecti
     return LabelInspection(labels, sorted(pairs, key=lambda pair: -pair[2]))
 
 
-def _label(name: str, row: "Vector", known: list[str], bias: float, top: int) -> LabelWeights:
+def _label(name: str, row: Vector, known: Sequence[str], bias: float, top: int) -> LabelWeights:
     features = row[: len(known)]
     order = np.argsort(-features, kind="stable")
     best = [(known[k], float(features[k])) for k in order[:top].tolist() if features[k] > 0]

@@ -15,9 +15,11 @@ from structpred.core.weights import Vector
 from structpred.data.hierarchy import LabelHierarchy
 from structpred.errors import DataError
 from structpred.features.graphs import GraphFeatures
+from structpred.io.multilabel.data import MultiLabelData
 from structpred.models.bundles import COMMON
 from structpred.models.fields.estimator import BIAS, ORACLE
 from structpred.models.fields.feature_scale import SCALES, FeatureScale
+from structpred.models.fields.field_names import FieldNames
 from structpred.models.fields.label_inputs import as_rows, example_accuracy, labels_of
 from structpred.models.signs import NameTable
 from structpred.oracles.mrf import graph_shape
@@ -155,16 +157,46 @@ class LabelField:
             return np.empty((0, self.n_labels))
         return np.array([mu[1 : 2 * self.n_labels : 2] for mu in self.inference(data).marginals(w)])
 
+    def names_of_features(self) -> Sequence[str]:
+        """What the features of an example are called, without the constant one."""
+        return self.feature_names or [str(k) for k in range(self.n_features)]
+
     def weight_names(self) -> list[NameTable]:
         """Of features "FEATURE -> LABEL": the weight with the label on; that with the label off has the opposite sign. Of pairs
         "pair LABEL, LABEL": the weights of both on and of both off; those of one of them on have the opposite sign.
         """
-        features = self.feature_names or [str(k) for k in range(self.n_features)]
-        rows, width = [*features, *(["bias"] if self.bias else [])], 2 * (self.n_features + (self.bias != 0))
+        rows, width = [*self.names_of_features(), *(["bias"] if self.bias else [])], 2 * (self.n_features + (self.bias != 0))
         nodes = NameTable(rows, self.names, row_step=2, column_step=width, parts=((1, 1), (0, -1)))
         pairs = [f"pair {self.names[i]}, {self.names[j]}" for i, j in self.edges.tolist()]
         start, parts = width * self.n_labels, ((3, 1), (0, 1), (1, -1), (2, -1))
         return [nodes, NameTable(pairs, start=start, row_step=4, parts=parts)] if pairs else [nodes]
+
+    def part_names(self) -> FieldNames:
+        """Nodes are labels, on or off."""
+        features = [*self.names_of_features(), *(["bias"] if self.bias else [])]
+        return FieldNames("label", self.names, ["off", "on"], features, [""])
+
+    def one(self, x: Any) -> Any:
+        """The row of one example."""
+        rows = self.read(x if hasattr(x, "tocsr") or isinstance(x, MultiLabelData) or np.ndim(x) == 2 else [x])
+        if rows.shape[0] != 1:
+            raise DataError(f"x: expected one example, got {rows.shape[0]}; take one of them first")
+        return rows
+
+    def given(self, labels: Any, data: Any) -> Integers:
+        """Labels as a row of 0 and 1, or as the names of those that are on."""
+        listed = list(labels)
+        if all(isinstance(name, str) for name in listed):
+            if unknown := sorted(set(listed) - set(self.names)):
+                raise DataError(
+                    f"there is no label {unknown[0]!r}; the model has {len(self.names)}: {', '.join(self.names[:10])}"
+                )
+            listed = [int(name in listed) for name in self.names]
+        return self.codes(self.truth(None, [listed], data))[0]
+
+    def shown(self, codes: Integers) -> list[str]:
+        """The names of the labels that are on."""
+        return [self.names[k] for k in np.flatnonzero(codes).tolist()]
 
     def agreement(self, truth: Integers, found: Integers) -> float:
         """The mean Jaccard accuracy of the examples."""

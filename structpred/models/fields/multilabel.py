@@ -9,6 +9,7 @@ import numpy.typing as npt
 from structpred.core.oracle import Oracle
 from structpred.models.bundles import pack_run, plain_settings, restore_run
 from structpred.models.fields.estimator import FieldEstimator, checked_bias
+from structpred.models.fields.explain import ExplainedLabelSets
 from structpred.models.fields.feature_scale import FeatureScale
 from structpred.models.fields.label_field import FIELD, LabelField, kept_names, label_tags, pairs_of, scale_of
 from structpred.models.fields.label_graphs import checked_oracle, label_edges, label_oracle
@@ -21,7 +22,7 @@ Integers = npt.NDArray[np.int64]
 
 
 @dataclass(eq=False, repr=False)
-class MultiLabelMRF(FieldEstimator[Integers, Floats]):
+class MultiLabelMRF(ExplainedLabelSets, FieldEstimator[Integers, Floats]):
     """A Markov random field over the labels of an example: weights of each label's states, and a table for each joined pair.
 
         score(x, y) = sum_l <w[l, y_l], (x, bias)> + sum_{(l, m) joined} t[l, m, y_l, y_m]

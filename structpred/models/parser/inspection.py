@@ -1,14 +1,16 @@
 """What a dependency parser has learnt: how its weights are spread over templates, and what its relations look like."""
 
-from dataclasses import asdict, dataclass
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
+from structpred.core.tables import cut
 from structpred.core.weights import Vector
 from structpred.data.arc_templates import TAGS_BETWEEN, ArcTemplate
-from structpred.models.chain.inspection import WeightGroup, inspect_weights, weight_group
+from structpred.models.chain.inspection import inspect_weights, transition_lines
 from structpred.models.chain.labeler import ChainLabeler
+from structpred.models.inspections import Shown, WeightGroup, group_lines, weight_group
 
 
 class FittedParser(Protocol):
@@ -41,7 +43,7 @@ class RelationWeights:
 
 
 @dataclass(frozen=True)
-class ParserInspection:
+class ParserInspection(Shown):
     """The weights of a parser, made readable.
 
     templates: one entry per template, the largest norm first: which templates matter. relations: one entry per relation, by
@@ -55,9 +57,23 @@ class ParserInspection:
     positive_transitions: list[tuple[str, str, float]]
     negative_transitions: list[tuple[str, str, float]]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON."""
-        return asdict(self)
+    def table(self, top: int = 20) -> str:
+        """The norms of the `top` largest templates, then those of the relations, and the transitions."""
+        lines = [f"{'templates of arcs, by norm':<44} {'weights':>9} {'not zero':>9} {'norm':>9} {'share':>7}"]
+        for t in self.templates[:top]:
+            lines.append(f"{cut(t.name, 44):<44} {t.n_weights:>9} {t.n_nonzero:>9} {t.norm:>9.4g} {100 * t.share:>5.1f} %")
+        if rest := self.templates[top:]:
+            sums = (sum(t.n_weights for t in rest), sum(t.n_nonzero for t in rest), sum(t.norm**2 for t in rest) ** 0.5)
+            share = 100 * sum(t.share for t in rest)
+            lines.append(f"{f'the {len(rest)} others':<44} {sums[0]:>9} {sums[1]:>9} {sums[2]:>9.4g} {share:>5.1f} %")
+        return "\n".join([*lines, *(["", *self._of_relations()] if self.relations else [])])
+
+    def _of_relations(self) -> list[str]:
+        lines = group_lines("weights of relations", self.groups)
+        for r in self.relations:
+            lines.append(f"{cut('  ' + r.relation, 32):<32} {'':>10} {r.n_nonzero:>10} {r.norm:>10.4g}")
+        transitions = transition_lines(self.positive_transitions, self.negative_transitions)
+        return [*lines, "", "relations of neighbouring words", *transitions]
 
 
 def inspect_parser(model: FittedParser, top: int = 20) -> ParserInspection:

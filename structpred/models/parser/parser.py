@@ -43,6 +43,7 @@ from structpred.models.parser.bundles import (
     usable_templates,
     with_prefix,
 )  # fmt: skip
+from structpred.models.parser.explain import ExplainedTrees
 from structpred.models.parser.partial import choose_kind, completed_heads, filled_heads, pruned_whole, ruled_out
 from structpred.models.parser.relations import RelationFeatures, forget_second_stage, second_callbacks, second_stage
 from structpred.models.parser.sentences import as_treebank, check_one_root, held_out_trees, share_right
@@ -59,7 +60,7 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(eq=False, repr=False)
-class DependencyParser(StructuredEstimator):
+class DependencyParser(ExplainedTrees, StructuredEstimator):
     """The head of each word, all decoded together as the best tree, and then the relation of each word to its head.
 
     Minimises  1/2 |w|^2 + C sum_i s_i H_i(w)  over arc weights, H_i the margin-rescaled hinge (or the log loss) of trees with the

@@ -96,6 +96,11 @@ class RelationFeatures:
         indices = found[kept]
         return PackedSequences(indptr, indices, np.ones(len(indices), np.float32), data.offsets, max(len(self.slots), 1))
 
+    def rows(self, data: AttributedSentences, heads: npt.NDArray[np.int64]) -> tuple[list[ArcTemplate], npt.NDArray[np.int32]]:
+        """The templates, and the row of weights that each gives the arc to each word, (n_words, n_templates), -1 for none."""
+        order = compile_templates(self.templates, data.names).order
+        return [self.templates[k] for k in order.tolist()], self._rows[self._hashed(data, heads)]
+
     def _hashed(self, data: AttributedSentences, heads: npt.NDArray[np.int64], n_jobs: int = 1) -> npt.NDArray[np.uint32]:
         from structpred.features._arc_kernels import hash_arcs
 

@@ -2,6 +2,7 @@
 
 import html
 import unicodedata
+from collections.abc import Sequence
 from typing import Any
 
 # Zero-width (non-)joiners are part of how some scripts are written; all else that is not seen is shown by its number.
@@ -13,6 +14,10 @@ class Html(str):
     """Markup: what `tag` and `text` return. Any other string is data and is escaped wherever it is put into markup."""
 
     __slots__ = ()
+
+    def _repr_html_(self) -> str:
+        """Itself: notebooks show the picture or the table, not its source."""
+        return str(self)
 
 
 def visible(data: Any) -> str:
@@ -57,6 +62,23 @@ def tag(name: str, *children: Any, **attributes: Any) -> Html:
     given = {key.rstrip("_").replace("_", "-"): value for key, value in attributes.items() if value is not None}
     written = "".join(f' {key}="{text(_number(value))}"' for key, value in given.items())
     return Html(f"<{name}{written}>{join(*children)}</{name}>")
+
+
+def table(head: Sequence[Any], rows: Sequence[Sequence[Any]], *, numbers: int | Sequence[bool] = 0) -> Html:
+    """A table; the first `numbers` columns, or those that are True, hold figures, which are set to the right.
+
+    >>> table(["a"], [["<"]], numbers=1)
+    '<table><tr><th class="number">a</th></tr><tr><td class="number">&lt;</td></tr></table>'
+    """
+    right = [k < numbers for k in range(len(head))] if isinstance(numbers, int) else numbers
+    kinds = ["number" if figure else "name" for figure in right]
+    lines = [tag("tr", *(tag("td", cell, class_=kind) for cell, kind in zip(row, kinds, strict=True))) for row in rows]
+    return tag("table", tag("tr", *(tag("th", cell, class_=kind) for cell, kind in zip(head, kinds, strict=True))), *lines)
+
+
+def preformatted(data: str) -> Html:
+    """Plain text, such as a table of aligned columns, as it is."""
+    return tag("pre", data)
 
 
 def _number(value: Any) -> Any:

@@ -1,0 +1,34 @@
+"""Tables as plain text, for terminals and for `print`."""
+
+from collections.abc import Sequence
+
+
+def aligned(head: Sequence[str], rows: Sequence[Sequence[str]], *, numbers: int = 0) -> list[str]:
+    """Lines of a table; the first `numbers` columns are set to the right, the others to the left.
+
+    >>> aligned(("adds", "feature"), [("+1.5", "a"), ("-10.25", "b")], numbers=1)
+    ['  adds  feature', '  +1.5  a', '-10.25  b']
+    """
+    widths = [max(len(row[j]) for row in (head, *rows)) for j in range(len(head))]
+    return ["  ".join(_cells(row, widths, numbers)).rstrip() for row in (head, *rows)]
+
+
+def _cells(row: Sequence[str], widths: Sequence[int], numbers: int) -> list[str]:
+    return [cell.rjust(w) if j < numbers else cell.ljust(w) for j, (cell, w) in enumerate(zip(row, widths, strict=True))]
+
+
+def columns(left: Sequence[tuple[str, float]], right: Sequence[tuple[str, float]]) -> list[str]:
+    """Two lists of names with weights, side by side."""
+    none = ("", 0.0)
+    lines = []
+    for k in range(max(len(left), len(right))):
+        (one, w), (other, v) = (side[k] if k < len(side) else none for side in (left, right))
+        first = f"{w:+9.4f}  {cut(one, 38):<38}" if one else " " * 49
+        lines.append(f"{first} {v:+9.4f}  {cut(other, 60)}".rstrip() if other else first.rstrip())
+    return lines
+
+
+def cut(text: str, width: int) -> str:
+    """Text on one line, without what could act on a terminal."""
+    plain = "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in text)
+    return plain if len(plain) <= width else plain[: width - 3] + "..."

@@ -1,0 +1,162 @@
+"""Why a model gives an output: its score taken apart into what each feature adds; the same for every kind of model."""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from structpred.core.markup import join, table, tag
+from structpred.core.tables import aligned
+from structpred.errors import ParameterError
+from structpred.io.treebanks.treebank import Tree
+
+#: in place of an alternative: the best other output
+RUNNER_UP = "runner-up"
+_HEAD = ("adds", "value", "weight")
+_SHOWN = 20
+
+
+@dataclass(frozen=True)
+class Contribution:
+    """One addend of a score: value * weight.
+
+    kind: what is scored. Of chains "emission", "start", "transition" or "stop"; of parsers "arc", and for relations "relation"
+    and the last three of chains; of label sets and graphs "node" or "edge"; else "part".
+    position: where. Of chains the token, from 0, of a transition the one after; of parsers the word, from 1; of label sets the
+    label, of graphs the node (of an edge the second), else the part, all from 0.
+    label: what is decided there: a label, an arc as "head -> word".
+    feature: the feature's name, "intercept" or "bias" of the constant one; of a chain's transition the labels as "A -> B"; else
+    the kind.
+    value: the feature's value. In a contrast it is negative for what only the alternative has.
+    weight: of the feature with the label.
+    instead: in a contrast, what the alternative decides there, where it has the same feature; the weight is then that of `label`
+    less that of `instead`. None otherwise.
+    """
+
+    kind: str
+    position: int
+    label: Any
+    feature: str
+    value: float
+    weight: float
+    instead: Any = None
+
+    @property
+    def score(self) -> float:
+        """What is added to the score of the output."""
+        return self.value * self.weight
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """The score of one output, or the difference between two, as a sum of contributions.
+
+    output: what is explained, in the form that `predict` gives it. against: the alternative of a contrast, or None. score: of the
+    output, less that of `against` if there is one; it is the sum of the contributions. Hard constraints add nothing to it.
+    n_positions: how many there are. unit: what a position is.
+
+    >>> from structpred.models import ChainLabeler
+    >>> model = ChainLabeler(max_iter=20).fit([[{"w": "a"}, {"w": "b"}]] * 3, [["X", "Y"]] * 3)
+    >>> why = model.explain([{"w": "a"}, {"w": "b"}])
+    >>> why.labels, abs(why.score - sum(c.score for c in why.contributions)) < 1e-9
+    (['X', 'Y'], True)
+    """
+
+    output: Any
+    against: Any | None
+    score: float
+    contributions: list[Contribution]
+    n_positions: int
+    unit: str = "position"
+
+    @classmethod
+    def of(cls, output: Any, against: Any, contributions: Iterable[Contribution], n_positions: int, unit: str) -> "Explanation":
+        """With the sum of the contributions as the score."""
+        found = list(contributions)
+        return cls(output, against, math.fsum(c.score for c in found), found, n_positions, unit)
+
+    @property
+    def labels(self) -> Any:
+        """The output; of a chain its labels."""
+        return self.output
+
+    def strongest(self, top: int | None = None) -> list[Contribution]:
+        """The contributions by size, the largest (of either sign) first; all of them for None."""
+        ordered = sorted(self.contributions, key=lambda c: (-abs(c.score), c.position, c.feature))
+        return ordered[:top]
+
+    def by_position(self) -> list[float]:
+        """What each position adds, start, stop and the transition or edge into it included; words count from 1, 0 is the root."""
+        sums: list[list[float]] = [[] for _ in range(self.n_positions)]
+        for c in self.contributions:
+            sums[c.position].append(c.score)
+        return [math.fsum(addends) for addends in sums]
+
+    def table(self, top: int | None = _SHOWN) -> str:
+        """The strongest contributions as a plain-text table; the rest as one line, so that the column adds up."""
+        return "\n".join(aligned(self._head(), self._rows(top), numbers=4))
+
+    def __str__(self) -> str:
+        """A heading and the twenty strongest contributions."""
+        return "\n".join((*self._heading(), "", self.table()))
+
+    def _repr_html_(self) -> str:
+        """The same for notebooks."""
+        return join(*(tag("p", line) for line in self._heading()), table(self._head(), self._rows(_SHOWN), numbers=4))
+
+    def _heading(self) -> list[str]:
+        if self.against is None:
+            return [f"score {self.score:.6g} of {_told(self.output)}"]
+        return [_told(self.output), "against", _told(self.against), f"by {self.score:.6g}"]
+
+    def _head(self) -> tuple[str, ...]:
+        return (*_HEAD, self.unit, "label" if self.unit != "word" else "arc or relation", "feature")
+
+    def _rows(self, top: int | None) -> list[tuple[str, ...]]:
+        shown = self.strongest(top)
+        cells = [
+            (f"{c.score:+.4f}", f"{c.value:g}", f"{c.weight:+.4f}", str(c.position), _contrasted(c), c.feature) for c in shown
+        ]
+        rest = math.fsum(c.score for c in self.contributions) - math.fsum(c.score for c in shown)
+        if len(shown) < len(self.contributions):
+            cells.append((f"{rest:+.4f}", "", "", "", "", f"({len(self.contributions) - len(shown)} more)"))
+        return [*cells, (f"{self.score:+.4f}", "", "", "", "", "sum")]
+
+
+def contrast(chosen: Sequence[Contribution], other: Sequence[Contribution]) -> list[Contribution]:
+    """What one output adds less what another one adds, without what is the same on both sides.
+
+    Features of the same value at the same position on both sides are one contribution, with the difference of their weights.
+    """
+    left: dict[tuple[str, int, str, float], list[Contribution]] = {}
+    for c in other:
+        left.setdefault((c.kind, c.position, c.feature, c.value), []).append(c)
+    found = []
+    for c in chosen:
+        same = left.get((c.kind, c.position, c.feature, c.value))
+        if not same:
+            found.append(c)
+        elif (o := same.pop(0)).weight != c.weight:
+            found.append(replace(c, weight=c.weight - o.weight, instead=o.label))
+    return found + [replace(o, value=-o.value) for rest in left.values() for o in rest]
+
+
+def wants_runner_up(against: Any, form: str) -> bool:
+    """Whether the best other output is asked for; ParameterError, which names the form of outputs, for any other text."""
+    if not isinstance(against, str):
+        return False
+    if against != RUNNER_UP:
+        raise ParameterError(f"against: expected {RUNNER_UP!r} or {form}, got {against!r}")
+    return True
+
+
+def _contrasted(c: Contribution) -> str:
+    return str(c.label) if c.instead is None else f"{c.label} not {c.instead}"
+
+
+def _told(output: Any) -> str:
+    """An output on one line."""
+    if isinstance(output, Tree):
+        labels = output.labels or [""] * len(output.heads)
+        return " ".join(f"{head}:{label}".rstrip(":") for head, label in zip(output.heads.tolist(), labels, strict=True))
+    return " ".join(map(str, output))
