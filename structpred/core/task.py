@@ -272,7 +272,7 @@ class Task:
         return self._step_to(self.inference.best(augmented, i), augmented, costs, w, i, loss_weight, scale)
 
     def visits(self) -> Visits | None:
-        """What stands in for `step` and an online trainer's update, many instances a call; None where no such code was written."""
+        """What stands in for `step` and the update of an online trainer, many instances a call; None without such code."""
         found: Visits | None = getattr(self._fused, "visit", None)
         return found
 

@@ -74,7 +74,7 @@ def test_a_resumed_stream_must_be_the_same(tmp_path: Path) -> None:
     labeler.set_params(resume=True)
     changed = [y[0], ["a" if label != "a" else "b" for label in y[1]], *y[2:]]
     for source, message in (
-        (lambda: zip(x, changed, strict=True), "does not give the same 81"),
+        (lambda: zip(x, changed, strict=True), "does not give the same 96"),
         (lambda: zip(x[:50], y[:50], strict=True), r"does not give the same \(50 in all\)"),
         (lambda: zip(x[1:], y[1:], strict=True), "belongs to another run"),
     ):
