@@ -71,14 +71,20 @@ def checked_scores(scores: npt.ArrayLike, n_parts: int, shape: Shape) -> Scores:
     >>> checked_scores(np.zeros(2, np.float32), 2, (2,))
     array([0., 0.])
     """
+    flat = shaped_scores(scores, n_parts, shape)
+    if not _all_finite(flat):
+        part = int(np.isfinite(flat).argmin())
+        raise DataError(f"scores must be finite numbers (-1e30 forbids a part), got {flat[part]} for part {part}")
+    return flat
+
+
+def shaped_scores(scores: npt.ArrayLike, n_parts: int, shape: Shape) -> Scores:
+    """The same without a look at the numbers, for compiled calls that say whether all are finite."""
     flat = _flat(scores)
     if flat.shape != (n_parts,):
         raise DataError(
             f"expected {n_parts} scores in one flat array for the shape {short(shape)}, got an array of shape {flat.shape}"
         )
-    if not _all_finite(flat):
-        part = int(np.isfinite(flat).argmin())
-        raise DataError(f"scores must be finite numbers (-1e30 forbids a part), got {flat[part]} for part {part}")
     return flat
 
 
@@ -86,6 +92,18 @@ def checked_batch(
     scores: npt.ArrayLike, offsets: npt.ArrayLike, n_parts: Sequence[int] | npt.NDArray[np.int64]
 ) -> tuple[Scores, npt.NDArray[np.int64]]:
     """The same for a batch: instance i has the n_parts[i] scores from offsets[i] on. DataError names the sample."""
+    flat, ends = shaped_batch(scores, offsets, n_parts)
+    if not _all_finite(flat):
+        at = int(np.isfinite(flat).argmin())
+        i = int(np.searchsorted(ends, at, side="right")) - 1
+        raise DataError(f"sample {i}: scores must be finite numbers, got {flat[at]}")
+    return flat, ends
+
+
+def shaped_batch(
+    scores: npt.ArrayLike, offsets: npt.ArrayLike, n_parts: Sequence[int] | npt.NDArray[np.int64]
+) -> tuple[Scores, npt.NDArray[np.int64]]:
+    """The same without a look at the numbers, for compiled calls that say whether all are finite."""
     flat, ends = _flat(scores), np.ascontiguousarray(offsets)
     if ends.shape != (len(n_parts) + 1,) or ends.dtype.kind not in "iu" or flat.ndim != 1:
         raise DataError(
@@ -99,10 +117,6 @@ def checked_batch(
         raise DataError(f"sample {i}: expected {n_parts[i]} scores, got {int(ends[i + 1]) - int(ends[i])}")
     if ends[0] != 0 or ends[-1] != len(flat):
         raise DataError(f"the offsets of the scores go from {ends[0]} to {ends[-1]}, and there are {len(flat)} scores")
-    if not _all_finite(flat):
-        at = int(np.isfinite(flat).argmin())
-        i = int(np.searchsorted(ends, at, side="right")) - 1
-        raise DataError(f"sample {i}: scores must be finite numbers, got {flat[at]}")
     return flat, ends
 
 

@@ -11,13 +11,22 @@ import numpy.typing as npt
 
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.oracle import Labels, Oracle, Scores, Shape
-from structpred.core.scores import checked_sizes
+from structpred.core.scores import checked_scores, checked_sizes, shaped_scores
 from structpred.errors import ConvergenceError, ParameterError
 from structpred.oracles.trees._constrained_trees import best_tree_within
 from structpred.oracles.trees._matrix_tree import matrix_tree
-from structpred.oracles.trees._tree_labels import all_trees, arc_batch, arc_scores, arcs_of, arcs_of_each, tree_parts
+from structpred.oracles.trees._tree_labels import (
+    all_trees,
+    arc_batch,
+    arc_scores,
+    arcs_of,
+    arcs_of_each,
+    refuse_infinite,
+    tree_parts,
+)
 from structpred.oracles.trees._tree_scratch import KEPT, tree_room, tree_scratch
 from structpred.projections.active_set import project_onto_hull
+from structpred.runtime.entries import entry_of
 from structpred.runtime.memory import check_fits
 
 _INT = np.dtype(np.int64)
@@ -29,11 +38,11 @@ class _Tools(NamedTuple):
     """The compiled search, and room for sentences of up to `size` tokens."""
 
     size: int
-    search: Callable[..., None]
+    search: Callable[..., bool]
     room: npt.NDArray[np.float64]
 
 
-def _no_search(*_: object) -> None:
+def _no_search(*_: object) -> bool:
     raise AssertionError("no sentence is so short")
 
 
@@ -51,7 +60,8 @@ def _tools_for(n: int) -> _Tools:
     from structpred.oracles.trees._arborescence_kernels import best_heads
 
     size = n if n > KEPT else min(KEPT, max(n, 2 * _kept.tools.size, 32))
-    tools = _Tools(size, best_heads, tree_room(size))
+    room, some = tree_room(size), np.empty(2)
+    tools = _Tools(size, entry_of(best_heads, some, 1, room, np.empty(1, _INT)), room)
     if size <= KEPT:
         _kept.tools = tools
     return tools
@@ -96,12 +106,14 @@ class ArborescenceOracle(Oracle):
 
     def argmax(self, scores: Scores, shape: Shape) -> Labels:
         """The best tree. Raises DataError for other than n * (n + 1) finite scores, and before what cannot fit."""
-        scores, n = arc_scores(scores, shape)
+        (n,) = checked_sizes(shape, "tokens")
+        scores = shaped_scores(scores, n * (n + 1), shape)
         size, search, room = _kept.tools
         if n > size:
             _, search, room = _tools_for(n)
         heads = np.empty(n, _INT)
-        search(scores, self._single, room, heads)
+        if not search(scores, self._single, room, heads):
+            checked_scores(scores, n * (n + 1), shape)  # says which one is not finite
         return heads
 
     def argmax_batch(
@@ -115,7 +127,8 @@ class ArborescenceOracle(Oracle):
         heads = np.empty(int(ends[-1]), _INT)
         if len(sizes):
             work, marks = tree_scratch(int(sizes.max()))
-            best_trees(scores, offsets, sizes, self.single_root, work, marks, heads)
+            if not best_trees(scores, offsets, sizes, self.single_root, work, marks, heads):
+                refuse_infinite(scores, offsets, sizes)
         return heads, ends
 
     def parts(self, labels: Labels, shape: Shape) -> npt.NDArray[np.int64]:

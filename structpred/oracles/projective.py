@@ -11,11 +11,12 @@ import numpy.typing as npt
 
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.oracle import Labels, Oracle, Scores, Shape
-from structpred.core.scores import check_listed, checked_sizes, checked_sums
+from structpred.core.scores import check_listed, checked_scores, checked_sizes, checked_sums, shaped_scores
 from structpred.errors import InfeasibleError
-from structpred.oracles.trees._tree_labels import arc_batch, arc_scores, arcs_of, arcs_of_each, tree_parts
+from structpred.oracles.trees._tree_labels import arc_batch, arc_scores, arcs_of, arcs_of_each, refuse_infinite, tree_parts
 from structpred.oracles.trees._tree_scratch import projective_scratch
 from structpred.projections.active_set import project_onto_hull
+from structpred.runtime.entries import entry_of
 from structpred.runtime.memory import check_fits
 
 _INT = np.dtype(np.int64)
@@ -27,12 +28,12 @@ class _Tools(NamedTuple):
     """The compiled search, and scratch for sentences of up to `size` tokens."""
 
     size: int
-    search: Callable[..., None]
+    search: Callable[..., bool]
     tables: npt.NDArray[np.float64]
     pointers: npt.NDArray[np.int32]
 
 
-def _none_yet(*_: object) -> None:
+def _none_yet(*_: object) -> bool:
     raise AssertionError("no sentence has fewer than one token")
 
 
@@ -49,10 +50,11 @@ def _tools_for(n: int) -> _Tools:
     """Tools for n tokens, kept by this thread unless they are large."""
     if n <= _kept.tools.size:
         return _kept.tools
-    from structpred.oracles.trees._projective_kernels import best_projective
+    from structpred.oracles.trees._projective_kernels import best_heads
 
     size = n if n > _KEPT else min(_KEPT, max(n, 2 * _kept.tools.size, 32))
-    tools = _Tools(size, best_projective, *projective_scratch(size))
+    room = projective_scratch(size)
+    tools = _Tools(size, entry_of(best_heads, np.empty(2), 1, *room, np.empty(1, _INT)), *room)
     if size <= _KEPT:
         _kept.tools = tools
     return tools
@@ -77,6 +79,7 @@ class ProjectiveOracle(Oracle):
 
     def __init__(self, single_root: bool = True) -> None:
         self.single_root = bool(single_root)
+        self._single = int(self.single_root)
 
     def n_parts(self, shape: tuple[int, ...]) -> int:
         """n * (n + 1), the parts of tokens that head themselves included; those are never on."""
@@ -85,12 +88,14 @@ class ProjectiveOracle(Oracle):
 
     def argmax(self, scores: Scores, shape: Shape) -> Labels:
         """The best tree. Raises DataError for other than n * (n + 1) finite scores, and before what cannot fit."""
-        scores, n = arc_scores(scores, shape)
+        (n,) = checked_sizes(shape, "tokens")
+        scores = shaped_scores(scores, n * (n + 1), shape)
         size, search, tables, pointers = _kept.tools
         if n > size:
             _, search, tables, pointers = _tools_for(n)
         heads = np.empty(n, _INT)
-        search(scores, n, self.single_root, tables, pointers, heads)
+        if not search(scores, self._single, tables, pointers, heads):
+            checked_scores(scores, n * (n + 1), shape)  # says which one is not finite
         return heads
 
     def argmax_batch(
@@ -104,7 +109,8 @@ class ProjectiveOracle(Oracle):
         heads = np.empty(int(ends[-1]), _INT)
         if len(sizes):
             _, _, tables, pointers = _tools_for(int(sizes.max()))
-            decode_projective(scores, offsets, sizes, self.single_root, tables, pointers, heads)
+            if not decode_projective(scores, offsets, sizes, self.single_root, tables, pointers, heads):
+                refuse_infinite(scores, offsets, sizes)
         return heads, ends
 
     def parts(self, labels: Labels, shape: Shape) -> npt.NDArray[np.int64]:

@@ -13,6 +13,7 @@ from structpred.contracts.checks import check_oracle
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.errors import DataError, InfeasibleError
 from structpred.oracles.arborescence import ArborescenceOracle
+from structpred.oracles.projective import ProjectiveOracle
 from structpred.oracles.trees import _tree_scratch
 
 ROOTS = pytest.mark.parametrize("single_root", [True, False], ids=["single root", "any roots"])
@@ -101,7 +102,7 @@ def test_arcs_of_a_token_to_itself_are_never_on(single_root) -> None:
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 def test_no_score_hangs_the_search(bad) -> None:
     """NaN and infinity give the kernel a tree, if not a meaningful one (the oracle refuses them before)."""
-    from structpred.oracles.trees._arborescence_kernels import best_heads
+    from structpred.oracles.trees._arborescence_kernels import best_tree
 
     rng = np.random.default_rng(0)
     for single_root in (True, False):
@@ -109,8 +110,33 @@ def test_no_score_hangs_the_search(bad) -> None:
         for n in (1, 3, 17):
             for share in (0.1, 1.0):
                 theta, heads = np.where(rng.random(n * (n + 1)) < share, bad, rng.normal(size=n * (n + 1))), np.empty(n, np.int64)
-                best_heads(theta, int(single_root), _tree_scratch.tree_room(n), heads)
+                best_tree(theta, n, single_root, *_tree_scratch.tree_scratch(n), heads)
                 oracle.parts(heads, (n,))
+
+
+@pytest.mark.parametrize("oracle", [ArborescenceOracle(), ArborescenceOracle(False), ProjectiveOracle()])
+@pytest.mark.parametrize("bad", [np.nan, -np.inf])
+def test_the_first_score_that_is_not_finite_is_named(oracle, bad) -> None:
+    """One score of a batch, and of a sentence: the sample and the part, though the search itself looks."""
+    theta = np.zeros(2 + 12)
+    theta[2 + 7] = bad
+    with pytest.raises(DataError, match="sample 1: scores must be finite"):
+        oracle.argmax_batch(theta, np.array([0, 2, 14]), [(1,), (3,)])
+    with pytest.raises(DataError, match="for part 7"):
+        oracle.argmax(theta[2:], (3,))
+
+
+@ROOTS
+def test_a_root_that_several_tokens_prefer_is_taken_once_where_it_must(single_root) -> None:
+    """Whether none, one or several tokens like the root best, the tree scores as the best of all listed ones."""
+    rng, oracle = np.random.default_rng(7), ArborescenceOracle(single_root)
+    for likes in (0, 1, 2, 4):
+        for _ in range(20):
+            theta = rng.integers(0, 4, (4, 5)).astype(np.float64)
+            theta[:, 0] = -1.0
+            theta[rng.permutation(4)[:likes], 0] = 9.0
+            values = [theta.ravel()[oracle.parts(y, (4,))].sum() for y in oracle.enumerate((4,))]
+            assert theta.ravel()[oracle.parts(oracle.argmax(theta.ravel(), (4,)), (4,))].sum() == max(values)
 
 
 @pytest.mark.slow

@@ -11,7 +11,18 @@ scores are recomputed: `shifts` holds, for each token, the sum of what was subtr
 
 import numpy as np
 
-from structpred.oracles.trees._arborescence_kernels import ARC, FIRST, FORBIDDEN, PATH, PLACE, USABLE, contract, grow
+from structpred.oracles.trees._arborescence_kernels import (
+    ANY,
+    ARC,
+    FIRST,
+    FORBIDDEN,
+    PATH,
+    PLACE,
+    SINGLE,
+    USABLE,
+    contract,
+    grow,
+)
 from structpred.runtime.jit import njit
 
 # more rows of `marks`
@@ -171,7 +182,7 @@ def without(scores, n, single_root, tree, m, rows, marks, heads):
     at = (m - 1) * (n + 1) + tree[m - 1]
     kept = scores[at]
     scores[at] = FORBIDDEN
-    found = grow(scores, n, single_root, USABLE, rows, marks, heads)
+    found = grow(scores, n, SINGLE if single_root else ANY, USABLE, rows, marks, heads)
     scores[at] = kept
     return found
 

@@ -11,6 +11,7 @@ Rows are filled from the last to the first, from left to right: what is done for
 that every loop runs along rows of all tables. Splits are not stored: the way back looks for them again, O(n^2).
 """
 
+from structpred.oracles.trees._tree_score_kernels import all_finite
 from structpred.runtime.jit import njit
 
 RIGHT = 0
@@ -124,10 +125,23 @@ def best_projective(scores, n, single_root, tables, pointers, heads):
 
 
 @njit(cache=True, nogil=True)
+def best_heads(scores, single_root, tables, pointers, heads):
+    """best_projective of len(heads) tokens, for calls from Python; False, and nothing written, where a score is not finite."""
+    if not all_finite(scores):
+        return False
+    best_projective(scores, len(heads), single_root != 0, tables, pointers, heads)
+    return True
+
+
+@njit(cache=True, nogil=True)
 def decode_projective(scores, offsets, lengths, single_root, tables, pointers, out):
-    """The best tree of each instance, one after the other."""
+    """The best tree of each instance, one after the other; False where a score is not finite."""
     written = 0
     for i in range(lengths.shape[0]):
         n = lengths[i]
-        best_projective(scores[offsets[i] : offsets[i + 1]], n, single_root, tables, pointers, out[written : written + n])
+        own = scores[offsets[i] : offsets[i + 1]]
+        if not all_finite(own):
+            return False
+        best_projective(own, n, single_root, tables, pointers, out[written : written + n])
         written += n
+    return True
