@@ -213,6 +213,7 @@ def mark_places(corpus, offsets, sentences, heads, compiled, kinds, hashes, coun
 @njit(cache=True, nogil=True)
 def hash_arcs(corpus, offsets, heads, compiled, kinds, hashes, counts, own_tags, out):
     """out[word, t]: the 32-bit hash of template t for the arc to each word from its head."""
+    codes = np.zeros(6, np.uint32)
     for i in range(offsets.shape[0] - 1):
         first = offsets[i]
         n = offsets[i + 1] - first
@@ -220,6 +221,20 @@ def hash_arcs(corpus, offsets, heads, compiled, kinds, hashes, counts, own_tags,
         for m in range(1, n + 1):
             h = heads[first + m - 1]
             c = distance_class(h, m)
+            for kind in range(1, 6):
+                codes[kind] = positional_code(kind, c) if kind < 3 else counting_code(kind, h, m, counts)
             for t in range(kinds.shape[0]):
-                code = positional_code(kinds[t], c) if kinds[t] < 3 else counting_code(kinds[t], h, m, counts)
-                out[first + m - 1, t] = U(U(hashes[0, t, h] + hashes[1, t, m]) + code)
+                out[first + m - 1, t] = U(U(hashes[0, t, h] + hashes[1, t, m]) + codes[kinds[t]])
+
+
+@njit(cache=True, nogil=True)
+def pack_known(slots, row_of, indptr, indices):
+    """Write row_of[slots[t]], where it is not negative, for one word t after the other; returns how many there are."""
+    size = 0
+    for t in range(slots.shape[0]):
+        for k in range(slots.shape[1]):
+            row = row_of[np.uintp(slots[t, k])]
+            indices[np.uintp(size)] = row  # written over by the next one, if it is none
+            size += row >= 0
+        indptr[t + 1] = size
+    return size

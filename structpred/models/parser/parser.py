@@ -344,9 +344,8 @@ class DependencyParser(ExplainedTrees, StructuredEstimator):
         split = np.split(heads, data.offsets[1:-1]) if len(data) else []
         if self.relations_ is None or self.relation_features_ is None or not len(data):
             return [Tree(h, None) for h in split]
-        packed = self.relation_features_.transform(data, heads, checked_jobs(self.n_jobs))
-        labels = self.relations_._decoded(packed, self.relations_.coef_, None, checked_jobs(self.n_jobs))
-        return [Tree(h, found.tolist()) for h, found in zip(split, labels, strict=True)]
+        labels = self.relation_features_.labels(self.relations_, data, heads, checked_jobs(self.n_jobs))
+        return [Tree(h, labels[a:b]) for h, (a, b) in zip(split, itertools.pairwise(data.offsets.tolist()), strict=True)]
 
     def predict_marginals(
         self, X: Any, *, fixed: Any = None, forbidden: Any = None, projective: bool | None = None, single_root: bool | None = None

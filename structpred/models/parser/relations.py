@@ -13,6 +13,8 @@ from structpred.data.sentences import AttributedSentences
 from structpred.data.sequences import PackedSequences
 from structpred.features.arcs import ArcScratch
 from structpred.models.base import as_callbacks
+from structpred.models.chain.decoding import decode_chains
+from structpred.models.chain.labeler import ChainLabeler
 from structpred.runtime.threads import run_ranges, split_evenly
 from structpred.storage.schema import Array, ListOf, Record, Text, Whole, array_of, as_file_error
 from structpred.trainers.checkpoints import claimed, previous, remove_checkpoint
@@ -90,11 +92,20 @@ class RelationFeatures:
 
     def transform(self, data: AttributedSentences, heads: npt.NDArray[np.int64], n_jobs: int = 1) -> PackedSequences:
         """The features of the arcs (heads[t], t), one position per word; the same for any number of threads."""
-        found = self._rows[self._hashed(data, heads, n_jobs)]
-        kept = found >= 0
-        indptr = np.concatenate(([0], np.cumsum(kept.sum(axis=1)))).astype(np.int64)
-        indices = found[kept]
-        return PackedSequences(indptr, indices, np.ones(len(indices), np.float32), data.offsets, max(len(self.slots), 1))
+        from structpred.features._arc_kernels import pack_known
+
+        hashed = self._hashed(data, heads, n_jobs)
+        indptr, indices = np.zeros(data.n_words + 1, np.int64), np.empty(hashed.size, np.int32)
+        size = pack_known(hashed, self._rows, indptr, indices)
+        return PackedSequences(indptr, indices[:size], np.ones(size, np.float32), data.offsets, max(len(self.slots), 1))
+
+    def labels(
+        self, labeler: ChainLabeler, data: AttributedSentences, heads: npt.NDArray[np.int64], n_jobs: int = 1
+    ) -> list[str]:
+        """The relations of the arcs (heads[t], t) that a labeller of these features finds, flat."""
+        classes: list[str] = labeler.classes_.tolist()
+        codes = decode_chains(self.transform(data, heads, n_jobs), len(classes), labeler.coef_, None, n_jobs)
+        return [classes[code] for code in codes.tolist()]
 
     def rows(self, data: AttributedSentences, heads: npt.NDArray[np.int64]) -> tuple[list[ArcTemplate], npt.NDArray[np.int32]]:
         """The templates, and the row of weights that each gives the arc to each word, (n_words, n_templates), -1 for none."""
