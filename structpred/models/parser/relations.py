@@ -102,7 +102,7 @@ class RelationFeatures:
     def labels(
         self, labeler: ChainLabeler, data: AttributedSentences, heads: npt.NDArray[np.int64], n_jobs: int = 1
     ) -> list[str]:
-        """The relations of the arcs (heads[t], t) that a labeller of these features finds, flat."""
+        """The relations that a labeller of these features finds for the arcs (heads[t], t), flat."""
         classes: list[str] = labeler.classes_.tolist()
         codes = decode_chains(self.transform(data, heads, n_jobs), len(classes), labeler.coef_, None, n_jobs)
         return [classes[code] for code in codes.tolist()]
