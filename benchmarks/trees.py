@@ -18,7 +18,8 @@ from typing import Any
 from measure import Stopwatch, in_child, machine, table, verdict
 
 LENGTHS = (10, 20, 40, 80, 160)
-GOAL = 3.0
+#: so many times as fast as ufal: all trees of a length in one call, and one call of argmax a tree
+GOALS = {"compiled": 5.0, "from Python": 3.0}
 #: more tokens than this would take networkx half a minute
 NETWORKX_LENGTHS = (10, 20, 40, 80)
 
@@ -130,9 +131,10 @@ def run(quick: bool) -> None:
             rows.append([n, *(_digits(micro[name]) if name in micro else "-" for name in columns)])
             ratios.append([n, *(f"{micro['ufal'] / micro[name]:.1f}" for name in columns[:4])])
             ratios[-1].append(f"{micro['networkx'] / micro['from Python']:,.0f}" if "networkx" in micro else "-")
-            worst = min(micro["ufal"] / micro[name] for name in columns[:4])
-            what = f"{kind}, n = {n}: at least {GOAL:g} times as fast as ufal in every way of calling"
-            lines.append(verdict(what, worst >= GOAL, f"{worst:.1f} times"))
+            for way, goal in GOALS.items():
+                worst = min(micro["ufal"] / micro[name] for name in columns[:4] if name.startswith(way))
+                what = f"{kind}, n = {n}, {way}: at least {goal:g} times as fast as ufal, with one root and with several"
+                lines.append(verdict(what, worst >= goal, f"{worst:.1f} times"))
         gap = max(row["gap"] for row in found.values())
         print(f"\n{kind} scores; largest difference between our best scores and the peers': {gap:.1g}\n")
         print(table(["n", *columns], rows))
