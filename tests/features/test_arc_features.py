@@ -247,3 +247,40 @@ def test_only_the_most_frequent_tags_are_told_apart_between_words() -> None:
     assert featurizer.n_tags == 62
     assert "T7" in featurizer.tags
     assert set(featurizer.transform(treebank).tags.tolist()) == set(range(1, 62))
+
+
+def test_words_are_hashed_as_one_by_one() -> None:
+    """The hash of each word is that of its codes mixed one after the other, also where neighbours lie outside the sentence."""
+    from structpred.features._arc_kernels import prepare_sentence
+
+    texts = ["h.form h.upos+1 m.form-2 | distance", "h.upos-3 m.lemma+9", "h.lemma+2 h.form-1 | direction", "m.upos | distance"]
+    data = sentences(lengths=(1, 2, 3, 8, 15))
+    compiled = compile_templates([ArcTemplate.parse(text) for text in texts], data.names)
+    for i, n in enumerate(data.lengths.tolist()):
+        first, at = int(data.offsets[i]), 3
+        hashes, counts, tags = np.zeros((2, 4, 40), np.uint32), np.zeros((3, 40), np.int64), np.zeros(40, np.int64)
+        prepare_sentence(data.words, first, n, at, compiled.program, hashes, counts, tags)
+        for t, side, p in np.ndindex(4, 2, n + 1):
+            atoms = compiled.atoms[compiled.ends[2 * t + side] : compiled.ends[2 * t + side + 1]].tolist()
+            x = int(compiled.seeds[t, side]) if atoms else 0
+            for attribute, offset in atoms:
+                q = p + offset
+                inside = 7 if offset == 0 else 13
+                if p > 0:
+                    inside = 11 if q < 1 else 17 if q > n else int(data.codes[attribute, first + q - 1])
+                x = (x ^ inside) * 0x9E3779B1 & 0xFFFFFFFF
+                x = (x ^ x >> 15) * 0x85EBCA77 & 0xFFFFFFFF
+                x ^= x >> 13
+            assert int(hashes[side, t, at + p]) == x
+        assert tags[at : at + n + 1].tolist() == [0, *data.tags[first : first + n].tolist()]
+        before = [[0, *np.cumsum([0, *(data.classes[first : first + n - 1] >> c & 1)]).tolist()] for c in range(3)]
+        assert counts[:, at : at + n + 1].tolist() == before
+
+
+def test_no_word_is_scored_by_what_lies_behind_the_sentence() -> None:
+    """Long and short sentences in turn, with the working memory of the other full of its numbers: each has its own scores."""
+    f = features()
+    w = np.random.default_rng(3).normal(size=f.dim)
+    alone = [f.take(np.array([i])).scores(w, 0) for i in range(len(f))]
+    for i in (4, 0, 3, 1, 4, 2, 0):
+        np.testing.assert_array_equal(f.scores(w, i), alone[i])
