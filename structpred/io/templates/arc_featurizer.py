@@ -59,28 +59,31 @@ class ArcFeaturizer:
         """The sentences as codes. Raises DataError for an empty sentence."""
         if (empty := np.flatnonzero(treebank.lengths == 0)).size:
             raise DataError(f"sample {int(empty[0])}: the sentence has no words; there is nothing to parse")
+        coarse = "xpos" if self.fine else "upos"
+        columns = {"forms", coarse, *(_SOURCES[name][0] for name in self.present)}
+        numbered = {column: _numbered(getattr(treebank, column)) for column in columns}
         codes = np.empty((len(self.present), treebank.n_words), np.uint32)
         for row, name in zip(codes, self.present, strict=True):
-            row[:] = self._coded(name, treebank)
-        coarse = treebank.xpos if self.fine else treebank.upos
-        number = dict.fromkeys(coarse, 1) | {tag: k + 2 for k, tag in enumerate(self.tags)}
-        tags = np.fromiter(map(number.__getitem__, coarse), np.int32, len(coarse))
-        pairs = list(zip(treebank.forms, coarse, strict=True))
-        class_of = {pair: word_class(*pair) for pair in set(pairs)}
-        classes = np.fromiter(map(class_of.__getitem__, pairs), np.uint8, len(pairs))
+            values, places = numbered[_SOURCES[name][0]]
+            row[:] = self._coded(name, values)[places]
+        values, places = numbered[coarse]
+        number = {tag: k + 2 for k, tag in enumerate(self.tags)}
+        tags = np.array([number.get(value, 1) for value in values], np.int32)[places]
+        classes = np.array([word_class("x", value) for value in values], np.uint8)[places]
+        values, places = numbered["forms"]
+        classes[np.array([_is_punctuation(value) for value in values], np.bool_)[places]] = _PUNCTUATION
         offsets = np.ascontiguousarray(treebank.offsets, dtype=np.int64)
         return AttributedSentences(self.present, codes, tags, classes, offsets, self.n_tags)
 
-    def _coded(self, name: str, treebank: Treebank) -> npt.NDArray[np.uint32]:
-        """The codes of an attribute; each different value of its column is looked at once, and remembered."""
-        column, derive = _SOURCES[name]
-        values: list[str] = getattr(treebank, column)
-        known = self._codes[name]
+    def _coded(self, name: str, values: Sequence[str]) -> npt.NDArray[np.uint32]:
+        """The codes that these values of its column have as an attribute; they are remembered."""
+        derive, known = _SOURCES[name][1], self._codes[name]
         if len(known) > _MAX_REMEMBERED:
             known.clear()
-        for value in set(values).difference(known):
-            known[value] = attribute_code(name, value if derive is None else derive(value))
-        return np.fromiter(map(known.__getitem__, values), np.uint32, len(values))
+        for value in values:
+            if value not in known:
+                known[value] = attribute_code(name, value if derive is None else derive(value))
+        return np.array([known[value] for value in values], np.uint32)
 
     def values(self, name: str, sentence: Sentence) -> list[str]:
         """What the words of a sentence have as an attribute, in the form that is hashed."""
@@ -111,10 +114,20 @@ def case_of(feats: str) -> str:
     return "_"
 
 
+def _numbered(values: Sequence[str]) -> tuple[list[str], npt.NDArray[np.int64]]:
+    """The different values of a column in the order of their first places, and the number of each place's."""
+    number = {value: k for k, value in enumerate(dict.fromkeys(values))}
+    return list(number), np.fromiter(map(number.__getitem__, values), np.int64, len(values))
+
+
+def _is_punctuation(form: str) -> bool:
+    return all(unicodedata.category(c)[0] == "P" for c in form)
+
+
 def word_class(form: str, tag: str) -> int:
     """1 for verbs and auxiliaries, 2 for punctuation, 4 for coordinating conjunctions, 0 for other words, by tag and form."""
     upper = tag.upper()
-    if upper == "PUNCT" or all(unicodedata.category(c)[0] == "P" for c in form):
+    if upper == "PUNCT" or _is_punctuation(form):
         return _PUNCTUATION
     if upper.startswith("V") or upper in ("AUX", "MD"):
         return _VERBS
