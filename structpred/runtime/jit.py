@@ -10,13 +10,40 @@ from structpred.runtime.compiled import prepare
 
 prepare()
 
-from numba import njit, prange, types  # noqa: E402 - numba must find the cache folder chosen
+from numba import njit as _njit  # noqa: E402 - numba must find the cache folder chosen
+from numba import prange, types  # noqa: E402
 from numba.extending import overload  # noqa: E402
 
 __all__ = ["njit", "prange"]
 
+
+def njit(**options):
+    """numba's decorator, without what no kernel needs and all would compile.
+
+    That is an entry for C code, and a version of its own wherever another kernel calls it with a constant: the number 0 and True
+    are types to numba, beside int64 and bool. Optimisation sees the constants of inlined calls without that.
+    """
+
+    def decorate(kernel):
+        dispatcher = _njit(no_cfunc_wrapper=True, **options)(kernel)
+        dispatcher.get_call_template = _without_literals(dispatcher.get_call_template)
+        return dispatcher
+
+    return decorate
+
+
+def _without_literals(get_call_template):
+    """What numba asks of a kernel that another one calls, for plain types."""
+
+    def asked(args, kws):
+        plain = {name: types.unliteral(kind) for name, kind in kws.items()}
+        return get_call_template(tuple(map(types.unliteral, args)), plain)
+
+    return asked
+
+
 if checks_bounds():
-    _njit = njit
+    _unchecked = njit
 
     @overload(not_negative)
     def _compiled_not_negative(index):
@@ -29,4 +56,4 @@ if checks_bounds():
 
     def njit(**options):
         """numba's decorator for the kernel with its checks."""
-        return lambda kernel: _njit(boundscheck=True, **options)(with_checks(kernel))
+        return lambda kernel: _unchecked(boundscheck=True, **options)(with_checks(kernel))
