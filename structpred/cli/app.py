@@ -33,6 +33,7 @@ COMMANDS = {
     "tune": ("structpred.cli.tune", "tune"),
     "bench": ("structpred.cli.bench", "bench"),
     "check-oracle": ("structpred.cli.check_oracle", "check_oracle"),
+    "warmup": ("structpred.cli.warmup", "warmup"),
     "doctor": ("structpred.cli.doctor", "doctor"),
 }
 

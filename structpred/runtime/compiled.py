@@ -1,6 +1,6 @@
 # mypy: allow-subclassing-any
 # numba has no types, and what it calls back must be a child of its own class
-"""Where compiled kernels are kept between runs, and a word in the log while they compile.
+"""Where compiled kernels are kept between runs, and a line for whoever waits while they compile.
 
 numba keeps what it compiled next to the source file, else in the user's cache folder, and refuses to compile at all when it
 may write to neither (a read-only installation without a home folder). `prepare` looks for a place before that happens. Kernel
@@ -25,6 +25,7 @@ PACKAGE = Path(__file__).resolve().parent.parent
 
 _lock = threading.Lock()
 _prepared: "CacheLocation | None" = None
+_n_compiled = 0
 _private: tempfile.TemporaryDirectory[str] | None = None  # kept alive until the process ends
 
 
@@ -133,26 +134,47 @@ def _ours_alone(folder: Path) -> bool:
     return stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid() and not status.st_mode & 0o077
 
 
+def compiled_kernels() -> int:
+    """How many of our kernels this process has compiled; those taken from the cache are not counted."""
+    return _n_compiled
+
+
 def _watch_compilation(location: CacheLocation) -> None:
-    """Log the first kernel that has to be compiled (loading one from the cache is silent), and each at debug level."""
+    """Count kernels that have to be compiled, announce the first, and log each at debug level; one from the cache is silent."""
     from numba.core import config, event
 
     config.reload_config()  # somebody may have imported numba before the cache folder was chosen
 
     class Watcher(event.Listener):
-        said = False
-
         def on_start(self, event: object) -> None:
+            global _n_compiled
             function = event.data["dispatcher"].py_func  # type: ignore[attr-defined]
             if not function.__module__.startswith("structpred."):
                 return
-            if not self.said:
-                self.said = True
-                kept = f"kept for later runs ({location.folder})" if location.lasting else "not kept: no folder can be written"
-                logger.info("compiling kernels, which takes some seconds and is %s", kept)
+            _n_compiled += 1
+            if _n_compiled == 1:
+                _announce(location)
             logger.debug("compiling %s.%s", function.__module__, function.__qualname__)
 
         def on_end(self, event: object) -> None:
             pass
 
     event.register("numba:compile", Watcher())
+
+
+def _announce(location: CacheLocation) -> None:
+    """One line before the first kernel is compiled: to the log, or where nobody has set that up, to a person who waits."""
+    often = "once per installation" if location.lasting else "in each process: no folder can be written"
+    text = f"compiling kernels, {often} (some 5 to 20 s), in {location.folder}"
+    package_log = logging.getLogger("structpred")
+    if package_log.level == logging.NOTSET and not package_log.isEnabledFor(logging.INFO) and _is_watched():
+        sys.stderr.write(f"structpred: {text}\n")
+        sys.stderr.flush()
+    else:
+        logger.info("%s", text)
+
+
+def _is_watched() -> bool:
+    """Whether standard error is a terminal, or the output of a notebook."""
+    stream = sys.stderr
+    return stream is not None and (type(stream).__module__.startswith("ipykernel") or stream.isatty())

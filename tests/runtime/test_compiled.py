@@ -1,5 +1,7 @@
 """Promises of structpred.runtime.compiled: there is always a safe place for compiled kernels."""
 
+import io
+import logging
 import os
 from pathlib import Path
 
@@ -88,3 +90,33 @@ def test_a_user_without_a_home_has_no_cache_folder(monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(Path, "home", no_home)
     assert compiled._user_cache() is None
+
+
+class Terminal(io.StringIO):
+    """Standard error where somebody reads it."""
+
+    def isatty(self) -> bool:
+        """Yes."""
+        return True
+
+
+HERE = compiled.CacheLocation(Path("there"), "for the test", True)
+
+
+def test_a_terminal_hears_of_compilation(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where nobody set up logging, one line on the terminal says what is going on, how long it takes and where it is kept."""
+    monkeypatch.setattr("sys.stderr", stream := Terminal())
+    compiled._announce(HERE)
+    said = stream.getvalue()
+    assert said.startswith("structpred: compiling kernels, once per installation")
+    assert (said.count("\n"), "there" in said) == (1, True)
+
+
+def test_a_pipe_does_not(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    """Standard error that is no terminal gets nothing; the log has the line at level INFO."""
+    monkeypatch.setattr("sys.stderr", stream := io.StringIO())
+    compiled._announce(HERE)
+    with caplog.at_level(logging.INFO, "structpred"):
+        compiled._announce(HERE)
+    assert stream.getvalue() == ""
+    assert caplog.text.count("compiling kernels") == 1

@@ -92,6 +92,7 @@ class Dependencies(Kind):
     defaults: ClassVar = {"trainer": "mira", "C": 0.01, "score": "UAS"}
     one_value = ("format", "label_C")
     in_tuning: ClassVar = {"unlabelled": True}  # UAS decides, in which relations have no part
+    sample = ("data.conllu", "1\tcats\t_\tNOUN\t_\t_\t2\tnsubj\t_\t_\n2\tsleep\t_\tVERB\t_\t_\t0\troot\t_\t_\n\n", ())
     instead = "gold"
 
     def training(self, values: Mapping[str, Any]) -> "Training[Any]":

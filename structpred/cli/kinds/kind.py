@@ -89,6 +89,7 @@ class Kind(ABC):
     defaults : the defaults of shared training options, where they differ from those of training_options.py.
     one_value : the training options of which `structpred tune` takes one value, beside shared ones: what is read and scored.
     in_tuning : the values that `structpred tune` sets training options to.
+    sample : name and text of a tiny data file, and the options of `train` to read it; `structpred warmup` trains on it.
     instead : the option of `evaluate`, by the name of its value, that stands in for MODEL; see evaluate_files.
     """
 
@@ -101,6 +102,7 @@ class Kind(ABC):
     defaults: ClassVar[Mapping[str, Any]] = {}
     one_value: ClassVar[Sequence[str]] = ()
     in_tuning: ClassVar[Mapping[str, Any]] = {}
+    sample: ClassVar[tuple[str, str, Sequence[str]] | None] = None
     instead: ClassVar[str | None] = None
 
     @abstractmethod

@@ -86,6 +86,11 @@ class LabelSets(Kind):
         "report": ("on_error", "examples"),
     }
     one_value = ("format", "labels", "zero_based", "hierarchy")
+    sample = (
+        "data.arff",
+        "@relation r\n@attribute x numeric\n@attribute a {0,1}\n@attribute b {0,1}\n@data\n1,0,1\n2,1,0\n",
+        ("--labels", "2"),
+    )
     defaults: ClassVar = {"C": 0.1, "max_iter": 50, "tol": 0.01, "score": "accuracy"}
 
     def training(self, values: Mapping[str, Any]) -> "Training[Any]":

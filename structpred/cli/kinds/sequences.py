@@ -93,6 +93,11 @@ class Sequences(Kind):
         "report": [_LABEL_COLUMN, _FOLDS],
     }
     one_value = ("format", "label_column", "folds", "dev_fraction", "dev_folds", "dev_metric")
+    sample = (
+        "data.txt",
+        "a DT B-NP\ncat NN I-NP\n\ncats NNS B-NP\nsleep VB B-VP\n",
+        ("--format", "conll2000", "--template", "chunking"),
+    )
     instead = "pred"
 
     def training(self, values: Mapping[str, Any]) -> "Training[Any]":
