@@ -1,9 +1,9 @@
 """What a user fits: the only place that composes features, an oracle, a loss and a trainer. A name is loaded when it is used."""
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from structpred.models.places import PLACES
+from structpred.runtime.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from structpred.models.chain.labeler import ChainLabeler
@@ -44,12 +44,7 @@ __all__ = [
     "load",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    """Load a public name: the linear models and the kernel machines import scikit-learn, the models of structures do not."""
-    if name in PLACES:
-        return getattr(importlib.import_module(PLACES[name]), name)
-    raise AttributeError(f"module 'structpred.models' has no attribute {name!r}")
+__getattr__ = lazy_names(__name__, PLACES)
 
 
 def __dir__() -> list[str]:

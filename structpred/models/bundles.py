@@ -66,7 +66,7 @@ COMMON: dict[str, Spec] = {
     "regulariser": Optional(maybe(_OBJECT)),  # written only where there is one in place of 1/2 |w|^2
     "signs": Optional(maybe(AnyOf((TableOf(Whole(-1, 1)), Text())))),  # written only where there are some
     "certificate": Record({"primal": _BOUND, "dual": _BOUND, "proven": Flag(), "local": Optional(Flag(), False)}),
-    "probabilistic": Optional(Flag(), False),
+    "probabilistic": Optional(maybe(Flag())),
     "run": Record({"passes": Whole(), "stop_reason": Text(), "converged": Flag()}),
     "history": ListOf(TableOf(Plain())),
     "groups": Optional(ListOf(Text()), []),
@@ -170,8 +170,8 @@ def plain_settings(head: dict[str, Any], kind: type[Any]) -> dict[str, Any]:
 def restore_run(model: Any, head: dict[str, Any], arrays: dict[str, npt.NDArray[Any]], n_weights: int | None) -> None:
     """Set what all fitted estimators have: weights (n_weights of them; None: as many as there are), certificate, history."""
     model.coef_, reports = unpack_weights(arrays, n_weights), under(_REPORT, arrays)
-    # multi-label and graph models of older files do not say so themselves
-    model.probabilistic_ = head["probabilistic"] or _has_log_loss(model)
+    said = head["probabilistic"]  # not in older files
+    model.probabilistic_ = _has_log_loss(model) if said is None else said
     model.certificate_ = Certificate(**head["certificate"])
     model.history_ = head["history"]
     model.groups_, model.group_names_ = _groups(head["groups"], arrays, len(model.coef_))

@@ -1,14 +1,17 @@
 """Threads over instances: compiled code releases Python's global lock, and every thread writes its own slice."""
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from structpred.errors import ParameterError
 from structpred.runtime.interrupts import GivenUp, give_up_if_asked
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
 
 #: more threads than any machine has use for
 MOST_JOBS = 1024
@@ -39,13 +42,15 @@ def run_ranges(call: Callable[[int, int], None], ranges: Sequence[tuple[int, int
             give_up_if_asked()
             call(start, stop)
         return
+    from concurrent.futures import ThreadPoolExecutor
+
     with ThreadPoolExecutor(n_jobs) as pool:
         for future in [pool.submit(call, start, stop) for start, stop in ranges]:
             future.result()
             _stop_if_asked(pool)
 
 
-def _stop_if_asked(pool: ThreadPoolExecutor) -> None:
+def _stop_if_asked(pool: "ThreadPoolExecutor") -> None:
     try:
         give_up_if_asked()
     except GivenUp:

@@ -4,7 +4,7 @@ import json
 import logging
 import time
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from structpred.cli.files import write_output
 from structpred.cli.kinds.kind import Asked, Evaluating, Predicting
@@ -18,9 +18,11 @@ from structpred.cli.sequences.data import (
     tokens_of,
 )
 from structpred.errors import DataError
-from structpred.evaluation import Evaluation, confusion_matrix, evaluate_sequences
 from structpred.io.columns import read_columns
 from structpred.models import ChainLabeler
+
+if TYPE_CHECKING:
+    from structpred.evaluation import Evaluation
 
 log = logging.getLogger("structpred.cli")
 
@@ -94,6 +96,8 @@ def _entries(model: ChainLabeler, data: Data, asked: Predicting) -> list[dict[st
 
 def scored(gold: Sequence[Sequence[Any]], predicted: Sequence[Sequence[Any]], asked: Evaluating) -> str:
     """The scores as text or as a JSON object; draws the confusions if they are wanted."""
+    from structpred.evaluation import confusion_matrix, evaluate_sequences
+
     result = evaluate_sequences(gold, predicted, asked.own["scheme"])
     if asked.confusion is not None:
         from structpred import report
@@ -102,7 +106,7 @@ def scored(gold: Sequence[Sequence[Any]], predicted: Sequence[Sequence[Any]], as
     return result.to_json() if asked.as_json else _table(result, asked.per_type)
 
 
-def _table(result: Evaluation, per_type: bool) -> str:
+def _table(result: "Evaluation", per_type: bool) -> str:
     """The table; without per_type it has one line for all phrases together."""
     lines = result.table().splitlines()
     if not per_type:
