@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.markup import join, table, tag
 from structpred.core.weights import Vector
 
 #: One row of the history. Keys: passes, seconds, cpu_seconds, oracle_calls, primal, dual, gap, dev_score; None where not known.
@@ -47,6 +48,26 @@ class Certificate:
         if self.local:
             return f"{line}, local: the problem is not convex, and no bound on the optimum is known"
         return line if self.proven else f"{line}: an estimate, not a proof (the oracle is inexact)"
+
+    def _repr_html_(self) -> str:
+        """The bounds as a table, and the line, for notebooks."""
+        bounds = (self.primal, self.dual, self.gap)
+        shown = ["" if value is None else f"{value:.6g}" for value in bounds]
+        return join(table(("primal", "dual", "gap"), [shown], numbers=3), tag("p", str(self)))
+
+
+class History(list[Record]):
+    """The rows of a history: a list, which notebooks show as a table."""
+
+    def _repr_html_(self) -> str:
+        """A column for each figure that some row has."""
+        names = list(dict.fromkeys(name for row in self for name, value in row.items() if value is not None))
+        rows = [[_figure(row.get(name)) for name in names] for row in self]
+        return table(names, rows, numbers=len(names))
+
+
+def _figure(value: float | int | None) -> str:
+    return "" if value is None else f"{value:.6g}"
 
 
 @dataclass(frozen=True)

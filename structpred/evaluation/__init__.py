@@ -10,6 +10,7 @@ from structpred.evaluation.bootstrap import (
 )
 from structpred.evaluation.chunks import ChunkCounts, chunk_counts
 from structpred.evaluation.curves import LearningCurve, learning_curve
+from structpred.evaluation.labels import Confusion, ConfusionMatrix, confusion_matrix, most_confused
 from structpred.evaluation.model_selection import cross_val_predict
 from structpred.evaluation.multilabel import (
     HierarchyScores,
@@ -22,10 +23,10 @@ from structpred.evaluation.parsing import evaluate_treebanks, evaluate_trees
 from structpred.evaluation.parsing_rules import CONLL07, CONLL07_WITHOUT_PUNCTUATION, CONLLX, UD, ParsingRules
 from structpred.evaluation.parsing_scores import ParsingScores
 from structpred.evaluation.ranking import break_even_point, roc_area
-from structpred.evaluation.scorers import make_sequence_scorer
+from structpred.evaluation.scorers import get_scorer, make_sequence_scorer
 from structpred.evaluation.selection import select_sequences
 from structpred.evaluation.summary import Evaluation, evaluate_sequences
-from structpred.evaluation.tokens import confusion_matrix, sequence_accuracy, token_accuracy
+from structpred.evaluation.tokens import sequence_accuracy, token_accuracy
 from structpred.io.validation.columns import Finding, Validation, validate
 from structpred.io.validation.treebanks import TreebankValidation, validate_trees
 
@@ -36,6 +37,8 @@ __all__ = [
     "UD",
     "ChunkCounts",
     "Comparison",
+    "Confusion",
+    "ConfusionMatrix",
     "Evaluation",
     "Finding",
     "HierarchyScores",
@@ -59,8 +62,10 @@ __all__ = [
     "evaluate_sequences",
     "evaluate_treebanks",
     "evaluate_trees",
+    "get_scorer",
     "learning_curve",
     "make_sequence_scorer",
+    "most_confused",
     "parsing_interval",
     "roc_area",
     "select_sequences",

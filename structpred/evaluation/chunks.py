@@ -26,7 +26,10 @@ Flags = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class ChunkCounts:
-    """How many phrases the gold labels have, the predicted ones have, and both have with the same span and type."""
+    """How many phrases the gold labels have, the predicted ones have, and both have with the same span and type.
+
+    Or tokens with one label: how many have it, are given it, and both.
+    """
 
     n_gold: int
     n_predicted: int
@@ -97,6 +100,18 @@ def uncovered(coded: Coded, scheme: str) -> tuple[int, int]:
         tagged = np.isin(tags[side], (_B, _I, _E, _S))
         sides.append(int(tagged.sum() - (spans.ends - spans.starts).sum()))
     return sides[0], sides[1]
+
+
+def has_phrases(coded: Coded) -> bool:
+    """Whether the labels mark phrases: one is B-X, I-X, E-X or S-X, or all are B, I, E, S and O.
+
+    >>> has_phrases(encode([["B-NP", "O"]], [["O", "O"]])), has_phrases(encode([["NN", "-LRB-", "B"]], [["NN", "NN", "B"]]))
+    (True, False)
+    """
+    labels = [str(label).split("-", 1) for label in coded.labels]
+    marks = [_TAGS.get(tag, _OTHER) not in (_OUT, _OTHER) for tag, *_ in labels]
+    typed = any(mark and len(label) > 1 for mark, label in zip(marks, labels, strict=True))
+    return typed or (any(marks) and all(tag in _TAGS and not rest for tag, *rest in labels))
 
 
 def strict_scheme(coded: Coded) -> str:

@@ -17,7 +17,7 @@ METRICS = ("token_accuracy", "sequence_accuracy", "f1")
 
 @dataclass(frozen=True)
 class CurvePoint:
-    """One training run. fraction: of the training data. seconds: of fit. scores in [0, 1]; f1 is 0 without phrases."""
+    """One training run. fraction: of the training data. seconds: of fit. scores in [0, 1]; f1 is None without phrases."""
 
     fraction: float
     seed: int
@@ -26,7 +26,7 @@ class CurvePoint:
     seconds: float
     token_accuracy: float
     sequence_accuracy: float
-    f1: float
+    f1: float | None
 
 
 @dataclass(frozen=True)

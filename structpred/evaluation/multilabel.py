@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.markup import preformatted
 from structpred.data.hierarchy import LabelHierarchy
 from structpred.errors import DataError
 from structpred.io.multilabel.data import MultiLabelData
@@ -67,6 +68,14 @@ class MultiLabelScores:
         return plain | {"labels": rows}
 
     def __str__(self) -> str:
+        """The table."""
+        return self.table()
+
+    def _repr_html_(self) -> str:
+        """The table, for notebooks."""
+        return preformatted(self.table())
+
+    def table(self) -> str:
         """The scores, then a row per label."""
         width = max(len("label"), *(len(one.name) for one in self.labels))
         lines = [

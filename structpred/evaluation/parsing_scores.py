@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.markup import preformatted
+
 
 @dataclass(frozen=True)
 class Attachment:
@@ -107,7 +109,7 @@ class ParsingScores:
     per_upos: dict[str, Attachment]
     counts: npt.NDArray[np.int64] = dataclasses.field(compare=False, repr=False)
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Return all figures as plain numbers and strings, `counts` left out; keys are strings."""
         figures: dict[str, Any] = {}
         for field in dataclasses.fields(self):
@@ -120,9 +122,20 @@ class ParsingScores:
                 figures[field.name] = value
         return figures
 
+    #: the earlier name
+    as_dict = to_dict
+
     def to_json(self) -> str:
-        """Return `as_dict` as one line of JSON."""
-        return json.dumps(self.as_dict())
+        """Return `to_dict` as one line of JSON."""
+        return json.dumps(self.to_dict())
+
+    def __str__(self) -> str:
+        """The table."""
+        return self.table()
+
+    def _repr_html_(self) -> str:
+        """The table, for notebooks."""
+        return preformatted(self.table())
 
     def table(self) -> str:
         """Return a plain-text table in per cent, with the name of the rules; the relations last, most frequent first."""

@@ -7,29 +7,36 @@ from typing import Any
 
 import numpy as np
 
+from structpred.core.markup import preformatted
+from structpred.core.tables import cut
 from structpred.evaluation import chunks
 from structpred.evaluation.chunks import ChunkCounts
 from structpred.evaluation.coding import Sequences, encode
+from structpred.evaluation.labels import Confusion, confused, confusion_lines, label_counts
+
+_MOST_CONFUSED = 20
 
 
 @dataclass(frozen=True)
 class Evaluation:
     """Scores of predicted label sequences; every score lies in [0, 1], every count is an integer.
 
-    token_accuracy: share of tokens right. sequence_accuracy: share of sequences wholly right; word_accuracy is the same
-    figure under the name used where a sequence is a word. precision, recall, f1, per_type: phrases under `scheme`.
-    f1_strict: phrases under `strict_scheme`, which is iobes if a tag E or S occurs, else iob2. n_errors: wrong tokens.
-    n_invalid_gold, n_invalid_predicted: labels other than O outside every strict phrase; if the gold labels have some,
-    they are written in another scheme and f1_strict says little. Phrase scores are 0 where there are no phrases.
+    token_accuracy: share of tokens right. sequence_accuracy: share of sequences wholly right. n_errors: wrong tokens.
+    per_label: for each label its tokens, gold, predicted and both, with precision, recall and f1. confusions: the 20 most
+    frequent ones, with places.
+
+    precision, recall, f1, per_type: phrases under `scheme`. f1_strict: phrases under `strict_scheme`, which is iobes if a tag E
+    or S occurs, else iob2. All four scores are None where the labels mark no phrases. n_invalid_gold, n_invalid_predicted: labels
+    other than O outside every strict phrase; if the gold labels have some, they are written in another scheme and f1_strict says
+    little.
     """
 
     token_accuracy: float
     sequence_accuracy: float
-    word_accuracy: float
-    precision: float
-    recall: float
-    f1: float
-    f1_strict: float
+    precision: float | None
+    recall: float | None
+    f1: float | None
+    f1_strict: float | None
     n_tokens: int
     n_sequences: int
     n_errors: int
@@ -41,41 +48,79 @@ class Evaluation:
     n_invalid_gold: int
     n_invalid_predicted: int
     per_type: dict[str, ChunkCounts]
+    per_label: dict[Any, ChunkCounts]
+    confusions: list[Confusion]
+
+    @property
+    def word_accuracy(self) -> float:
+        """sequence_accuracy, by the name that it has where a sequence is a word."""
+        return self.sequence_accuracy
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all figures as plain numbers and strings; each type has its counts, precision, recall and f1."""
+        """Return all figures as plain numbers and strings; types and labels have their counts, precision, recall and f1."""
         figures = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
-        figures["per_type"] = {
-            name: {**dataclasses.asdict(c), "precision": c.precision, "recall": c.recall, "f1": c.f1}
-            for name, c in self.per_type.items()
-        }
-        return figures
+        for name in ("per_type", "per_label"):
+            figures[name] = {
+                str(key): {**dataclasses.asdict(c), "precision": c.precision, "recall": c.recall, "f1": c.f1}
+                for key, c in figures[name].items()
+            }
+        told = [dataclasses.replace(c, gold=str(c.gold), predicted=str(c.predicted)) for c in self.confusions]
+        return {**figures, "confusions": [dataclasses.asdict(c) for c in told]}
 
     def to_json(self) -> str:
         """Return `to_dict` as one line of JSON."""
         return json.dumps(self.to_dict())
 
-    def table(self) -> str:
-        """Return a plain-text table: the accuracies, and the phrase scores by type where there are phrases; in per cent."""
+    def table(self, *, details: bool = True) -> str:
+        """Return a plain-text table in per cent: the accuracies, and phrases by type, or labels where there are no phrases.
+
+        details: False leaves out the lines of types and labels.
+        """
         lines = [
             f"tokens     {self.n_tokens:>8}   accuracy {100 * self.token_accuracy:6.2f} %   wrong {self.n_errors}",
             f"sequences  {self.n_sequences:>8}   accuracy {100 * self.sequence_accuracy:6.2f} %",
         ]
-        if self.n_gold_phrases or self.n_predicted_phrases:
-            lines += ["", *self._phrases()]
+        if self.f1 is not None:
+            lines += ["", *self._phrases(details)]
+        elif details:
+            lines += ["", self.label_table()]
         return "\n".join(lines)
 
-    def _phrases(self) -> list[str]:
-        width = max(12, *(len(name) for name in self.per_type))
+    def label_table(self) -> str:
+        """Precision and recall of each label, as plain text, in per cent."""
+        names = {cut(str(label), 40): counts for label, counts in self.per_label.items()}
+        return "\n".join(_counts_lines("labels", names))
+
+    def confusion_table(self, tokens: Sequences | None = None) -> str:
+        """The most frequent confusions as plain text, with examples; tokens: those of all sequences, to show their words."""
+        return "\n".join(confusion_lines(self.confusions, tokens))
+
+    def __str__(self) -> str:
+        """The table."""
+        return self.table()
+
+    def _repr_html_(self) -> str:
+        """The table, for notebooks."""
+        return preformatted(self.table())
+
+    def _phrases(self, details: bool) -> list[str]:
         total = ChunkCounts(self.n_gold_phrases, self.n_predicted_phrases, self.n_correct_phrases)
-        lines = [f"{'phrases':<{width}} {'gold':>7} {'found':>7} {'correct':>7} {'precision':>9} {'recall':>7} {'F1':>7}"]
-        for name, c in [*self.per_type.items(), ("all", total)]:
-            scores = f"{100 * c.precision:9.2f} {100 * c.recall:7.2f} {100 * c.f1:7.2f}"
-            lines.append(f"{name or '(no type)':<{width}} {c.n_gold:>7} {c.n_predicted:>7} {c.n_correct:>7} {scores}")
-        lines.append(f"Phrases as {self.scheme} counts them; F1 under strict {self.strict_scheme}: {100 * self.f1_strict:.2f}")
+        types = {name or "(no type)": counts for name, counts in self.per_type.items()} if details else {}
+        lines = _counts_lines("phrases", {**types, "all": total})
+        strict = f"{100 * (self.f1_strict or 0.0):.2f}"
+        lines.append(f"Phrases as {self.scheme} counts them; F1 under strict {self.strict_scheme}: {strict}")
         if self.n_invalid_gold or self.n_invalid_predicted:
             lines.append(f"Labels outside every strict phrase: {self.n_invalid_gold} gold, {self.n_invalid_predicted} predicted")
         return lines
+
+
+def _counts_lines(heading: str, rows: dict[str, ChunkCounts]) -> list[str]:
+    width = max(12, *(len(name) for name in rows))
+    lines = [f"{heading:<{width}} {'gold':>7} {'found':>7} {'correct':>7} {'precision':>9} {'recall':>7} {'F1':>7}"]
+    for name, c in rows.items():
+        scores = f"{100 * c.precision:9.2f} {100 * c.recall:7.2f} {100 * c.f1:7.2f}"
+        lines.append(f"{name:<{width}} {c.n_gold:>7} {c.n_predicted:>7} {c.n_correct:>7} {scores}")
+    return lines
 
 
 def evaluate_sequences(gold: Sequences, predicted: Sequences, scheme: str = "conlleval") -> Evaluation:
@@ -88,22 +133,27 @@ def evaluate_sequences(gold: Sequences, predicted: Sequences, scheme: str = "con
     >>> result = evaluate_sequences([["B-NP", "I-NP", "O"]], [["B-NP", "O", "O"]])
     >>> round(result.token_accuracy, 3), result.f1, result.n_errors
     (0.667, 0.0, 1)
+    >>> evaluate_sequences([["DT", "NN"]], [["DT", "NN"]]).f1 is None
+    True
     """
     coded = encode(gold, predicted)
     wrong = coded.sums(coded.gold != coded.predicted)
     total, per_type = chunks.count(coded, scheme)
     strict = chunks.strict_scheme(coded)
     invalid_gold, invalid_predicted = chunks.uncovered(coded, strict)
+    f1_strict: float | None = chunks.count(coded, strict)[0].f1
+    shares: tuple[float | None, ...] = (total.precision, total.recall, total.f1)
+    if not chunks.has_phrases(coded):
+        shares, f1_strict, total, per_type = (None, None, None), None, ChunkCounts(0, 0, 0), {}
+        invalid_gold = invalid_predicted = 0
     n_tokens, n_errors = len(coded.gold), int(wrong.sum())
-    whole = float(np.mean(wrong == 0))
     return Evaluation(
         token_accuracy=1 - n_errors / n_tokens,
-        sequence_accuracy=whole,
-        word_accuracy=whole,
-        precision=total.precision,
-        recall=total.recall,
-        f1=total.f1,
-        f1_strict=chunks.count(coded, strict)[0].f1,
+        sequence_accuracy=float(np.mean(wrong == 0)),
+        precision=shares[0],
+        recall=shares[1],
+        f1=shares[2],
+        f1_strict=f1_strict,
         n_tokens=n_tokens,
         n_sequences=len(wrong),
         n_errors=n_errors,
@@ -115,4 +165,6 @@ def evaluate_sequences(gold: Sequences, predicted: Sequences, scheme: str = "con
         n_invalid_gold=invalid_gold,
         n_invalid_predicted=invalid_predicted,
         per_type=per_type,
+        per_label=label_counts(coded),
+        confusions=confused(coded, _MOST_CONFUSED),
     )

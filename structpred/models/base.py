@@ -15,7 +15,7 @@ from structpred.core.costs import PartLoss
 from structpred.core.group_norms import group_norms
 from structpred.core.oracle import Oracle
 from structpred.core.regulariser import Regulariser
-from structpred.core.result import Certificate, Record, Result
+from structpred.core.result import Certificate, History, Record, Result
 from structpred.core.steps import TaskLike
 from structpred.core.task_checks import checked_weights
 from structpred.core.weights import Vector
@@ -286,7 +286,7 @@ class StructuredEstimator(Estimator, ABC):
         self.report_, self.groups_, self.group_names_ = dict(result.report), result.groups, list(result.group_names)
         self.certificate_ = result.certificate
         self.probabilistic_ = self._minimises_log_loss()
-        self.history_ = list(result.history)
+        self.history_ = History(result.history)
         self.n_iter_ = result.passes
         self.stop_reason_ = result.stop_reason
         gap = result.certificate.relative_gap

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred import __version__
-from structpred.core.result import Certificate
+from structpred.core.result import Certificate, History
 from structpred.core.weights import Vector
 from structpred.errors import DataError, ModelFileError, ParameterError
 from structpred.models.settings import settings_of, settings_restored
@@ -145,7 +145,7 @@ def common_header(model: Any) -> dict[str, Any]:
         "certificate": asdict(certificate),
         "probabilistic": model.probabilistic_,
         "run": {"passes": model.n_iter_, "stop_reason": model.stop_reason_, "converged": model.converged_},
-        "history": model.history_,
+        "history": list(model.history_),
         "groups": list(model.group_names_),
         "reader": getattr(model, "reader_", {}),
         "versions": {"structpred": __version__, "python": platform.python_version(), "numpy": np.__version__},
@@ -173,7 +173,7 @@ def restore_run(model: Any, head: dict[str, Any], arrays: dict[str, npt.NDArray[
     said = head["probabilistic"]  # not in older files
     model.probabilistic_ = _has_log_loss(model) if said is None else said
     model.certificate_ = Certificate(**head["certificate"])
-    model.history_ = head["history"]
+    model.history_ = History(head["history"])
     model.groups_, model.group_names_ = _groups(head["groups"], arrays, len(model.coef_))
     model.report_ = {name: array_of(reports, name, Array(("float64",), (None,) * array.ndim)) for name, array in reports.items()}
     check_report(model.report_, len(model.coef_))

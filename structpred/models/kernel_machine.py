@@ -160,7 +160,7 @@ class KernelMachine(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]
             "solver": settings_of(self.solver), "settings": {name: _plain(getattr(self, name)) for name in self._PLAIN},
             "classes": self.classes_.tolist(), "level": self.level_, "objective": self.objective_,
             "lower_bound": self.lower_bound_, "n_inner": self.n_inner_, "n_features": self.n_features_in_,
-            "n": self._n_rows, "rows": self._rows is not None, "history": self.history_, **further,
+            "n": self._n_rows, "rows": self._rows is not None, "history": list(self.history_), **further,
         }  # fmt: skip
         arrays = {"beta": self.dual_coef_, "b": self.intercept_, "support": self.support_.astype(np.int64)}
         if self._rows is not None:

@@ -6,6 +6,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.result import History
 from structpred.errors import DataError, ParameterError
 from structpred.models.base import checked_C, seed_of
 from structpred.models.kernel_machine import KernelMachine, machine_header
@@ -120,7 +121,7 @@ class LatentSVM(KernelMachine):
             expansion = support, coef[support].T, coef.sum(axis=0)
         self._keep(expansion, inputs.kernel, rows)
         self.objective_, self.lower_bound_, self.level_ = found.objective, found.lower_bound, found.level
-        self.history_, self.n_inner_ = found.history, found.n_inner
+        self.history_, self.n_inner_ = History(found.history), found.n_inner
         return self
 
     def _sizes(self, groups: list[Any]) -> list[int]:

@@ -6,6 +6,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.result import History
 from structpred.errors import DataError
 from structpred.models.base import checked_C, seed_of
 from structpred.models.kernel_machine import KernelMachine, machine_header
@@ -102,7 +103,7 @@ class RobustSVM(KernelMachine):
         self.classes_, self.discarded_ = classes, found.p < 0.5
         self._keep(space.expansion([found.inner]), space.kernel, rows)
         self.objective_, self.lower_bound_, self.level_ = found.objective, found.lower_bound, found.level
-        self.history_, self.n_inner_ = found.history, found.n_inner
+        self.history_, self.n_inner_ = History(found.history), found.n_inner
         return self
 
     discarded_: npt.NDArray[np.bool_]

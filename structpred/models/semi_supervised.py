@@ -6,6 +6,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.result import History
 from structpred.errors import DataError, ParameterError
 from structpred.models.base import checked_C, seed_of
 from structpred.models.kernel_machine import LABEL, LEVELS, KernelMachine, machine_header
@@ -165,7 +166,7 @@ class SemiSupervisedSVM(KernelMachine):
         self.objective_ = float(sum(solution.objective for solution in found))
         self.lower_bound_ = float(sum(solution.lower_bound for solution in found))
         self.level_ = min((solution.level for solution in found), key=LEVELS.index)
-        self.history_ = [{**row, "output": k} for k, solution in enumerate(found) for row in solution.history]
+        self.history_ = History({**row, "output": k} for k, solution in enumerate(found) for row in solution.history)
         self.n_inner_ = sum(solution.n_inner for solution in found)
 
     _PLAIN = ("C", "C2", "balance", "n_components", "random_state")

@@ -89,13 +89,12 @@ def scores(result: "Evaluation | None", data: str | None) -> Html:
     if result is None:
         return _NOTHING
     figures = [("tokens right", result.token_accuracy), ("sequences wholly right", result.sequence_accuracy)]
-    phrases = result.n_gold_phrases or result.n_predicted_phrases
-    if phrases:
+    if result.f1 is not None:
         figures.append(("F1 of phrases", result.f1))
     big = [tag("div", tag("b", _percent(share)), name) for name, share in figures]
     size = f"{data}: {result.n_sequences} sequences, {result.n_tokens} tokens, {result.n_errors} of them wrong."
     parts = [tag("p", size, class_="note"), tag("div", *big, class_="big")]
-    if phrases:
+    if result.f1 is not None and result.f1_strict is not None:
         total = ChunkCounts(result.n_gold_phrases, result.n_predicted_phrases, result.n_correct_phrases)
         heads = [tag("th", "phrases")] + [
             tag("th", h, class_="number") for h in ("gold", "found", "correct", "precision", "recall", "F1")

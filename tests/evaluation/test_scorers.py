@@ -6,13 +6,14 @@ import pytest
 from sklearn.base import BaseEstimator
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 
-from structpred.errors import ParameterError
+from structpred.errors import DataError, ParameterError
 from structpred.evaluation import evaluate_sequences
-from structpred.evaluation.scorers import FIGURES, make_sequence_scorer
-from structpred.models import ChainLabeler
+from structpred.evaluation.scorers import FIGURES, get_scorer, make_sequence_scorer
+from structpred.models import ChainLabeler, DependencyParser
 
 X = [[{"w": w} for w in text.split()] for text in ["a b c", "b a", "c c a b", "a c", "b b a", "c a"]]
 Y = [[{"a": "B-X", "b": "I-X", "c": "O"}[t["w"]] for t in x] for x in X]
+SENTENCES = [[{"form": "cats", "upos": "NOUN"}, {"form": "sleep", "upos": "VERB"}]] * 4
 WRONG = [["O", *y[1:]] for y in Y]
 
 
@@ -45,6 +46,27 @@ def test_searches_and_cross_validation_take_it() -> None:
     search = GridSearchCV(ChainLabeler(max_iter=5), {"C": [0.1, 1.0]}, scoring=scorer, cv=3).fit(X, Y)
     assert search.best_score_ > 0.5
     assert (cross_val_score(ChainLabeler(max_iter=5), X, Y, scoring=pickle.loads(pickle.dumps(scorer)), cv=KFold(2)) > 0.5).all()
+
+
+def test_scorers_by_name() -> None:
+    """Each name of a figure gives its scorer; those of trees are the figures of evaluate_trees and work in searches."""
+    assert get_scorer("f1")(Says(WRONG), X, Y) == make_sequence_scorer("f1")(Says(WRONG), X, Y)
+    trees = [[(2, "nsubj"), (0, "root")]] * 4
+    search = GridSearchCV(DependencyParser(max_iter=1), {"C": [0.01]}, scoring=get_scorer("las"), cv=2).fit(SENTENCES, trees)
+    assert search.best_score_ == 1.0
+    swapped = [[(2, "obj"), (0, "root")]] * 4
+    parser = pickle.loads(pickle.dumps(search.best_estimator_))
+    assert [get_scorer(name)(parser, SENTENCES, swapped) for name in ("uas", "las")] == [1.0, 0.5]
+    with pytest.raises(ParameterError, match="las"):
+        get_scorer("f2")
+
+
+def test_no_phrases_have_no_score() -> None:
+    """A scorer of phrases refuses labels that mark none, and says what to use."""
+    with pytest.raises(DataError, match="use token_accuracy"):
+        get_scorer("f1")(Says([["NN"]]), [[{}]], [["NN"]])
+    with pytest.raises(DataError, match="use uas"):
+        get_scorer("las")(DependencyParser(labelled=False).fit(SENTENCES, [[2, 0]] * 4), SENTENCES, [[2, 0]] * 4)
 
 
 @pytest.mark.parametrize("bad", [{"figure": "f2"}, {"scheme": "bio"}])

@@ -4,7 +4,14 @@ import json
 
 import pytest
 
-from structpred.evaluation import chunk_counts, evaluate_sequences, sequence_accuracy, token_accuracy
+from structpred.evaluation import (
+    chunk_counts,
+    confusion_matrix,
+    evaluate_sequences,
+    most_confused,
+    sequence_accuracy,
+    token_accuracy,
+)
 
 GOLD = [["B-NP", "I-NP", "O", "B-VP"], ["B-NP", "O"], ["O"]]
 PREDICTED = [["I-NP", "I-NP", "O", "B-VP"], ["B-NP", "B-PP"], ["O"]]
@@ -40,7 +47,7 @@ def test_iob1_gold_is_noticed() -> None:
 def test_json() -> None:
     """The JSON has every figure as plain numbers, the types with their scores."""
     figures = json.loads(evaluate_sequences(GOLD, PREDICTED).to_json())
-    assert {"token_accuracy", "f1", "precision", "recall", "word_accuracy", "n_tokens"} <= set(figures)
+    assert {"token_accuracy", "f1", "precision", "recall", "sequence_accuracy", "n_tokens"} <= set(figures)
     assert figures["per_type"]["PP"] == {
         "n_gold": 0, "n_predicted": 1, "n_correct": 0, "precision": 0.0, "recall": 0.0, "f1": 0.0,
     }  # fmt: skip
@@ -56,6 +63,42 @@ def test_table() -> None:
     assert "strict iob2: 66.67" in table
     assert "outside every strict phrase: 0 gold, 2 predicted" in table
     assert "phrases" not in evaluate_sequences([list("cat")], [list("car")]).table()
+
+
+def test_labels_without_phrases_have_no_phrase_scores() -> None:
+    """Tags of parts of speech, -LRB- and letters among them, have None for phrases, and their own precision and recall."""
+    gold, predicted = [["DT", "NN", "-LRB-"], ["NN", "B"]], [["DT", "JJ", "-LRB-"], ["JJ", "B"]]
+    result = evaluate_sequences(gold, predicted)
+    assert (result.precision, result.recall, result.f1, result.f1_strict, result.per_type) == (None, None, None, None, {})
+    assert (result.n_gold_phrases, result.n_invalid_gold) == (0, 0)
+    assert (result.per_label["NN"].recall, result.per_label["DT"].precision, result.per_label["JJ"].n_predicted) == (0.0, 1.0, 2)
+    assert json.loads(result.to_json())["f1"] is None
+    assert "JJ" in result.table()
+    assert "JJ" not in result.table(details=False)
+    assert evaluate_sequences([["B", "I", "O"]], [["B", "O", "O"]]).f1 == 0.0
+
+
+def test_the_most_frequent_confusions_with_examples() -> None:
+    """The worst pair comes first, with its count and its first places, shown within the words around them."""
+    gold, predicted = [["DT", "NN", "NN"], ["NN", "VB"]], [["DT", "JJ", "JJ"], ["JJ", "NN"]]
+    worst, other = evaluate_sequences(gold, predicted).confusions
+    assert (worst.gold, worst.predicted, worst.n, worst.places) == ("NN", "JJ", 3, ((0, 1), (0, 2), (1, 0)))
+    assert (other.gold, other.predicted, other.n) == ("VB", "NN", 1)
+    words = [["the", "stone", "wall"], ["dogs", "bark"]]
+    assert worst.examples(words) == ["the [stone] wall", "the stone [wall]", "[dogs] bark"]
+    assert "the [stone] wall" in evaluate_sequences(gold, predicted).confusion_table(words)
+    assert "sequence 1, token 1" in evaluate_sequences(gold, predicted).confusion_table()
+    assert most_confused(gold, predicted, 1) == [worst]
+
+
+def test_a_confusion_matrix_is_a_pair_and_a_table() -> None:
+    """It unpacks into labels and counts, and shows both as text and, escaped, as HTML."""
+    found = confusion_matrix([["<a>", "b"]], [["<a>", "<a>"]])
+    labels, counts = found
+    assert (found.labels, found.counts.tolist()) == (labels, counts.tolist()) == (("<a>", "b"), [[1, 0], [1, 0]])
+    assert found.table().splitlines()[2].split() == ["b", "1", "0"]
+    assert "<a>" not in found._repr_html_()
+    assert "&lt;a&gt;" in found._repr_html_()
 
 
 def test_official_test_set_scores_itself_fully(data_dir) -> None:  # type: ignore[no-untyped-def]

@@ -66,6 +66,8 @@ _EVALUATE = [
         ["--scheme"], type=click.Choice(("conlleval", "iob2", "iobes")), default="conlleval", show_default=True,
         help="Sequences: what counts as a phrase.",
     ),
+    click.Option(["--per-label"], is_flag=True, help="Sequences: also print precision and recall of each label."),
+    click.Option(["--most-confused"], is_flag=True, help="Sequences: also print the most frequent confusions, with examples."),
 ]  # fmt: skip
 
 
@@ -113,11 +115,12 @@ class Sequences(Kind):
         predict(model, asked)
 
     def evaluate(self, model: "ChainLabeler", asked: Evaluating) -> str:
-        """Accuracy and phrases."""
-        from structpred.cli.sequences.results import read_labelled, reader_for, scored, strings_of
+        """Accuracy, phrases where there are any, labels and confusions."""
+        from structpred.cli.sequences.results import known_tokens, read_labelled, reader_for, scored, strings_of
 
-        read = read_labelled(model, asked)
-        return scored(*read.known(strings_of(model, read), reader_for(model, asked)), asked)
+        read, reader = read_labelled(model, asked), reader_for(model, asked)
+        gold, found = read.known(strings_of(model, read), reader)
+        return scored(gold, found, asked, known_tokens(read, reader.missing) if asked.own["most_confused"] else None)
 
     def evaluate_files(self, ctx: click.Context, model: str | None, asked: Evaluating) -> str:
         """The scores of a column file that ends in gold and predicted labels."""
@@ -127,7 +130,8 @@ class Sequences(Kind):
         others = {"MODEL": model, **{f"--{name.replace('_', '-')}": True for name in _READING if given(ctx, name)}}
         if more := [name for name, value in others.items() if value is not None]:
             raise click.UsageError(f"--pred FILE cannot be combined with {' and '.join(more)}")
-        return scored(*two_last_columns(asked.own["pred"], asked.reading.encoding), asked)
+        gold, found, tokens = two_last_columns(asked.own["pred"], asked.reading.encoding)
+        return scored(gold, found, asked, tokens)
 
     def inspect(self, model: "ChainLabeler", asked: Inspecting) -> str:
         """The strongest features of each label, and the transitions."""

@@ -4,7 +4,9 @@ import json
 import logging
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
 
 from structpred.cli.files import write_output
 from structpred.cli.kinds.kind import Asked, Evaluating, Predicting
@@ -20,9 +22,7 @@ from structpred.cli.sequences.data import (
 from structpred.errors import DataError
 from structpred.io.columns import read_columns
 from structpred.models import ChainLabeler
-
-if TYPE_CHECKING:
-    from structpred.evaluation import Evaluation
+from structpred.models.chain.partial import comparable
 
 log = logging.getLogger("structpred.cli")
 
@@ -94,8 +94,10 @@ def _entries(model: ChainLabeler, data: Data, asked: Predicting) -> list[dict[st
     return entries
 
 
-def scored(gold: Sequence[Sequence[Any]], predicted: Sequence[Sequence[Any]], asked: Evaluating) -> str:
-    """The scores as text or as a JSON object; draws the confusions if they are wanted."""
+def scored(
+    gold: Sequence[Sequence[Any]], predicted: Sequence[Sequence[Any]], asked: Evaluating, tokens: Labels | None = None
+) -> str:
+    """The scores as text or as a JSON object; draws the confusions if they are wanted. tokens: what confusions are shown with."""
     from structpred.evaluation import confusion_matrix, evaluate_sequences
 
     result = evaluate_sequences(gold, predicted, asked.own["scheme"])
@@ -103,20 +105,25 @@ def scored(gold: Sequence[Sequence[Any]], predicted: Sequence[Sequence[Any]], as
         from structpred import report
 
         report.confusion(*confusion_matrix(gold, predicted), asked.confusion)
-    return result.to_json() if asked.as_json else _table(result, asked.per_type)
+    if asked.as_json:
+        return result.to_json()
+    parts = [result.table(details=asked.per_type)]
+    if asked.own["per_label"]:
+        parts.append(result.label_table())
+    if asked.own["most_confused"]:
+        parts.append(result.confusion_table(tokens))
+    return "\n\n".join(parts)
 
 
-def _table(result: "Evaluation", per_type: bool) -> str:
-    """The table; without per_type it has one line for all phrases together."""
-    lines = result.table().splitlines()
-    if not per_type:
-        del lines[4 : 4 + len(result.per_type)]
-    return "\n".join(lines)
+def known_tokens(data: Data, missing: str | None) -> Labels:
+    """What to show of each token whose true label is known."""
+    rows = [np.array(row, dtype=object) for row in tokens_of(data)]
+    return [list(row) for row in comparable(data.labels or [], rows, missing)[1]]
 
 
-def two_last_columns(path: str, encoding: str) -> tuple[Labels, Labels]:
-    """Gold and predicted labels of a column file."""
+def two_last_columns(path: str, encoding: str) -> tuple[Labels, Labels, Labels]:
+    """Gold and predicted labels of a column file, and its first column."""
     rows = read_columns(path, encoding=encoding)
     if rows.n_columns < 2:
         raise DataError(f"{rows.where(0)}: expected at least 2 columns, the last two gold and predicted label, got 1")
-    return rows.labels(-2), rows.labels(-1)
+    return rows.labels(-2), rows.labels(-1), rows.labels(0)

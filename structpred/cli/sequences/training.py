@@ -14,7 +14,7 @@ from structpred.cli.sequences.data import Data, Reader, features_of, read_data
 from structpred.cli.training import Training
 from structpred.cli.training_options import TrainingOptions
 from structpred.errors import DataError, ParameterError
-from structpred.evaluation import evaluate_sequences
+from structpred.evaluation.scorers import sequence_score
 from structpred.evaluation.selection import select_sequences
 from structpred.io.columns import ColumnCorpus
 from structpred.io.recognise import looks_like
@@ -193,4 +193,4 @@ def _check_templates(templates: Sequence[Template], reader: Reader) -> None:
 
 
 def _f1(gold: Sequence[Any], predicted: Sequence[Any]) -> float:
-    return evaluate_sequences(gold, predicted).f1
+    return sequence_score(gold, predicted, figure="f1")

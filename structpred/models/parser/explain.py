@@ -174,7 +174,7 @@ class ExplainedTrees:
         >>> parser = DependencyParser(templates=["h.upos m.upos | direction"], labelled=False)
         >>> cats = [{"form": "cats", "upos": "NOUN"}, {"form": "sleep", "upos": "VERB"}]
         >>> why = parser.fit([cats], [[2, 0]]).explain(cats, 1, against=0)
-        >>> why.output.heads.tolist(), why.against.heads.tolist(), why.strongest(1)[0].feature
+        >>> why.output.heads.tolist(), why.against.heads.tolist(), [c.feature for c in why.contributions if c.position == 1][0]
         ([2, 0], [0, 1], 'h.upos=VERB m.upos=NOUN | head after')
         """
         return explain_tree(self, sentence, word, tree, against)
