@@ -30,6 +30,6 @@ def inspect(ctx: click.Context, /, model: str, **values: Any) -> None:
     parser, how large the weights of each template are: which templates matter; and the certificates of both stages. For a
     multi-label model the strongest features of each label, and the pairs that go together or exclude each other.
     """
-    estimator, kind = open_model(ctx.obj, model)
+    estimator, kind = open_model(ctx.obj, model, values)
     refuse_foreign(ctx, kind)
     click.echo(kind.inspect(estimator, Inspecting.of(model, "", values)))

@@ -1,14 +1,16 @@
 """Commands about a model file of any kind: each kind adds its options, and refuses those that are not for it."""
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
 
 from structpred.cli.kinds.kind import Kind, found_kinds
 from structpred.cli.options import refuse
+from structpred.cli.own_code import made
 from structpred.cli.session import Session
+from structpred.errors import ParameterError
 
 
 class ModelCommand(click.Command):
@@ -27,15 +29,39 @@ def kinds_of(session: Session) -> tuple[Kind, ...]:
     return (*found_kinds(), *([] if session.kind is None else [session.kind]))
 
 
-def open_model(session: Session, path: str) -> tuple[Any, Kind]:
-    """The model of a file, and its kind. Raises ModelFileError if the file is not a model, or one without a kind."""
+def open_model(session: Session, path: str, values: Mapping[str, Any]) -> tuple[Any, Kind]:
+    """The model of a file, and its kind. Raises ModelFileError if the file is not a model, or one without a kind.
+
+    values: of the options; the oracle that --oracle names is given to a model whose file only names its oracle.
+    """
     from structpred.models.files import load_estimator
 
     if session.kind is not None:
         return session.kind.load(path), session.kind
     by_estimator = {estimator: kind for kind in found_kinds() for estimator in kind.estimators}
-    model = load_estimator(path, *by_estimator)
+    try:
+        model = load_estimator(path, *by_estimator, oracle=_oracle(values.get("oracle")))
+    except ParameterError as error:  # another oracle than that of the training, or none
+        raise click.UsageError(
+            f"{str(error).partition(';')[0]}; name it with --oracle {_oracle_of(path)}: its code is run"
+        ) from None
     return model, by_estimator[type(model).__name__]
+
+
+def _oracle(name: str | None) -> Any:
+    """The object that --oracle names."""
+    if name is None:
+        return None
+    from structpred.core.oracle import Oracle
+
+    return made(name, Oracle, "my_module:Matching")
+
+
+def _oracle_of(path: str) -> str:
+    """What --oracle was in training, if the file says so."""
+    from structpred.cli.facts import model_facts
+
+    return str((model_facts(path)["reader"] or {}).get("oracle", "MODULE:CLASS"))
 
 
 def refuse_foreign(ctx: click.Context, kind: Kind) -> None:

@@ -42,6 +42,6 @@ def predict(ctx: click.Context, /, model: str, data: str, **values: Any) -> None
         raise click.UsageError("--kbest and --marginals need --json")
     checked_jobs(asked.n_jobs)
     check_output(asked.output, "-o", inputs=(model, data))
-    estimator, kind = open_model(ctx.obj, model)
+    estimator, kind = open_model(ctx.obj, model, values)
     refuse_foreign(ctx, kind)
     kind.predict(estimator, asked)

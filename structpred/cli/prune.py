@@ -49,7 +49,7 @@ def prune(
             check_output(path, option, inputs=(model,))
     if picture is not None:
         figures.check_path(picture)
-    estimator, kind = open_model(ctx.obj, model)
+    estimator, kind = open_model(ctx.obj, model, {})
     refuse_foreign(ctx, kind)
     if templates is not None:
         _check_templates(estimator, templates)

@@ -37,7 +37,7 @@ def report(ctx: click.Context, /, model: str, data: str | None, output: str, **v
     if output == "-":
         raise click.UsageError("-o PAGE must be a file")
     check_output(output, "-o", inputs=(model, data))
-    estimator, kind = open_model(ctx.obj, model)
+    estimator, kind = open_model(ctx.obj, model, values)
     refuse_foreign(ctx, kind)
     if data is None:
         refuse(ctx, Reading._fields, "needs DATA, which is missing")

@@ -71,7 +71,7 @@ def test_its_options_are_its_own(here: Here, tmp_path: Path, package: Any) -> No
         code, _, err = here(*OWN, "predict", "m.spz", "test.txt", option, cwd=tmp_path)
         assert (code, f"{option.partition('=')[0]} is not for models of choices" in err) == (2, True), err
     code, _, err = here("predict", "m.spz", "test.txt", cwd=tmp_path)
-    assert (code, "the file holds a StructuredPredictor" in err) == (1, True), err
+    assert (code, "name it with --oracle" in err) == (2, True), err
 
 
 @pytest.mark.parametrize(
@@ -92,9 +92,9 @@ def test_a_name_that_names_no_kind(here: Here, tmp_path: Path, package: Any, nam
 def test_kinds_are_found_by_walking(package: Any) -> None:
     """The walk finds a class in a new file of a package by itself; ours have names and estimators of their own."""
     assert list(public_subclasses("kinds_of_mine", Kind)) == [package.Choices]  # type: ignore[type-abstract]
-    assert [kind.name for kind in found_kinds()] == ["chain", "multilabel", "parser"]
+    assert [kind.name for kind in found_kinds()] == ["chain", "multilabel", "parser", "structure"]
     estimators = [name for kind in found_kinds() for name in kind.estimators]
-    assert len(estimators) == len(set(estimators)) == 6
+    assert len(estimators) == len(set(estimators)) == 7
 
 
 @pytest.mark.parametrize("command", ["train", "predict", "evaluate", "inspect", "report", "training", "model_command"])

@@ -1,0 +1,1 @@
+"""What the commands do for structures of a user's own."""

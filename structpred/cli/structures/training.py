@@ -1,0 +1,45 @@
+"""What `structpred train structure` does with an oracle and a reader of the user's own."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from structpred.cli.own_code import made
+from structpred.cli.structures.results import read_labelled, reader_of
+from structpred.cli.training import Training
+from structpred.cli.training_options import TrainingOptions
+from structpred.core.oracle import Oracle
+from structpred.models import StructuredPredictor
+
+
+@dataclass(frozen=True, kw_only=True)
+class StructureOptions(TrainingOptions):
+    """The options of `train structure`, under their own names."""
+
+    oracle: str
+    reader: str
+    scoring: str | None
+
+
+class StructureTraining(Training[StructureOptions]):
+    """Train a StructuredPredictor."""
+
+    def read(self) -> dict[str, int]:
+        """The instances, and the held-out ones, by the user's reader."""
+        options = self.options
+        self.oracle, reader = made(options.oracle, Oracle, "my_module:Matching"), reader_of(options.reader)
+        self.train = read_labelled(reader, options.reader, options.data)
+        self.dev = None if options.dev is None else read_labelled(reader, options.reader, options.dev)
+        return {"instances": len(self.train[0])}
+
+    def estimator(self, common: dict[str, Any]) -> StructuredPredictor:
+        """The estimator."""
+        return StructuredPredictor(self.oracle, scoring=self.options.scoring, **common)
+
+    def fit(self, model: StructuredPredictor) -> None:
+        """Fit it; the names of oracle and reader are kept for people, who are told what to give again."""
+        model.fit(*self.train, dev=self.dev)
+        model.reader_ = {"oracle": self.options.oracle, "reader": self.options.reader}
+
+    def shape(self, model: StructuredPredictor) -> str:
+        """How many features there are."""
+        return f"{model.n_features_in_} features"
