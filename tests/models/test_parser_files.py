@@ -67,8 +67,12 @@ def test_everything_comes_back(name: str, tmp_path: Path) -> None:
         ):  # fmt: skip
             assert getattr(loaded, attribute) == getattr(model, attribute)
         settings, saved = loaded.get_params(), model.get_params()
-        for setting in ("C", "max_iter", "tol", "single_root", "max_bits", "prune", "labelled", "label_C", "random_state"):
+        for setting in (
+            "C", "max_iter", "tol", "single_root", "max_bits", "prune", "labelled", "label_C", "random_state", "projective",
+            "templates",
+        ):  # fmt: skip
             assert settings[setting] == saved[setting]
+        assert len(repr(loaded)) < 200
         assert loaded.score(X_TEST, Y_TEST) == model.score(X_TEST, Y_TEST)
         loaded.save(tmp_path / "again.spz")
         assert read_bundle(tmp_path / "again.spz", kind="model").header == read_bundle(tmp_path / "m.spz", kind="model").header

@@ -26,6 +26,8 @@ _OWN: dict[str, Spec] = {
     "bits": ListOf(Whole(1, 28), 1),
     "single_root": Flag(),
     "projective": Flag(),
+    # the settings as they were, None for what was decided by the data; older files do not say
+    "given": Optional(maybe(Record({"projective": maybe(Flag()), "templates": maybe(ListOf(Text(), 1))}))),
     "left_out": Whole(),
     "kept": maybe(Number(0.0, 1.0)),
 }
@@ -73,6 +75,19 @@ def template_header(templates: Sequence[ArcTemplate]) -> dict[str, Any]:
     """What a header holds of templates; of their seeds nothing, where they are those of their places."""
     seeds = [template.seed for template in templates if template.seed is not None]
     return {"templates": [str(template) for template in templates], **({"seeds": seeds} if seeds else {})}
+
+
+def given_header(projective: bool | None, templates: Sequence[ArcTemplate | str] | None) -> dict[str, Any]:
+    """The settings of which a header else holds only what they came to."""
+    listed = None if templates is None else [str(template) for template in templates]
+    return {"given": {"projective": None if projective is None else bool(projective), "templates": listed}}
+
+
+def given_settings(head: dict[str, Any], templates: Sequence[ArcTemplate]) -> tuple[bool | None, list[str] | None]:
+    """projective and templates as they were set; for older files what they came to."""
+    if (given := head["given"]) is None:
+        return head["projective"], [str(template) for template in templates]
+    return given["projective"], given["templates"]
 
 
 def drop_templates(parser: Any, names: Collection[str]) -> None:

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.result import Certificate, Record
 from structpred.core.weights import Vector
 from structpred.data.sentences import AttributedSentences
 from structpred.errors import DataError, InfeasibleError, ParameterError
@@ -152,7 +153,7 @@ def _of_relations(
 
 
 class ExplainedTrees:
-    """What a parser says of its weights and its decisions: the methods of DependencyParser about them."""
+    """What a parser says of its weights, its decisions and its second stage: methods of DependencyParser."""
 
     def explain(
         self: FittedParser, sentence: Any, word: int | None = None, *, tree: Any = None, against: Any = None
@@ -182,3 +183,15 @@ class ExplainedTrees:
     def top_features(self, n: int = 20) -> ParserInspection:
         """How large the weights of each template and of each relation are, and the n strongest transitions of either sign."""
         return inspect_parser(self, n)  # type: ignore[arg-type]
+
+    @property
+    def label_certificate_(self: FittedParser) -> Certificate | None:
+        """The certificate of the relations' training; None where there are none."""
+        self._check_fitted()
+        return None if self.relations_ is None else self.relations_.certificate_
+
+    @property
+    def label_history_(self: FittedParser) -> list[Record]:
+        """The history of the relations' training."""
+        self._check_fitted()
+        return [] if self.relations_ is None else self.relations_.history_

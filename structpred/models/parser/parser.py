@@ -9,7 +9,6 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.result import Certificate, Record
 from structpred.core.weights import Vector
 from structpred.data.arc_templates import ArcTemplate
 from structpred.data.sentences import AttributedSentences
@@ -37,6 +36,8 @@ from structpred.models.parser.bundles import (
     PARSER,
     Arrays,
     drop_templates,
+    given_header,
+    given_settings,
     relations_from_bundle,
     relations_to_bundle,
     template_header,
@@ -150,6 +151,7 @@ class DependencyParser(ExplainedTrees, StructuredEstimator):
             **common_header(self),
             "featurizer": self.featurizer_.to_bundle(),
             **template_header(self.templates_),
+            **given_header(self.projective, self.templates),
             "bits": self.bits_,
             "single_root": bool(self.single_root),
             "projective": self.projective_,
@@ -187,8 +189,8 @@ class DependencyParser(ExplainedTrees, StructuredEstimator):
         model = cls(**plain_settings(head, cls))
         model.featurizer_ = ArcFeaturizer.from_bundle(head["featurizer"])
         model.templates_ = usable_templates(head["templates"], model.featurizer_, head["seeds"])
-        model.templates, model.bits_ = [t._replace(seed=None) for t in model.templates_], head["bits"]
-        model.single_root, model.projective_, model.projective = head["single_root"], head["projective"], head["projective"]
+        model.projective, model.templates = given_settings(head, model.templates_)
+        model.bits_, model.single_root, model.projective_ = head["bits"], head["single_root"], head["projective"]
         model.left_out_, model.kept_ = head["left_out"], head["kept"]
         if len(model.bits_) != len(model.templates_):
             raise ValueError(f"{len(model.templates_)} templates, but bits for {len(model.bits_)}")
@@ -385,15 +387,3 @@ class DependencyParser(ExplainedTrees, StructuredEstimator):
         if self.relations_ is not None and all(label == "_" for label in treebank.labels):
             raise DataError("y: the parser has learnt relations, but these trees have none to compare them with")
         return share_right(treebank, self.predict(treebank), self.relations_ is not None)
-
-    @property
-    def label_certificate_(self) -> Certificate | None:
-        """The certificate of the relations' training; None where there are none."""
-        self._check_fitted()
-        return None if self.relations_ is None else self.relations_.certificate_
-
-    @property
-    def label_history_(self) -> list[Record]:
-        """The history of the relations' training."""
-        self._check_fitted()
-        return [] if self.relations_ is None else self.relations_.history_
