@@ -11,6 +11,7 @@ import numpy as np
 from structpred.compat.crf_settings import CRFSettings, TrainingLog, log, zero_pairs
 from structpred.errors import ParameterError
 from structpred.models.base import structured_tags
+from structpred.models.chain.empty import around_empty
 from structpred.models.chain.inputs import TokenInput, choose_input
 from structpred.models.chain.labeler import ChainLabeler
 from structpred.models.chain.targets import LabelEncoder, as_label_lists
@@ -161,7 +162,7 @@ class CRF(Estimator):
 
     def predict(self, X: Any) -> list[list[Any]]:
         """The best labels of each sequence; an empty sequence has none."""
-        return _around_empty(X, lambda full: [labels.tolist() for labels in self._fitted().predict(full)])
+        return around_empty(lambda full: [labels.tolist() for labels in self._fitted().predict(full)], X, nothing=[])
 
     def predict_single(self, xseq: Sequence[Any]) -> list[Any]:
         """The best labels of one sequence."""
@@ -180,7 +181,7 @@ class CRF(Estimator):
             tables = labeler.predict_marginals(full)
             return [[dict(zip(order, row, strict=True)) for row in table.tolist()] for table in tables]
 
-        return _around_empty(X, marginals)
+        return around_empty(marginals, X, nothing=[])
 
     def predict_marginals_single(self, xseq: Sequence[Any]) -> list[dict[Any, float]]:
         """For each position of one sequence the probability of each label."""
@@ -237,12 +238,3 @@ class CRF(Estimator):
             labeler = ChainLabeler.load(self.model_filename)
             self._adopt(labeler, labeler.classes_.tolist())
         return self.labeler_
-
-
-def _around_empty(X: Any, predict: Any) -> list[Any]:
-    """predict(X) with an empty list for each sequence of X without tokens."""
-    if not isinstance(X, list | tuple) or not any(isinstance(x, list | tuple) and len(x) == 0 for x in X):
-        found: list[Any] = predict(X)
-        return found
-    full = iter(predict([x for x in X if len(x)]))
-    return [next(full) if len(x) else [] for x in X]

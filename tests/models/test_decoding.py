@@ -122,7 +122,7 @@ def test_bad_k_and_empty_sentences_are_refused() -> None:
     for k in (0, -1, 1.5, True, "2"):
         with pytest.raises(DataError, match="k must be a whole number >= 1"):
             model.predict_kbest(NEW, k)
-    for call in (model.predict, model.predict_marginals, model.predict_score_gaps, lambda X: model.predict_kbest(X, 2)):
+    for call in (model.predict_marginals, model.predict_score_gaps, lambda X: model.predict_kbest(X, 2)):
         with pytest.raises(DataError, match="sample 1"):
             call([NEW[0], np.zeros((0, 5))])
 
@@ -222,3 +222,17 @@ def test_forbidden_is_one_constant() -> None:
 
     assert FORBIDDEN <= _chain_sum_kernels.FORBIDDEN
     assert FORBIDDEN <= _semimarkov_kernels.FORBIDDEN
+
+
+def test_an_empty_sequence_has_no_labels_and_stops_nothing() -> None:
+    """predict gives it an empty array, wherever it stands, with constraints, too; errors keep the numbers of the samples."""
+    model = trained()
+    plain = [labels.tolist() for labels in model.predict(NEW[:3])]
+    for i in range(4):
+        X = [*NEW[:i], [], *NEW[i:3]]
+        allowed = [*([None] * len(x) for x in X)]
+        for found in (model.predict(X), model.predict(X, allowed=allowed)):
+            assert [labels.tolist() for labels in found] == [*plain[:i], [], *plain[i:]]
+    assert [len(labels) for labels in model.predict([[], []])] == [0, 0]
+    with pytest.raises(DataError, match="sample 2"):
+        model.predict([NEW[0], [], 5])

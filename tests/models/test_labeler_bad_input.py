@@ -175,7 +175,7 @@ def test_labels_unseen_in_training_are_wrong_not_refused() -> None:
         (lambda model: model.predict([1, 2]), "sample 0"),
         (lambda model: model.predict([x[:, :2] for x in ARRAYS]), "sample 0: expected 9 feature columns, got 2"),
         (lambda model: model.predict(changed(ARRAYS, 2, with_value(np.nan))), "sample 2: .*nan"),
-        (lambda model: model.predict(changed(ARRAYS, 4, np.empty((0, 9)))), "sample 4: the sequence is empty"),
+        (lambda model: model.predict_score_gaps(changed(ARRAYS, 4, np.empty((0, 9)))), "sample 4: the sequence is empty"),
         (lambda model: model.score(ARRAYS, Y[:3]), "X has 6 sequences but y has 3"),
         (lambda model: model.score(ARRAYS, changed(Y, 3, ["DET"])), "sample 3: x has 3 tokens but y has 1 labels"),
         (lambda model: model.score(ARRAYS, Y, sample_weight=[1.0]), "sample_weight"),

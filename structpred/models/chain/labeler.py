@@ -19,6 +19,7 @@ from structpred.models.bundles import CLASSES, COMMON, common_header, pack_run, 
 from structpred.models.chain import online
 from structpred.models.chain.constraints import ChainConstraints, fixed_scores, resolve_constraints
 from structpred.models.chain.decoding import chain_kbest, chain_marginals, chain_score_gaps, checked_k, decode_chains
+from structpred.models.chain.empty import around_empty
 from structpred.models.chain.explain import explain
 from structpred.models.chain.inputs import INPUT, INPUTS, Input, NumericInput, RowInput, choose_input, n_columns
 from structpred.models.chain.inspection import Inspection, chain_names, inspect_weights
@@ -272,12 +273,12 @@ class ChainLabeler(StructuredEstimator):
     def predict(
         self, X: Any, *, allowed: Sequence[Any] | None = None, fixed: Sequence[Any] | None = None
     ) -> list[npt.NDArray[Any]]:
-        """One array of labels per sequence, the best that satisfies the constraints.
+        """One array of labels per sequence, the best that satisfies the constraints; of an empty sequence an empty one.
 
         allowed, fixed: nested like y; for each token None, or the labels it may have, or the label it has.
         Raises InfeasibleError, naming the sample, where no labels satisfy all of them.
         """
-        return self._decoded(*self._read(X, allowed, fixed), checked_jobs(self.n_jobs))
+        return around_empty(lambda *full: self._decoded(*self._read(*full), checked_jobs(self.n_jobs)), X, allowed, fixed)
 
     def _decoded(self, data: PackedSequences, w: Vector, scores: FixedScores | None, n_jobs: int) -> list[npt.NDArray[Any]]:
         codes = decode_chains(data, len(self.classes_), w, scores, n_jobs)
