@@ -98,6 +98,19 @@ def test_evaluate_agrees_with_its_parts(shell: Shell, corpus: Path) -> None:
     assert "\nVP " not in short
 
 
+def test_labels_and_confusions_are_listed_if_asked(shell: Shell, corpus: Path) -> None:
+    """--per-label adds precision and recall of labels, --most-confused the confusions with their words; also for --pred."""
+    model, data = str(corpus / "chunk.spz"), str(corpus / "test.txt")
+    plain = shell("evaluate", model, data).stdout
+    asked = ("--per-label", "--most-confused")
+    more = shell("evaluate", model, data, *asked).stdout
+    assert more.startswith(plain.rstrip())
+    assert "\nB-NP " in more
+    assert "for example" in more
+    assert "[" in more.split("for example")[1]
+    assert shell("evaluate", "--pred", "-", *asked, stdin=shell("predict", model, data).stdout).stdout == more
+
+
 def test_an_unseen_label_is_wrong_not_an_error(shell: Shell, corpus: Path) -> None:
     """A gold label that the model has never seen counts as wrong when evaluating."""
     text = (corpus / "test.txt").read_text().replace("B-PP", "B-NEW")

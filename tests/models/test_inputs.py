@@ -12,7 +12,7 @@ from labeler_cases import SENTENCES, Case, Y, one_hot, packed, plain
 
 from structpred.data.hashing import FeatureHasher
 from structpred.data.vocabulary import FeatureDictionary
-from structpred.errors import DataError, ParameterError
+from structpred.errors import DataError, ParameterError, StructpredWarning
 from structpred.models import ChainLabeler, load
 
 
@@ -170,3 +170,11 @@ def test_other_forms_at_prediction_are_refused(case: Case) -> None:
     other = [[{"w": "dog"}]] if case.name not in ("dicts", "strings", "hashed", "attributes") else [np.eye(3)]
     with pytest.raises(DataError, match="sample 0"):
         model.predict(other)
+
+
+def test_columns_without_a_template_are_noticed() -> None:
+    """Tuples of strings look like rows of columns: without template= a warning says what becomes of them; of lists none does."""
+    X, y = [[("the", "DT"), ("dog", "NN")]] * 3, [["D", "N"]] * 3
+    with pytest.warns(StructpredWarning, match="template is None"):
+        ChainLabeler(max_iter=2).fit(X, y)
+    ChainLabeler(max_iter=2).fit([[list(token) for token in x] for x in X], y)

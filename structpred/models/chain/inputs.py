@@ -1,6 +1,7 @@
 """Sequences as users give them, turned into packed features: arrays, CSR matrices, feature dicts, strings, rows, corpora."""
 
 import numbers
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
@@ -11,7 +12,7 @@ import numpy.typing as npt
 from structpred.data.hashing import FeatureHasher
 from structpred.data.sequences import PackedSequences
 from structpred.data.vocabulary import FeatureDictionary
-from structpred.errors import DataError, ParameterError
+from structpred.errors import DataError, ParameterError, StructpredWarning
 from structpred.features.rows import csr_of
 from structpred.io.columns import ColumnCorpus
 from structpred.io.crfsuite import AttributeCorpus
@@ -230,7 +231,21 @@ def choose_input(
     listed = list(as_sequences(sequences))
     if listed and _is_matrix(listed[0]):
         return _numeric(min_count, n_bits), listed
+    _warn_of_columns(listed)
     return tokens, listed
+
+
+def _warn_of_columns(listed: list[Any]) -> None:
+    """Say so where tokens are tuples of columns, as for templates, but there is no template."""
+    first = listed[0] if listed and isinstance(listed[0], list | tuple) else []
+    if first and all(isinstance(t, tuple) and len(t) > 1 and len(t) == len(first[0]) and isinstance(t[0], str) for t in first):
+        warnings.warn(
+            "X: the tokens are tuples, as rows of columns are, but template is None: every string is then a feature by itself, "
+            "without its column and without the neighbours. Give template='pos', 'chunking', 'ner' or a file; feature strings "
+            "that are meant as they are go into lists",
+            StructpredWarning,
+            stacklevel=4,
+        )
 
 
 def _numeric(min_count: int, n_bits: int | None) -> NumericInput:
