@@ -13,6 +13,7 @@ from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
+from structpred.core.result import History
 from structpred.errors import DataError, ParameterError
 from structpred.models.base import seed_of
 from structpred.models.bundles import read_model, write_model
@@ -21,7 +22,8 @@ from structpred.models.kernels.random_features import RandomFeatures
 from structpred.models.kernels.spaces import Columns, KernelMatrix, landmarks
 from structpred.models.settings import settings_of
 from structpred.models.sklearn_bridge import NotFittedError
-from structpred.nonconvex.search import Level
+from structpred.nonconvex.latent_search import LatentSolution
+from structpred.nonconvex.search import Level, Solution
 from structpred.runtime.memory import check_fits
 from structpred.storage.bundles import Bundle
 from structpred.storage.schema import (
@@ -38,6 +40,7 @@ from structpred.storage.schema import (
     Text,
     Whole,
     array_of,
+    maybe,
 )
 
 Floats = npt.NDArray[np.float64]
@@ -52,11 +55,12 @@ LABEL = AnyOf((Text(), Flag(), Whole(-(2**63), 2**63 - 1), Number()))
 class KernelMachine(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]
     """The parent of classifiers h_k(x) = sum_i beta_ki k(x_i, x) + b_k that come with a level of proof.
 
-    A child stores its settings, among them kernel and solver, and its `fit` calls `_read`, `_space` and `_keep`.
+    A child stores its settings, among them kernel, n_components and solver, and its `fit` calls `_read`, `_space` and `_keep`.
     """
 
     kernel: Any
     solver: Any
+    n_components: int | None
     random_state: Any
     classes_: npt.NDArray[Any]
     n_features_in_: int
@@ -78,11 +82,12 @@ class KernelMachine(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]
 
     def _space(self, rows: Any) -> KernelMatrix | Columns:
         """The kernel's space: its matrix, or the features that random directions or landmarks give."""
-        n_components = getattr(self, "n_components", None)
+        n_components = self.n_components
         if isinstance(self.kernel, RandomFeatures):
-            if n_components is not None or not hasattr(self, "n_components"):
-                why = "there are no landmarks of random features" if n_components else "it needs the kernel matrix"
-                raise ParameterError(f"kernel: {type(self).__name__} takes no RandomFeatures here: {why}")
+            if n_components is not None:
+                raise ParameterError(
+                    "n_components: there are no landmarks of RandomFeatures; give their own number of components"
+                )
             phi = RandomFeatures(**self.kernel.get_params()).fit(_dense(rows))
             return Columns(phi.transform(_dense(rows)), phi)
         kernel = resolve_kernel(self.kernel)
@@ -95,9 +100,14 @@ class KernelMachine(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]
         kernel = kernel.fitted(thin)
         if n_components is not None:
             return landmarks(thin, kernel, n_components, seed_of(self.random_state))
-        instead = "; n_components=1000 takes features in its place, and" if hasattr(self, "n_components") else ":"
-        check_fits(16 * n * n, f"the kernel matrix of {n:,} points{instead}")
+        check_fits(16 * n * n, f"the kernel matrix of {n:,} points; n_components=1000 takes features in its place, and")
         return KernelMatrix(kernel(thin, thin), kernel)
+
+    def _keep_report(self, found: Solution | LatentSolution) -> None:
+        """Set what the solver says. That no objective is below zero is no bound that it has found."""
+        self.objective_, self.level_ = found.objective, found.level
+        self.lower_bound_ = found.lower_bound if found.lower_bound > 0.0 else None
+        self.history_, self.n_inner_ = History(found.history), found.n_inner
 
     def _keep(self, expansion: tuple[Integers, Floats, Floats], kernel: Any, rows: Any) -> None:
         """Set what is needed to score: the numbers of support vectors or landmarks, (n_outputs, n_support), (n_outputs,)."""
@@ -209,7 +219,7 @@ def machine_header(settings: dict[str, Spec], **further: Spec) -> Record:
         "classes": ListOf(LABEL, 2),
         "level": OneOf(LEVELS),
         "objective": Number(),
-        "lower_bound": Number(),
+        "lower_bound": maybe(Number()),
         "n_inner": Whole(),
         "n_features": Whole(1),
         "n": Whole(2),

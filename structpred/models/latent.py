@@ -6,7 +6,6 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.result import History
 from structpred.errors import DataError, ParameterError
 from structpred.models.base import checked_C, seed_of
 from structpred.models.kernel_machine import KernelMachine, machine_header
@@ -59,7 +58,9 @@ class LatentSVM(KernelMachine):
         The states of the training rows.
     dual_coef_, intercept_ : ndarray (n_states, n_support), (n_states,)
         s_k(x) = sum_i dual_coef_[k, i] k(x_i, x) + intercept_[k], over the rows `support_`.
-    support_, objective_, lower_bound_, level_, history_, n_inner_
+    lower_bound_ : float or None
+        What no choice of states can be below; None where the solver knows of no bound above zero, as all but branch and bound.
+    support_, objective_, level_, history_, n_inner_
         As for `SemiSupervisedSVM`.
 
     Raises
@@ -120,8 +121,7 @@ class LatentSVM(KernelMachine):
             support = np.flatnonzero(coef.any(axis=1))
             expansion = support, coef[support].T, coef.sum(axis=0)
         self._keep(expansion, inputs.kernel, rows)
-        self.objective_, self.lower_bound_, self.level_ = found.objective, found.lower_bound, found.level
-        self.history_, self.n_inner_ = History(found.history), found.n_inner
+        self._keep_report(found)
         return self
 
     def _sizes(self, groups: list[Any]) -> list[int]:

@@ -6,16 +6,14 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.result import History
 from structpred.errors import DataError
 from structpred.models.base import checked_C, seed_of
 from structpred.models.kernel_machine import KernelMachine, machine_header
-from structpred.models.kernels.spaces import KernelMatrix
+from structpred.nonconvex.branch_and_bound import EXACT
 from structpred.nonconvex.names import resolve_solver, solvers
-from structpred.nonconvex.ramp import RampLossProblem
 from structpred.nonconvex.search import Search, Solver
 from structpred.storage.bundles import Bundle
-from structpred.storage.schema import Array, Number, Plain, array_of, maybe
+from structpred.storage.schema import Array, Number, Optional, Plain, array_of, maybe
 
 
 class RobustSVM(KernelMachine):
@@ -32,15 +30,17 @@ class RobustSVM(KernelMachine):
     Parameters
     ----------
     kernel : str, Kernel or callable
-        As for `SemiSupervisedSVM`; random features are not among them.
+        As for `SemiSupervisedSVM`, random features included.
     C : float
         The weight of the losses, > 0.
     cap : float
         The largest loss of a point, > 0; infinite: the hinge loss, nothing is discarded. With 2 the loss stops growing at the
         other class's margin.
     solver : str or Solver
-        "staged", "branch_and_bound", "pdm", "ao" (from all points kept; often enough), "local_search", "annealing", or an object
-        such as ``BranchAndBound(max_inner=1_000_000)``.
+        "staged", "branch_and_bound", "pdm", "ao" (from all points kept; often enough, and fast for many points), "local_search",
+        "annealing", or an object such as ``BranchAndBound(max_inner=1_000_000)``.
+    n_components : int, optional
+        For many points: the number of landmarks, as for `SemiSupervisedSVM`.
     random_state : int or RandomState, optional
         Seeds the solver; None means 0.
 
@@ -50,7 +50,9 @@ class RobustSVM(KernelMachine):
         The classes in ascending order.
     discarded_ : ndarray (n,) of bool
         The training points whose loss is the cap.
-    objective_, lower_bound_, level_, history_, n_inner_, support_, dual_coef_, intercept_
+    lower_bound_ : float or None
+        What no choice of points can be below; None where the solver knows of no bound above zero, as most do not.
+    objective_, level_, history_, n_inner_, support_, dual_coef_, intercept_
         As for `SemiSupervisedSVM`.
 
     Raises
@@ -75,10 +77,11 @@ class RobustSVM(KernelMachine):
         cap: float = 2.0,
         *,
         solver: str | Solver = "staged",
+        n_components: int | None = None,
         random_state: Any = None,
     ) -> None:
         self.kernel, self.C, self.cap = kernel, C, cap
-        self.solver, self.random_state = solver, random_state
+        self.solver, self.n_components, self.random_state = solver, n_components, random_state
 
     def fit(self, X: Any, y: Any) -> Self:
         """Find the points to discard and the classifier. y: (n,) two classes."""
@@ -91,24 +94,24 @@ class RobustSVM(KernelMachine):
             only = "Only binary classification is supported. " if len(classes) > 2 else ""
             raise DataError(f"{only}y: expected two classes, got {many}")
         space = self._space(rows)
-        assert isinstance(space, KernelMatrix)
-        problem = RampLossProblem(space.gram, 2 * codes - 1, C, cap)
+        problem = space.ramp_problem(2 * codes - 1, C, cap)
         everything = np.ones(problem.n)
         if np.isfinite(cap):
             found = solver.solve(problem, seed_of(self.random_state), everything)
         else:  # a convex problem
             search = Search(problem, 1)
             search.offer(everything, None, "all points kept")
-            found = search.solution("global", search.objective)
+            assert search.inner is not None
+            proven = search.objective - search.inner.objective <= EXACT * search.objective
+            found = search.solution("global" if proven else "eps-global", search.objective)
         self.classes_, self.discarded_ = classes, found.p < 0.5
         self._keep(space.expansion([found.inner]), space.kernel, rows)
-        self.objective_, self.lower_bound_, self.level_ = found.objective, found.lower_bound, found.level
-        self.history_, self.n_inner_ = History(found.history), found.n_inner
+        self._keep_report(found)
         return self
 
     discarded_: npt.NDArray[np.bool_]
-    _PLAIN = ("C", "cap", "random_state")
-    _HEADER = machine_header({"C": Number(), "cap": maybe(Number()), "random_state": Plain()})
+    _PLAIN = ("C", "cap", "n_components", "random_state")
+    _HEADER = machine_header({"C": Number(), "cap": maybe(Number()), "n_components": Optional(Plain()), "random_state": Plain()})
 
     @classmethod
     def _solvers(cls) -> Mapping[str, type[Solver]]:

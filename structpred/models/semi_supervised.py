@@ -117,7 +117,7 @@ class SemiSupervisedSVM(KernelMachine):
             solutions.append(solver.solve(space.problem(signs, C, C2, positives), seed_of(self.random_state)))
         self.classes_ = classes
         self._keep(space.expansion([solution.inner for solution in solutions]), space.kernel, rows)
-        self._keep_report(solutions)
+        self._keep_reports(solutions)
         if len(classes) == 2:
             chosen = (solutions[0].labels > 0).astype(int)
         else:
@@ -161,7 +161,7 @@ class SemiSupervisedSVM(KernelMachine):
             raise ParameterError(f"balance: the shares must sum to 1, got {sum(table.values()):.6g}")
         return {k: float(table[label]) for k, label in enumerate(classes.tolist())}
 
-    def _keep_report(self, found: list[Solution]) -> None:
+    def _keep_reports(self, found: list[Solution]) -> None:
         """Set what the solver says."""
         self.objective_ = float(sum(solution.objective for solution in found))
         self.lower_bound_ = float(sum(solution.lower_bound for solution in found))

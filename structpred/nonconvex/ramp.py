@@ -6,7 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.errors import DataError
-from structpred.nonconvex.problem import Floats, Inner, Integers, SemiSupervisedProblem, checked_gram, positive
+from structpred.nonconvex.feature_problem import FeatureProblem
+from structpred.nonconvex.problem import Floats, Inner, Integers, SemiSupervisedProblem, positive
 
 
 class RampLossProblem(SemiSupervisedProblem):
@@ -30,14 +31,16 @@ class RampLossProblem(SemiSupervisedProblem):
     coarsens: ClassVar[bool] = False
 
     def __init__(self, gram: Floats, y: npt.ArrayLike, C: float, cap: float) -> None:
-        self.gram = checked_gram(gram)
-        self.diagonal = self.gram.diagonal().copy()
-        self.y = np.asarray(y).astype(np.int64)
-        if self.y.shape != (len(self.gram),) or set(self.y.tolist()) != {-1, 1}:
-            raise DataError(f"y: expected {len(self.gram)} numbers, +1 and -1, both there")
-        self.C = self.C2 = positive(C, "C")
         self.cap = np.inf if cap == np.inf else positive(cap, "cap")
-        self.unlabelled: Integers = np.arange(len(self.y))
+        super().__init__(gram, y, C, C)
+
+    def _keep(self, y: npt.ArrayLike, C: float, C2: float, positives: float | None) -> None:
+        """Check and keep what there is besides the kernel; every point may be discarded."""
+        self.y = np.asarray(y).astype(np.int64)
+        if self.y.shape != self.diagonal.shape or set(self.y.tolist()) != {-1, 1}:
+            raise DataError(f"y: expected {len(self.diagonal)} numbers, +1 and -1, both there")
+        self.C = self.C2 = positive(C, "C")
+        self.unlabelled = np.arange(len(self.y))
         self.positives = None
 
     def boxes(self, plus: Floats, minus: Floats) -> tuple[Floats, Floats]:
@@ -93,3 +96,18 @@ class RampLossProblem(SemiSupervisedProblem):
 
     def _losses(self, inner: Inner) -> Floats:
         return np.asarray(np.maximum(0.0, 1.0 - self.y * inner.h))
+
+
+class RampFeatureProblem(RampLossProblem, FeatureProblem):
+    """The same problem for rows of a few features in place of a kernel matrix, as `FeatureProblem` has them: for many points.
+
+    >>> problem = RampFeatureProblem(np.array([[1.0], [-1.0], [9.0]]), np.array([1, -1, -1]), C=10.0, cap=2.0)
+    >>> problem.solve(np.array([1.0, 1.0, 0.0])).objective < problem.solve(np.ones(3)).objective  # the third is discarded
+    True
+    """
+
+    def __init__(
+        self, features: npt.NDArray[np.floating], y: npt.ArrayLike, C: float, cap: float, *, accuracy: float = 1e-3
+    ) -> None:
+        self.cap = np.inf if cap == np.inf else positive(cap, "cap")
+        FeatureProblem.__init__(self, features, y, C, C, accuracy=accuracy)

@@ -62,7 +62,26 @@ def test_the_objective_is_that_of_the_definition() -> None:
     assert model.level_ == "global"
     local = RobustSVM(RBF(0.2), C=2.0, cap=1.5, solver="ao").fit(X, y)
     assert local.objective_ >= model.objective_ * (1.0 - 1e-6)
-    assert local.level_ == "local"
+    assert (local.level_, local.lower_bound_) == ("local", None)
+
+
+@pytest.mark.parametrize("settings", [{"kernel": RandomFeatures(300, gamma=0.2)}, {"kernel": RBF(0.2), "n_components": 60}])
+def test_features_take_the_place_of_the_kernel_matrix(settings: Any, tmp_path: Path) -> None:
+    """With random features, or with all points as landmarks, the same points are discarded as with the kernel; files, too."""
+    truth = np.repeat([0, 1], 30)
+    X = np.random.default_rng(0).normal(size=(60, 2)) * 0.4 + np.where(truth == 1, 1.5, -1.5)[:, None]
+    y = np.where(np.arange(60) % 6 == 0, 1 - truth, truth)
+    model = RobustSVM(**settings, cap=2.0, solver="ao").fit(X, y)
+    exact = RobustSVM(RBF(0.2), cap=2.0, solver="ao").fit(X, y)
+    assert model.discarded_.tolist() == exact.discarded_.tolist()
+    assert set(np.flatnonzero(model.discarded_)) <= set(np.flatnonzero(y != truth))
+    assert model.discarded_.sum() >= 5
+    assert model.objective_ == pytest.approx(exact.objective_, rel=0.1)
+    model.save(tmp_path / "m.spz")
+    assert load(tmp_path / "m.spz").decision_function(X).tobytes() == model.decision_function(X).tobytes()
+    convex = RobustSVM(**settings, cap=np.inf).fit(X, y)
+    assert convex.level_ == "eps-global"  # solved to a thousandth, as problems over features are
+    assert 0.0 <= convex.objective_ - convex.lower_bound_ <= 2e-3 * convex.objective_
 
 
 def test_a_file_holds_the_model(tmp_path: Path) -> None:
@@ -97,7 +116,7 @@ def test_it_passes_the_checks_of_scikit_learn() -> None:
         ({}, [1, 1, 1, 1], DataError, r"one class only: \[1\]"),
         ({}, [0, 1, 2, 1], DataError, "expected two classes, got 3 classes"),
         ({"solver": "cccp"}, [0, 1, 0, 1], ParameterError, "'cccp' is for unlabelled points"),
-        ({"kernel": RandomFeatures(10)}, [0, 1, 0, 1], ParameterError, "it needs the kernel matrix"),
+        ({"kernel": RandomFeatures(10), "n_components": 2}, [0, 1, 0, 1], ParameterError, "there are no landmarks of RandomF"),
         ({"solver": "bnb"}, [0, 1, 0, 1], ParameterError, "solver: expected one of"),
     ],
 )

@@ -11,7 +11,7 @@ from structpred.nonconvex.alternating import AlternatingOptimisation
 from structpred.nonconvex.branch_and_bound import BranchAndBound
 from structpred.nonconvex.cccp import CCCP
 from structpred.nonconvex.pdm import PDM
-from structpred.nonconvex.ramp import RampLossProblem
+from structpred.nonconvex.ramp import RampFeatureProblem, RampLossProblem
 from structpred.nonconvex.staged import StagedSearch
 
 
@@ -48,6 +48,23 @@ def test_the_optimum_is_that_of_the_capped_losses() -> None:
     assert direct == pytest.approx(found.objective, abs=1e-6)
     objectives = [row["objective"] for row in found.history]
     assert objectives == sorted(objectives, reverse=True)
+
+
+@pytest.mark.parametrize("cap", [0.6, 2.0])
+def test_features_make_the_same_problem(cap: float) -> None:
+    """Over features, with the constant one in the kernel in place of b, branch and bound finds the best of all subsets."""
+    rng = np.random.default_rng(3)
+    rows = rng.normal(size=(8, 2))
+    y = np.where(rows[:, 0] > 0.0, 1, -1) * np.where(np.arange(8) < 2, -1, 1)
+    p = RampFeatureProblem(rows, y, 3.0, cap, accuracy=1e-7)
+    best = np.inf
+    for kept in product((0.0, 1.0), repeat=8):
+        inner = p.solve(np.array(kept), tol=1e-8)
+        assert inner.objective <= p.primal(inner, np.array(kept)) * (1.0 + 1e-9)
+        best = min(best, inner.objective)
+    assert BranchAndBound().solve(p).objective == pytest.approx(best, rel=1e-5)
+    at, largest = p.anchor()
+    assert p.solve(at, tol=1e-8).objective == pytest.approx(largest, rel=1e-3)
 
 
 @pytest.mark.parametrize("cap", [0.4, 1.5])

@@ -9,6 +9,7 @@ from structpred.errors import ParameterError
 from structpred.models.kernels.functions import Kernel
 from structpred.nonconvex.feature_problem import FeatureProblem
 from structpred.nonconvex.problem import Inner, SemiSupervisedProblem
+from structpred.nonconvex.ramp import RampFeatureProblem, RampLossProblem
 from structpred.runtime.memory import check_fits
 
 Floats = npt.NDArray[np.float64]
@@ -26,6 +27,10 @@ class KernelMatrix:
     def problem(self, signs: Integers, C: float, C2: float, positives: int | None) -> SemiSupervisedProblem:
         """The problem for these labels."""
         return SemiSupervisedProblem(self.gram, signs, C, C2, positives)
+
+    def ramp_problem(self, signs: Integers, C: float, cap: float) -> RampLossProblem:
+        """The problem of these labels that finds the points to discard."""
+        return RampLossProblem(self.gram, signs, C, cap)
 
     def expansion(self, found: list[Inner]) -> tuple[Integers, Floats, Floats]:
         """(support vectors, their coefficients, offsets)."""
@@ -49,6 +54,10 @@ class Columns:
     def problem(self, signs: Integers, C: float, C2: float, positives: int | None) -> FeatureProblem:
         """The problem for these labels."""
         return FeatureProblem(self.features, signs, C, C2, positives)
+
+    def ramp_problem(self, signs: Integers, C: float, cap: float) -> RampFeatureProblem:
+        """The problem of these labels that finds the points to discard."""
+        return RampFeatureProblem(self.features, signs, C, cap)
 
     def expansion(self, found: list[Inner]) -> tuple[Integers, Floats, Floats]:
         """(landmarks, their coefficients or those of the features, offsets)."""
