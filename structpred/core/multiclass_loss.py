@@ -20,15 +20,18 @@ from structpred.core.steps import Step, TaskLike, Terms
 from structpred.core.task import Task
 from structpred.core.terms import summed
 from structpred.core.weights import Vector
-from structpred.errors import DataError, ParameterError
+from structpred.errors import DataError, LossError, ParameterError
 
 Floats = npt.NDArray[np.float64]
+#: how far scores spread at which a loss is looked at before training, and for how many true classes
+_PROBES, _PROBED = (0.0, 0.3, 0.3, 1.0, 1.0, 4.0, 4.0), 3
 
 
 class MulticlassLoss:
     """A convex loss of one label out of many, and so a surrogate, H_i(w) = phi(x_i W; y_i), of tasks over `LabelRows`.
 
-    What a wrong class costs is 1; the loss of the task plays no part.
+    What a wrong class costs is 1; the loss of the task plays no part. One of your own is a subclass with `points`, and `k` where
+    it is not 1: trainers go by these. LossError is raised before training where its `value` or `subgradient` say otherwise.
 
     Attributes
     ----------
@@ -107,7 +110,9 @@ class MulticlassLoss:
             )
 
     def check_task(self, task: TaskLike) -> None:
-        """MissingCapabilityError unless outputs are one label for each row, ParameterError where k is not below their number."""
+        """MissingCapabilityError unless outputs are one label for each row, ParameterError where k is not below their number,
+        LossError where the loss contradicts itself.
+        """
         if "rows" in getattr(task, "capabilities", ()):
             raise ParameterError(
                 f"surrogate {type(self).__name__} is for the scores of more than two classes, but these rows have one each: "
@@ -115,6 +120,27 @@ class MulticlassLoss:
             )
         task.require(self.requires, f"surrogate {type(self).__name__}")
         self.check_labels(cast(Any, task).features.n_labels)
+        self._refuse_contradictions(cast(Any, task).features.n_labels)
+
+    def _refuse_contradictions(self, n_labels: int) -> None:
+        """LossError where a tangent is above the loss, where `value` is not that of the points, or below zero unannounced."""
+        z = np.random.default_rng(0).normal(size=(len(_PROBES), n_labels)) * np.array(_PROBES)[:, None]
+        for y in range(min(n_labels, _PROBED)):
+            values = np.array([self.value(row, y) for row in z])
+            slopes = np.array([self.subgradient(row, y) for row in z])
+            near, told = 1e-7 * (1.0 + np.abs(values)), np.array([self._best(row, y)[0] for row in z])
+            tangents = values[:, None] + slopes @ z.T - (slopes * z).sum(axis=1)[:, None]
+            for i, value in enumerate(values.tolist()):
+                problem = None
+                if not abs(value - told[i]) <= near[i]:
+                    problem = f"value gives {value:g}, and its points {told[i]:g}, which trainers go by"
+                elif not (tangents[:, i] <= value + near[i]).all():
+                    problem = f"it is {value:g}, and a tangent is above: the subgradient is wrong, or the loss is not convex"
+                elif value < -near[i] and not self.may_be_negative:
+                    problem = f"it is {value:g}, below zero; set may_be_negative = True, or change points"
+                if problem is not None:
+                    at = np.array2string(z[i], precision=3, threshold=6)
+                    raise LossError(f"{type(self).__name__}: for the scores {at} and the true class {y} {problem}")
 
     def term(self, task: TaskLike, w: Vector, i: int, scale: Scale = 1.0) -> Step:
         """A tangent at scale * w: its slope is -difference, its constant `loss`, its value `violation`."""

@@ -37,7 +37,7 @@ def require(
     """Raise MissingCapabilityError unless `oracle` has every method of `needs`; a tuple means any one of them.
 
     `having` replaces the oracle's own list (a task may give up some of its oracle's methods). family: of what the oracle is one.
-    advice: a sentence to end with.
+    advice: a sentence to end with; where there is one, people are not told to write methods into files of this package.
 
     >>> require(("argmax", ("marginals", "kbest")), object(), "trainer X", frozenset({"argmax", "kbest"}))
     """
@@ -45,7 +45,7 @@ def require(
     for need in needs:
         alternatives = (need,) if isinstance(need, str) else need
         if not has.intersection(alternatives):
-            raise MissingCapabilityError(_message(alternatives, oracle, who, has, family) + advice)
+            raise MissingCapabilityError(_message(alternatives, oracle, who, has, family, own_code=not advice) + advice)
 
 
 def met(needs: Needs, has: frozenset[str]) -> bool:
@@ -53,7 +53,7 @@ def met(needs: Needs, has: frozenset[str]) -> bool:
     return all(has.intersection((need,) if isinstance(need, str) else need) for need in needs)
 
 
-def _message(alternatives: tuple[str, ...], oracle: object, who: str, has: frozenset[str], family: Family) -> str:
+def _message(alternatives: tuple[str, ...], oracle: object, who: str, has: frozenset[str], family: Family, own_code: bool) -> str:
     kind = oracle if isinstance(oracle, type) else type(oracle)
     owners = sorted({cls.__name__ for cls in _known(family.parent) for name in alternatives if hasattr(cls, name)})
     if all(name in OF_ROWS for name in alternatives):
@@ -62,8 +62,8 @@ def _message(alternatives: tuple[str, ...], oracle: object, who: str, has: froze
     return (
         f"{who} needs {' or '.join(alternatives)}, which {kind.__name__} does not have. "
         f"It has: {', '.join(sorted(has)) or 'nothing'}. "
-        f"{family.plural} that have it: {', '.join(owners) or 'none of those loaded'}. "
-        f"To add it, write in {_file_of(kind)}: {signatures}"
+        f"{family.plural} that have it: {', '.join(owners) or 'none of those loaded'}"
+        + (f". To add it, write in {_file_of(kind)}: {signatures}" if own_code or not _is_ours(kind) else "")
     )
 
 
@@ -72,6 +72,10 @@ def _known(parent: type) -> Iterator[type]:
     for child in parent.__subclasses__():
         yield child
         yield from _known(child)
+
+
+def _is_ours(kind: type) -> bool:
+    return kind.__module__.split(".")[0] == __name__.split(".")[0]
 
 
 def _file_of(kind: type) -> str:

@@ -9,7 +9,7 @@ from training_cases import chain_task
 from structpred.core.linear_task import LinearTask
 from structpred.core.multiclass_loss import MulticlassLoss
 from structpred.core.task import Task
-from structpred.errors import MissingCapabilityError, ParameterError
+from structpred.errors import LossError, MissingCapabilityError, ParameterError
 from structpred.features.label_rows import LabelRows
 from structpred.objectives.margin import MarginRescaling
 from structpred.objectives.part_losses import Hamming, LabelCosts
@@ -32,6 +32,28 @@ Y = (X @ RNG.normal(size=(D, M)) + RNG.normal(size=(N, M))).argmax(axis=1)
 SIGNS = RNG.integers(-1, 2, (D, M))
 FEATURES = LabelRows(X, M, dtype=np.float64)
 LOSSES = [Softmax(), MaxHinge(), TopK(2), SignedTopK(2)]
+
+
+class DoubledValue(MaxHinge):
+    """Its value is twice that of its points."""
+
+    def value(self, z: object, y: int) -> float:
+        """Twice the hinge."""
+        return 2.0 * super().value(z, y)
+
+
+class SteepSlope(Softmax):
+    """Its subgradient is twice the right one."""
+
+    def subgradient(self, z: object, y: int) -> np.ndarray:
+        """Twice the slope."""
+        return 2.0 * super().subgradient(z, y)
+
+
+class Unannounced(MulticlassLoss):
+    """It is negative where the true class leads, and does not say so."""
+
+    points, k = 1, 2
 
 
 def rows(loss: object = None, **options: object) -> Task:
@@ -158,3 +180,18 @@ def test_what_does_not_fit_is_refused_before_any_work() -> None:
         Problem(chain_task(0, n=3), MaxHinge(), LAM)
     with pytest.raises(ParameterError, match=r"BCFW cannot minimise SignedTopK; trainers that can: pegasos, sdca"):
         train(Problem(rows(), SignedTopK(2), LAM), BCFW())
+
+
+@pytest.mark.parametrize(
+    ("loss", "words"),
+    [
+        (DoubledValue(), "DoubledValue: for the scores .* value gives .*, and its points .*, which trainers go by"),
+        (SteepSlope(), "SteepSlope: .* the subgradient is wrong, or the loss is not convex"),
+        (Unannounced(), "Unannounced: .* below zero; set may_be_negative = True"),
+    ],
+    ids=["value", "subgradient", "negative"],
+)
+def test_a_multiclass_loss_that_contradicts_itself_is_refused_before_training(loss: MulticlassLoss, words: str) -> None:
+    """Its bounds would be no bounds."""
+    with pytest.raises(LossError, match=words):
+        Problem(rows(), loss, LAM)

@@ -219,9 +219,19 @@ def test_trainers_refuse_what_they_cannot_minimise(name) -> None:
         "needs squared_norm, which NonNegative does not have",
         "It has: dual_map",
         "L2",
+        "To add it, write in ",
         "Trainers for NonNegative: bcfw",
     ):
         assert part in message
+
+
+def test_no_one_is_told_to_change_regularisers_of_the_package() -> None:
+    """Where the regulariser is ours the error names the trainers that take it, and no file to write in."""
+    with pytest.raises(MissingCapabilityError) as caught:
+        train(problem(assignment_task(), L1(0.3)), TRAINERS["mira"]())
+    assert "write in" not in str(caught.value)
+    assert "L2. Trainers for L1: " in str(caught.value)
+    assert "owlqn" in str(caught.value)
 
 
 def test_quasi_newton_takes_the_l1_norm_from_the_regulariser() -> None:
