@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from structpred.errors import ParameterError
 from structpred.nonconvex.latent import Floats, Integers, LatentInner, LatentProblem
-from structpred.nonconvex.search import BETTER, Level, counted
+from structpred.nonconvex.search import Incumbent, Level
 
 #: gaps, as shares of the objective: of states that are only looked at, and of those that are kept
 LOOSE, TIGHT = 1e-2, 1e-6
@@ -31,54 +31,19 @@ class LatentSolution:
     n_inner: int
 
 
-class LatentSearch:
-    """The state of one run: counts inner problems, keeps the best states, and never lets them become worse."""
+class LatentSearch(Incumbent):
+    """The state of one run over states."""
+
+    problem: LatentProblem
+    inner: LatentInner | None
 
     def __init__(self, problem: LatentProblem, max_inner: int) -> None:
-        self.problem, self.max_inner = problem, counted(max_inner)
-        self.n_inner = 0
-        self.p: Floats = np.zeros(problem.shape)
-        self.inner: LatentInner | None = None
-        self.objective = np.inf
-        self.history: list[dict[str, object]] = []
-
-    @property
-    def exhausted(self) -> bool:
-        """Whether the budget is used up."""
-        return self.n_inner >= self.max_inner
+        super().__init__(problem, max_inner, TIGHT, np.zeros(problem.shape))
 
     def solve(self, p: Floats, start: LatentInner | None = None, tol: float = LOOSE, stop_at: float = np.inf) -> LatentInner:
         """An inner problem, counted."""
         self.n_inner += 1
         return self.problem.solve(p, start, tol, stop_at)
-
-    def offer(self, p: Floats, start: LatentInner | None, event: str) -> bool:
-        """Solve tightly for p and keep it if its objective is lower than the best; whether it was."""
-        if start is not None and start.objective >= self.objective:
-            return False  # a dual value, which solving tightly can only raise
-        inner = self.solve(p, start, TIGHT)
-        objective = self.problem.primal(inner, p)
-        if self.inner is not None and not objective < self.objective - BETTER * abs(self.objective):
-            return False
-        self.p, self.inner, self.objective = p.copy(), inner, objective
-        self.history.append({"inner": self.n_inner, "objective": objective, "event": event})
-        return True
-
-    def climb(self, p: Floats, start: LatentInner | None = None) -> tuple[Floats, LatentInner]:
-        """Alternate between the classifier for p and the states for the classifier, p <- argmax_P <g(p), p>, while F rises.
-
-        The concave-convex procedure of Yu & Joachims 2009, alternating optimisation, and full gradient steps on F are all this.
-        """
-        inner = self.solve(p, start)
-        while not self.exhausted:
-            better = self.problem.best_vertex(self.problem.gradient(inner))
-            if np.array_equal(better, p):
-                break
-            found = self.solve(better, inner)
-            if not found.objective < inner.objective - BETTER * abs(inner.objective):
-                break
-            p, inner = better, found
-        return p, inner
 
     def solution(self, level: Level = "local", lower_bound: float = 0.0) -> LatentSolution:
         """What the solver returns."""

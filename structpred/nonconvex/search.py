@@ -80,22 +80,69 @@ class Solver(ABC):
         """Offer labels to the search until the budget is used up, or sooner. start: labels, 0 and 1, within the balance."""
 
 
-class Search:
-    """The state of one run: counts inner problems, keeps the best labels, and never lets them become worse."""
+class Incumbent(ABC):
+    """What every search keeps: counts inner problems, keeps the best weights p, and never lets them become worse.
 
-    def __init__(self, problem: SemiSupervisedProblem, max_inner: int, tol: float = TIGHT) -> None:
+    problem: one with `primal`, `gradient` and `best_vertex`. tol: for solutions that are kept. p: to begin with.
+    """
+
+    problem: Any
+    inner: Any
+
+    def __init__(self, problem: Any, max_inner: int, tol: float, p: Floats) -> None:
         self.problem, self.max_inner, self.tol = problem, counted(max_inner), tol
         self.n_inner = 0
-        self.p: Floats = np.zeros(problem.u)
-        self.inner: Inner | None = None
-        self.objective = np.inf
+        self.p, self.inner, self.objective = p, None, np.inf
         self.history: list[dict[str, Any]] = []
-        self._root: Inner | None = None
 
     @property
     def exhausted(self) -> bool:
         """Whether the budget is used up."""
         return self.n_inner >= self.max_inner
+
+    @abstractmethod
+    def solve(self, p: Floats, /, *, start: Any = None, tol: float = LOOSE) -> Any:
+        """An inner problem, counted."""
+
+    def offer(self, p: Floats, start: Any, event: str) -> bool:
+        """Solve tightly for p and keep it if its objective is lower than the best; whether it was."""
+        if start is not None and start.objective >= self.objective:
+            return False  # a dual value, which solving tightly can only raise
+        inner = self.solve(p, start=start, tol=self.tol)
+        objective = self.problem.primal(inner, p)
+        if self.inner is not None and not objective < self.objective - BETTER * abs(self.objective):
+            return False
+        self.p, self.inner, self.objective = p.copy(), inner, objective
+        self.history.append({"inner": self.n_inner, "objective": objective, "event": event})
+        return True
+
+    def climb(self, p: Floats, start: Any = None) -> tuple[Floats, Any]:
+        """Alternate between the classifier for p and the labels for the classifier, p <- argmax_P <g(p), p>, while F rises.
+
+        Alternating optimisation, the concave-convex procedure of Yu & Joachims 2009 for hidden states, and gradient ascent on F
+        with full steps are this.
+        """
+        inner = self.solve(p, start=start)
+        while not self.exhausted:
+            better = self.problem.best_vertex(self.problem.gradient(inner))
+            if np.array_equal(better, p):
+                break
+            found = self.solve(better, start=inner)
+            if not found.objective < inner.objective - BETTER * abs(inner.objective):
+                break
+            p, inner = better, found
+        return p, inner
+
+
+class Search(Incumbent):
+    """The state of one run over labels."""
+
+    problem: SemiSupervisedProblem
+    inner: Inner | None
+
+    def __init__(self, problem: SemiSupervisedProblem, max_inner: int, tol: float = TIGHT) -> None:
+        super().__init__(problem, max_inner, tol, np.zeros(problem.u))
+        self._root: Inner | None = None
 
     def solve(
         self, plus: Floats, minus: Floats | None = None, start: Inner | None = None, tol: float = LOOSE, stop_at: float = np.inf
@@ -114,34 +161,6 @@ class Search:
     def supervised(self) -> Floats:
         """The labels that the classifier of the labelled points gives the others."""
         return self.problem.best_vertex(self.problem.gradient(self.root()))
-
-    def offer(self, p: Floats, start: Inner | None, event: str) -> bool:
-        """Solve tightly for p and keep it if its objective is lower than the best; whether it was."""
-        if start is not None and start.objective >= self.objective:
-            return False  # a dual value, which solving tightly can only raise
-        inner = self.solve(p, start=start, tol=self.tol)
-        objective = self.problem.primal(inner, p)
-        if self.inner is not None and not objective < self.objective - BETTER * abs(self.objective):
-            return False
-        self.p, self.inner, self.objective = p.copy(), inner, objective
-        self.history.append({"inner": self.n_inner, "objective": objective, "event": event})
-        return True
-
-    def climb(self, p: Floats, start: Inner | None = None) -> tuple[Floats, Inner]:
-        """Alternate between the classifier for p and the labels for the classifier, p <- argmax_P g(p)' p, while F rises.
-
-        Alternating optimisation, and gradient ascent on F with full steps, are this.
-        """
-        inner = self.solve(p, start=start)
-        while not self.exhausted:
-            better = self.problem.best_vertex(self.problem.gradient(inner))
-            if np.array_equal(better, p):
-                break
-            found = self.solve(better, start=inner)
-            if not found.objective < inner.objective - BETTER * abs(inner.objective):
-                break
-            p, inner = better, found
-        return p, inner
 
     def solution(self, level: Level = "local", lower_bound: float | None = None, **report: float) -> Solution:
         """What the solver returns."""
