@@ -9,7 +9,7 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 from structpred import errors
-from structpred.core import pairs
+from structpred.core import marginal_blocks, pairs
 
 if TYPE_CHECKING:
     from structpred.contracts.checks import check_feature_map, check_oracle
@@ -56,7 +56,14 @@ def _pair_of(features: object, oracle: object) -> pairs.Pair | None:
     return pair_of(features, oracle)
 
 
+def _layout_of(features: object, oracle: object, shapes: Any) -> marginal_blocks.MarginalLayout | None:
+    from structpred.fused.label_sets import layout_of
+
+    return layout_of(features, oracle, shapes)
+
+
 pairs.register(_pair_of)
+marginal_blocks.register(_layout_of)
 
 
 def __getattr__(name: str) -> Any:

@@ -29,10 +29,10 @@ class _ListedOption(click.Option):
         return super().get_help_record(ctx)
 
 
-def trainer_options(default: str) -> Callable[[Command], Command]:
-    """--trainer, with the default of the command, --surrogate, --loss, --regulariser and --signs."""
+def trainer_options(default: str | None, shown: str | bool = True) -> Callable[[Command], Command]:
+    """--trainer, with the default of the command and how it is shown, --surrogate, --loss, --regulariser and --signs."""
     options = (
-        click.option("--trainer", cls=_ListedOption, listed=_listed_trainers, default=default, show_default=True, metavar=_NAME),
+        click.option("--trainer", cls=_ListedOption, listed=_listed_trainers, default=default, show_default=shown, metavar=_NAME),
         click.option(
             "--surrogate",
             type=click.Choice(("margin", "slack", "log")),
@@ -56,14 +56,17 @@ def trainer_options(default: str) -> Callable[[Command], Command]:
     return decorate
 
 
-def trainer_of(name: str) -> "str | Trainer":
+def trainer_of(name: str | None) -> "str | Trainer | None":
     """What --trainer names: a trainer of ours by its name, as it is; of MODULE:CLASS, and of a name with settings, an instance.
+    None is left to the estimator.
 
     >>> trainer_of("sgd"), trainer_of("bcfw,gap_sampling=True").gap_sampling
     ('sgd', True)
     """
     from structpred.trainers.problem import Trainer
 
+    if name is None:
+        return None
     if ":" in name:
         own: Trainer = made(name, Trainer, "my_package.subgradient:Subgradient")
         return own
@@ -116,7 +119,7 @@ def signs_of(path: str | None, encoding: str = "utf-8") -> dict[str, int] | None
 
 
 def check_objective(
-    trainer: str, surrogate: str | None, loss: str = "hamming", regulariser: str | None = None, *, strict: bool = False,
+    trainer: str | None, surrogate: str | None, loss: str = "hamming", regulariser: str | None = None, *, strict: bool = False,
     signs: bool = False,
 ) -> None:  # fmt: skip
     """Raise ParameterError for unknown names, what the trainer cannot minimise, and under --strict for one without bounds."""
@@ -125,7 +128,7 @@ def check_objective(
     from structpred.objectives.regularisers.sign_constraints import SignConstraints
     from structpred.trainers.names import require_methods, require_regulariser, require_surrogate
 
-    minimiser, minimised = resolve_trainer(trainer_of(trainer))
+    minimiser, minimised = resolve_trainer(trainer_of(trainer) or "bcfw")  # None: where another is taken, it fits
     resolve_loss(loss_of(loss))
     if surrogate is not None:
         minimised = resolve_surrogate(surrogate)

@@ -11,7 +11,7 @@ from structpred.cli.options import InputFile, encoding_option, general_options, 
 from structpred.cli.trainer_options import trainer_options
 
 #: what the shared options are if the kind of model says nothing else
-DEFAULTS: dict[str, Any] = {"trainer": "bcfw", "C": 1.0, "max_iter": 10, "tol": 0.0, "score": "score"}
+DEFAULTS: dict[str, Any] = {"trainer": "bcfw", "trainer_shown": True, "C": 1.0, "max_iter": 10, "tol": 0.0, "score": "score"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,7 +20,7 @@ class TrainingOptions:
 
     data: str
     output: str
-    trainer: str
+    trainer: str | None
     surrogate: str | None
     C: float
     max_iter: int
@@ -96,7 +96,8 @@ def add_training_options(command: click.Command, given: Mapping[str, Any], witho
     ]  # fmt: skip
     own = command.params
     command.params = []
-    for decorate in (general_options, encoding_option, on_error_option, trainer_options(defaults["trainer"])):
+    trainer = trainer_options(defaults["trainer"], defaults["trainer_shown"])
+    for decorate in (general_options, encoding_option, on_error_option, trainer):
         decorate(command)
     general = [option for option in [*shared, *command.params[::-1]] if option.name not in without]
     command.params = [*general[:2], *own, *general[2:]]

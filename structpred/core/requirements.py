@@ -24,6 +24,7 @@ class Family(NamedTuple):
 OF_ROWS: dict[str, str] = {
     "rows": "rows with two classes or a number (models.LinearClassifier, LinearRegressor; core.linear_task)",
     "signed_rows": "rows with two classes (structpred.models.LinearClassifier; LinearTask)",
+    "label_sets": "label sets that share a row of features (models.MultiLabelMRF, HierarchicalMultiLabel)",
     "label_rows": "rows with one label out of many (structpred.models.LinearClassifier; LabelRows)",
 }
 

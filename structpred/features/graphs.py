@@ -42,8 +42,9 @@ class GraphFeatures:
     fixed: for each instance scores added to its parts, or None.
 
     Flat weights: node tables (n_node_types, d, K), then edge tables (n_edge_types, d_e, P); P = K^2, pair (a, b) at a * K + b, or
-    K (K + 1) / 2 for symmetric ones. `groups` are these two. Parts: as the oracles over graphs number them, n * K states of
-    nodes, then K^2 pairs per edge. Instances that are given the same objects as row_of, node_type and so on share them in memory.
+    K (K + 1) / 2 for symmetric ones. `groups` are these two, or the first alone where edges have rows without columns, and so no
+    weights. Parts: as the oracles over graphs number them, n * K states of nodes, then K^2 pairs per edge. Instances that are
+    given the same objects as row_of, node_type and so on share them in memory.
     Raises DataError, naming the sample, for what does not fit.
 
     >>> two = GraphFeatures([(2, 2, 0, 1)], [np.array([[1.0, 0.5]])], [[0, 0]], [[0, 1]], n_node_types=2, n_states=2)
@@ -83,7 +84,8 @@ class GraphFeatures:
         self.start = n_node_types * self.nodes.n_columns * n_states
         self.dim = self.start + n_edge_types * self.edges.n_columns * self.width
         check_fits(self.dim * (self.dtype.itemsize + 8), f"{self.dim:,} weights")
-        self.groups, self.group_names = np.array([0, self.start, self.dim], dtype=np.int64), ["nodes", "edges"]
+        ends, self.group_names = (([self.start], ["nodes"]), ([self.start, self.dim], ["nodes", "edges"]))[self.dim > self.start]
+        self.groups = np.array([0, *ends], dtype=np.int64)
         lists = (row_of, node_type, edge_row_of, edge_type, edge_flipped)
         names = ("row_of", "node_type", "edge_row_of", "edge_type", "edge_flipped")
         self._lay_out(list(graphs), [one_each(given, n, name) for given, name in zip(lists, names, strict=True)])
@@ -141,6 +143,20 @@ class GraphFeatures:
             if (shape := known[id(row)].shape) != (self.n_parts(i),):
                 raise DataError(f"sample {i}: fixed: expected {self.n_parts(i)} scores, one per part, got shape {shape}")
         return [None if row is None else known[id(row)] for row in fixed]
+
+    @property
+    def capabilities(self) -> frozenset[str]:
+        """What trainers may ask for: "label_sets" where graphs are labels that share one row, each with a table of its own.
+
+        All graphs are alike then, with two states; edges have a constant table each, or no features at all.
+        """
+        if self.n_states != 2 or not len(self) or (self._pattern != self._pattern[0]).any() or (self.nodes.counts != 1).any():
+            return frozenset()
+        nodes, edges = self._sides[self._pattern[0]]
+        own = np.array_equal(nodes, np.stack((np.zeros(self.n_node_types), np.arange(self.n_node_types)), axis=1))
+        tables = np.stack((np.zeros(len(edges)), np.arange(len(edges)), np.zeros(len(edges))), axis=1)
+        plain = self._constant and not self.symmetric and np.array_equal(edges, tables)
+        return frozenset({"label_sets"}) if own and (plain or not self.edges.n_columns) else frozenset()
 
     def __len__(self) -> int:
         """The number of graphs."""

@@ -44,8 +44,9 @@ class BranchAndBoundMRF(PairwiseOracle):
     On graphs with few edges TRW-S is tried first: where its bound meets its labels' score (to 1e-11 of it) they are the answer.
 
     max_nodes: the most partial outputs that one call looks at. Where they do not suffice, ConvergenceError is raised: an answer
-    that comes is the best. Raises DataError for scores that are not finite, InfeasibleError where the forbidden parts leave no
-    output.
+    that comes is the best. `argmax_bound`, which training and predictions ask, goes on with two states: it gives the labels and
+    the bound of roof duality then. Raises DataError for scores that are not finite, InfeasibleError where the forbidden parts
+    leave no output.
     Verfaillie, Lemaitre & Schiex, Russian doll search for solving constraint optimization problems, AAAI 1996.
 
     >>> import numpy as np
@@ -64,14 +65,35 @@ class BranchAndBoundMRF(PairwiseOracle):
 
     def argmax(self, scores: Scores, shape: Shape) -> Labels:
         """The best output."""
+        status, labels = self._search(given(scores, shape), shape)
+        self._finish(status, shape)
+        return labels
+
+    def _search(self, flat: Floats, shape: Shape) -> tuple[int, Labels]:
         from structpred.oracles.fields._branch_kernels import best_output
 
-        flat, graph, links = given(scores, shape), graph_of(shape), links_of(shape)
+        graph, links = graph_of(shape), links_of(shape)
         labels, place = np.full(graph.n, -1, np.int64), _place(shape)
         if place[0] >= 0 and _settled(flat, shape, labels):
-            return labels
-        self._finish(best_output(flat, graph.n_states, links.edges, place, self.max_nodes, labels), shape)
-        return labels
+            return OK, labels
+        return best_output(flat, graph.n_states, links.edges, place, self.max_nodes, labels), labels
+
+    def argmax_bound(self, scores: Scores, shape: Shape) -> tuple[Labels, float]:
+        """The best output and its score; where max_nodes do not suffice and there are two states, labels near the best point of
+        the local polytope, and its value, which no output's score exceeds (as QPBO).
+        """
+        from structpred.oracles.fields._branch_kernels import CUT_SHORT
+        from structpred.oracles.fields._pairwise_kernels import score_of
+        from structpred.oracles.fields._qpbo_kernels import round_off
+
+        flat = given(scores, shape)
+        status, labels = self._search(flat.copy(), shape)
+        if status == CUT_SHORT and shape[1] == 2:
+            status, bound = round_off(flat, *links_of(shape), labels)
+            self._finish(status, shape)
+            return labels, float(bound)
+        self._finish(status, shape)
+        return labels, float(score_of(flat, len(labels), shape[1], links_of(shape).edges, labels))
 
     def argmax_product(self, scores: Scores, costs: Floats, offsets: Sequence[float] | Floats, shape: Shape) -> Labels:
         """The output with the largest max(0, offsets[0] + scores . mu) * (offsets[1] + costs . mu)."""

@@ -29,7 +29,7 @@ def _kernels() -> ModuleType:
 
 
 @kept_for_shapes
-def _plan(shape: Shape) -> Integers:
+def enumeration_plan(shape: Shape) -> Integers:
     """What the kernels need to know of a shape, as their file says. With one state per node there is one output: one node."""
     graph = graph_of(shape)
     n, k = graph.n, graph.n_states
@@ -65,7 +65,7 @@ class EnumerationMRF(PairwiseOracle):
 
     def argmax(self, scores: Scores, shape: Shape) -> Labels:
         """The best output."""
-        given, plan, labels = _given(scores, shape), _plan(shape), np.zeros(shape[0], np.int64)
+        given, plan, labels = _given(scores, shape), enumeration_plan(shape), np.zeros(shape[0], np.int64)
         if status := _kernels().best_output(given, plan, labels):
             refuse(status, shape)
         return labels
@@ -77,7 +77,7 @@ class EnumerationMRF(PairwiseOracle):
         out = np.zeros(int(ends[-1]), np.int64)
         first = shapes[0] if shapes else (1, 1)
         if first[1] > 1 and all(shape is first or shape == first for shape in shapes):
-            status, i = _kernels().best_outputs(scores, offsets, _plan(first), out.reshape(-1, first[0]))
+            status, i = _kernels().best_outputs(scores, offsets, enumeration_plan(first), out.reshape(-1, first[0]))
             if status:
                 refuse(status, first, f"instance {i} of the batch: ")
             return out, ends
@@ -89,7 +89,7 @@ class EnumerationMRF(PairwiseOracle):
         """The best output with A mu <= b, None if there is none; A is (rows, n_parts), finite."""
         rows, limits = np.atleast_2d(np.asarray(A, dtype=np.float64)), np.atleast_1d(np.asarray(b, dtype=np.float64))
         given, n_parts = _given(scores, shape), self.n_parts(shape)
-        plan, labels = _plan(shape), np.zeros(shape[0], np.int64)
+        plan, labels = enumeration_plan(shape), np.zeros(shape[0], np.int64)
         if rows.shape[0] != len(limits) or limits.ndim > 1 or rows.shape[1] != n_parts:
             raise ParameterError(f"A must have shape ({limits.size}, {n_parts}) to fit b and the parts, got {rows.shape}")
         if np.isnan(limits).any():
@@ -107,7 +107,7 @@ class EnumerationMRF(PairwiseOracle):
         """The output with the largest max(0, offsets[0] + scores . mu) * (offsets[1] + costs . mu)."""
         first, second = offsets
         given, costs = _given(scores, shape), _given(costs, shape)
-        plan, labels = _plan(shape), np.zeros(shape[0], np.int64)
+        plan, labels = enumeration_plan(shape), np.zeros(shape[0], np.int64)
         if status := _kernels().best_product(given, costs, float(first), float(second), plan, labels):
             refuse(status, shape)
         return labels
@@ -129,7 +129,7 @@ class EnumerationMRF(PairwiseOracle):
         """(log of the sum of exp(score), expected part counts), stable for scores of any size."""
         from structpred.oracles.fields._mrf_marginal_kernels import part_marginals
 
-        values, plan = _all_scores(scores, shape), _plan(shape)
+        values, plan = _all_scores(scores, shape), enumeration_plan(shape)
         top = float(values.max())
         if not top > 0.5 * FORBIDDEN:
             refuse(NOTHING_LEFT, shape)
@@ -153,7 +153,7 @@ def _given(scores: Scores, shape: Shape) -> Scores:
 
 
 def _all_scores(scores: Scores, shape: Shape) -> Floats:
-    given, plan = _given(scores, shape), _plan(shape)
+    given, plan = _given(scores, shape), enumeration_plan(shape)
     out = np.empty(shape[1] ** shape[0])
     if status := _kernels().all_scores(given, plan, out):
         refuse(status, shape)

@@ -28,7 +28,7 @@ def _kernels() -> ModuleType:
 
 
 @lru_cache(maxsize=1024)
-def _plan(shape: Shape) -> Integers:
+def tree_plan(shape: Shape) -> Integers:
     """(n, 5): node, parent, table, step of the node, step of the parent; children before parents, as the kernels' file says."""
     graph = graph_of(shape)
     n, k = graph.n, graph.n_states
@@ -57,7 +57,7 @@ def _plan(shape: Shape) -> Integers:
 def _forest(shape: Shape) -> Forest:
     """The same graph for projections."""
     n, k = shape[:2]
-    plan = _plan(shape)[::-1]
+    plan = tree_plan(shape)[::-1]
     node, parent, table, _, parent_step = plan[plan[:, 2] >= 0].T
     rows = np.stack((parent, node, (table - n * k) // k**2, (parent_step == 1).astype(np.int64)), axis=1)
     return Forest(n, k, True, np.ascontiguousarray(rows))
@@ -100,7 +100,7 @@ class TreeMRF(PairwiseOracle):
     def argmax(self, scores: Scores, shape: Shape) -> Labels:
         """The best output."""
         scores, (n, k) = pairwise_scores(scores, shape), shape[:2]
-        plan, labels = _plan(shape), np.empty(n, np.int64)
+        plan, labels = tree_plan(shape), np.empty(n, np.int64)
         scratch = np.empty((n, k)), np.empty((n, k), np.int32)
         if status := _kernels().best_states(scores, plan, k, graph_of(shape).n_parts, *scratch, labels):
             refuse(status, shape)
@@ -114,7 +114,7 @@ class TreeMRF(PairwiseOracle):
         if shapes and all(shape is shapes[0] or shape == shapes[0] for shape in shapes):
             n, k = shapes[0][:2]
             n_parts, rows = graph_of(shapes[0]).n_parts, out.reshape(-1, n)
-            status, i = _kernels().best_states_of_each(scores, offsets, _plan(shapes[0]), k, n_parts, rows)
+            status, i = _kernels().best_states_of_each(scores, offsets, tree_plan(shapes[0]), k, n_parts, rows)
             if status:
                 refuse(status, shapes[0], f"instance {i} of the batch: ")
             return out, ends
@@ -127,7 +127,7 @@ class TreeMRF(PairwiseOracle):
         scores = pairwise_scores(scores, shape)
         n_parts = len(scores)
         mu = np.zeros(n_parts)
-        status, log_z = _kernels().part_marginals(scores, _plan(shape), shape[1], n_parts, mu)
+        status, log_z = _kernels().part_marginals(scores, tree_plan(shape), shape[1], n_parts, mu)
         if status:
             refuse(status, shape)
         return float(log_z), mu
@@ -136,7 +136,7 @@ class TreeMRF(PairwiseOracle):
         """The k best outputs, best first; O(n K k (K + k)) at most."""
         from structpred.oracles.fields._tree_mrf_best_kernels import best_lists, read_lists
 
-        scores, plan = pairwise_scores(scores, shape), _plan(shape)
+        scores, plan = pairwise_scores(scores, shape), tree_plan(shape)
         n, n_states = shape[:2]
         check_fits(20 * n * n_states * k, f"the {k} best of {n:,} nodes with {n_states} states")
         values, roots = np.empty((n, n_states, k)), np.zeros((2, k), np.int32)
@@ -155,7 +155,7 @@ class TreeMRF(PairwiseOracle):
         from structpred.oracles.fields._tree_mrf_best_kernels import best_losses, read_loss
 
         scores, costs = pairwise_scores(scores, shape), pairwise_scores(costs, shape)
-        plan, k = _plan(shape), shape[1]
+        plan, k = tree_plan(shape), shape[1]
         if not np.array_equal(costs, np.rint(costs)):
             raise DataError("argmax_per_loss needs part costs that are whole numbers")
         whole = costs.astype(np.int64)

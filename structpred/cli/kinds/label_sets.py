@@ -48,6 +48,11 @@ _TRAIN = [
         help="With a hierarchy: the loss of a wrong label; depth: 0.75 to the power of its depth; sibling: split among children.",
     ),
     click.Option(
+        ["--require"], type=click.Choice(("auto", "path", "leaf", "none")), default="auto", show_default=True,
+        help="With a hierarchy: what sets are, besides closed. path: one path from a root to a leaf; leaf: some leaf is on, in "
+        "prediction; auto: the strictest that all of TRAIN is.",
+    ),
+    click.Option(
         ["--edges"], type=Edges(), metavar="WHICH",
         help="Pairs of labels with weights of their own: complete, tree (the strongest correlations without a cycle), none, or "
         "the N most strongly correlated. Default: complete up to 16 labels, tree above.",
@@ -91,7 +96,10 @@ class LabelSets(Kind):
         "@relation r\n@attribute x numeric\n@attribute a {0,1}\n@attribute b {0,1}\n@data\n1,0,1\n2,1,0\n",
         ("--labels", "2"),
     )
-    defaults: ClassVar = {"C": 0.1, "max_iter": 50, "tol": 0.01, "score": "accuracy"}
+    defaults: ClassVar = {
+        "trainer": None, "trainer_shown": "marginal_bcfw where it applies, else bcfw",
+        "C": 0.1, "max_iter": 50, "tol": 0.01, "score": "accuracy",
+    }  # fmt: skip
 
     def training(self, values: Mapping[str, Any]) -> "Training[Any]":
         """One run of `train multilabel`."""

@@ -32,6 +32,7 @@ class MultiLabelOptions(TrainingOptions):
     zero_based: bool
     hierarchy: str | None
     label_weights: str
+    require: str
     edges: str | int | None
     bias: float
     scale: str | None
@@ -84,6 +85,8 @@ class MultiLabelTraining(Training[MultiLabelOptions]):
             raise ParameterError(f"--edges: {data.name} has a hierarchy of labels, which brings its own edges")
         if data.hierarchy is None and options.label_weights != "uniform":
             raise ParameterError(f"--label-weights {options.label_weights} is for labels with a hierarchy; {data.name} has none")
+        if data.hierarchy is None and options.require not in ("auto", "none"):
+            raise ParameterError(f"--require {options.require} is for labels with a hierarchy; {data.name} has none")
         edges = options.edges if options.edges is not None else "complete" if n_labels <= ENUMERATED else "tree"
         if data.hierarchy is None and n_labels > ENUMERATED and edges not in ("tree", "none", 0):
             log.warning(
@@ -104,7 +107,10 @@ class MultiLabelTraining(Training[MultiLabelOptions]):
         options, data = self.options, self.data
         common = {**common, "bias": options.bias, "scale": options.scale}
         if data.hierarchy is not None:
-            return HierarchicalMultiLabel(hierarchy=data.hierarchy, label_weights=options.label_weights, **common)
+            require = None if options.require == "none" else options.require
+            return HierarchicalMultiLabel(
+                hierarchy=data.hierarchy, label_weights=options.label_weights, require=require, **common
+            )
         return MultiLabelMRF(edges=self.edges, **common)
 
     def fit(self, model: Model) -> None:

@@ -13,7 +13,9 @@ import numpy.typing as npt
 
 from structpred.core.inference import Inference
 from structpred.core.oracle import Oracle
+from structpred.core.partial_task import is_partial
 from structpred.core.requirements import require
+from structpred.core.steps import TaskLike
 from structpred.core.weights import Vector
 from structpred.errors import ParameterError
 from structpred.models.base import StructuredEstimator, about_dev, checked_sample_weight, dev_parts
@@ -22,6 +24,8 @@ from structpred.models.partial_outputs import scores_of, task_of
 from structpred.models.settings import resolve_loss
 from structpred.models.signs import NameTable
 from structpred.storage.schema import LARGEST, Flag, Number, Record, Text
+from structpred.trainers.marginal_bcfw import MarginalBCFW
+from structpred.trainers.problem import Trainer
 
 #: what `predict` returns, and what `predict_marginals` does
 Outputs = TypeVar("Outputs")
@@ -67,6 +71,7 @@ class Field(Protocol[Outputs, Tables]):
 class FieldEstimator(StructuredEstimator, Generic[Outputs, Tables]):
     """The parent of the estimators over random fields; each makes its field in `fit`."""
 
+    trainer: str | Trainer | None = None  # type: ignore[assignment]
     _: KW_ONLY
     oracle: Oracle | None = None
     bias: float = 1.0
@@ -74,6 +79,9 @@ class FieldEstimator(StructuredEstimator, Generic[Outputs, Tables]):
     n_features_in_: int = field(init=False)
     oracle_: Oracle = field(init=False)
     _field: Field[Outputs, Tables] = field(init=False)
+
+    #: the trainer that `fit` took where none was named
+    _default = "bcfw"
 
     #: what to use in place of probabilities, which a model of a margin does not have
     _INSTEAD: ClassVar = "use predict_scores, or "
@@ -98,10 +106,19 @@ class FieldEstimator(StructuredEstimator, Generic[Outputs, Tables]):
             inference.features, oracle, made.codes(truth), inference.shapes, resolve_loss(self.loss), ruled,
             token_weights=token_weights, sample_weight=checked_sample_weight(sample_weight, len(inference)),
         )  # fmt: skip
+        self._default = self._default_for(task)
         result = self._train(task, None if dev is None else _dev_scorer(made, dev), made.weight_names)
         self._keep_field(made, inference.oracle)
         self._keep(result)
         self._stop_if_interrupted()
+
+    def _default_for(self, task: TaskLike) -> str:
+        """marginal_bcfw where it applies to task and settings, else bcfw."""
+        plain = self.surrogate in (None, "margin") and self.regulariser in (None, "l2") and self.signs is None
+        return MarginalBCFW.name if plain and not is_partial(task) and MarginalBCFW.applies(task) else "bcfw"
+
+    def _chosen_trainer(self) -> str | Trainer:
+        return self._default if self.trainer is None else self.trainer
 
     def _name_tables(self) -> list[NameTable]:
         return self._field.weight_names()

@@ -21,13 +21,16 @@ from structpred.models.fields.label_graphs import checked_oracle, hierarchy_orac
 from structpred.models.fields.label_inputs import feature_names_of, label_choices, labelled_rows
 from structpred.oracles.mrf import graph_shape
 from structpred.storage.bundles import Bundle
-from structpred.storage.schema import Array, Record, Text, array_of, maybe
+from structpred.storage.schema import Array, Flag, OneOf, Optional, Record, Text, array_of, maybe
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
 #: label_weights="depth": what a label counts less than its parent (Vens et al. 2008)
 DECAY = 0.75
+
+#: what outputs may have to be, the strictest first
+REQUIRED = ("path", "leaf")
 
 _COSTS = Array(("float64",), ("n_labels",))
 
@@ -36,7 +39,8 @@ _COSTS = Array(("float64",), ("n_labels",))
 class HierarchicalMultiLabel(ExplainedLabelSets, FieldEstimator[Integers, Floats]):
     """A Markov random field along a hierarchy of labels, whose outputs are all closed under ancestors.
 
-    As MultiLabelMRF, with the edges of the hierarchy; the pair (parent off, child on) is forbidden, in training and prediction.
+    As MultiLabelMRF with the edges of the hierarchy: the pair (parent off, child on) is forbidden, in training and prediction.
+    The other pairs have no weights, unless `tables` says so: in closed sets these would only be a second bias of each label.
 
     X as for MultiLabelMRF, or MultiLabelData with a hierarchy (io.read_clus); y: rows of 0 and 1, closed
     (LabelHierarchy.closed makes them so).
@@ -53,8 +57,16 @@ class HierarchicalMultiLabel(ExplainedLabelSets, FieldEstimator[Integers, Floats
     label_weights : str or array
         What a wrong label costs: "uniform" (1), "depth" (0.75 to the power of its depth; Vens et al. 2008), "sibling" (1 at the
         roots, divided among the children of a label; Cesa-Bianchi et al. 2006), or one number >= 0 per label.
+    tables : bool
+        Whether the pairs of parents and children have weights of their own.
+    require : str or None
+        What an output needs besides being closed, in a hierarchy where no label has two parents. "path": it is one path from a
+        root to a leaf, in training and prediction; "leaf": some leaf is on, in prediction; None: nothing. "auto": "path" where
+        every training row is one path, "leaf" where every row has a leaf on, else None; None, too, where labels have two parents
+        or are missing, with `tables` and with an oracle of your own.
     oracle : Oracle, optional
-        None: TreeMRF for trees, else EnumerationMRF up to 16 labels, else CpSatMRF; all exact. Or your own oracle.
+        None: LabelPaths for paths, TreeMRF for other trees, else EnumerationMRF up to 16 labels, else CpSatMRF; all exact. Or
+        your own.
 
     Attributes
     ----------
@@ -62,6 +74,8 @@ class HierarchicalMultiLabel(ExplainedLabelSets, FieldEstimator[Integers, Floats
         The hierarchy.
     label_weights_ : ndarray (n_labels,)
         What a wrong label costs.
+    require_ : str or None
+        What is required of outputs.
     edges_, oracle_, n_labels_, n_features_in_, label_names_
         As for MultiLabelMRF.
     coef_, certificate_, history_, n_iter_, stop_reason_, converged_, probabilistic_
@@ -78,15 +92,23 @@ class HierarchicalMultiLabel(ExplainedLabelSets, FieldEstimator[Integers, Floats
     hierarchy: LabelHierarchy | npt.ArrayLike | None = None
     label_weights: str | npt.ArrayLike = "uniform"
     scale: str | None = None
+    tables: bool = False
+    require: str | None = "auto"
 
     n_labels_: int = field(init=False)
     label_names_: list[str] = field(init=False)
     edges_: Integers = field(init=False)
     hierarchy_: LabelHierarchy = field(init=False)
     label_weights_: Floats = field(init=False)
+    require_: str | None = field(init=False)
 
     _field: LabelField = field(init=False)
-    _HEADER = Record({**FIELD, "label_weights": maybe(Text())})
+    _HEADER = Record({
+        **FIELD,
+        "label_weights": maybe(Text()),
+        "tables": Optional(Flag(), True),  # as all models had them once
+        "require": Optional(OneOf((None, *REQUIRED)), None),
+    })  # fmt: skip
 
     def fit(
         self, X: Any, y: Any = None, *, sample_weight: npt.ArrayLike | None = None, dev: tuple[Any, Any] | None = None
@@ -104,12 +126,36 @@ class HierarchicalMultiLabel(ExplainedLabelSets, FieldEstimator[Integers, Floats
         Y = hierarchy.implied(Y)
         choices = label_choices(Y)
         costs, scale = label_costs(self.label_weights, hierarchy), FeatureScale.measured(self.scale, rows)
-        made = hierarchy_field(hierarchy, costs, rows.shape[1], checked_bias(self.bias), self.oracle, scale)
+        needed = self._required(hierarchy, Y)
+        made = hierarchy_field(
+            hierarchy, costs, rows.shape[1], checked_bias(self.bias), self.oracle, scale, tables=self.tables, require=needed
+        )
         made = replace(made, feature_names=feature_names_of(X))
         weights = None if (costs == 1.0).all() else [costs] * len(Y)
         known = np.maximum(Y, 0)  # what is missing is not looked at
         self._fit(made, rows, known, dev, sample_weight=sample_weight, token_weights=weights, choices=choices)
         return self
+
+    def _required(self, hierarchy: LabelHierarchy, Y: Integers) -> str | None:
+        """What the setting `require` comes to; DataError, naming the sample, where the rows contradict it."""
+        if not isinstance(self.tables, bool):
+            raise ParameterError(f"tables: expected True or False, got {self.tables!r}")
+        if self.require == "auto":
+            general = self.tables or self.oracle is not None or not hierarchy.is_tree or (Y < 0).any()
+            return None if general else next((need for need in REQUIRED if contradicting(hierarchy, Y, need) is None), None)
+        if self.require is None:
+            return None
+        if self.require not in REQUIRED:
+            raise ParameterError(f"require: expected 'path', 'leaf', 'auto' or None, got {self.require!r}")
+        if self.tables or self.oracle is not None:
+            other = "tables=True" if self.tables else "an oracle of your own"
+            raise ParameterError(f"require={self.require!r} cannot be combined with {other}")
+        hierarchy.require_tree()
+        if (i := contradicting(hierarchy, Y, self.require)) is not None:
+            on = ", ".join(repr(hierarchy.names[k]) for k in np.flatnonzero(Y[i] == 1)[:10].tolist()) or "none"
+            what = "one path from a root to a leaf" if self.require == "path" else "a set with a leaf on"
+            raise DataError(f"sample {i}: require={self.require!r} expects {what}, got the labels {on}")
+        return self.require
 
     def _hierarchy_of(self, X: Any, n_labels: int, names: list[str] | None) -> LabelHierarchy:
         """The hierarchy of the setting, or else of the data."""
@@ -136,7 +182,8 @@ class HierarchicalMultiLabel(ExplainedLabelSets, FieldEstimator[Integers, Floats
 
     def _to_bundle(self) -> Bundle:
         plain = self.label_weights if isinstance(self.label_weights, str) else None
-        head = {**self._field_header(), **self._field.header(self.scale), "label_weights": plain}
+        own = {"label_weights": plain, "tables": self._field.tables, "require": self._field.require}
+        head = {**self._field_header(), **self._field.header(self.scale), **own}
         arrays = {"hierarchy": self.hierarchy_.edges, "label_weights": self.label_weights_, **self._field.arrays()}
         return Bundle(head, {**arrays, **pack_run(self)})
 
@@ -146,10 +193,14 @@ class HierarchicalMultiLabel(ExplainedLabelSets, FieldEstimator[Integers, Floats
         hierarchy = LabelHierarchy(n_labels, pairs, head["label_names"])
         costs = label_costs(array_of(bundle.arrays, "label_weights", _COSTS, n_labels=n_labels).copy(), hierarchy)
         setting = costs if head["label_weights"] is None else head["label_weights"]
+        along = {"tables": head["tables"], "require": head["require"]}
+        if head["require"] is not None:
+            hierarchy.require_tree()
         model = cls(
-            **plain_settings(head, cls), bias=bias, hierarchy=hierarchy, label_weights=setting, scale=head["scale"], oracle=oracle
-        )
-        made = hierarchy_field(hierarchy, costs, head["n_features"], bias, oracle, scale_of(head, bundle))
+            **plain_settings(head, cls), **along, bias=bias, hierarchy=hierarchy, label_weights=setting, scale=head["scale"],
+            oracle=oracle,
+        )  # fmt: skip
+        made = hierarchy_field(hierarchy, costs, head["n_features"], bias, oracle, scale_of(head, bundle), **along)
         made = replace(made, feature_names=kept_names(head))
         _ = made.shape  # checks the edges
         model._keep_field(made, made.oracle)
@@ -160,17 +211,33 @@ class HierarchicalMultiLabel(ExplainedLabelSets, FieldEstimator[Integers, Floats
         return label_tags(super().__sklearn_tags__())
 
 
+def contradicting(hierarchy: LabelHierarchy, Y: Integers, need: str) -> int | None:
+    """The first row that is not what is required; None where all are. Labels have one parent at most."""
+    leaves = np.array([not below for below in hierarchy.children])
+    n_leaves = (Y[:, leaves] == 1).sum(axis=1)
+    if need == "leaf":
+        bad = n_leaves == 0
+    else:  # closed rows with one leaf, and no more labels than its path has
+        lengths = (Y[:, leaves] == 1) @ (hierarchy.ancestors[leaves].sum(axis=1) + 1)
+        bad = (n_leaves != 1) | ((Y == 1).sum(axis=1) != lengths)
+    return int(bad.argmax()) if bad.any() else None
+
+
 def hierarchy_field(
-    hierarchy: LabelHierarchy, costs: Floats, n_features: int, bias: float, oracle: Oracle | None, scale: FeatureScale | None
-) -> LabelField:
+    hierarchy: LabelHierarchy, costs: Floats, n_features: int, bias: float, oracle: Oracle | None, scale: FeatureScale | None,
+    *, tables: bool, require: str | None,
+) -> LabelField:  # fmt: skip
     """The field along a hierarchy: (parent off, child on) is forbidden on every edge. costs: of wrong labels."""
     n = hierarchy.n
     edges = np.array(graph_shape(n, 2, hierarchy.edges)[2:], dtype=np.int64).reshape(-1, 2)
     fixed = np.zeros(2 * n + 4 * len(edges))
     parent_first = hierarchy.edges[:, 0] < hierarchy.edges[:, 1]
     fixed[2 * n + 4 * np.arange(len(edges)) + np.where(parent_first, 1, 2)] = FORBIDDEN
-    chosen = hierarchy_oracle(n, edges) if oracle is None else checked_oracle(oracle)
-    return LabelField(n_features, list(hierarchy.names), edges, bias, chosen, fixed, scale, hierarchy, costs)
+    chosen = hierarchy_oracle(n, edges, require) if oracle is None else checked_oracle(oracle)
+    return LabelField(
+        n_features, list(hierarchy.names), edges, bias, chosen, fixed if len(edges) else None, scale, hierarchy, costs,
+        tables=tables, require=require,
+    )  # fmt: skip
 
 
 def label_costs(label_weights: Any, hierarchy: LabelHierarchy) -> Floats:

@@ -13,7 +13,7 @@ from structpred.core.inference import Inference
 from structpred.core.oracle import Oracle, Shape
 from structpred.core.weights import Vector
 from structpred.data.hierarchy import LabelHierarchy
-from structpred.errors import DataError
+from structpred.errors import DataError, InfeasibleError
 from structpred.features.graphs import GraphFeatures
 from structpred.io.multilabel.data import MultiLabelData
 from structpred.models.bundles import COMMON
@@ -62,6 +62,8 @@ class LabelField:
     hierarchy: LabelHierarchy | None = None
     costs: Floats | None = None
     feature_names: Sequence[str] | None = None
+    tables: bool = True
+    require: str | None = None
 
     @property
     def n_labels(self) -> int:
@@ -70,17 +72,24 @@ class LabelField:
 
     @cached_property
     def shape(self) -> Shape:
-        """The shape of every example."""
-        return graph_shape(self.n_labels, 2, self.edges)
+        """The shape of every example in training."""
+        return self._forest if self.require == "path" else graph_shape(self.n_labels, 2, self.edges)
+
+    @cached_property
+    def _forest(self) -> Shape:
+        """The parent of each label, for the oracles over sets of labels in a forest."""
+        assert self.hierarchy is not None
+        return tuple(next(iter(above), -1) for above in self.hierarchy.parents)
 
     @property
     def n_weights(self) -> int:
         """The length of the flat weights."""
-        return self.n_labels * (self.n_features + (self.bias != 0)) * 2 + max(len(self.edges), 1) * 4
+        return self.n_labels * (self.n_features + (self.bias != 0)) * 2 + self.tables * max(len(self.edges), 1) * 4
 
     def attributes(self) -> dict[str, Any]:
-        """Sizes, names and edges; the hierarchy and its costs where there is one."""
-        own = {} if self.hierarchy is None else {"hierarchy_": self.hierarchy, "label_weights_": self.costs}
+        """Sizes, names and edges; the hierarchy, its costs and what is required along it where there is one."""
+        own = {"hierarchy_": self.hierarchy, "label_weights_": self.costs, "require_": self.require}
+        own = {} if self.hierarchy is None else own
         sizes = {"n_features_in_": self.n_features, "n_labels_": self.n_labels}
         return {**sizes, "label_names_": self.names, "edges_": self.edges, **own}
 
@@ -105,8 +114,8 @@ class LabelField:
             )
         return list(truth)
 
-    def features(self, rows: Any) -> GraphFeatures:
-        """The joint features of examples with these rows (CSR)."""
+    def features(self, rows: Any, *, joined: bool = True) -> GraphFeatures:
+        """The joint features of examples with these rows (CSR); joined: whether the parts have pairs of labels, too."""
         from scipy import sparse
 
         n = rows.shape[0]
@@ -115,41 +124,58 @@ class LabelField:
         if self.bias:
             constant: Any = np.full((n, 1), self.bias)
             rows = sparse.csr_array(sparse.hstack((rows, constant), format="csr"))
-        zeros, labels, pairs = np.zeros(self.n_labels, np.int64), np.arange(self.n_labels), np.arange(len(self.edges))
-        fixed = None if self.fixed is None else [self.fixed] * n
+        edges = self.edges if joined else self.edges[:0]
+        graph = graph_shape(self.n_labels, 2, edges)
+        zeros, labels, pairs = np.zeros(self.n_labels, np.int64), np.arange(self.n_labels), np.arange(len(edges))
+        fixed = None if self.fixed is None or not joined else [self.fixed] * n
+        one_row = np.zeros(len(edges), np.int64)
+        no_weights: dict[str, Any] = {} if self.tables else {"edge_rows": sparse.csr_array((n, 0)), "edge_row_of": [one_row] * n}
         return GraphFeatures(
-            [self.shape] * n, rows, [zeros] * n, [labels] * n, edge_type=[pairs] * n, n_node_types=self.n_labels,
-            n_edge_types=max(len(self.edges), 1), n_states=2, fixed=fixed,
+            [graph] * n, rows, [zeros] * n, [labels] * n, edge_type=[pairs] * n, n_node_types=self.n_labels,
+            n_edge_types=max(len(edges), 1), n_states=2, fixed=fixed, **no_weights,
         )  # fmt: skip
 
     def inference(self, data: Any) -> Inference:
-        """Inference over examples with these rows."""
-        return Inference(self.features(data), self.oracle, [self.shape] * data.shape[0])
+        """Inference over examples with these rows, as in training."""
+        return Inference(self.features(data, joined=self.require != "path"), self.oracle, [self.shape] * data.shape[0])
+
+    def _decoding(self, data: Any) -> Inference:
+        """Inference over the outputs that are predicted."""
+        if self.require != "leaf":
+            return self.inference(data)
+        from structpred.oracles.leaf_sets import LeafSets
+
+        return Inference(self.features(data, joined=False), LeafSets(), [self._forest] * data.shape[0])
 
     def outputs(self, data: Any, w: Vector) -> Integers:
         """The best labels of each example, (n, n_labels)."""
         if not data.shape[0]:
             return np.zeros((0, self.n_labels), np.int64)
-        return self.inference(data).decode(w)[0].reshape(-1, self.n_labels)
+        return self._decoding(data).decode(w)[0].reshape(-1, self.n_labels)
 
     def label_scores(self, data: Any, w: Vector) -> Floats:
-        """(n, n_labels): the best score with the label less the best score without it."""
+        """(n, n_labels): the best score with the label less the best score without it; 1e30 where no output is without it."""
         out = np.empty((data.shape[0], self.n_labels))
         if not len(out):
             return out
-        inference = self.inference(data)
+        inference = self._decoding(data)
+        oracle, shape = inference.oracle, inference.shapes[0]
+
+        def value(theta: Floats, labels: Integers) -> float:
+            return float(theta[oracle.parts(labels, shape)].sum())
+
         found = inference.decode(w)[0].reshape(out.shape)
         for i, (labels, theta) in enumerate(zip(found, inference.part_scores(w), strict=True)):
-            best = self._value(theta, labels)
+            best = value(theta, labels)
             for k, state in enumerate(labels.tolist()):
                 other = theta.copy()
                 other[2 * k + state] = FORBIDDEN
-                gap = best - self._value(theta, self.oracle.argmax(other, self.shape))
+                try:
+                    gap = best - value(theta, oracle.argmax(other, shape))
+                except InfeasibleError:
+                    gap = -FORBIDDEN
                 out[i, k] = gap if state else -gap
         return out
-
-    def _value(self, theta: Floats, labels: Integers) -> float:
-        return float(theta[self.oracle.parts(labels, self.shape)].sum())
 
     def marginals(self, data: Any, w: Vector) -> Floats:
         """(n, n_labels): p(label on | x)."""
@@ -169,7 +195,7 @@ class LabelField:
         nodes = NameTable(rows, self.names, row_step=2, column_step=width, parts=((1, 1), (0, -1)))
         pairs = [f"pair {self.names[i]}, {self.names[j]}" for i, j in self.edges.tolist()]
         start, parts = width * self.n_labels, ((3, 1), (0, 1), (1, -1), (2, -1))
-        return [nodes, NameTable(pairs, start=start, row_step=4, parts=parts)] if pairs else [nodes]
+        return [nodes, NameTable(pairs, start=start, row_step=4, parts=parts)] if pairs and self.tables else [nodes]
 
     def part_names(self) -> FieldNames:
         """Nodes are labels, on or off."""

@@ -15,6 +15,8 @@ Floats = npt.NDArray[np.float64]
 
 #: the most labels that are enumerated unless the user says otherwise
 ENUMERATED = 16
+#: partial outputs that branch and bound looks at before it makes do with a bound: some tenths of a second
+MAX_NODES = 1_000_000
 
 
 def label_edges(edges: Any, Y: Integers) -> Integers:
@@ -86,7 +88,9 @@ def checked_oracle(oracle: Any) -> Oracle:
 
 
 def label_oracle(n_labels: int, edges: Integers) -> Oracle:
-    """An exact oracle for the graph: enumeration up to 16 labels, TreeMRF for forests, else branch and bound."""
+    """An exact oracle for the graph: enumeration up to 16 labels, TreeMRF for forests, else branch and bound, whose bound counts
+    where its search is cut short.
+    """
     if n_labels <= ENUMERATED:
         from structpred.oracles.mrf_enumeration import EnumerationMRF
 
@@ -97,11 +101,17 @@ def label_oracle(n_labels: int, edges: Integers) -> Oracle:
         return TreeMRF()
     from structpred.oracles.branch_and_bound import BranchAndBoundMRF
 
-    return BranchAndBoundMRF()
+    return BranchAndBoundMRF(MAX_NODES)
 
 
-def hierarchy_oracle(n_labels: int, edges: Integers) -> Oracle:
-    """An exact oracle where pairs are forbidden: TreeMRF for forests, enumeration up to 16 labels, else CP-SAT."""
+def hierarchy_oracle(n_labels: int, edges: Integers, require: str | None) -> Oracle:
+    """An exact oracle for closed sets in training: LabelPaths for paths, TreeMRF for forests, enumeration up to 16 labels, else
+    CP-SAT.
+    """
+    if require == "path":
+        from structpred.oracles.label_paths import LabelPaths
+
+        return LabelPaths()
     if is_forest(n_labels, edges):
         from structpred.oracles.tree_mrf import TreeMRF
 

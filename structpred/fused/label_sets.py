@@ -1,0 +1,310 @@
+"""Blocks of marginals for labels that share a row: GraphFeatures with TreeMRF, EnumerationMRF or LabelPaths.
+
+Which steps a block is given depends on its outputs: closed sets in a forest without edge tables, paths, or any graph with tables.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from structpred.core.fixed_scores import FORBIDDEN
+from structpred.core.marginal_blocks import MarginalBlocks, MarginalLayout, MarginalPoint
+from structpred.core.oracle import Shape
+from structpred.core.stand_ins import redefined
+from structpred.features.graphs import GraphFeatures
+from structpred.oracles.fields._label_forest import forest_of
+from structpred.oracles.fields._pairwise_links import links_of
+from structpred.oracles.label_paths import LabelPaths
+from structpred.oracles.mrf_enumeration import EnumerationMRF, enumeration_plan
+from structpred.oracles.tree_mrf import TreeMRF, tree_plan
+from structpred.runtime.memory import check_fits
+
+Integers = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+_FEATURES = ("scores", "score_block", "fixed_scores", "adjoint", "n_parts")
+_ORACLE = ("argmax", "argmax_batch", "parts", "n_parts")
+
+
+def layout_of(features: object, oracle: object, shapes: Sequence[Shape]) -> MarginalLayout | None:
+    """The layout of this training set; None where none was written for it, or a subclass changed what it was written for."""
+    if not isinstance(features, GraphFeatures) or "label_sets" not in features.capabilities:
+        return None
+    kind = next((kind for kind in (TreeMRF, EnumerationMRF, LabelPaths) if isinstance(oracle, kind)), None)
+    if kind is None or redefined(oracle, kind, _ORACLE) or redefined(features, GraphFeatures, _FEATURES):
+        return None
+    first = shapes[0]
+    if not all(shape is first or shape == first for shape in shapes):
+        return None
+    if kind is LabelPaths:
+        return Forest(features, forest_of(first).parents, paths=True) if features.fixed is None else None
+    if (parents := _closing_parents(features, first)) is not None:
+        return Forest(features, parents, paths=False)
+    return Graph(features, first, kind is TreeMRF) if features.edges.n_columns else None
+
+
+def _closing_parents(features: GraphFeatures, shape: Shape) -> Integers | None:
+    """The parents of a forest in which outputs are closed and edges have no weights; None where it is anything else."""
+    edges = np.array(shape[2:], dtype=np.int64).reshape(-1, 2)
+    parents = np.full(shape[0], -1, np.int64)
+    if not len(edges):
+        return parents if features.fixed is None else None
+    if features.edges.n_columns or features.fixed is None:
+        return None
+    fixed = features.fixed.rows[0]
+    tables = np.zeros((len(edges), 4)) if fixed is None else fixed[2 * shape[0] :].reshape(-1, 4)
+    if fixed is None or fixed[: 2 * shape[0]].any() or not np.isin(tables, (0.0, FORBIDDEN)).all():
+        return None
+    for (i, j), ruled in zip(edges.tolist(), (tables != 0.0).tolist(), strict=True):
+        child = {(False, True, False, False): j, (False, False, True, False): i}.get(tuple(ruled), -1)
+        if child < 0 or parents[child] >= 0:
+            return None
+        parents[child] = i + j - child
+    for v in range(shape[0]):  # with one parent each, a circle is all that is left to rule out
+        at = v
+        for _ in range(shape[0]):
+            at = int(parents[at]) if at >= 0 else at
+        if at >= 0:
+            return None
+    return parents
+
+
+@dataclass(frozen=True, eq=False)
+class Aims:
+    """truth: (n, L) of 0 and 1. costs: (n, L). upper: (n,). rows: the packed features and their squared norms."""
+
+    rows: tuple[Integers, Integers, Floats, Floats]
+    truth: npt.NDArray[np.int8]
+    costs: Floats
+    upper: Floats
+
+    @classmethod
+    def of(cls, features: GraphFeatures, truth: Integers, costs: Floats, upper: Floats) -> "Aims":
+        """Contiguous, as the kernels take them."""
+        packed = features.nodes
+        at = np.repeat(np.arange(len(features)), np.diff(packed.indptr))
+        squares = np.bincount(at, packed.values**2, len(features)).astype(np.float64, copy=False)
+        columns = np.ascontiguousarray(truth, dtype=np.int8), np.ascontiguousarray(costs), np.ascontiguousarray(upper)
+        return cls((packed.indptr, packed.indices, packed.values, squares), *columns)
+
+    @property
+    def goals(self) -> tuple[npt.NDArray[np.int8], Floats, Floats]:
+        """What the kernels take beside the rows."""
+        return self.truth, self.costs, self.upper
+
+    def table(self, marginals: Floats, n_features: int) -> Floats:
+        """sum_i upper_i x_i (truth_i - marginals_i)'."""
+        from scipy import sparse
+
+        indptr, indices, values, _ = self.rows
+        matrix = sparse.csr_array((values, indices, indptr), shape=(len(self.upper), n_features))
+        return np.ascontiguousarray(matrix.T @ ((self.truth - marginals) * self.upper[:, None]), dtype=np.float64)
+
+    def losses(self, marginals: Floats) -> Floats:
+        """The mean loss of each block."""
+        return np.asarray((self.costs * np.abs(marginals - self.truth)).sum(axis=1))
+
+
+class Forest:
+    """Labels with at most one parent each and no edge tables: closed sets, or paths."""
+
+    def __init__(self, features: GraphFeatures, parents: Integers, *, paths: bool) -> None:
+        self.features, self.parents, self.paths = features, parents, paths
+
+    def blocks(self, truth: Integers, costs: Floats, upper: Floats) -> MarginalBlocks:
+        """Those of the hierarchy."""
+        kind = PathBlocks if self.paths else ClosedBlocks
+        return kind(self.features, self.parents, truth, costs, upper)
+
+    def independent(self, truth: Integers, costs: Floats, upper: Floats) -> MarginalBlocks:
+        """Those of labels that are all roots."""
+        return ClosedBlocks(self.features, np.full_like(self.parents, -1), truth, costs, upper)
+
+
+class ForestBlocks:
+    """What closed sets and paths share; labels are numbered in depth-first order inside."""
+
+    def __init__(self, features: GraphFeatures, parents: Integers, truth: Integers, costs: Floats, upper: Floats) -> None:
+        self.features, self.order = features, depth_first(parents)
+        place = np.empty_like(self.order)
+        place[self.order] = np.arange(len(place))
+        above = parents[self.order]
+        self.parents = np.where(above < 0, -1, place[above])
+        self.place, self.width = place, features.nodes.n_columns
+        self.aims = Aims.of(features, truth[:, self.order], costs[:, self.order], upper)
+        self.work = 2 * len(features.nodes.indices) // max(len(features), 1) * len(parents) + 16 * len(parents)
+
+    def weights(self, point: MarginalPoint) -> Floats:
+        """The flat weights: off and on are opposite, edges have none."""
+        return flat_weights(self.features, point.table[:, self.place], np.empty(0))
+
+    def _marginals(self, nodes: Floats) -> Floats:
+        return nodes
+
+    def summed(self, point: MarginalPoint) -> tuple[MarginalPoint, Floats]:
+        """The table is summed up anew."""
+        marginals = self._marginals(point.nodes)
+        return point._replace(table=self.aims.table(marginals, self.width)), self.aims.losses(marginals)
+
+    def _start(self, nodes: Floats) -> MarginalPoint:
+        return MarginalPoint(np.zeros((self.width, len(self.order))), np.empty((0, 4)), nodes, np.empty((len(nodes), 0, 4)))
+
+
+class ClosedBlocks(ForestBlocks):
+    """Closed sets: a block is the labels' marginals."""
+
+    def start(self) -> MarginalPoint:
+        """The truth."""
+        check_fits(8 * self.aims.truth.size, f"{self.aims.truth.size:,} dual variables, one for each label of each sample,")
+        return self._start(self.aims.truth.astype(np.float64))
+
+    @property
+    def _forest(self) -> tuple[Integers, Integers]:
+        sizes = np.ones(len(self.parents), np.int64)
+        for v in range(len(sizes) - 1, -1, -1):
+            if self.parents[v] >= 0:
+                sizes[self.parents[v]] += sizes[v]
+        return self.parents, sizes
+
+    def sweep(self, point: MarginalPoint, visits: Integers, gaps: Floats, values: Floats) -> int:
+        """A joint step of each tree, and steps of subtrees and of labels."""
+        from structpred.fused._closed_set_kernels import sweep_closed
+
+        aims = self.aims
+        return int(sweep_closed(aims.rows, self._forest, aims.goals, point.table, point.nodes, visits, gaps, values))
+
+    def values(self, point: MarginalPoint) -> Floats:
+        """H_i of all instances."""
+        from structpred.fused._closed_set_kernels import values_closed
+
+        out = np.empty(len(self.aims.upper))
+        values_closed(self.aims.rows, self._forest, self.aims.goals, point.table, out)
+        return out
+
+
+class PathBlocks(ForestBlocks):
+    """Paths: a block is a point of the simplex over the leaves."""
+
+    @property
+    def _forest(self) -> tuple[Integers, Integers, Integers]:
+        depths = np.zeros(len(self.parents), np.int64)
+        for v, parent in enumerate(self.parents.tolist()):
+            depths[v] = 0 if parent < 0 else depths[parent] + 1
+        return self.parents, depths, forest_of(tuple(self.parents.tolist())).leaves
+
+    def _marginals(self, nodes: Floats) -> Floats:
+        return nodes @ forest_of(tuple(self.parents.tolist())).paths
+
+    def start(self) -> MarginalPoint:
+        """The leaf of the truth."""
+        leaves = self._forest[2]
+        size = len(leaves) * len(self.features)
+        check_fits(8 * size, f"{size:,} dual variables, one for each leaf of each sample,")
+        return self._start(self.aims.truth[:, leaves].astype(np.float64))
+
+    def sweep(self, point: MarginalPoint, visits: Integers, gaps: Floats, values: Floats) -> int:
+        """Pairwise steps."""
+        from structpred.fused._label_path_kernels import sweep_paths
+
+        aims = self.aims
+        return int(sweep_paths(aims.rows, self._forest, aims.goals, point.table, point.nodes, visits, gaps, values))
+
+    def values(self, point: MarginalPoint) -> Floats:
+        """H_i of all instances."""
+        from structpred.fused._label_path_kernels import values_paths
+
+        out = np.empty(len(self.aims.upper))
+        values_paths(self.aims.rows, self._forest, self.aims.goals, point.table, out)
+        return out
+
+
+class Graph:
+    """Labels on a graph whose edges have tables."""
+
+    def __init__(self, features: GraphFeatures, shape: Shape, tree: bool) -> None:
+        self.features, self.shape, self.tree = features, shape, tree
+
+    def blocks(self, truth: Integers, costs: Floats, upper: Floats) -> MarginalBlocks:
+        """Those of the graph."""
+        return GraphBlocks(self, truth, costs, upper)
+
+    def independent(self, truth: Integers, costs: Floats, upper: Floats) -> MarginalBlocks:
+        """Those of labels without edges."""
+        return ClosedBlocks(self.features, np.full(self.shape[0], -1, np.int64), truth, costs, upper)
+
+
+class GraphBlocks:
+    """A block is the labels' marginals and four numbers an edge."""
+
+    def __init__(self, layout: Graph, truth: Integers, costs: Floats, upper: Floats) -> None:
+        self.features, shape = layout.features, layout.shape
+        self.aims = Aims.of(self.features, truth, costs, upper)
+        links, fixed = links_of(shape), self.features.fixed_scores(0)
+        self.ends = links.edges
+        ruled = np.zeros(2 * shape[0] + 4 * len(self.ends)) if fixed is None else np.array(fixed)
+        self.graph = (self.ends, links.first, links.other, links.edge, ruled, not ruled.any())
+        no_plan = np.empty((0, 5), np.int64), np.empty(0, np.int64)
+        self.search = (tree_plan(shape).copy(), no_plan[1]) if layout.tree else (no_plan[0], enumeration_plan(shape))
+        size = 8 * (shape[0] + 4 * len(self.ends)) * len(self.features)
+        check_fits(size, f"the marginals of {shape[0]} labels and {len(self.ends):,} edges in {len(self.features):,} samples")
+        cost = 32 * len(self.ends) + (16 * shape[0] if layout.tree else 2 ** shape[0])
+        self.work = 2 * len(self.features.nodes.indices) // max(len(self.features), 1) * shape[0] + cost
+
+    def start(self) -> MarginalPoint:
+        """The truth."""
+        n_labels = self.aims.truth.shape[1]
+        table, pairs = np.zeros((self.features.nodes.n_columns, n_labels)), np.zeros((len(self.ends), 4))
+        return MarginalPoint(table, pairs, self.aims.truth.astype(np.float64), self._true_edges())
+
+    def _true_edges(self) -> Floats:
+        truth = self.aims.truth.astype(np.int64)
+        on = 2 * truth[:, self.ends[:, 0]] + truth[:, self.ends[:, 1]]
+        return np.ascontiguousarray(on[:, :, None] == np.arange(4), dtype=np.float64)
+
+    def sweep(self, point: MarginalPoint, visits: Integers, gaps: Floats, values: Floats) -> int:
+        """A joint step of each instance, and steps of its labels."""
+        from structpred.fused._label_graph_kernels import sweep_graph
+
+        return int(sweep_graph(self.aims.rows, self.graph, self.search, self.aims.goals, *point, visits, gaps, values))
+
+    def values(self, point: MarginalPoint) -> Floats:
+        """H_i of all instances."""
+        from structpred.fused._label_graph_kernels import values_graph
+
+        out = np.empty(len(self.aims.upper))
+        values_graph(self.aims.rows, self.graph, self.search, self.aims.goals, point.table, point.pairs, out)
+        return out
+
+    def summed(self, point: MarginalPoint) -> tuple[MarginalPoint, Floats]:
+        """Both tables are summed up anew."""
+        table = self.aims.table(point.nodes, self.features.nodes.n_columns)
+        pairs = np.tensordot(self.aims.upper, self._true_edges() - point.edges, axes=1)
+        return point._replace(table=table, pairs=pairs), self.aims.losses(point.nodes)
+
+    def weights(self, point: MarginalPoint) -> Floats:
+        """The flat weights."""
+        return flat_weights(self.features, point.table, point.pairs)
+
+
+def flat_weights(features: GraphFeatures, table: Floats, pairs: Floats) -> Floats:
+    """The weights of nodes, off and on opposite, then those of edges; zeros where there is room for more."""
+    out = np.zeros(features.dim)
+    nodes = out[: features.start].reshape(table.shape[1], -1, 2)
+    nodes[:, :, 1], nodes[:, :, 0] = table.T, -table.T
+    out[features.start : features.start + pairs.size] = pairs.ravel()
+    return out
+
+
+def depth_first(parents: Integers) -> Integers:
+    """The labels in depth-first order: each subtree is a run that begins with its top."""
+    children: list[list[int]] = [[] for _ in parents]
+    for v, p in enumerate(parents.tolist()):
+        if p >= 0:
+            children[p].append(v)
+    order, waiting = [], np.flatnonzero(parents < 0)[::-1].tolist()
+    while waiting:
+        order.append(v := waiting.pop())
+        waiting += children[v][::-1]
+    return np.array(order, dtype=np.int64)
