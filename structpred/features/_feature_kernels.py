@@ -8,29 +8,74 @@ from structpred.runtime.jit import njit
 
 
 @njit(cache=True, nogil=True)
-def score_row(table, indices, values, start, stop, row):
-    """row += sum of table[indices[k]] * values[k], one table row per feature."""
-    for k in range(start, stop):
-        weights = table[indices[k]]
-        x = np.float64(values[k])
-        for label in range(row.shape[0]):
-            row[label] += x * np.float64(weights[label])
+def score_rows(table, indices, values, indptr, start, size, out):
+    """out[k] = sum of table[indices[j]] * values[j] over row start + k, a table row per feature, added in their order.
+
+    Eight at a time, so that a row is read and written an eighth as often; by indices of the table, not by views of its rows,
+    whose owners would be counted.
+    """
+    width = out.shape[1]
+    for r in range(size):
+        k = indptr[start + r]
+        stop = indptr[start + r + 1]
+        for label in range(width):
+            out[r, label] = 0.0
+        while k + 8 <= stop:
+            f0, f1, f2, f3 = indices[k], indices[k + 1], indices[k + 2], indices[k + 3]
+            f4, f5, f6, f7 = indices[k + 4], indices[k + 5], indices[k + 6], indices[k + 7]
+            x0, x1, x2, x3 = (
+                np.float64(values[k]),
+                np.float64(values[k + 1]),
+                np.float64(values[k + 2]),
+                np.float64(values[k + 3]),
+            )
+            x4, x5 = np.float64(values[k + 4]), np.float64(values[k + 5])
+            x6, x7 = np.float64(values[k + 6]), np.float64(values[k + 7])
+            for label in range(width):
+                total = out[r, label] + x0 * np.float64(table[f0, label])
+                total += x1 * np.float64(table[f1, label])
+                total += x2 * np.float64(table[f2, label])
+                total += x3 * np.float64(table[f3, label])
+                total += x4 * np.float64(table[f4, label])
+                total += x5 * np.float64(table[f5, label])
+                total += x6 * np.float64(table[f6, label])
+                out[r, label] = total + x7 * np.float64(table[f7, label])
+            k += 8
+        while k + 2 <= stop:
+            f0, f1 = indices[k], indices[k + 1]
+            x0, x1 = np.float64(values[k]), np.float64(values[k + 1])
+            for label in range(width):
+                total = out[r, label] + x0 * np.float64(table[f0, label])
+                out[r, label] = total + x1 * np.float64(table[f1, label])
+            k += 2
+        if k < stop:
+            f0, x0 = indices[k], np.float64(values[k])
+            for label in range(width):
+                out[r, label] += x0 * np.float64(table[f0, label])
 
 
 @njit(cache=True, nogil=True)
-def score_sequence(table, indices, values, indptr, first, last, start_row, n_labels, row, out):
-    """Emission scores of tokens first..last-1 into out (T, n_labels); start_row < 0 means no start and stop rows."""
+def add_bounds(table, start_row, start, size, first, last, out):
+    """Add the start and the stop row, which begin at start_row, where positions start..start+size-1 are first and last - 1."""
+    for label in range(out.shape[1]):
+        if start == first:
+            out[0, label] += np.float64(table[start_row, label])
+        if start + size == last:
+            out[size - 1, label] += np.float64(table[start_row + 1, label])
+
+
+@njit(cache=True, nogil=True)
+def score_sequence(table, indices, values, indptr, first, last, start_row, n_labels, room, out):
+    """Emission scores of tokens first..last-1 into out (T, n_labels); start_row < 0 means no start and stop rows.
+
+    room: one row as wide as the table.
+    """
     for t in range(first, last):
-        row[:] = 0.0
-        score_row(table, indices, values, indptr[t], indptr[t + 1], row)
-        if start_row >= 0 and t == first:
-            for label in range(row.shape[0]):
-                row[label] += np.float64(table[start_row, label])
-        if start_row >= 0 and t == last - 1:
-            for label in range(row.shape[0]):
-                row[label] += np.float64(table[start_row + 1, label])
+        score_rows(table, indices, values, indptr, t, 1, room)
+        if start_row >= 0:
+            add_bounds(table, start_row, t, 1, first, last, room)
         for label in range(n_labels):
-            out[t - first, label] = row[label]
+            out[t - first, label] = room[0, label]
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc"})

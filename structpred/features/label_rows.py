@@ -93,11 +93,11 @@ class LabelRows(FeatureMap):
 
     def scores(self, w: Vector, i: int) -> Floats:
         """x_i W."""
-        from structpred.features._feature_kernels import score_row
+        from structpred.features._feature_kernels import score_rows
 
-        out = np.zeros(self.n_labels)
-        score_row(self.table(w), *self._row(i), out)
-        return out
+        out = np.empty((1, self.n_labels))
+        score_rows(self.table(w), self.rows.indices, self.rows.values, self.rows.indptr, i, 1, out)
+        return out[0]
 
     def adjoint(self, i: int, parts: Integers, counts: Floats) -> SparseVector:
         """The outer product of x_i and the counts, as sparse entries of the table."""

@@ -90,7 +90,7 @@ class SequenceFeatures:
         out = np.empty(self.n_parts(i))
         emissions = out[: (last - first) * n_labels].reshape(-1, n_labels)
         _kernels().score_sequence(
-            table, d.indices, d.values, d.indptr, first, last, self.start_row, n_labels, np.empty(self.width), emissions
+            table, d.indices, d.values, d.indptr, first, last, self.start_row, n_labels, np.empty((1, self.width)), emissions
         )
         if self.transitions:
             out[(last - first) * n_labels :] = table[self.start_row + 2 :, :n_labels].ravel()
@@ -106,7 +106,7 @@ class SequenceFeatures:
         emissions = out[: (last - first) * n_labels].reshape(-1, n_labels)
         starts = d.indptr[first : last + 1] - d.indptr[first]
         _kernels().score_sequence(
-            table, d.indices[own], values, starts, 0, last - first, -1, n_labels, np.empty(self.width), emissions
+            table, d.indices[own], values, starts, 0, last - first, -1, n_labels, np.empty((1, self.width)), emissions
         )
         if self.transitions:
             bounds, steps = scales.factors[-2:].tolist()

@@ -3,61 +3,30 @@
 
 Label axes are padded to `width`, a multiple of 8; the columns that fill it are computed and never read. What goes together comes
 as one tuple: corpus (feature indices, values, indptr of tokens, offsets of sequences), rule (the first row of transitions in the
-table, n_labels, fixed scores of transitions, fixed rows of tokens, the row of each token), aim (true labels, token weights, rows
-of label costs, the row of each token, of a label or a set), scratch (transitions, work, back, pointers).
+table, n_labels, fixed scores of transitions, fixed rows of tokens, the row of each token), aim (true labels, token weights, rows of
+label costs, the row of each token, of a label or a set), and the scratch of Viterbi.
 """
 
 import numpy as np
 
 from structpred.core._move_kernels import doubted, move
 from structpred.core._sparse_kernels import coalesce, dot
-from structpred.features._feature_kernels import emit_token, score_row
-from structpred.oracles.chains._chain_kernels import advance, trace_back
+from structpred.features._feature_kernels import add_bounds, emit_token, score_rows
+from structpred.oracles.chains._chain_kernels import backward, first_best, forward, n_blocks
 from structpred.oracles.chains._chain_sum_kernels import exponentiate, log_pass, scaled_pass
 from structpred.runtime.jit import njit
 
 
 @njit(cache=True, nogil=True)
-def token_row(table, indices, values, indptr, t, first, last, start_row, row):
-    """row = the scores of the labels of token t of the sequence first..last-1, by the weights alone."""
-    row[:] = 0.0
-    score_row(table, indices, values, indptr[t], indptr[t + 1], row)
-    if t == first:
-        for label in range(row.shape[0]):
-            row[label] += np.float64(table[start_row, label])
-    if t == last - 1:
-        for label in range(row.shape[0]):
-            row[label] += np.float64(table[start_row + 1, label])
-
-
-@njit(cache=True, nogil=True)
-def decode_sequences(table, corpus, start, stop, rule, scratch, out, found):
-    """The best labels of sequences start..stop-1 into out, and their scores into found."""
-    indices, values, indptr, offsets = corpus
-    start_row, n_labels, edges, rows, row_of = rule
-    trans, work, back, pointers = scratch
-    scale_transitions(table, start_row, 1.0, n_labels, edges, trans)
-    alpha = work[0]
-    best = work[1]
-    row = work[2]
-    width = row.shape[0]
+def decode_sequences(table, corpus, start, stop, rule, aim, scratch, out, found):
+    """The best labels of sequences start..stop-1 into out, and their scores into found; the aim is empty."""
+    offsets = corpus[3]
+    start_row, n_labels, edges, _, _ = rule
+    scale_transitions(table, start_row, 1.0, n_labels, edges, scratch[0])
     base = offsets[start]
     for i in range(start, stop):
-        first = offsets[i]
-        last = offsets[i + 1]
-        for t in range(first, last):
-            token_row(table, indices, values, indptr, t, first, last, start_row, row)
-            fixed = rows[row_of[t]]
-            if t == first:
-                for label in range(width):
-                    alpha[label] = row[label] + fixed[label]
-            else:
-                advance(alpha, trans, n_labels, best, back)
-                pointer = pointers[t - first]
-                for label in range(width):
-                    alpha[label] = best[label] + (row[label] + fixed[label])
-                    pointer[label] = back[label]
-        found[i - start] = trace_back(alpha, pointers, last - first, n_labels, out[first - base : last - base])
+        labels = out[offsets[i] - base : offsets[i + 1] - base]
+        found[i - start], _ = decode_sequence(table, 1.0, corpus, offsets[i], offsets[i + 1], rule, aim, 0.0, scratch, labels)
 
 
 @njit(cache=True, nogil=True)
@@ -69,39 +38,67 @@ def scale_transitions(table, start_row, scale, n_labels, fixed, trans):
 
 
 @njit(cache=True, nogil=True)
+def score_tokens(table, scale, corpus, first, last, start, size, rule, aim, loss_weight, out):
+    """The first `size` rows of out = the scores of tokens from `start` on, of the sequence first..last-1.
+
+    With loss_weight times their loss, where there is an aim.
+    """
+    indices, values, indptr, _ = corpus
+    start_row, _, _, rows, row_of = rule
+    gold, token_weights, costs, cost_rows = aim
+    score_rows(table, indices, values, indptr, start, size, out)
+    add_bounds(table, start_row, start, size, first, last, out)
+    for k in range(size):
+        t = start + k
+        f = row_of[t]
+        if gold.shape[0] == 0:
+            for label in range(out.shape[1]):
+                out[k, label] = scale * out[k, label] + rows[f, label]
+        else:
+            g = cost_rows[t]
+            weight = token_weights[t]
+            for label in range(out.shape[1]):
+                out[k, label] = scale * out[k, label] + rows[f, label] + loss_weight * (weight * costs[g, label])
+
+
+@njit(cache=True, nogil=True)
 def decode_sequence(table, scale, corpus, first, last, rule, aim, loss_weight, scratch, out):
     """Score tokens first..last-1 and decode them with loss_weight times their loss; returns (score, score of gold).
 
     The transitions of scratch are scaled already.
     """
-    indices, values, indptr, _ = corpus
-    start_row, n_labels, _, rows, row_of = rule
-    gold, token_weights, costs, cost_rows = aim
-    trans, work, back, pointers = scratch
-    alpha = work[0]
-    best = work[1]
-    row = work[2]
-    width = row.shape[0]
+    n_labels = rule[1]
+    alphas = scratch[1]
+    room = alphas.shape[0]
+    blocks = n_blocks(last - first, scratch)
     truth = 0.0
-    for t in range(first, last):
-        token_row(table, indices, values, indptr, t, first, last, start_row, row)
-        cost = costs[cost_rows[t]]
-        weight = token_weights[t]
-        fixed = rows[row_of[t]]
-        for label in range(width):
-            row[label] = scale * row[label] + fixed[label] + loss_weight * (weight * cost[label])
-        truth += row[gold[t]]
-        if t == first:
-            for label in range(width):
-                alpha[label] = row[label]
-        else:
+    for block in range(blocks):
+        start = first + block * room
+        size = min(room, last - start)
+        score_tokens(table, scale, corpus, first, last, start, size, rule, aim, loss_weight, alphas)
+        truth = add_truth(truth, aim[0], first, start, size, scratch)
+        forward(block, size, n_labels, scratch)
+    size = last - first - (blocks - 1) * room
+    out[last - first - 1] = label = first_best(alphas[size - 1], n_labels)
+    score = alphas[size - 1, label]
+    backward(blocks - 1, size, n_labels, scratch, out, last - first)
+    for block in range(blocks - 2, -1, -1):
+        score_tokens(table, scale, corpus, first, last, first + block * room, room, rule, aim, loss_weight, alphas)
+        forward(block, room, n_labels, scratch)
+        backward(block, room, n_labels, scratch, out, (block + 1) * room)
+    return score, truth
+
+
+@njit(cache=True, nogil=True)
+def add_truth(truth, gold, first, start, size, scratch):
+    """`truth` plus the scores of the true labels of positions from `start` on, of the sequence that begins at `first`."""
+    trans, alphas, _, _ = scratch
+    for k in range(size if gold.shape[0] > 0 else 0):
+        t = start + k
+        truth += alphas[k, gold[t]]
+        if t > first:
             truth += trans[gold[t - 1], gold[t]]
-            advance(alpha, trans, n_labels, best, back)
-            pointer = pointers[t - first]
-            for label in range(width):
-                alpha[label] = best[label] + row[label]
-                pointer[label] = back[label]
-    return trace_back(alpha, pointers, last - first, n_labels, out), truth
+    return truth
 
 
 @njit(cache=True, nogil=True)
@@ -218,14 +215,14 @@ def log_loss_sweep(table, corpus, start, stop, rule, gold, shares, scratch, erro
     for i in range(start, stop):
         first = offsets[i]
         length = offsets[i + 1] - first
+        score_rows(table, indices, values, indptr, first, length, emissions)
+        add_bounds(table, start_row, first, length, first, first + length, emissions)
         truth = 0.0
         for t in range(length):
-            row = emissions[t]
-            token_row(table, indices, values, indptr, first + t, first, first + length, start_row, row)
-            fixed = rows[row_of[first + t]]
+            f = row_of[first + t]
             for label in range(width):
-                row[label] += fixed[label]
-            truth += row[gold[first + t]]
+                emissions[t, label] += rows[f, label]
+            truth += emissions[t, gold[first + t]]
             if t > 0:
                 truth += trans[gold[first + t - 1], gold[first + t]]
         marg = errors[first - base : first - base + length]

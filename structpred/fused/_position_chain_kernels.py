@@ -8,7 +8,8 @@ without them the arrays are empty. aim and scratch are those of `_chain_kernels`
 import numpy as np
 
 from structpred.core._sparse_kernels import coalesce
-from structpred.oracles.chains._chain_kernels import advance, trace_back
+from structpred.fused._chain_kernels import add_truth
+from structpred.oracles.chains._chain_kernels import backward, first_best, forward, n_blocks
 from structpred.runtime.jit import njit
 
 
@@ -41,34 +42,44 @@ def position_row(w, factors, space, t, first, last, row):
 
 
 @njit(cache=True, nogil=True)
-def decode_positions(w, factors, space, first, last, rule, aim, loss_weight, scratch, out):
-    """Score positions first..last-1 and decode them with loss_weight times their loss; returns (score, score of gold)."""
+def score_positions(w, factors, space, first, last, start, size, rule, aim, loss_weight, out):
+    """The first `size` rows of out = the scores of positions from `start` on, with loss_weight times their loss."""
     n_labels = space[1][1]
     _, rows, row_of = rule
-    gold, token_weights, costs, cost_rows = aim
-    trans, work, back, pointers = scratch
-    alpha = work[0]
-    best = work[1]
-    row = work[2]
-    truth = 0.0
-    for t in range(first, last):
+    _, token_weights, costs, cost_rows = aim
+    for k in range(size):
+        t = start + k
+        row = out[k]
         position_row(w, factors, space, t, first, last, row)
         fixed = rows[row_of[t]]
         cost = costs[cost_rows[t]]
         for label in range(n_labels):
             row[label] = row[label] + fixed[label] + loss_weight * (token_weights[t] * cost[label])
-        truth += row[gold[t]]
-        if t == first:
-            for label in range(row.shape[0]):
-                alpha[label] = row[label]
-        else:
-            truth += trans[gold[t - 1], gold[t]]
-            advance(alpha, trans, n_labels, best, back)
-            pointer = pointers[t - first]
-            for label in range(row.shape[0]):
-                alpha[label] = best[label] + row[label]
-                pointer[label] = back[label]
-    return trace_back(alpha, pointers, last - first, n_labels, out), truth
+
+
+@njit(cache=True, nogil=True)
+def decode_positions(w, factors, space, first, last, rule, aim, loss_weight, scratch, out):
+    """Score positions first..last-1 and decode them with loss_weight times their loss; returns (score, score of gold)."""
+    n_labels = space[1][1]
+    alphas = scratch[1]
+    room = alphas.shape[0]
+    blocks = n_blocks(last - first, scratch)
+    truth = 0.0
+    for block in range(blocks):
+        start = first + block * room
+        size = min(room, last - start)
+        score_positions(w, factors, space, first, last, start, size, rule, aim, loss_weight, alphas)
+        truth = add_truth(truth, aim[0], first, start, size, scratch)
+        forward(block, size, n_labels, scratch)
+    size = last - first - (blocks - 1) * room
+    out[last - first - 1] = label = first_best(alphas[size - 1], n_labels)
+    score = alphas[size - 1, label]
+    backward(blocks - 1, size, n_labels, scratch, out, last - first)
+    for block in range(blocks - 2, -1, -1):
+        score_positions(w, factors, space, first, last, first + block * room, room, rule, aim, loss_weight, alphas)
+        forward(block, room, n_labels, scratch)
+        backward(block, room, n_labels, scratch, out, (block + 1) * room)
+    return score, truth
 
 
 @njit(cache=True, nogil=True)

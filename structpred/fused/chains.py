@@ -14,12 +14,16 @@ from structpred.core.oracle import Labels
 from structpred.core.weights import Vector
 from structpred.errors import DataError, InfeasibleError
 from structpred.features.sequences import SequenceFeatures
-from structpred.oracles.chains._chain_scratch import Scratch, SumScratch
+from structpred.oracles.chains._chain_scratch import SumScratch, best_scratch
 from structpred.runtime.entries import entry_of
 from structpred.runtime.threads import run_ranges, split_evenly
 
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
+
+
+#: (true labels, token weights, label costs) where there are none
+NO_AIM = (np.empty(0, np.int64), np.empty(0), np.empty((0, 0)), np.empty(0, np.int64))
 
 
 class ChainPair:
@@ -43,10 +47,8 @@ class ChainPair:
         labels, found = np.empty(data.n_tokens, np.int64), np.empty(len(data))
 
         def run(a: int, b: int) -> None:
-            s = Scratch(f.n_labels, int(data.lengths[a:b].max()))
-            decode_sequences(
-                f.table(w), self.corpus, a, b, self.rule, best_scratch(s), labels[offsets[a] : offsets[b]], found[a:b]
-            )
+            s, here = best_scratch(f.n_labels, int(data.lengths[a:b].max())), labels[offsets[a] : offsets[b]]
+            decode_sequences(f.table(w), self.corpus, a, b, self.rule, NO_AIM, s, here, found[a:b])
 
         run_pieces(run, data.lengths, 0, n_jobs)
         refuse_impossible(found, 0)
@@ -57,11 +59,6 @@ class ChainPair:
     ) -> "ChainSteps":
         """Training steps towards `labels`."""
         return ChainSteps(self, labels, costs.table(self.features.n_labels), token_weights, rows)
-
-
-def best_scratch(scratch: Scratch) -> tuple[Any, ...]:
-    """As the kernels that look for the best sequence take it."""
-    return scratch.trans, scratch.work, scratch.back, scratch.pointers
 
 
 def run_pieces(run: Any, lengths: Integers, start: int, n_jobs: int) -> None:
@@ -119,9 +116,9 @@ class ChainSteps:
         cost_rows = self.gold if rows is None else np.concatenate([*rows, np.empty(0, np.int64)])
         self.aim = (self.gold, self.token_weights, self.costs, cost_rows)
         longest = int(data.lengths.max(initial=1))
-        self.scratch, self.out = Scratch(features.n_labels, longest), np.empty(longest, np.int64)
+        self.scratch, self.out = best_scratch(features.n_labels, longest), np.empty(longest, np.int64)
         self.idx2, self.val2 = np.empty(self.buffer_size(), np.int64), np.empty(self.buffer_size())
-        self.room, self._step = best_scratch(self.scratch), NO_STEP
+        self._step = NO_STEP
         self.pairs = (np.empty_like(self.idx2), np.empty_like(self.val2), self.idx2, self.val2)
         self.most = -(-VISITED_PARTS // features.width**2)
 
@@ -139,7 +136,7 @@ class ChainSteps:
         if not (w is step.w and idx is step.idx and val is step.val):
             step = self._step = self._step_for(w, idx, val)
         n, loss, product = step.call(
-            w, step.table, scale, self.corpus, i, self.rule, self.aim, loss_weight, self.room, self.out,
+            w, step.table, scale, self.corpus, i, self.rule, self.aim, loss_weight, self.scratch, self.out,
             idx, val, self.idx2, self.val2,
         )  # fmt: skip
         return n, loss, scale * product
@@ -149,7 +146,7 @@ class ChainSteps:
         from structpred.fused._chain_kernels import visit_sequences
 
         found: tuple[int, bool] = visit_sequences(
-            items, self.features.table(moves.weights.v), self.corpus, self.rule, self.aim, loss_weight, self.room, self.out,
+            items, self.features.table(moves.weights.v), self.corpus, self.rule, self.aim, loss_weight, self.scratch, self.out,
             *self.pairs, self.most, moves.rule, moves.limits, moves.state,
         )  # fmt: skip
         return found
@@ -159,7 +156,22 @@ class ChainSteps:
         from structpred.fused._chain_kernels import step_sequence
 
         table = self.features.table(w)
-        arguments = (w, table, 1.0, self.corpus, 0, self.rule, self.aim, 1.0, self.room, self.out, idx, val, self.idx2, self.val2)
+        arguments = (
+            w,
+            table,
+            1.0,
+            self.corpus,
+            0,
+            self.rule,
+            self.aim,
+            1.0,
+            self.scratch,
+            self.out,
+            idx,
+            val,
+            self.idx2,
+            self.val2,
+        )
         return Step(w, table, idx, val, entry_of(step_sequence, *arguments))
 
     def sweep(self, w: Vector, scale: float, start: int, stop: int, loss_weight: float) -> tuple[Labels, Floats, Floats]:
@@ -171,10 +183,10 @@ class ChainSteps:
         losses, found, truths = np.empty((3, stop - start))
 
         def run(a: int, b: int) -> None:
-            s = self.scratch if self.n_jobs == 1 else Scratch(f.n_labels, int(f.data.lengths[a:b].max()))
+            s = self.scratch if self.n_jobs == 1 else best_scratch(f.n_labels, int(f.data.lengths[a:b].max()))
             here, tokens = slice(a - start, b - start), slice(int(offsets[a] - offsets[start]), int(offsets[b] - offsets[start]))
             sweep_sequences(
-                f.table(w), scale, self.corpus, a, b, self.rule, self.aim, loss_weight, best_scratch(s),
+                f.table(w), scale, self.corpus, a, b, self.rule, self.aim, loss_weight, s,
                 labels[tokens], losses[here], found[here], truths[here],
             )  # fmt: skip
 

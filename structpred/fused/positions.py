@@ -11,8 +11,8 @@ from structpred.core.oracle import Labels
 from structpred.core.weights import Vector, check_length
 from structpred.features.fixed_scores import FixedScores
 from structpred.features.positions import PositionFeatures
-from structpred.fused.chains import best_scratch, refuse_impossible, run_pieces
-from structpred.oracles.chains._chain_scratch import Scratch
+from structpred.fused.chains import refuse_impossible, run_pieces
+from structpred.oracles.chains._chain_scratch import best_scratch
 
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -57,7 +57,7 @@ class PositionSteps:
         cost_rows = gold if rows is None else np.concatenate([*rows, np.empty(0, np.int64)])
         self.aim = (gold, weights, np.ascontiguousarray(costs, dtype=np.float64), cost_rows)
         longest = int(self.lengths.max(initial=1))
-        self.scratch, self.out = best_scratch(Scratch(f.n_labels, longest)), np.empty(longest, np.int64)
+        self.scratch, self.out = best_scratch(f.n_labels, longest), np.empty(longest, np.int64)
         self.idx2, self.val2 = np.empty(self.buffer_size(), np.int64), np.empty(self.buffer_size())
 
     def buffer_size(self) -> int:
@@ -91,7 +91,7 @@ class PositionSteps:
         losses, found, truths = np.empty((3, stop - start))
 
         def run(a: int, b: int) -> None:
-            s = best_scratch(Scratch(f.n_labels, int(self.lengths[a:b].max())))
+            s = best_scratch(f.n_labels, int(self.lengths[a:b].max()))
             here, tokens = slice(a - start, b - start), slice(int(offsets[a] - offsets[start]), int(offsets[b] - offsets[start]))
             sweep_positions(
                 w, factors, self.space, offsets, a, b, self.rule, self.aim, loss_weight, s,

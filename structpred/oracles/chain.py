@@ -12,7 +12,7 @@ from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.oracle import Labels, Oracle, Scores, Shape
 from structpred.core.scores import check_listed, checked_batch, checked_scores, checked_sizes, checked_sums, checked_table
 from structpred.errors import DataError, InfeasibleError
-from structpred.oracles.chains._chain_scratch import Scratch, sum_scratch
+from structpred.oracles.chains._chain_scratch import best_scratch, sum_scratch
 from structpred.projections.active_set import project_onto_hull
 from structpred.projections.chain_marginals import chain_parts, project_chains
 from structpred.runtime.memory import check_fits
@@ -219,7 +219,6 @@ def _decoded(
 ) -> npt.NDArray[np.int64]:
     from structpred.oracles.chains._chain_kernels import decode_flat
 
-    scratch = Scratch(n_labels, int(lengths.max(initial=1)))
     out = np.empty(int(lengths.sum()), np.int64)
-    decode_flat(scores, offsets, lengths, n_labels, scratch.trans, scratch.work, scratch.back, scratch.pointers, out)
+    decode_flat(scores, offsets, lengths, n_labels, best_scratch(n_labels, int(lengths.max(initial=1))), out)
     return out

@@ -1,8 +1,12 @@
 # mypy: ignore-errors
-"""Compiled Viterbi decoding over given part scores.
+"""Compiled Viterbi decoding over given part scores, block by block of positions.
 
 Label axes are padded to `width`, a multiple of 8; the columns that fill it are computed and never read.
-Ties go to the first label, at every step. Back-pointers are the only array that grows with the sequence.
+Ties go to the first label, at every step. There are no back-pointers: the label before is looked for on the way back, in the
+label's column alone, so the way forward is a maximum, which is all vector instructions. What it needs of a sequence is kept for
+one block; of other blocks it is the last row, and the way back computes the rest again.
+
+scratch: (transitions; scores, then best scores, of a block; best scores without the position's own; last rows of blocks).
 """
 
 import numpy as np
@@ -11,66 +15,102 @@ from structpred.runtime.jit import njit
 
 
 @njit(cache=True, nogil=True)
-def advance(alpha, trans, n_labels, best, back):
-    """best[l] = max_p alpha[p] + trans[p, l]; back[l] = the first p that attains it."""
-    width = alpha.shape[0]
-    for label in range(width):
-        best[label] = alpha[0] + trans[0, label]
-        back[label] = 0
-    p = 1
-    while p + 4 <= n_labels:  # four at a time, so that best and back are read and written a quarter as often
-        x0 = alpha[p]
-        x1 = alpha[p + 1]
-        x2 = alpha[p + 2]
-        x3 = alpha[p + 3]
+def advance(alpha, trans, n_labels, best):
+    """best[l] = max_p alpha[p] + trans[p, l]."""
+    width = best.shape[0]
+    best[:] = -np.inf
+    p = 0
+    while p + 8 <= n_labels:  # eight at a time, so that best is read and written an eighth as often
+        x0, x1, x2, x3 = alpha[p], alpha[p + 1], alpha[p + 2], alpha[p + 3]
+        x4, x5, x6, x7 = alpha[p + 4], alpha[p + 5], alpha[p + 6], alpha[p + 7]
         for label in range(width):
             top = best[label]
-            first = back[label]
             x = x0 + trans[p, label]
-            first = p if x > top else first
             top = x if x > top else top
             x = x1 + trans[p + 1, label]
-            first = p + 1 if x > top else first
             top = x if x > top else top
             x = x2 + trans[p + 2, label]
-            first = p + 2 if x > top else first
             top = x if x > top else top
             x = x3 + trans[p + 3, label]
-            first = p + 3 if x > top else first
             top = x if x > top else top
-            best[label] = top
-            back[label] = first
-        p += 4
+            x = x4 + trans[p + 4, label]
+            top = x if x > top else top
+            x = x5 + trans[p + 5, label]
+            top = x if x > top else top
+            x = x6 + trans[p + 6, label]
+            top = x if x > top else top
+            x = x7 + trans[p + 7, label]
+            best[label] = x if x > top else top
+        p += 8
     while p < n_labels:
         before = alpha[p]
         for label in range(width):
             x = before + trans[p, label]
-            better = x > best[label]
-            best[label] = x if better else best[label]
-            back[label] = p if better else back[label]
+            top = best[label]
+            best[label] = x if x > top else top
         p += 1
 
 
 @njit(cache=True, nogil=True)
-def trace_back(alpha, pointers, length, n_labels, out):
-    """Write the best path into out[:length]; returns its score."""
-    label = np.int64(0)
-    for k in range(1, n_labels):
-        if alpha[k] > alpha[label]:
-            label = k
-    score = alpha[label]
-    out[length - 1] = label
-    for t in range(length - 1, 0, -1):
-        label = np.int64(pointers[t, label])
-        out[t - 1] = label
-    return score
+def forward(block, size, n_labels, scratch):
+    """The first `size` rows of the block hold scores of positions: add the best score of what may stand before each label."""
+    trans, alphas, bests, lasts = scratch
+    for t in range(size):
+        row = alphas[t]
+        if t > 0 or block > 0:
+            best = bests[t]
+            advance(alphas[t - 1] if t > 0 else lasts[block - 1], trans, n_labels, best)
+            for label in range(row.shape[0]):
+                row[label] = best[label] + row[label]
+    lasts[block] = alphas[size - 1]
 
 
 @njit(cache=True, nogil=True)
-def decode_flat(scores, offsets, lengths, n_labels, trans, work, back, pointers, out):
+def first_best(alpha, n_labels):
+    """The first label with the largest score."""
+    label = 0
+    for k in range(1, n_labels):
+        if alpha[k] > alpha[label]:
+            label = k
+    return label
+
+
+@njit(cache=True, nogil=True)
+def backward(block, size, n_labels, scratch, out, end):
+    """Write the labels before position out[end - 1], whose label is there, down to the position before the block."""
+    trans, alphas, bests, lasts = scratch
+    label = out[end - 1]
+    for t in range(size - 1, -1, -1):
+        if t == 0 and block == 0:
+            break
+        alpha = alphas[t - 1] if t > 0 else lasts[block - 1]
+        top = bests[t, label]
+        p = 0
+        while p < n_labels - 1 and alpha[p] + trans[p, label] != top:  # the same sum as on the way forward
+            p += 1
+        label = p
+        out[end - size + t - 1] = label
+
+
+@njit(cache=True, nogil=True)
+def n_blocks(length, scratch):
+    """Into how many blocks a sequence is cut."""
+    return (length - 1) // scratch[1].shape[0] + 1
+
+
+@njit(cache=True, nogil=True)
+def copy_scores(scores, base, size, n_labels, alphas):
+    """The scores of the positions of a block."""
+    for t in range(size):
+        for label in range(n_labels):
+            alphas[t, label] = scores[base + t * n_labels + label]
+
+
+@njit(cache=True, nogil=True)
+def decode_flat(scores, offsets, lengths, n_labels, scratch, out):
     """Viterbi for a batch of flat part scores: T * n_labels emissions, then n_labels^2 transitions, each."""
-    alpha = work[0]
-    best = work[1]
+    trans, alphas, _, _ = scratch
+    room = alphas.shape[0]
     written = 0
     for i in range(lengths.shape[0]):
         length = lengths[i]
@@ -79,14 +119,19 @@ def decode_flat(scores, offsets, lengths, n_labels, trans, work, back, pointers,
         for p in range(n_labels):
             for label in range(n_labels):
                 trans[p, label] = scores[transitions + p * n_labels + label]
-        for label in range(n_labels):
-            alpha[label] = scores[base + label]
-        for t in range(1, length):
-            advance(alpha, trans, n_labels, best, back)
-            for label in range(n_labels):
-                alpha[label] = best[label] + scores[base + t * n_labels + label]
-                pointers[t, label] = back[label]
-        trace_back(alpha, pointers, length, n_labels, out[written : written + length])
+        found = out[written : written + length]
+        blocks = n_blocks(length, scratch)
+        for block in range(blocks):
+            size = min(room, length - block * room)
+            copy_scores(scores, base + block * room * n_labels, size, n_labels, alphas)
+            forward(block, size, n_labels, scratch)
+        size = length - (blocks - 1) * room
+        found[length - 1] = first_best(alphas[size - 1], n_labels)
+        backward(blocks - 1, size, n_labels, scratch, found, length)
+        for block in range(blocks - 2, -1, -1):
+            copy_scores(scores, base + block * room * n_labels, room, n_labels, alphas)
+            forward(block, room, n_labels, scratch)
+            backward(block, room, n_labels, scratch, found, (block + 1) * room)
         written += length
 
 

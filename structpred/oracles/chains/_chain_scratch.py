@@ -3,22 +3,21 @@
 import threading
 
 import numpy as np
+import numpy.typing as npt
 
 from structpred.core.weights import padded
 from structpred.runtime.memory import check_fits
 
+#: positions of a block, whose scores are kept
+BLOCK = 1024
 
-class Scratch:
-    """The working memory of one decoder: O(L^2), and back-pointers for the longest sequence (one byte each up to 256 labels)."""
 
-    def __init__(self, n_labels: int, longest: int) -> None:
-        width = padded(n_labels)
-        itemsize = 1 if n_labels <= 256 else 2
-        check_fits(longest * width * itemsize, f"decoding {longest:,} positions with {n_labels} labels")
-        self.trans = np.zeros((n_labels, width))
-        self.work = np.zeros((3, width))
-        self.back = np.zeros(width, np.int64)
-        self.pointers = np.empty((longest, width), np.uint8 if n_labels <= 256 else np.uint16)
+def best_scratch(n_labels: int, longest: int) -> tuple[npt.NDArray[np.float64], ...]:
+    """The working memory of one decoder, as its kernels take it: O(L^2), and 8 bytes a label for every 1,024 positions."""
+    width, rows = padded(n_labels), max(min(longest, BLOCK), 1)
+    blocks = -(-max(longest, 1) // rows)
+    check_fits(8 * width * (n_labels + 2 * rows + blocks), f"decoding {longest:,} positions with {n_labels} labels")
+    return np.zeros((n_labels, width)), np.zeros((rows, width)), np.zeros((rows, width)), np.zeros((blocks, width))
 
 
 class SumScratch:
