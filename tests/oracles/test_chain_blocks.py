@@ -1,0 +1,53 @@
+"""Viterbi block by block: where a sequence is cut changes nothing, and ties go to the first label."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from structpred.core.costs import GridCosts
+from structpred.core.group_scales import GroupScales
+from structpred.data.sequences import PackedSequences
+from structpred.features.sequences import SequenceFeatures
+from structpred.fused.chains import ChainPair
+from structpred.oracles.chain import ChainOracle
+from structpred.oracles.chains import _chain_scratch
+
+LENGTHS = (1, 2, 3, 4, 7, 11)
+
+
+@pytest.mark.parametrize("n_labels", [1, 2, 9, 17])
+@pytest.mark.parametrize("block", [1, 3, 1024])
+def test_blocks_give_the_first_best_path(n_labels: int, block: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The best path of plain dynamic programming, with scores that tie often, for blocks shorter and longer than the sequence."""
+    monkeypatch.setattr(_chain_scratch, "BLOCK", block)
+    rng = np.random.default_rng(n_labels)
+    for length in LENGTHS:
+        scores = rng.integers(-2, 3, length * n_labels + n_labels**2).astype(np.float64)
+        node, edge = scores[: length * n_labels].reshape(length, -1), scores[length * n_labels :].reshape(n_labels, -1)
+        alpha, back = node[0], []
+        for t in range(1, length):
+            paths = alpha[:, None] + edge
+            back.append(paths.argmax(axis=0))
+            alpha = paths.max(axis=0) + node[t]
+        best = [int(alpha.argmax())]
+        for pointers in reversed(back):
+            best.append(int(pointers[best[-1]]))
+        assert ChainOracle().argmax(scores, (length, n_labels)).tolist() == best[::-1]
+
+
+def test_welded_decoding_does_not_depend_on_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Labels, losses and violations of sweeps, and labels of decoding, are the same bits for every size of a block."""
+    rng = np.random.default_rng(0)
+    counts = rng.integers(0, 20, sum(LENGTHS))
+    features = rng.integers(0, 30, counts.sum()).astype(np.int32)
+    values, ends = rng.normal(size=counts.sum()).astype(np.float32), np.cumsum([0, *LENGTHS])
+    data = PackedSequences(np.cumsum([0, *counts]), features, values, ends, 30)
+    pair = ChainPair(SequenceFeatures(data, 5, dtype=np.float64))
+    labels = [rng.integers(0, 5, length) for length in LENGTHS]
+    w, seen = rng.normal(size=pair.features.dim), []
+    for block in (1, 2, 1024):
+        monkeypatch.setattr(_chain_scratch, "BLOCK", block)
+        steps = pair.steps(labels, GridCosts(1.0 - np.eye(5)), None)
+        seen.append([*map(np.ndarray.tobytes, steps.sweep(w, 0.7, 0, len(data), 1.0)), pair.decode(w, 1)[0].tobytes()])
+    assert seen[0] == seen[1] == seen[2]
