@@ -24,10 +24,13 @@ from structpred.experiments.pdm_data import (
     vowel,
     waveforms,
 )
-from structpred.experiments.pdm_learners import GROUPED, SIGMAS, UNLABELLED, Learner
+from structpred.experiments.pdm_learners import GROUPED, MANY, SIGMAS, UNLABELLED, Learner
 from structpred.storage.atomic import write_atomic
 
 log = logging.getLogger("structpred.experiments")
+
+#: the budget that sigma^2 is chosen with where few rows choose it for many
+CHOOSING = 10_000
 
 
 @dataclass(frozen=True)
@@ -86,7 +89,10 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Runs:
-    """All solvers on all partitions of a task. points, trained, labelled: how many; outcomes: a list for each partition."""
+    """All solvers on all partitions of a task. points, trained, labelled: how many; outcomes: a list for each partition.
+
+    Of more than `pdm_learners.MANY` training rows the kernel is that of random features.
+    """
 
     points: int
     trained: int
@@ -102,7 +108,7 @@ def run_task(task: Task, folder: Path, plan: Plan, kept: Path | None) -> Runs:
         some = np.random.default_rng(0).permutation(len(points.y))[: plan.most]
         points = replace(points, X=points.X[some], y=points.y[some])
     parts = [partition(points.y, task.per_class, seed) for seed in range(plan.repeats)]
-    learner = task.learner
+    learner = task.learner.for_rows(len(parts[0].train))
     budget = max(2, plan.budget // learner.cost)
     sigma2 = _once(kept, f"{task.name}-sigma2", partial(chosen_sigma, learner, points, parts, budget))
     found = []
@@ -113,13 +119,24 @@ def run_task(task: Task, folder: Path, plan: Plan, kept: Path | None) -> Runs:
 
 
 def chosen_sigma(learner: Learner, points: Points, parts: Sequence[Partition], budget: int) -> float:
-    """The sigma^2 with which the chooser, on a tenth of the budget, errs least on validation rows; ties: the largest."""
+    """The sigma^2 with which the chooser, on a tenth of the budget, errs least on validation rows; ties: the largest.
+
+    Of more than `MANY` training rows the first thousand after the labelled ones choose it, with a tenth of `CHOOSING`.
+    """
+    if len(parts[0].train) > MANY:
+        parts, budget = [_fewer(part) for part in parts], CHOOSING
     solver = learner.solvers[learner.chooser].make(max(2, budget // 10))
     errors = [
         sum(wrong(learner.fit(points, part, sigma2, solver, k), points, part.validation) for k, part in enumerate(parts))
         for sigma2 in SIGMAS
     ]
     return SIGMAS[int(np.argmin(errors))]
+
+
+def _fewer(part: Partition) -> Partition:
+    """The labelled rows (a thousand at most), and a thousand others."""
+    chosen = np.concatenate([np.flatnonzero(of)[:1_000] for of in (part.labelled, ~part.labelled)])
+    return replace(part, train=part.train[chosen], labelled=part.labelled[chosen])
 
 
 def outcomes(learner: Learner, points: Points, part: Partition, sigma2: float, budget: int, seed: int) -> list[dict[str, Any]]:

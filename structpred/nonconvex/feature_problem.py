@@ -83,7 +83,8 @@ class FeatureProblem(SemiSupervisedProblem):
         p = np.full(self.u, 0.5)
         return p, self.solve(p).objective
 
-    def _gram_of(self, points: Integers) -> Floats:
+    def gram_of(self, points: Integers) -> Floats:
+        """The inner products of these points' features, in double precision."""
         rows = self.features[points].astype(np.float64)
         return np.asarray(rows @ rows.T)
 

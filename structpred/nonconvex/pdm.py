@@ -8,12 +8,12 @@ import numpy as np
 from structpred.errors import ParameterError
 from structpred.nonconvex.branch_and_bound import EXACT, Tree
 from structpred.nonconvex.growing import grow
-from structpred.nonconvex.probes import boundary_probe, lifted_probe, tangent_value
+from structpred.nonconvex.probes import boundary_probe, doubtful_probe, lifted_probe, tangent_value
 from structpred.nonconvex.problem import Floats
 from structpred.nonconvex.search import Search, Solution, Solver, random_labels
 
-#: the share of probes that are the anchor's rays, and of those that start from the labelled points alone
-_RAYS, _FRESH = 1 / 20, 1 / 20
+#: the share of probes that are the anchor's rays, of those about points in doubt, and of those from the labelled points alone
+_RAYS, _DOUBTFUL, _FRESH = 1 / 20, 1 / 3, 1 / 20
 #: more unlabelled points than this are too many for branch and bound to complete a probe
 _MANY = 5_000
 #: the least and the most inner problems of the branch and bound
@@ -65,7 +65,10 @@ def probe(search: Search, anchor: Floats, rng: np.random.Generator) -> bool:
         at_q = search.solve(boundary_probe(anchor, rng))
         search.offer(*search.climb(tangent_value(problem, at_q)[0], at_q), "ray")
         return search.objective < before
-    labels = np.zeros(problem.u, np.int64) if draw > 1.0 - _FRESH else lifted_probe(problem, search.p, inner, rng)
+    if draw > 1.0 - _FRESH:
+        labels = np.zeros(problem.u, np.int64)
+    else:
+        labels = (doubtful_probe if draw < _RAYS + _DOUBTFUL else lifted_probe)(problem, search.p, inner, rng)
     at_q = search.solve((labels > 0).astype(float), (labels < 0).astype(float), inner, stop_at=before)
     if at_q.objective >= before:
         return False  # however the open labels are filled in

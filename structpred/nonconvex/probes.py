@@ -4,6 +4,9 @@ import numpy as np
 
 from structpred.nonconvex.problem import Floats, Inner, Integers, SemiSupervisedProblem
 
+#: added to |h|, so that the boundary does not count as near to everything
+_SURE = 0.1
+
 
 def nearest(problem: SemiSupervisedProblem, centre: int, size: int) -> Integers:
     """The `size` unlabelled points nearest to one of them, in the metric of the kernel; numbers among the unlabelled."""
@@ -31,6 +34,20 @@ def lifted_probe(problem: SemiSupervisedProblem, p: Floats, inner: Inner, rng: n
             there = np.flatnonzero(labels == label)
             if len(there) > most:
                 labels[rng.choice(there, len(there) - most, replace=False)] = 0
+    return labels
+
+
+def doubtful_probe(problem: SemiSupervisedProblem, p: Floats, inner: Inner, rng: np.random.Generator) -> Integers:
+    """As `lifted_probe`, with 0 for the least products of |h| and the distance to a random point: near it, and in doubt.
+
+    Where classes overlap, labels that are to change together are those near the boundary, not those of a whole ball.
+    """
+    labels = np.where(p > 0.5, 1, -1)
+    away = problem.distances(int(rng.integers(problem.u)))
+    away -= away.min()
+    doubt = (away / max(float(away.max()), 1e-300)) * (_SURE + np.abs(inner.h[problem.unlabelled]))
+    size = _size(problem, rng)
+    labels[np.argpartition(doubt, size - 1)[:size]] = 0
     return labels
 
 
@@ -62,6 +79,10 @@ def tangent_value(problem: SemiSupervisedProblem, inner: Inner) -> tuple[Floats,
 
 
 def _ball(problem: SemiSupervisedProblem, rng: np.random.Generator, where: Floats | None) -> Integers:
-    """2 % to 50 % of the unlabelled points, small balls as likely as large ones, about a random point."""
-    size = round(problem.u * float(np.exp(rng.uniform(np.log(0.02), np.log(0.5)))))
-    return nearest(problem, int(rng.choice(problem.u, p=where)), max(1, min(problem.u, size)))
+    """A ball about a random point."""
+    return nearest(problem, int(rng.choice(problem.u, p=where)), _size(problem, rng))
+
+
+def _size(problem: SemiSupervisedProblem, rng: np.random.Generator) -> int:
+    """2 % to 50 % of the unlabelled points, at least one; small numbers are as likely as large ones."""
+    return max(1, round(problem.u * float(np.exp(rng.uniform(np.log(0.02), np.log(0.5))))))

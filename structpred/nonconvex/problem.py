@@ -206,9 +206,10 @@ class SemiSupervisedProblem:
         """The problem of some points alone, with the same share of positives, rounded, and another C2."""
         y = self.y[points]
         positives = None if self.positives is None else float(round(self.positives / max(1, self.u) * int((y == 0).sum())))
-        return SemiSupervisedProblem(self._gram_of(points), y, self.C, C2, positives)
+        return SemiSupervisedProblem(self.gram_of(points), y, self.C, C2, positives)
 
-    def _gram_of(self, points: Integers) -> Floats:
+    def gram_of(self, points: Integers) -> Floats:
+        """The kernel matrix of these points."""
         return self.gram[np.ix_(points, points)]
 
     def decision(self, points: Integers, inner: Inner) -> Floats:

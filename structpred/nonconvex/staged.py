@@ -1,4 +1,4 @@
-"""The default solver: a dive and a try to prove first, probes where that does not suffice, and the rest of the proof last."""
+"""The default solver: labels along paths, a dive and a try to prove, probes where that does not suffice, and the proof again."""
 
 from dataclasses import dataclass, replace
 from typing import ClassVar
@@ -10,32 +10,37 @@ from structpred.nonconvex.branch_and_bound import whole_tree
 from structpred.nonconvex.feature_problem import FeatureProblem
 from structpred.nonconvex.gradient import GradientDescent
 from structpred.nonconvex.growing import grow
-from structpred.nonconvex.pdm import probe
+from structpred.nonconvex.pdm import PDM, probe
 from structpred.nonconvex.problem import Floats, SemiSupervisedProblem
 from structpred.nonconvex.search import Search, Solution, Solver, random_labels
+from structpred.nonconvex.spreading import spread_labels
 
 #: the powers of u / coarse that C2 is multiplied by where few points stand for all
 _SHARES = (0.0, 0.5, 1.0)
+#: the share of the budget for probes that `PDM` has for a search of its own
+_APART = 0.5
 
 
 @dataclass(frozen=True)
 class StagedSearch(Solver):
-    """Branch and bound, probes of the incumbent, and branch and bound again with what they found.
+    """Labels that spread along paths, branch and bound, PDM, probes of the best, and branch and bound again with what they found.
 
-    1. Branch and bound, whose first dive finds good labels, with the share `first` of the budget (where that allows a whole
+    1. Labels along paths from the labelled points, for three measures of paths, each with alternating steps after it.
+    2. Branch and bound, whose first dive finds good labels, with the share `first` of the budget (where that allows a whole
        dive); where it closes, all is proven.
-    2. Of more than `coarse` unlabelled points so many at random: the same search for them alone gives labels to all others, the
+    3. Of more than `coarse` unlabelled points so many at random: the same search for them alone gives labels to all others, the
        best of three tries, with C2 as it is, in proportion, and between. Labels that grow from the labelled points in larger and
        larger steps, those of the start, of gradient descent, and of the labelled points' classifier. All climb.
-    3. Probes as in `PDM`, until the share `last` of the budget is left.
-    4. Branch and bound goes on where it was.
+    4. `PDM` from the start, apart from what was found so far, which may be a deep local optimum; then probes of the best, until
+       the share `last` of the budget is left.
+    5. Branch and bound goes on where it was.
 
     max_inner: the most inner problems; beside these as many small ones, and at least 10 coarse, for each
-    try of step 2.
+    try of step 3.
     """
 
     name: ClassVar[str] = "staged"
-    first: float = 0.3
+    first: float = 0.25
     last: float = 0.2
     coarse: int = 1_000
 
@@ -43,17 +48,20 @@ class StagedSearch(Solver):
         if min(self.first, self.last) < 0.0 or self.first + self.last > 1.0 or self.coarse < 1:
             expected = "first + last in [0, 1] and coarse >= 1"
             raise ParameterError(f"StagedSearch: expected {expected}, got {self.first!r}, {self.last!r} and {self.coarse!r}")
+        if search.problem.coarsens and search.problem.u <= self.coarse:
+            for p in spread_labels(search.problem):
+                search.offer(*search.climb(p), "spread")
         tree = whole_tree(search)
         first = round(self.first * self.max_inner)
         if first >= search.problem.u:  # else the first dive would not reach the end
             tree.run(first)
         if tree.open:
-            self._heuristics(search, rng, start)
+            self._heuristics(search, rng, random_labels(search.problem, rng) if start is None else start)
         tree.run(self.max_inner)
         return search.solution(tree.level, tree.bound(), nodes=tree.nodes)
 
-    def _heuristics(self, search: Search, rng: np.random.Generator, start: Floats | None) -> None:
-        """Stages 2 and 3."""
+    def _heuristics(self, search: Search, rng: np.random.Generator, start: Floats) -> None:
+        """Stages 3 and 4."""
         problem, until = search.problem, round((1.0 - self.last) * self.max_inner)
         if problem.coarsens and problem.u > self.coarse:
             tried = [self._coarse(problem, share, rng) for share in _SHARES]
@@ -61,12 +69,16 @@ class StagedSearch(Solver):
             search.offer(*search.climb(best), "coarse")
         elif problem.coarsens and not isinstance(problem, FeatureProblem):
             search.offer(*search.climb(GradientDescent().solve(problem).p), "descended")
-        for p in (search.supervised(), random_labels(problem, rng) if start is None else start):
+        for p in (search.supervised(), start):
             search.offer(*search.climb(p), "start")
         for rate in (0.03, 0.1, 0.3):
             grown = grow(search, np.zeros(problem.u, np.int64), search.root(), rate, stop_at=search.objective)
             if grown is not None:
                 search.offer(*search.climb(*grown), "grown")
+        if (apart := round(_APART * (until - search.n_inner))) > 0:
+            found = PDM(max_inner=apart).solve(problem, int(rng.integers(2**31)), start)
+            search.n_inner += found.n_inner
+            search.offer(found.p, found.inner, "apart")
         anchor, _ = problem.anchor()
         while search.n_inner < until:
             probe(search, anchor, rng)

@@ -21,9 +21,17 @@ def moons(n: int, seed: int, noise: float = 0.08) -> tuple[Any, Any, Any]:
     return X, truth, y
 
 
-def problem(n: int, C2: float, s2: float, seed: int = 0, balance: bool = True, noise: float = 0.08) -> tuple[Any, Any]:
-    """(the problem with C = 100 and k = exp(-|x - x'|^2 / (2 s2)), the true labels of the unlabelled points)."""
+def problem(
+    n: int, C2: float, s2: float, seed: int = 0, balance: bool = True, noise: float = 0.08, inner: bool = False
+) -> tuple[Any, Any]:
+    """(the problem with C = 100 and k = exp(-|x - x'|^2 / (2 s2)), the true labels of the unlabelled points).
+
+    inner: the labelled points are the other tips, which lie inside the other moon.
+    """
     X, truth, y = moons(n, seed, noise)
+    if inner:
+        half, y = n // 2, np.zeros(n, int)
+        y[X[:half, 0].argmax()], y[half + X[half:, 0].argmin()] = 1, -1
     gram = np.exp(-((X[:, None] - X[None]) ** 2).sum(-1) / (2.0 * s2))
     positives = (n - 2) // 2 if balance else None
     return SemiSupervisedProblem(gram, y, 100.0, C2, positives), truth[y == 0]

@@ -130,11 +130,16 @@ def test_the_default_solver_reaches_the_best_known_labels(seed: int, best: float
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("C2", "seed"), [(1.0, 0), (1.0, 1), (10.0, 0), (10.0, 1)])
-def test_the_default_solver_succeeds_where_local_methods_fail(C2: float, seed: int) -> None:
+@pytest.mark.parametrize(
+    ("C2", "s2", "seed", "inner", "best"),
+    [
+        (1.0, 0.05, 0, False, 10.8613), (1.0, 0.05, 1, False, 8.6743), (10.0, 0.05, 0, False, 11.4410),
+        (10.0, 0.05, 1, False, 8.6865), (1.0, 0.1, 0, True, 9.8858), (10.0, 0.1, 0, True, 12.8951), (10.0, 0.1, 1, True, 7.7814),
+    ],
+)  # fmt: skip
+def test_the_default_solver_succeeds_where_local_methods_fail(C2: float, s2: float, seed: int, inner: bool, best: float) -> None:
     """Ten random starts: the best known objective in eight and no wrong label; a third of them wrong in the median of others."""
-    p, truth = problem(200, C2, 0.05, seed)
-    best = {(1.0, 0): 10.8613, (1.0, 1): 8.6743, (10.0, 0): 11.4410, (10.0, 1): 8.6865}[C2, seed]
+    p, truth = problem(200, C2, s2, seed, inner=inner)
     starts = [random_labels(p, np.random.default_rng(run)) for run in range(10)]
     ours = [StagedSearch().solve(p, run, start) for run, start in enumerate(starts)]
     assert sum(one.objective <= best + 1e-3 for one in ours) >= 8
@@ -142,6 +147,16 @@ def test_the_default_solver_succeeds_where_local_methods_fail(C2: float, seed: i
     for name in ("ao", "cccp"):
         wrong = [(resolve_solver(name).solve(p, run, start).labels != truth).mean() for run, start in enumerate(starts)]
         assert np.median(wrong) > 0.3
+
+
+@pytest.mark.parametrize(("C2", "seed", "best"), [(1.0, 0, 9.8858), (10.0, 0, 12.8951), (10.0, 1, 7.7814)])
+def test_the_default_solver_starts_from_inner_tips(C2: float, seed: int, best: float) -> None:
+    """Labels where each moon reaches into the other one: the best known labels, from which the first dive leads away."""
+    p, truth = problem(200, C2, 0.1, seed, inner=True)
+    found = StagedSearch(max_inner=1000).solve(p)
+    assert found.objective == pytest.approx(best, abs=1e-4)
+    assert (found.labels == truth).all()
+    assert BranchAndBound(max_inner=1000).solve(p).objective > 2.0 * best
 
 
 @pytest.mark.slow
