@@ -8,12 +8,14 @@ import numpy as np
 import pytest
 
 from structpred.errors import DataError
-from structpred.experiments import pdm, pdm_runs
+from structpred.experiments import pdm, pdm_learners, pdm_runs
 from structpred.experiments.experiment import Wanted
 from structpred.experiments.pdm import ParametricDualMaximisation, table
 from structpred.experiments.pdm_data import partition, scaled, two_moons, two_spirals, vowel, waveforms
-from structpred.experiments.pdm_learners import GROUPED, UNLABELLED
-from structpred.experiments.pdm_runs import TASKS, Outcome, Runs
+from structpred.experiments.pdm_learners import GROUPED, MANY, UNLABELLED, kernel_of
+from structpred.experiments.pdm_runs import TASKS, Outcome, Plan, Runs, run_task
+from structpred.models.kernels.functions import RBF
+from structpred.models.kernels.random_features import RandomFeatures
 
 SOLVERS, DEFAULT = UNLABELLED.solvers, UNLABELLED.default
 Here = Callable[..., tuple[int, str, str]]
@@ -78,6 +80,23 @@ def test_the_table(here: Here, tmp_path: Path) -> None:
     assert lines["gradient"].split()[-5:] == ["GD", "2.39", "1.7", "51.4", "%"]
     assert "The default solver is " in out
     assert "(the paper: IA, 1.79 times)" in out
+
+
+def test_many_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of many rows random features make the kernel, few choose sigma^2, and solvers run that need no matrix."""
+    assert isinstance(kernel_of(0.5, MANY), RBF)
+    assert kernel_of(0.5, MANY + 1).gamma == 1.0
+    settings = ((pdm_learners, "MANY", 20), (pdm_learners, "FEATURES", 20), (pdm_runs, "MANY", 20), (pdm_runs, "CHOOSING", 20))
+    for module, name, number in settings:
+        monkeypatch.setattr(module, name, number)
+    assert isinstance(kernel_of(0.5, 21), RandomFeatures)
+    for name, wanted in (
+        ("spiral", ["ao", "local_search", "annealing", "pdm 0.1", "staged"]),
+        ("wave", ["cccp", "local_search", "annealing", "pdm"]),
+    ):
+        found = table(TASKS[name], run_task(TASKS[name], tmp_path, Plan(1, 5, 60), None))
+        assert [row.solver for row in found.rows] == wanted
+        assert max(row.inner for row in found.rows) <= 30
 
 
 def test_data_that_are_missing(here: Here, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
