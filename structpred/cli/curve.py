@@ -117,6 +117,7 @@ def _measured(asked: CurveOptions) -> "LearningCurve":
 
     n = asked.max_iter
     trainer, template = trainer_of(asked.trainer), asked.template
+    assert trainer is not None
     model = ChainLabeler(trainer, asked.C, n, template=template, min_count=asked.min_count, check_every=n)
     reader = Reader(asked.format, asked.label_column)
     data, held_out = (

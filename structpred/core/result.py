@@ -66,8 +66,8 @@ class History(list[Record]):
         return table(names, rows, numbers=len(names))
 
 
-def _figure(value: float | int | None) -> str:
-    return "" if value is None else f"{value:.6g}"
+def _figure(value: Any) -> str:
+    return "" if value is None else value if isinstance(value, str) else f"{value:.6g}"
 
 
 @dataclass(frozen=True)

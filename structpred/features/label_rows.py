@@ -95,9 +95,10 @@ class LabelRows(FeatureMap):
         """x_i W."""
         from structpred.features._feature_kernels import score_rows
 
-        out = np.empty((1, self.n_labels))
+        out: Floats = np.empty((1, self.n_labels))
         score_rows(self.table(w), self.rows.indices, self.rows.values, self.rows.indptr, i, 1, out)
-        return out[0]
+        scores: Floats = out[0]
+        return scores
 
     def adjoint(self, i: int, parts: Integers, counts: Floats) -> SparseVector:
         """The outer product of x_i and the counts, as sparse entries of the table."""

@@ -3,8 +3,8 @@
 
 Label axes are padded to `width`, a multiple of 8; the columns that fill it are computed and never read. What goes together comes
 as one tuple: corpus (feature indices, values, indptr of tokens, offsets of sequences), rule (the first row of transitions in the
-table, n_labels, fixed scores of transitions, fixed rows of tokens, the row of each token), aim (true labels, token weights, rows of
-label costs, the row of each token, of a label or a set), and the scratch of Viterbi.
+table, n_labels, fixed scores of transitions, fixed rows of tokens, the row of each token), aim (true labels, token weights, rows
+of label costs, the row of each token, of a label or a set), and the scratch of Viterbi.
 """
 
 import numpy as np

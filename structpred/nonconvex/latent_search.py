@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -27,7 +27,7 @@ class LatentSolution:
     objective: float
     lower_bound: float
     level: Level
-    history: list[dict[str, object]]
+    history: list[dict[str, Any]]
     n_inner: int
 
 

@@ -1,12 +1,9 @@
 """Viterbi block by block: where a sequence is cut changes nothing, and ties go to the first label."""
 
-import itertools
-
 import numpy as np
 import pytest
 
 from structpred.core.costs import GridCosts
-from structpred.core.group_scales import GroupScales
 from structpred.data.sequences import PackedSequences
 from structpred.features.sequences import SequenceFeatures
 from structpred.fused.chains import ChainPair

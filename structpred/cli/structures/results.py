@@ -18,7 +18,7 @@ from structpred.cli.facts import (
     versions,
     without_certificate,
 )
-from structpred.cli.files import check_input, write_output
+from structpred.cli.files import write_output
 from structpred.cli.kinds.kind import Asked, Evaluating, Inspecting, Predicting, Reporting
 from structpred.cli.own_code import made
 from structpred.errors import DataError
@@ -35,7 +35,6 @@ def reader_of(name: str) -> Reader:
 
 def read(reader: Reader, name: str, path: str) -> tuple[list[Any], Any]:
     """What the reader gives for a file; DataError where that is no pair (X, y)."""
-    check_input(path, "DATA")
     found = reader(path)
     if not isinstance(found, tuple) or len(found) != 2:
         raise DataError(f"--reader {name}: expected a pair (X, y), y None where labels are not known, got {type(found).__name__}")
