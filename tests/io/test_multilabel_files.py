@@ -289,22 +289,6 @@ def test_bad_hierarchies_are_named(tmp_path: Path, old: str, new: str, message: 
         read_clus(saved(tmp_path, "h.arff", HIERARCHY.replace(old, new)))
 
 
-def test_missing_labels_of_files(tmp_path: Path) -> None:
-    """`?` as the value of a label, or as all labels of a CLUS row, is -1, which npz files keep; quoted, it may be a value."""
-    saved(tmp_path, "l.xml", XML)
-    data = read_mulan(saved(tmp_path, "s.arff", ARFF.replace("2, 1, 0", "2, 1, ?")), tmp_path / "l.xml")
-    whole = read_mulan(saved(tmp_path, "w.arff", ARFF), tmp_path / "l.xml")
-    assert data.Y.dtype == np.int8
-    assert np.argwhere(data.Y != whole.Y).tolist() == [[0, 1]]
-    assert data.Y[0, 1] == -1
-    np.testing.assert_array_equal(data.X.toarray(), whole.X.toarray())
-    write_npz_multilabel(data, tmp_path / "d.npz")
-    assert read_npz_multilabel(tmp_path / "d.npz").Y.tolist() == data.Y.tolist()
-    assert read_clus(saved(tmp_path, "h.arff", HIERARCHY.replace("0.5,1/3", "0.5,?"))).Y[0].tolist() == [-1] * 5
-    odd = "@attribute x {a,'?'}\n@attribute y {0,1}\n@data\n'?',1\na,?\n"
-    assert read_mulan(saved(tmp_path, "q.arff", odd), 1).Y.tolist() == [[1], [-1]]
-
-
 def test_libsvm_text(tmp_path: Path) -> None:
     """Labels before the first space, examples without labels, comments; label order by number; names and sizes can be given."""
     path = saved(tmp_path, "d.txt", "10,2 1:0.5 3:1e2\n# only a comment\n 2:1\n2 # labels only\n1:4 2:5\n")
