@@ -111,6 +111,8 @@ def label_counts(coded: Coded) -> dict[Any, ChunkCounts]:
 
 def confusion_lines(found: Sequence[Confusion], tokens: Sequence[Sequence[Any]] | None = None) -> list[str]:
     """Confusions as a table, with the tokens around the first places where they are given."""
+    if not found:
+        return ["no token is wrong"]
     told = [", ".join(c.examples(tokens)) if tokens is not None else _numbers(c) for c in found]
     rows = [
         (str(c.n), cut(str(c.gold), 30), cut(str(c.predicted), 30), cut(text, 100)) for c, text in zip(found, told, strict=True)

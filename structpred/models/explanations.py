@@ -92,6 +92,11 @@ class Explanation:
             sums[c.position].append(c.score)
         return [math.fsum(addends) for addends in sums]
 
+    def by_kind(self) -> dict[str, float]:
+        """What each kind of contribution adds. The heads of a parser are decided by what arcs add alone."""
+        kinds = dict.fromkeys(c.kind for c in self.contributions)
+        return {kind: math.fsum(c.score for c in self.contributions if c.kind == kind) for kind in kinds}
+
     def table(self, top: int | None = _SHOWN) -> str:
         """The strongest contributions as a plain-text table; the rest as one line, so that the column adds up."""
         return "\n".join(aligned(self._head(), self._rows(top), numbers=4))

@@ -100,14 +100,15 @@ def test_evaluate_agrees_with_its_parts(shell: Shell, corpus: Path) -> None:
 
 def test_labels_and_confusions_are_listed_if_asked(shell: Shell, corpus: Path) -> None:
     """--per-label adds precision and recall of labels, --most-confused the confusions with their words; also for --pred."""
-    model, data = str(corpus / "chunk.spz"), str(corpus / "test.txt")
-    plain = shell("evaluate", model, data).stdout
-    asked = ("--per-label", "--most-confused")
+    model, asked = str(corpus / "chunk.spz"), ("--per-label", "--most-confused")
+    data = str(corpus / "new.txt")
+    (corpus / "new.txt").write_text((corpus / "test.txt").read_text().replace("B-PP", "B-NEW"))
     more = shell("evaluate", model, data, *asked).stdout
-    assert more.startswith(plain.rstrip())
+    assert more.startswith(shell("evaluate", model, data).stdout.rstrip())
     assert "\nB-NP " in more
-    assert "for example" in more
+    assert "B-NEW  B-PP" in more.split("for example")[1]
     assert "[" in more.split("for example")[1]
+    assert "no token is wrong" in shell("evaluate", model, str(corpus / "test.txt"), *asked).stdout
     assert shell("evaluate", "--pred", "-", *asked, stdin=shell("predict", model, data).stdout).stdout == more
 
 

@@ -167,7 +167,8 @@ class ExplainedTrees:
         `against`, or any other head (None, "runner-up"); where that arc cannot go with the rest of the tree, arcs of other
         words differ, too.
 
-        Relations that a tree does not bring are those that the parser predicts for its heads. Features are hashed; their names
+        Heads are decided by the arcs alone (`by_kind` of the explanation), relations afterwards: their part may speak for the
+        other tree. Relations that a tree does not bring are those that the parser predicts for its heads. Features are hashed; their names
         are read off the sentence by the parser's templates. Raises DataError for trees that are not valid, and where there is
         no other tree, ParameterError for a word that the sentence does not have.
 
