@@ -168,9 +168,9 @@ class ExplainedTrees:
         words differ, too.
 
         Heads are decided by the arcs alone (`by_kind` of the explanation), relations afterwards: their part may speak for the
-        other tree. Relations that a tree does not bring are those that the parser predicts for its heads. Features are hashed; their names
-        are read off the sentence by the parser's templates. Raises DataError for trees that are not valid, and where there is
-        no other tree, ParameterError for a word that the sentence does not have.
+        other tree. Relations that a tree does not bring are those that the parser predicts for its heads. Features are hashed;
+        their names are read off the sentence by the parser's templates. Raises DataError for trees that are not valid, and
+        where there is no other tree, ParameterError for a word that the sentence does not have.
 
         >>> from structpred.models import DependencyParser
         >>> parser = DependencyParser(templates=["h.upos m.upos | direction"], labelled=False)
