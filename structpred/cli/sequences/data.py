@@ -213,7 +213,7 @@ def features_of(data: Data, *, hashed: bool) -> Any:
 
 def format_predictions(data: Data, predictions: Sequence[Sequence[Any]]) -> str:
     """Column files: the lines as they were, with one more column. CRFsuite: one label per line. OCR: id and letter."""
-    lists = [[str(label) for label in labels] for labels in predictions]
+    lists = [list(map(str, labels.tolist() if isinstance(labels, np.ndarray) else labels)) for labels in predictions]
     if isinstance(data.corpus, ColumnCorpus):
         return format_columns(data.corpus, lists)
     if isinstance(data.corpus, OcrWords):
