@@ -259,7 +259,7 @@ def test_attributes_that_the_treebank_lacks_are_told(here: Here, treebanks: Path
 
 def test_defaults_are_the_estimators() -> None:
     """What the command line takes by default is what Python takes."""
-    given = train_command(Dependencies()).make_context("parser", ["train.conllu", "-o", "m.spz"]).params
+    given = train_command(Dependencies()).make_context("parser", ["-", "-o", "m.spz"]).params
     defaults = DependencyParser().get_params()
     compared = set(given) & set(defaults) - {"checkpoint"}
     assert len(compared) == 17

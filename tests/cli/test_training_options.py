@@ -28,12 +28,12 @@ def trained(here: Here, corpus: Path, folder: Path, *options: str) -> ChainLabel
 
 def test_defaults_are_the_estimators() -> None:
     """What the command line takes by default is what Python takes; so does `curve`."""
-    given = train_command(Sequences()).make_context("chain", ["train.txt", "-o", "m.spz", *CHUNKING]).params
+    given = train_command(Sequences()).make_context("chain", ["-", "-o", "m.spz", *CHUNKING]).params
     defaults = ChainLabeler().get_params()
     compared = set(given) & set(defaults) - {"checkpoint", "template", "dev_metric", "missing"}  # files mark it by _
     assert len(compared) == 16
     assert {name: given[name] for name in compared} == {name: defaults[name] for name in compared}
-    curves = curve.make_context("curve", ["train.txt", "--test", "test.txt", *CHUNKING]).params
+    curves = curve.make_context("curve", ["-", "--test", "-", *CHUNKING]).params
     assert {name: curves[name] for name in ("trainer", "C", "max_iter")} == {n: given[n] for n in ("trainer", "C", "max_iter")}
 
 
