@@ -81,7 +81,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the program and end the process with its exit code. arguments: those of the process if None."""
     session = Session(tuple(sys.argv[1:] if arguments is None else arguments))
     session.start_logging()
-    gc.set_threshold(100_000)  # libraries make a million objects that stay: looking for cycles every 700 costs a tenth of a command
+    gc.set_threshold(100_000)  # libraries make a million objects that stay; cycles among every 700 cost a tenth of a command
     signal.signal(signal.SIGTERM, _terminated)
     atexit.register(gc.freeze)  # else Python looks for cycles among all objects as it ends: half a second after training
     try:
