@@ -1,5 +1,6 @@
 """The feature map of arc-factored trees: hashed templates, each in a block of its own, computed when they are needed."""
 
+import threading
 from collections.abc import Callable, Sequence
 from copy import copy
 from functools import cached_property, lru_cache
@@ -23,6 +24,8 @@ Floats = npt.NDArray[np.float64]
 
 #: so many arcs, of one sentence or of several short ones, are scored together, one template after the other
 ARCS = 1 << 15
+#: working memory and compiled code of a feature map
+_MADE_AGAIN = ("_scratch", "_prepared", "_score_calls", "_kept")
 #: several sentences have at most so many words and roots together
 COLUMNS = 1 << 11
 #: loops over heads run in whole vectors of so many: what they write to has room for one more
@@ -163,7 +166,11 @@ class ArcFeatures:
         s = ArcScratch(longest, len(self.templates), d.n_tags)
         arcs = (s.hashes, c.kinds, self.shifts, self.bases, self.between, d.n_tags, s.counts, s.tags, s.seen)
         room = (c.n_pair, c.n_head, *score_room(longest, d.n_tags))
-        return ArcCall((d.words, c.program, listed), arcs, room, s.idx, s.val)
+        return ArcCall((d.words, self._program, listed), arcs, room, s.idx, s.val)
+
+    @cached_property
+    def _program(self) -> tuple[npt.NDArray[Any], ...]:
+        return self.compiled.program
 
     @cached_property
     def _scratch(self) -> ArcCall:
@@ -171,7 +178,7 @@ class ArcFeatures:
 
     def __getstate__(self) -> dict[str, Any]:
         """Without working memory and compiled code."""
-        return {name: value for name, value in self.__dict__.items() if name not in ("_scratch", "_prepared", "_score_calls")}
+        return {name: value for name, value in self.__dict__.items() if name not in _MADE_AGAIN}
 
     def _prepare(self, i: int) -> tuple[int, ArcCall]:
         from structpred.features._arc_kernels import prepare_sentence
@@ -212,7 +219,15 @@ class ArcFeatures:
     def score_block(self, w: Vector, scale: float, start: int, stop: int, places: npt.NDArray[np.int64], out: Floats) -> None:
         """out[places[i - start]:]: scale times the scores of sentence i, plus its fixed scores; for many threads at once."""
         check_length(w, self.dim)
-        self.score_into(w, scale, start, stop, places, out, self.block_scratch(start, stop))
+        longest, kept = int(self.data.lengths[start:stop].max(initial=1)), self._kept.__dict__
+        if kept.get("longest", 0) < longest:
+            kept.update(longest=longest, scratch=self.new_scratch(longest))
+        self.score_into(w, scale, start, stop, places, out, kept["scratch"])
+
+    @cached_property
+    def _kept(self) -> threading.local:
+        """The working memory of each thread that scores blocks: new memory for each block takes a part of the time."""
+        return threading.local()
 
     def block_scratch(self, start: int, stop: int) -> ArcCall:
         """Working memory for sentences start..stop-1."""

@@ -121,7 +121,7 @@ def _numbered(values: Sequence[str]) -> tuple[list[str], npt.NDArray[np.int64]]:
 
 
 def _is_punctuation(form: str) -> bool:
-    return all(unicodedata.category(c)[0] == "P" for c in form)
+    return not form[:1].isalnum() and all(unicodedata.category(c)[0] == "P" for c in form)
 
 
 def word_class(form: str, tag: str) -> int:
