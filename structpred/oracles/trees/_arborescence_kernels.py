@@ -236,12 +236,13 @@ def best_heads(scores, single_root, room, heads):
 @njit(cache=True, nogil=True)
 def best_trees(scores, offsets, sizes, single_root, work, marks, heads):
     """best_tree of each of many instances; heads holds theirs one after the other. False where a score is not finite."""
+    flat = work.reshape(work.size)
     end = 0
     for i in range(len(sizes)):
         n = sizes[i]
         own = scores[offsets[i] : offsets[i + 1]]
         if not all_finite(own):
             return False
-        best_tree(own, n, single_root, work, marks, heads[end : end + n])
+        search(own, n, single_root, flat, marks, heads[end : end + n])
         end += n
     return True
