@@ -64,6 +64,16 @@ def subtract(truth, found, idx, val, idx2, val2):
 
 
 @njit(cache=True, nogil=True)
+def difference(truth, found):
+    """truth - found as parts and counts, sorted, unique, without zeros."""
+    size = truth.shape[0] + found.shape[0]
+    idx = np.empty(size, np.int64)
+    val = np.empty(size)
+    n = subtract(truth, found, idx, val, np.empty(size, np.int64), np.empty(size))
+    return idx[:n], val[:n]
+
+
+@njit(cache=True, nogil=True)
 def loss_of(found, constant, costs):
     """(whether `found` are parts, what they cost)."""
     loss = 0.0

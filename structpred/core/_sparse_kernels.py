@@ -184,6 +184,16 @@ def dots(v, idx, val, ends, out):
 
 
 @njit(cache=True, nogil=True)
+def dots_from(v, idx, val, starts, lengths):
+    """The inner products of v and the sparse vectors that begin at starts[k] and have lengths[k] pairs."""
+    out = np.empty(starts.shape[0])
+    for k in range(starts.shape[0]):
+        here = slice(starts[k], starts[k] + lengths[k])
+        out[k] = dot(v, idx[here], val[here])
+    return out
+
+
+@njit(cache=True, nogil=True)
 def add_each(v, idx, val, ends, coefs, low, high):
     """v += the sum of coefs[k] times the sparse vectors idx[ends[k]:ends[k + 1]], val, one after the other, at low..high-1."""
     for k in range(coefs.shape[0]):

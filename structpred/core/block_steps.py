@@ -122,9 +122,16 @@ class BlockSteps:
         f.score_into(w, scale, i, i + 1, places, out, s)
         add_wrong(places, self.starts, i, i + 1, self.gold, self.weights, loss_weight, out)
         labels, gold = self.oracle.argmax(out, self.inference.shapes[i]), self.gold[here]
+        self._last = labels, size // max(len(labels), 1)
         n = f.emit_difference(gold, labels, idx, val, s)
         n, loss, product = finish_step(w, labels, gold, self.weights[here], n, idx, val, self.idx2, self.val2)
         return n, loss, scale * product
+
+    def last_parts(self, i: int) -> Integers:
+        """The parts of the labels that the last step found."""
+        labels, n_labels = self._last
+        parts: Integers = np.arange(len(labels)) * n_labels + labels
+        return parts
 
     def sweep(self, w: Vector, scale: float, start: int, stop: int, loss_weight: float) -> tuple[Labels, Floats, Floats]:
         """Decode instances start..stop-1, on n_jobs threads: (flat labels, losses, violations)."""

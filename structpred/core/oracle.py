@@ -65,6 +65,8 @@ class Oracle(ABC):
     ----------
     exact : bool
         False: argmax may miss the maximum. No certificate is then called a proof, unless the oracle also has `argmax_bound`.
+    expensive : bool
+        Whether a call of argmax takes many times longer than scoring the parts: it is worthwhile to remember outputs.
     output : str
         What errors call an output, such as "tree".
 
@@ -82,6 +84,7 @@ class Oracle(ABC):
     """
 
     exact: bool = True
+    expensive: bool = False
     #: what errors call an output
     output: str = "output"
 

@@ -70,6 +70,10 @@ class Fused(Protocol):
         """Write the difference of instance i, sorted and unique; returns (number of pairs, loss, <scale * w, difference>)."""
         ...
 
+    def last_parts(self, i: int) -> npt.NDArray[np.int64]:
+        """The parts of the output that the last call of step_into, which was about instance i, found."""
+        ...
+
     def sweep(
         self, w: Vector, scale: float, start: int, stop: int, loss_weight: float
     ) -> tuple[Labels, npt.NDArray[np.float64], npt.NDArray[np.float64]]:

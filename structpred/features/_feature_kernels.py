@@ -216,6 +216,40 @@ def emit_parts(parts, counts, indices, values, indptr, first, last, start_row, w
 
 
 @njit(cache=True, nogil=True)
+def combine_sequence(parts, counts, indices, values, indptr, first, last, start_row, width, n_labels, dim):
+    """The joint features of part counts of one sequence, as sorted unique pairs."""
+    idx, val = pairs_of_sequence(parts, counts, indices, values, indptr, first, last, start_row, width, n_labels)
+    return in_order(idx, val, dim)
+
+
+@njit(cache=True, nogil=True)
+def pairs_of_sequence(parts, counts, indices, values, indptr, first, last, start_row, width, n_labels):
+    """The joint features of part counts of one sequence, as unsorted pairs."""
+    size = 0
+    for part in parts:
+        t = first + part // n_labels
+        size += indptr[t + 1] - indptr[t] + 2 if t < last else 1
+    idx = np.empty(size, np.int64)
+    val = np.empty(size)
+    n = emit_parts(parts, counts, indices, values, indptr, first, last, start_row, width, n_labels, idx, val)
+    return idx[:n], val[:n]
+
+
+@njit(cache=True, nogil=True)
+def score_chain(table, indices, values, indptr, first, last, start_row, n_labels, out):
+    """Emission scores of tokens first..last-1, then, with start_row >= 0, those of transitions, into out, flat."""
+    room = np.empty((1, table.shape[1]))
+    n = (last - first) * n_labels
+    score_sequence(
+        table, indices, values, indptr, first, last, start_row, n_labels, room, out[:n].reshape(last - first, n_labels)
+    )
+    if start_row >= 0:
+        for p in range(n_labels):
+            for label in range(n_labels):
+                out[n + p * n_labels + label] = table[start_row + 2 + p, label]
+
+
+@njit(cache=True, nogil=True)
 def score_parts(w, indices, values, indptr, first, last, out):
     """out[p] = row (first + p) of a CSR matrix times w."""
     for p in range(first, last):

@@ -250,6 +250,12 @@ class GraphFeatures:
         out = np.empty(len(ends), np.int64)
         return *_kernels().combine_graphs(parts, counts, ends, start, out, self.dim, *self._all_arguments), out
 
+    def corner_calls(self) -> tuple[ModuleType, tuple[Any, ...]]:
+        """Compiled visits of blocks of corners, and the arguments that they take: see trainers/corner_spaces.py."""
+        from structpred.features import _graph_corner_kernels
+
+        return _graph_corner_kernels, self._all_arguments
+
     def scratch(self) -> Floats:
         """Zeros for `spread`, of length dim."""
         return np.zeros(self.dim)

@@ -3,13 +3,14 @@
 from collections.abc import Sequence
 from copy import copy
 from functools import cached_property, lru_cache
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from structpred.core.group_scales import GroupScales
-from structpred.core.sparse import SparseVector, coalesced
+from structpred.core.sparse import SparseVector
 from structpred.core.weights import Vector, check_length, padded
 from structpred.data.sequences import PackedSequences
 from structpred.errors import ParameterError
@@ -86,14 +87,9 @@ class SequenceFeatures:
     def scores(self, w: Vector, i: int) -> npt.NDArray[np.float64]:
         """Emission scores (T * n_labels), then transition scores (n_labels^2), flat."""
         d, n_labels, table = self.data, self.n_labels, self.table(w)
-        first, last = d.offsets[i], d.offsets[i + 1]
-        out = np.empty(self.n_parts(i))
-        emissions = out[: (last - first) * n_labels].reshape(-1, n_labels)
-        _kernels().score_sequence(
-            table, d.indices, d.values, d.indptr, first, last, self.start_row, n_labels, np.empty((1, self.width)), emissions
-        )
-        if self.transitions:
-            out[(last - first) * n_labels :] = table[self.start_row + 2 :, :n_labels].ravel()
+        first, last = int(d.offsets[i]), int(d.offsets[i + 1])
+        out = np.empty((last - first + (n_labels if self.transitions else 0)) * n_labels)
+        _kernels().score_chain(table, d.indices, d.values, d.indptr, first, last, self.start_row, n_labels, out)
         return out
 
     def group_scores(self, w: Vector, scales: GroupScales, i: int) -> npt.NDArray[np.float64]:
@@ -132,17 +128,17 @@ class SequenceFeatures:
 
     def adjoint(self, i: int, parts: npt.NDArray[np.int64], counts: npt.NDArray[np.float64]) -> SparseVector:
         """The joint features of sparse part counts."""
-        from structpred.features._feature_kernels import emit_parts
+        d = self.data
+        where = d.indices, d.values, d.indptr, int(d.offsets[i]), int(d.offsets[i + 1])
+        made = _kernels().combine_sequence(parts, counts, *where, self.start_row, self.width, self.n_labels, self.dim)
+        return SparseVector(*made)
+
+    def corner_calls(self) -> tuple[ModuleType, tuple[Any, ...]]:
+        """Compiled visits of blocks of corners, and the arguments that they take: see trainers/corner_spaces.py."""
+        from structpred.features import _sequence_corner_kernels
 
         d = self.data
-        first, last = d.offsets[i], d.offsets[i + 1]
-        positions = np.unique(parts[parts < (last - first) * self.n_labels] // self.n_labels)
-        longest = int(np.diff(d.indptr[first : last + 1]).max(initial=0)) + 2
-        size = len(parts) * longest if len(positions) else len(parts)
-        idx, val = np.empty(size, np.int64), np.empty(size)
-        args = (d.indices, d.values, d.indptr, first, last, self.start_row, self.width, self.n_labels, idx, val)
-        n = emit_parts(parts, counts, *args)
-        return coalesced(idx[:n], val[:n])
+        return _sequence_corner_kernels, (d.indices, d.values, d.indptr, d.offsets, self.start_row, self.width, self.n_labels)
 
     def scratch(self) -> npt.NDArray[np.float64]:
         """Zeros for `spread`: room for the features of the sequence that has the most, whatever `dim` is."""

@@ -61,6 +61,14 @@ class ChainPair:
         return ChainSteps(self, labels, costs.table(self.features.n_labels), token_weights, rows)
 
 
+def parts_of_chain(labels: Labels, length: int, n_labels: int) -> Integers:
+    """The parts of the first `length` labels."""
+    from structpred.oracles.chains._chain_kernels import parts_of
+
+    out: Integers = parts_of(labels, length, n_labels)
+    return out
+
+
 def run_pieces(run: Any, lengths: Integers, start: int, n_jobs: int) -> None:
     """run(first, last + 1) over sequences from `start` on, on n_jobs threads."""
     pieces = 1 if n_jobs == 1 else 4 * n_jobs  # more than threads, so that one that is held up does less
@@ -150,6 +158,11 @@ class ChainSteps:
             *self.pairs, self.most, moves.rule, moves.limits, moves.state,
         )  # fmt: skip
         return found
+
+    def last_parts(self, i: int) -> Integers:
+        """The parts of the labels that the last step found."""
+        offsets = self.features.data.offsets
+        return parts_of_chain(self.out, int(offsets[i + 1] - offsets[i]), self.features.n_labels)
 
     def _step_for(self, w: Vector, idx: Integers, val: Floats) -> "Step":
         """The compiled code for these arrays: trainers change them in place, so it is looked for once."""

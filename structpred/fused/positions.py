@@ -11,7 +11,7 @@ from structpred.core.oracle import Labels
 from structpred.core.weights import Vector, check_length
 from structpred.features.fixed_scores import FixedScores
 from structpred.features.positions import PositionFeatures
-from structpred.fused.chains import refuse_impossible, run_pieces
+from structpred.fused.chains import parts_of_chain, refuse_impossible, run_pieces
 from structpred.oracles.chains._chain_scratch import best_scratch
 
 Integers = npt.NDArray[np.int64]
@@ -80,6 +80,10 @@ class PositionSteps:
             idx, val, self.idx2, self.val2,
         )  # fmt: skip
         return found
+
+    def last_parts(self, i: int) -> Integers:
+        """The parts of the labels that the last step found."""
+        return parts_of_chain(self.out, int(self.lengths[i]), self.features.n_labels)
 
     def sweep(self, w: Vector, scale: Scale, start: int, stop: int, loss_weight: float) -> tuple[Labels, Floats, Floats]:
         """Decode sequences start..stop-1, on n_jobs threads: (flat labels, losses, violations)."""

@@ -77,6 +77,7 @@ class ConvexOracle(Oracle):
     where a solver gives up.
     """
 
+    expensive = True
     enumerate: Callable[[Shape], Iterable[Labels]]
     label_grid: Callable[[Shape], tuple[int, int]]
 

@@ -157,6 +157,8 @@ class PairwiseOracle(Oracle):
     raise InfeasibleError.
     """
 
+    expensive = True
+
     def n_parts(self, shape: Shape) -> int:
         """n * K + E * K^2."""
         return graph_of(shape).n_parts

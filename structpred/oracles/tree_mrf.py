@@ -97,6 +97,8 @@ class TreeMRF(PairwiseOracle):
     [1, 1, 1]
     """
 
+    expensive = False
+
     def argmax(self, scores: Scores, shape: Shape) -> Labels:
         """The best output."""
         scores, (n, k) = pairwise_scores(scores, shape), shape[:2]

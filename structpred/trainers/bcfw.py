@@ -17,7 +17,6 @@ import numpy.typing as npt
 
 from structpred.core.steps import Step
 from structpred.core.weights import Vector, Weights
-from structpred.errors import ParameterError
 from structpred.trainers.arena import Arena
 from structpred.trainers.problem import Problem, Trainer
 from structpred.trainers.states import COUNT, Values
@@ -29,9 +28,7 @@ class BCFWState(NamedTuple):
     """weights: w = v and its average. blocks: the u_i. offsets: the l_i. gaps: the last gap seen in each block (inf: never).
 
     point: u, where w is not linear in it; else empty. scale: of each group of the dual map, in the present pass.
-    memory: what the regulariser remembers of earlier scales. steps: how many so far, a single number. cache: the last outputs of
-    each block (psi), cache_offsets and cache_next: their offsets (NaN: empty slot) and where the next one goes. All three are
-    empty if no outputs are cached.
+    memory: what the regulariser remembers of earlier scales. steps: how many so far, a single number.
     """
 
     weights: Weights
@@ -42,18 +39,12 @@ class BCFWState(NamedTuple):
     scale: Annotated[Floats, Values(0)]
     memory: Floats
     steps: Annotated[npt.NDArray[np.int64], COUNT]
-    cache: Arena
-    cache_offsets: Annotated[Floats, Values(nan=True)]
-    cache_next: Annotated[npt.NDArray[np.int64], COUNT]
-
-    def fault(self, dim: int) -> str | None:
-        """What does not fit together in saved arrays; None where all does."""
-        size = len(self.cache_offsets) // max(len(self.cache_next), 1)
-        return None if (self.cache_next < max(size, 1)).all() else f"cache_next: expected numbers below {size}"
 
 
 class BCFW(Trainer):
     """The default trainer: block-coordinate Frank-Wolfe with exact line search and a certified gap.
+
+    A block is one vector, which is all that is remembered: `Corrective` closes gaps in fewer passes, with more memory.
 
     Parameters
     ----------
@@ -61,17 +52,6 @@ class BCFW(Trainer):
         Whether to return the k-weighted average of the iterates (section 4, "averaging"); False: the last iterate.
     gap_sampling : bool
         Visit blocks in proportion to their last gap (Osokin et al. 2016), with a uniform pass every fifth.
-    cached_passes : int
-        After each pass with the oracle, this many passes that only choose among cached outputs (Shah, Kolmogorov and Lampert
-        2015). It pays where the oracle is much more expensive than scoring a few outputs. No clock switches it on: results
-        would then depend on the machine's load.
-    cache_size : int
-        How many of its last outputs each block keeps for these passes.
-
-    Raises
-    ------
-    ParameterError
-        For cached_passes < 0 or cache_size < 1.
 
     References
     ----------
@@ -89,18 +69,12 @@ class BCFW(Trainer):
     regulariser_requires = ("dual_map",)
     certified = True
 
-    def __init__(
-        self, *, averaged: bool = True, gap_sampling: bool = False, cached_passes: int = 0, cache_size: int = 10
-    ) -> None:
-        if cached_passes < 0 or cache_size < 1:
-            raise ParameterError(f"cached_passes must be >= 0 and cache_size >= 1, got {cached_passes} and {cache_size}")
+    def __init__(self, *, averaged: bool = True, gap_sampling: bool = False) -> None:
         self.averaged, self.gap_sampling = averaged, gap_sampling
-        self.cached_passes, self.cache_size = cached_passes, cache_size
 
     def init_state(self, problem: Problem) -> BCFWState:
         """Line 1: w = u_i = 0, l_i = 0; every alpha_i is at the truth."""
         n, dual_map = len(problem.task), problem.dual_map
-        slots = n * self.cache_size if self.cached_passes else 0
         return BCFWState(
             Weights.zeros(problem.task.dim, problem.task.dtype, averaged=self.averaged),
             Arena.empty(n),
@@ -110,32 +84,23 @@ class BCFW(Trainer):
             dual_map.scale.copy(),
             problem.regulariser.first_memory(len(dual_map.scale)),
             np.array(0),
-            Arena.empty(slots),
-            np.full(slots, np.nan),
-            np.zeros(n if slots else 0, np.int64),
         )
 
     def order(self, problem: Problem, state: BCFWState, rng: np.random.Generator, n_pass: int) -> npt.NDArray[np.int64]:
-        """Line 3: a permutation, or n draws in proportion to the gaps; then cached passes, item -1 - i standing for block i."""
+        """Line 3: a permutation, or n draws in proportion to the gaps."""
         n = len(problem.task)
         known = 0 < state.gaps.sum() < np.inf
         if self.gap_sampling and known and n_pass % 5:
-            exact = rng.choice(n, size=n, p=state.gaps / state.gaps.sum())
-        else:
-            exact = rng.permutation(n)
-        return np.concatenate([exact, *(-1 - rng.permutation(n) for _ in range(self.cached_passes))]).astype(np.int64)
+            return rng.choice(n, size=n, p=state.gaps / state.gaps.sum())
+        return rng.permutation(n)
 
     def update(self, problem: Problem, state: BCFWState, item: int) -> tuple[BCFWState, bool]:
         """Lines 4-8 for one block."""
-        if item < 0:
-            return self._cached_update(problem, state, -1 - item)
         step = problem.surrogate.term(problem.task, state.weights.v, item)  # line 4
         offset = problem.surrogate.offset(step)
         state, gap, changed = self._move(problem, state, item, step, offset)
         # the safe gap: what a better output than the one found could still add
         state.gaps[item] = max(gap, 0.0) + float(problem.p[item]) * max(step.bound - step.violation, 0.0)
-        if self.cached_passes:
-            state = self._remember(state, item, step, offset)
         return state, changed
 
     def _move(self, problem: Problem, state: BCFWState, i: int, step: Step, offset: float) -> tuple[BCFWState, float, bool]:
@@ -160,30 +125,6 @@ class BCFW(Trainer):
         if self.averaged:
             weights.include(float(k))
         return state, gap, gamma > 0.0 and size > 0
-
-    def _remember(self, state: BCFWState, i: int, step: Step, offset: float) -> BCFWState:
-        slot = i * self.cache_size + int(state.cache_next[i])
-        state.cache_next[i] = (state.cache_next[i] + 1) % self.cache_size
-        state.cache_offsets[slot] = offset
-        cache = state.cache.store(slot, step.difference.indices.copy(), step.difference.values.copy())
-        return state if cache is state.cache else state._replace(cache=cache)
-
-    def _cached_update(self, problem: Problem, state: BCFWState, i: int) -> tuple[BCFWState, bool]:
-        """A step towards the best of the cached outputs of block i: no call of the oracle, no claim on the gap."""
-        from structpred.core.sparse import SparseVector, sparse_dot
-
-        best, best_slot, best_psi = -np.inf, -1, SparseVector(np.empty(0, np.int64), np.empty(0))
-        for slot in range(i * self.cache_size, (i + 1) * self.cache_size):
-            if not np.isnan(state.cache_offsets[slot]):
-                psi = SparseVector(*state.cache.block(slot))
-                value = float(state.cache_offsets[slot]) - sparse_dot(state.weights.v, psi)
-                if value > best:
-                    best, best_slot, best_psi = value, slot, psi
-        if best_slot < 0:
-            return state, False
-        offset = float(state.cache_offsets[best_slot])
-        state, _, changed = self._move(problem, state, i, Step(best_psi, 0.0, best, best), offset)
-        return state, changed
 
     def finish_pass(self, problem: Problem, state: BCFWState) -> BCFWState:
         """Where the regulariser adapts its scales: those of the next pass, and the weights that belong to the same blocks."""

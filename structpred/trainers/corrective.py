@@ -2,10 +2,11 @@
 
 The dual is that of `bcfw`, with w = grad r*(u) linear in the dual point u. Block i keeps the corners (psi_k, offset_k) that the
 oracle has found, the truth (0, 0) among them, a weight alpha_k on the simplex for each, and their Gram matrix <psi_k, psi_l>
-under the scales of the groups. A visit
+under the scales of the groups. psi_k = Psi_i^T d_k is kept as d_k, the counts of the parts that differ from the truth's
+(`corner_spaces`). A visit
 
-1. asks the oracle for a corner and keeps it;
-2. scores all corners once, value_k = offset_k - <w, psi_k>;
+1. scores the parts, asks the oracle for a corner and keeps it;
+2. scores all corners by the same part scores, value_k = offset_k - theta_i . d_k;
 3. moves weight from the worst corner that has some to the best one, by as much as the dual rises, with the Gram matrix alone,
    until the gap of the block over its corners is a tenth of what it was;
 4. moves w by the corners whose weight has changed.
@@ -14,7 +15,6 @@ Where a block is full, the two corners of least weight become their weighted mea
 value stays. Corners that had no weight for some visits are forgotten.
 """
 
-from collections.abc import Iterator
 from functools import lru_cache
 from types import ModuleType
 from typing import Annotated, NamedTuple
@@ -22,12 +22,16 @@ from typing import Annotated, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.callback_task import CallbackTask
 from structpred.core.regulariser import Regulariser
+from structpred.core.sparse import SparseVector, add_sparse
+from structpred.core.task import Task
 from structpred.core.weights import Vector, Weights
 from structpred.errors import ParameterError
 from structpred.trainers.arena import Arena
+from structpred.trainers.corner_spaces import Found, corner_space
 from structpred.trainers.problem import Problem, Trainer, once_per_problem
-from structpred.trainers.states import COUNT, Values
+from structpred.trainers.states import COUNT, FIXED, Values
 
 Floats = npt.NDArray[np.float64]
 Arrays = tuple[npt.NDArray[np.generic], ...]
@@ -39,6 +43,8 @@ MOST_STEPS, PRECISION = 50, 0.1
 MOST_IDLE = 10
 #: cached passes end once the sum of their gaps is this share of that of the pass with the oracle
 SETTLED = 0.2
+#: the most cached passes after a pass with an oracle that is cheap, or expensive, beside scoring
+CHEAP, EXPENSIVE = 1, 300
 
 
 class Blocks(NamedTuple):
@@ -72,7 +78,9 @@ class Blocks(NamedTuple):
 
 
 class CorrectiveState(NamedTuple):
-    """weights: w and its average. corners: psi of slot k of block i as block i * K + k. gaps: the last gap seen in each block.
+    """weights: w and its average. corners: d of slot k of block i as block i * K + k. sizes: how many coordinates it may have.
+
+    gaps: the last gap seen in each block.
 
     scale: of each group of the dual map, in the present pass. memory: what the regulariser remembers of earlier scales. steps:
     how many visits so far. cached: the summed gap of the last cached pass, infinite before the first one of a pass. Set when the
@@ -82,6 +90,7 @@ class CorrectiveState(NamedTuple):
 
     weights: Weights
     corners: Arena
+    sizes: Annotated[npt.NDArray[np.int64], FIXED]
     blocks: Blocks
     gaps: Annotated[Floats, Values(0, np.inf)]
     scale: Annotated[Floats, Values(0)]
@@ -90,6 +99,13 @@ class CorrectiveState(NamedTuple):
     cached: Annotated[Floats, Values(-np.inf, np.inf)]
     bound: Annotated[Floats, Values(0)]
     last: Annotated[npt.NDArray[np.int64], Values(0, 1)]
+
+    def fault(self, dim: int) -> str | None:
+        """What does not fit together in saved arrays; None where all does."""
+        corners, some = self.corners, np.flatnonzero(self.corners.length)
+        largest = corners.idx[corners.start[some] + corners.length[some] - 1]
+        fits = (largest < self.sizes[some // self.blocks.alpha.shape[1]]).all()
+        return None if fits else "corners.idx: a corner has parts that its sample does not have"
 
 
 class Corrective(Trainer):
@@ -101,12 +117,12 @@ class Corrective(Trainer):
     Parameters
     ----------
     corners : int
-        How many corners a block keeps, the truth included. More take more memory (a corner is as long as the features that
-        differ); fewer are merged, which costs passes.
-    cached_passes : int
+        How many corners a block keeps, the truth included; where there are more, the two of least weight are merged. Fewer take
+        less memory and more passes.
+    cached_passes : int, optional
         After each pass with the oracle at most this many passes without it, until the sum of their gaps is a fifth of that of the
-        pass with the oracle. Worthwhile where the oracle is expensive: 100 for label graphs and slack rescaling, 0 for chains if
-        CPU time counts more than passes.
+        pass with the oracle. None: 1, or 300 where a call of the oracle is much more expensive than scoring (`Oracle.expensive`,
+        and slack rescaling). No clock decides: results would then depend on the machine's load.
     averaged : bool
         Whether to keep the k-weighted average of the iterates, too: what is returned is the one with the smaller primal.
 
@@ -133,10 +149,11 @@ class Corrective(Trainer):
     regulariser_requires = ("dual_map",)
     certified = True
 
-    def __init__(self, *, corners: int = 32, cached_passes: int = 1, averaged: bool = True) -> None:
-        if corners < 3 or cached_passes < 0:
-            raise ParameterError(f"corners must be >= 3 and cached_passes >= 0, got {corners} and {cached_passes}")
-        self.corners, self.cached_passes, self.averaged = int(corners), int(cached_passes), averaged
+    def __init__(self, *, corners: int = 32, cached_passes: int | None = None, averaged: bool = True) -> None:
+        if corners < 3 or (cached_passes is not None and cached_passes < 0):
+            raise ParameterError(f"corners must be >= 3 and cached_passes >= 0 or None, got {corners} and {cached_passes}")
+        self.corners, self.averaged = int(corners), averaged
+        self.cached_passes = None if cached_passes is None else int(cached_passes)
 
     @classmethod
     def fits(cls, regulariser: Regulariser) -> bool:
@@ -149,67 +166,125 @@ class Corrective(Trainer):
         n, scale = len(task), dual_map.scale.copy()
         return CorrectiveState(
             Weights.zeros(task.dim, task.dtype, averaged=self.averaged), Arena.empty(n * self.corners),
-            Blocks.at_truth(n, self.corners), np.full(n, np.inf), scale, problem.regulariser.first_memory(len(scale)),
-            np.array(0), np.array(np.inf), np.array(0.0), np.array(0),
+            corner_space(problem).sizes.copy(), Blocks.at_truth(n, self.corners), np.full(n, np.inf), scale,
+            problem.regulariser.first_memory(len(scale)), np.array(0), np.array(np.inf), np.array(0.0), np.array(0),
         )  # fmt: skip
+
+    def state_dim(self, problem: Problem) -> int:
+        """The number of coordinates of the largest block: `CorrectiveState.fault` looks at those of each."""
+        return int(corner_space(problem).sizes.max(initial=1))
 
     def order(self, problem: Problem, state: CorrectiveState, rng: np.random.Generator, n_pass: int) -> npt.NDArray[np.int64]:
         """A permutation of the blocks; then cached passes, item -1 - r standing for one whose order follows from r."""
-        n = len(problem.task)
-        return np.concatenate([rng.permutation(n), -1 - rng.integers(0, n, self.cached_passes)]).astype(np.int64)
+        n, most = len(problem.task), self.cached_passes
+        if most is None:
+            most = EXPENSIVE if expensive(problem) else CHEAP
+        return np.concatenate([rng.permutation(n), -1 - rng.integers(0, n, most)]).astype(np.int64)
 
     def update(self, problem: Problem, state: CorrectiveState, item: int) -> tuple[CorrectiveState, bool]:
         """A visit with the oracle, or a whole pass without."""
         state.last.fill(0)
         if item < 0:
             return state, self._cached_pass(problem, state, -1 - item)
-        step = problem.surrogate.term(problem.task, state.weights.v, item)
-        piece = (step.difference.indices, step.difference.values, problem.surrogate.offset(step))
-        share, visit = problem.p.item(item), _kernels().visit
+        found, share = corner_space(problem).find(problem.surrogate, state.weights.v, item), problem.p.item(item)
         while True:
-            weights, metric, arena = self._places(problem, state)
-            gap, moved, needed = visit(weights, metric, arena, state.blocks[:], item, piece, share, problem.lam, _RULES)
+            gap, moved, needed = self._visit(problem, state, item, found, share / problem.lam)
             if not needed:
                 break
             state = state._replace(corners=state.corners.with_space(needed))
-        state.gaps[item] = max(gap, 0.0) + share * max(step.bound - step.violation, 0.0)
+        state.gaps[item] = share * (max(gap, 0.0) + max(found.step.bound - found.step.violation, 0.0))
         state.cached.fill(np.inf)
         return state, moved
+
+    def _visit(
+        self, problem: Problem, state: CorrectiveState, i: int, found: Found, factor: float
+    ) -> tuple[float, bool, int]:  # fmt: skip
+        """Steps 1-4 of block i: (gap of H_i, whether w moved, pairs that the arena must have space for first; 0: it is done)."""
+        space, arena, blocks = corner_space(problem), state.corners[:], state.blocks[:]
+        corner = (*found.corner, problem.surrogate.offset(found.step))
+        if space.compiled is not None:
+            calls, corpus = space.compiled
+            metric = self._metric(problem, state)
+            gap, moved, needed = calls.visit(
+                averaged_weights(state), metric, arena, blocks, i, corner, factor, _RULES, MOST_IDLE, corpus
+            )
+            return gap, moved, needed
+        slot, new, needed = _kernels().place(arena, blocks, i, *corner)
+        if needed:
+            return 0.0, False, needed
+        if new:
+            psi = space.lift(i, found.corner) if found.difference is None else found.difference
+            self._multiply(problem, state, i, slot, psi)
+        return *self._settle(problem, state, i, factor, MOST_IDLE), 0
+
+    def _multiply(self, problem: Problem, state: CorrectiveState, i: int, slot: int, psi: SparseVector) -> None:
+        """The inner products of a corner with those before it: theirs with its difference of features."""
+        kernels, metric, first = _kernels(), self._metric(problem, state), i * self.corners
+        kernels.spread(*psi, metric)
+        row = dots_from(corner_space(problem).scores(scratch_of(problem), i), state.corners, first, slot + 1)
+        state.blocks.gram[i, slot * (slot + 1) // 2 :][: slot + 1] = row
+        kernels.clear(psi.indices, metric)
+
+    def _settle(self, problem: Problem, state: CorrectiveState, i: int, factor: float, most_idle: int) -> tuple[float, bool]:
+        """Pairwise steps of a block, and w moved by what they changed; (gap of H_i over its corners, whether w moved)."""
+        kernels, space, weights = _kernels(), corner_space(problem), averaged_weights(state)
+        dots = dots_from(space.scores(state.weights.v, i), state.corners, i * self.corners, state.blocks.counts.item(i))
+        rules = factor, _RULES, most_idle, state.sizes.item(i)
+        gap, at, counts = kernels.correct(state.corners[:], state.blocks[:], i, dots, *rules)
+        if len(at):
+            kernels.add(weights, *space.lift(i, SparseVector(at, counts)), factor, self._metric(problem, state))
+        kernels.include(weights)
+        return gap, len(at) > 0
 
     def _cached_pass(self, problem: Problem, state: CorrectiveState, seed: int) -> bool:
         """Visits among remembered corners, unless the last cached pass had little left to do; whether one moved."""
         if state.cached.item() <= SETTLED * state.gaps.sum():
             return False
         order = np.random.Generator(np.random.PCG64(seed)).permutation(len(problem.task))
-        total, moved = _kernels().cached_pass(
-            *self._places(problem, state), state.blocks[:], order, problem.p, problem.lam, _RULES
-        )
+        compiled, p, lam = corner_space(problem).compiled, problem.p, problem.lam
+        if compiled is not None:
+            where = averaged_weights(state), self._metric(problem, state), state.corners[:], state.blocks[:]
+            total, any_moved = compiled[0].cached_pass(*where, order, p, lam, _RULES, compiled[1])
+        else:
+            total, any_moved = 0.0, False
+            for i in order.tolist():
+                gap, moved = self._settle(problem, state, i, p.item(i) / lam, 0)
+                total += p.item(i) * gap
+                any_moved |= moved
         state.cached.fill(total)
-        return bool(moved)
+        return bool(any_moved)
 
     def finish_pass(self, problem: Problem, state: CorrectiveState) -> CorrectiveState:
         """Where the regulariser adapts its scales: those of the next pass, and what belongs to the same dual point under them."""
         if not problem.regulariser.adapts:
             return state
         dual_map, weights = problem.dual_map, state.weights
-        u = np.concatenate([piece.copy() for piece in self._dual_point(problem, state)])
+        u = self._dual_point(problem, state)
         scale, memory = problem.regulariser.rescale(state.scale, state.memory, dual_map.squares([u]))
         w = dual_map._replace(scale=scale).weights(u)
         if self.averaged:
             weights.u[:] += float(weights.scaled_mass) * (w - weights.v)
         weights.v[:] = w
         state = state._replace(scale=scale, memory=memory)
-        _, metric, arena = self._places(problem, state)
-        _kernels().all_products(arena, state.blocks[:], metric)
+        self._multiply_all(problem, state)
         return state
 
-    def _dual_point(self, problem: Problem, state: CorrectiveState) -> Iterator[Floats]:
-        """u = sum_i p_i / lam sum_k alpha_ik psi_ik in float64, piece by piece; each is good until the next one comes."""
-        coefs, dim = (problem.p[:, None] / problem.lam * state.blocks.alpha).ravel(), problem.task.dim
-        for first in range(0, dim, 1 << 18):
-            piece = np.zeros(min(dim - first, 1 << 18))
-            _kernels().add_corners(piece, first, state.corners[:], coefs)
-            yield piece
+    def _multiply_all(self, problem: Problem, state: CorrectiveState) -> None:
+        """The Gram matrices of all blocks, anew: the metric has changed."""
+        for i, count in enumerate(state.blocks.counts.tolist()):
+            for k in range(1, count):
+                corner = SparseVector(*state.corners.block(i * self.corners + k))
+                self._multiply(problem, state, i, k, corner_space(problem).lift(i, corner))
+
+    def _dual_point(self, problem: Problem, state: CorrectiveState) -> Floats:
+        """u = sum_i p_i / lam sum_k alpha_ik psi_ik in float64."""
+        kernels, space, corners, blocks = _kernels(), corner_space(problem), state.corners[:4], state.blocks
+        factors, out = (problem.p / problem.lam).tolist(), np.zeros(problem.task.dim)
+        for i in np.flatnonzero(blocks.counts > 1).tolist():
+            alpha = blocks.alpha[i, : blocks.counts[i]]
+            mixed = SparseVector(*kernels.mixture(corners, i * self.corners, alpha, int(state.sizes[i])))
+            add_sparse(out, space.lift(i, mixed), factors[i])
+        return out
 
     def weights(self, problem: Problem, state: CorrectiveState) -> Vector:
         """The average, or the last iterate where that was found to be better or no average is kept."""
@@ -219,7 +294,7 @@ class Corrective(Trainer):
         """The smaller primal of last iterate and average, and the dual value, from the corners in float64."""
         blocks = state.blocks
         loss = float(problem.p @ (blocks.alpha * blocks.offset).sum(axis=1))
-        dual = problem.regulariser.bound(loss, problem.lam, self._dual_point(problem, state))
+        dual = problem.regulariser.bound(loss, problem.lam, [self._dual_point(problem, state)])
         primal = problem.primal(state.weights.current())
         if self.averaged:
             average = problem.primal(state.weights.average())
@@ -228,26 +303,41 @@ class Corrective(Trainer):
         state.bound.fill(max(dual, state.bound.item()))
         return primal, state.bound.item()
 
-    def _places(self, problem: Problem, state: CorrectiveState) -> tuple[Arrays, Arrays, Arrays]:
-        """(weights, metric, arena) as the kernels take them: what corners are measured by is chosen here."""
-        return averaged_weights(state), (scratch_of(problem), problem.dual_map.ends, state.scale, *NO_KERNEL), state.corners[:]
+    def _metric(self, problem: Problem, state: CorrectiveState) -> Arrays:
+        """What corners are measured by, as the kernels take it."""
+        return scratch_of(problem), problem.dual_map.ends, state.scale, *NO_KERNEL
 
     def gap_estimate(self, problem: Problem, state: CorrectiveState) -> float:
         """The sum of the last gap seen in each block; stale, so only a guess."""
         return float(state.gaps.sum())
 
 
-_RULES = (MOST_STEPS, PRECISION, MOST_IDLE)
+_RULES = (MOST_STEPS, PRECISION)
 
 
 #: the part of a metric that is for functions of kernels, where there are none
 NO_KERNEL = np.zeros((0, 0), np.float32), np.zeros((0, 2), np.int64)
 
 
+def expensive(problem: Problem) -> bool:
+    """Whether a call of the oracle takes much more time than scoring."""
+    task, searches = problem.task, callable(getattr(problem.surrogate, "search", None))
+    return searches or (task.oracle.expensive if isinstance(task, Task) else isinstance(task, CallbackTask))
+
+
 def averaged_weights(state: CorrectiveState) -> Arrays:
     """Weights and their average, as the kernels take them."""
     weights = state.weights
     return weights.v, weights.u, weights.mass, weights.scaled_mass, state.steps
+
+
+def dots_from(scores: Vector, arena: Arena, first: int, n: int) -> Floats:
+    """The inner products of scores of coordinates with n corners."""
+    from structpred.core._sparse_kernels import dots_from as found
+
+    slots = slice(first, first + n)
+    dots: Floats = found(scores, arena.idx, arena.val, arena.start[slots], arena.length[slots])
+    return dots
 
 
 @once_per_problem
@@ -259,6 +349,6 @@ def scratch_of(problem: Problem) -> Floats:
 @lru_cache(maxsize=1)
 def _kernels() -> ModuleType:
     """Loaded once: they are called at every step."""
-    from structpred.trainers import _corrective_kernels
+    from structpred.core import _corner_kernels
 
-    return _corrective_kernels
+    return _corner_kernels

@@ -16,7 +16,7 @@ from structpred.core.group_norms import shares
 from structpred.core.task import Task
 from structpred.core.weights import Vector
 from structpred.runtime.memory import check_fits
-from structpred.trainers.corrective import Arrays, Corrective, CorrectiveState, averaged_weights, scratch_of
+from structpred.trainers.corrective import Arrays, Corrective, CorrectiveState, scratch_of
 from structpred.trainers.function_weights import FunctionNorms
 from structpred.trainers.problem import Problem, once_per_problem
 
@@ -45,7 +45,7 @@ class FunctionCorrective(Corrective):
 
     name = ""  # `Corrective` goes by the name; estimators with kernels put this one in its place
 
-    def __init__(self, *, corners: int = 32, cached_passes: int = 1) -> None:
+    def __init__(self, *, corners: int = 32, cached_passes: int | None = None) -> None:
         super().__init__(corners=corners, cached_passes=cached_passes, averaged=False)
 
     def init_state(self, problem: Problem) -> CorrectiveState:
@@ -55,8 +55,8 @@ class FunctionCorrective(Corrective):
         return super().init_state(inner)._replace(scale=scale, memory=memory)
 
     def state_dim(self, problem: Problem) -> int:
-        """The number of weights of the problem with one kernel."""
-        return _combined(problem).problem.task.dim
+        """The number of parts of the largest instance."""
+        return super().state_dim(_combined(problem).problem)
 
     def update(self, problem: Problem, state: CorrectiveState, item: int) -> tuple[CorrectiveState, bool]:
         """A visit with the oracle, or a whole pass without."""
@@ -64,16 +64,13 @@ class FunctionCorrective(Corrective):
 
     def finish_pass(self, problem: Problem, state: CorrectiveState) -> CorrectiveState:
         """Where the regulariser adapts its scales: those of the next pass, and what belongs to the same dual point under them."""
-        from structpred.trainers._corrective_kernels import all_products
-
         if not problem.regulariser.adapts:
             return state
         point = self._point(problem, state)
         scale, memory = problem.regulariser.rescale(state.scale, state.memory, point.norms**2)
         state = state._replace(scale=scale, memory=memory)
         self._move(problem, state, point)
-        _, metric, arena = self._places(_combined(problem).at(scale), state)
-        all_products(arena, state.blocks[:], metric)
+        self._multiply_all(_combined(problem).at(scale), state)
         return state
 
     def objective(self, problem: Problem, state: CorrectiveState) -> tuple[float, float]:
@@ -105,7 +102,7 @@ class FunctionCorrective(Corrective):
 
     def _point(self, problem: Problem, state: CorrectiveState) -> Point:
         made = _combined(problem)
-        u = np.concatenate([piece.copy() for piece in self._dual_point(made.problem, state)])
+        u = self._dual_point(made.problem, state)
         one = made.problem.task.features.space  # type: ignore[attr-defined]
         coefficients = one.values(u, 0).astype(np.float32)
         values = [made.space.times(k, coefficients) for k in range(len(made.space.grams))]
@@ -125,13 +122,12 @@ class FunctionCorrective(Corrective):
         one.values(v, 0)[:] = sum(state.scale[k] * values for k, values in enumerate(point.values))
         v[one.groups[1] :] = self._scaled_others(problem, state, point)
 
-    def _places(self, problem: Problem, state: CorrectiveState) -> tuple[Arrays, Arrays, Arrays]:
+    def _metric(self, problem: Problem, state: CorrectiveState) -> Arrays:
         """With the matrix of all kernels, whose scales are part of it. problem: the one of `_combined`."""
         features = problem.task.features  # type: ignore[attr-defined]
         others = len(features.groups) - 2
         scale = np.concatenate(([1.0], state.scale[-others:]))
-        metric = scratch_of(problem), features.groups[1:], scale, features.space.grams[0], _spans(problem)
-        return averaged_weights(state), metric, state.corners[:]
+        return scratch_of(problem), features.groups[1:], scale, features.space.grams[0], _spans(problem)
 
 
 class _Combined:

@@ -12,6 +12,7 @@ from structpred.objectives.margin import MarginRescaling
 from structpred.objectives.part_losses import Hamming
 from structpred.oracles.multiclass import MulticlassOracle
 from structpred.trainers.bcfw import BCFW
+from structpred.trainers.corrective import Corrective
 from structpred.trainers.loop import RunSettings, train
 from structpred.trainers.perceptron import AveragedPerceptron
 from structpred.trainers.problem import Problem
@@ -51,7 +52,7 @@ def task_of(data, **changes):
     return CallbackTask(*data, DIM, **functions)
 
 
-@pytest.mark.parametrize("trainer", [AveragedPerceptron(), SGD(), BCFW(), BCFW(gap_sampling=True, cached_passes=2)])
+@pytest.mark.parametrize("trainer", [AveragedPerceptron(), SGD(), BCFW(), BCFW(gap_sampling=True)])
 def test_trains_as_the_part_based_task_does(data, trainer) -> None:
     """Every trainer gives the weights and the certificate of Task with the multiclass oracle."""
     rows = [np.kron(EYE, x) for x in data[0]]
@@ -175,7 +176,7 @@ def test_a_loss_that_does_not_split_over_parts() -> None:
     truth = rng.normal(size=12)
     ys = [max(every, key=lambda y: truth @ features(x, y)) for x in xs]
     task = CallbackTask(xs, ys, 12, features, f1_loss, argmax)
-    result = train(Problem(task, MarginRescaling(), lam=0.003), BCFW(cached_passes=5), RunSettings(max_iter=60, tol=0.05))
+    result = train(Problem(task, MarginRescaling(), lam=0.003), Corrective(cached_passes=5), RunSettings(max_iter=60, tol=0.05))
     assert 0.0 <= result.certificate.gap <= 0.06 * result.certificate.primal
     assert [argmax(result.weights, x, y, 0.0) for x, y in zip(xs, ys, strict=True)] == ys
 

@@ -8,11 +8,11 @@ import numpy as np
 from labeler_cases import SENTENCES
 
 from structpred.models import ChainLabeler
-from structpred.trainers.bcfw import BCFW
+from structpred.trainers.corrective import Corrective
 from structpred.trainers.sgd import SGD
 
 ONLINE = ["perceptron", "mira", "sgd", "pa", "arow"]
-ALL = [*ONLINE, "bcfw", "oeg", "lbfgs", "owlqn", BCFW(gap_sampling=True, cached_passes=1), SGD(averaged=False)]
+ALL = [*ONLINE, "bcfw", "oeg", "lbfgs", "owlqn", Corrective(), SGD(averaged=False)]
 X = [[[f"w={w}", f"end={w[-1]}"] for w in words] for words in SENTENCES]
 CLASSES = ["ADJ", "DET", "NOUN", "VERB"]
 

@@ -25,12 +25,12 @@ from structpred.errors import CheckpointWarning, FileFormatError
 from structpred.models import base
 from structpred.models.parser.parser import DependencyParser
 from structpred.storage.bundles import read_bundle
-from structpred.trainers.bcfw import BCFW
+from structpred.trainers.corrective import Corrective
 from structpred.trainers.loop import RunSettings
 
 CASES: dict[str, dict[str, Any]] = {
     "mira": {"trainer": "mira", "max_iter": 25},
-    "bcfw": {"trainer": BCFW(gap_sampling=True, cached_passes=1, cache_size=2), "C": 0.1, "max_iter": 12, "check_every": 4},
+    "bcfw": {"trainer": Corrective(corners=4), "C": 0.1, "max_iter": 12, "check_every": 4},
     "sgd, projective": {"trainer": "sgd", "C": 1.0, "max_iter": 15, "projective": True},
     "perceptron, pruned": {"trainer": "perceptron", "max_iter": 15, "prune": 2, "n_jobs": 2},
     "lbfgs": {"trainer": "lbfgs", "C": 1.0, "max_iter": 8},

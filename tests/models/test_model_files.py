@@ -21,7 +21,7 @@ from structpred.oracles.assignment import AssignmentOracle
 from structpred.oracles.multiclass import MulticlassOracle
 from structpred.storage import atomic
 from structpred.storage.bundles import read_bundle, write_bundle
-from structpred.trainers.bcfw import BCFW
+from structpred.trainers.corrective import Corrective
 from structpred.trainers.sgd import SGD
 
 X = [[{"w": w} for w in words] for words in SENTENCES]
@@ -194,7 +194,7 @@ def test_contents_that_do_not_fit_are_refused(file: Path) -> None:
 def test_settings_come_back(tmp_path: Path) -> None:
     """Numbers, names and our own trainer objects come back with their settings."""
     settings: dict[str, Any] = {
-        "trainer": BCFW(gap_sampling=True, cached_passes=2),
+        "trainer": Corrective(corners=8),
         "C": np.float64(0.5),
         "max_iter": 7,
         "tol": 0.01,

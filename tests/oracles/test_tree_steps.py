@@ -24,6 +24,7 @@ from structpred.oracles.arborescence import ArborescenceOracle
 from structpred.oracles.projective import ProjectiveOracle
 from structpred.trainers.arow import AROW
 from structpred.trainers.bcfw import BCFW
+from structpred.trainers.corrective import Corrective
 from structpred.trainers.lbfgs import LBFGS
 from structpred.trainers.loop import RunSettings, train
 from structpred.trainers.mira import MIRA
@@ -46,7 +47,7 @@ MARGIN: dict[str, tuple[Callable[[], Any], float]] = {
     "sgd": (SGD, 1.0),
     "sgd-last": (lambda: SGD(averaged=False), 1.0),
     "bcfw": (BCFW, 1.0),
-    "bcfw-all": (lambda: BCFW(gap_sampling=True, cached_passes=1, cache_size=2), 1.0),
+    "corrective": (lambda: Corrective(corners=4), 1.0),
     "pa": (PassiveAggressive, 0.0),
     "arow": (AROW, 0.0),
 }

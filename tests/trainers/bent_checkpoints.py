@@ -148,7 +148,7 @@ def checkpoint_of(run: Callable[[Settings], Any], file: Path, steps: int) -> Bun
 
 
 #: cases whose headers are bent, too: they are read in one place for all
-WITH_HEADER = ("bcfw-all", "stream")
+WITH_HEADER = ("corrective", "stream")
 NUMBERS = ("x", "", None, True, -1, -(10**9), 10**9, 2**62, 2**63, 2**1000, 0.5, 1e308, -1e308, [], {}, [1, 2])
 
 

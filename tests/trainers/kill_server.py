@@ -51,7 +51,6 @@ CASES: dict[str, tuple[str, int, int, bool]] = {
     "mira": ("mira", 1, 150, False),
     "bcfw": ("bcfw", 1, 150, False),
     "bcfw-gaps": ("bcfw-gaps", 1, 150, False),
-    "bcfw-all": ("bcfw-all", 1, 80, False),
     "bcfw on two threads": ("bcfw", 2, 150, False),
     "corrective": ("corrective", 1, 60, False),
     "oeg": ("oeg", 1, 120, False),
@@ -70,7 +69,7 @@ CASES: dict[str, tuple[str, int, int, bool]] = {
     "label sets, slack": ("labels", 1, 25, False),
     "graphs": ("graphs", 1, 40, False),
 }
-HAZARDS = {"full": "bcfw-all", "removed": "sgd", "writers": "mira"}
+HAZARDS = {"full": "corrective", "removed": "sgd", "writers": "mira"}
 TOLD, NO_FOLDER = 5, 6  # exit statuses of runs that do not begin: told of another one, or their folder is gone already
 EVERY = 0.01  # seconds between checkpoints
 

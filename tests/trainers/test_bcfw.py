@@ -36,7 +36,7 @@ def test_the_optimum_is_that_of_the_quadratic_program(name) -> None:
 
 @pytest.mark.parametrize("trainer", BCFWS)
 def test_every_variant_nears_the_optimum(trainer) -> None:
-    """Averaging, gap sampling and cached passes change the way, not the end: the gap falls below a thousandth."""
+    """Averaging and gap sampling change the way, not the end: the gap falls below a thousandth."""
     task, lam = assignment_task(1), 0.3
     result = train(problem(task, lam), TRAINERS[trainer](), RunSettings(max_iter=400, tol=1e-3))
     assert result.stop_reason == "tol"
@@ -79,8 +79,8 @@ def test_the_gap_of_a_block_is_what_the_oracle_could_still_add() -> None:
 
 
 def test_the_weights_are_the_sum_of_the_blocks() -> None:
-    """w = sum of w_i after any number of steps, cached ones included, and offsets stay within their simplex."""
-    task, trainer = chain_task(3, weighted=True), BCFW(cached_passes=2, cache_size=2)
+    """w = sum of w_i after any number of steps, and offsets stay within their simplex."""
+    task, trainer = chain_task(3, weighted=True), BCFW()
     prob = problem(task, 0.05)
     state, rng = trainer.init_state(prob), np.random.default_rng(0)
     for n_pass in range(4):
@@ -103,22 +103,6 @@ def test_gap_sampling_visits_large_gaps_more_often() -> None:
     counts = np.bincount(drawn, minlength=5)
     np.testing.assert_allclose(counts / counts.sum(), [1 / 8, 0, 3 / 8, 0, 4 / 8], atol=0.05)
     assert sorted(trainer.order(prob, state, rng, 5)) == [0, 1, 2, 3, 4]
-
-
-def test_cached_passes_cost_no_oracle_calls_and_help() -> None:
-    """With cached passes the dual value is higher after equally many oracle calls."""
-    results = [train(problem(assignment_task(2, n=20), 0.02), BCFW(cached_passes=k), RunSettings(max_iter=10)) for k in (0, 5)]
-    assert {r.history[-1]["oracle_calls"] for r in results} == {200}
-    assert results[1].certificate.dual > results[0].certificate.dual
-
-
-def test_cached_steps_are_safe_before_anything_is_cached() -> None:
-    """A cached step on a block without outputs does nothing."""
-    trainer, prob = BCFW(cached_passes=1), problem(chain_task(0, n=3))
-    state = trainer.init_state(prob)
-    state, changed = trainer.update(prob, state, -1)
-    assert not changed
-    assert not state.weights.v.any()
 
 
 def test_a_sample_of_weight_two_is_two_samples() -> None:
@@ -154,11 +138,8 @@ def test_samples_of_weight_zero_change_nothing() -> None:
     assert results[0].weights.tobytes() == results[1].weights.tobytes()
 
 
-def test_settings_are_checked() -> None:
-    """A negative number of cached passes, an empty cache, and a surrogate that is not piecewise linear are refused."""
-    for options in ({"cached_passes": -1}, {"cache_size": 0}):
-        with pytest.raises(ParameterError, match="cached_passes must be >= 0 and cache_size >= 1"):
-            BCFW(**options)
+def test_smooth_surrogates_are_refused() -> None:
+    """A surrogate that is not piecewise linear has no corners."""
     prob = problem(chain_task(0))
     prob.surrogate.piecewise_linear = False
     with pytest.raises(ParameterError, match="BCFW cannot minimise MarginRescaling"):

@@ -33,7 +33,7 @@ ALL = [*TRAINERS, *SMOOTH, *BULK]
 SAVE = 13  # events of one checkpoint, but for the first, which has no file to move aside
 
 
-def run(folder: Path, *, trainer: str = "bcfw-all", max_iter: int = 5, resume: bool = False, seconds: float = 0.0) -> Result:
+def run(folder: Path, *, trainer: str = "corrective", max_iter: int = 5, resume: bool = False, seconds: float = 0.0) -> Result:
     """A run that writes a checkpoint after each pass."""
     file = folder / "run.ckpt"
     settings = RunSettings(max_iter, check_every=2, seed=2, checkpoint=file, checkpoint_seconds=seconds, resume=resume)
@@ -176,7 +176,7 @@ def test_other_training_between_save_and_resume(trainer: str, tmp_path: Path) ->
     """A second model trained between save and resume, with every kind of trainer, changes nothing."""
     expected = ending(run(tmp_path, trainer=trainer), tmp_path)
     run(tmp_path, trainer=trainer, max_iter=2)
-    train(problem(chain_task(9)), TRAINERS["bcfw-all"](), RunSettings(max_iter=3, seed=8))
+    train(problem(chain_task(9)), TRAINERS["corrective"](), RunSettings(max_iter=3, seed=8))
     train(Problem(chain_task(9), LogLoss(), 0.1), SMOOTH["oeg"](), RunSettings(max_iter=2, seed=8))
     assert ending(run(tmp_path, trainer=trainer, resume=True), tmp_path) == expected
 

@@ -322,7 +322,7 @@ def killed_run(trainer: str, folder: Path, resume: bool) -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs fork")
-@pytest.mark.parametrize("trainer", ["perceptron", "sgd", "bcfw", "bcfw-all"])
+@pytest.mark.parametrize("trainer", ["perceptron", "sgd", "bcfw", "corrective"])
 def test_killed_at_random_moments(trainer: str, tmp_path: Path) -> None:
     """Killed (SIGKILL) twenty times at random moments, between and inside writes, a run resumed each time ends the same."""
     straight, kills = tmp_path / "straight", 0

@@ -1,16 +1,25 @@
 """Fully corrective blocks: the optimum, bounds at every check, corners that are bounded in number, merged and fit the weights."""
 
+from copy import copy
+
 import numpy as np
 import pytest
 from regulariser_cases import NonNegative
 from training_cases import assignment_task, chain_task, multiclass_task, optimum, problem
 
+from structpred.core import _corner_kernels as kernels
 from structpred.core.callback_task import CallbackTask
+from structpred.core.task import Task
 from structpred.errors import ParameterError
+from structpred.features.graphs import GraphFeatures
+from structpred.features.sequences import SequenceFeatures
 from structpred.objectives.margin import MarginRescaling
+from structpred.objectives.part_losses import Hamming
+from structpred.oracles.mrf import graph_shape
+from structpred.oracles.mrf_enumeration import EnumerationMRF
 from structpred.slack.surrogate import SlackRescaling
-from structpred.trainers import _corrective_kernels as kernels
 from structpred.trainers.bcfw import BCFW
+from structpred.trainers.corner_spaces import corner_space
 from structpred.trainers.corrective import Corrective
 from structpred.trainers.loop import RunSettings, train
 from structpred.trainers.problem import Problem
@@ -22,7 +31,18 @@ VARIANTS = {
     "plain": lambda: Corrective(cached_passes=0, averaged=False),
 }
 
+
+def label_sets(n=6):
+    """Sets of three labels, all joined, over two features."""
+    rng, shape = np.random.default_rng(1), graph_shape(3, 2, [(0, 1), (0, 2), (1, 2)])
+    options = {"n_node_types": 3, "n_edge_types": 3, "n_states": 2}
+    rows = [rng.normal(size=(1, 2)) for _ in range(n)]
+    features = GraphFeatures([shape] * n, rows, [[0, 0, 0]] * n, [[0, 1, 2]] * n, edge_type=[[0, 1, 2]] * n, **options)
+    return Task(features, EnumerationMRF(), [rng.integers(0, 2, 3) for _ in range(n)], [shape] * n, Hamming())
+
+
 SMALL = {
+    "label sets": (label_sets, 0.3),
     "chain": (lambda: chain_task(0, n=6, longest=3, n_labels=2), 0.3),
     "assignment": (lambda: assignment_task(1), 0.3),
 }
@@ -66,17 +86,14 @@ def visited(task, trainer, lam=0.01, passes=6):
     return prob, state
 
 
-def corner(state, i, k):
-    """A corner as a dense vector."""
-    out = np.zeros(len(state.weights.v))
-    idx, val = state.corners.block(i * state.blocks.alpha.shape[1] + k)
-    out[idx] = val
-    return out
+def corner(task, state, i, k):
+    """The difference of features that belongs to a corner, as a dense vector."""
+    return task.features.adjoint(i, *state.corners.block(i * state.blocks.alpha.shape[1] + k)).dense(task.dim)
 
 
 def dual_point(trainer, prob, state):
     """(loss, u)."""
-    return (prob.p @ (state.blocks.alpha * state.blocks.offset).sum(axis=1)).item(), next(trainer._dual_point(prob, state)).copy()
+    return (prob.p @ (state.blocks.alpha * state.blocks.offset).sum(axis=1)).item(), trainer._dual_point(prob, state)
 
 
 @pytest.mark.parametrize("make", [chain_task, assignment_task])
@@ -87,10 +104,11 @@ def test_what_is_remembered_fits_together(make) -> None:
     blocks = state.blocks
     assert blocks.counts.max() == 4
     assert blocks.fault(prob.task.dim) is None
-    assert state.corners.fault(prob.task.dim) is None
+    assert state.corners.fault(trainer.state_dim(prob)) is None
+    assert state.fault(prob.task.dim) is None
     np.testing.assert_allclose(state.weights.v, dual_point(trainer, prob, state)[1], atol=1e-9)
     for i in range(len(prob.task)):
-        rows = np.array([corner(state, i, k) for k in range(blocks.counts[i])])
+        rows = np.array([corner(prob.task, state, i, k) for k in range(blocks.counts[i])])
         gram = [[blocks.gram[i, kernels.entry(k, m)] for m in range(len(rows))] for k in range(len(rows))]
         np.testing.assert_allclose(gram, rows @ rows.T, atol=1e-9)
 
@@ -102,7 +120,7 @@ def test_merging_keeps_the_dual_point() -> None:
     i = int((state.blocks.alpha > 0).sum(axis=1).argmax())
     a, b = (1 + np.flatnonzero(state.blocks.alpha[i, 1:]))[:2]
     before = dual_point(trainer, prob, state)
-    corners = state.corners.with_space(2 * prob.task.dim)
+    corners = state.corners.with_space(2 * trainer.state_dim(prob))
     state = state._replace(corners=corners)
     kernels.merge(corners[:], state.blocks[:], i, a, b)
     kernels.drop(corners[:], state.blocks[:], i, b)
@@ -116,7 +134,7 @@ def test_memory_does_not_grow_with_passes() -> None:
     """What is stored stays below K corners a block and their spare room, however long a run is."""
     trainer, task = Corrective(corners=4), assignment_task(2)
     sizes = [int(visited(task, trainer, passes=n)[1].corners.limit) for n in (5, 40)]
-    longest = task.dim
+    longest = task.inference.sizes.max()
     assert max(sizes) <= 1.25 * len(task) * 4 * longest + 4 * longest
 
 
@@ -145,11 +163,11 @@ def test_cached_passes_end_when_there_is_little_left_to_do() -> None:
 def test_the_better_of_average_and_last_iterate_is_returned() -> None:
     """The primal of the certificate is the smaller one, and belongs to the weights returned."""
     trainer, seen = Corrective(), set()
-    for passes in (1, 30):
-        prob = problem(assignment_task(1), 0.02)
+    for passes in (1, 3):
+        prob = problem(assignment_task(1), 0.3)
         result = train(prob, trainer, RunSettings(max_iter=passes))
         assert result.certificate.primal == prob.primal(result.weights)
-        _, state = visited(assignment_task(1), trainer, 0.02, passes)
+        _, state = visited(assignment_task(1), trainer, 0.3, passes)
         primals = prob.primal(state.weights.current()), prob.primal(state.weights.average())
         assert trainer.objective(prob, state)[0] == min(primals) == prob.primal(trainer.weights(prob, state))
         seen.add(bool(state.last))
@@ -171,10 +189,59 @@ def test_three_functions_are_enough() -> None:
     assert ends[0].primal == pytest.approx(ends[1].primal, abs=1e-6)
 
 
+class Plain(SequenceFeatures):
+    """The same features; a method of its own rules out compiled visits."""
+
+    def adjoint(self, i, parts, counts):
+        return super().adjoint(i, parts, counts)
+
+
+@pytest.mark.parametrize("surrogate", [MarginRescaling(), SlackRescaling()], ids=["margin", "slack"])
+def test_compiled_visits_do_what_plain_ones_do(surrogate) -> None:
+    """Whole visits in compiled calls come to the optimum that visits in Python come to."""
+    task, ends = chain_task(0, n=6, longest=3, n_labels=2, weighted=True), []
+    plain = copy(task)
+    plain.features = copy(task.features)
+    plain.features.__class__ = Plain
+    for made in (task, plain):
+        prob = Problem(made, surrogate, 0.3)
+        assert (corner_space(prob).compiled is None) == (made is plain)
+        ends.append(train(prob, Corrective(cached_passes=3), RunSettings(max_iter=200, tol=1e-5)))
+    assert [end.stop_reason for end in ends] == ["tol", "tol"]
+    assert ends[0].certificate.primal == pytest.approx(ends[1].certificate.primal, rel=2e-5)
+
+
+def test_corners_are_kept_as_parts() -> None:
+    """What is stored does not grow with the number of features: three true parts and three found ones are six at most."""
+    _, state = visited(assignment_task(2, d=40), Corrective(), passes=3)
+    assert 1 < state.corners.length.max() <= 6
+
+
+def test_expensive_oracles_are_asked_less_often() -> None:
+    """One cached pass is allowed after a pass with a cheap oracle, three hundred with an expensive one, or a search."""
+    rng = np.random.default_rng(0)
+    for make, surrogate, most in (
+        (chain_task, MarginRescaling(), 1),
+        (chain_task, SlackRescaling(), 300),
+        (label_sets, MarginRescaling(), 300),
+    ):
+        prob = Problem(make(), surrogate, 0.1)
+        assert (Corrective().order(prob, Corrective().init_state(prob), rng, 0) < 0).sum() == most
+
+
+def test_a_corner_with_parts_that_its_sample_lacks_is_refused() -> None:
+    """A saved state is looked at block by block: compiled code would read past the end."""
+    prob, state = visited(chain_task(2), Corrective(), passes=1)
+    shortest = int(state.sizes.argmin())
+    slot = shortest * 32 + 1
+    state.corners.idx[state.corners.start[slot] + state.corners.length[slot] - 1] = state.sizes.max() - 1
+    assert state.fault(prob.task.dim) == "corners.idx: a corner has parts that its sample does not have"
+
+
 def test_settings_and_regularisers_that_do_not_fit_are_refused() -> None:
     """In words, before any work."""
     for options in ({"corners": 2}, {"cached_passes": -1}):
-        with pytest.raises(ParameterError, match="corners must be >= 3 and cached_passes >= 0"):
+        with pytest.raises(ParameterError, match="corners must be >= 3 and cached_passes >= 0 or None"):
             Corrective(**options)
     with pytest.raises(ParameterError, match=r"Corrective cannot minimise NonNegative\. Trainers for NonNegative: bcfw, ls_bmrm"):
         train(Problem(assignment_task(), MarginRescaling(), 0.1, regulariser=NonNegative()), Corrective())

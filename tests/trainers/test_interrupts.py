@@ -28,7 +28,7 @@ from structpred.trainers.problem import Problem, Trainer
 
 HERE = Path(__file__).resolve().parent
 WORKER = str(HERE / "interrupted_run.py")
-NAMES = ["perceptron", "sgd", "bcfw", "bcfw-all"]
+NAMES = ["perceptron", "sgd", "bcfw", "corrective"]
 FAST = {("bcfw", signal.SIGINT), ("sgd", signal.SIGTERM)}
 LONG_STEPS = [NSlackCuttingPlane(), OneSlackCuttingPlane(), BMRM(), LBFGS(), OWLQN(l1=0.01)]
 CASES = [

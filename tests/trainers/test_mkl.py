@@ -6,13 +6,14 @@ from training_cases import chain_task, optimum
 
 from structpred.core.group_norms import group_norms, shares
 from structpred.core.regulariser import DualMap
+from structpred.core.sparse import SparseVector
 from structpred.errors import ParameterError
 from structpred.objectives.margin import MarginRescaling
 from structpred.objectives.regularisers.lp_mkl import LpMKL
 from structpred.objectives.regularisers.mkl import MKL
 from structpred.slack.surrogate import SlackRescaling
 from structpred.trainers.bcfw import BCFW
-from structpred.trainers.corrective import NO_KERNEL, Corrective
+from structpred.trainers.corrective import Corrective
 from structpred.trainers.loop import RunSettings, train
 from structpred.trainers.ls_bmrm import LineSearchBMRM
 from structpred.trainers.problem import Problem
@@ -73,7 +74,7 @@ def test_a_resumed_run_keeps_scales_and_exponents(trainer, tmp_path) -> None:
 
 def test_weights_belong_to_the_corners_after_beta_has_moved() -> None:
     """w is beta times the dual point in every group, and the Gram matrices are those of the new scales."""
-    from structpred.trainers import _corrective_kernels as kernels
+    from structpred.core import _corner_kernels as kernels
 
     trainer, prob = Corrective(corners=6), problem(chain_task(2))
     state, rng = trainer.init_state(prob), np.random.default_rng(0)
@@ -81,16 +82,16 @@ def test_weights_belong_to_the_corners_after_beta_has_moved() -> None:
         for item in trainer.order(prob, state, rng, n_pass).tolist():
             state, _ = trainer.update(prob, state, item)
         state = trainer.finish_pass(prob, state)
-    u = next(trainer._dual_point(prob, state))
+    u = trainer._dual_point(prob, state)
     dual_map = DualMap.of(prob.task.groups[1:], state.scale)
     assert len(set(state.scale)) > 1
     np.testing.assert_allclose(state.weights.v, dual_map.weights(u), atol=1e-10)
-    kept = state.blocks.gram.copy()
-    metric = (np.zeros(prob.task.dim), *dual_map[:2], *NO_KERNEL)
+    scales = np.repeat(state.scale, np.diff(prob.task.groups))
     for i, count in enumerate(state.blocks.counts):
-        for k in range(count):
-            kernels.products(state.corners[:], state.blocks.gram[i], 6 * i, k, metric)
-    np.testing.assert_allclose(state.blocks.gram, kept, atol=1e-9)
+        parts = [SparseVector(*state.corners.block(6 * i + k)) for k in range(count)]
+        rows = np.array([prob.task.features.adjoint(i, *d).dense(prob.task.dim) for d in parts])
+        gram = [[state.blocks.gram[i, kernels.entry(k, m)] for m in range(count)] for k in range(count)]
+        np.testing.assert_allclose(gram, rows * scales @ rows.T, atol=1e-9)
 
 
 def test_exponents_grow_while_the_side_stays_and_shrink_when_it_turns() -> None:

@@ -105,7 +105,7 @@ def test_groups_of_scale_one_are_l2_to_the_last_bit(make) -> None:
     assert runs[0].certificate == runs[1].certificate
 
 
-@pytest.mark.parametrize("trainer", ["bcfw", "bcfw-all"])
+@pytest.mark.parametrize("trainer", ["bcfw", "bcfw-gaps"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("kind", [NonNegative, Mixed, Adapting, lambda: L1(0.1)])
 def test_the_dual_never_exceeds_the_primal(trainer, kind, dtype) -> None:

@@ -125,14 +125,14 @@ def test_more_unused_features_are_another_run(tmp_path) -> None:
 def test_damaged_checkpoints_fall_back(tmp_path) -> None:
     """A truncated newest file gives way to the one before, with a warning, and the end is the same; else it is an error."""
     file, settings = tmp_path / "run.ckpt", {"max_iter": 5, "checkpoint": tmp_path / "run.ckpt"}
-    straight = run("bcfw-all", {"max_iter": 5})
+    straight = run("corrective", {"max_iter": 5})
     for n in (2, 4):
-        run("bcfw-all", {**settings, "max_iter": n, "resume": n == 4})
+        run("corrective", {**settings, "max_iter": n, "resume": n == 4})
     file.write_bytes(file.read_bytes()[:-20])
     with pytest.warns(CheckpointWarning, match="could not be read"):
-        resumed = run("bcfw-all", {**settings, "resume": True})
+        resumed = run("corrective", {**settings, "resume": True})
     assert resumed.weights.tobytes() == straight.weights.tobytes()
     for path in (file, previous(file)):
         path.write_bytes(b"nothing")
     with pytest.raises(CheckpointError):
-        run("bcfw-all", {**settings, "resume": True})
+        run("corrective", {**settings, "resume": True})

@@ -19,6 +19,7 @@ from structpred.oracles.enumerated import EnumeratedOracle
 from structpred.oracles.projective import ProjectiveOracle
 from structpred.trainers.arow import AROW
 from structpred.trainers.bcfw import BCFW
+from structpred.trainers.corrective import Corrective
 from structpred.trainers.lbfgs import LBFGS
 from structpred.trainers.loop import RunSettings, train
 from structpred.trainers.mira import MIRA
@@ -186,7 +187,7 @@ def test_bounds_hold_far_from_the_optimum(name, lam) -> None:
     task = tree_task(ORACLES[name], 4, LENGTHS[:5], sample_weight=np.linspace(0.5, 2.0, 5))
     value, w = optimum(twin(task), lam)
     assert problem(task, lam).primal(w) == pytest.approx(value, abs=1e-6)
-    for trainer in (BCFW(), BCFW(gap_sampling=True), BCFW(cached_passes=2, cache_size=3)):
+    for trainer in (BCFW(), BCFW(gap_sampling=True), Corrective(corners=4)):
         rows = train(problem(task, lam), trainer, RunSettings(max_iter=40, check_every=1)).history
         assert min(row["gap"] for row in rows) >= 0
         assert max(row["dual"] for row in rows) <= value + 1e-7

@@ -36,8 +36,6 @@ TRAINERS = {
     "bcfw": BCFW,
     "bcfw-last": lambda: BCFW(averaged=False),
     "bcfw-gaps": lambda: BCFW(gap_sampling=True),
-    "bcfw-cached": lambda: BCFW(cached_passes=2, cache_size=3),
-    "bcfw-all": lambda: BCFW(gap_sampling=True, cached_passes=1, cache_size=2),
     "corrective": lambda: Corrective(corners=4, cached_passes=2),
     "n-slack": NSlackCuttingPlane,
     "one-slack": OneSlackCuttingPlane,

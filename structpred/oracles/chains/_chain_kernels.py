@@ -136,6 +136,14 @@ def decode_flat(scores, offsets, lengths, n_labels, scratch, out):
 
 
 @njit(cache=True, nogil=True)
+def parts_of(labels, length, n_labels):
+    """The parts of the first `length` of these labels."""
+    out = np.empty(max(2 * length - 1, 0), np.int64)
+    chain_parts(labels, np.array([0, length]), np.array([n_labels]), np.zeros(1, np.int64), out)
+    return out
+
+
+@njit(cache=True, nogil=True)
 def chain_parts(labels, ends, n_labels, places, out):
     """The parts of label sequences: those of instance i are its position-label parts, then its label-label parts."""
     for i in range(n_labels.shape[0]):

@@ -1,25 +1,29 @@
 # mypy: ignore-errors
-"""Compiled visits of fully corrective block-coordinate Frank-Wolfe, over the sparse corners of any task.
+"""A compiled store of corners: what fully corrective block-coordinate Frank-Wolfe does with the sparse corners of its blocks.
 
-Slot k of block i is corner i * K + k of an arena; slot 0 is the truth, whose vector is zero. The Gram matrix of a block is the
-lower triangle, row by row. The metric is known to `spread`, `clear`, `add` and `flush` alone: a scale for each group of weights,
-and, where the first group are functions of a kernel (core/function_space.py), its matrix over all positions.
+Slot k of block i is corner i * K + k of an arena, in the coordinates of a corner space; slot 0 is the truth, whose vector is 0.
+The Gram matrix of a block is the lower triangle, row by row. The metric is a scale for each group of weights, and, where the
+first group are functions of a kernel (core/function_space.py), its matrix over all positions: see `spread`, `clear`, `add`.
 """
 
 import numpy as np
 
-from structpred.core._sparse_kernels import dot
+from structpred.core._sparse_kernels import in_order
 from structpred.runtime.jit import njit
 
 
 @njit(cache=True, nogil=True)
-def spread(corner, metric):
-    """The metric's scratch becomes the scaled corner: its `dot` with another corner of its block is their inner product."""
-    idx, val = corner
+def spread(idx, val, metric):
+    """The metric's scratch, zeros, becomes the scaled vector: an inner product with it is one by the metric.
+
+    Indices may come more than once and in any order, here and in `add`; they are quickest in order.
+    """
     scratch, ends, scale, gram, spans = metric
     k = 0
     for m in range(idx.shape[0]):
         j = idx[m]
+        if k > 0 and j < ends[k - 1]:
+            k = 0
         while j >= ends[k]:
             k += 1
         if k == 0 and gram.shape[0] > 0:
@@ -27,14 +31,14 @@ def spread(corner, metric):
             for s in range(spans[t, 0], spans[t, 1]):
                 scratch[j - t + s] += scale[0] * val[m] * gram[t, s]
         else:
-            scratch[j] = scale[k] * val[m]
+            scratch[j] += scale[k] * val[m]
 
 
 @njit(cache=True, nogil=True)
-def clear(corner, metric):
+def clear(idx, metric):
     """The scratch becomes zero again."""
     scratch, ends, _, gram, spans = metric
-    for j in corner[0]:
+    for j in idx:
         if j < ends[0] and gram.shape[0] > 0:
             t = j % gram.shape[0]
             scratch[j - t + spans[t, 0] : j - t + spans[t, 1]] = 0.0
@@ -43,20 +47,32 @@ def clear(corner, metric):
 
 
 @njit(cache=True, nogil=True)
-def add(weights, corner, coef, metric):
-    """w += coef times the scaled corner, with the average's accumulator, if there is one; functions change in `flush`."""
+def add(weights, idx, val, coef, metric):
+    """w += coef times the scaled vector, with the average's accumulator, if there is one.
+
+    weights: (v, the average's accumulator, mass and scaled mass, steps so far).
+    """
     v, u, _, scaled_mass, _ = weights
-    idx, val = corner
-    scratch, ends, scale, gram, _ = metric
+    _, ends, scale, gram, _ = metric
     averaged = u.shape[0] > 0
+    functions = gram.shape[0] > 0
+    step = np.empty(1, v.dtype)
     k = 0
     for m in range(idx.shape[0]):
         j = idx[m]
+        if k > 0 and j < ends[k - 1]:
+            k = 0
         while j >= ends[k]:
             k += 1
         change = coef * scale[k] * val[m]
-        if k == 0 and gram.shape[0] > 0:
-            scratch[j] += change
+        if k == 0 and functions:
+            step[0] = change
+            c = step[0]
+            t = j % gram.shape[0]
+            row = v[j - t : j - t + gram.shape[0]]
+            similar = gram[t]
+            for s in range(gram.shape[0]):
+                row[s] += c * similar[s]
             continue
         v[j] += change
         if averaged:
@@ -64,21 +80,13 @@ def add(weights, corner, coef, metric):
 
 
 @njit(cache=True, nogil=True)
-def flush(weights, corner, metric):
-    """The changes of functions that `add` has left in the scratch: a row of the matrix for each, whatever corners it is of."""
-    v = weights[0]
-    scratch, ends, _, gram, _ = metric
-    step = np.empty(1, v.dtype)
-    for j in corner[0]:
-        if gram.shape[0] > 0 and j < ends[0] and scratch[j] != 0.0:
-            t = j % gram.shape[0]
-            step[0] = scratch[j]
-            scratch[j] = 0.0
-            c = step[0]
-            row = v[j - t : j - t + gram.shape[0]]
-            similar = gram[t]
-            for s in range(gram.shape[0]):
-                row[s] += c * similar[s]
+def include(weights):
+    """The present weights enter the average, step number k with weight k."""
+    _, u, mass, scaled_mass, steps = weights
+    steps[()] += 1
+    if u.shape[0] > 0:
+        mass[()] += steps[()]
+        scaled_mass[()] += steps[()]
 
 
 @njit(cache=True, nogil=True)
@@ -95,95 +103,80 @@ def entry(k, m):
 
 
 @njit(cache=True, nogil=True)
-def visit(weights, metric, arena, blocks, i, piece, share, lam, rules):
-    """One visit of block i with the oracle's corner: kept, all corners scored, corrective steps, w moved.
+def place(arena, blocks, i, idx, val, level):
+    """Keep a corner (idx, val) with the offset `level` in block i, which merges its two lightest where it is full.
 
-    weights: (v, the average's accumulator, mass and scaled mass, steps so far). metric: (zeros as long as v, which are zeros
-    again at the end, ends and scale of each group, the matrix of a kernel and for each position those of its block; both empty
-    where there are no functions). piece: (indices, values, offset) of the corner.
-    rules: (the largest number of steps, the share of the gap at which they end, visits without weight after which a corner goes).
-    Returns (gap of the block, whether it moved, pairs that the arena must have space for before the visit can be made; 0 where it
-    was made).
+    Returns (its slot, whether it is new, pairs that the arena must have space for before that can be done; 0 where it was done).
     """
-    counts, alpha, offset, idle, gram = blocks
+    counts, alpha, offset, idle, _ = blocks
     size = alpha.shape[1]
     first = i * size
-    idx, val, level = piece
     c = counts[i]
     k = stored_as(arena, first, offset[i, :c], idx, val, level)
-    if k == c:
-        needed = idx.shape[0]
-        light, second = -1, -1
-        if c == size:
-            light, second = lightest(alpha[i])
-            if alpha[i, light] > 0.0:
-                needed += arena[3][first + light] + arena[3][first + second]
-        if arena[5][()] + needed > arena[6][()]:
-            return 0.0, False, max(needed, 1)
-        if c == size:
-            if alpha[i, light] > 0.0:
-                merge(arena, blocks, i, second, light)
-            drop(arena, blocks, i, light)
-            c -= 1
-        append(arena, first + c, idx, val)
-        alpha[i, c] = 0.0
-        offset[i, c] = level
-        idle[i, c] = 0
-        counts[i] = c + 1
-        products(arena, gram[i], first, c, metric)
-    gap, moved = correct(weights, metric, arena, blocks, i, share, lam, rules)
-    for k in range(counts[i] - 1, 0, -1):
-        idle[i, k] = 0 if alpha[i, k] > 0.0 else idle[i, k] + 1
-        if idle[i, k] > rules[2]:
-            drop(arena, blocks, i, k)
-    return gap, moved, 0
+    if k < c:
+        return k, False, 0
+    needed = idx.shape[0]
+    light, second = -1, -1
+    if c == size:
+        light, second = lightest(alpha[i])
+        if alpha[i, light] > 0.0:
+            needed += arena[3][first + light] + arena[3][first + second]
+    if arena[5][()] + needed > arena[6][()]:
+        return c, False, max(needed, 1)
+    if c == size:
+        if alpha[i, light] > 0.0:
+            merge(arena, blocks, i, second, light)
+        drop(arena, blocks, i, light)
+        c -= 1
+    append(arena, first + c, idx, val)
+    alpha[i, c] = 0.0
+    offset[i, c] = level
+    idle[i, c] = 0
+    counts[i] = c + 1
+    return c, True, 0
 
 
 @njit(cache=True, nogil=True)
-def cached_pass(weights, metric, arena, blocks, order, shares, lam, rules):
-    """Visits of all blocks without the oracle. Returns (the sum of their gaps over remembered corners, whether one moved)."""
-    total = 0.0
-    any_moved = False
-    for i in order:
-        gap, moved = correct(weights, metric, arena, blocks, i, shares[i], lam, rules)
-        total += gap
-        any_moved |= moved
-    return total, any_moved
+def correct(arena, blocks, i, dots, factor, rules, most_idle, size):
+    """Pairwise steps of block i among its corners, at weights that have these inner products with them; factor: p_i / lam.
 
-
-@njit(cache=True, nogil=True)
-def correct(weights, metric, arena, blocks, i, share, lam, rules):
-    """Pairwise steps of block i among its corners, and w moved by what they changed. Returns (gap over the corners, moved)."""
-    counts, alpha, offset, _, gram = blocks
+    rules: (the largest number of steps, the share of the gap at which they end). most_idle: visits without weight after which a
+    corner goes; 0: none goes. size: how many coordinates the block has.
+    Returns (the gap of H_i over the corners, the change of sum_k alpha_k corner_k as sorted pairs).
+    """
+    counts, alpha, offset, idle, gram = blocks
     c = counts[i]
     first = i * alpha.shape[1]
-    values = np.empty(c)  # by how much each output scores above the truth, with its loss
-    for k in range(c):
-        idx, val = corner_of(arena, first + k)
-        values[k] = offset[i, k] - dot(weights[0], idx, val)
+    values = offset[i, :c] - dots  # by how much each output scores above the truth, with its loss
     before = alpha[i, :c].copy()
-    gap = pairwise_steps(alpha[i, :c], values, gram[i], share / lam, rules)
-    moved = False
-    for k in range(c):
-        change = alpha[i, k] - before[k]
-        if change != 0.0:
-            add(weights, corner_of(arena, first + k), share / lam * change, metric)
-            moved |= arena[3][first + k] > 0
-    for k in range(c):
-        if alpha[i, k] != before[k]:
-            flush(weights, corner_of(arena, first + k), metric)
-    include(weights)
-    return share * gap, moved
+    gap = pairwise_steps(alpha[i, :c], values, gram[i], factor, rules)
+    at, changes = mixture(arena, first, alpha[i, :c] - before, size)
+    if most_idle > 0:
+        for k in range(c - 1, 0, -1):
+            idle[i, k] = 0 if alpha[i, k] > 0.0 else idle[i, k] + 1
+            if idle[i, k] > most_idle:
+                drop(arena, blocks, i, k)
+    return gap, at, changes
 
 
 @njit(cache=True, nogil=True)
-def include(weights):
-    """The present weights enter the average, step number k with weight k."""
-    _, u, mass, scaled_mass, steps = weights
-    steps[()] += 1
-    if u.shape[0] > 0:
-        mass[()] += steps[()]
-        scaled_mass[()] += steps[()]
+def mixture(arena, first, coefs, size):
+    """sum_k coefs[k] times corner first + k, as sorted unique pairs; size: the number of coordinates."""
+    n = 0
+    for k in range(coefs.shape[0]):
+        if coefs[k] != 0.0:
+            n += arena[3][first + k]
+    at = np.empty(n, np.int64)
+    sums = np.empty(n)
+    n = 0
+    for k in range(coefs.shape[0]):
+        if coefs[k] != 0.0:
+            idx, val = corner_of(arena, first + k)
+            for m in range(idx.shape[0]):
+                at[n] = idx[m]
+                sums[n] = coefs[k] * val[m]
+                n += 1
+    return in_order(at, sums, size)
 
 
 @njit(cache=True, nogil=True)
@@ -231,27 +224,6 @@ def stored_as(arena, first, offsets, idx, val, level):
             if m == idx.shape[0]:
                 return k
     return offsets.shape[0]
-
-
-@njit(cache=True, nogil=True)
-def products(arena, gram, first, k, metric):
-    """Row k of a Gram matrix, up to the diagonal."""
-    scratch = metric[0]
-    corner = corner_of(arena, first + k)
-    spread(corner, metric)
-    for m in range(k + 1):
-        idx, val = corner_of(arena, first + m)
-        gram[entry(k, m)] = dot(scratch, idx, val)
-    clear(corner, metric)
-
-
-@njit(cache=True, nogil=True)
-def all_products(arena, blocks, metric):
-    """The Gram matrices of all blocks, anew: the metric has changed."""
-    counts, alpha, _, _, gram = blocks
-    for i in range(counts.shape[0]):
-        for k in range(1, counts[i]):
-            products(arena, gram[i], i * alpha.shape[1], k, metric)
 
 
 @njit(cache=True, nogil=True)
@@ -349,16 +321,3 @@ def drop(arena, blocks, i, k):
     for array in arena[3:5]:
         array[first + last] = 0
     counts[i] = last
-
-
-@njit(cache=True, nogil=True)
-def add_corners(out, first, arena, coefs):
-    """out += entries first..first + len(out) - 1 of the sum of coefs times the corners; indices rise within a corner."""
-    end = first + out.shape[0]
-    for slot in range(coefs.shape[0]):
-        if coefs[slot] != 0.0:
-            idx, val = corner_of(arena, slot)
-            k = np.searchsorted(idx, first)
-            while k < idx.shape[0] and idx[k] < end:
-                out[idx[k] - first] += coefs[slot] * val[k]
-                k += 1
