@@ -186,3 +186,108 @@ def test_held_out_rows_must_be_closed() -> None:
     """Open rows among held-out data are an error that says that they are held out."""
     with pytest.raises(DataError, match="dev: sample 3: label '1' is on without its parent"):
         HierarchicalMultiLabel(max_iter=1, hierarchy=TREE).fit(X0, Y0, dev=(X0, OPEN))
+
+
+def paths_of(hierarchy: LabelHierarchy, n: int = 60, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Features, and one path a row that depends on them."""
+    rng = np.random.default_rng(seed)
+    leaves = np.array([k for k in range(hierarchy.n) if not hierarchy.children[k]])
+    X = rng.normal(size=(n, 4))
+    best = (X @ np.random.default_rng(99).normal(size=(4, len(leaves)))).argmax(axis=1)
+    return X, hierarchy.closed(np.eye(hierarchy.n)[leaves[best]]).astype(int)
+
+
+def outputs_that(need: str | None, hierarchy: LabelHierarchy) -> np.ndarray:
+    """All closed outputs that are a path, or have a leaf on."""
+    leaves = np.array([not below for below in hierarchy.children])
+    every = closed_outputs(hierarchy)
+    one = every[every[:, leaves].any(axis=1)]
+    is_path = [(hierarchy.closed(np.eye(hierarchy.n)) == y).all(axis=1)[leaves].any() for y in one]
+    return {"path": one[is_path], "leaf": one, None: every}[need]
+
+
+@pytest.mark.parametrize("need", ["path", "leaf", None])
+def test_predictions_are_the_best_of_what_is_required(need: str | None) -> None:
+    """With any noise in the rows: the best path, the best closed set with a leaf, or the best closed set; scores likewise."""
+    tree = SHAPES["tree"]
+    model = HierarchicalMultiLabel(C=0.5, max_iter=10, hierarchy=tree, require=need).fit(*paths_of(tree))
+    outputs, (X, _) = outputs_that(need, tree), paths_of(tree, 12, 1)
+    scores = np.array([scores_of(model, x, outputs) for x in X])
+    assert model.require_ == need
+    assert model.predict(X).tolist() == outputs[scores.argmax(axis=1)].tolist()
+    on = np.array([[s[outputs[:, k] == 1].max() - s[outputs[:, k] == 0].max() for k in range(5)] for s in scores])
+    np.testing.assert_allclose(model.predict_scores(X), on, atol=1e-9)
+
+
+def test_what_is_required_by_default() -> None:
+    """Paths where every row is one, a leaf where every row has one, else nothing; nothing with tables, graphs or own oracles."""
+    tree = SHAPES["tree"]
+    X, Y = paths_of(tree)
+    two, empty = Y.copy(), Y.copy()
+    two[0], empty[1] = [1, 1, 1, 1, 1], 0
+    for rows, need in ((Y, "path"), (two, "leaf"), (empty, None)):
+        assert HierarchicalMultiLabel(max_iter=1, hierarchy=tree).fit(X, rows).require_ == need
+    for settings in ({"tables": True}, {"oracle": TreeMRF()}):
+        assert HierarchicalMultiLabel(max_iter=1, hierarchy=tree, **settings).fit(X, Y).require_ is None
+    assert HierarchicalMultiLabel(max_iter=1, hierarchy=SHAPES["graph"]).fit(*sample(SHAPES["graph"])).require_ is None
+
+
+def test_rows_that_contradict_what_is_required() -> None:
+    """An error names the sample and its labels; settings that exclude each other, and graphs, are errors, too."""
+    tree = SHAPES["tree"]
+    X, Y = paths_of(tree)
+    Y[7], Y[9] = [1, 1, 1, 0, 0], 0
+    with pytest.raises(DataError, match="sample 9: require='leaf' expects a set with a leaf on, got the labels none"):
+        HierarchicalMultiLabel(hierarchy=tree, require="leaf").fit(X, Y)
+    Y[7] = [1, 1, 1, 1, 0]
+    with pytest.raises(DataError, match=r"sample 7: require='path' expects one path .* got the labels '0', '1', '2', '3'"):
+        HierarchicalMultiLabel(hierarchy=tree, require="path").fit(X, Y)
+    with pytest.raises(DataError, match="has 3 parents"):
+        HierarchicalMultiLabel(hierarchy=SHAPES["graph"], require="leaf").fit(*sample(SHAPES["graph"]))
+    for settings, words in (({"tables": True}, "tables=True"), ({"oracle": TreeMRF()}, "an oracle of your own")):
+        with pytest.raises(ParameterError, match=words):
+            HierarchicalMultiLabel(hierarchy=tree, require="leaf", **settings).fit(X, Y)
+    with pytest.raises(ParameterError, match="expected 'path', 'leaf', 'auto' or None"):
+        HierarchicalMultiLabel(hierarchy=tree, require="paths").fit(X, Y)
+
+
+@pytest.mark.parametrize(("need", "tables"), [("path", False), ("leaf", False), (None, False), (None, True)])
+def test_files_know_tables_and_what_is_required(tmp_path: Path, need: str | None, tables: bool) -> None:
+    """A loaded model predicts and trains the same; one of a file that says nothing of either has tables and no requirement."""
+    tree = SHAPES["tree"]
+    X, Y = paths_of(tree)
+    model = HierarchicalMultiLabel(C=0.3, max_iter=3, hierarchy=tree, require=need, tables=tables).fit(X, Y)
+    assert len(model.coef_) == 5 * 5 * 2 + 4 * 3 * tables
+    model.save(tmp_path / "m.spz")
+    loaded = load(tmp_path / "m.spz")
+    assert (loaded.require_, loaded.tables, loaded.trainer) == (need, tables, "marginal_bcfw")
+    assert loaded.predict_scores(X).tobytes() == model.predict_scores(X).tobytes()
+    assert loaded.fit(X, Y).coef_.tobytes() == model.coef_.tobytes()
+    bundle = model._to_bundle()
+    if tables:
+        del bundle.header["tables"], bundle.header["require"]
+        old = HierarchicalMultiLabel._from_bundle(HierarchicalMultiLabel._HEADER.read(bundle.header, "header"), bundle, None)
+        assert (old.tables, old.require_) == (True, None)
+        assert old.predict(X).tolist() == model.predict(X).tolist()
+
+
+def test_probabilities_of_paths() -> None:
+    """With the log loss the marginals are those of a soft-max over all paths."""
+    tree = SHAPES["tree"]
+    model = HierarchicalMultiLabel("sgd", 1.0, 5, surrogate="log", hierarchy=tree).fit(*paths_of(tree))
+    assert model.require_ == "path"
+    outputs, (X, _) = outputs_that("path", tree), paths_of(tree, 6, 1)
+    scores = np.array([scores_of(model, x, outputs) for x in X])
+    p = np.exp(scores - scores.max(axis=1, keepdims=True))
+    np.testing.assert_allclose(model.predict_marginals(X), (p / p.sum(axis=1, keepdims=True)) @ outputs, atol=1e-9)
+
+
+def test_the_default_trainer_is_that_over_marginals_where_it_applies() -> None:
+    """Margin rescaling in forests and small graphs; slack rescaling, other regularisers and CP-SAT's graphs fall to bcfw."""
+    tree = SHAPES["tree"]
+    X, Y = sample(tree)
+    quick: dict[str, Any] = {"max_iter": 1, "hierarchy": tree}
+    for settings, name in (({}, "marginal_bcfw"), ({"tables": True}, "marginal_bcfw"), ({"surrogate": "slack"}, "bcfw")):
+        assert HierarchicalMultiLabel(**quick, **settings).fit(X, Y)._chosen_trainer() == name
+    assert HierarchicalMultiLabel(**quick, regulariser="l1").fit(X, Y)._chosen_trainer() == "bcfw"
+    assert HierarchicalMultiLabel(max_iter=1, hierarchy=SHAPES["graph"]).fit(*sample(SHAPES["graph"]))._chosen_trainer() == "bcfw"
