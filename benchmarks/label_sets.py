@@ -27,7 +27,7 @@ SETS: dict[str, tuple[float, int, Any]] = {
 #: set -> settings and passes of the runs whose gaps are shown
 GAPS: dict[str, tuple[dict[str, Any], int]] = {
     "yeast": ({}, 64), "yeast, tree": ({}, 32), "emotions": ({}, 128), "enron": ({}, 32),
-    "imclef07a": ({"require": None}, 32), "imclef07a, paths": ({"require": "path"}, 32),
+    "imclef07a": ({"C": 1.0, "require": None}, 32), "imclef07a, paths": ({"C": 1.0, "require": "path"}, 32),
     "synthetic": ({"require": None}, 32), "synthetic, paths": ({"require": "path"}, 32),
 }  # fmt: skip
 
@@ -172,7 +172,8 @@ def gaps(watch: Stopwatch, name: str, folder: str, quick: bool) -> dict[str, Any
     kind = MultiLabelMRF if hierarchy is None else HierarchicalMultiLabel
     passes = 4 if quick else passes
     for n in (1, passes):  # the first run compiles
-        model = kind(C=C, max_iter=n, tol=0.0, check_every=max(passes // 4, 1), **settings, **own).fit(X, Y)
+        common: dict[str, Any] = {"C": C, "max_iter": n, "tol": 0.0, "check_every": max(passes // 4, 1), **settings}
+        model = kind(**common, **own).fit(X, Y)
     return {"history": [row for row in model.history_ if row["primal"] is not None]}
 
 
@@ -180,26 +181,27 @@ def main() -> None:
     """Print both tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--sets", nargs="*", default=list(SETS), choices=list(SETS))
     asked = parser.parse_args()
-    folder, rounds = str(data_folder()), 1 if asked.quick else ROUNDS
+    folder, rounds = str(data_folder()), 1 if asked.quick else asked.rounds
     print(f"Label sets ({machine()})\n")
     rows: list[list[str]] = []
     for name in GAPS:
-        if name.split(", paths")[0] not in asked.sets:
-            continue
-        history = in_child("label_sets:gaps", name=name, folder=folder, quick=asked.quick)["history"]
-        cells = [f"{row['passes']}, {row['cpu_seconds']:.2f} s: {100 * row['gap'] / row['primal']:.2f} %" for row in history]
-        rows.append([name, *cells[-4:], f"{history[-1]['primal']:.4f} / {history[-1]['dual']:.4f}"])
-    print(table(["passes, CPU s: gap / primal", "", "", "", "", "primal / dual"], rows))
-    rows = []
+        if name.split(", paths")[0] in asked.sets:
+            history = in_child("label_sets:gaps", name=name, folder=folder, quick=asked.quick)["history"]
+            cells = [f"{row['passes']}, {row['cpu_seconds']:.2f} s: {100 * row['gap'] / row['primal']:.2f} %" for row in history]
+            rows.append([name, *cells[-4:], f"{history[-1]['primal']:.4f} / {history[-1]['dual']:.4f}"])
+    print(table(["passes, CPU s: gap / primal", "", "", "", "", "primal / dual"], rows), flush=True)
     for name in asked.sets:
-        for kind, times, f1, subset, accuracy in in_child(
-            "label_sets:compare", name=name, folder=folder, rounds=rounds, quick=asked.quick
-        )["rows"]:
-            took = f"{min(times):.3f} / {statistics.median(times):.3f}"
-            rows.append([name, kind, took, f"{f1:.3f}", f"{subset:.3f}", f"{accuracy:.3f}"])
-    print("\n" + table(["set", "learner", "CPU s: min / median", "micro F1", "subset accuracy", "accuracy"], rows))
+        found = in_child("label_sets:compare", name=name, folder=folder, rounds=rounds, quick=asked.quick)["rows"]
+        rows = [
+            [kind, f"{min(times):.3f} / {statistics.median(times):.3f}", *(f"{score:.3f}" for score in scores)]
+            for kind, times, *scores in found
+        ]
+        print(
+            f"\n{name}\n" + table(["learner", "CPU s: min / median", "micro F1", "subset accuracy", "accuracy"], rows), flush=True
+        )
 
 
 if __name__ == "__main__":

@@ -95,6 +95,13 @@ class BranchAndBoundMRF(PairwiseOracle):
         self._finish(status, shape)
         return labels, float(score_of(flat, len(labels), shape[1], links_of(shape).edges, labels))
 
+    def argmax_bound_batch(self, scores: Scores, offsets: Integers, shapes: Sequence[Shape]) -> tuple[Labels, Integers, Floats]:
+        """`argmax_bound` of each instance."""
+        found = [self.argmax_bound(scores[offsets[i] : offsets[i + 1]], shape) for i, shape in enumerate(shapes)]
+        ends = np.cumsum([0, *(len(labels) for labels, _ in found)], dtype=np.int64)
+        flat = np.concatenate([*(labels for labels, _ in found), np.empty(0, np.int64)])
+        return flat, ends, np.array([bound for _, bound in found], dtype=np.float64)
+
     def argmax_product(self, scores: Scores, costs: Floats, offsets: Sequence[float] | Floats, shape: Shape) -> Labels:
         """The output with the largest max(0, offsets[0] + scores . mu) * (offsets[1] + costs . mu)."""
         from structpred.oracles.fields._branch_product_kernels import best_product

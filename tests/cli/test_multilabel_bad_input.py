@@ -31,6 +31,12 @@ USAGE = {
         "--edges cannot be combined with --hierarchy",
     ),
     "edges of a tree": ((*TRAIN, "{l}/tree-train.arff", "--edges", "tree"), 2, "brings its own edges"),
+    "a requirement without a hierarchy": ((*TRAIN, GOOD, "--require", "leaf"), 2, "is for labels with a hierarchy"),
+    "rows that are no paths": (
+        (*TRAIN, GOOD, "--hierarchy", "{l}/edges.txt", "--require", "path"),
+        1,
+        "require='path' expects one path from a root to a leaf, got the labels",
+    ),
     "label weights without a hierarchy": ((*TRAIN, GOOD, "--label-weights", "depth"), 2, "is for labels with a hierarchy"),
     "patience without dev": ((*TRAIN, GOOD, "--patience", "2"), 2, "--dev"),
     "strict without tol": ((*TRAIN, GOOD, "--strict", "--tol", "0"), 2, "--strict needs --tol"),

@@ -17,6 +17,7 @@ from sklearn.preprocessing import StandardScaler
 from structpred.errors import DataError, MissingCapabilityError, ModelFileError, ParameterError
 from structpred.io import MultiLabelData, read_mulan
 from structpred.models import MultiLabelMRF, load
+from structpred.models.fields import label_graphs
 from structpred.models.fields.label_graphs import label_edges
 from structpred.oracles.branch_and_bound import BranchAndBoundMRF
 from structpred.oracles.mrf_enumeration import EnumerationMRF
@@ -164,6 +165,18 @@ def test_the_oracle_is_chosen_as_documented() -> None:
     assert isinstance(MultiLabelMRF(**quick).fit(X, Y).oracle_, BranchAndBoundMRF)
     own = TreeMRF()
     assert MultiLabelMRF(**quick, edges="tree", oracle=own).fit(X, Y[:, :3]).oracle_ is own
+
+
+def test_a_search_that_is_cut_short_leaves_a_valid_certificate(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Seventeen labels that are all joined, a handful of partial outputs: training goes on, and the gap counts the bounds."""
+    X, Y = sample(2, 12, 17)
+    exact = MultiLabelMRF("bcfw", 0.05, 3).fit(X, Y).certificate_
+    monkeypatch.setattr(label_graphs, "MAX_NODES", 3)
+    cut = MultiLabelMRF("bcfw", 0.05, 3).fit(X, Y)
+    assert cut.certificate_.proven
+    assert cut.certificate_.dual <= exact.primal
+    assert cut.certificate_.primal >= exact.dual
+    assert cut.predict(X).shape == Y.shape
 
 
 @pytest.mark.slow

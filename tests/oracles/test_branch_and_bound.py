@@ -133,6 +133,26 @@ def test_a_search_that_is_cut_short_is_no_answer() -> None:
         assert cut.argmax_constrained_bound(scores, shape, rows, limits)[1] >= exact - 1e-9
 
 
+@pytest.mark.parametrize("shape", [complete(14), grid(4, 4, 2)], ids=["dense", "grid"])
+def test_two_states_have_a_bound_where_the_search_is_cut_short(shape: Shape) -> None:
+    """Labels whose score is below a bound that the best output keeps; the best output itself, and its score, where it ends."""
+    scores = np.random.default_rng(41).normal(size=graph_of(shape).n_parts)
+    oracle = BranchAndBoundMRF()
+    best = scores[oracle.parts(oracle.argmax(scores, shape), shape)].sum()
+    for max_nodes, ended in ((1, False), (10**6, True)):
+        labels, bound = BranchAndBoundMRF(max_nodes).argmax_bound(scores, shape)
+        found = scores[oracle.parts(labels, shape)].sum()
+        assert found <= best + 1e-12 <= bound + 2e-12
+        assert not ended or (found, bound) == pytest.approx((best, best), abs=1e-12)
+
+
+def test_three_states_are_refused_where_the_search_is_cut_short() -> None:
+    """Roof duality is for two states: with more a bound is refused as the labels are."""
+    scores = np.random.default_rng(42).normal(size=graph_of(complete(12, 3)).n_parts)
+    with pytest.raises(ConvergenceError):
+        BranchAndBoundMRF(1).argmax_bound(scores, complete(12, 3))
+
+
 def test_the_bound_holds_wherever_the_constrained_search_is_cut() -> None:
     """The bound never falls below the exact answer, and labels that come with it keep to the rows."""
     rng = np.random.default_rng(50)
