@@ -212,7 +212,7 @@ class HierarchicalMultiLabel(ExplainedLabelSets, FieldEstimator[Integers, Floats
 
 
 def contradicting(hierarchy: LabelHierarchy, Y: Integers, need: str) -> int | None:
-    """The first row that is not what is required; None where all are. Labels have one parent at most."""
+    """The first row without missing labels that is not what is required; None where all are. Labels have one parent at most."""
     leaves = np.array([not below for below in hierarchy.children])
     n_leaves = (Y[:, leaves] == 1).sum(axis=1)
     if need == "leaf":
@@ -220,6 +220,7 @@ def contradicting(hierarchy: LabelHierarchy, Y: Integers, need: str) -> int | No
     else:  # closed rows with one leaf, and no more labels than its path has
         lengths = (Y[:, leaves] == 1) @ (hierarchy.ancestors[leaves].sum(axis=1) + 1)
         bad = (n_leaves != 1) | ((Y == 1).sum(axis=1) != lengths)
+    bad &= (Y >= 0).all(axis=1)
     return int(bad.argmax()) if bad.any() else None
 
 

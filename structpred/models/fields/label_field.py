@@ -171,7 +171,7 @@ class LabelField:
                 other = theta.copy()
                 other[2 * k + state] = FORBIDDEN
                 try:
-                    gap = best - value(theta, oracle.argmax(other, shape))
+                    gap = best - value(theta, inference.best(other, i)[0])
                 except InfeasibleError:
                     gap = -FORBIDDEN
                 out[i, k] = gap if state else -gap
