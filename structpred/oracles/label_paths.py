@@ -1,5 +1,7 @@
 """One path in a forest of labels: a leaf and all labels above it."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 
@@ -27,6 +29,17 @@ class LabelPaths(ForestOracle):
         leaves = rows[:, forest.leaves]
         return np.asarray((leaves.sum(axis=1) == 1) & (rows.sum(axis=1) == (leaves @ forest.paths).sum(axis=1)))
 
+    def argmax_product(self, scores: Scores, costs: Floats, offsets: Sequence[float] | Floats, shape: Shape) -> Labels:
+        """The path with the largest max(0, offsets[0] + scores . mu) * (offsets[1] + costs . mu), by looking at all of them."""
+        forest, (first, second) = forest_of(shape), offsets
+        tables = [Gains(checked_scores(given, self.n_parts(shape), shape).reshape(1, -1, 2)) for given in (scores, costs)]
+        values, fees = ((gains.base + _path_sums(gains, forest))[0] for gains in tables)
+        if not (allowed := np.isfinite(values)).any():
+            raise InfeasibleError("every output uses a forbidden part (a score of -1e30)")
+        products = np.where(allowed, np.maximum(first + values, 0.0) * (second + fees), -np.inf)
+        best: Labels = forest.paths[int(products.argmax())].copy()
+        return best
+
     def marginals(self, scores: Scores, shape: Shape) -> tuple[float, Floats]:
         """(log of the sum of exp(score) over all paths, expected part counts)."""
         flat, forest = checked_scores(scores, self.n_parts(shape), shape), forest_of(shape)
@@ -43,11 +56,10 @@ class LabelPaths(ForestOracle):
 
 def _path_sums(gains: Gains, forest: LabelForest) -> Floats:
     """(B, leaves): what each path gains, -inf where it is forbidden: a label on it, or one that is off but must be on."""
-    sums, must = gains.gains.copy(), gains.must.astype(np.int64)
-    sums[gains.never] = -np.inf
-    for v in forest.order:
-        if (parent := forest.parents[v]) >= 0:
-            sums[:, v] += sums[:, parent]
-            must[:, v] += must[:, parent]
-    sums[must < gains.must.sum(axis=1)[:, None]] = -np.inf
-    return sums[:, forest.leaves]
+    own = np.concatenate((np.where(gains.never, -np.inf, gains.gains), np.zeros((len(gains.gains), 1))), axis=1)
+    sums = np.zeros((len(own), len(forest.leaves)))
+    for step in forest.ladders:
+        sums += own[:, step]
+    if gains.must.any():
+        sums[gains.must @ forest.paths.T < gains.must.sum(axis=1)[:, None]] = -np.inf
+    return sums

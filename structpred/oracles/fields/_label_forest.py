@@ -42,6 +42,16 @@ class LabelForest:
             at[there] = self.parents[at[there]]
         return rows
 
+    @cached_property
+    def ladders(self) -> Integers:
+        """Column k: the labels from leaf k up to its root, then the number of labels, one above all."""
+        rows, at, n = [], self.leaves, len(self.parents)
+        above = np.append(np.where(self.parents < 0, n, self.parents), n)
+        while (at < n).any():
+            rows.append(at)
+            at = above[at]
+        return np.array(rows)
+
 
 @kept_for_shapes
 def forest_of(shape: Shape) -> LabelForest:
