@@ -68,6 +68,17 @@ def chunking(
     train(watch, features, labels, model, algorithm, params)
 
 
+def tag_file(watch: Stopwatch, test_file: str, model: str, output: str) -> None:
+    """What a script for one file does: read it, tag it, write the labels one a line."""
+    import pycrfsuite
+
+    tagger = pycrfsuite.Tagger()
+    tagger.open(model)
+    with open(output, "w", encoding="utf-8") as out:
+        for sentence in read_conll(test_file):
+            out.write("\n".join(tagger.tag(chunking_features(sentence))) + "\n\n")
+
+
 def tag_chunks(watch: Stopwatch, test_file: str, model: str, repeats: int = 3) -> dict[str, Any]:
     """Labels of a test file, and tokens per second from lists of strings and from item sequences (median of the repeats)."""
     import pycrfsuite

@@ -34,14 +34,15 @@ def check_length(w: Vector, dim: int) -> None:
 
 
 class Weights(NamedTuple):
-    """v: the unscaled weights (float32 or float64, flat). u: the average's accumulator (float64, empty if there is no average).
+    """v: the unscaled weights (float32 or float64, flat). u: the average's accumulator, of the same type; empty if there is no
+    average. A float32 average has a few of its own rounding errors; A, R and all products are float64.
 
     factor: the scale s. mass: R. scaled_mass: A. These are single numbers, float64 arrays of no dimension. All are changed in
     place, so that a checkpoint is these arrays as they are.
     """
 
     v: Vector
-    u: npt.NDArray[np.float64]
+    u: Vector
     factor: npt.NDArray[np.float64]
     mass: npt.NDArray[np.float64]
     scaled_mass: npt.NDArray[np.float64]
@@ -49,7 +50,7 @@ class Weights(NamedTuple):
     @staticmethod
     def zeros(dim: int, dtype: npt.DTypeLike = np.float64, *, averaged: bool = False) -> "Weights":
         """All-zero weights of length dim; with an accumulator if an average is wanted."""
-        u = np.zeros(dim if averaged else 0)
+        u = np.zeros(dim if averaged else 0, dtype)
         return Weights(np.zeros(dim, dtype), u, np.array(1.0), np.array(0.0), np.array(0.0))
 
     @property

@@ -97,8 +97,7 @@ class LabelRows(FeatureMap):
 
         out: Floats = np.empty((1, self.n_labels))
         score_rows(self.table(w), self.rows.indices, self.rows.values, self.rows.indptr, i, 1, out)
-        scores: Floats = out[0]
-        return scores
+        return out.ravel()
 
     def adjoint(self, i: int, parts: Integers, counts: Floats) -> SparseVector:
         """The outer product of x_i and the counts, as sparse entries of the table."""

@@ -39,7 +39,7 @@ class FirstWeights(NamedTuple):
     """The weights of the latent perceptron and the accumulator of their mean over `mass` steps; empty once it is over."""
 
     v: Annotated[Vector, _GROWS]
-    u: Annotated[Floats, _GROWS]
+    u: Annotated[Vector, _GROWS]
     mass: Annotated[Floats, Values(0)]
     scaled_mass: Annotated[Floats, Values(0)]
 
@@ -203,7 +203,7 @@ class CCCP(Trainer):
             if state.passes < self.start:
                 return state
             w = state.first.weights().average()
-            empty = FirstWeights(w[:0].copy(), np.empty(0), np.array(0.0), np.array(0.0))
+            empty = FirstWeights(w[:0].copy(), w[:0].copy(), np.array(0.0), np.array(0.0))
             return self._next_round(problem, state._replace(first=empty, best=w), _partial(problem).completed(w))
         state = state._replace(inner=self.trainer.finish_pass(_present(problem, state), state.inner))
         return state if state.passes % self.passes else self._end_of_round(problem, state)
