@@ -6,6 +6,9 @@ little; time and memory are what is measured. They come from a generator and are
 reads them in batches, template="chunking" with n_bits=20 hashes the features, and the trainer is sgd. Each size runs in a process
 of its own. "training" is all that fit_stream does, less what the generator alone takes; it holds a fixed part, for weights of
 2**20 features. The picture is out/scaling.png.
+
+--axes takes random sequences with many labels, then with many features, instead: microseconds a token of the first pass of sgd,
+and how many bytes a feature the peak grows by in training. Ten million features take some 4 GB.
 """
 
 import argparse
@@ -65,6 +68,51 @@ def train(watch: Stopwatch, train_file: str, test_file: str, n: int) -> dict[str
         labeler.fit_stream(lambda: sentences(corpus, n), classes, n_total=n)
     predicted = [labels.tolist() for labels in labeler.predict(test)]
     return {"f1": evaluate_sequences(test.labels(), predicted).f1, "seen": labeler.history_[-1]["oracle_calls"]}
+
+
+def random_sequences(watch: Stopwatch, n_features: int, n_labels: int, n_tokens: int) -> dict[str, Any]:
+    """Sequences of 25 tokens with fifteen of the features each and random labels: one pass of sgd, twice, and its memory."""
+    import resource
+
+    from structpred.core.task import Task
+    from structpred.data.sequences import PackedSequences
+    from structpred.features.sequences import SequenceFeatures
+    from structpred.objectives.margin import MarginRescaling
+    from structpred.objectives.part_losses import Hamming
+    from structpred.oracles.chain import ChainOracle
+    from structpred.trainers.loop import RunSettings, train
+    from structpred.trainers.problem import Problem
+    from structpred.trainers.sgd import SGD
+
+    def problem(n_features: int, n_tokens: int) -> Problem:
+        rng, n = np.random.default_rng(0), n_tokens // 25
+        ids, ends = rng.integers(0, n_features, 15 * n_tokens, dtype=np.int32), np.arange(0, 15 * n_tokens + 1, 15)
+        data = PackedSequences(ends, ids, np.ones(len(ids), np.float32), np.arange(0, n_tokens + 1, 25), n_features)
+        labels = [rng.integers(0, n_labels, 25) for _ in range(n)]
+        task = Task(SequenceFeatures(data, n_labels), ChainOracle(), labels, [(25, n_labels)] * n, Hamming())
+        return Problem(task, MarginRescaling(), 1.0 / n)
+
+    train(problem(10, 100), SGD(), RunSettings(max_iter=1))  # kernels are loaded
+    given = problem(n_features, n_tokens)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    history = train(given, SGD(), RunSettings(max_iter=2)).history
+    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    return {"us": 1e6 * history[0]["cpu_seconds"] / n_tokens, "bytes": 1024 * grown / n_features}
+
+
+def print_axes() -> None:
+    """Time against labels, memory against features."""
+    jobs = [(10_000, 23, 50_000), (10_000, 100, 50_000), (10_000, 400, 10_000), (1_000_000, 23, 50_000), (10_000_000, 23, 50_000)]
+    found = [in_child("scaling:random_sequences", n_features=f, n_labels=k, n_tokens=n) for f, k, n in jobs]
+    print(f"\n{machine()}\n")
+    cells = [
+        [f"{f:,}", k, f"{r['us']:.1f}", f"{r['bytes']:.0f}" if f >= 1_000_000 else ""]
+        for (f, k, _), r in zip(jobs, found, strict=True)
+    ]
+    print(table(["features", "labels", "us a token, first pass", "bytes a feature"], cells), "\n")
+    for row, (labels, limit) in zip(found[1:3], ((100, 8.0), (400, 80.0)), strict=True):
+        print(verdict(f"{labels} labels: at most {limit:g} us a token", row["us"] <= limit, f"{row['us']:.1f}"))
+    print(verdict("10,000,000 features: at most 200 bytes each", found[-1]["bytes"] <= 200, f"{found[-1]['bytes']:.0f}"))
 
 
 def draw(rows: list[dict[str, Any]], path: Path) -> None:
@@ -141,7 +189,11 @@ def main() -> None:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="up to 10,000 sentences: a check that everything runs")
+    parser.add_argument("--axes", action="store_true", help="many labels and many features instead of many sentences")
     options = parser.parse_args()
+    if options.axes:
+        print_axes()
+        return
     run(QUICK if options.quick else SIZES, ROOT / "out" / ("scaling_quick.png" if options.quick else "scaling.png"))
 
 

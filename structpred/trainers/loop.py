@@ -354,7 +354,7 @@ class Run:
 
 def check_finite(values: npt.NDArray[Any], trainer: Trainer, lam: float, passes: int) -> None:
     """Raise ConvergenceError where weights, or bounds of the objective, are no longer finite numbers."""
-    if not np.isfinite(values).all():
+    if not all(np.isfinite(values[k : k + (1 << 18)]).all() for k in range(0, len(values), 1 << 18)):  # no byte for each of them
         raise ConvergenceError(
             f"the weights of {type(trainer).__name__} are no longer finite (passes done: {passes}): C is probably too large "
             f"(lam = 1 / (C * n) = {lam:.3g}), or the features are; take a smaller C, or scale the features. A checkpoint, if "
