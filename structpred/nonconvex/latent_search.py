@@ -13,6 +13,8 @@ from structpred.nonconvex.search import Incumbent, Level
 
 #: gaps, as shares of the objective: of states that are only looked at, and of those that are kept
 LOOSE, TIGHT = 1e-2, 1e-6
+#: of more rows than this, states are kept with this gap: a millionth would take most of the time
+_MANY, _MANY_TIGHT = 5_000, 1e-3
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,8 @@ class LatentSearch(Incumbent):
     inner: LatentInner | None
 
     def __init__(self, problem: LatentProblem, max_inner: int) -> None:
-        super().__init__(problem, max_inner, TIGHT, np.zeros(problem.shape))
+        tight = TIGHT if problem.shape[0] <= _MANY else _MANY_TIGHT
+        super().__init__(problem, max_inner, tight, np.zeros(problem.shape))
 
     def solve(self, p: Floats, start: LatentInner | None = None, tol: float = LOOSE, stop_at: float = np.inf) -> LatentInner:
         """An inner problem, counted."""
