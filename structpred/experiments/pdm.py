@@ -137,8 +137,8 @@ class ParametricDualMaximisation(Experiment):
 
     For each solver the objective as a share of the least that any found, CPU seconds and the error on test points, the paper's
     figures beside them; and whether the default solver is best. A data set that is missing is skipped, and named. With --output a
-    run that was stopped goes on where it was. Takes some minutes of one processor; --quick some seconds. The paper's sizes of the
-    simulators: --only spiral --points 100000 --budget 50, and the same for wave.
+    run that was stopped goes on where it was. Takes some minutes of one processor; --quick some seconds. Spirals of the paper's
+    size: --only spiral --points 100000 --budget 50, a minute for each partition; waveforms would take hours.
     """
 
     name = "pdm"
