@@ -62,7 +62,14 @@ def _layout_of(features: object, oracle: object, shapes: Any) -> marginal_blocks
     return layout_of(features, oracle, shapes)
 
 
+def _visits_of(steps: Any) -> Any:
+    from structpred.fused import visits_of
+
+    return visits_of(steps)
+
+
 pairs.register(_pair_of)
+pairs.register_visits(_visits_of)
 marginal_blocks.register(_layout_of)
 
 

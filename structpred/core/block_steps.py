@@ -5,7 +5,7 @@ position and nothing else, under a loss that costs the same for each wrong label
 """
 
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from math import prod
 from typing import Any, Protocol, cast
 
@@ -17,7 +17,9 @@ from structpred.core.feature_map import FeatureMap
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.inference import Inference
 from structpred.core.oracle import Labels, Oracle
+from structpred.core.pairs import find_visits
 from structpred.core.stand_ins import stand_in
+from structpred.core.steps import Visits
 from structpred.core.weights import Vector
 from structpred.errors import DataError, InfeasibleError
 from structpred.runtime.memory import check_fits
@@ -106,6 +108,11 @@ class BlockSteps:
         self.out = np.empty(int(inference.sizes.max(initial=1)))
         self.idx2, self.val2 = np.empty(self.buffer_size(), np.int64), np.empty(self.buffer_size())
         self._ends, self._sizes, self._place = self.starts.tolist(), inference.sizes.tolist(), np.zeros(2, np.int64)
+
+    @cached_property
+    def visit(self) -> Visits | None:
+        """Many steps with an online trainer's moves in one call, where such code was written for features and oracle."""
+        return find_visits(self)
 
     def buffer_size(self) -> int:
         """The largest number of pairs of a difference."""

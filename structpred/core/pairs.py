@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from structpred.core.costs import GridCosts
-    from structpred.core.steps import Fused
+    from structpred.core.steps import Fused, Visits
 
 
 class Pair(Protocol):
@@ -47,3 +47,17 @@ def register(finder: Finder) -> None:
 def find(features: object, oracle: object) -> Pair | None:
     """The pair of these two objects; None where none was written."""
     return next((pair for finder in _finders if (pair := finder(features, oracle)) is not None), None)
+
+
+VisitFinder = Callable[[Any], "Visits | None"]
+_visit_finders: list[VisitFinder] = []
+
+
+def register_visits(finder: VisitFinder) -> None:
+    """Ask `finder` for all BlockSteps from now on: it gives what visits many instances a call (`Visits`), or None."""
+    _visit_finders.append(finder)
+
+
+def find_visits(steps: Any) -> "Visits | None":
+    """The visits of these BlockSteps; None where none were written for their features and oracle."""
+    return next((visit for finder in _visit_finders if (visit := finder(steps)) is not None), None)

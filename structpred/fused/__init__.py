@@ -2,11 +2,14 @@
 
 import logging
 
+from structpred.core.block_steps import BlockSteps
 from structpred.core.pairs import Pair
 from structpred.core.stand_ins import redefined
+from structpred.core.steps import Visits
 
 log = logging.getLogger("structpred.fused")
 _FEATURES = ("scores", "fixed_scores", "adjoint", "n_parts")
+_ARCS = (*_FEATURES, "score_into", "emit_difference", "block_scratch")
 _ORACLE = ("argmax", "argmax_batch", "parts", "n_parts", "marginals", "label_grid")
 
 
@@ -33,3 +36,20 @@ def pair_of(features: object, oracle: object) -> Pair | None:
     from structpred.fused.chains import ChainPair
 
     return ChainPair(features)
+
+
+def visits_of(steps: BlockSteps) -> Visits | None:
+    """The compiled visits of these steps; None for other structures than trees, and where what they do in one go was changed."""
+    from structpred.features.arcs import ArcFeatures
+
+    features, oracle = steps.features, steps.oracle
+    if not isinstance(features, ArcFeatures) or features.fixed.scores is not None:
+        return None
+    from structpred.fused.trees import TreeVisits
+    from structpred.oracles.arborescence import ArborescenceOracle
+    from structpred.oracles.projective import ProjectiveOracle
+
+    kind = next((kind for kind in (ProjectiveOracle, ArborescenceOracle) if isinstance(oracle, kind)), None)
+    if kind is None or redefined(oracle, kind, _ORACLE) or redefined(features, ArcFeatures, _ARCS):
+        return None
+    return TreeVisits(steps, features, oracle).visit
