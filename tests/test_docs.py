@@ -188,7 +188,7 @@ def test_the_multilabel_page_runs(tmp_path: Path) -> None:
     assert lines[0].startswith("primal ")
     assert lines[1] == "True True"
     assert lines[2].startswith("300 examples, 4 labels")
-    assert lines[-5:-1] == ["True", "True", "True", "True"]
+    assert lines[-6:-1] == ["True", "True", "True", "path True", "True"]
     assert lines[-1].startswith("the hierarchy of labels has a cycle: ")
     assert {"labels.spz", "data.npz"} <= {path.name for path in tmp_path.iterdir()}
 
