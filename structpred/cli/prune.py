@@ -68,7 +68,7 @@ def prune(
 
 def _templates_of(model: "StructuredEstimator") -> Any:
     """The templates of a chain model or of a parser; None, or a name of templates, for others."""
-    return getattr(model, "template", None) or getattr(model, "templates", None)
+    return getattr(model, "template", None) or getattr(model, "templates_", None)
 
 
 def _check_templates(model: "StructuredEstimator", path: str) -> None:

@@ -231,10 +231,11 @@ class Corrective(Trainer):
         dots = dots_from(space.scores(state.weights.v, i), state.corners, i * self.corners, state.blocks.counts.item(i))
         rules = factor, _RULES, most_idle, state.sizes.item(i)
         gap, at, counts = kernels.correct(state.corners[:], state.blocks[:], i, dots, *rules)
-        if len(at):
-            kernels.add(weights, *space.lift(i, SparseVector(at, counts)), factor, self._metric(problem, state))
+        psi = space.lift(i, SparseVector(at, counts))
+        if len(psi.indices):
+            kernels.add(weights, *psi, factor, self._metric(problem, state))
         kernels.include(weights)
-        return gap, len(at) > 0
+        return gap, len(psi.indices) > 0
 
     def _cached_pass(self, problem: Problem, state: CorrectiveState, seed: int) -> bool:
         """Visits among remembered corners, unless the last cached pass had little left to do; whether one moved."""

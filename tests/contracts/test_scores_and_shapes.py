@@ -13,6 +13,8 @@ from structpred.core.packing import argmax_batch
 from structpred.errors import DataError
 from structpred.oracles.convex import ConvexOracle
 from structpred.oracles.enumerated import EnumeratedOracle
+from structpred.oracles.label_paths import LabelPaths
+from structpred.oracles.leaf_sets import LeafSets
 from structpred.oracles.multiclass import MulticlassOracle
 
 #: how each method that takes scores is asked; p is the right number of parts
@@ -49,6 +51,9 @@ BAD_SCORES: dict[str, Callable[[np.ndarray], Any]] = {
     "infinity": lambda s: np.append(s[:-1], np.inf),
     "minus infinity": lambda s: np.append(s[:-1], -np.inf),
 }
+
+#: oracles whose shapes are the parents of labels: -1 and the number of another label are right in any place but their own
+FORESTS = (LabelPaths, LeafSets)
 
 OTHER_FORMS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "float32": lambda s: s.astype(np.float32),
@@ -118,6 +123,8 @@ def test_shapes_that_do_not_fit_are_refused_before_anything_is_allocated(kind: t
     p = oracle.n_parts(shape)
     for place in range(min(len(shape), 3)):
         bent = (*shape[:place], size, *shape[place + 1 :])
+        if kind in FORESTS and size in (-1, 0) and size != place:
+            continue
         for name, ask in questions(oracle):
             tracemalloc.start()
             try:
@@ -132,7 +139,7 @@ def test_shapes_that_do_not_fit_are_refused_before_anything_is_allocated(kind: t
 def test_outputs_of_huge_shapes_are_not_listed(kind: type[Oracle]) -> None:
     """`enumerate` of two billion positions says so at once, where there is one."""
     oracle: Any = kind()
-    if callable(getattr(oracle, "enumerate", None)) and kind is not MulticlassOracle:
+    if callable(getattr(oracle, "enumerate", None)) and kind not in (MulticlassOracle, *FORESTS):
         shape = (2**31 - 2, *a_shape(oracle)[1:])
         with pytest.raises(DataError, match="too many to list"):
             next(iter(oracle.enumerate(shape)))

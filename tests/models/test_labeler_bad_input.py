@@ -56,7 +56,7 @@ BAD_DATA: dict[str, tuple[Any, Any, str]] = {
     "y nothing": (DICTS, None, "y: .*got NoneType"),
     "mixed labels": (DICTS, changed(Y, 2, [1, 2, 3, 4, 5]), "sample 2: .*all strings or all whole numbers, got int and str"),
     "labels that are floats": (DICTS, [[0.5] * len(tags) for tags in Y], "sample 0: .*got float"),
-    "labels that are lists": (DICTS, changed(Y, 1, [["a"], ["b"], ["c"]]), "sample 1: .*unhashable"),
+    "labels that are dicts": (DICTS, changed(Y, 1, [{"a": 1}, {"b": 1}, {"c": 1}]), "sample 1: .*unhashable"),
     "labels of two types": (DICTS, changed(Y, 1, ["DET", b"NOUN", "VERB"]), "sample 1: .*bytes and str"),
     "columns that differ": (changed(ARRAYS, 5, ARRAYS[5][:, :4]), Y, "sample 5: expected 9 feature columns, got 4"),
     "text in an array": ([x.astype(str) for x in ARRAYS], Y, "sample 0: expected a 2-d array of numbers"),

@@ -45,6 +45,6 @@ def test_welded_decoding_does_not_depend_on_blocks(monkeypatch: pytest.MonkeyPat
     w, seen = rng.normal(size=pair.features.dim), []
     for block in (1, 2, 1024):
         monkeypatch.setattr(_chain_scratch, "BLOCK", block)
-        steps = pair.steps(labels, GridCosts(1.0 - np.eye(5)), None)
+        steps = pair.steps(labels, GridCosts(1.0 - np.eye(5)), None, None)
         seen.append([*map(np.ndarray.tobytes, steps.sweep(w, 0.7, 0, len(data), 1.0)), pair.decode(w, 1)[0].tobytes()])
     assert seen[0] == seen[1] == seen[2]

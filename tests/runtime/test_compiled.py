@@ -3,6 +3,7 @@
 import io
 import logging
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -100,9 +101,22 @@ class Terminal(io.StringIO):
         return True
 
 
+@pytest.fixture
+def no_log() -> Iterator[None]:
+    """Nobody has set up the package's log."""
+    log = logging.getLogger("structpred")
+    level, handlers = log.level, log.handlers[:]
+    log.setLevel(logging.NOTSET)
+    log.handlers[:] = []
+    yield
+    log.setLevel(level)
+    log.handlers[:] = handlers
+
+
 HERE = compiled.CacheLocation(Path("there"), "for the test", True)
 
 
+@pytest.mark.usefixtures("no_log")
 def test_a_terminal_hears_of_compilation(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where nobody set up logging, one line on the terminal says what is going on, how long it takes and where it is kept."""
     monkeypatch.setattr("sys.stderr", stream := Terminal())
@@ -112,6 +126,7 @@ def test_a_terminal_hears_of_compilation(monkeypatch: pytest.MonkeyPatch) -> Non
     assert (said.count("\n"), "there" in said) == (1, True)
 
 
+@pytest.mark.usefixtures("no_log")
 def test_a_pipe_does_not(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     """Standard error that is no terminal gets nothing; the log has the line at level INFO."""
     monkeypatch.setattr("sys.stderr", stream := io.StringIO())

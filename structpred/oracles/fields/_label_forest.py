@@ -4,7 +4,7 @@ from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import product
+from itertools import islice, product
 
 import numpy as np
 import numpy.typing as npt
@@ -72,6 +72,14 @@ def forest_of(shape: Shape) -> LabelForest:
     return LabelForest(parents, order, np.array([v for v in range(n) if not children[v]], dtype=np.int64))
 
 
+def _named(i: int, shape: Shape) -> LabelForest:
+    """The forest of sample i; the error names it."""
+    try:
+        return forest_of(shape)
+    except DataError as error:
+        raise DataError(f"sample {i}: {error}") from None
+
+
 class Gains:
     """What labels gain by being on, for many instances: scores[:, v, a] of label v in state a.
 
@@ -112,7 +120,7 @@ class ForestOracle(Oracle):
 
     def argmax_batch(self, scores: Scores, offsets: Integers, shapes: Sequence[Shape]) -> tuple[Labels, Integers]:
         """The best output of each instance; neighbours of one shape are done together."""
-        scores, offsets = checked_batch(scores, offsets, [self.n_parts(shape) for shape in shapes])
+        scores, offsets = checked_batch(scores, offsets, [2 * len(_named(i, shape).parents) for i, shape in enumerate(shapes)])
         found, first = [np.empty(0, np.int64)], 0
         for i, shape in enumerate(shapes):
             if i + 1 == len(shapes) or not (shapes[i + 1] is shape or shapes[i + 1] == shape):
@@ -146,9 +154,15 @@ class ForestOracle(Oracle):
         """All outputs."""
         forest = forest_of(shape)
         check_listed(len(forest.parents))
-        rows = np.array(list(product((0, 1), repeat=len(forest.parents))), dtype=np.int64)
-        rows = rows[forest.closed(rows)]
-        return iter(rows[self._allowed(rows, forest)])
+        return self._listed(forest)
+
+    def _listed(self, forest: LabelForest) -> Iterator[Labels]:
+        """A block of all sets of labels at a time."""
+        sets = product((0, 1), repeat=len(forest.parents))
+        while block := list(islice(sets, 4096)):
+            rows = np.array(block, dtype=np.int64)
+            rows = rows[forest.closed(rows)]
+            yield from rows[self._allowed(rows, forest)]
 
     def label_grid(self, shape: Shape) -> tuple[int, int]:
         """A position for each label, with two states."""
