@@ -202,6 +202,13 @@ class TaskCosts:
             self._dense = self._written()
         return self.alone(i) if self._dense is None else (self._constant(i), self._dense[i])
 
+    def kept(self) -> tuple[Floats, Floats] | None:
+        """(constants, part costs, flat) of all instances, not to be changed; None where these are too many to be kept."""
+        if self._answers:
+            self.of(0)  # writes them all
+        flat = self._dense[0].base if self._dense else None  # of which all are views
+        return None if flat is None else (np.array([self._constant(i) for i in range(len(self._answers))]), flat)
+
     def alone(self, i: int) -> tuple[float, Floats]:
         """As `of`, for a few instances: written for this call."""
         costs = np.zeros(self._sizes[i])

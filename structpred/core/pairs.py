@@ -54,10 +54,10 @@ _visit_finders: list[VisitFinder] = []
 
 
 def register_visits(finder: VisitFinder) -> None:
-    """Ask `finder` for all BlockSteps from now on: it gives what visits many instances a call (`Visits`), or None."""
+    """Ask `finder` for all BlockSteps and PartSteps from now on: it gives their visits of many instances (`Visits`), or None."""
     _visit_finders.append(finder)
 
 
 def find_visits(steps: Any) -> "Visits | None":
-    """The visits of these BlockSteps; None where none were written for their features and oracle."""
+    """The visits of these steps; None where none were written for their features and oracle."""
     return next((visit for finder in _visit_finders if (visit := finder(steps)) is not None), None)

@@ -17,8 +17,10 @@ from structpred.core.feature_map import FeatureMap
 from structpred.core.inference import Inference
 from structpred.core.oracle import Labels
 from structpred.core.packing import marginals_batch, parts_batch
+from structpred.core.pairs import find_visits
 from structpred.core.sparse import SparseVector
 from structpred.core.stand_ins import stand_in
+from structpred.core.steps import Visits
 from structpred.core.task_checks import blamed, doubtful
 from structpred.core.terms import Block, added
 from structpred.core.weights import Vector
@@ -50,6 +52,11 @@ class PartSteps:
     def ends(self) -> Integers:
         """Those of instance i are truth[ends[i]:ends[i + 1]]."""
         return ends_of(np.array([len(own) for own in self.parts], dtype=np.int64))
+
+    @cached_property
+    def visit(self) -> Visits | None:
+        """Many steps with an online trainer's moves in one call, where such code was written for features and oracle."""
+        return find_visits(self)
 
     def _jobs(self, *methods: str) -> int:
         """Threads: code of a user's own may not be ready for more than one."""

@@ -273,7 +273,7 @@ class Task:
 
     def visits(self) -> Visits | None:
         """What stands in for `step` and the update of an online trainer, many instances a call; None without such code."""
-        found: Visits | None = getattr(self._fused, "visit", None)
+        found: Visits | None = getattr(self._fused or self._blocks, "visit", None)
         return found
 
     def _step_to(

@@ -182,7 +182,7 @@ class GraphFeatures:
 
     def __getstate__(self) -> dict[str, Any]:
         """Without views, which would be written as copies."""
-        return {name: value for name, value in self.__dict__.items() if name not in ("_sides", "_all_arguments")}
+        return {name: value for name, value in self.__dict__.items() if name not in ("_sides", "kernel_arguments")}
 
     def _arguments(self, i: int) -> tuple[Any, ...]:
         """What the kernels need of instance i: tables, nodes and edges."""
@@ -208,7 +208,7 @@ class GraphFeatures:
         if stop == start + 1:  # fewer arguments, which are what takes time
             _kernels().score_graph(w, *self._arguments(start), out[places[0] : places[1]])
         else:
-            _kernels().score_graphs(w, start, stop, places, *self._all_arguments, out)
+            _kernels().score_graphs(w, start, stop, places, *self.kernel_arguments, out)
         if scale != 1.0:
             out *= scale
         if self.fixed is not None:
@@ -233,8 +233,8 @@ class GraphFeatures:
         return SparseVector(at, dense[at])
 
     @cached_property
-    def _all_arguments(self) -> tuple[Any, ...]:
-        """What the kernels for many instances need."""
+    def kernel_arguments(self) -> tuple[Any, ...]:
+        """What the kernels for many instances need: (where, table, node_side, edge_side), as their file says."""
         a, b = self.nodes, self.edges
         edge_rows = np.zeros(len(self), np.int64) if self._constant else np.asarray(b.offsets, dtype=np.int64)
         where = (self._pattern, self._node_at, self._edge_at, np.asarray(a.offsets, dtype=np.int64), edge_rows)
@@ -248,13 +248,13 @@ class GraphFeatures:
     def adjoint_block(self, start: int, parts: Integers, counts: Floats, ends: Integers) -> tuple[Integers, Floats, Integers]:
         """What `adjoint` gives for the graphs from `start` on, whose parts ascend: (indices, values, offsets), flat."""
         out = np.empty(len(ends), np.int64)
-        return *_kernels().combine_graphs(parts, counts, ends, start, out, self.dim, *self._all_arguments), out
+        return *_kernels().combine_graphs(parts, counts, ends, start, out, self.dim, *self.kernel_arguments), out
 
     def corner_calls(self) -> tuple[ModuleType, tuple[Any, ...]]:
         """Compiled visits of blocks of corners, and the arguments that they take: see trainers/corner_spaces.py."""
         from structpred.features import _graph_corner_kernels
 
-        return _graph_corner_kernels, self._all_arguments
+        return _graph_corner_kernels, self.kernel_arguments
 
     def scratch(self) -> Floats:
         """Zeros for `spread`, of length dim."""
@@ -284,7 +284,7 @@ class GraphFeatures:
     def take(self, rows: Integers) -> "GraphFeatures":
         """The graphs with these numbers, in this order."""
         new = copy(self)
-        new.__dict__.pop("_all_arguments", None)
+        new.__dict__.pop("kernel_arguments", None)
         new.nodes, new._pattern = self.nodes.take(rows), self._pattern[rows]
         new.edges = self.edges if self._constant else self.edges.take(rows)
         new.fixed = None if self.fixed is None else FixedParts([self.fixed.rows[i] for i in rows.tolist()])

@@ -4,11 +4,13 @@ import logging
 
 from structpred.core.block_steps import BlockSteps
 from structpred.core.pairs import Pair
+from structpred.core.part_steps import PartSteps
 from structpred.core.stand_ins import redefined
 from structpred.core.steps import Visits
 
 log = logging.getLogger("structpred.fused")
 _FEATURES = ("scores", "fixed_scores", "adjoint", "n_parts")
+_GRAPHS = (*_FEATURES, "score_block")
 _ARCS = (*_FEATURES, "score_into", "emit_difference", "block_scratch")
 _ORACLE = ("argmax", "argmax_batch", "parts", "n_parts", "marginals", "label_grid")
 
@@ -38,8 +40,12 @@ def pair_of(features: object, oracle: object) -> Pair | None:
     return ChainPair(features)
 
 
-def visits_of(steps: BlockSteps) -> Visits | None:
-    """The compiled visits of these steps; None for other structures than trees, and where what they do in one go was changed."""
+def visits_of(steps: BlockSteps | PartSteps) -> Visits | None:
+    """The compiled visits of these steps, towards trees or graphs; None for others, and where a subclass changed something."""
+    return _tree_visits(steps) if isinstance(steps, BlockSteps) else _graph_visits(steps)
+
+
+def _tree_visits(steps: BlockSteps) -> Visits | None:
     from structpred.features.arcs import ArcFeatures
 
     features, oracle = steps.features, steps.oracle
@@ -53,3 +59,17 @@ def visits_of(steps: BlockSteps) -> Visits | None:
     if kind is None or redefined(oracle, kind, _ORACLE) or redefined(features, ArcFeatures, _ARCS):
         return None
     return TreeVisits(steps, features, oracle).visit
+
+
+def _graph_visits(steps: PartSteps) -> Visits | None:
+    from structpred.features.graphs import GraphFeatures
+
+    features, oracle = steps.inference.features, steps.inference.oracle
+    if not isinstance(features, GraphFeatures) or steps.inference.bounded or redefined(features, GraphFeatures, _GRAPHS):
+        return None
+    from structpred.fused.graphs import graph_visits
+    from structpred.oracles.mrf_enumeration import EnumerationMRF
+    from structpred.oracles.tree_mrf import TreeMRF
+
+    kind = next((kind for kind in (TreeMRF, EnumerationMRF) if isinstance(oracle, kind)), None)
+    return None if kind is None or redefined(oracle, kind, _ORACLE) else graph_visits(steps, features, oracle)
