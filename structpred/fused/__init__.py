@@ -13,6 +13,7 @@ _FEATURES = ("scores", "fixed_scores", "adjoint", "n_parts")
 _GRAPHS = (*_FEATURES, "score_block")
 _ARCS = (*_FEATURES, "score_into", "emit_difference", "block_scratch")
 _ORACLE = ("argmax", "argmax_batch", "parts", "n_parts", "marginals", "label_grid")
+_SEARCH = (*_ORACLE, "_best", "_rows")
 
 
 def pair_of(features: object, oracle: object) -> Pair | None:
@@ -68,8 +69,9 @@ def _graph_visits(steps: PartSteps) -> Visits | None:
     if not isinstance(features, GraphFeatures) or steps.inference.bounded or redefined(features, GraphFeatures, _GRAPHS):
         return None
     from structpred.fused.graphs import graph_visits
+    from structpred.oracles.label_paths import LabelPaths
     from structpred.oracles.mrf_enumeration import EnumerationMRF
     from structpred.oracles.tree_mrf import TreeMRF
 
-    kind = next((kind for kind in (TreeMRF, EnumerationMRF) if isinstance(oracle, kind)), None)
-    return None if kind is None or redefined(oracle, kind, _ORACLE) else graph_visits(steps, features, oracle)
+    kind = next((kind for kind in (TreeMRF, EnumerationMRF, LabelPaths) if isinstance(oracle, kind)), None)
+    return None if kind is None or redefined(oracle, kind, _SEARCH) else graph_visits(steps, features, oracle)

@@ -8,10 +8,14 @@ from structpred.core._part_kernels import augment, loss_of, subtract
 from structpred.core._sparse_kernels import dot
 from structpred.features._graph_kernels import combine_graph, score_graph, sides_of
 from structpred.oracles.fields._graph_parts_kernels import graph_parts
+from structpred.oracles.fields._label_paths_kernels import best_path_at
 from structpred.oracles.fields._mrf_enumeration_kernels import best_output
 from structpred.oracles.fields._tree_mrf_kernels import best_states
 from structpred.oracles.mrf import OK
 from structpred.runtime.jit import njit
+
+#: kinds of search
+TREE, ENUMERATION, PATHS = 0, 1, 2
 
 
 @njit(cache=True, nogil=True)
@@ -29,15 +33,18 @@ def score_fixed(w, scale, table, node_side, edge_side, begin, fixed, out):
 @njit(cache=True, nogil=True)
 def find_best(scores, graph, n_states, search, values, back, labels):
     """The best states at these scores, into labels; returns the oracle's status."""
-    tree, _, _, _, plans, plan_ends = search
+    kind, _, _, _, plans, plan_ends = search
     plan = plans[plan_ends[graph] : plan_ends[graph + 1]]
-    if tree:
+    if kind == TREE:
         return best_states(scores, plan.reshape((-1, 5)), n_states, scores.shape[0], values, back, labels)
-    return best_output(scores, plan, labels)
+    if kind == ENUMERATION:
+        return best_output(scores, plan, labels)
+    n = labels.shape[0]
+    return best_path_at(scores, plan[:n], plan[n:], labels)
 
 
 @njit(cache=True, nogil=True)
-def work_of(table, node_side, edge_side, tree):
+def work_of(table, node_side, edge_side, kind):
     """How many products and sums a step makes, for enumeration with all outputs."""
     nodes, row, indptr = node_side[:3]
     edges, edge_row, e_indptr = edge_side[:3]
@@ -49,7 +56,7 @@ def work_of(table, node_side, edge_side, tree):
     for e in range(edges.shape[0]):
         r = edge_row + edges[e, 0]
         total += table[0] * table[0] * (2 + e_indptr[r + 1] - e_indptr[r])
-    return total if tree else total + table[0] ** nodes.shape[0]
+    return total + table[0] ** nodes.shape[0] if kind == ENUMERATION else total
 
 
 @njit(cache=True, nogil=True)
@@ -57,14 +64,14 @@ def visit_graphs(items, graphs, fixed, aim, loss_weight, search, room, most, rul
     """Steps of these graphs with the moves of an online trainer, until `most` products are reached or a step is in doubt.
 
     graphs: (number of weights, where, table, node_side, edge_side). fixed: (where they begin, scores). aim: (where the parts of
-    an instance begin, constants and part costs of the losses, true parts, where those begin). search: (whether graphs are
-    forests, which graph each instance has, edges and plans, and where those of a graph begin). Returns how many were visited, and
-    whether the weights changed.
+    an instance begin, constants and part costs of the losses, true parts, where those begin). search: (its kind,
+    which graph each instance has, edges and plans, and where those of a graph begin). Returns how many were visited, and whether
+    the weights changed.
     """
     dim, where, table, all_nodes, all_edges = graphs
     begins, fixed_scores = fixed
     places, constants, costs, truth, ends = aim
-    tree, graph_of, edges, edge_ends = search[:4]
+    kind, graph_of, edges, edge_ends = search[:4]
     all_scores, all_labels, values, back, all_found, at, counts = room
     changed = False
     work = 0
@@ -93,7 +100,7 @@ def visit_graphs(items, graphs, fixed, aim, loss_weight, search, room, most, rul
             return k, changed
         if move(rule, limits[i], state, idx, val, loss, loss_weight, product):
             changed = True
-        work += work_of(table, node_side, edge_side, tree)
+        work += work_of(table, node_side, edge_side, kind)
         if work >= most:
             return k + 1, changed
     return items.shape[0], changed

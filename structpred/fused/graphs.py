@@ -11,6 +11,8 @@ from structpred.core.part_steps import PartSteps
 from structpred.core.steps import Visits
 from structpred.errors import DataError
 from structpred.features.graphs import GraphFeatures
+from structpred.oracles.fields._label_forest import forest_of
+from structpred.oracles.label_paths import LabelPaths
 from structpred.oracles.mrf import graph_of
 from structpred.oracles.mrf_enumeration import enumeration_plan
 from structpred.oracles.tree_mrf import TreeMRF, tree_plan
@@ -18,38 +20,34 @@ from structpred.runtime.ranges import ends_of
 
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
+#: (its kind, which graph each instance has, all edges, where those of a graph begin, all plans, where that of a graph begins)
+Search = tuple[int, Integers, Integers, Integers, Integers, Integers]
 
 #: products and sums that one compiled call makes: some hundredths of a second
 VISITED_WORK = 1 << 25
 
 
 def graph_visits(steps: PartSteps, features: GraphFeatures, oracle: Oracle) -> Visits | None:
-    """The compiled visits of steps over GraphFeatures with TreeMRF or EnumerationMRF, as neither of them was changed.
+    """The compiled visits of steps over GraphFeatures with TreeMRF, EnumerationMRF or LabelPaths, as they are written.
 
     None where the costs of all parts are too many to be kept, or nodes have one state.
     """
     costs = steps.costs.kept() if features.n_states > 1 else None
-    return None if costs is None else GraphVisits(steps, features, isinstance(oracle, TreeMRF), *costs).visit
+    return None if costs is None else GraphVisits(steps, features, _search(steps.inference.shapes, oracle), *costs).visit
 
 
 class GraphVisits:
     """Working memory of the visits, and what they need of all graphs."""
 
-    def __init__(self, steps: PartSteps, features: GraphFeatures, tree: bool, constants: Floats, costs: Floats) -> None:
-        places, shapes = ends_of(steps.inference.sizes), steps.inference.shapes
+    def __init__(self, steps: PartSteps, features: GraphFeatures, search: Search, constants: Floats, costs: Floats) -> None:
         self.graphs = (features.dim, *features.kernel_arguments)
         self.fixed = _flat_fixed(features)
-        self.aim = (places, constants, costs, steps.truth, steps.ends)
-        self.search = (tree, *_plans(shapes, tree_plan if tree else enumeration_plan))
-        n_nodes = max(shape[0] for shape in shapes)
-        n_parts = int(np.diff(steps.ends).max())  # of one output
-        states = (
-            np.empty(n_nodes, np.int64),
-            np.empty((n_nodes, features.n_states)),
-            np.empty((n_nodes, features.n_states), np.int32),
-        )
-        found = np.empty(n_parts, np.int64), np.empty(2 * n_parts, np.int64), np.empty(2 * n_parts)
-        self.room, self.most = (np.empty(int(steps.inference.sizes.max())), *states, *found), VISITED_WORK
+        self.aim = (ends_of(steps.inference.sizes), constants, costs, steps.truth, steps.ends)
+        n = int(np.diff(steps.ends).max())  # parts of one output, of which there is one a node
+        states = np.empty(n, np.int64), np.empty((n, features.n_states)), np.empty((n, features.n_states), np.int32)
+        found = np.empty(n, np.int64), np.empty(2 * n, np.int64), np.empty(2 * n)
+        self.search, self.room = search, (np.empty(int(steps.inference.sizes.max())), *states, *found)
+        self.most = VISITED_WORK
 
     def visit(self, items: Integers, moves: Moves, loss_weight: float) -> tuple[int, bool]:
         """Steps of many graphs with an online trainer's moves (`Visits` of the core)."""
@@ -62,25 +60,39 @@ class GraphVisits:
         return found
 
 
-def _plans(
-    shapes: Sequence[Shape], plan_of: Callable[[Shape], Integers]
-) -> tuple[Integers, Integers, Integers, Integers, Integers]:
-    """(which graph each instance has, all edges, where those of a graph begin, all plans flat, where that of a graph begins)."""
+def _plan_of(oracle: Oracle) -> tuple[int, Callable[[Shape], tuple[Integers, Integers]]]:
+    """The kind of search, and what it needs to know of a graph: (edges, plan)."""
+    from structpred.fused._graph_visit_kernels import ENUMERATION, PATHS, TREE
+
+    if isinstance(oracle, LabelPaths):
+        no_edges = np.empty((0, 2), np.int64)
+        return PATHS, lambda shape: (no_edges, np.concatenate((forest_of(shape).parents, forest_of(shape).leaves)))
+    kind, plan = (TREE, tree_plan) if isinstance(oracle, TreeMRF) else (ENUMERATION, enumeration_plan)
+    return kind, lambda shape: (graph_of(shape).edges, plan(shape).ravel())
+
+
+def _search(shapes: Sequence[Shape], oracle: Oracle) -> Search:
+    """What the kernels need to know of the graphs, each once. DataError, naming the sample, for what the oracle refuses."""
+    kind, plan_of = _plan_of(oracle)
     graphs, of_object = dict[Shape, int](), dict[int, int]()
-    plans: list[Integers] = []
+    found: list[tuple[Integers, Integers]] = []
     for i, shape in enumerate(shapes):
         if id(shape) in of_object:  # hashing a long shape takes microseconds
             continue
-        if (number := graphs.setdefault(shape, len(graphs))) == len(plans):
+        if (number := graphs.setdefault(shape, len(graphs))) == len(found):
             try:
-                plans.append(plan_of(shape).ravel())
+                found.append(plan_of(shape))
             except DataError as error:
                 raise DataError(f"sample {i}: {error}") from error
         of_object[id(shape)] = number
-    edges = [graph_of(shape).edges for shape in graphs]
-    edge_ends, plan_ends = (ends_of(np.array([len(one) for one in many], dtype=np.int64)) for many in (edges, plans))
     which = np.array([of_object[id(shape)] for shape in shapes], dtype=np.int64)
-    return which, np.concatenate(edges), edge_ends, np.concatenate(plans), plan_ends
+    edges, plans = zip(*found, strict=True)
+    return (kind, which, *_joined(edges), *_joined(plans))
+
+
+def _joined(arrays: Sequence[Integers]) -> tuple[Integers, Integers]:
+    """All of them in one, and where each begins."""
+    return np.concatenate(arrays), ends_of(np.array([len(one) for one in arrays], dtype=np.int64))
 
 
 def _flat_fixed(features: GraphFeatures) -> tuple[Integers, Floats]:

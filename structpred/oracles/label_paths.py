@@ -21,9 +21,11 @@ class LabelPaths(ForestOracle):
     """
 
     def _best(self, gains: Gains, forest: LabelForest) -> tuple[Labels, Truths]:
-        sums = _path_sums(gains, forest)
-        at = sums.argmax(axis=1)
-        return forest.paths[at], sums[np.arange(len(sums)), at] > -np.inf
+        from structpred.oracles.fields._label_paths_kernels import best_paths
+
+        labels, feasible = np.empty(gains.gains.shape, np.int64), np.empty(len(gains.gains), np.bool_)
+        best_paths(gains.gains, gains.must, gains.never, forest.parents, forest.leaves, labels, feasible)
+        return labels, feasible
 
     def _allowed(self, rows: Labels, forest: LabelForest) -> Truths:
         leaves = rows[:, forest.leaves]

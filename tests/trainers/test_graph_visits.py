@@ -26,7 +26,7 @@ from structpred.trainers.problem import Problem
 from structpred.trainers.sgd import SGD
 
 #: label sets, then graphs that differ
-LABEL_SETS, GRAPHS = ("complete", "tree", "none", "closed", "tables"), ("graphs", "forests", "symmetric")
+LABEL_SETS, GRAPHS = ("complete", "tree", "none", "closed", "tables", "paths"), ("graphs", "forests", "symmetric")
 SHAPES = [graph_shape(1, 3, []), graph_shape(4, 3, [(0, 1), (1, 2), (0, 3)]), graph_shape(5, 3, [(0, 4), (1, 3)])]
 CYCLE = graph_shape(4, 3, [(0, 1), (1, 2), (2, 3), (0, 3)])
 
@@ -153,7 +153,6 @@ def test_what_visits_do_not_know_is_left_to_single_steps(monkeypatch: pytest.Mon
     assert Task(task.features, OwnTrees(), *known).visits() is None
     assert Task(own, TreeMRF(), *known).visits() is None
     assert Task(one, TreeMRF(), [np.zeros(2, int)], [(2, 1)], Hamming()).visits() is None
-    assert task_of_kind("paths").visits() is None
     monkeypatch.setattr("structpred.core.costs.KEPT_BYTES", 0)
     assert task_of_kind("tree").visits() is None
 
