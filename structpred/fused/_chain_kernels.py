@@ -2,9 +2,9 @@
 """Chains over sparse feature rows: scoring welded to decoding, to forward-backward and to the writing of differences.
 
 Label axes are padded to `width`, a multiple of 8; the columns that fill it are computed and never read. What goes together comes
-as one tuple: corpus (feature indices, values, indptr of tokens, offsets of sequences), rule (the first row of transitions in the
-table, n_labels, fixed scores of transitions, fixed rows of tokens, the row of each token), aim (true labels, token weights, rows
-of label costs, the row of each token, of a label or a set), and the scratch of Viterbi.
+as one tuple: corpus (feature indices, values, none where all are one, indptr of tokens, offsets of sequences), rule (the first
+row of transitions in the table, n_labels, fixed scores of transitions, fixed rows of tokens, the row of each token), aim (true
+labels, token weights, rows of label costs, the row of each token, of a label or a set), and the scratch of Viterbi.
 """
 
 import numpy as np

@@ -35,7 +35,7 @@ class ChainPair:
         self.rows, self.edges = np.zeros((len(fixed.rows), features.width)), np.zeros((n_labels, features.width))
         self.rows[:, :n_labels], self.edges[:, :n_labels] = fixed.rows, fixed.edges
         data = features.data
-        self.corpus = (data.indices, data.values, data.indptr, data.offsets)
+        self.corpus = (data.indices, unless_ones(data.values), data.indptr, data.offsets)
         self.rule = (features.start_row, n_labels, self.edges, self.rows, fixed.row_of)
 
     def decode(self, w: Vector, n_jobs: int) -> tuple[Labels, Integers]:
@@ -59,6 +59,11 @@ class ChainPair:
     ) -> "ChainSteps":
         """Training steps towards `labels`."""
         return ChainSteps(self, labels, costs.table(self.features.n_labels), token_weights, rows)
+
+
+def unless_ones(values: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    """The values of features, or none of them where all are one: these need not be read, nor multiplied by."""
+    return values[:0] if (values == 1.0).all() else values
 
 
 def parts_of_chain(labels: Labels, length: int, n_labels: int) -> Integers:
