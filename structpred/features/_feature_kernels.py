@@ -212,13 +212,10 @@ def flush_sequence(table, local, indices, indptr, first, last, bounds, start_row
 
 @njit(cache=True, nogil=True)
 def emit_token(indices, values, start, stop, width, label, sign, idx, val, n):
-    """Append (feature * width + label, sign * value) for the features of one token; returns the new length.
-
-    Empty values say that all of them are one.
-    """
+    """Append (feature * width + label, sign * value) for the features of one token; returns the new length."""
     for k in range(start, stop):
         idx[n] = np.int64(indices[k]) * width + label
-        val[n] = sign if values.shape[0] == 0 else sign * np.float64(values[k])
+        val[n] = sign * np.float64(values[k])
         n += 1
     return n
 

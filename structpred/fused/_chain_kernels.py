@@ -11,7 +11,7 @@ import numpy as np
 
 from structpred.core._move_kernels import doubted, move
 from structpred.core._sparse_kernels import coalesce, dot
-from structpred.features._feature_kernels import add_bounds, emit_token, score_rows
+from structpred.features._feature_kernels import add_bounds, score_rows
 from structpred.oracles.chains._chain_kernels import backward, first_best, forward, n_blocks
 from structpred.oracles.chains._chain_sum_kernels import exponentiate, log_pass, scaled_pass
 from structpred.runtime.jit import njit
@@ -102,6 +102,22 @@ def add_truth(truth, gold, first, start, size, scratch):
 
 
 @njit(cache=True, nogil=True)
+def emit_swap(indices, values, start, stop, width, g, y, idx, val, n):
+    """Append the features of one token with label g, and minus those with label y, by ascending index where features ascend."""
+    low, high = min(g, y), max(g, y)
+    sign = 1.0 if g < y else -1.0
+    for k in range(start, stop):
+        x = sign if values.shape[0] == 0 else sign * np.float64(values[k])
+        base = np.int64(indices[k]) * width
+        idx[n] = base + low
+        idx[n + 1] = base + high
+        val[n] = x
+        val[n + 1] = -x
+        n += 2
+    return n
+
+
+@njit(cache=True, nogil=True)
 def emit_difference(labels, corpus, first, last, start_row, width, aim, idx, val):
     """Joint features of the truth minus those of labels as unsorted pairs; returns (their number, the loss)."""
     indices, values, indptr, _ = corpus
@@ -113,8 +129,7 @@ def emit_difference(labels, corpus, first, last, start_row, width, aim, idx, val
         y = labels[t - first]
         if g != y:
             loss += token_weights[t] * costs[cost_rows[t], y]
-            n = emit_token(indices, values, indptr[t], indptr[t + 1], width, g, 1.0, idx, val, n)
-            n = emit_token(indices, values, indptr[t], indptr[t + 1], width, y, -1.0, idx, val, n)
+            n = emit_swap(indices, values, indptr[t], indptr[t + 1], width, g, y, idx, val, n)
             for edge in range(2):
                 if (edge == 0 and t == first) or (edge == 1 and t == last - 1):
                     idx[n] = (start_row + edge) * width + g
