@@ -11,8 +11,8 @@ from structpred.runtime.jit import njit
 def score_rows(table, indices, values, indptr, start, size, out):
     """out[k] = sum of table[indices[j]] * values[j] over row start + k, a table row per feature, added in their order.
 
-    Empty values say that all of them are one. Eight at a time, so that a row is read and written an eighth as often; by indices of
-    the table, not by views of its rows, whose owners would be counted.
+    Empty values say that all of them are one. Eight at a time, so that a row is read and written an eighth as often; by indices
+    of the table, not by views of its rows, whose owners would be counted.
     """
     width = out.shape[1]
     if values.shape[0] == 0:

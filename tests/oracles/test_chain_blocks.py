@@ -48,3 +48,29 @@ def test_welded_decoding_does_not_depend_on_blocks(monkeypatch: pytest.MonkeyPat
         steps = pair.steps(labels, GridCosts(1.0 - np.eye(5)), None, None)
         seen.append([*map(np.ndarray.tobytes, steps.sweep(w, 0.7, 0, len(data), 1.0)), pair.decode(w, 1)[0].tobytes()])
     assert seen[0] == seen[1] == seen[2]
+
+
+def test_values_that_are_all_one_are_left_out_and_change_no_bit() -> None:
+    """Sweeps, log losses and differences are the same bits whether values that are all one are read or not."""
+    rng = np.random.default_rng(0)
+    counts = rng.integers(0, 20, sum(LENGTHS))
+    features, ends = rng.integers(0, 30, counts.sum()).astype(np.int32), np.cumsum([0, *LENGTHS])
+    data = PackedSequences(np.cumsum([0, *counts]), features, np.ones(counts.sum(), np.float32), ends, 30)
+    labels, seen = [rng.integers(0, 5, length) for length in LENGTHS], []
+    w = rng.normal(size=SequenceFeatures(data, 5).dim)
+    for reads in (False, True):
+        pair = ChainPair(SequenceFeatures(data, 5, dtype=np.float64))
+        assert len(pair.corpus[1]) == 0
+        if reads:
+            pair.corpus = (data.indices, data.values, data.indptr, data.offsets)
+        steps = pair.steps(labels, GridCosts(1.0 - np.eye(5)), None, None)
+        made = *steps.sweep(w, 0.7, 0, len(data), 1.0), *steps.log_losses(w, np.ones(len(data)))
+        seen.append([array.tobytes() for array in made])
+        for i in range(len(data)):
+            idx, val = np.empty(steps.buffer_size(), np.int64), np.empty(steps.buffer_size())
+            n, loss, product = steps.step_into(w, 0.7, i, 1.0, idx, val)
+            seen[-1] += [idx[:n].tobytes(), val[:n].tobytes(), repr((loss, product)).encode()]
+    assert seen[0] == seen[1]
+    values = np.where(np.arange(counts.sum()) == 3, np.float32(2.0), np.float32(1.0))
+    other = PackedSequences(data.indptr, features, values, ends, 30)
+    assert len(ChainPair(SequenceFeatures(other, 5)).corpus[1]) == len(values)
