@@ -86,10 +86,17 @@ class Weights(NamedTuple):
 
     def average(self) -> Vector:
         """The weighted average of all included iterates; the present weights while there are none."""
+        return self._average_into(np.empty_like(self.v))
+
+    def given_up(self) -> Vector:
+        """`average` in an array of these weights, which must not be used afterwards: no third array beside v and u."""
+        return self._average_into(self.u if len(self.u) else self.v)
+
+    def _average_into(self, out: Vector) -> Vector:
         a, r = float(self.scaled_mass), float(self.mass)
         if not len(self.u) or r == 0.0:
-            return self.current()
-        out: Vector = np.empty_like(self.v)
+            np.multiply(self.v, self.scale, out=out, dtype=self.v.dtype)
+            return out
         for k in range(0, len(out), 1 << 18):  # in pieces: no second full-length float64 vector
             out[k : k + (1 << 18)] = (a * self.v[k : k + (1 << 18)].astype(np.float64) - self.u[k : k + (1 << 18)]) / r
         return out

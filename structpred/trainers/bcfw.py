@@ -158,8 +158,16 @@ class BCFW(Trainer):
 
     def objective(self, problem: Problem, state: BCFWState) -> tuple[float, float]:
         """Primal at the weights to return, and the dual value, from the blocks in float64 (w may have rounded)."""
-        dual = problem.regulariser.bound(float(state.offsets.sum()), problem.lam, state.blocks.pieces_of_sum(problem.task.dim))
-        return problem.primal(self.weights(problem, state)), dual
+        return problem.primal(self.weights(problem, state)), self._dual(problem, state)
+
+    def last_objective(self, problem: Problem, state: BCFWState) -> tuple[Vector, float | None, float | None]:
+        """`weights` and `objective` of a state that is given up: the average in place."""
+        dual = self._dual(problem, state)
+        weights = self.weights(problem, state) if len(state.point) else state.weights.given_up()
+        return weights, problem.primal(weights), dual
+
+    def _dual(self, problem: Problem, state: BCFWState) -> float:
+        return problem.regulariser.bound(float(state.offsets.sum()), problem.lam, state.blocks.pieces_of_sum(problem.task.dim))
 
     def gap_estimate(self, problem: Problem, state: BCFWState) -> float:
         """The sum of the last gap seen in each block; stale, so only a guess."""

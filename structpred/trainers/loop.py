@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.result import Certificate, Record, Result
+from structpred.core.stand_ins import stand_in
 from structpred.core.weights import Vector, Weights
 from structpred.errors import (
     CheckpointError,
@@ -103,6 +104,7 @@ class Run:
         self.changed = False
         self.best_dev: float | None = None
         self.best_weights: Vector | None = None
+        self.closed: tuple[Vector, float | None, float | None] | None = None
         self.history: list[Record] = []
         self.seconds = self.cpu_seconds = 0.0
         self.fingerprint = self._fingerprint() if settings.checkpoint or settings.keep or settings.start else ""
@@ -172,7 +174,7 @@ class Run:
     def _finite_weights(self) -> Vector:
         """The weights to return; ConvergenceError where they are not finite."""
         with np.errstate(over="ignore", invalid="ignore"):  # that is what is looked for
-            weights = self.trainer.weights(self.problem, self.state)
+            weights = self.closed[0] if self.closed is not None else self.trainer.weights(self.problem, self.state)
         check_finite(weights, self.trainer, self.problem.lam, self.passes)
         return weights
 
@@ -234,7 +236,7 @@ class Run:
         elif replace and self.history and self.history[-1]["passes"] == self.passes:
             score = self.history.pop()["dev_score"]
         with self._weights_first():
-            found = self.trainer.objective(self.problem, self.state) if check else (None, None)
+            found = self._objective() if check else (None, None)
         primal, dual = (None if value is None else float(value) for value in found)
         known = np.array([bound for bound in (primal, dual) if bound is not None])
         check_finite(known, self.trainer, self.problem.lam, self.passes)
@@ -252,6 +254,16 @@ class Run:
         self.history.append(row)
         log.info("pass %(passes)d: primal %(primal)s dual %(dual)s dev %(dev_score)s", row)
         return row
+
+    def _objective(self) -> tuple[float | None, float | None]:
+        """(primal, dual). Where nothing goes on from the state, a trainer may have `last_objective`, which gives the weights to
+        return as well: it writes them over the state, of which only `finished` and `report` are asked afterwards.
+        """
+        settings = self.settings
+        if self.closed is None and self.passes == settings.max_iter and not (settings.keep or settings.checkpoint):
+            last = stand_in(self.trainer, "last_objective", ("weights", "objective"))
+            self.closed = None if last is None else last(self.problem, self.state)
+        return self.trainer.objective(self.problem, self.state) if self.closed is None else self.closed[1:]
 
     def _try_on_dev(self) -> float:
         assert self.settings.dev is not None

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from structpred.core.moves import MARGIN, Moves
 from structpred.core.sparse import squared_norm
-from structpred.core.weights import Weights
+from structpred.core.weights import Vector, Weights
 from structpred.trainers.problem import Problem, Trainer
 
 
@@ -59,3 +59,8 @@ class MIRA(Trainer):
     def objective(self, problem: Problem, state: MIRAState) -> tuple[float, None]:
         """The primal at the average; no dual value."""
         return problem.primal(self.weights(problem, state)), None
+
+    def last_objective(self, problem: Problem, state: MIRAState) -> tuple[Vector, float | None, float | None]:
+        """`weights` and `objective` of a state that is given up: the average in place."""
+        weights = state.weights.given_up()
+        return weights, problem.primal(weights), None

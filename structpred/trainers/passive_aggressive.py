@@ -6,7 +6,7 @@ import numpy as np
 
 from structpred.core.moves import PASSIVE, PASSIVE_CAPPED, PASSIVE_SOFT, Moves
 from structpred.core.sparse import squared_norm
-from structpred.core.weights import Weights
+from structpred.core.weights import Vector, Weights
 from structpred.errors import ParameterError
 from structpred.objectives.margin import MarginRescaling, perceptron_loss
 from structpred.slack.surrogate import SlackRescaling
@@ -63,3 +63,7 @@ class PassiveAggressive(Trainer):
         """`update` as numbers."""
         formula, caps = (PASSIVE, PASSIVE_CAPPED, PASSIVE_SOFT)[self.kind], self.c * problem.task.sample_weight
         return Moves(formula, caps, state.weights, roots=self.sqrt_loss)
+
+    def last_objective(self, problem: Problem, state: PassiveAggressiveState) -> tuple[Vector, float | None, float | None]:
+        """`weights` and `objective` of a state that is given up: the average in place."""
+        return state.weights.given_up(), None, None

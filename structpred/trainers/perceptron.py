@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from structpred.core.moves import CONSTANT, Moves
-from structpred.core.weights import Weights
+from structpred.core.weights import Vector, Weights
 from structpred.objectives.margin import MarginRescaling, perceptron_loss
 from structpred.slack.surrogate import SlackRescaling
 from structpred.trainers.problem import Problem, Trainer
@@ -43,3 +43,7 @@ class AveragedPerceptron(Trainer):
     def moves(self, problem: Problem, state: PerceptronState) -> Moves:
         """`update` as numbers."""
         return Moves(CONSTANT, problem.task.sample_weight, state.weights)
+
+    def last_objective(self, problem: Problem, state: PerceptronState) -> tuple[Vector, float | None, float | None]:
+        """`weights` and `objective` of a state that is given up: the average in place."""
+        return state.weights.given_up(), None, None

@@ -119,13 +119,21 @@ class SGD(Trainer):
 
     def objective(self, problem: Problem, state: SGDState) -> tuple[float, float | None]:
         """Primal at the returned weights; the dual value of the last iterate if the passes so far were whole."""
-        primal = problem.primal(self.weights(problem, state))
+        return problem.primal(self.weights(problem, state)), self._dual(problem, state)
+
+    def last_objective(self, problem: Problem, state: SGDState) -> tuple[Vector, float | None, float | None]:
+        """`weights` and `objective` of a state that is given up: the dual value, then the average in place."""
+        dual = self._dual(problem, state)
+        weights = self.weights(problem, state) if len(state.point) else state.weights.given_up()
+        return weights, problem.primal(weights), dual
+
+    def _dual(self, problem: Problem, state: SGDState) -> float | None:
         k, total = state.steps.item(), state.point if len(state.point) else state.weights.v
         if not self.certifies(problem.surrogate) or k == 0 or k % len(problem.task) or not exactly_summed(total):
-            return primal, None
+            return None
         # r* is homogeneous of degree two: lam r*(scale v) = lam scale^2 r*(v)
         lam = problem.lam * state.weights.scale**2
-        return primal, problem.regulariser.bound(state.offsets.item() / k, lam, pieces_of(total))
+        return problem.regulariser.bound(state.offsets.item() / k, lam, pieces_of(total))
 
     def report(self, problem: Problem, state: SGDState) -> dict[str, npt.NDArray[np.float64]]:
         """dual_point: u, where w is not u itself."""
