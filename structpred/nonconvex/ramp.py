@@ -101,9 +101,11 @@ class RampLossProblem(SemiSupervisedProblem):
 class RampFeatureProblem(RampLossProblem, FeatureProblem):
     """The same problem for rows of a few features in place of a kernel matrix, as `FeatureProblem` has them: for many points.
 
-    >>> problem = RampFeatureProblem(np.array([[1.0], [-1.0], [9.0]]), np.array([1, -1, -1]), C=10.0, cap=2.0)
-    >>> problem.solve(np.array([1.0, 1.0, 0.0])).objective < problem.solve(np.ones(3)).objective  # the third is discarded
-    True
+    >>> rows, y = np.array([[1.0], [2.0], [-1.0], [-2.0], [9.0]]), np.array([1, 1, -1, -1, -1])
+    >>> problem = RampFeatureProblem(rows, y, C=10.0, cap=2.0)
+    >>> kept, discarded = problem.solve(np.ones(5)), problem.solve(np.array([1.0, 1.0, 1.0, 1.0, 0.0]))
+    >>> print(round(kept.objective), round(discarded.objective))  # without the last, which costs C times the cap
+    40 20
     """
 
     def __init__(
