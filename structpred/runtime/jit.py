@@ -10,11 +10,31 @@ from structpred.runtime.compiled import prepare
 
 prepare()
 
+from llvmlite import ir  # noqa: E402
 from numba import njit as _njit  # noqa: E402 - numba must find the cache folder chosen
 from numba import prange, types  # noqa: E402
-from numba.extending import overload  # noqa: E402
+from numba.core import cgutils  # noqa: E402
+from numba.extending import intrinsic, overload  # noqa: E402
 
-__all__ = ["njit", "prange"]
+__all__ = ["njit", "prange", "prefetch"]
+
+
+@intrinsic
+def prefetch(typing_context, table, row, column):
+    """Ask for the cache line of table[row, column]: a hint, which changes no result and cannot fail."""
+
+    def generate(context, builder, signature, arguments):
+        kind, *kinds = signature.args
+        array = context.make_array(kind)(context, builder, arguments[0])
+        places = [context.cast(builder, at, given, types.intp) for at, given in zip(arguments[1:], kinds, strict=True)]
+        place = cgutils.get_item_pointer(context, builder, kind, array, places, wraparound=False)
+        byte, number = ir.IntType(8).as_pointer(), ir.IntType(32)
+        declared = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
+        call = cgutils.get_or_insert_function(builder.module, declared, "llvm.prefetch.p0")
+        builder.call(call, [builder.bitcast(place, byte), number(0), number(3), number(1)])
+        return context.get_dummy_value()
+
+    return types.void(table, row, column), generate
 
 
 def njit(**options):
