@@ -54,7 +54,7 @@ $(DEMO_STAMP): pyproject.toml
 smoke: $(STAMP)  ## a minute or two of tests: layers, core, a trainer, a model, the shell
 	$(PYTEST) -m "not slow" tests/test_layers.py tests/core tests/features tests/storage tests/trainers/test_sgd.py tests/models/test_chain_labeler.py tests/cli/test_training_options.py $(ARGS)
 
-test: $(STAMP)  ## the fast tests: at most six CPU minutes, compiling included
+test: $(STAMP)  ## the fast tests: at most six CPU minutes, and some four more the first time, to compile
 	$(PYTEST) -m "not slow" $(WORKERS) $(ARGS)
 
 test-bounds: $(STAMP)  ## the fast tests with every index of the kernels checked, both ends (slow to compile)

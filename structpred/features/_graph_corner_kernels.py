@@ -62,11 +62,13 @@ def settle(weights, metric, arena, blocks, i, factor, rules, most_idle, corpus):
     """Pairwise steps of a block, and w moved by what they changed; (the gap of H_i over the corners, whether w moved)."""
     products = dots(weights[0], i, arena, i * blocks[1].shape[1], blocks[0][i], corpus)
     gap, at, counts = correct(arena, blocks, i, products, factor, rules, most_idle, size_of(i, corpus))
+    moved = False
     if at.shape[0] > 0:
         idx, val = lift(weights[0], i, at, counts, corpus)
         add(weights, idx, val, factor, metric)
+        moved = np.any(val != 0.0)
     include(weights)
-    return gap, at.shape[0] > 0
+    return gap, moved
 
 
 @njit(cache=True, nogil=True)

@@ -235,7 +235,7 @@ class Corrective(Trainer):
         if len(psi.indices):
             kernels.add(weights, *psi, factor, self._metric(problem, state))
         kernels.include(weights)
-        return gap, len(psi.indices) > 0
+        return gap, bool(psi.values.any())
 
     def _cached_pass(self, problem: Problem, state: CorrectiveState, seed: int) -> bool:
         """Visits among remembered corners, unless the last cached pass had little left to do; whether one moved."""

@@ -158,7 +158,8 @@ def test_pruned_and_unlabelled_parsers_explain_too() -> None:
         ({"against": "best"}, ParameterError, "expected 'runner-up' or the number of a head"),
         ({"tree": [2, 1, 0, 3]}, DataError, "tree: .*cycle"),
         ({"against": [2, 3]}, DataError, "against: .*4 words"),
-        ({"word": 1, "against": 7}, DataError, "fixed"),
+        ({"word": 1, "against": 7}, ParameterError, "expected 0 or another word up to 4"),
+        ({"word": 1, "against": 1}, ParameterError, "another word"),
         ({"tree": [(2, "no such"), (3, "a"), (0, "b"), (3, "c")]}, DataError, "tree: .*no such"),
     ],
 )

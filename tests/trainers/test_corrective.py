@@ -10,13 +10,15 @@ from training_cases import assignment_task, chain_task, multiclass_task, optimum
 from structpred.core import _corner_kernels as kernels
 from structpred.core.callback_task import CallbackTask
 from structpred.core.task import Task
-from structpred.errors import ParameterError
+from structpred.data.sequences import PackedSequences
+from structpred.errors import NoUpdateWarning, ParameterError
 from structpred.features.graphs import GraphFeatures
 from structpred.features.sequences import SequenceFeatures
 from structpred.objectives.margin import MarginRescaling
 from structpred.objectives.part_losses import Hamming
 from structpred.oracles.mrf import graph_shape
 from structpred.oracles.mrf_enumeration import EnumerationMRF
+from structpred.oracles.multiclass import MulticlassOracle
 from structpred.slack.surrogate import SlackRescaling
 from structpred.trainers.bcfw import BCFW
 from structpred.trainers.corner_spaces import corner_space
@@ -245,3 +247,14 @@ def test_settings_and_regularisers_that_do_not_fit_are_refused() -> None:
             Corrective(**options)
     with pytest.raises(ParameterError, match=r"Corrective cannot minimise NonNegative\. Trainers for NonNegative: bcfw, ls_bmrm"):
         train(Problem(assignment_task(), MarginRescaling(), 0.1, regulariser=NonNegative()), Corrective())
+
+
+def test_compiled_visits_say_whether_the_weights_moved() -> None:
+    """Where every feature value is zero, corners change and the weights do not: the warning comes from compiled visits, too."""
+    starts = np.arange(4)
+    data = PackedSequences(starts, np.zeros(3, np.int32), np.zeros(3, np.float32), starts, 1)
+    features = SequenceFeatures(data, 2, transitions=False, dtype=np.float64)
+    zeros = problem(Task(features, MulticlassOracle(), [np.array([1])] * 3, [(2,)] * 3, Hamming()))
+    assert corner_space(zeros).compiled is not None
+    with pytest.warns(NoUpdateWarning):
+        train(zeros, Corrective(), RunSettings(max_iter=1))

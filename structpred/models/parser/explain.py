@@ -97,6 +97,9 @@ def _alternative(parser: FittedParser, parsed: _Parsed, chosen: Tree, word: int 
     head = int(chosen.heads[_checked_word(word, treebank.n_words) - 1])
     if not runner_up and (isinstance(against, bool) or not isinstance(against, int | np.integer)):
         raise ParameterError(f"against: with word= expected the number of a head, got {against!r}; leave word out for two trees")
+    n = len(chosen.heads)
+    if not runner_up and (against == word or not 0 <= against <= n):
+        raise ParameterError(f"against: expected 0 or another word up to {n} as the head of word {word}, got {against}")
     rules: dict[str, Any] = {"forbidden": [[(head, word)]]} if runner_up else {"fixed": [{word: int(against)}]}
     try:
         return parser.predict(treebank, **rules)[0]
