@@ -1,0 +1,52 @@
+# mypy: ignore-errors
+"""Compiled sums over the parts of outputs and over the parts of each instance, in the order of the data."""
+
+from structpred.core.fixed_scores import FORBIDDEN
+from structpred.runtime.jit import njit
+
+_INFEASIBLE = 0.5 * FORBIDDEN
+
+
+@njit(cache=True, nogil=True)
+def add_up(scores, offsets, parts, part_ends, values):
+    """values[i] = theta . mu(y_i). Returns -1; 2 i where a part of y_i is forbidden, 2 i + 1 where one does not exist."""
+    for i in range(part_ends.shape[0] - 1):
+        start = offsets[i]
+        size = offsets[i + 1] - start
+        total = 0.0
+        for k in range(part_ends[i], part_ends[i + 1]):
+            part = parts[k]
+            if part < 0 or part >= size:
+                return 2 * i + 1
+            score = scores[start + part]
+            if score <= _INFEASIBLE:
+                return 2 * i
+            total += score
+        values[i] = total
+    return -1
+
+
+@njit(cache=True, nogil=True)
+def add_counts(parts, part_ends, offsets, weight, out):
+    """out += weight * mu(y_i) for each instance; out is flat as the scores."""
+    for i in range(part_ends.shape[0] - 1):
+        for k in range(part_ends[i], part_ends[i + 1]):
+            out[offsets[i] + parts[k]] += weight
+
+
+@njit(cache=True, nogil=True)
+def dots(a, b, offsets, out):
+    """out[i] = a_i . b_i for each instance, summed one by one: the same for an instance alone and in any batch."""
+    for i in range(offsets.shape[0] - 1):
+        total = 0.0
+        for k in range(offsets[i], offsets[i + 1]):
+            total += a[k] * b[k]
+        out[i] = total
+
+
+@njit(cache=True, nogil=True)
+def largest(numbers, offsets, out):
+    """out[i] = the largest absolute value of instance i."""
+    for i in range(offsets.shape[0] - 1):
+        for k in range(offsets[i], offsets[i + 1]):
+            out[i] = max(out[i], abs(numbers[k]))

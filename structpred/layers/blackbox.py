@@ -1,0 +1,45 @@
+"""The black-box layer: the decision, differentiated as a function that interpolates between decisions."""
+
+from structpred.core.oracle import Oracle
+from structpred.layers.layer import Layer, Point
+from structpred.layers.loss import checked_positive
+from structpred.layers.record import Floats, Integers, Scores
+
+
+class BlackBoxLayer(Layer):
+    """mu(theta) forward; backward [mu(theta) - mu(theta - lam g)] / lam (Vlastelica et al. 2020, algorithm 1, in scores).
+
+    The pull-back is the exact gradient of another function, [S(theta) - S(theta - lam g)] / lam for fixed g: the decision itself
+    is constant in pieces. One `argmax` forward, one more for each pull-back.
+
+    Parameters
+    ----------
+    oracle : Oracle
+    lam : float
+        lam > 0: large ones interpolate over more of the scores, and are less true to the decision.
+
+    Examples
+    --------
+    >>> from structpred.oracles.multiclass import MulticlassOracle
+    >>> oracle = MulticlassOracle()
+    >>> mu, pull = BlackBoxLayer(oracle, lam=2.0)(Scores.of(oracle, [(2,)]), [0.0, 1.0])
+    >>> mu.tolist(), pull([0.0, 1.0]).tolist()
+    ([0.0, 1.0], [-0.5, 0.5])
+    """
+
+    name = "blackbox"
+
+    def __init__(self, oracle: Oracle, *, lam: float = 10.0) -> None:
+        super().__init__(oracle)
+        self.lam = checked_positive(lam, "lam")
+
+    def point(self, batch: Scores, theta: Floats, ids: Integers, kept: bool, step: int) -> Point:
+        """The decision."""
+        best = batch.best(theta)
+        mu = batch.counts(best)
+
+        def pull(gradient: Floats) -> Floats:
+            found: Floats = (mu - batch.counts(batch.best(theta - self.lam * gradient))) / self.lam
+            return found
+
+        return Point(mu, pull, best.gaps, best.outputs)

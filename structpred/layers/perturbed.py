@@ -1,0 +1,168 @@
+"""Perturbed optimisers: scores with noise, averaged over samples, as a loss and as a layer (DPO)."""
+
+import numpy as np
+
+from structpred.core.oracle import Oracle
+from structpred.errors import DataError
+from structpred.layers.layer import Layer, Point
+from structpred.layers.loss import Given, Loss, Terms
+from structpred.layers.noise import Noise, Perturbed
+from structpred.layers.record import Floats, Integers, Scores
+
+
+class PerturbedLoss(Loss):
+    """1/m sum_k max_y theta_k . (mu(y) - g): the Fenchel-Young loss of a perturbed maximum (Berthet et al. 2020).
+
+    theta_k = theta + sigma z_k with normal z_k. It is an unbiased estimate of F(theta) - theta . g, where F is the mean maximum,
+    and for fixed noise convex, >= 0, with the exact gradient 1/m sum_k mu(y_k) - g. Noise is fixed by (seed, step, ids): a line
+    search keeps the step, training counts it up.
+
+    multiplicative: theta_k = theta * exp(sigma z_k - sigma^2 / 2) keeps signs (Dalle et al. 2022). The value is then
+    1/m sum_k max_y theta_k . mu(y) - theta . g, still convex and unbiased, and may be negative.
+
+    Parameters
+    ----------
+    oracle : Oracle
+    samples : int
+        m, calls of `argmax` an instance (and one where `labels` or `flip_rate` are asked for).
+    sigma : float
+        The standard deviation of the noise, in scores: see `flip_rate` of the record.
+    seed : int
+    antithetic : bool
+        Whether noise comes in pairs z and -z, which lowers the variance at no cost; m must be even then.
+    multiplicative : bool
+
+    Raises
+    ------
+    ParameterError
+        For sigma <= 0 and for an odd number of antithetic samples.
+
+    Examples
+    --------
+    >>> from structpred.oracles.multiclass import MulticlassOracle
+    >>> oracle = MulticlassOracle()
+    >>> found = PerturbedLoss(oracle, samples=1000)(Scores.of(oracle, [(2,)]), [1.0, 1.0], gold=[[0]])
+    >>> found.values.round(1).tolist()  # about the mean of the larger of two normals, 1 / sqrt(pi)
+    [0.6]
+    """
+
+    name = "perturbed"
+    smooth = True
+
+    def __init__(
+        self, oracle: Oracle, *, samples: int = 10, sigma: float = 1.0, seed: int = 0, antithetic: bool = True,
+        multiplicative: bool = False,
+    ) -> None:  # fmt: skip
+        super().__init__(oracle)
+        self.noise = Noise(samples, sigma, seed, bool(antithetic), bool(multiplicative))
+        self.nonnegative = not multiplicative
+
+    def terms(self, batch: Scores, theta: Floats, given: Given) -> Terms:
+        """The means over the samples."""
+        found = self.noise.perturb(batch, theta, given.ids, given.step)
+        values, gap = mean_of(found.best.values, len(batch)), mean_of(found.best.gaps, len(batch))
+        if self.noise.multiplicative or self.noise.antithetic:
+            values -= batch.dots(theta, given.target)  # of which pairs have the mean, too
+        else:
+            values -= mean_dots(batch, found.noisy, given.target)
+        gradient = mean_point(batch, found) - given.target
+        return Terms(values, gradient, gap, flips=found.flip_rate)
+
+
+class PerturbedLayer(Layer):
+    """mu = 1/m sum_k mu(y_k), y_k best at theta_k: the differentiable perturbed optimiser (Berthet et al. 2020).
+
+    The pull-back is 1/m sum_k z_k (g . mu(y_k)) / sigma, unbiased for the derivative of the mean; pairs z, -z, or the mean of the
+    other samples, take most of its variance away. It asks the oracle nothing more. For multiplicative noise it is divided by
+    theta, too. Arguments are those of `PerturbedLoss`.
+
+    Raises DataError, naming sample and part, where multiplicative noise meets a score of 0, which it cannot move.
+    """
+
+    name = "perturbed"
+
+    def __init__(
+        self, oracle: Oracle, *, samples: int = 10, sigma: float = 1.0, seed: int = 0, antithetic: bool = True,
+        multiplicative: bool = False,
+    ) -> None:  # fmt: skip
+        super().__init__(oracle)
+        self.noise = Noise(samples, sigma, seed, bool(antithetic), bool(multiplicative))
+
+    def point(self, batch: Scores, theta: Floats, ids: Integers, kept: bool, step: int) -> Point:
+        """The mean output."""
+        found = self.noise.perturb(batch, theta, ids, step)
+        best, scale = found.best, self._scale(batch, theta)
+
+        def pull(gradient: Floats) -> Floats:
+            return score_function(batch, self.noise, ids, step, dots_of_outputs(batch, found, gradient)) / scale
+
+        mu = mean_point(batch, found._replace(factors=None))
+        return Point(mu, pull, mean_of(best.gaps, len(batch)), flips=found.flip_rate)
+
+    def _scale(self, batch: Scores, theta: Floats) -> Floats | float:
+        """How far a score moves for noise of 1."""
+        if not self.noise.multiplicative:
+            return self.noise.sigma
+        scale = self.noise.sigma * theta
+        if batch.mask is not None:
+            scale[batch.mask] = 1.0
+        if (zero := np.flatnonzero(scale == 0.0)).size:
+            i = int(np.searchsorted(batch.offsets, zero[0], side="right")) - 1
+            raise DataError(
+                f"sample {i}: part {zero[0] - batch.offsets[i]} has the score 0, which multiplicative noise does not move; use "
+                "additive noise, or keep scores away from 0"
+            )
+        return scale
+
+
+def mean_of(numbers: Floats, n: int) -> Floats:
+    """The mean over samples of numbers[k n + i], (n,)."""
+    from structpred.layers import _perturbed_kernels
+
+    found = np.empty(n)
+    _perturbed_kernels.mean_numbers(numbers, found)
+    return found
+
+
+def mean_dots(batch: Scores, noisy: Floats, point: Floats) -> Floats:
+    """The mean over samples of theta_k . point, (n,)."""
+    from structpred.layers import _perturbed_kernels
+
+    found = np.empty(len(batch))
+    _perturbed_kernels.mean_dots(noisy, point, batch.offsets, found)
+    return found
+
+
+def mean_point(batch: Scores, found: Perturbed) -> Floats:
+    """1/m sum_k f_k mu(y_k), flat: the mean output, with the factors of multiplicative noise where there are any."""
+    from structpred.layers import _perturbed_kernels
+
+    if found.best.points is not None:
+        amounts = found.best.points.reshape(-1, batch.size)
+        mean: Floats = (amounts if found.factors is None else found.factors * amounts).mean(axis=0)
+        return mean
+    out = np.zeros(batch.size)
+    factors = np.empty((0, 0)) if found.factors is None else found.factors
+    _perturbed_kernels.mean_counts(found.best.parts, found.best.part_ends, batch.offsets, factors, out)
+    return out
+
+
+def dots_of_outputs(batch: Scores, found: Perturbed, gradient: Floats) -> Floats:
+    """g . mu(y_k) of each noisy output, sample by sample."""
+    from structpred.layers import _perturbed_kernels
+
+    if found.best.points is not None:
+        m = len(found.best.points) // max(1, batch.size)
+        return batch.copies(m).dots(found.best.points, np.tile(gradient, m))
+    out = np.empty(len(found.best.values))
+    _perturbed_kernels.dots_of_outputs(found.best.parts, found.best.part_ends, batch.offsets, gradient, out)
+    return out
+
+
+def score_function(batch: Scores, noise: Noise, ids: Integers, step: int, numbers: Floats) -> Floats:
+    """The mean of z_k f_k less a baseline, flat: sigma times the derivative of the mean of f by theta, unbiased."""
+    from structpred.layers import _perturbed_kernels
+
+    out = np.zeros(batch.size)
+    _perturbed_kernels.score_function(numbers, batch.offsets, ids, noise.seed, step, noise.antithetic, noise.samples, out)
+    return out

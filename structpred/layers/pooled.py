@@ -1,0 +1,76 @@
+"""A slow oracle behind a pool of the outputs it gave before: most calls are answered from the pool."""
+
+from collections.abc import Iterable
+from hashlib import blake2b
+
+import numpy as np
+import numpy.typing as npt
+
+from structpred.core.oracle import Labels, Oracle, Scores, Shape
+from structpred.core.task_checks import asked_parts
+from structpred.errors import ParameterError
+
+Floats = npt.NDArray[np.float64]
+
+
+class PooledOracle(Oracle):
+    """Answers argmax with the best output that it has met for the shape, and asks `oracle` for a share of the calls only.
+
+    Outputs depend on the shape alone, so those met for some scores are outputs for others (Mulamba et al. 2021). Whether a call
+    is asked is a function of its scores. It is not exact: a loss then says that its values are lower bounds (an infinite `gap`).
+
+    Parameters
+    ----------
+    oracle : Oracle
+        The slow one.
+    share : float
+        Of the calls that are asked, in (0, 1]; the first of each shape always is.
+    size : int
+        Outputs kept for each shape; the oldest goes first.
+
+    Examples
+    --------
+    >>> from structpred.oracles.assignment import AssignmentOracle
+    >>> oracle = PooledOracle(AssignmentOracle(), share=0.1)
+    >>> oracle.argmax(np.eye(3).ravel(), (3,)).tolist(), oracle.exact
+    ([0, 1, 2], False)
+    """
+
+    exact = False
+
+    def __init__(self, oracle: Oracle, *, share: float = 0.1, size: int = 1000) -> None:
+        if not 0.0 < share <= 1.0:
+            raise ParameterError(f"share must lie in (0, 1], got {share!r}")
+        if isinstance(size, bool) or not isinstance(size, int) or size < 1:
+            raise ParameterError(f"size must be a whole number >= 1, got {size!r}")
+        self.oracle, self.share, self.size, self.output = oracle, float(share), size, oracle.output
+        self._met: dict[Shape, dict[bytes, tuple[Labels, Floats]]] = {}
+
+    def n_parts(self, shape: Shape) -> int:
+        """That of the oracle."""
+        return self.oracle.n_parts(shape)
+
+    def parts(self, labels: Labels, shape: Shape) -> npt.NDArray[np.int64]:
+        """That of the oracle."""
+        return self.oracle.parts(labels, shape)
+
+    def example_shapes(self) -> Iterable[Shape]:  # type: ignore[override]
+        """Those of the oracle."""
+        return self.oracle.example_shapes()
+
+    def argmax(self, scores: Scores, shape: Shape) -> Labels:
+        """The oracle's best output, or the best of those met."""
+        met = self._met.setdefault(shape, {})
+        if not met or self._is_asked(scores):
+            labels = self.oracle.argmax(scores, shape).copy()
+            counts = np.bincount(asked_parts(self.oracle, 0, labels, shape), minlength=len(scores)).astype(np.float64)
+            if labels.tobytes() not in met and len(met) >= self.size:
+                del met[next(iter(met))]
+            met[labels.tobytes()] = labels, counts
+            return labels.copy()
+        found = list(met.values())
+        return found[int(np.argmax([scores @ counts for _, counts in found]))][0].copy()
+
+    def _is_asked(self, scores: Scores) -> bool:
+        """A share of all scores."""
+        return int.from_bytes(blake2b(scores.tobytes(), digest_size=8).digest(), "little") < self.share * 2.0**64

@@ -1,0 +1,174 @@
+"""Losses and layers as `nn.Module`."""
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+import torch
+
+from structpred.core.oracle import Oracle, Shape
+from structpred.layers import Layer, LayerRecord, Loss, LossRecord, Scores
+from structpred.torch.functions import LayerFunction, LossFunction
+from structpred.torch.tensors import checked, plain, shaped
+
+
+class _Module(torch.nn.Module):
+    """What losses and layers share: the batch, and the number of the step, which is saved with the network."""
+
+    def __init__(self, inner: Loss | Layer, n_jobs: int | None) -> None:
+        super().__init__()
+        self.n_jobs, self.step, self._inner = n_jobs, 0, inner
+        self._kept: tuple[Scores, ...] = ()
+
+    def _batch(self, shapes: Sequence[Shape], fixed: tuple[Any, Any] | None) -> Scores:
+        """The batch of these shapes, one of the last two where they are the same: data of one size, whose last batch is short."""
+        if fixed is not None:
+            return Scores.of(self._inner.oracle, shapes, fixed=(plain(fixed[0]), plain(fixed[1])), n_jobs=self.n_jobs)
+        key = tuple(shapes)
+        for batch in self._kept:
+            if batch.shapes == key:
+                return batch
+        self._kept = (Scores.of(self._inner.oracle, key, n_jobs=self.n_jobs), *self._kept[:1])
+        return self._kept[0]
+
+    def _next_step(self, given: int | None) -> int:
+        """The number of the step for noise: as given, else one more each time in training mode, and 0 in evaluation."""
+        if given is not None or not self.training:
+            return given or 0
+        self.step += 1
+        return self.step
+
+    def get_extra_state(self) -> dict[str, Any]:
+        """The number of the step, and what calls leave behind for later ones: numbers, tensors and texts, for `state_dict`."""
+        own = self._inner.get_state()
+        return {
+            "step": self.step,
+            **{name: torch.from_numpy(one) if isinstance(one, np.ndarray) else one for name, one in own.items()},
+        }
+
+    def set_extra_state(self, state: dict[str, Any]) -> None:
+        """Take them from `load_state_dict`. Raises DataError for what does not fit together."""
+        self.step = int(state["step"])
+        own = {name: one for name, one in state.items() if name != "step"}
+        self._inner.set_state({name: one.cpu().numpy() if isinstance(one, torch.Tensor) else one for name, one in own.items()})
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_kept": ()}
+
+
+class LossModule(_Module):
+    """A loss of part scores as a module: ``value = module(net(x), shapes=shapes, gold=labels).mean()``.
+
+    Parameters
+    ----------
+    loss : structpred.layers.Loss
+    n_jobs : int, optional
+        Threads for oracles with `argmax_batch`; results do not depend on it.
+
+    Raises
+    ------
+    DataError
+        In the forward pass for what the loss refuses, naming sample and part.
+
+    Examples
+    --------
+    >>> from structpred.layers import SPOPlus
+    >>> from structpred.oracles.multiclass import MulticlassOracle
+    >>> module = LossModule(SPOPlus(MulticlassOracle()))
+    >>> theta = torch.tensor([[0.0, 2.0, 1.0]], requires_grad=True)
+    >>> module(theta, shapes=[(3,)], true_scores=torch.tensor([[1.0, 0.0, 0.0]])).tolist()
+    [5.0]
+    """
+
+    def __init__(self, loss: Loss, *, n_jobs: int | None = None) -> None:
+        super().__init__(loss, n_jobs)
+        self.loss = loss
+
+    def forward(
+        self, theta: torch.Tensor, *, shapes: Sequence[Shape], fixed: tuple[Any, Any] | None = None, step: int | None = None,
+        **given: Any,
+    ) -> torch.Tensor:  # fmt: skip
+        """The loss of each instance, (n,), in the scores' type and device.
+
+        theta: (n, p), flat (size,), or nested. `given`: gold, true_scores, costs, pool, ids, as for `structpred.layers.Loss`,
+        arrays or tensors. step: the number of the step, for noise; without it training counts on and evaluation has 0.
+        """
+        return self.record(theta, shapes=shapes, fixed=fixed, step=step, **given)[0]
+
+    def record(
+        self, theta: torch.Tensor, *, shapes: Sequence[Shape], fixed: tuple[Any, Any] | None = None, step: int | None = None,
+        **given: Any,
+    ) -> tuple[torch.Tensor, LossRecord]:  # fmt: skip
+        """The values as `forward` gives them, and the record: decisions, gaps, the flip rate."""
+        batch, asked = self._batch(shapes, fixed), self._next_step(step)
+        known = {name: plain(value) for name, value in given.items()}
+        found: list[LossRecord] = []
+
+        def call(scores: Any) -> LossRecord:
+            found.append(self.loss(batch, scores, step=asked, **known))
+            return found[0]
+
+        values: torch.Tensor = LossFunction.apply(checked(theta), call, batch)
+        return values, found[0]
+
+
+class LayerModule(_Module):
+    """A layer as a module: ``mu = module(net(x), shapes=shapes)``, in the form, type and device of the scores.
+
+    Parameters
+    ----------
+    layer : structpred.layers.Layer
+    n_jobs : int, optional
+        Threads for oracles with `argmax_batch`; results do not depend on it.
+
+    Raises
+    ------
+    DataError
+        In either pass for numbers that are not finite, naming sample and part.
+
+    Examples
+    --------
+    >>> from structpred.layers import SparseMAP
+    >>> from structpred.oracles.multiclass import MulticlassOracle
+    >>> LayerModule(SparseMAP(MulticlassOracle()))(torch.tensor([[2.0, 0.0]]), shapes=[(2,)]).tolist()
+    [[1.0, 0.0]]
+    """
+
+    def __init__(self, layer: Layer, *, n_jobs: int | None = None) -> None:
+        super().__init__(layer, n_jobs)
+        self.layer = layer
+
+    def forward(
+        self, theta: torch.Tensor, *, shapes: Sequence[Shape], fixed: tuple[Any, Any] | None = None, step: int | None = None,
+        ids: Any = None,
+    ) -> torch.Tensor:  # fmt: skip
+        """The point of each instance. theta, fixed, step: as for losses. ids: names of instances, for noise and warm starts."""
+        return self.record(theta, shapes=shapes, fixed=fixed, step=step, ids=ids)[0]
+
+    def record(
+        self, theta: torch.Tensor, *, shapes: Sequence[Shape], fixed: tuple[Any, Any] | None = None, step: int | None = None,
+        ids: Any = None,
+    ) -> tuple[torch.Tensor, LayerRecord]:  # fmt: skip
+        """The points as `forward` gives them, and the record: decisions, gaps, the flip rate."""
+        batch, asked = self._batch(shapes, fixed), self._next_step(step)
+        found: list[LayerRecord] = []
+
+        def call(scores: Any) -> LayerRecord:
+            found.append(self.layer(batch, scores, ids=plain(ids), step=asked))
+            return found[0]
+
+        points: torch.Tensor = LayerFunction.apply(checked(theta), call)
+        return shaped(points, theta), found[0]
+
+
+@cache
+def module_of(kind: type[Loss] | type[Layer]) -> type[_Module]:
+    """The module class of a loss or layer: it takes the oracle and the settings of `kind`, and n_jobs."""
+    parent: type[Any] = LossModule if issubclass(kind, Loss) else LayerModule
+
+    def __init__(self: Any, oracle: Oracle, *more: Any, n_jobs: int | None = None, **settings: Any) -> None:
+        parent.__init__(self, kind(oracle, *more, **settings), n_jobs=n_jobs)
+
+    body = {"__init__": __init__, "__doc__": kind.__doc__, "__module__": "structpred.torch", "__qualname__": kind.__name__}
+    return type(kind.__name__, (parent,), body)
