@@ -1,14 +1,17 @@
 """Perfect matchings of n rows and n columns (linear assignment)."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import permutations
 
 import numpy as np
 import numpy.typing as npt
 
 from structpred.core.oracle import Labels, Oracle, Scores, Shape
-from structpred.core.scores import check_listed, checked_scores, checked_sizes
+from structpred.core.scores import check_listed, checked_batch, checked_scores, checked_sizes, checked_table
 from structpred.projections.active_set import project_onto_hull
+from structpred.runtime.ranges import ends_of
+
+Integers = npt.NDArray[np.int64]
 
 
 class AssignmentOracle(Oracle):
@@ -25,6 +28,22 @@ class AssignmentOracle(Oracle):
         given = checked_scores(scores, self.n_parts(shape), shape)
         _, columns = linear_sum_assignment(given.reshape(shape[0], shape[0]), maximize=True)
         return columns.astype(np.int64)
+
+    def argmax_batch(self, scores: Scores, offsets: Integers, shapes: Sequence[Shape]) -> tuple[Labels, Integers]:
+        """The matching of each instance, without a check an instance."""
+        from scipy.optimize import linear_sum_assignment
+
+        sizes = checked_table(shapes, "rows")[:, 0]
+        scores, offsets = checked_batch(scores, offsets, sizes**2)
+        cuts = zip(offsets[:-1].tolist(), offsets[1:].tolist(), sizes.tolist(), strict=True)
+        found = [linear_sum_assignment(scores[a:b].reshape(n, n), maximize=True)[1] for a, b, n in cuts]
+        return np.concatenate([np.empty(0, np.int64), *found]).astype(np.int64), ends_of(sizes)
+
+    def parts_batch(self, labels: Labels, ends: Integers, shapes: Sequence[Shape]) -> tuple[Integers, Integers]:
+        """One part per row of each instance."""
+        sizes = np.diff(ends)
+        rows = np.arange(len(labels)) - np.repeat(ends[:-1], sizes)
+        return rows * np.repeat(sizes, sizes) + labels, ends
 
     def parts(self, labels: Labels, shape: tuple[int, ...]) -> npt.NDArray[np.int64]:
         """One part per row."""

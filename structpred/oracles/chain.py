@@ -88,18 +88,15 @@ class ChainOracle(Oracle):
         """
         scores, (length, n_labels) = self._given(scores, shape)
         s = sum_scratch(n_labels, length)
-        mu = np.zeros(len(scores))
-        log_z = _sum_kernel()(scores, length, n_labels, *s.rows, mu)
-        if log_z == -np.inf:
+        log_z, mu = np.empty(1), np.zeros(len(scores))
+        if _sum_kernel()(scores, np.array([0, len(scores)]), np.array([length]), n_labels, *s.rows, log_z, mu) >= 0:
             raise InfeasibleError("every label sequence uses a forbidden part (a score of -1e30): no marginals exist")
-        return checked_sums(log_z, mu, scores, shape)
+        return checked_sums(float(log_z[0]), mu, scores, shape)
 
     def marginals_batch(
         self, scores: Scores, offsets: npt.NDArray[np.int64], shapes: Sequence[Shape]
     ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
         """log Z of each instance and all expected part counts, in one compiled call for each number of labels in a row."""
-        from structpred.oracles.chains._chain_sum_kernels import marginals_of_batch
-
         sizes = checked_table(shapes, *_NAMES)
         lengths, label_counts = sizes.T
         scores, offsets = checked_batch(scores, offsets, lengths * label_counts + label_counts**2)
@@ -110,7 +107,7 @@ class ChainOracle(Oracle):
                 continue
             n_labels = int(label_counts[a])
             s = sum_scratch(n_labels, int(lengths[a:b].max()))
-            wrong = marginals_of_batch(scores, offsets[a : b + 1], lengths[a:b].copy(), n_labels, *s.rows, log_zs[a:b], mu)
+            wrong = _sum_kernel()(scores, offsets[a : b + 1], lengths[a:b].copy(), n_labels, *s.rows, log_zs[a:b], mu)
             if wrong >= 0:
                 raise InfeasibleError(f"sample {a + wrong}: every label sequence uses a forbidden part (a score of -1e30)")
         return log_zs, mu
@@ -209,9 +206,9 @@ class ChainOracle(Oracle):
 @lru_cache(maxsize=1)
 def _sum_kernel() -> Any:
     """Forward-backward over flat scores, looked up once: calls are many and short."""
-    from structpred.oracles.chains._chain_sum_kernels import marginals_flat
+    from structpred.oracles.chains._chain_sum_kernels import marginals_of_batch
 
-    return marginals_flat
+    return marginals_of_batch
 
 
 def _decoded(

@@ -1,6 +1,7 @@
 """An oracle from a description of the polytope of outputs: cvxpy solves what is asked over it."""
 
 import threading
+import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
@@ -26,6 +27,8 @@ _CLARABEL_STEPS = 200
 #: the accuracy of the interior point method in projections onto polytopes; round sets get its own 1e-8
 #: HiGHS's own 1e-7 is of the size of the largest score: what is added to a common offset would be lost
 _LP_ACCURACY = {"dual_feasibility_tolerance": 1e-10}
+#: Clarabel's name of an accuracy that will do where the one aimed at is not reached
+_REDUCED = "reduced_tol_gap_abs"
 _ACCURACY = {"tol_gap_abs": 1e-12, "tol_gap_rel": 1e-12, "tol_feas": 1e-11}
 
 
@@ -49,9 +52,10 @@ class ConvexOracle(Oracle):
     shape and kind of question, and compiled once (DPP).
 
     Outputs: labels are the parts with mu >= 1/2, ascending, unless `rounding(mu, shape) -> labels` and `parts(labels, shape)` say
-    otherwise. argmax rounds, so that it is exact only where the set is the convex hull of all outputs: exact=True says so.
-    enumerate: lists all outputs of small shapes, for check_oracle. label_grid: (n_positions, n_labels) if the parts begin with
-    such a grid. max_iterations: the most steps of a solver (HiGHS: pivots; Clarabel stops after 200 steps in any case).
+    otherwise. argmax rounds (ConvexPoints does not), so that it is exact only where the set is the convex hull of all outputs:
+    exact=True says so. enumerate: lists all outputs of small shapes, for check_oracle. label_grid: (n_positions, n_labels) if the
+    parts begin with such a grid. max_iterations: the most steps of a solver (HiGHS: pivots; Clarabel stops after 200).
+    accuracy: what Clarabel aims at for linear scores over round sets, of which a tenth must be reached; None: its own 1e-8.
 
     How to: matchings of n rows with n columns, of which some may stay alone.
 
@@ -92,10 +96,14 @@ class ConvexOracle(Oracle):
         label_grid: Callable[[Shape], tuple[int, int]] | None = None,
         exact: bool = False,
         max_iterations: int = 100_000,
+        accuracy: float | None = None,
     ) -> None:
         if max_iterations < 1:
             raise ParameterError(f"expected max_iterations >= 1, got {max_iterations}")
+        if accuracy is not None and not 0.0 < accuracy < 1.0:
+            raise ParameterError(f"expected an accuracy above 0 and below 1, got {accuracy}")
         self.max_iterations = int(max_iterations)
+        self._accuracy = {} if accuracy is None else _aims(float(accuracy))
         self._describe, self._rounding, self._parts = describe, rounding, parts
         self._example_shapes = list(example_shapes)
         self.exact = bool(exact)
@@ -130,9 +138,9 @@ class ConvexOracle(Oracle):
         if self._rounding is not None:
             return self._rounding(mu, shape)
         labels = np.flatnonzero(mu >= 0.5).astype(np.int64)
-        if np.abs(mu - np.rint(mu)).max(initial=0.0) > 1e-6 and not self._contains(np.rint(mu), shape):
+        if np.abs(mu - np.rint(mu)).max(initial=0.0) > 1e-6 and self.distance(np.rint(mu), shape) > 1e-6:
             raise OracleError(
-                f"shape {shape}: the best point is fractional, and the parts with mu >= 1/2 are not a valid output: give "
+                f"shape {_named(shape)}: the best point is fractional, and the parts with mu >= 1/2 are not a valid output: give "
                 "rounding=(mu, shape) -> labels"
             )
         return labels
@@ -142,7 +150,9 @@ class ConvexOracle(Oracle):
         given = self._checked(scores, shape)
         found = self._best(given, shape, np.zeros((0, len(given))), np.zeros(0))
         if found is None:
-            raise InfeasibleError(f"shape {shape}: no point satisfies the constraints of the description, or all are forbidden")
+            raise InfeasibleError(
+                f"shape {_named(shape)}: no point satisfies the constraints of the description, or all are forbidden"
+            )
         return found
 
     def argmax_relaxed_constrained(self, scores: Scores, shape: Shape, A: npt.ArrayLike, b: npt.ArrayLike) -> Floats | None:
@@ -160,8 +170,16 @@ class ConvexOracle(Oracle):
         program.scores.value, program.weight.value = 2.0 * point / size, 1.0 / size
         status = self._solve(program, shape, _ACCURACY if program.problem.is_qp() else {})
         if status == "infeasible":
-            raise InfeasibleError(f"shape {shape}: no point satisfies the constraints of the description")
+            raise InfeasibleError(f"shape {_named(shape)}: no point satisfies the constraints of the description")
         return np.asarray(program.mu.value, dtype=np.float64)
+
+    def distance(self, point: Floats, shape: Shape) -> float:
+        """How far the nearest point of the set is, as the largest difference of a part; 0 for its own points."""
+        program = self._program(shape, "distance", 0, False)
+        program.scores.value = self._checked(point, shape)
+        if self._solve(program, shape, {}) == "infeasible":
+            raise InfeasibleError(f"shape {_named(shape)}: no point satisfies the constraints of the description")
+        return float(-program.problem.value)
 
     def _checked(self, scores: Scores, shape: Shape) -> Scores:
         return checked_scores(scores, self.n_parts(shape), shape)
@@ -177,14 +195,10 @@ class ConvexOracle(Oracle):
             program.rows.value, program.limits.value = A / sizes[:, None], b / sizes
         if program.closed is not None:
             program.closed.value = forbidden.astype(np.float64)
-        if self._solve(program, shape, {}) == "infeasible":
+        if self._solve(program, shape, {} if program.problem.is_lp() else self._accuracy) == "infeasible":
             return None
         mu = np.asarray(program.mu.value, dtype=np.float64)
         return np.where(forbidden, 0.0, mu)
-
-    def _contains(self, mu: Floats, shape: Shape) -> bool:
-        """Whether a point satisfies the description: other variables may be chosen freely."""
-        return bool(np.abs(self.project(mu, shape) - mu).max(initial=0.0) <= 1e-6)
 
     def _solve(self, program: _Program, shape: Shape, accuracy: dict[str, float]) -> str:
         """Solve; "optimal" or "infeasible"."""
@@ -195,22 +209,24 @@ class ConvexOracle(Oracle):
         if program.problem.is_lp() and "HIGHS" in cp.installed_solvers():
             solver, limit = cp.HIGHS, {"simplex_iteration_limit": self.max_iterations, **_LP_ACCURACY}
         try:
-            program.problem.solve(solver=solver, warm_start=False, **accuracy, **limit)
+            with warnings.catch_warnings():
+                warnings.filterwarnings("ignore", "Solution may be inaccurate")  # the status says so, and is looked at
+                program.problem.solve(solver=solver, warm_start=False, **accuracy, **limit)
         except cp.error.SolverError as error:
-            raise ConvergenceError(f"shape {shape}: {solver} gave up: {error}") from error
+            raise ConvergenceError(f"shape {_named(shape)}: {solver} gave up: {error}") from error
         status = str(program.problem.status)
         if status == "infeasible_or_unbounded" or (status.startswith("infeasible") and solver == cp.CLARABEL):
             status = self._which(program)
         if status.startswith("unbounded"):
             raise OracleError(
-                f"shape {shape}: the description has no bounds in the direction of the scores: add 0 <= mu, mu <= 1"
+                f"shape {_named(shape)}: the description has no bounds in the direction of the scores: add 0 <= mu, mu <= 1"
             )
         if status.startswith("infeasible"):
             return "infeasible"
-        if status != "optimal":
+        if status != "optimal" and not (status == "optimal_inaccurate" and _REDUCED in accuracy):
             reached = f" (max_iterations={self.max_iterations:,})" if status == "user_limit" else ""
-            raise ConvergenceError(f"shape {shape}: {solver} ended with the status {status!r}{reached}")
-        return status
+            raise ConvergenceError(f"shape {_named(shape)}: {solver} ended with the status {status!r}{reached}")
+        return "optimal"
 
     def _which(self, program: _Program) -> str:
         """Whether the set is really empty: solvers mistake unbounded and badly scaled objectives for that."""
@@ -229,7 +245,9 @@ class ConvexOracle(Oracle):
         import cvxpy as cp
 
         found = self._describe(shape)
-        expected = f"shape {shape}: describe must return (mu, constraints), a 1-d cvxpy Variable and a list of constraints"
+        expected = (
+            f"shape {_named(shape)}: describe must return (mu, constraints), a 1-d cvxpy Variable and a list of constraints"
+        )
         if not (isinstance(found, tuple) and len(found) == 2):
             raise OracleError(f"{expected}; got {type(found).__name__}")
         mu, constraints = found[0], list(found[1])
@@ -239,7 +257,7 @@ class ConvexOracle(Oracle):
             if not isinstance(constraint, cp.constraints.constraint.Constraint):
                 raise OracleError(f"{expected}; got the constraint {constraint!r}")
             if not constraint.is_dcp():
-                raise OracleError(f"shape {shape}: cvxpy cannot verify that this constraint is convex: {constraint}")
+                raise OracleError(f"shape {_named(shape)}: cvxpy cannot verify that this constraint is convex: {constraint}")
         return mu, constraints
 
     def _program(self, shape: Shape, question: str, n_rows: int, forbids: bool) -> _Program:
@@ -270,7 +288,10 @@ class ConvexOracle(Oracle):
         if closed is not None:
             constraints.append(cp.multiply(closed, mu) == 0.0)
         weight = cp.Parameter(nonneg=True) if question == "project" else None
-        aim = scores @ mu if weight is None else scores @ mu - weight * cp.sum_squares(mu)
+        if question == "distance":
+            aim = -cp.norm_inf(mu - scores)
+        else:
+            aim = scores @ mu if weight is None else scores @ mu - weight * cp.sum_squares(mu)
         return _Program(cp.Problem(cp.Maximize(aim), constraints), mu, scores, weight, rows, limits, closed)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -279,3 +300,15 @@ class ConvexOracle(Oracle):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state, _kept=threading.local())
+
+
+def _aims(accuracy: float) -> dict[str, float]:
+    """Clarabel's options for it: ten times less will do."""
+    reduced = (_REDUCED, "reduced_tol_gap_rel", "reduced_tol_feas")
+    return {**dict.fromkeys(_ACCURACY, accuracy), **dict.fromkeys(reduced, 10.0 * accuracy)}
+
+
+def _named(shape: Shape) -> str:
+    """A shape in words: one that holds tables is cut."""
+    text = str(shape)
+    return text if len(text) <= 80 else f"{text[:77]}..."

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.oracle import Labels, Scores, Shape
-from structpred.errors import ConvergenceError, ParameterError
+from structpred.errors import ConvergenceError
 from structpred.oracles.fields._local_polytope import (
     Compact,
     Floats,
@@ -17,7 +17,7 @@ from structpred.oracles.fields._local_polytope import (
 )
 from structpred.oracles.mrf import NOTHING_LEFT, Graph, PairwiseOracle, graph_of, graph_shape, refuse
 from structpred.oracles.solvers._constraint_rows import checked_rows, keeps
-from structpred.oracles.solvers._cp_sat import load_cp_model, power_of_two, solve, whole_rows
+from structpred.oracles.solvers._cp_sat import checked_limit, load_cp_model, power_of_two, solve, whole_rows
 
 _FEW_SHAPES = [
     graph_shape(1, 3, []),
@@ -57,7 +57,7 @@ class CpSatMRF(PairwiseOracle):
     """
 
     def __init__(self, limit: float = 60.0) -> None:
-        self.limit = _checked_limit(limit)
+        self.limit = checked_limit(limit)
 
     def argmax(self, scores: Scores, shape: Shape) -> Labels:
         """The best output."""
@@ -97,7 +97,7 @@ class CpSatBoundMRF(PairwiseOracle):
     exact = False
 
     def __init__(self, limit: float = 1.0) -> None:
-        self.limit = _checked_limit(limit)
+        self.limit = checked_limit(limit)
 
     def argmax(self, scores: Scores, shape: Shape) -> Labels:
         """The best output that was found."""
@@ -123,12 +123,6 @@ class CpSatBoundMRF(PairwiseOracle):
     def example_shapes() -> list[Shape]:
         """Few, as each question takes milliseconds."""
         return _FEW_SHAPES
-
-
-def _checked_limit(limit: float) -> float:
-    if not limit > 0.0:
-        raise ParameterError(f"expected a limit > 0 of deterministic time, got {limit}")
-    return float(limit)
 
 
 def _no_rows(scores: Scores) -> Floats:

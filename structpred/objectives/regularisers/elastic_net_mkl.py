@@ -3,6 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.products import dot
 from structpred.objectives.regularisers.group_norms import GroupNorms, nearer_to_the_truth
 from structpred.projections.prox.elastic_net import checked_share, prox_elastic_net
 
@@ -27,7 +28,7 @@ class ElasticNetMKL(GroupNorms):
 
     def group_value(self, norms: Floats) -> float:
         """The two sums."""
-        return (1.0 - self.share) * float(norms.sum()) + 0.5 * self.share * float(norms @ norms)
+        return (1.0 - self.share) * float(norms.sum()) + 0.5 * self.share * dot(norms, norms)
 
     def group_prox(self, norms: Floats, step: float) -> Floats:
         """Soft thresholds, then a shrinkage."""
@@ -40,7 +41,7 @@ class ElasticNetMKL(GroupNorms):
         if self.share == 0.0:
             return moved
         above = np.maximum(norms - free, 0.0)
-        return max(moved, loss - lam * float(above @ above) / (2.0 * self.share))
+        return max(moved, loss - lam * dot(above, above) / (2.0 * self.share))
 
     def reach(self, value: float) -> float:
         """The root of (1 - share) x + share/2 x^2 = value, which is least where one group has all of the norm."""

@@ -7,6 +7,7 @@ from typing import cast
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.products import dot
 from structpred.core.regulariser import Pieces, Regulariser, pieces_of
 from structpred.core.weights import Vector
 
@@ -54,7 +55,7 @@ class FreeIntercept(Regulariser):
         total, largest, first = 0.0, 0.0, 0
         for piece in pieces:
             a, b = (int(np.clip(end - first, 0, len(piece))) for end in (self.start, self.stop))
-            total += 0.5 * float(piece[:a] @ piece[:a]) + 0.5 * float(piece[b:] @ piece[b:])
+            total += 0.5 * dot(piece[:a], piece[:a]) + 0.5 * dot(piece[b:], piece[b:])
             largest = max(largest, float(np.abs(piece[a:b]).max(initial=0.0)))
             first += len(piece)
         return total, largest

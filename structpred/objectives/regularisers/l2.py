@@ -3,6 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.products import dot
 from structpred.core.regulariser import DualMap, Pieces, Regulariser, pieces_of
 from structpred.core.weights import Vector
 
@@ -33,7 +34,7 @@ class L2(Regulariser):
 
     def gradient(self, w: Floats) -> tuple[float, Floats]:
         """(1/2 |w|^2, w)."""
-        return 0.5 * float(w @ w), w
+        return self.value(w), w
 
     def smooth_part(self) -> tuple["L2", float]:
         """All of it is smooth."""
@@ -43,5 +44,5 @@ class L2(Regulariser):
 def _summed(pieces: Pieces) -> float:
     total = 0.0
     for piece in pieces:
-        total += float(piece @ piece)
+        total += dot(piece, piece)
     return total

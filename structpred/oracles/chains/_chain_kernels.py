@@ -62,7 +62,8 @@ def forward(block, size, n_labels, scratch):
             advance(alphas[t - 1] if t > 0 else lasts[block - 1], trans, n_labels, best)
             for label in range(row.shape[0]):
                 row[label] = best[label] + row[label]
-    lasts[block] = alphas[size - 1]
+    for label in range(lasts.shape[1]):  # assigning the row compiles sentences about wrong shapes for seconds
+        lasts[block, label] = alphas[size - 1, label]
 
 
 @njit(cache=True, nogil=True)
@@ -121,17 +122,16 @@ def decode_flat(scores, offsets, lengths, n_labels, scratch, out):
                 trans[p, label] = scores[transitions + p * n_labels + label]
         found = out[written : written + length]
         blocks = n_blocks(length, scratch)
-        for block in range(blocks):
-            size = min(room, length - block * room)
-            copy_scores(scores, base + block * room * n_labels, size, n_labels, alphas)
+        for step in range(2 * blocks - 1):  # forth to the last block, and back
+            block = min(step, 2 * (blocks - 1) - step)
+            start = block * room
+            size = min(room, length - start)
+            copy_scores(scores, base + start * n_labels, size, n_labels, alphas)
             forward(block, size, n_labels, scratch)
-        size = length - (blocks - 1) * room
-        found[length - 1] = first_best(alphas[size - 1], n_labels)
-        backward(blocks - 1, size, n_labels, scratch, found, length)
-        for block in range(blocks - 2, -1, -1):
-            copy_scores(scores, base + block * room * n_labels, room, n_labels, alphas)
-            forward(block, room, n_labels, scratch)
-            backward(block, room, n_labels, scratch, found, (block + 1) * room)
+            if step == blocks - 1:
+                found[length - 1] = first_best(alphas[size - 1], n_labels)
+            if step >= blocks - 1:
+                backward(block, size, n_labels, scratch, found, start + size)
         written += length
 
 
@@ -139,7 +139,7 @@ def decode_flat(scores, offsets, lengths, n_labels, scratch, out):
 def parts_of(labels, length, n_labels):
     """The parts of the first `length` of these labels."""
     out = np.empty(max(2 * length - 1, 0), np.int64)
-    chain_parts(labels, np.array([0, length]), np.array([n_labels]), np.zeros(1, np.int64), out)
+    write_parts(labels, 0, length, n_labels, out, 0)
     return out
 
 
@@ -147,9 +147,13 @@ def parts_of(labels, length, n_labels):
 def chain_parts(labels, ends, n_labels, places, out):
     """The parts of label sequences: those of instance i are its position-label parts, then its label-label parts."""
     for i in range(n_labels.shape[0]):
-        first = ends[i]
-        length = ends[i + 1] - first
-        for t in range(length):
-            out[places[i] + t] = t * n_labels[i] + labels[first + t]
-        for t in range(length - 1):
-            out[places[i] + length + t] = (length + labels[first + t]) * n_labels[i] + labels[first + t + 1]
+        write_parts(labels, ends[i], ends[i + 1] - ends[i], n_labels[i], out, places[i])
+
+
+@njit(cache=True, nogil=True)
+def write_parts(labels, first, length, n_labels, out, place):
+    """The parts of labels[first:first + length] into out, from `place` on."""
+    for t in range(length):
+        out[place + t] = t * n_labels + labels[first + t]
+    for t in range(length - 1):
+        out[place + length + t] = (length + labels[first + t]) * n_labels + labels[first + t + 1]

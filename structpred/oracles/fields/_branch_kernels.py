@@ -227,7 +227,8 @@ def search(start, slots, own, pair, reach, rest, field, top, threshold, noise, n
         trial[d] = a
         if d == n - 1:
             threshold = here
-            labels[start:] = trial[start:]
+            for i in range(start, labels.shape[0]):
+                labels[i] = trial[i]
             continue
         d += 1
         value[d] = here

@@ -267,7 +267,8 @@ def share_out(pool, counts, buckets, axes, factors, strides, base, row, along, k
                 for a in range(count):
                     for i in range(low):
                         shares[done + a * step + along[f, i]] += columns[a * low + i]
-            pool[start : start + size] = shares[done : done + size]
+            for i in range(size):
+                pool[start + i] = shares[done + i]
             done += size
 
 

@@ -331,7 +331,8 @@ def cut(scores, edges, first, other, edge, twin, labels):
     for i in range(n):  # of the two halves of the network, the one with node i at its place `swapped` says
         if swapped[i]:
             excess[i] = excess[n + i]
-            cap[first[i] : first[i + 1]] = cap[m + first[i] : m + first[i + 1]]
+            for e in range(first[i], first[i + 1]):
+                cap[e] = cap[m + e]
     level = np.empty(n, np.int64)
     max_flow(first, other, twin, cap, excess, eps, level)
     for i in range(n):

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from structpred.errors import OracleError
+from structpred.errors import OracleError, ParameterError
 from structpred.oracles.solvers._solvers import check_ortools
 
 Floats = npt.NDArray[np.float64]
@@ -33,6 +33,13 @@ def load_cp_model(needed_by: str) -> Any:
     from ortools.sat.python import cp_model
 
     return cp_model
+
+
+def checked_limit(limit: float) -> float:
+    """A number > 0 of deterministic time, else ParameterError."""
+    if not limit > 0.0:
+        raise ParameterError(f"expected a limit > 0 of deterministic time, got {limit}")
+    return float(limit)
 
 
 def power_of_two(total: float) -> float:

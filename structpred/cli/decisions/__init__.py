@@ -1,0 +1,1 @@
+"""Decision models in the shell: what their commands do."""

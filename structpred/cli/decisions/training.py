@@ -1,0 +1,56 @@
+"""What `structpred train decision` does with an oracle and a reader."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from structpred.cli.own_code import made
+from structpred.cli.structures.results import read_labelled, reader_of
+from structpred.cli.trainer_options import trainer_of
+from structpred.cli.training import Training
+from structpred.cli.training_options import TrainingOptions
+from structpred.core.oracle import Oracle
+from structpred.models import DecisionModel
+
+
+@dataclass(frozen=True, kw_only=True)
+class DecisionOptions(TrainingOptions):
+    """The options of `train decision`, under their own names; shared ones that it does not have are as if they were not given."""
+
+    oracle: str
+    reader: str
+    criterion: str
+    minimiser: str
+    maximise: bool
+    trainer: str | None = None
+    surrogate: str | None = None
+    dev: str | None = None
+    patience: int | None = None
+    checkpoint: str | None = None
+    resume: bool = False
+
+
+class DecisionTraining(Training[DecisionOptions]):
+    """Train a DecisionModel."""
+
+    def read(self) -> dict[str, int]:
+        """The instances, by the reader."""
+        options = self.options
+        self.oracle = made(options.oracle, Oracle, "structpred.oracles.shortest_path:ShortestPathOracle")
+        self.X, self.numbers = read_labelled(reader_of(options.reader), options.reader, options.data)
+        return {"instances": len(self.X)}
+
+    def estimator(self, common: dict[str, Any]) -> DecisionModel:
+        """The estimator."""
+        own = {name: common[name] for name in ("C", "max_iter", "tol", "check_every", "callbacks", "random_state")}
+        return DecisionModel(
+            self.oracle, loss=self.options.criterion, trainer=trainer_of(self.options.minimiser) or "adam", **own
+        )
+
+    def fit(self, model: DecisionModel) -> None:
+        """Fit it; the names of oracle and reader are kept for people, who are told what to give again."""
+        model.fit(self.X, **{"values" if self.options.maximise else "costs": self.numbers})
+        model.reader_ = {"oracle": self.options.oracle, "reader": self.options.reader}
+
+    def shape(self, model: DecisionModel) -> str:
+        """How many weights there are."""
+        return f"{model.n_features_in_} features" + (" a part" if model.per_part_ else f", {model.n_outputs_} outputs")

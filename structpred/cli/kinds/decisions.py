@@ -1,0 +1,89 @@
+"""Decision models (predict, then optimise) in the shell: an oracle and a reader, both named as MODULE:NAME."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import click
+
+from structpred.cli.kinds.kind import Evaluating, Inspecting, Kind, Predicting, Reporting
+from structpred.cli.kinds.structures import ORACLE, READER, REQUIRED
+
+if TYPE_CHECKING:
+    from structpred.cli.training import Training
+    from structpred.models import DecisionModel
+
+_TRAIN = [
+    *REQUIRED,
+    click.Option(
+        ["--loss", "criterion"], default="spo+", show_default=True, metavar="NAME",
+        help="What predicted costs are trained for: spo+, perturbed, pg, hinge, ..., a loss over part scores.",
+    ),
+    click.Option(
+        ["--trainer", "minimiser"], default="adam", show_default=True, metavar="NAME|MODULE:CLASS",
+        help="adam: any loss. bcfw, one_slack, ...: spo+ and hinge, with a certificate. lbfgs, sgd, ...: smooth losses.",
+    ),
+    click.Option(["--maximise"], is_flag=True, help="The reader gives values, which are maximised, in place of costs."),
+]  # fmt: skip
+
+
+class DecisionModels(Kind):
+    """Train a DecisionModel on TRAIN: features, predicted costs, decision, trained for the decision's true cost.
+
+    \b
+    structpred train decision train.npz --oracle structpred.oracles.shortest_path:ShortestPathOracle --reader mine:read -o m.spz
+    structpred evaluate m.spz test.npz --oracle structpred.oracles.shortest_path:ShortestPathOracle --reader mine:read
+
+    The oracle finds the best decision (docs/howto/predict_then_optimise.md). The reader gets the name of a file and returns
+    (X, costs): a list of Instance(features, shape), and an array with the true cost of each part for each of them.
+    """
+
+    name = "decision"
+    summary = "Train a model of costs for the sake of decisions."
+    plural = "decision models"
+    estimators = ("DecisionModel",)
+    options: ClassVar = {
+        "train": _TRAIN,
+        **{command: [ORACLE, READER] for command in ("predict", "evaluate", "explain", "report")},
+        "inspect": [ORACLE],
+    }
+    refuses: ClassVar = {
+        "train": (
+            "trainer", "surrogate", "loss", "regulariser", "signs", "dev", "patience", "checkpoint", "resume", "n_jobs",
+            "on_error",
+        ),
+        "predict": ("n_jobs", "kbest", "marginals", "format", "on_error", "encoding"),
+        "evaluate": ("confusion", "per_type", "format", "on_error", "encoding"),
+        "inspect": ("label", "top"),
+        "report": ("examples", "top", "format", "on_error", "encoding"),
+    }  # fmt: skip
+    one_value = ("oracle", "reader", "criterion", "minimiser", "maximise")
+
+    def training(self, values: Mapping[str, Any]) -> "Training[Any]":
+        """One run of `train decision`."""
+        from structpred.cli.decisions.training import DecisionOptions, DecisionTraining
+
+        return DecisionTraining(DecisionOptions(**values))
+
+    def predict(self, model: "DecisionModel", asked: Predicting) -> None:
+        """Write the labels of each decision on a line, or one JSON object per instance; amounts, where decisions are points."""
+        from structpred.cli.decisions.results import predict
+
+        predict(model, asked)
+
+    def evaluate(self, model: "DecisionModel", asked: Evaluating) -> str:
+        """The regret of the decisions."""
+        from structpred.cli.decisions.results import scored
+
+        return scored(model, asked)
+
+    def inspect(self, model: "DecisionModel", asked: Inspecting) -> str:
+        """Settings and certificate."""
+        from structpred.cli.decisions.results import inspected
+
+        return inspected(model, asked)
+
+    def page(self, model: "DecisionModel", asked: Reporting) -> str:
+        """The same as a page, and the regret on the data where there are any."""
+        from structpred.cli.decisions.results import page
+
+        return page(model, asked)

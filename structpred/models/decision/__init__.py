@@ -1,0 +1,1 @@
+"""Predict, then optimise: the estimator, what it reads, and how it is trained."""

@@ -1,0 +1,301 @@
+"""The decision model: features -> costs -> decision, trained for the decision's true cost."""
+
+import os
+from collections.abc import Hashable, Sequence
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from structpred.core.oracle import Labels, Oracle
+from structpred.core.packing import argmax_batch, has_points
+from structpred.core.regret import Numbers, PartScores, Regrets, regrets, true_scores
+from structpred.core.result import Certificate, History, Record, Result
+from structpred.core.suggestions import did_you_mean
+from structpred.core.task import Task
+from structpred.errors import DataError, ParameterError
+from structpred.layers.expected_cost import ExpectedCost
+from structpred.layers.layer import Layer
+from structpred.layers.loss import Loss
+from structpred.layers.names import losses
+from structpred.layers.record import Outputs, Scores
+from structpred.models.base import as_callbacks, checked_C, seed_of, structured_tags
+from structpred.models.bundles import read_model, write_model
+from structpred.models.decision.adam import Adam, Truth
+from structpred.models.decision.files import HEADER, bundle_of, restore
+from structpred.models.decision.inputs import Design, read
+from structpred.models.decision.surrogates import surrogate_of
+from structpred.models.decision.two_stage import fitted, predicted
+from structpred.models.settings import resolve_trainer
+from structpred.models.sklearn_bridge import Estimator, NotFittedError
+from structpred.objectives.regret import Regret
+from structpred.runtime.ranges import ends_of
+from structpred.storage.bundles import Bundle
+from structpred.trainers.loop import Callback, RunSettings, train
+from structpred.trainers.problem import Problem, Trainer
+from structpred.trainers.progress import display_of
+
+Floats = npt.NDArray[np.float64]
+
+
+class DecisionModel(Estimator):
+    """Predict the costs of parts by a linear map, such that the decisions at the predicted costs have a small true cost.
+
+    Minimises  1/2 |W|^2 + C sum_i loss_i(W),  with theta_i = W' x_i the predicted scores: minus costs, or values. The intercept
+    is the weight of a constant feature, and regularised as all others. Certificates are of this divided by C n.
+
+    X is an array (n, d), one row of features an instance: each part has its own weights, and all instances have equally many
+    parts. Or a list of arrays (n_parts_i, d), one row of features a part: all parts share the weights, and instances may differ
+    in size. Or a list of Instance(features, shape), which model selection can split with the shapes.
+    costs (n, parts), or a list of arrays, are minimised; values are maximised: give one of them.
+
+    Parameters
+    ----------
+    oracle : Oracle
+        Finds the best decision: `ShortestPathOracle`, `KnapsackOracle`, or your own.
+    shape : hashable, optional
+        The shape of all instances; None: `fit` and the others are given shapes=.
+    loss : str, Loss or Layer
+        The name of a loss of `structpred.layers` ("spo+", "perturbed", "pg", ...), or an object with its settings, such as
+        ``PerturbedLoss(oracle, samples=20)``. A layer is trained on the true cost of the decision that it softens.
+    trainer : str, Adam or Trainer
+        "adam", or ``Adam(learning_rate=0.1)``: any loss, no certificate. With loss="spo+" or "hinge" also "bcfw", "one_slack",
+        "n_slack" and all other trainers of structural support vector machines: SPO+ is the margin-rescaled hinge of the regret,
+        and they prove how far from the optimum the weights are. With smooth losses ("perturbed", "sparsemap", "crf", ...) also
+        "lbfgs", "sgd" and all other trainers of smooth objectives. They start at zero weights, Adam at least squares.
+    C : float
+        The weight of the training loss, > 0: lam = 1 / (C n).
+    max_iter : int
+        Passes over the instances.
+    tol, check_every
+        As for every estimator with a certificate; Adam does not use them.
+    fit_intercept : bool
+        Whether there is a constant feature.
+    callbacks, random_state
+        As for every estimator.
+    regressor : regressor of scikit-learn, optional
+        Learns the costs themselves, whatever the decisions: the two-stage baseline. loss, trainer and C are then not used.
+    verbose : int
+        0: silent. 1: a line a pass on standard error, in a notebook an output that changes in place.
+
+    Attributes
+    ----------
+    coef_ : ndarray (n_outputs, d)
+        Weights of predicted costs (or values, if values were given); n_outputs is 1 for rows of parts.
+    intercept_ : ndarray (n_outputs,)
+        The constants.
+    regressor_ : regressor
+        The fitted one, where one was given.
+    certificate_, history_, n_iter_, stop_reason_, converged_
+        As for every estimator. Adam's history has the mean loss of each pass.
+    n_features_in_ : int
+        d.
+
+    Raises
+    ------
+    DataError
+        For X, costs or shapes that do not fit, naming the sample.
+    ParameterError
+        For settings out of range, and for a trainer that cannot minimise the loss.
+
+    References
+    ----------
+    Elmachtoub and Grigas (2022), Smart "predict, then optimize", Management Science 68.
+
+    Examples
+    --------
+    >>> from structpred.data.decisions import shortest_path_data
+    >>> from structpred.oracles.shortest_path import ShortestPathOracle
+    >>> data = shortest_path_data(200, degree=6, noise=0.5)
+    >>> model = DecisionModel(ShortestPathOracle(), shape=data.shape, max_iter=10).fit(data.features, data.costs)
+    >>> model.score(data.features, data.costs) > 0.85
+    True
+    """
+
+    certificate_: Certificate
+    history_: list[Record]
+    coef_: Floats
+    intercept_: Floats
+    reader_: dict[str, Any]
+
+    def __init__(
+        self,
+        oracle: Oracle,
+        *,
+        shape: Hashable = None,
+        loss: str | Loss | Layer = "spo+",
+        trainer: str | Adam | Trainer = "adam",
+        C: float = 1.0,
+        max_iter: int = 50,
+        tol: float = 0.001,
+        check_every: int = 10,
+        fit_intercept: bool = True,
+        callbacks: Callback | Sequence[Callback] | None = None,
+        random_state: Any = None,
+        regressor: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.oracle, self.shape, self.loss, self.trainer, self.C = oracle, shape, loss, trainer, C
+        self.max_iter, self.tol, self.check_every, self.fit_intercept = max_iter, tol, check_every, fit_intercept
+        self.callbacks, self.random_state, self.regressor, self.verbose = callbacks, random_state, regressor, verbose
+
+    def fit(
+        self, X: Any, costs: Numbers | None = None, *, values: Numbers | None = None, shapes: Sequence[Hashable] | None = None
+    ) -> Self:
+        """Train. costs: what each part truly costs; or values=, what it is truly worth. shapes: of the instances."""
+        if not isinstance(self.oracle, Oracle):
+            raise ParameterError(f"oracle: expected an instance of a subclass of structpred.Oracle, got {self.oracle!r}")
+        design = read(X, shapes, self.shape, self.oracle, bool(self.fit_intercept))
+        truth = true_scores(self.oracle, design.shapes, costs, values)
+        sign = 1.0 if costs is None else -1.0
+        if self.regressor is not None:
+            self.regressor_ = fitted(self.regressor, design, self.fit_intercept, sign * truth.scores)
+            self._keep(design, sign, Result(np.empty(0), Certificate(), stop_reason="regressor"))
+            return self
+        result = self._trained(design, truth)
+        self._keep(design, sign, result)
+        table = sign * result.weights.astype(np.float64).reshape(design.rows.shape[1], design.n_outputs).T
+        self.coef_ = table[:, : self.n_features_in_].copy()
+        self.intercept_ = table[:, -1].copy() if self.fit_intercept else np.zeros(len(table))
+        if self.stop_reason_ == "interrupted":
+            raise KeyboardInterrupt(f"training was interrupted after {self.n_iter_} passes; the model holds what was learnt")
+        return self
+
+    def _trained(self, design: Design, truth: PartScores) -> Result:
+        lam = 1.0 / (checked_C(self.C) * len(design.shapes))
+        run = RunSettings(
+            max_iter=self.max_iter, tol=self.tol, check_every=self.check_every, seed=seed_of(self.random_state),
+            callbacks=as_callbacks(self.callbacks), verbose=self.verbose,
+        )  # fmt: skip
+        loss, trainer = self._resolved_loss(), Adam() if self.trainer == "adam" else self.trainer
+        labels, ends = truth.best()
+        gold = Outputs(labels, ends)
+        if isinstance(trainer, Adam):
+            counts = Scores(loss.oracle, design.shapes, truth.offsets, None, 1).points(gold)
+            with display_of(run.verbose, "Adam", run.max_iter, "") as display:
+                return trainer.minimise(
+                    loss,
+                    design,
+                    Truth(truth.scores, counts, truth.offsets),
+                    lam,
+                    run.max_iter,
+                    run.seed,
+                    tuple(run.callbacks),
+                    display,
+                )
+        resolved = resolve_trainer(trainer)[0]
+        if has_points(self.oracle):
+            raise ParameterError(
+                f"trainer={self.trainer!r} needs outputs that are sets of parts, and those of {type(self.oracle).__name__} are "
+                "points with amounts: set trainer='adam'"
+            )
+        scale, surrogate = surrogate_of(loss, resolved)
+        task = Task(design.features(scale), loss.oracle, list(gold), design.shapes, Regret(truth.split()))
+        return train(Problem(task, surrogate, lam), resolved, run)
+
+    def _resolved_loss(self) -> Loss | Layer:
+        if isinstance(self.loss, Loss | Layer):
+            self.loss.set_state({})  # so that equal fits have equal bits, whatever the object was used for
+            return self.loss
+        if not isinstance(self.loss, str) or self.loss not in losses():
+            hint = did_you_mean(str(self.loss), losses())
+            raise ParameterError(
+                f"loss: expected one of {', '.join(losses())} or an object, a Loss or a Layer, got {self.loss!r}{hint}"
+            )
+        kind = losses()[self.loss]
+        if kind is ExpectedCost:
+            raise ParameterError("loss: 'expected_cost' needs the cost of an output: give an object, ExpectedCost(oracle, cost)")
+        return kind(self.oracle)
+
+    def _keep(self, design: Design, sign: float, result: Result) -> None:
+        """Set what a fitted model has; sign: of the scores in what the user gave."""
+        n_columns = design.rows.shape[1]
+        self.n_features_in_ = n_columns - bool(self.fit_intercept)
+        self.n_outputs_, self.per_part_, self.maximises_ = design.n_outputs, design.per_part, sign > 0.0
+        self.certificate_, self.history_, self.reader_ = result.certificate, History(result.history), {}
+        self.n_iter_, self.stop_reason_ = result.passes, result.stop_reason
+        gap = result.certificate.relative_gap
+        self.converged_ = bool(self.tol > 0 and result.certificate.proven and gap is not None and gap <= self.tol)
+
+    def _scores(self, X: Any, shapes: Sequence[Hashable] | None) -> PartScores:
+        """The predicted scores of the instances."""
+        self._check_fitted()
+        design = read(X, shapes, self.shape, self.oracle, False)
+        if (
+            design.rows.shape[1] != self.n_features_in_
+            or design.per_part != self.per_part_
+            or design.n_outputs != self.n_outputs_
+        ):
+            kinds = [f"rows of {'parts' if kind else 'instances'}" for kind in (self.per_part_, design.per_part)]
+            raise DataError(
+                f"X: the model was trained with {self.n_features_in_} features in {kinds[0]} and {self.n_outputs_} outputs each, "
+                f"got {design.rows.shape[1]} features in {kinds[1]} and {design.n_outputs} outputs"
+            )
+        sign = 1.0 if self.maximises_ else -1.0
+        if hasattr(self, "regressor_"):
+            found = sign * predicted(self.regressor_, design)
+        else:
+            found = sign * (design.rows @ self.coef_.T + self.intercept_).ravel()
+        sizes = np.diff(design.places) * design.n_outputs
+        return PartScores(self.oracle, design.shapes, ends_of(sizes), found)
+
+    def predict(self, X: Any, shapes: Sequence[Hashable] | None = None) -> list[Labels]:
+        """The decision for each instance: the labels of the oracle's best output at the predicted costs or values."""
+        found = self._scores(X, shapes)
+        labels, ends = argmax_batch(self.oracle, found.scores, found.offsets, found.shapes)
+        return np.split(labels, ends[1:-1])
+
+    def predict_points(self, X: Any, shapes: Sequence[Hashable] | None = None) -> list[Floats]:
+        """The decision for each instance as part counts: 0 and 1, or, where outputs are points, the amounts of all parts."""
+        found = self._scores(X, shapes)
+        batch = Scores(self.oracle, found.shapes, found.offsets, None, 1)
+        return batch.split(batch.counts(batch.best(found.scores)))
+
+    def predict_costs(self, X: Any, shapes: Sequence[Hashable] | None = None) -> Any:
+        """The predicted costs of the parts, (n, parts), or a list of arrays for rows of parts; minus the predicted values."""
+        found = self._scores(X, shapes)
+        return [-own for own in found.split()] if self.per_part_ else -found.scores.reshape(len(found.shapes), -1)
+
+    def regrets(
+        self, X: Any, costs: Numbers | None = None, *, values: Numbers | None = None, shapes: Sequence[Hashable] | None = None
+    ) -> Regrets:
+        """What each decision loses against the best one at the true costs or values."""
+        found = self._scores(X, shapes)
+        return regrets(true_scores(self.oracle, found.shapes, costs, values), found.best())
+
+    def score(
+        self, X: Any, costs: Numbers | None = None, *, values: Numbers | None = None, shapes: Sequence[Hashable] | None = None
+    ) -> float:
+        """1 - the normalised regret: 1 where every decision is the best one."""
+        return 1.0 - self.regrets(X, costs, values=values, shapes=shapes).normalised
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model as one file, atomically, without pickle. The oracle is only named in it; a regressor is refused."""
+        self._check_fitted()
+        write_model(path, self)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], oracle: Oracle | None = None) -> Self:
+        """Read a model file; `oracle` must be of the class that the model was trained with."""
+        model = read_model(path, lambda name: cls, oracle, [cls.__name__])
+        assert isinstance(model, cls)
+        return model
+
+    _HEADER = HEADER
+
+    def _to_bundle(self) -> Bundle:
+        return bundle_of(self)
+
+    @classmethod
+    def _from_bundle(cls, head: dict[str, Any], bundle: Bundle, oracle: Any) -> Self:
+        model: Self = restore(cls, head, bundle, oracle)
+        return model
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "certificate_"):
+            raise NotFittedError(f"this {type(self).__name__} is not fitted yet; call fit(X, costs) first, or load a model")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = structured_tags(super().__sklearn_tags__())
+        tags.target_tags.required = False
+        return tags

@@ -1,0 +1,1 @@
+"""What the oracles of decisions share: their kernels, and batches of instances sorted by shape."""
