@@ -1,0 +1,1 @@
+"""The source of exported programs: they need NumPy alone, and import nothing else of structpred."""

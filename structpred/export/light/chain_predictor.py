@@ -1,0 +1,228 @@
+"""Labels of sequences from an exported chain: the same as those of the model, to the last bit of every score.
+
+The scores of labels are summed in float64 in the order of the features; then come start, stop and forbidden labels. Ties go to
+the first label at every step. Sequences of about one length are decoded together, a position at a time.
+"""
+
+import sys
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from structpred.export.light.sequence_files import parse_columns, parse_crfsuite, parse_ocr, with_labels
+from structpred.export.light.token_features import HashedTemplates, Named, Templates, as_columns, coalesced, numeric_rows
+from structpred.export.light.weights import (
+    FORBIDDEN,
+    LOWEST,
+    Arrays,
+    Floats,
+    Ints,
+    PredictorError,
+    Rows,
+    beside,
+    ends_of,
+    read_text,
+    row_sums,
+    run,
+    source_name,
+)
+
+#: tokens, and pairs of labels at one position of all sequences, that are worked on together
+_TOKENS, _PAIRS = 1 << 14, 1 << 18
+
+
+class ChainPredictor:
+    """A chain: how tokens become features, the weights, and the labels that may follow each other.
+
+    settings, arrays: as `structpred export` writes them.
+    """
+
+    def __init__(self, settings: dict[str, Any], arrays: Arrays) -> None:
+        self.settings, self.table = settings, arrays["table"]
+        self.labels = np.array(settings["labels"])
+        n = len(self.labels)
+        edges = self.table[-n:].astype(np.float64)
+        self.edges = edges if "follow" not in arrays else edges + np.where(arrays["follow"], 0.0, FORBIDDEN)
+        self.first, self.last = (arrays.get(name, np.ones(n, bool)) for name in ("first", "last"))
+        self.bounded = "follow" in arrays
+        kind = settings["input"]
+        self.features: Any = None
+        if kind == "rows":
+            self.features = (HashedTemplates if settings["hashed"] else Templates)(settings, arrays)
+        elif kind == "tokens":
+            self.features = Named(settings, arrays)
+
+    def predict(self, X: Any, allowed: Any = None) -> list[npt.NDArray[Any]]:
+        """One array of labels per sequence, of an empty sequence an empty one; X as the model takes it, arrays 2-d.
+
+        allowed: nested like the labels; for each token None, or the labels that it may have.
+        Raises PredictorError for data that cannot be read, and where no labels satisfy the constraints.
+        """
+        given = [x if hasattr(x, "shape") else list(x) for x in X]
+        if allowed is not None and len(allowed) != len(given):
+            raise PredictorError(f"allowed: expected {len(given)} entries, one per sample, got {len(allowed)}")
+        lengths = np.array([x.shape[0] if hasattr(x, "shape") else len(x) for x in given], np.int64)
+        if not lengths.any():
+            return [self.labels[:0] for _ in given]
+        # another sequence stands in for an empty one: blocks are those of the model, and errors name samples by their numbers
+        at = np.maximum.accumulate(np.where(lengths > 0, np.arange(len(given)), np.argmax(lengths > 0))).tolist()
+        offsets = ends_of(lengths[at])
+        rows = self._rows([given[i] for i in at], offsets)
+        choices = None if allowed is None else self._choices([allowed[i] for i in at], offsets)
+        codes = self._decode(rows, offsets, choices)
+        found = [self.labels[codes[a:b]] for a, b in zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True)]
+        return [labels if length else labels[:0] for labels, length in zip(found, lengths.tolist(), strict=True)]
+
+    def predict_file(self, path: str) -> str:
+        """The text of a file with the labels, as `structpred predict` writes it."""
+        text, name, settings = read_text(path), source_name(path), self.settings
+        if settings["format"] == "crfsuite":
+            return self._of_crfsuite(text, name)
+        if settings["format"] == "ocr":
+            letters = parse_ocr(text, name)
+            words = np.split(letters.pixels, letters.offsets[1:-1])
+            labels = self._named(self._rows(words, letters.offsets), letters.offsets)
+            return "".join(f"{one}\t{label}\n" for one, label in zip(letters.ids, labels, strict=True))
+        read = parse_columns(text, name, settings["widths"])
+        if len(read.columns) < settings["n_columns"]:
+            raise PredictorError(f"{name}: expected at least {settings['n_columns']} columns, got {len(read.columns)}")
+        if not settings["widths"] or len(read.columns) == settings["widths"][0]:
+            self._refuse_running_text(read.columns[settings["label_column"]], f"{name}:{read.lines[0]}")
+        return with_labels(read, self._named(self.features.rows(read.columns, read.offsets), read.offsets))
+
+    def _refuse_running_text(self, labels: Sequence[str], where: str) -> None:
+        """PredictorError where the column of the labels holds words; a placeholder there is not looked at."""
+        found = set(labels)
+        words = all(len(label) > 1 and any(map(str.isalnum, label)) for label in found)
+        if words and found.isdisjoint(map(str, self.labels.tolist())) and (len(found) > 1 or len(labels) == 1):
+            raise PredictorError(
+                f"{where}: expected one token per line, got {min(found)!r} as a label, which the model does not have: "
+                "is this running text?"
+            )
+
+    def _of_crfsuite(self, text: str, name: str) -> str:
+        read = parse_crfsuite(text, name)
+        if not read.names:  # as of column files, of which every line would be a label without attributes
+            raise PredictorError(f"{name}: no line has an attribute: expected a label, then attributes, separated by tabs")
+        ends = ends_of(np.array(read.counts))
+        if self.settings["n_bits"] is None:
+            ids = np.fromiter(map(self.features.id, read.names), np.int64, len(read.names))
+            rows = coalesced(np.array(read.counts), ids, np.array(read.values, np.float32))
+        else:  # as dicts, whose values of one name are summed
+            tokens = []
+            for a, b in zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True):
+                token: dict[str, float] = {}
+                for attribute, value in zip(read.names[a:b], read.values[a:b], strict=True):
+                    token[attribute] = token.get(attribute, 0.0) + value
+                tokens.append(token)
+            bounds = zip(read.offsets[:-1].tolist(), read.offsets[1:].tolist(), strict=True)
+            rows = self.features.rows([tokens[a:b] for a, b in bounds])
+        labels = self._named(rows, read.offsets)
+        bounds = zip(read.offsets[:-1].tolist(), read.offsets[1:].tolist(), strict=True)
+        return "\n".join("".join(f"{label}\n" for label in labels[a:b]) for a, b in bounds)
+
+    def _named(self, rows: Rows, offsets: Ints) -> list[str]:
+        return list(map(str, self.labels[self._decode(rows, offsets, None)].tolist()))
+
+    def _rows(self, sequences: Sequence[Any], offsets: Ints) -> Rows:
+        settings = self.settings
+        if settings["input"] == "numeric":
+            return numeric_rows(sequences, settings["n_features"], settings["intercept"])
+        if settings["input"] == "tokens":
+            rows: Rows = self.features.rows(sequences)
+            return rows
+        made: Rows = self.features.rows(as_columns(sequences, settings["n_columns"]), offsets)
+        return made
+
+    def _choices(self, allowed: Sequence[Any], offsets: Ints) -> npt.NDArray[np.bool_]:
+        """Which labels each token may have."""
+        code = {label: k for k, label in enumerate(self.labels.tolist())}
+        out = np.ones((int(offsets[-1]), len(code)), bool)
+        for i, (start, own) in enumerate(zip(offsets[:-1].tolist(), allowed, strict=True)):
+            if own is None:
+                continue
+            if len(own) != offsets[i + 1] - start:
+                raise PredictorError(
+                    f"allowed, sample {i}: expected {offsets[i + 1] - start} entries, one per token, got {len(own)}"
+                )
+            for t, entry in enumerate(own):
+                if entry is not None:
+                    listed = (entry,) if isinstance(entry, str | int | np.integer) else tuple(entry)
+                    out[start + t] = False
+                    out[start + t, [code[label] for label in listed if label in code]] = True
+                    if not out[start + t].any():
+                        raise PredictorError(f"allowed, sample {i}, position {t}: no label that the model knows is left")
+        return out
+
+    def _decode(self, rows: Rows, offsets: Ints, choices: npt.NDArray[np.bool_] | None) -> Ints:
+        """The best label codes of all tokens."""
+        lengths, n = np.diff(offsets), len(self.labels)
+        order = np.argsort(-lengths, kind="stable")
+        codes, begin = np.empty(int(offsets[-1]), np.int64), 0
+        while begin < len(order):
+            most = max(min(_TOKENS // int(lengths[order[begin]]), _PAIRS // n**2), 1)
+            some = order[begin : begin + most]
+            self._decode_some(rows, offsets[some], lengths[some], choices, codes, some)
+            begin += most
+        return codes
+
+    def _decode_some(
+        self, rows: Rows, starts: Ints, lengths: Ints, choices: npt.NDArray[np.bool_] | None, codes: Ints, samples: Ints
+    ) -> None:
+        """Viterbi for sequences by falling length. Tokens are laid out position by position."""
+        running = [int(np.searchsorted(-lengths, -t)) for t in range(int(lengths[0]))]  # sequences with a token t
+        tokens = np.concatenate([starts[:m] + t for t, m in enumerate(running)])
+        places = ends_of(np.array(running))
+        best = self._emissions(rows, tokens, starts, starts + lengths - 1, choices)
+        slices = [slice(a, b) for a, b in zip(places[:-1].tolist(), places[1:].tolist(), strict=True)]
+        for t in range(1, len(slices)):
+            before = best[slices[t - 1]][: running[t]]
+            best[slices[t]] = (before[:, :, None] + self.edges).max(axis=1) + best[slices[t]]
+        after, into = np.empty(0, np.int64), np.ascontiguousarray(self.edges.T)
+        for own in reversed(slices):
+            here = best[own]
+            m = len(after)
+            if (self.bounded or choices is not None) and (low := here[m:].max(axis=1, initial=-np.inf) <= LOWEST).any():
+                raise PredictorError(f"sample {samples[m : len(here)][low].min()}: no label sequence satisfies the constraints")
+            found = np.empty(len(here), np.int64)
+            found[:m] = (here[:m] + into[after]).argmax(axis=1)  # the first of equal ones
+            found[m:] = here[m:].argmax(axis=1)
+            codes[tokens[own]] = after = found
+
+    def _emissions(self, rows: Rows, tokens: Ints, firsts: Ints, lasts: Ints, choices: npt.NDArray[np.bool_] | None) -> Floats:
+        """The scores of the labels at these tokens."""
+        n = len(self.labels)
+        ends = self.table[-n - 2 : -n]
+        out = row_sums(self.table, rows, tokens)
+        is_first, is_last = np.isin(tokens, firsts), np.isin(tokens, lasts)
+        out[is_first] += ends[0]
+        out[is_last] += ends[1]
+        if self.bounded or choices is not None:
+            may = np.ones(out.shape, bool) if choices is None else choices[tokens]
+            may[is_first] &= self.first
+            may[is_last] &= self.last
+            out = np.where(may, out, out + FORBIDDEN)
+        return out
+
+
+@cache
+def predictor() -> ChainPredictor:
+    """The predictor of this program, its weights read when it is first used."""
+    return ChainPredictor(*beside(__file__))
+
+
+def predict(X: Any, allowed: Any = None) -> list[npt.NDArray[Any]]:
+    """The labels of sequences: see ChainPredictor.predict."""
+    return predictor().predict(X, allowed)
+
+
+def predict_file(path: str) -> str:
+    """The text of a file with its labels: see ChainPredictor.predict_file."""
+    return predictor().predict_file(path)
+
+
+if __name__ == "__main__":
+    sys.exit(run(predict_file, "Label sequences."))

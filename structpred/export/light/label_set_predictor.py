@@ -1,0 +1,192 @@
+"""Sets of labels from an exported multi-label model: the same as those of the model, to the last bit of every score."""
+
+import sys
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from structpred.export.light.label_files import read_examples
+from structpred.export.light.weights import (
+    LOWEST,
+    Arrays,
+    Floats,
+    Ints,
+    PredictorError,
+    Rows,
+    beside,
+    ends_of,
+    from_dense,
+    row_sums,
+    run,
+    source_name,
+)
+
+#: outputs of all examples that are looked at together
+_OUTPUTS = 1 << 20
+_EXAMPLES = 1 << 12
+
+
+class LabelSetPredictor:
+    """Weights of each label off and on, tables of pairs, and how the best set is found.
+
+    settings, arrays: as `structpred export` writes them.
+    """
+
+    def __init__(self, settings: dict[str, Any], arrays: Arrays) -> None:
+        self.settings, self.arrays, self.table = settings, arrays, arrays["table"]
+        self.names: list[str] = settings["labels"]
+        self.decode = {"enumeration": self._enumerated, "tree": self._of_tree, "path": self._of_path, "leaf": self._with_leaf}[
+            settings["inference"]
+        ]
+
+    def predict(self, X: Any) -> Ints:
+        """(n, n_labels), 0 and 1, for an array (n, n_features). PredictorError for anything else."""
+        return self._predicted(from_dense(X, self.settings["n_features"], "X"))
+
+    def predict_file(self, path: str) -> str:
+        """A line per example with its labels, separated by tabs, as `structpred predict` writes it."""
+        settings, name = self.settings, source_name(path)
+        known = settings["feature_names"]
+        read = read_examples(path, self.names, settings["n_features"], settings["zero_based"])
+        if read.n_features != settings["n_features"]:
+            raise PredictorError(f"{name}: expected the {settings['n_features']} features of training, got {read.n_features}")
+        if known is not None and read.names is not None and read.names != known and not all(map(str.isdecimal, read.names)):
+            k = next(k for k, (one, other) in enumerate(zip(known, read.names, strict=True)) if one != other)
+            raise PredictorError(f"{name}: feature {k} is {read.names[k]!r}, but {known[k]!r} in the training data")
+        found = self._predicted(read.rows).tolist()
+        return "".join("\t".join(self.names[k] for k, on in enumerate(row) if on) + "\n" for row in found)
+
+    def _predicted(self, rows: Rows) -> Ints:
+        rows = self._scaled(rows)
+        n = len(rows.indptr) - 1
+        size = min(_EXAMPLES, max(_OUTPUTS >> len(self.names), 1)) if self.settings["inference"] == "enumeration" else _EXAMPLES
+        out = np.zeros((n, len(self.names)), np.int64)
+        for k in range(0, n, size):
+            chosen = np.arange(k, min(k + size, n))
+            out[chosen] = self.decode(row_sums(self.table, rows, chosen).reshape(len(chosen), -1, 2))
+        return out
+
+    def _scaled(self, rows: Rows) -> Rows:
+        """With the scale of training and the constant feature."""
+        ids, values = rows.ids, np.ones(len(rows.ids)) if rows.values is None else rows.values
+        if "shift" in self.arrays:
+            dense = np.zeros((len(rows.indptr) - 1, self.settings["n_features"]))
+            dense[np.repeat(np.arange(len(dense)), np.diff(rows.indptr)), ids] = values
+            rows = from_dense((dense - self.arrays["shift"]) * self.arrays["factor"], dense.shape[1], "X")
+            ids, values = rows.ids, np.zeros(0) if rows.values is None else rows.values
+        elif "factor" in self.arrays:
+            values = values * self.arrays["factor"][ids]
+        counts, ends = np.diff(rows.indptr), rows.indptr[1:]
+        if bias := self.settings["bias"]:
+            counts, ids, values = counts + 1, np.insert(ids, ends, self.settings["n_features"]), np.insert(values, ends, bias)
+        return Rows(ends_of(counts), ids, values)
+
+    def _of_tree(self, scores: Floats) -> Ints:
+        """Max-product on a forest: children before parents; ties go to the state off."""
+        plan, pairs = self.arrays["plan"].tolist(), self.arrays["pairs"].ravel()
+        best, back = scores.copy(), np.zeros(scores.shape, np.int64)
+        for node, parent, table, own, above in plan[:-1]:
+            value = best[:, node, :, None]
+            if table >= 0:
+                value = value + pairs[table + own * np.arange(2)[:, None] + above * np.arange(2)]
+            back[:, node] = value.argmax(axis=1)
+            best[:, parent] += value.max(axis=1)
+        out, root = np.zeros(scores.shape[:2], np.int64), plan[-1][0]
+        out[:, root] = best[:, root].argmax(axis=1)
+        _refuse_forbidden(best[:, root].max(axis=1))
+        each = np.arange(len(out))
+        for node, parent, *_ in reversed(plan[:-1]):
+            out[:, node] = back[each, node, out[:, parent]]
+        return out
+
+    def _enumerated(self, scores: Floats) -> Ints:
+        """All sets, by tables of partial sums: what the first half of the labels say, the others, and both to each other."""
+        n = scores.shape[1]
+        half, middle = n // 2, n // 2 + (n - n // 2) // 3
+        high, low = self._grown(scores, 0, half), self._grown(scores, half, n)
+        cross = np.zeros((1, 2 ** (middle - half) + 2 ** (n - middle)))
+        for node in range(half):
+            rows = [
+                np.concatenate((self._between(node, state, half, middle), self._between(node, state, middle, n)))
+                for state in (0, 1)
+            ]
+            cross = (cross[:, None, :] + np.array(rows)).reshape(-1, cross.shape[1])
+        size = 2 ** (middle - half)
+        base = high[:, :, None] + cross[:, :size]
+        total = low.reshape(len(scores), 1, size, -1) + (base[:, :, :, None] + cross[:, None, size:])
+        flat = total.reshape(len(scores), -1)
+        code = flat.argmax(axis=1)  # the first of equal ones
+        _refuse_forbidden(flat[np.arange(len(flat)), code])
+        found: Ints = (code[:, None] >> np.arange(n - 1, -1, -1)) & 1
+        return found
+
+    def _between(self, node: int, state: int, first: int, last: int) -> Floats:
+        """The scores between a label in a state and the labels first..last-1, in all their states."""
+        out = np.zeros(1)
+        for other in range(last - 1, first - 1, -1):
+            k = int(self.arrays["edge_of"][node, other])
+            row = np.zeros(2) if k < 0 else self.arrays["pairs"][k, state]
+            out = np.concatenate((out + row[0], out + row[1]))
+        return out
+
+    def _grown(self, scores: Floats, first: int, last: int) -> Floats:
+        """The scores of the labels first..last-1 and between them, in all their states."""
+        out = np.zeros((len(scores), 1))
+        for node in range(last - 1, first - 1, -1):
+            added = [scores[:, node, state, None] + self._between(node, state, node + 1, last) for state in (0, 1)]
+            out = np.concatenate((out + added[0], out + added[1]), axis=1)
+        return out
+
+    def _of_path(self, scores: Floats) -> Ints:
+        """The best path from a root to a leaf, the first of equal ones; sums go from the leaf up."""
+        gains = np.concatenate((scores[:, :, 1] - scores[:, :, 0], np.zeros((len(scores), 1))), axis=1)
+        sums = np.zeros((len(scores), len(self.arrays["paths"])))
+        for step in self.arrays["ladders"]:
+            sums += gains[:, step]
+        found: Ints = self.arrays["paths"][sums.argmax(axis=1)]
+        return found
+
+    def _with_leaf(self, scores: Floats) -> Ints:
+        """The best set that is closed under parents and has a leaf on; one more label stands above all roots."""
+        n, parents, order = scores.shape[1], self.arrays["parents"].tolist(), self.arrays["order"].tolist()
+        best = np.concatenate((scores[:, :, 1] - scores[:, :, 0], np.zeros((len(scores), 1))), axis=1)  # with the label on
+        lost, way = np.full(best.shape, np.inf), np.full(best.shape, -1)  # less with a leaf on, below which child
+        lost[:, self.arrays["leaves"]] = 0.0
+        for v in reversed(order):
+            worth = np.where(best[:, v] > 0.0, best[:, v], 0.0)
+            best[:, parents[v]] += worth
+            here = lost[:, v] + (worth - np.where(best[:, v] > 0.0, worth, best[:, v]))
+            better = here < lost[:, parents[v]]
+            lost[better, parents[v]], way[better, parents[v]] = here[better], v
+        labels, forced = np.zeros(best.shape, np.int64), np.zeros(best.shape, bool)
+        labels[:, n], forced[:, n] = 1, True
+        for v in order:
+            forced[:, v] = forced[:, parents[v]] & (way[:, parents[v]] == v)
+            labels[:, v] = labels[:, parents[v]] & ((best[:, v] > 0.0) | forced[:, v])
+        return labels[:, :n]
+
+
+def _refuse_forbidden(best: Floats) -> None:
+    if len(best) and best.min() <= LOWEST:
+        raise PredictorError(f"example {int(best.argmin())}: no set of labels satisfies the constraints")
+
+
+@cache
+def predictor() -> LabelSetPredictor:
+    """The predictor of this program, its weights read when it is first used."""
+    return LabelSetPredictor(*beside(__file__))
+
+
+def predict(X: Any) -> Ints:
+    """The labels of examples: see LabelSetPredictor.predict."""
+    return predictor().predict(X)
+
+
+def predict_file(path: str) -> str:
+    """A line of labels per example of a file: see LabelSetPredictor.predict_file."""
+    return predictor().predict_file(path)
+
+
+if __name__ == "__main__":
+    sys.exit(run(predict_file, "Predict sets of labels."))
