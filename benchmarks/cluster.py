@@ -1,0 +1,264 @@
+"""Training on shards by worker processes of this machine: ``python benchmarks/cluster.py [--quick] [--only PART ...]``.
+
+bytes: what workers read from the store, write to it and get from each other, a round; CoNLL-2000, four shards, 2**16 rows.
+growth: by how much the process of client and scheduler grows while the shards hold 1 GB.
+speed: wall seconds of two workers beside one, from the first round to the last, in turns; L-BFGS after exponentiated gradient.
+rounds: to 10, 3, 1 and 0.1 % gap, for 8, 16 and 64 shards, and scores on the test set beside one machine's.
+large: 1,000,000 sentences, resampled: seconds, bytes, rounds, and the largest memory of a worker, beside what constants predict.
+
+Wall time means something on a quiet machine alone. --quick takes small data: a check that everything runs, no measurement.
+"""
+
+import argparse
+import logging
+import os
+import random
+import resource
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from measure import data_folder, machine, table
+
+PARTS = ("bytes", "growth", "speed", "rounds", "large")
+C = 0.1
+#: measured a token, microseconds: reading and hashing, a step of exponentiated gradient, a sweep; bytes: packed, with objects
+LOAD, STEP, SWEEP, PACKED = 5.0, 12.0, 4.2, 179
+#: bytes of the state of exponentiated gradient, a token
+STATE = 679
+
+
+@contextmanager
+def workers(n: int, **settings: Any) -> Iterator[Any]:
+    """A client of n worker processes."""
+    from distributed import Client, LocalCluster
+
+    with (
+        LocalCluster(
+            n_workers=n, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0", silence_logs=logging.ERROR,
+            env={"NUMBA_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}, **settings,
+        ) as cluster,
+        Client(cluster) as client,
+    ):  # fmt: skip
+        yield client
+
+
+def traffic(dask_worker: Any) -> dict[str, float]:
+    """Of one worker, since it began."""
+    from structpred.distributed.store import TRAFFIC
+
+    return {
+        "read": TRAFFIC["read"],
+        "written": TRAFFIC["written"],
+        "between workers": dask_worker.transfer_outgoing_bytes_total,
+        "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+        "cpu": time.process_time(),
+    }
+
+
+def total(client: Any) -> dict[str, float]:
+    """Of all workers; the peak is the largest."""
+    found = list(client.run(traffic).values())
+    sums = {name: sum(one[name] for one in found) for name in found[0]}
+    return {**sums, "peak": max(one["peak"] for one in found)}
+
+
+def sentences(name: str = "train") -> list[str]:
+    """CoNLL-2000, a text each."""
+    import gzip
+
+    with gzip.open(data_folder() / "conll2000" / f"{name}.txt.gz", "rt", encoding="utf-8") as file:
+        return [text.strip() + "\n" for text in file.read().split("\n\n") if text.strip()]
+
+
+def resampled(path: Path, n: int | None) -> int:
+    """A file of n sentences drawn with replacement, or of all as they are; returns its tokens."""
+    texts, rng, tokens = sentences(), random.Random(0), 0
+    with path.open("w", encoding="utf-8") as file:
+        for text in texts if n is None else (rng.choice(texts) for _ in range(n)):
+            file.write(text + "\n")
+            tokens += text.count("\n")
+    return tokens
+
+
+def labeler(trainer: Any, **settings: Any) -> Any:
+    """The chunker of all tables."""
+    from structpred.models import ChainLabeler
+
+    return ChainLabeler(trainer, **{"C": C, "template": "chunking", "n_bits": 20, "check_every": 1, **settings})
+
+
+def measure_bytes(folder: Path, quick: bool) -> str:
+    """Megabytes a round, by what they are."""
+    from structpred.distributed import Shards, fit
+
+    path, rows = folder / "train.txt", []
+    resampled(path, 400 if quick else None)
+    shards = Shards.of_file(path, 4)
+    with workers(2) as client:
+        for name in ("oeg", "bcfw", "perceptron", "lbfgs"):
+            seen: list[dict[str, float]] = []
+
+            def look(row: Any, seen: list[dict[str, float]] = seen) -> None:
+                seen.append(total(client))
+
+            fit(labeler(name, n_bits=16, max_iter=6, callbacks=look), shards, client=client)
+            last, before = seen[-1], seen[-2]
+            rows.append([name, *(f"{(last[what] - before[what]) / 1e6:.1f}" for what in ("read", "written", "between workers"))])
+    return table(["trainer, last round with its certificate", "MB read", "MB written", "MB between workers"], rows)
+
+
+def numbers(seed: int, n: int) -> tuple[list[Any], list[list[str]]]:
+    """A shard of dense features: 100 columns, 20 positions a sequence."""
+    import numpy as np
+
+    rng = np.random.default_rng(seed)
+    X = [rng.random((20, 100)) for _ in range(n)]
+    return X, [[f"L{int(value * 3)}" for value in x[:, 0]] for x in X]
+
+
+def measure_growth(folder: Path, quick: bool) -> str:
+    """The resident memory of this process, which runs client and scheduler, before and after."""
+    from structpred.distributed import Shards, fit
+    from structpred.models import ChainLabeler
+
+    n = 100 if quick else 8000  # 16 kB a sequence, eight shards
+    shards = Shards.of_functions([partial(numbers, k, n) for k in range(8)])
+    with workers(2) as client:
+        client.run(os.getpid)
+        before = resident()
+        fit(ChainLabeler("lbfgs", C=C, max_iter=5), shards, client=client)
+        after, peak = resident(), total(client)["peak"]
+    head = ["shards, MB", "client and scheduler grew by, MB", "largest worker, MB"]
+    return table(head, [[f"{n * 8 * 16e3 / 1e6:.0f}", f"{(after - before) / 1e6:.1f}", f"{peak / 1e6:.0f}"]])
+
+
+def resident() -> int:
+    """Bytes of this process in memory."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+def measure_speed(folder: Path, quick: bool) -> str:
+    """Wall seconds of the rounds, the median of three turns."""
+    from structpred.distributed import Shards, fit
+
+    path = folder / "train.txt"
+    resampled(path, 400 if quick else None)
+    shards, found = Shards.of_file(path, 4), {1: [], 2: []}  # type: ignore[var-annotated]
+    for _ in range(1 if quick else 3):
+        for n in found:
+            with workers(n) as client:
+                model = fit(labeler("lbfgs", max_iter=4 if quick else 20, check_every=100), shards, client=client)
+                found[n].append(model.history_[-1]["seconds"])
+    one, two = median(found[1]), median(found[2])
+    rows = [
+        [f"{one:.1f}", f"{two:.1f}", f"{one / two:.2f}", " ".join(f"{a / b:.2f}" for a, b in zip(*found.values(), strict=True))]
+    ]
+    return table(["one worker, s", "two workers, s", "ratio", "of each turn"], rows)
+
+
+def rounds_to(history: Any, share: float) -> str:
+    """The first round whose gap is at most that share of the primal."""
+    reached = (row["passes"] for row in history if row["gap"] is not None and row["gap"] <= share * row["primal"])
+    return str(next(reached, "-"))
+
+
+def measure_rounds(folder: Path, quick: bool) -> str:
+    """Rounds to a gap, and F1."""
+    from structpred.distributed import Shards, fit
+    from structpred.evaluation import evaluate_sequences
+    from structpred.io import read_columns
+
+    path, test, rows = folder / "train.txt", folder / "test.txt", []
+    resampled(path, 400 if quick else None)
+    test.write_text("\n".join(sentences("test")[: 50 if quick else None]), encoding="utf-8")
+    large = folder / "large.txt"
+    resampled(large, 800 if quick else 100_000)
+    corpus = read_columns(test)
+    gold = corpus.labels()
+    with workers(2) as client:
+        runs = [
+            ("oeg", path, 8, 15),
+            ("lbfgs", path, 16, 40),
+            ("lbfgs", path, 1, 40),
+            ("oeg", large, 64, 30),
+            ("lbfgs", large, 64, 40),
+        ]
+        for trainer, file, K, most in runs:
+            model = labeler(trainer, max_iter=3 if quick else most, tol=0.001)
+            begun = time.perf_counter()
+            fit(model, Shards.of_file(file, K), client=client)
+            f1 = evaluate_sequences(gold, model.predict(corpus)).f1
+            gaps = [rounds_to(model.history_, share) for share in (0.1, 0.03, 0.01, 0.001)]
+            duals = [row["dual"] for row in model.history_ if row["dual"] is not None]
+            fell = sum(b < a for a, b in pairwise(duals)) if trainer == "oeg" else "-"
+            rows.append([trainer, file.stem, K, *gaps, fell, f"{100 * f1:.2f}", f"{time.perf_counter() - begun:.0f}"])
+            print(*rows[-1], flush=True)
+    return table(["trainer", "data", "shards", "to 10 %", "3 %", "1 %", "0.1 %", "dual fell", "F1", "wall s"], rows)
+
+
+def measure_large(folder: Path, quick: bool) -> str:
+    """One run on a million sentences, and what the constants predict of it."""
+    from structpred.distributed import Shards, fit
+
+    n, K, path = (2000 if quick else 1_000_000), 32, folder / "train.txt"
+    tokens = resampled(path, n)
+    with workers(2, memory_limit="5.5GB") as client:
+        seen: list[tuple[float, dict[str, float]]] = []
+        begun = time.perf_counter()
+
+        def look(row: Any) -> None:
+            seen.append((time.perf_counter() - begun, total(client)))
+            print(
+                row["passes"], f"{seen[-1][0]:.0f} s", f"gap {row['gap'] / row['primal']:.4f}" if row["gap"] else "", flush=True
+            )
+
+        model = fit(
+            labeler("lbfgs", max_iter=5 if quick else 25, tol=0.01, callbacks=look), Shards.of_file(path, K), client=client
+        )
+        end = total(client)
+    first, after, last = seen[0][0], seen[2][0], seen[-1][0]
+    iterations = len(seen) - 3
+    cores = 2 * 1e6
+    predicted = [
+        2 * tokens * LOAD / cores,
+        3 * tokens * (STEP + SWEEP) / cores,
+        tokens * SWEEP * 1.26 * iterations / cores,
+        (tokens * PACKED / 2 + tokens / K * STATE) / 1e6 + 300,
+    ]
+    one_round = (after - first) / 2
+    measured = [first - one_round, 3 * one_round, last - after, end["peak"] / 1e6]
+    names = ["reading and building, s", "3 rounds of oeg, s", f"{iterations} iterations of lbfgs, s", "largest worker, MB"]
+    rows = [
+        [name, f"{a:.0f}", f"{b:.0f}", f"{a / b:.2f}" if b else "-"]
+        for name, a, b in zip(names, measured, predicted, strict=True)
+    ]
+    sizes = ", ".join(f"{name} {end[name] / 1e9:.1f} GB" for name in ("read", "written", "between workers"))
+    told = (
+        f"{n:,} sentences, {tokens:,} tokens, {K} shards; {len(seen)} rounds: {model.stop_reason_}, {model.certificate_}\n{sizes}"
+    )
+    return told + "\n" + table(["part", "measured", "predicted", "ratio"], rows)
+
+
+def main() -> None:
+    """The parts, one after another."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS)
+    parser.add_argument("--quick", action="store_true")
+    options = parser.parse_args()
+    print(machine(), flush=True)
+    for part in options.only:
+        with tempfile.TemporaryDirectory(prefix="structpred-bench-") as folder:
+            print(f"\n{part}\n", flush=True)
+            print(globals()[f"measure_{part}"](Path(folder), options.quick), flush=True)
+
+
+if __name__ == "__main__":
+    main()

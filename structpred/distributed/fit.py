@@ -1,0 +1,183 @@
+"""Training an estimator on shards."""
+
+import os
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple, TypeVar, cast
+
+import numpy as np
+
+from structpred.core.regulariser import Regulariser
+from structpred.core.steps import TaskLike
+from structpred.core.weights import Vector
+from structpred.distributed import tasks
+from structpred.distributed.cluster import check_cluster, check_memory, cluster_of
+from structpred.distributed.gathered import Gathered, GatheredTask
+from structpred.distributed.rounds import Rounds
+from structpred.distributed.sharded import ShardedTask, Summed
+from structpred.distributed.shards import Shards
+from structpred.distributed.store import Store, run_folder
+from structpred.distributed.ways import Plan, plan_of
+from structpred.errors import ParameterError
+from structpred.models.base import StructuredEstimator, checked_C, seed_of
+from structpred.models.settings import resolve_regulariser
+from structpred.models.sharding import Columns, Sharding, sharding_of
+from structpred.objectives.regularisers.l2 import L2
+from structpred.runtime.interrupts import GivenUp
+from structpred.trainers.loop import train
+from structpred.trainers.names import can_minimise, require_regulariser
+from structpred.trainers.problem import Problem, Surrogate
+
+Model = TypeVar("Model", bound=StructuredEstimator)
+
+
+def fit(
+    model: Model,
+    shards: Shards,
+    classes: Sequence[Any] | None = None,
+    client: Any = None,
+    store: str | os.PathLike[str] | None = None,
+    dev: tuple[Any, Any] | None = None,
+) -> Model:
+    """Train `model` on data that no machine needs to hold as a whole, on a cluster of dask.distributed; returns the model.
+
+    It ends as after `model.fit`: history, certificate, callbacks, tol, patience, checkpoint, resume and Ctrl-C are the model's
+    own, and it is saved as any other. Its trainer says how it is trained: `"lbfgs"` and `"owlqn"` sum gradients over the shards,
+    after three rounds of `"oeg"` where the surrogate is the log loss; `"bcfw"` and `"oeg"` run as `CoCoA`, online trainers as
+    `ParameterMixing`, without a certificate; cutting planes and bundle methods (`"n_slack"`, `"one_slack"`, `"bmrm"`) get planes
+    from the shards, which suits expensive oracles. The result depends on the number of shards, which report_["shards"] holds;
+    not on how many workers there are, which of them has which shard, or which of them die.
+
+    Parameters
+    ----------
+    model : StructuredEstimator
+        With its settings, such as ``ChainLabeler("lbfgs", C=0.1, template="chunking")``.
+    shards : Shards
+        The data. A worker loads the shards that it has; nothing passes this process or the scheduler.
+    classes : list, optional
+        All labels; None: those that occur.
+    client : Client or str, optional
+        A distributed.Client, which is used as it is (TLS, dashboard), or the address of a scheduler. None: a worker process for
+        each core of this machine, until the call ends; the program must then be importable (``if __name__ == "__main__":``).
+    store : path, optional
+        A folder that this process and all workers see: it holds the state of the shards, for workers that take over from others
+        and for resume. None: next to the checkpoint, or a temporary folder. With a checkpoint what resume needs stays there.
+    dev : tuple, optional
+        Held-out data (X, y), scored here.
+
+    Raises
+    ------
+    ParameterError
+        For estimators, trainers and settings that shards do not take.
+    DataError
+        For anything wrong in a shard: it names the shard, and file and line.
+    ClusterError
+        Where no scheduler answers, workers differ or do not see the store, or a shard takes its workers with it.
+
+    Examples
+    --------
+    >>> from distributed import Client
+    >>> from structpred.distributed import Shards, fit
+    >>> from structpred.models import ChainLabeler
+    >>> def shard():
+    ...     return [[["the"], ["cat"]]], [["DT", "NN"]]
+    >>> model = ChainLabeler("bcfw", template="pos", max_iter=2)
+    >>> with Client(processes=False, dashboard_address="127.0.0.1:0") as client:
+    ...     fit(model, Shards.of_functions([shard, shard]), client=client).n_iter_
+    2
+    """
+    if not isinstance(shards, Shards):
+        raise ParameterError(f"shards: expected Shards, such as Shards.of_file(path, 16), got {type(shards).__name__}")
+    sharding, way = sharding_of(model), plan_of(*model._trainer_and_surrogate(), seed_of(model.random_state))
+    regulariser = resolve_regulariser(model.regulariser, way.goal)
+    require_regulariser(way.goal, regulariser)
+    settings = model._run_settings(None if dev is None else _not_yet)
+    place = _place(store, settings.checkpoint)
+    with ExitStack() as stack:
+        if place is None:
+            place = Path(stack.enter_context(TemporaryDirectory(prefix="structpred-")))
+        own = stack.enter_context(cluster_of(client, len(shards)))
+        folder = stack.enter_context(run_folder(place, settings.resume, keep=settings.checkpoint is not None))
+        check_cluster(own, folder)
+        check_memory(own, shards)
+        rounds = Rounds(own, Store(folder), f"{way.name}-{folder.name[4:]}", [str(shard) for shard in shards])
+        stack.callback(rounds.end)
+        begun = _begin(rounds, sharding, model, shards, classes, way, regulariser)
+        if dev is not None:
+            settings = replace(settings, dev=_scorer(model, sharding, begun, dev))
+        # what a checkpoint says must be in the store, which goes on from round to round: so it is written after each
+        every = 0.0 if way.way is not None else settings.checkpoint_seconds
+        try:
+            problem = _problem(rounds, begun, regulariser, way.gathers)
+            result = train(problem, way.loop(rounds), replace(settings, checkpoint_seconds=every))
+        except GivenUp:
+            raise KeyboardInterrupt("training was interrupted before the first round: nothing was learnt") from None
+        # how many shards there are is part of the model, as its settings are
+        result = replace(result, report={**result.report, "shards": np.array([float(len(shards))])})
+        sharding.keep(model, begun.plan, result, begun.whole)
+    return model
+
+
+class _Begun(NamedTuple):
+    """A run before its first round: what the shards agreed on, the weights that occur in them, and what is minimised."""
+
+    plan: Any
+    whole: Columns
+    facts: list[tasks.Facts]
+    objective: tasks.Objective
+
+
+def _begin(
+    rounds: Rounds,
+    sharding: Sharding,
+    model: StructuredEstimator,
+    shards: Sequence[Any],
+    classes: Sequence[Any] | None,
+    way: Plan,
+    regulariser: Regulariser,
+) -> _Begun:
+    """Read all shards, agree, and build their tasks where they stay."""
+    bare = type(model)(**{**model.get_params(deep=False), "callbacks": None, "checkpoint": None, "resume": False})
+    spec = tasks.Spec(tuple(shards), bare)
+    rounds.tell(spec)
+    plan = sharding.plan(bare, rounds.round("reading the shards", tasks.scan, None, closing=()), classes)
+    surrogate = model._trainer_and_surrogate()[1]
+    own = regulariser if can_minimise(way.trainer, regulariser) else L2()  # sums leave it to the loop
+    objective = tasks.Objective(surrogate, own, way.trainer, way.way, 1.0, 1.0, way.seed)
+    rounds.tell(spec._replace(plan=plan, objective=objective))
+    rounds.compile()
+    facts = rounds.round("building the shards", tasks.build, tasks.join, closing=())
+    whole = facts[0].columns._replace(rows=rounds.store.read("whole").get("rows"))
+    n_total = float(ShardedTask(rounds, facts, whole).sample_weight[0])
+    objective = objective._replace(lam=1.0 / (checked_C(model.C) * n_total), n_total=n_total)
+    rounds.tell(spec._replace(plan=plan, objective=objective))
+    rounds.dim = whole.dim
+    return _Begun(plan, whole, facts, objective)
+
+
+def _problem(rounds: Rounds, begun: _Begun, regulariser: Regulariser, gathers: bool) -> Problem:
+    goal = begun.objective
+    task = (GatheredTask if gathers else ShardedTask)(rounds, begun.facts, begun.whole)
+    surrogate = (Gathered if gathers else Summed)(goal.surrogate)
+    return Problem(cast(TaskLike, task), cast(Surrogate, surrogate), goal.lam, regulariser=regulariser)
+
+
+def _scorer(model: StructuredEstimator, sharding: Sharding, begun: _Begun, dev: tuple[Any, Any]) -> Callable[[Vector], float]:
+    """The score of weights of the shards on held-out data."""
+    score = sharding.dev_scorer(model, begun.plan, dev)
+    return lambda w: float(score(begun.whole.spread(w)))
+
+
+def _not_yet(w: Vector) -> float:
+    """In the place of a score, which is not known before the shards are read."""
+    raise AssertionError
+
+
+def _place(store: str | os.PathLike[str] | None, checkpoint: Path | None) -> Path | None:
+    """The folder of the store; None: a temporary one."""
+    if store is not None:
+        return Path(os.path.abspath(store))
+    return None if checkpoint is None else Path(os.path.abspath(f"{checkpoint}.store"))

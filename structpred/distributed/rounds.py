@@ -1,0 +1,250 @@
+"""Rounds on a cluster, as the client sees them: it submits a task for each shard and one that closes the round, and waits.
+
+Client and scheduler see keys and a few numbers: what shards report goes from worker to worker, vectors go through the store.
+"""
+
+import contextlib
+import hashlib
+import logging
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from structpred.distributed import tasks
+from structpred.distributed.store import Store
+from structpred.errors import ClusterError
+from structpred.runtime.interrupts import give_up_if_asked
+from structpred.trainers.rounds import Common
+
+log = logging.getLogger("structpred.distributed")
+Floats = npt.NDArray[np.float64]
+#: seconds that a cluster without workers is waited for
+_PATIENCE = 60.0
+
+
+class _Stalled(Exception):
+    """Nobody works on the tasks of a round."""
+
+
+class Rounds:
+    """The rounds of one run. name: what its tasks are called. shards: what each of them is, for errors."""
+
+    def __init__(self, client: Any, store: Store, name: str, shards: Sequence[str]) -> None:
+        self.client, self.store, self.name, self.shards = client, store, name, shards
+        self.job = tasks.Job(str(store.folder), "")
+        self.dim = self.asked = 0
+        self.known = "", 0.0
+        self.owners: list[str | None] = [None] * len(shards)
+
+    def __repr__(self) -> str:
+        """The same wherever it runs: it is part of what says whether two runs are the same."""
+        return f"Rounds of {len(self.shards)} shards"
+
+    def tell(self, spec: tasks.Spec) -> None:
+        """The tasks from now on know this of the run."""
+        self.job = self.job._replace(digest=self.store.write_object(spec))
+
+    def round(
+        self, what: str, each: Callable[..., Any], last: Callable[..., Any] | None, *args: Any, closing: tuple[Any, ...]
+    ) -> Any:
+        """each(job, k, *args) of every shard, then last(job, *closing, *reports), whose value is returned; without it the values.
+
+        A round that nobody works on any more is submitted again, which gives the same bytes: dask never gives a task that prefers
+        a lost worker to a new one if there was no other at that moment. So the tasks prefer none then.
+        """
+        owners: Sequence[str | None] = self._assign()
+        while True:
+            try:
+                with self._one_error(what):
+                    return self._once(each, last, args, closing, owners)
+            except _Stalled:
+                log.warning("%s: no worker works on it: submitted again", what)
+                owners = [None] * len(self.shards)
+
+    def _once(
+        self,
+        each: Callable[..., Any],
+        last: Callable[..., Any] | None,
+        args: tuple[Any, ...],
+        closing: tuple[Any, ...],
+        owners: Sequence[str | None],
+    ) -> Any:
+        self.job = job = self.job._replace(number=self.job.number + 1)
+        label = f"{self.name}-{job.number:04}"
+        futures = [self._submit(f"{label}-{k:03}", each, job, k, *args, owner=owner) for k, owner in enumerate(owners)]
+        try:
+            if last is None:
+                return [self._wait(future, futures) for future in futures]
+            futures.append(self._submit(f"{label}-close", last, job, *closing, *futures))
+            return self._wait(futures[-1], futures)
+        except BaseException:
+            with contextlib.suppress(Exception):
+                self.client.cancel(futures)
+            raise
+
+    def _submit(self, key: str, function: Callable[..., Any], *args: Any, owner: str | None = None) -> Any:
+        return self.client.submit(function, *args, key=key, workers=owner, allow_other_workers=owner is not None, pure=False)
+
+    def _wait(self, future: Any, futures: Sequence[Any]) -> Any:
+        """The value; a signal ends the wait where the trainer says that its step may be given up."""
+        done, keys, idle = threading.Event(), {one.key for one in futures}, 0
+        future.add_done_callback(lambda _: done.set())
+        looked = time.monotonic()
+        while not done.wait(0.2):
+            give_up_if_asked()
+            if time.monotonic() - looked > 1.0:
+                idle = 0 if self._worked_on(keys) else idle + 1
+                looked = time.monotonic()
+            if idle == 3 and not done.is_set():
+                raise _Stalled
+        return future.result()
+
+    def _worked_on(self, keys: set[str]) -> bool:
+        """Whether a worker has one of the tasks; also where there is no worker to have it."""
+        found = self.client.processing()
+        return not found or any(key in keys for own in found.values() for key in own)
+
+    def _assign(self) -> list[str | None]:
+        """A shard stays with the worker that has it; those of workers that left, or have too many, go to the one with least."""
+        try:
+            self.client.wait_for_workers(1, timeout=_PATIENCE)
+            workers = sorted(self.client.nthreads())
+        except TimeoutError as error:
+            raise ClusterError(
+                f"the cluster has no workers any more, and none came within {_PATIENCE:g} s; what was closed is in the store: "
+                "resume from the checkpoint when there are some"
+            ) from error
+        except Exception as error:
+            raise ClusterError(_LOST.format(error=_one_line(error))) from error
+        most, counts = -(-len(self.owners) // len(workers)), Counter(dict.fromkeys(workers, 0))
+        for k, owner in enumerate(self.owners):
+            if owner not in counts or counts[owner] >= most:
+                self.owners[k] = None
+            else:
+                counts[owner] += 1
+        for k, owner in enumerate(self.owners):
+            if owner is None:
+                self.owners[k] = least = min(workers, key=lambda worker: (counts[worker], worker))
+                counts[least] += 1
+        return self.owners
+
+    @contextlib.contextmanager
+    def _one_error(self, what: str) -> Iterator[None]:
+        """Whatever dask raises as one line of ours; errors of ours as they are."""
+        from concurrent.futures import CancelledError
+
+        from distributed import KilledWorker
+        from distributed.comm import CommClosedError
+
+        try:
+            yield
+        except KilledWorker as error:
+            raise ClusterError(f"{what}: {self._which(str(error.task))}") from error
+        except (CancelledError, CommClosedError) as error:
+            raise ClusterError(_LOST.format(error=_one_line(error))) from error
+
+    def _which(self, key: str) -> str:
+        """What is known of a task that took its workers with it."""
+        from dask import config
+
+        times = config.get("distributed.scheduler.allowed-failures") + 1
+        number = key.rsplit("-", 1)[-1]
+        if not number.isdigit():
+            return f"{times} workers died while they closed the round: give the workers more memory"
+        return (
+            f"shard {int(number)} ({self.shards[int(number)]}): {times} workers died while they worked on it; it is probably too "
+            "large for the memory of a worker (cut the data into more shards), or code of yours crashes on it"
+        )
+
+    def compile(self) -> None:
+        """One process of each host compiles, before all begin."""
+        self._assign()
+        hosts = {worker: facts.get("host", worker) for worker, facts in self.client.scheduler_info()["workers"].items()}
+        first: dict[str, int] = {}
+        for k, owner in enumerate(self.owners):
+            first.setdefault(hosts.get(str(owner), str(owner)), k)
+        with self._one_error("compiling"):
+            futures = [
+                self._submit(f"{self.name}-compile-{k:03}", tasks.compile_kernels, self.job, k, owner=self.owners[k])
+                for k in first.values()
+            ]
+            for future in futures:
+                self._wait(future, futures)
+
+    def end(self) -> None:
+        """The workers forget the run; it does not matter whether they hear of it."""
+        with contextlib.suppress(Exception):
+            self.client.run(tasks.forget, str(self.store.folder))
+
+    # what is asked of all shards
+
+    def begin(self) -> tasks.Closed:
+        """Before round 0."""
+        return self.round("before the first round", tasks.begin, tasks.close, closing=(self.dim, -1))  # type: ignore[no-any-return]
+
+    def advance(self, t: int) -> tasks.Closed:
+        """Round t."""
+        return self.round(f"round {t}", tasks.advance, tasks.close, t, closing=(self.dim, t))  # type: ignore[no-any-return]
+
+    def common(self, t: int) -> Common:
+        """What all know before round t."""
+        return self.store.read_common(f"common.{t}")
+
+    def losses(self, w: npt.NDArray[Any]) -> float:
+        """sum_i p_i H_i(w); at the weights that it was last asked about no shard is."""
+        digest = hashlib.sha256(np.ascontiguousarray(w).data).hexdigest()
+        if self.known[0] != digest:
+            with self._vectors(w) as n:
+                self.known = digest, float(self.round("the objective", tasks.losses, tasks.add_losses, n, closing=()))
+        return self.known[1]
+
+    def gradient(self, w: npt.NDArray[Any]) -> tuple[float, Floats]:
+        """sum_i p_i H_i(w), and its gradient."""
+        (value,), slope = self._sums("the gradient", tasks.gradient, w)
+        return value, slope
+
+    def plane(self, w: npt.NDArray[Any]) -> tuple[float, float, Floats]:
+        """sum_i p_i H_i(w); constant and slope of a plane that touches it there: constant - <w', slope> is nowhere above it."""
+        (value, constant), slope = self._sums("the plane", tasks.plane, w)
+        return value, constant, slope
+
+    def pieces(self, w: npt.NDArray[Any]) -> list[dict[str, npt.NDArray[Any]]]:
+        """The linear piece of each instance at w, by shard, as `tasks.pieces` writes them."""
+        with self._vectors(w) as n:
+            self.round("the pieces", tasks.pieces, None, n, closing=())
+            names = [f"pieces.{n}.{k}" for k in range(len(self.shards))]
+            try:
+                return [self.store.read(name) for name in names]
+            finally:
+                self.store.remove(*names)
+
+    def _sums(self, what: str, each: Callable[..., Any], w: npt.NDArray[Any]) -> tuple[list[float], Floats]:
+        with self._vectors(w) as n:
+            numbers = self.round(what, each, tasks.add_sums, n, closing=(self.dim, n))
+            return numbers, self.store.read_common(f"gradient.{n}").vectors[0]
+
+    @contextlib.contextmanager
+    def _vectors(self, w: npt.NDArray[Any]) -> Iterator[int]:
+        """Weights that the shards are asked about, by their number in the store."""
+        self.asked += 1
+        n = self.asked
+        self.store.write_common(f"vectors.{n}", Common((np.asarray(w, np.float64),), np.zeros(0)))
+        try:
+            yield n
+        finally:
+            self.store.remove(f"vectors.{n}", f"gradient.{n}")
+
+
+_LOST = (
+    "the scheduler cannot be reached any more, or gave the run up ({error}); what was closed is in the store: start the "
+    "scheduler again and resume from the checkpoint"
+)
+
+
+def _one_line(error: BaseException) -> str:
+    return f"{type(error).__name__}: {str(error).strip().splitlines()[0] if str(error).strip() else 'no reason given'}"

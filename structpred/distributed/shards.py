@@ -1,0 +1,196 @@
+"""Data in pieces that load themselves where they are used: a shard travels as a few words, not as data."""
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from structpred.distributed.cutting import cuts_of, size_of
+from structpred.distributed.parquet import parquet_shards
+from structpred.distributed.reading import Loaded, Reading, Shard
+from structpred.errors import DataError, ParameterError, StructpredError
+from structpred.io.ranges import counted_from
+from structpred.io.text import PathLike, source_name
+
+
+@dataclass(frozen=True)
+class FileShard(Shard):
+    """The bytes start..stop of a file; stop None: the whole file, which may be packed."""
+
+    path: str
+    reading: Reading
+    start: int
+    stop: int | None
+    bytes: int
+
+    def load(self) -> Loaded:
+        """What the file holds there."""
+        return self.reading.read(self.path, self.start, self.stop)
+
+    @property
+    def size(self) -> int:
+        """Bytes on disk."""
+        return self.bytes
+
+    def __str__(self) -> str:
+        """File and bytes."""
+        return self.path if self.stop is None else f"{self.path}, bytes {self.start:,} to {self.stop:,}"
+
+
+@dataclass(frozen=True)
+class FunctionShard(Shard):
+    """What a function without arguments returns."""
+
+    function: Callable[[], Any]
+
+    def load(self) -> Loaded:
+        """Call the function."""
+        return loaded(self.function(), str(self))
+
+    def __str__(self) -> str:
+        """The name of the function."""
+        return f"function {getattr(self.function, '__qualname__', type(self.function).__qualname__)}"
+
+
+@dataclass(frozen=True)
+class DelayedShard(Shard):
+    """What a dask Delayed object gives; it is computed where the shard is used, in one thread."""
+
+    delayed: Any
+
+    def load(self) -> Loaded:
+        """Compute it: a tuple (X, y), or the pairs (x, its y) that a partition of a bag has."""
+        found = self.delayed.compute(scheduler="synchronous")
+        if isinstance(found, tuple) or not isinstance(found, Iterable):
+            return loaded(found, str(self))
+        pairs = list(found)
+        for i, pair in enumerate(pairs):
+            if not isinstance(pair, tuple | list) or len(pair) != 2:
+                raise DataError(f"{self}: sample {i}: expected a pair (x, its y), got {type(pair).__name__}")
+        return Loaded([x for x, _ in pairs], [y for _, y in pairs])
+
+    def __str__(self) -> str:
+        """Its key."""
+        return f"delayed {self.delayed.key}"
+
+
+def loaded(pair: Any, name: str) -> Loaded:
+    """What a function of the user returned; DataError unless it is a pair."""
+    if not isinstance(pair, tuple | list) or len(pair) != 2:
+        raise DataError(f"{name}: expected a pair (X, y), got {type(pair).__name__}")
+    return Loaded(pair[0], pair[1])
+
+
+class Shards(Sequence[Shard]):
+    """The data in pieces, in order.
+
+    The number of shards is part of a model that is trained on them: other cuts give other sums. Where they are loaded is not.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / "train.txt"
+    ...     _ = path.write_text("a DT\\nb NN\\n\\nc DT\\n\\nd NN\\n")
+    ...     shards = Shards.of_file(path, 2)
+    ...     [shard.load().y for shard in shards]
+    [[['DT', 'NN']], [['DT'], ['NN']]]
+    """
+
+    def __init__(self, shards: Sequence[Shard]) -> None:
+        self._shards = tuple(shards)
+        if not self._shards:
+            raise ParameterError("shards: expected at least one, got none")
+
+    def __len__(self) -> int:
+        """The number of shards."""
+        return len(self._shards)
+
+    def __getitem__(self, k: Any) -> Any:
+        """Shard k, or the Shards of a slice."""
+        return Shards(self._shards[k]) if isinstance(k, slice) else self._shards[k]
+
+    def __repr__(self) -> str:
+        """How many there are, and the first."""
+        return f"<{len(self)} shards, the first: {self._shards[0]}>"
+
+    @classmethod
+    def of_file(
+        cls, path: PathLike, n: int, *, format: str = "columns", label_column: int = -1, n_columns: int | None = None,
+        tabs: bool = False, encoding: str = "utf-8",
+    ) -> "Shards":  # fmt: skip
+        """n byte ranges of about the same size of a plain file, cut at blank lines.
+
+        format: "columns", "conll2000", "crfsuite", or a treebank's ("conllu", ...), as the shell's. label_column: of "columns",
+        from 0, or from the end. n_columns, tabs, encoding: as in `read_columns`.
+
+        Raises ParameterError where a shard would be empty, for gzip files with n > 1, and for encodings that cannot be cut;
+        DataError where there is no such file.
+        """
+        reading = Reading.checked(format, label_column=label_column, n_columns=n_columns, tabs=tabs, encoding=encoding)
+        bounds, name = cuts_of(path, n, reading), source_name(path)
+        if len(bounds) == 2:
+            return cls([FileShard(name, reading, 0, None, bounds[-1])])
+        return cls([FileShard(name, reading, a, b, b - a) for a, b in pairwise(bounds)])
+
+    @classmethod
+    def of_files(
+        cls, paths: Sequence[PathLike], *, format: str = "columns", label_column: int = -1, n_columns: int | None = None,
+        tabs: bool = False, encoding: str = "utf-8", labels: str | None = None,
+    ) -> "Shards":  # fmt: skip
+        """One shard a file, gzip or plain.
+
+        format: as for `of_file`, or "arff", "clus", "clus-dag" or "npz": examples with sets of labels. labels: of "arff", a label
+        XML, or how many of the last attributes are labels, as text; None: the XML next to each file.
+        The other arguments are those of `of_file`. Raises DataError where a file is missing or empty.
+        """
+        if isinstance(paths, str | bytes | os.PathLike):
+            raise ParameterError(f"paths: expected a list of files, got {paths!r}; Shards.of_file cuts a single one")
+        reading = Reading.checked(
+            format, label_column=label_column, n_columns=n_columns, tabs=tabs, encoding=encoding, labels=labels
+        )
+        return cls([FileShard(source_name(path), reading, 0, None, size_of(path)) for path in paths])
+
+    @classmethod
+    def of_parquet(
+        cls, path: PathLike, n: int | None = None, *, tokens: str | Sequence[str] = "tokens", labels: str = "labels"
+    ) -> "Shards":
+        """Row groups of a Parquet file, a row a sequence; needs pyarrow.
+
+        n: how many shards, each of some row groups that follow each other; None: one a row group. tokens: the column that holds
+        the list of each sequence; or several, which make rows of columns, as templates read them. labels: that of the labels.
+
+        Raises ParameterError for more shards than row groups, and columns that are not there; DependencyError without pyarrow.
+        """
+        return cls(parquet_shards(path, n, tokens, labels))
+
+    @classmethod
+    def of_functions(cls, functions: Sequence[Callable[[], Any]]) -> "Shards":
+        """One shard for each function; it takes nothing and returns a pair (X, y), the same at each call."""
+        for k, function in enumerate(functions):
+            if not callable(function):
+                raise ParameterError(f"functions: expected functions, got {type(function).__name__} as number {k}")
+        return cls([FunctionShard(function) for function in functions])
+
+    @classmethod
+    def of_delayed(cls, delayed: Sequence[Any]) -> "Shards":
+        """One shard for each dask Delayed object that gives a tuple (X, y), or a list of pairs (x, its y).
+
+        So `bag.to_delayed()` will do, for a bag of pairs.
+        """
+        for k, one in enumerate(delayed):
+            if not hasattr(one, "compute") or not hasattr(one, "key"):
+                raise ParameterError(f"delayed: expected dask Delayed objects, got {type(one).__name__} as number {k}")
+        return cls([DelayedShard(one) for one in delayed])
+
+
+@contextmanager
+def about_shard(k: int, shard: Shard) -> Iterator[None]:
+    """Errors of ours say which shard they are about; lines are counted from its first byte."""
+    try:
+        with counted_from(shard.path, shard.start) if isinstance(shard, FileShard) else nullcontext():
+            yield
+    except StructpredError as error:
+        raise type(error)(f"shard {k} ({shard}): {error}") from error

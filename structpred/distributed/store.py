@@ -1,0 +1,139 @@
+"""The store of a run: a folder that the client and all workers see. It holds what must outlive a worker.
+
+Every file is written aside and renamed, and every byte is checked when it is read. A file that is written twice gets the same
+bytes, so that it does not matter which of two workers was last.
+"""
+
+import contextlib
+import hashlib
+import secrets
+import shutil
+from collections import Counter
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from structpred.errors import CheckpointError, ClusterError
+from structpred.storage.atomic import storage_error, write_atomic
+from structpred.storage.bundles import Bundle, read_bundle, write_bundle
+from structpred.storage.locks import exclusive
+from structpred.trainers.rounds import Common
+from structpred.trainers.states import Arrays
+
+#: bytes that this process has read from stores and written to them
+TRAFFIC: Counter[str] = Counter()
+
+
+class Store:
+    """The files of one run.
+
+    `common.t` is what all shards know before round t, `state.k.t` what shard k keeps for itself; those before t - 1 are removed.
+    `rows.k` says which weights occur in shard k, `whole` which occur in any, `holders` in how many. `vectors.n` are weights that
+    the client asks about, `gradient.n` the answer.
+    """
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder)
+
+    def write(self, name: str, arrays: Arrays) -> None:
+        """Write the arrays as one file."""
+        path = self.folder / name
+        write_bundle(path, Bundle({}, arrays), kind="checkpoint")
+        TRAFFIC["written"] += path.stat().st_size
+
+    def read(self, name: str) -> Arrays:
+        """The arrays of a file; CheckpointError where it is damaged or not there."""
+        path = self.folder / name
+        arrays = read_bundle(path, kind="checkpoint").arrays
+        TRAFFIC["read"] += path.stat().st_size
+        return arrays
+
+    def remove(self, *names: str) -> None:
+        """Remove files; those that are not there are no error."""
+        for name in names:
+            (self.folder / name).unlink(missing_ok=True)
+
+    def write_common(self, name: str, common: Common) -> str:
+        """Write what all shards know; returns its digest."""
+        self.write(name, _arrays_of(common))
+        return digest_of_common(common)
+
+    def read_common(self, name: str) -> Common:
+        """The inverse of write_common."""
+        arrays = self.read(name)
+        return Common(tuple(arrays[key] for key in sorted(arrays) if key != "numbers"), arrays["numbers"])
+
+    def write_object(self, value: Any) -> str:
+        """Write a Python object as a file that is called by its digest, which is returned."""
+        from distributed.protocol.pickle import dumps
+
+        data = dumps(value)
+        digest = hashlib.sha256(data).hexdigest()
+        write_atomic(self.folder / f"spec.{digest}", data)
+        return digest
+
+
+@lru_cache(maxsize=4)
+def read_object(folder: str, digest: str) -> Any:
+    """The object of a digest, read once a process. Only bytes of that digest, which the client sent, are unpickled."""
+    from distributed.protocol.pickle import loads
+
+    path = Path(folder) / f"spec.{digest}"
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise ClusterError(f"{path}: this worker cannot read the store: {error.strerror or error}") from error
+    if hashlib.sha256(data).hexdigest() != digest:
+        raise CheckpointError(f"{path}: the file was changed after the run began; start the run again")
+    return loads(data)
+
+
+def digest_of_common(common: Common) -> str:
+    """SHA-256 of names, types, shapes and bytes."""
+    found = hashlib.sha256()
+    for name, array in sorted(_arrays_of(common).items()):
+        found.update(f"{name} {array.dtype} {array.shape};".encode())
+        found.update(np.ascontiguousarray(array).data)
+    return found.hexdigest()
+
+
+def _arrays_of(common: Common) -> Arrays:
+    return {**{f"vector{j:02}": vector for j, vector in enumerate(common.vectors)}, "numbers": common.numbers}
+
+
+@contextlib.contextmanager
+def run_folder(place: Path, resume: bool, keep: bool) -> Iterator[Path]:
+    """The folder of a run within the store `place`: a new one, or the one that a resumed run wrote to. keep: also afterwards.
+
+    Its name is drawn: a task of an earlier run, that a lost worker still works on, cannot touch it. ClusterError where another
+    run uses the store; StorageError where it cannot be written.
+    """
+    current = place / "run"
+    with contextlib.ExitStack() as stack:
+        try:
+            place.mkdir(parents=True, exist_ok=True)
+            stack.enter_context(exclusive(place / "run.lock"))
+        except BlockingIOError as error:
+            raise ClusterError(f"{place}: another run uses this store; wait until it ends, or give each run its own") from error
+        except OSError as error:
+            raise storage_error(place, error) from error
+        folder = place / current.read_text() if current.exists() else place / "none"
+        if not (resume and folder.is_dir()):
+            _clear(place)
+            folder = place / f"run-{secrets.token_hex(4)}"
+            folder.mkdir()
+            write_atomic(current, folder.name.encode())
+        try:
+            yield folder
+        finally:
+            if not keep:
+                _clear(place)
+
+
+def _clear(place: Path) -> None:
+    (place / "run").unlink(missing_ok=True)
+    for old in place.glob("run-????????"):
+        shutil.rmtree(old, ignore_errors=True)

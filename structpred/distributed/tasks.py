@@ -1,0 +1,374 @@
+"""What runs on workers: functions of the job, the shard's number and the round, which read the store and write to it.
+
+Each gives the same bytes whenever and wherever it runs. What a process keeps of a shard is a cache: the task that it built, and
+the state after the last round. A function takes the shard out of the cache while it works on it, so two at once never share one.
+"""
+
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from structpred.core.partial_task import is_partial
+from structpred.core.regulariser import Regulariser
+from structpred.core.steps import Step
+from structpred.core.task import Task
+from structpred.core.terms import running_sum
+from structpred.core.weights import Vector
+from structpred.distributed.cluster import is_memory_above
+from structpred.distributed.shards import about_shard
+from structpred.distributed.store import Store, read_object
+from structpred.errors import CheckpointError, DataError
+from structpred.models.sharding import Columns, holders_of, sharding_of, whole_of
+from structpred.trainers.names import require
+from structpred.trainers.problem import Surrogate, Trainer
+from structpred.trainers.rounds import Common, Part, Report, Way, add, losses_of
+from structpred.trainers.states import Arrays, flatten
+from structpred.trainers.stream import StreamProblem
+
+log = logging.getLogger("structpred.distributed")
+Floats = npt.NDArray[np.float64]
+
+
+class Objective(NamedTuple):
+    """What is minimised, the data aside, and by what. way: None where only sums over the shards are asked for."""
+
+    surrogate: Surrogate
+    regulariser: Regulariser
+    trainer: Trainer
+    way: Way | None
+    lam: float
+    n_total: float
+    seed: int
+
+
+class Spec(NamedTuple):
+    """All that a task must know of the run; the fields fill up while it begins. shards: objects with a method `load`."""
+
+    shards: Sequence[Any]
+    model: Any
+    plan: Any = None
+    objective: Objective | None = None
+
+
+class Job(NamedTuple):
+    """Where the store is, the digest of the Spec in it, and a running number of the round, by which caches forget."""
+
+    folder: str
+    digest: str
+    number: int = 0
+
+    @property
+    def store(self) -> Store:
+        """The files of the run."""
+        return Store(self.folder)
+
+    @property
+    def spec(self) -> Spec:
+        """Read once a process."""
+        return cast(Spec, read_object(self.folder, self.digest))
+
+
+class Facts(NamedTuple):
+    """What the client learns of a shard that was built. weight: the sum of its sample weights. columns: without its rows.
+
+    n: how many instances.
+    """
+
+    fingerprint: str
+    n: int
+    dtype: str
+    certified: bool
+    weight: float
+    columns: Columns
+
+
+class Closed(NamedTuple):
+    """What the client learns of a round. digest: of what all shards know now. dual: None where there is none."""
+
+    digest: str
+    dual: float | None
+
+
+class Held:
+    """A shard as a process keeps it: columns are the weights that occur in it; state is the one before round t."""
+
+    def __init__(self, task: Task, columns: Columns) -> None:
+        self.task, self.columns = task, columns
+        self.part: Part | None = None
+        self.digest, self.used = "", 0
+        self.state: Any = None
+        self.t = -1
+
+
+_KEPT: dict[tuple[str, int], Held] = {}
+#: the shares of a worker's memory above which it keeps no states, which are in the store, and no shards. dask pauses it at 0.8
+_STATES, _SHARDS = 0.4, 0.7
+
+
+def forget(folder: str) -> None:
+    """Drop what this process keeps of a run, and of runs whose store is gone."""
+    for key in list(_KEPT):
+        if key[0] == folder or not Path(key[0]).exists():
+            _KEPT.pop(key, None)
+
+
+@contextmanager
+def _held(job: Job, k: int) -> Iterator[Held]:
+    """Shard k, from the cache or built again; what other workers took over is forgotten."""
+    held = _KEPT.pop((job.folder, k), None) or _built(job, k)
+    yield held
+    held.used = job.number
+    if is_memory_above(_SHARDS):
+        log.warning("shard %d is not kept in memory, and will be loaded again: give the workers more", k)
+    else:
+        _KEPT[job.folder, k] = held
+    for key, other in list(_KEPT.items()):
+        if key[0] == job.folder and other.used < job.number - 4:
+            _KEPT.pop(key, None)
+
+
+def _built(job: Job, k: int) -> Held:
+    spec = job.spec
+    with about_shard(k, spec.shards[k]):
+        data = spec.shards[k].load()
+        task, columns = sharding_of(spec.model).task(spec.model, spec.plan, data.X, data.y)
+        if not len(task):
+            raise DataError("expected at least one sample, got none; leave the shard out")
+        if is_partial(task):
+            raise DataError("some labels are missing: training on shards needs all of them; use fit, or leave these samples out")
+        return Held(task, columns)
+
+
+@contextmanager
+def _part(job: Job, k: int) -> Iterator[tuple[Held, Part]]:
+    """Shard k as a part of the problem."""
+    with _held(job, k) as held:
+        if held.part is None or held.digest != job.digest:
+            held.part, held.digest, held.t = _part_of(job, k, held), job.digest, -1
+        yield held, held.part
+
+
+def _part_of(job: Job, k: int, held: Held) -> Part:
+    spec = job.spec
+    assert spec.objective is not None
+    goal, at = spec.objective, held.columns.at(_whole(job, held.columns))
+    holders = job.store.read("holders")["holders"]
+    problem = StreamProblem.of(held.task, goal.surrogate, goal.lam, goal.n_total, regulariser=goal.regulariser)
+    require(goal.trainer, problem)
+    return Part(problem, k, len(spec.shards), at, holders if at is None else holders[at], goal.seed)
+
+
+def _whole(job: Job, columns: Columns) -> Columns:
+    """The weights of all shards, by those of one."""
+    return columns._replace(rows=job.store.read("whole").get("rows"))
+
+
+# ------------------------------------------------------------------------------------------------ before the first round
+
+
+def scan(job: Job, k: int) -> Any:
+    """What all shards must agree on, as this one has it."""
+    spec = job.spec
+    with about_shard(k, spec.shards[k]):
+        data = spec.shards[k].load()
+        return sharding_of(spec.model).scan(spec.model, data.X, data.y)
+
+
+def compile_kernels(job: Job, k: int) -> None:
+    """What the rounds do, on two instances of shard k: one process of each host compiles, the others find its kernels on disk."""
+    spec = job.spec
+    assert spec.objective is not None
+    with _held(job, k) as held:
+        goal, dim = spec.objective, held.task.dim
+        problem = StreamProblem.of(held.task, goal.surrogate, goal.lam, goal.n_total, regulariser=goal.regulariser)
+        require(goal.trainer, problem)
+        part = _few(Part(problem, 0, len(spec.shards)))
+        losses_of(part, np.zeros(dim))
+        if hasattr(goal.surrogate, "gradient"):
+            goal.surrogate.gradient(part.problem.task, np.zeros(dim), part.problem.p)
+        if (way := goal.way) is not None:
+            state, report = way.begin(part)
+            way.advance(part, state, way.close(None, dim, [(None, report)] * part.n_shards, -1), 0)
+
+
+def build(job: Job, k: int) -> Facts:
+    """Build the shard, keep it, and write which of the model's weights occur in it."""
+    with _held(job, k) as held:
+        task, columns = held.task, held.columns
+        sizes = np.array(columns[1:4])
+        job.store.write(f"rows.{k}", {"sizes": sizes} if columns.rows is None else {"sizes": sizes, "rows": columns.rows})
+        told = task.fingerprint(), len(task), str(task.dtype), bool(task.certified), running_sum(task.sample_weight)
+        return Facts(*told, columns._replace(rows=None))
+
+
+def join(job: Job, *facts: Facts) -> list[Facts]:
+    """Write which weights occur in some shard, and how many shards have each; returns the facts."""
+    store = job.store
+    shards = [_columns(job, k) for k in range(len(facts))]
+    whole = whole_of(shards)
+    store.write("whole", {} if whole.rows is None else {"rows": whole.rows})
+    store.write("holders", {"holders": holders_of(shards, whole)})
+    return list(facts)
+
+
+def _columns(job: Job, k: int) -> Columns:
+    """Which weights occur in shard k, as far as places go."""
+    found = job.store.read(f"rows.{k}")
+    n_rows, width, tail = found["sizes"].tolist()
+    return Columns(found.get("rows"), n_rows, width, tail, np.empty(0, np.int64), ())
+
+
+# ------------------------------------------------------------------------------------------------ rounds of a way
+
+
+def begin(job: Job, k: int) -> Report:
+    """The state of shard k before the first round, and the weights that it begins with."""
+    with _part(job, k) as (held, part):
+        held.state, report = _way(job).begin(part)
+        held.t = 0
+        _keep_state(job, k, held)
+        return report
+
+
+def advance(job: Job, k: int, t: int) -> Report:
+    """Round t of shard k."""
+    with _part(job, k) as (held, part):
+        common = job.store.read_common(f"common.{t}").of(part.at)
+        if held.t != t:
+            held.state = _state(job, k, part, t)
+        held.t = -1  # while it changes
+        held.state, report = _way(job).advance(part, held.state, common, t)
+        held.t = t + 1
+        _keep_state(job, k, held)
+        return report
+
+
+def close(job: Job, dim: int, t: int, *reports: Report) -> Closed:
+    """Add the reports of round t in the order of the shards; -1 are those of `begin`."""
+    store, way = job.store, _way(job)
+    before = None if t < 0 else store.read_common(f"common.{t}")
+    after = way.close(before, dim, ((_at(job, k), report) for k, report in enumerate(reports)), t)
+    digest = store.write_common(f"common.{t + 1}", after)
+    store.remove(f"common.{t - 1}")
+    assert job.spec.objective is not None
+    return Closed(digest, way.dual(after, job.spec.objective.lam))
+
+
+def _way(job: Job) -> Way:
+    assert job.spec.objective is not None
+    return cast(Way, job.spec.objective.way)
+
+
+def _keep_state(job: Job, k: int, held: Held) -> None:
+    """In the store; in memory, too, where there is room: the states of all shards may be far larger than the data."""
+    if held.state is not None:
+        job.store.write(f"state.{k}.{held.t}", flatten(held.state))
+        job.store.remove(f"state.{k}.{held.t - 2}")
+        if is_memory_above(_STATES):
+            held.state, held.t = None, -1
+
+
+def _state(job: Job, k: int, part: Part, t: int) -> Any:
+    """The state before round t, as the store has it."""
+    like, _ = _way(job).begin(_few(part))
+    if like is None:
+        return None
+    try:
+        return _filled(like, job.store.read(f"state.{k}.{t}"))
+    except (CheckpointError, KeyError) as error:
+        raise CheckpointError(f"shard {k}: its state before round {t} is not in the store: {error}") from error
+
+
+def _few(part: Part) -> Part:
+    """Two instances of a shard: what they take is of the same form."""
+    task = cast(Task, part.problem.task)
+    return part._replace(problem=part.problem.with_task(task.take(np.arange(min(len(task), 2)))))
+
+
+def _filled(like: Any, arrays: Arrays, prefix: str = "") -> Any:
+    """A state of this form with these arrays: the inverse of `flatten`. The store checks bytes, and only rounds write to it."""
+    values = []
+    for name, value in like._asdict().items():
+        if hasattr(value, "_asdict"):
+            value = _filled(value, arrays, f"{prefix}{name}.")
+        elif isinstance(value, np.ndarray):
+            value = arrays[prefix + name]
+        values.append(value)
+    return type(like)(*values)
+
+
+def _at(job: Job, k: int) -> npt.NDArray[np.int64] | None:
+    """Where the weights of shard k are in the whole; None: at the same places."""
+    columns = _columns(job, k)
+    return columns.at(_whole(job, columns))
+
+
+# ------------------------------------------------------------------------------------------------ sums over the shards
+
+
+def losses(job: Job, k: int, n: int) -> float:
+    """sum_i p_i H_i of shard k at the weights of `vectors.n`."""
+    with _part(job, k) as (_, part):
+        return losses_of(part, job.store.read_common(f"vectors.{n}").of(part.at).vectors[0])
+
+
+def add_losses(job: Job, *values: float) -> float:
+    """Their sum, in the order of the shards."""
+    return running_sum(np.array(values))
+
+
+def gradient(job: Job, k: int, n: int) -> Report:
+    """sum_i p_i H_i of shard k at the weights of `vectors.n`, and its gradient in the weights of the shard."""
+    with _part(job, k) as (_, part):
+        problem, w = part.problem, job.store.read_common(f"vectors.{n}").of(part.at).vectors[0]
+        values, slope = cast(Any, problem.surrogate).gradient(problem.task, w, problem.p)
+        return Report((slope,), np.array([running_sum(problem.p * values)]))
+
+
+def plane(job: Job, k: int, n: int) -> Report:
+    """The linear pieces of shard k at the weights of `vectors.n`, summed up: their slope, and as numbers value and constant."""
+    with _part(job, k) as (_, part):
+        problem, w = part.problem, _weights(job, part, n)
+        terms = cast(Any, problem.surrogate).terms(problem.task, w, np.arange(len(problem.task)), problem.p)
+        return Report((terms.difference,), np.array([running_sum(problem.p * np.maximum(terms.bounds, 0.0)), terms.offset]))
+
+
+def pieces(job: Job, k: int, n: int) -> None:
+    """The linear piece of each instance of shard k at the weights of `vectors.n`, in the numbering of the whole: `pieces.n.k`."""
+    with _part(job, k) as (_, part):
+        problem, w = part.problem, _weights(job, part, n)
+        found = [_copied(problem.surrogate.term(problem.task, w, i)) for i in range(len(problem.task))]
+        indices, values, *numbers = zip(*found, strict=True)
+        flat = np.concatenate(indices)
+        arrays = {
+            "indices": flat if part.at is None else part.at[flat], "values": np.concatenate(values),
+            "ends": np.cumsum([len(one) for one in indices]), "numbers": np.array(numbers, dtype=np.float64),
+        }  # fmt: skip
+        job.store.write(f"pieces.{n}.{k}", arrays)
+
+
+def _copied(step: Step) -> tuple[Any, ...]:
+    """The step apart from buffers that the next one may use."""
+    return step.difference.indices.copy(), step.difference.values.copy(), *step[1:]
+
+
+def _weights(job: Job, part: Part, n: int) -> Vector:
+    """Those of `vectors.n` that occur in the shard, in the type of its task."""
+    found = job.store.read_common(f"vectors.{n}").of(part.at).vectors[0]
+    return cast(Vector, found.astype(part.problem.task.dtype))
+
+
+def add_sums(job: Job, dim: int, n: int, *reports: Report) -> list[float]:
+    """The sums of the numbers; that of the gradients or slopes goes to the store, as `gradient.n`."""
+    total, numbers = np.zeros(dim), np.zeros(len(reports[0].numbers))
+    for k, report in enumerate(reports):
+        add(total, report.changes[0], _at(job, k))
+        numbers += report.numbers
+    job.store.write_common(f"gradient.{n}", Common((total,), np.zeros(0)))
+    found: list[float] = numbers.tolist()
+    return found

@@ -1,0 +1,89 @@
+"""Which way a trainer is run over shards."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from structpred.distributed.rounds import Rounds
+from structpred.distributed.sharded import RoundTrainer
+from structpred.errors import ParameterError
+from structpred.objectives.log_loss import LogLoss
+from structpred.trainers.bundles import BundleMethod
+from structpred.trainers.cocoa import CoCoA
+from structpred.trainers.cutting_planes import CuttingPlanes
+from structpred.trainers.lbfgs import LBFGS
+from structpred.trainers.mixing import ParameterMixing
+from structpred.trainers.n_slack import NSlackCuttingPlane
+from structpred.trainers.names import require_surrogate, trainers
+from structpred.trainers.oeg import OnlineEG
+from structpred.trainers.owlqn import OWLQN
+from structpred.trainers.problem import Surrogate, Trainer
+from structpred.trainers.rounds import Way
+from structpred.trainers.sharded import ShardedTrainer
+from structpred.trainers.warm_start import WarmStart
+
+
+class Plan(NamedTuple):
+    """How a trainer runs over shards.
+
+    name: of its tasks. goal: the trainer whose objective is minimised. trainer: the one of a shard. way: what a shard does in a
+    round; None where sums alone are asked for. seed: of the order of visits. loop: what the loop runs, from the rounds.
+    gathers: whether the loop asks for the piece of each instance.
+    """
+
+    name: str
+    goal: Trainer
+    trainer: Trainer
+    way: Way | None
+    seed: int
+    loop: Callable[[Rounds], Trainer]
+    gathers: bool = False
+
+
+def plan_of(trainer: Trainer, surrogate: Surrogate, seed: int) -> Plan:
+    """How it runs. seed: that of the estimator.
+
+    Raises ParameterError for trainers that cannot run over shards, or cannot minimise the surrogate.
+    """
+    require_surrogate(trainer, surrogate)
+    if isinstance(trainer, WarmStart):
+        return _warm(trainer, seed)
+    if isinstance(trainer, LBFGS):
+        if isinstance(trainer, OWLQN) and trainer.free is not None:
+            raise ParameterError("free: the weights of shards have numbers of their own; leave it out")
+        if isinstance(surrogate, LogLoss):
+            return _warm(WarmStart(trainer, OnlineEG()), seed)
+        return Plan(trainer.name, trainer, trainer, None, seed, lambda rounds: trainer)
+    if isinstance(trainer, BundleMethod | CuttingPlanes):
+        return Plan(trainer.name, trainer, trainer, None, seed, lambda rounds: trainer, isinstance(trainer, NSlackCuttingPlane))
+    return _rounds(_sharded(trainer, seed))
+
+
+def _rounds(trainer: ShardedTrainer) -> Plan:
+    own = trainer.trainer
+    return Plan(own.name, trainer, own, trainer.way, trainer.seed, lambda rounds: RoundTrainer(trainer, rounds))
+
+
+def _warm(trainer: WarmStart, seed: int) -> Plan:
+    """Rounds of the trainer that begins, then sums."""
+    first = _rounds(_sharded(trainer.first, seed))
+    return first._replace(
+        name=trainer.trainer.name,
+        goal=trainer.trainer,
+        loop=lambda rounds: WarmStart(trainer.trainer, first.loop(rounds), passes=trainer.passes),
+    )
+
+
+def _sharded(trainer: Trainer, seed: int) -> ShardedTrainer:
+    """The trainer over shards; how many there are is told by the data."""
+    if isinstance(trainer, ShardedTrainer):
+        return trainer
+    if hasattr(trainer, "own_sum"):
+        return CoCoA(trainer, seed=seed)
+    if trainer.online:
+        return ParameterMixing(trainer, seed=seed)
+    sums = LBFGS | BundleMethod | CuttingPlanes
+    kinds = [name for name, kind in trainers().items() if hasattr(kind, "own_sum") or kind.online or issubclass(kind, sums)]
+    raise ParameterError(
+        f"trainer: {type(trainer).__name__} cannot be trained on shards; trainers that can: {', '.join(kinds)}, and objects such "
+        "as CoCoA(BCFW(), passes=0.5)"
+    )

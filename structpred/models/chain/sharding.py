@@ -1,0 +1,188 @@
+"""Label sequences on shards: hashed features, or names that are counted in every shard and merged."""
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from structpred.core.result import Result
+from structpred.core.task import Task
+from structpred.core.weights import Vector, padded
+from structpred.data.sequences import PackedSequences
+from structpred.data.vocabulary import FeatureDictionary
+from structpred.errors import DataError
+from structpred.features.sequences import chain_groups
+from structpred.io.crfsuite import AttributeCorpus
+from structpred.io.templates.featurizer import TemplateFeaturizer
+from structpred.io.templates.merged_templates import CountedTemplates, merged_templates
+from structpred.models.base import dev_parts
+from structpred.models.chain.constraints import resolve_constraints
+from structpred.models.chain.inputs import Input, NumericInput, RowInput, TokenInput, choose_input, n_columns
+from structpred.models.chain.online import encoder_of
+from structpred.models.chain.partial import partial_labels
+from structpred.models.chain.targets import LabelEncoder, as_label_lists
+from structpred.models.chain.tasks import chain_task
+from structpred.models.settings import resolve_loss
+from structpred.models.sharding import Columns, placed
+
+log = logging.getLogger("structpred.models")
+#: templates are hashed into 2**DEFAULT_BITS ids where n_bits and min_count are left as they are
+DEFAULT_BITS = 20
+
+
+class ChainScan(NamedTuple):
+    """One shard: its labels, how many sequences and tokens it has, the form of its features, and what there is to merge of them.
+
+    learnt: how often each name occurs; the templates fitted to the shard, and the counts of their features; the input of numbered
+    columns; or None where features are hashed.
+    """
+
+    labels: list[Any]
+    n: int
+    n_tokens: int
+    kind: str
+    learnt: Any
+
+
+class ChainPlan(NamedTuple):
+    """All shards: how features are made, the labels, and how many sequences and tokens there are."""
+
+    input_: Input
+    encoder: LabelEncoder
+    n: int
+    n_tokens: int
+
+    @property
+    def n_total(self) -> float:
+        """The number of sequences."""
+        return float(self.n)
+
+
+class ChainSharding:
+    """How `ChainLabeler` is trained on shards.
+
+    Features of templates are hashed into 2**20 ids unless n_bits says otherwise; with min_count above 1 they have names. Feature
+    dicts and strings have names unless n_bits is given. Names are counted in every shard, added up, and numbered in sorted order.
+    """
+
+    def scan(self, model: Any, X: Any, y: Any) -> ChainScan:
+        """Labels, sizes and counts of a shard."""
+        input_, sequences = _input_for(model, X)
+        with placed(X):
+            learnt, lengths = _learnt(input_, sequences)
+            lists = as_label_lists(y, lengths)
+            known = partial_labels(lists, model.missing, whole=False)
+            labels = LabelEncoder.fit(lists if known is None else known.known()).classes.tolist()
+        return ChainScan(labels, len(lengths), int(lengths.sum()), input_.kind, learnt)
+
+    def plan(self, model: Any, scans: Sequence[ChainScan], classes: Sequence[Any] | None) -> ChainPlan:
+        """Labels: `classes`, or all that occur. Features: counts added up, names sorted."""
+        kinds = {scan.kind for scan in scans}
+        if len(kinds) != 1:
+            raise DataError(f"the shards must hold features of one form, got {' and '.join(sorted(kinds))}")
+        seen = LabelEncoder.fit([scan.labels for scan in scans]) if classes is None else encoder_of(classes)
+        if not len(seen.classes):
+            raise DataError("y: expected some labels, but all are missing")
+        merged = _MERGE[kinds.pop()]([scan.learnt for scan in scans], model)
+        return ChainPlan(merged, seen, sum(scan.n for scan in scans), sum(scan.n_tokens for scan in scans))
+
+    def task(self, model: Any, plan: ChainPlan, X: Any, y: Any) -> tuple[Task, Columns]:
+        """The task over the features that occur in the shard."""
+        with placed(X), _about_labels():
+            input_, sequences = _input_for(model, X)
+            if input_.kind != plan.input_.kind:
+                raise DataError(f"the shards must hold features of one form, got {input_.kind} after {plan.input_.kind}")
+            data = plan.input_.transform(sequences)
+            lists = as_label_lists(y, data.lengths)
+            rows, small = data.compact()
+            task = chain_task(
+                small, lists, plan.encoder, resolve_loss(model.loss), resolve_constraints(model.constraints),
+                partial=partial_labels(lists, model.missing, whole=False),
+            )  # fmt: skip
+        return task, _columns(data, rows, len(plan.encoder.classes))
+
+    def dev_scorer(self, model: Any, plan: ChainPlan, dev: tuple[Any, Any]) -> Callable[[Vector], float]:
+        """The score on held-out data of weights of the model; errors in these data say so."""
+        score: Callable[[Vector], float] = model._dev_scorer(plan.input_, plan.encoder, *dev_parts(dev, "X, y"))
+        return score
+
+    def keep(self, model: Any, plan: ChainPlan, result: Result, whole: Columns) -> None:
+        """The fitted labeler."""
+        model.input_, model._encoder, model.classes_ = plan.input_, plan.encoder, plan.encoder.classes
+        model.n_features_in_, model._n_total = n_columns(plan.input_), plan.n_total
+        model._keep(whole.spread_result(result))
+        model._stop_if_interrupted()
+
+
+@contextmanager
+def _about_labels() -> Iterator[None]:
+    """An unknown label is one that `classes` do not have: without them, all labels of all shards are known."""
+    try:
+        yield
+    except DataError as error:
+        message = str(error).replace("was not in the training data", "is not among the labels in `classes`")
+        raise type(error)(message) from error
+
+
+def _columns(data: PackedSequences, rows: npt.NDArray[np.int64], n_labels: int) -> Columns:
+    groups, names = chain_groups(data, n_labels)
+    width = padded(n_labels)
+    return Columns(rows, data.n_features, width, (2 + n_labels) * width, groups, tuple(names))
+
+
+def _input_for(model: Any, X: Any) -> tuple[Input, Any]:
+    if model.template is not None and model.n_bits is None and model.min_count == 1:
+        return choose_input(X, model.template, 1, DEFAULT_BITS)
+    found: tuple[Input, Any] = model._input_for(X)
+    return found
+
+
+def _learnt(input_: Input, sequences: Any) -> tuple[Any, npt.NDArray[np.int64]]:
+    """What there is to merge, and the lengths of the sequences."""
+    if isinstance(input_, TokenInput) and isinstance(input_.features, FeatureDictionary):
+        if isinstance(sequences, AttributeCorpus):
+            counts = np.bincount(sequences.codes, minlength=len(sequences.attributes)).tolist()
+            return dict(zip(sequences.attributes, counts, strict=True)), sequences.lengths
+        return FeatureDictionary.counted(sequences), _lengths(sequences)
+    if isinstance(input_, RowInput) and isinstance(input_.featurizer, TemplateFeaturizer):
+        return CountedTemplates.of(input_.featurizer.templates, sequences)
+    if isinstance(input_, NumericInput):
+        packed = input_.fit_transform(sequences)
+        return input_, packed.lengths
+    return None, _lengths(sequences)
+
+
+def _lengths(sequences: Any) -> npt.NDArray[np.int64]:
+    found = getattr(sequences, "lengths", None)
+    return np.array([len(x) for x in sequences], dtype=np.int64) if found is None else found
+
+
+def _merged_tokens(learnt: Sequence[dict[str, int] | None], model: Any) -> Input:
+    if learnt[0] is None:
+        return choose_input([], None, 1, model.n_bits)[0]
+    counts: Counter[str] = Counter()
+    for own in learnt:
+        counts.update(own)
+    names = sorted(name for name, count in counts.items() if count >= model.min_count)
+    return TokenInput(FeatureDictionary.from_names(names, model.min_count))
+
+
+def _merged_rows(learnt: Sequence[Any], model: Any) -> Input:
+    if learnt[0] is None:
+        return _input_for(model, [])[0]
+    return RowInput(merged_templates(learnt, model.min_count))
+
+
+def _merged_columns(learnt: Sequence[NumericInput], model: Any) -> Input:
+    first = learnt[0]
+    for k, own in enumerate(learnt):
+        if own.n_columns != first.n_columns:
+            raise DataError(f"shard {k}: expected {first.n_columns} feature columns as in shard 0, got {own.n_columns}")
+    return first
+
+
+_MERGE = {TokenInput.kind: _merged_tokens, RowInput.kind: _merged_rows, NumericInput.kind: _merged_columns}

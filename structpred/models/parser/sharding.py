@@ -1,0 +1,144 @@
+"""Treebanks on shards: tags, block sizes and the kind of trees are those of all of them."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from structpred.core.result import Result
+from structpred.core.task import Task
+from structpred.core.weights import Vector
+from structpred.data.arc_templates import ArcTemplate
+from structpred.errors import DataError, ParameterError
+from structpred.features.arcs import ArcFeatures, bits_of, observed_places
+from structpred.io.templates.arc_featurizer import ATTRIBUTES, MOST_TAGS, ArcFeaturizer, has_attribute
+from structpred.io.treebanks.treebank import Treebank
+from structpred.models.parser.arcs import crossing_arcs, tree_oracle, tree_task
+from structpred.models.parser.partial import choose_kind, filled_heads, ruled_out
+from structpred.models.parser.sentences import as_treebank, check_one_root, held_out_trees
+from structpred.models.parser.settings import check_settings, checked_templates
+from structpred.models.settings import resolve_loss
+from structpred.models.sharding import Columns, refuse_classes
+
+
+class TreeScan(NamedTuple):
+    """One shard: sentences, words, words with crossing arcs, sentences that projective training leaves out; tags and attributes;
+    and which features its true arcs have, a bitmap for each template.
+    """
+
+    n: int
+    n_words: int
+    crossing_words: int
+    crossing: int
+    upos: dict[str, int]
+    xpos: dict[str, int]
+    present: tuple[str, ...]
+    places: npt.NDArray[np.uint8]
+
+
+class TreePlan(NamedTuple):
+    """All shards: how words are read, templates and the sizes of their blocks, the kind of trees, and the sentences."""
+
+    featurizer: ArcFeaturizer
+    templates: list[ArcTemplate]
+    bits: list[int]
+    projective: bool
+    n: int
+    left_out: int
+
+    @property
+    def n_total(self) -> float:
+        """The number of sentences that are trained on."""
+        return float(self.n - self.left_out)
+
+
+class ParserSharding:
+    """How the heads of `DependencyParser` are learnt on shards. Arcs are hashed: every shard has all weights."""
+
+    def scan(self, model: Any, X: Any, y: Any) -> TreeScan:
+        """Sizes, tags and features of a shard."""
+        templates = _checked(model)
+        treebank = _trees(model, X, y)
+        counts = len(treebank), treebank.n_words, int(crossing_arcs(filled_heads(treebank), treebank.offsets).sum())
+        crossing = choose_kind(True, treebank, model.single_root)[1]
+        if model.projective:  # where that is not settled, tags and features of all sentences are counted
+            treebank = _without(treebank, crossing)
+        heads = filled_heads(treebank)
+        everything = ArcFeaturizer(present=ATTRIBUTES, fine=all(tag == "_" for tag in treebank.upos)).transform(treebank)
+        places = observed_places(everything, templates, heads)
+        present = tuple(name for name in ATTRIBUTES if has_attribute(name, treebank))
+        return TreeScan(*counts, int(crossing.sum()), Counter(treebank.upos), Counter(treebank.xpos), present, places)
+
+    def plan(self, model: Any, scans: Sequence[TreeScan], classes: Sequence[Any] | None) -> TreePlan:
+        """Tags, attributes and features of all shards together; projective where less than one arc in a hundred crosses."""
+        refuse_classes(model, classes)
+        upos = sum((Counter(scan.upos) for scan in scans), Counter[str]())
+        xpos = sum((Counter(scan.xpos) for scan in scans), Counter[str]())
+        fine = set(upos) <= {"_"}
+        ranked = sorted((xpos if fine else upos).items(), key=lambda item: (-item[1], item[0]))
+        tags = sorted(tag for tag, _ in ranked[:MOST_TAGS])
+        featurizer = ArcFeaturizer(tags, {name for scan in scans for name in scan.present}, fine=fine)
+        given = checked_templates(model.templates)
+        usable = featurizer.usable(given)
+        if not usable:
+            raise ParameterError(f"none of the templates can be used: the treebank has only {featurizer.present}")
+        places = np.bitwise_or.reduce([scan.places for scan in scans])
+        bits = bits_of(places[[given.index(template) for template in usable]], max_bits=model.max_bits)
+        share = sum(scan.crossing_words for scan in scans) / sum(scan.n_words for scan in scans)
+        projective = share < 0.01 if model.projective is None else bool(model.projective)
+        left_out = sum(scan.crossing for scan in scans) if projective else 0
+        return TreePlan(featurizer, usable, bits, projective, sum(scan.n for scan in scans), left_out)
+
+    def task(self, model: Any, plan: TreePlan, X: Any, y: Any) -> tuple[Task, Columns]:
+        """The task of a shard, over all weights."""
+        treebank = _trees(model, X, y)
+        if plan.projective:
+            treebank = _without(treebank, choose_kind(True, treebank, model.single_root)[1])
+        features = ArcFeatures(plan.featurizer.transform(treebank), plan.templates, plan.bits)
+        oracle = tree_oracle(plan.projective, model.single_root)
+        heads, ruled = filled_heads(treebank), ruled_out(treebank)
+        task = tree_task(features, heads, oracle, resolve_loss(model.loss), ruled=ruled)
+        return task, Columns(None, task.dim, 1, 0, features.groups, tuple(features.group_names))
+
+    def dev_scorer(self, model: Any, plan: TreePlan, dev: Any) -> Callable[[Vector], float]:
+        """The share of right heads on a held-out treebank."""
+        held_out = held_out_trees(dev)
+        known = ArcFeatures(plan.featurizer.transform(held_out), plan.templates, plan.bits)
+        oracle = tree_oracle(plan.projective, model.single_root)
+        score: Callable[[Vector], float] = model._dev_scorer(plan.featurizer, known, oracle, None, held_out)
+        return score
+
+    def keep(self, model: Any, plan: TreePlan, result: Result, whole: Columns) -> None:
+        """The fitted parser, without relations."""
+        model.featurizer_, model.templates_, model.bits_ = plan.featurizer, plan.templates, plan.bits
+        model.projective_, model.left_out_ = plan.projective, plan.left_out
+        model.pruner_, model.kept_, model.relations_, model.relation_features_ = None, None, None, None
+        model._keep(whole.spread_result(result))
+        model._stop_if_interrupted()
+
+
+def _checked(model: Any) -> list[ArcTemplate]:
+    """The templates; ParameterError for settings that shards do not take."""
+    check_settings(model.label_C, model.max_bits, model.prune, model.projective)
+    if model.labelled:
+        raise ParameterError("labelled: on shards a parser learns heads, not relations yet; give labelled=False, or use fit")
+    if model.prune is not None:
+        raise ParameterError("prune: training on shards does not take it; leave it out, or use fit")
+    return checked_templates(model.templates)
+
+
+def _without(treebank: Treebank, crossing: npt.NDArray[np.bool_]) -> Treebank:
+    if crossing.all():
+        raise DataError("every sentence has crossing arcs: nothing is left for projective trees; take fewer shards")
+    return treebank.take(~crossing)
+
+
+def _trees(model: Any, X: Any, y: Any) -> Treebank:
+    treebank = as_treebank(X, y, trees=True, missing=True)
+    if not len(treebank):
+        raise DataError("X: expected at least one sentence, got none")
+    if model.single_root:
+        check_one_root(treebank)
+    return treebank

@@ -1,0 +1,173 @@
+"""Training on shards: what an estimator must know of all of them, and the small problem that each of them is.
+
+A shard's problem has only the weights that occur in it. The weights of a model are a table, a row for each feature, and a
+tail that all shards have. `Columns` says which rows a shard has, and so where its weights stand among those of all shards
+together (the whole), and where those of the whole stand among the model's.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from structpred.core.result import Result
+from structpred.core.task import Task
+from structpred.core.weights import Vector
+from structpred.errors import DataError, InfeasibleError, ParameterError
+
+Ints = npt.NDArray[np.int64]
+_SAMPLE = re.compile(r"\bsample (\d+)(?:, position (\d+))?")
+
+
+class Columns(NamedTuple):
+    """The weights of a model that occur in a shard, or in some shards: rows of its table, then the tail.
+
+    rows: ascending row numbers; None: all. n_rows: those of the model's table. width: weights a row. tail: weights after the
+    table. groups, group_names: those of the model's weights, as in `Task`.
+    """
+
+    rows: Ints | None
+    n_rows: int
+    width: int
+    tail: int
+    groups: Ints
+    group_names: tuple[str, ...]
+
+    @property
+    def dim(self) -> int:
+        """The number of weights."""
+        return (self.n_rows if self.rows is None else len(self.rows)) * self.width + self.tail
+
+    @property
+    def own_groups(self) -> Ints:
+        """The groups in the numbering of these weights."""
+        if self.rows is None:
+            return self.groups
+        inside = np.searchsorted(self.rows, np.minimum(self.groups // self.width, self.n_rows)) * self.width
+        return (inside + np.maximum(self.groups - self.n_rows * self.width, 0)).astype(np.int64)
+
+    def at(self, whole: "Columns") -> Ints | None:
+        """Weight j of these is weight at[j] of the whole, which has all of these; None: both are the same."""
+        if self.rows is None or (whole.rows is not None and np.array_equal(self.rows, whole.rows)):
+            return None
+        places = self.rows if whole.rows is None else np.searchsorted(whole.rows, self.rows)
+        table = (places[:, None] * self.width + np.arange(self.width)).ravel()
+        return np.concatenate((table, np.arange(whole.dim - self.tail, whole.dim))).astype(np.int64)
+
+    def spread(self, w: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """The flat weights of the model that are `w` at these places, and zero at all others."""
+        if self.rows is None:
+            return w
+        full = np.zeros(self.n_rows * self.width + self.tail, w.dtype)
+        own = len(self.rows) * self.width
+        full[: self.n_rows * self.width].reshape(-1, self.width)[self.rows] = w[:own].reshape(-1, self.width)
+        full[self.n_rows * self.width :] = w[own:]
+        return full
+
+    def spread_result(self, result: Result) -> Result:
+        """The result of training with these weights as one about all weights of the model."""
+        report = {name: self.spread(x) if x.shape == (self.dim,) else x for name, x in result.report.items()}
+        groups, names = self.groups, list(self.group_names)
+        return replace(result, weights=self.spread(result.weights), report=report, groups=groups, group_names=names)
+
+
+def whole_of(shards: Sequence[Columns]) -> Columns:
+    """The weights that occur in some shard."""
+    if not shards:
+        raise ParameterError("expected at least one shard, got none")
+    if any(columns.rows is None for columns in shards):
+        return shards[0]._replace(rows=None)
+    rows = np.unique(np.concatenate([columns.rows for columns in shards if columns.rows is not None]))
+    return shards[0]._replace(rows=rows)
+
+
+def holders_of(shards: Sequence[Columns], whole: Columns) -> Ints:
+    """How many of the shards have each weight of the whole."""
+    counts = np.zeros(whole.dim, np.int64)
+    for columns in shards:
+        counts[slice(None) if (at := columns.at(whole)) is None else at] += 1
+    return counts
+
+
+class Sharding(Protocol):
+    """How an estimator is trained on shards: five functions, of which two run where the shard is.
+
+    A scan, a plan and a task pickle. A plan is small, unless it holds names of features, and does not depend on how the data
+    are cut.
+    """
+
+    def scan(self, model: Any, X: Any, y: Any) -> Any:
+        """What all shards must agree on, of one of them. Raises DataError, naming file and line where the data have them."""
+        ...
+
+    def plan(self, model: Any, scans: Sequence[Any], classes: Sequence[Any] | None) -> "Plan":
+        """What all shards agree on. Raises DataError where they cannot, and ParameterError for the settings."""
+        ...
+
+    def task(self, model: Any, plan: Any, X: Any, y: Any) -> tuple[Task, Columns]:
+        """The problem of one shard in its own weights. Raises DataError, naming file and line where the data have them."""
+        ...
+
+    def dev_scorer(self, model: Any, plan: Any, dev: tuple[Any, Any]) -> Callable[[Vector], float]:
+        """The score on held-out data, as a function of all weights of the model."""
+        ...
+
+    def keep(self, model: Any, plan: Any, result: Result, whole: Columns) -> None:
+        """Leave the model as `fit` does. result: of training with the weights of the whole."""
+        ...
+
+
+class Plan(Protocol):
+    """What every plan says."""
+
+    @property
+    def n_total(self) -> float:
+        """The sum of the weights of all samples."""
+
+
+def sharding_of(model: Any) -> Sharding:
+    """How the estimator is trained on shards. Raises ParameterError for one that cannot be, and for settings that do not fit.
+
+    >>> from structpred.models import ChainLabeler
+    >>> sharding_of(ChainLabeler()) is not None
+    True
+    """
+    found: Sharding | None = getattr(type(model), "_sharding", None)
+    name = type(model).__name__
+    if found is None:
+        raise ParameterError(
+            f"{name} cannot be trained on shards: use fit. Sequence labellers without a kernel, parsers, label sets and "
+            "StructuredPredictor can"
+        )
+    for setting in ("signs", "warm_start"):
+        if getattr(model, setting, None):
+            raise ParameterError(f"{setting}: training on shards does not take it; use fit")
+    return found
+
+
+def refuse_classes(model: Any, classes: Any) -> None:
+    """Raise ParameterError where `classes` are given to an estimator that has none."""
+    if classes is not None:
+        raise ParameterError(f"classes: {type(model).__name__} has no list of labels; leave classes out")
+
+
+@contextmanager
+def placed(X: Any) -> Iterator[None]:
+    """Errors that name a sample of a corpus name its file and line as well."""
+    try:
+        yield
+    except (DataError, InfeasibleError) as error:
+        found = _SAMPLE.search(str(error))
+        if found is None or not hasattr(X, "where") or (place := _place(X, int(found[1]), int(found[2] or 0))) is None:
+            raise
+        raise type(error)(f"{place}: {error}") from error
+
+
+def _place(X: Any, sample: int, position: int) -> str | None:
+    """File and line of a token; None where it came from no file."""
+    place = str(X.where(int(X.offsets[sample]) + position))
+    return None if place.startswith("sample ") else place

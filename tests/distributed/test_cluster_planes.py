@@ -1,0 +1,75 @@
+"""Cutting planes over shards: pieces and sums of pieces are found where the shards are, and solved for here."""
+
+from collections.abc import Iterator
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from structpred import Instance
+from structpred.distributed import Shards, fit
+from structpred.errors import ParameterError
+from structpred.models import StructuredPredictor
+from structpred.oracles.multiclass import MulticlassOracle
+
+# dask first: without it the folder of these tests is found as `distributed`
+pytest.importorskip("dask", reason="dask is not installed: pip install 'structpred[distributed]'")
+distributed = pytest.importorskip("distributed")
+RNG = np.random.default_rng(5)
+Y = [[int(RNG.integers(3))] for _ in range(20)]
+X = [Instance(RNG.normal(size=(3, 4)) + 2 * np.eye(3, 4) * np.eye(3)[y[0]][:, None], (3,)) for y in Y]
+BOUNDS = [0, 3, 11, 20]
+
+
+def rows(a: int, b: int) -> tuple[Any, Any]:
+    """Some of the instances."""
+    return X[a:b], Y[a:b]
+
+
+SHARDS = Shards.of_functions([partial(rows, a, b) for a, b in pairwise(BOUNDS)])
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[Any]:
+    """A client whose worker is this process."""
+    with distributed.Client(processes=False, dashboard_address=":0", n_workers=1, threads_per_worker=2) as client:
+        yield client
+
+
+def predictor(trainer: str, **settings: Any) -> StructuredPredictor:
+    """Ten passes."""
+    return StructuredPredictor(MulticlassOracle(), trainer=trainer, C=1.0, max_iter=10, tol=1e-3, check_every=1, **settings)
+
+
+def test_n_slack_is_that_of_one_machine(client: Any) -> None:
+    """Planes of each instance, found in shards, give the weights and the certificate of `fit`, bit by bit."""
+    spread, alone = fit(predictor("n_slack"), SHARDS, client=client), predictor("n_slack").fit(X, Y)
+    assert spread.coef_.tobytes() == alone.coef_.tobytes()
+    assert spread.certificate_ == alone.certificate_
+    assert spread.n_iter_ == alone.n_iter_
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("trainer", ["one_slack", "bmrm"])
+def test_sums_of_pieces_give_the_same_planes(client: Any, trainer: str) -> None:
+    """Planes that are sums over shards bound the same optimum as those of `fit`, and as closely."""
+    settings = {"max_iter": 25, "tol": 0.05}
+    spread = fit(predictor(trainer).set_params(**settings), SHARDS, client=client)
+    alone = predictor(trainer).set_params(**settings).fit(X, Y)
+    for one, other in ((spread, alone), (alone, spread)):
+        assert one.certificate_.dual is not None
+        assert 0.9 * other.certificate_.primal < one.certificate_.dual <= other.certificate_.primal * (1 + 1e-6)
+
+
+def test_a_resumed_run_of_planes_gives_the_same_bits(client: Any, tmp_path: Path) -> None:
+    """n-slack that stops after some passes and resumes on shards ends with the bits of one run."""
+    whole = fit(predictor("n_slack"), SHARDS, client=client)
+    kept = {"checkpoint": tmp_path / "run.ckpt"}
+    fit(predictor("n_slack", **kept).set_params(max_iter=2, tol=0.0), SHARDS, client=client)
+    resumed = fit(predictor("n_slack", **kept, resume=True), SHARDS, client=client)
+    assert resumed.coef_.tobytes() == whole.coef_.tobytes()
+    with pytest.raises(ParameterError, match=r"cannot be trained on shards; trainers that can: .*n_slack.*one_slack"):
+        fit(predictor("sdca"), SHARDS, client=client)

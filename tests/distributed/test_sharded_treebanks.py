@@ -1,0 +1,85 @@
+"""Treebanks on shards: the problems of the shards add up to the one of all data."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from shard_sums import check_same, sharded
+
+from structpred.distributed import Shards
+from structpred.distributed.shards import about_shard
+from structpred.errors import DataError, ParameterError
+from structpred.io.treebanks.reader import read_treebank
+from structpred.models import DependencyParser
+from structpred.models.sharding import sharding_of
+from structpred.objectives.log_loss import LogLoss
+from structpred.objectives.margin import MarginRescaling
+from structpred.trainers.loop import RunSettings, train
+from structpred.trainers.mira import MIRA
+from structpred.trainers.problem import Problem
+
+WORD = "{0}\tw{1}\tl{1}\t{2}\t_\t_\t{3}\tdep\t_\t_\n"
+
+
+def treebank(path: Path, crossing: bool) -> Path:
+    """Nine sentences of two to five words; the last tag occurs in one of them, and two have crossing arcs if wanted."""
+    rng, out = np.random.default_rng(6), []
+    for k in range(9):
+        n = 2 + k % 4
+        heads = [0, *rng.integers(1, 2, n - 1).tolist()]
+        if crossing and n == 5:
+            heads = [0, 4, 1, 1, 3]
+        tags = ["X" if k == 8 and j == 0 else f"T{rng.integers(3)}" for j in range(n)]
+        out.append("".join(WORD.format(j + 1, rng.integers(20), tags[j], heads[j]) for j in range(n)) + "\n")
+    path.write_text("".join(out))
+    return path
+
+
+@pytest.mark.parametrize("crossing", [False, True])
+def test_the_problems_of_shards_of_a_treebank_add_up(tmp_path: Path, crossing: bool) -> None:
+    """Objective and gradient are sums over the shards; tags, block sizes and the kind of trees are those of the whole file."""
+    path = treebank(tmp_path / "a.conllu", crossing)
+    model = DependencyParser(labelled=False, projective=True if crossing else None)
+    fitted = DependencyParser(labelled=False, projective=True if crossing else None, max_iter=1).fit(read_treebank(path))
+    read = {n: [shard.load()[:2] for shard in Shards.of_file(path, n, format="conllu")] for n in (1, 2, 3)}
+    one = sharded(model, read[1])
+    for n in (2, 3):
+        many = sharded(model, read[n])
+        check_same(one, many, (LogLoss(), MarginRescaling()))
+        assert many.plan.bits == fitted.bits_
+        assert many.plan.featurizer.to_bundle() == fitted.featurizer_.to_bundle()
+        assert (many.plan.projective, many.plan.left_out) == (fitted.projective_, fitted.left_out_)
+        assert many.plan.n_total == 9.0 - fitted.left_out_
+
+
+def test_the_parser_is_that_of_fit(tmp_path: Path) -> None:
+    """What is kept parses, saves and loads as the parser of fit."""
+    path = treebank(tmp_path / "a.conllu", crossing=False)
+    fitted, model = (DependencyParser(labelled=False, max_iter=3) for _ in range(2))
+    fitted.fit(read_treebank(path))
+    made = sharded(model, [(read_treebank(path), None)])
+    result = train(Problem(made.parts[0][0], MarginRescaling(), 1.0 / (model.C * 9)), MIRA(), RunSettings(max_iter=3))
+    sharding_of(model).keep(model, made.plan, result, made.whole)
+    assert model.coef_.tobytes() == fitted.coef_.tobytes()
+    model.save(tmp_path / "model")
+    again = DependencyParser.load(tmp_path / "model").predict(read_treebank(path))
+    assert [tree.heads.tolist() for tree in again] == [tree.heads.tolist() for tree in fitted.predict(read_treebank(path))]
+
+
+def test_what_a_parser_cannot_do_on_shards_is_said_at_once(tmp_path: Path) -> None:
+    """Relations and pruning are refused by name; a second root names the line, counted from the shard's first byte."""
+    path = treebank(tmp_path / "a.conllu", crossing=False)
+    with pytest.raises(ParameterError, match="labelled: on shards a parser learns heads"):
+        sharded(DependencyParser(), [(read_treebank(path), None)])
+    with pytest.raises(ParameterError, match="prune: training on shards does not take it"):
+        sharded(DependencyParser(labelled=False, prune=2), [(read_treebank(path), None)])
+    with pytest.raises(ParameterError, match="classes: DependencyParser has no list of labels"):
+        sharded(DependencyParser(labelled=False), [(read_treebank(path), None)], classes=["a"])
+    path.write_text(path.read_text() + "".join(WORD.format(j, j, "T0", 0) for j in (1, 2)) + "\n")
+    shard = Shards.of_file(path, 2, format="conllu")[1]
+    line = path.read_bytes()[shard.start :].count(b"\n") - 1
+    with (
+        pytest.raises(DataError, match=rf"a.conllu: byte {shard.start} \+ line {line}: expected one word with head 0"),
+        about_shard(1, shard),
+    ):
+        sharding_of(model := DependencyParser(labelled=False)).scan(model, shard.load().X, None)
