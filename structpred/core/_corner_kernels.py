@@ -231,8 +231,10 @@ def append(arena, slot, idx, val):
     """A corner in the space after the last one, which must be large enough."""
     start = arena[5][()]
     n = idx.shape[0]
-    arena[0][start : start + n] = idx
-    arena[1][start : start + n] = val
+    for k in range(n):
+        arena[0][start + k] = idx[k]
+    for k in range(n):
+        arena[1][start + k] = val[k]
     arena[2][slot] = start
     arena[3][slot] = n
     arena[4][slot] = n

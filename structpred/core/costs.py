@@ -57,6 +57,29 @@ class PartLoss(Protocol):
         ...
 
 
+@runtime_checkable
+class InstanceLosses(Protocol):
+    """A part loss of its own for each instance, for losses that depend on more of it than labels and shape (`Regret`)."""
+
+    def loss_of(self, i: int) -> PartLoss:
+        """The loss of instance i."""
+        ...
+
+    def take(self, rows: npt.NDArray[np.int64]) -> "InstanceLosses":
+        """Those of these instances, in this order."""
+        ...
+
+
+def loss_at(loss: PartLoss | InstanceLosses, i: int) -> PartLoss:
+    """The loss of instance i."""
+    return loss.loss_of(i) if isinstance(loss, InstanceLosses) else loss
+
+
+def losses_of(loss: PartLoss | InstanceLosses, rows: npt.NDArray[np.int64]) -> PartLoss | InstanceLosses:
+    """The loss of these instances."""
+    return loss.take(rows) if isinstance(loss, InstanceLosses) else loss
+
+
 def missing_method(loss: object) -> str | None:
     """Why an object cannot serve as a part loss; None if it can."""
     if isinstance(loss, type) or not callable(getattr(loss, "costs", None)):
@@ -76,7 +99,7 @@ class TaskCosts:
 
     def __init__(
         self,
-        loss: PartLoss,
+        loss: PartLoss | InstanceLosses,
         oracle: Oracle,
         labels: Sequence[Labels],
         shapes: Sequence[Shape],
@@ -85,7 +108,7 @@ class TaskCosts:
         token_weights: Sequence[Floats] | None,
         given: Mapping[int, PartCosts] | None = None,
     ) -> None:
-        if (reason := missing_method(loss)) is not None:
+        if not isinstance(loss, InstanceLosses) and (reason := missing_method(loss)) is not None:
             raise LossError(f"loss: {reason}")
         self._oracle, self._labels, self._shapes, self._token_weights = oracle, labels, shapes, token_weights
         self._name = type(loss).__name__
@@ -101,9 +124,9 @@ class TaskCosts:
             known = None if given is None else given.get(i)
             self._answers.append(self._checked(i, self._ask(loss, i), parts[i]) if known is None else _Sparse.of(known))
 
-    def _ask(self, loss: PartLoss, i: int) -> object:
+    def _ask(self, loss: PartLoss | InstanceLosses, i: int) -> object:
         try:
-            return loss.costs(self._labels[i], self._shapes[i], self._oracle)
+            return loss_at(loss, i).costs(self._labels[i], self._shapes[i], self._oracle)
         except (StructpredError, MemoryError):
             raise
         except Exception as error:

@@ -6,7 +6,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.sparse import SparseVector
+from structpred.core.sparse import SparseVector, squared_norm
 from structpred.core.weights import Vector
 
 
@@ -64,7 +64,7 @@ class FeatureMap(Protocol):
         at = np.flatnonzero(mu)
         delta = self.adjoint(i, at, mu[at])
         scratch[delta.indices] = delta.values
-        return float(delta.values @ delta.values)
+        return squared_norm(delta)
 
     def flush(self, i: int, scratch: npt.NDArray[np.float64], coef: float, w: Vector) -> None:
         """w += coef * scratch; scratch, which `spread` filled for instance i, becomes zero again."""

@@ -17,7 +17,7 @@ class Html(str):
 
     def _repr_html_(self) -> str:
         """Itself: notebooks show the picture or the table, not its source."""
-        return str(self)
+        return scrolling(self)
 
 
 def visible(data: Any) -> str:
@@ -67,18 +67,25 @@ def tag(name: str, *children: Any, **attributes: Any) -> Html:
 def table(head: Sequence[Any], rows: Sequence[Sequence[Any]], *, numbers: int | Sequence[bool] = 0) -> Html:
     """A table; the first `numbers` columns, or those that are True, hold figures, which are set to the right.
 
+    The others are set to the left, in so many words because notebooks set all to the right.
+
     >>> table(["a"], [["<"]], numbers=1)
     '<table><tr><th class="number">a</th></tr><tr><td class="number">&lt;</td></tr></table>'
     """
     right = [k < numbers for k in range(len(head))] if isinstance(numbers, int) else numbers
-    kinds = ["number" if figure else "name" for figure in right]
-    lines = [tag("tr", *(tag("td", cell, class_=kind) for cell, kind in zip(row, kinds, strict=True))) for row in rows]
-    return tag("table", tag("tr", *(tag("th", cell, class_=kind) for cell, kind in zip(head, kinds, strict=True))), *lines)
+    looks = [{"class_": "number"} if figure else {"class_": "name", "style": "text-align:left"} for figure in right]
+    lines = [tag("tr", *(tag("td", cell, **look) for cell, look in zip(row, looks, strict=True))) for row in rows]
+    return tag("table", tag("tr", *(tag("th", cell, **look) for cell, look in zip(head, looks, strict=True))), *lines)
 
 
 def preformatted(data: str) -> Html:
-    """Plain text, such as a table of aligned columns, as it is."""
-    return tag("pre", data)
+    """Plain text, such as a table of aligned columns, as it is; notebooks by themselves set it in letters of all widths."""
+    return tag("pre", data, style="font-family:monospace;line-height:1.3;white-space:pre;overflow-x:auto")
+
+
+def scrolling(*parts: Any) -> Html:
+    """Parts one after the other, for a notebook: what is wider than the page scrolls and is not cut."""
+    return tag("div", *parts, style="max-width:100%;overflow-x:auto")
 
 
 def _number(value: Any) -> Any:

@@ -50,6 +50,8 @@ OPTIONAL: dict[str, str] = {
     "project_cliques": "(points, offsets, shapes, start=None, n_jobs=1) -> (x, multipliers): the nearest clique marginals of a "
     "batch, flat as the points; `start`: the multipliers of an earlier call with these shapes; n_jobs threads",
     "polytope": "(shape) -> (A, lower, upper): rows lower <= A mu <= upper that hold for all mu(y), the ones of argmax_relaxed",
+    "point": "(labels, shape) -> mu: float64, for outputs that are points of a convex set, with amounts of parts and not sets of "
+    "them: the amounts that the labels stand for; ValueError for labels that stand for no such point. `parts` then refuses all",
     "enumerate": "(shape) -> iterable of labels: every output, each once; for small shapes",
     "label_grid": "(shape) -> (n_positions, n_labels): parts t * n_labels + l, in front, say that labels[t] is l",
 }

@@ -2,16 +2,19 @@
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from structpred.core.oracle import Labels, Oracle, Scores, Shape
+from structpred.core.scores import all_finite
 from structpred.core.stand_ins import stand_in
 from structpred.core.task_checks import asked_parts, blamed
 from structpred.errors import DataError, OracleError, StructpredError
 from structpred.runtime.ranges import ends_of
+
+_WHOLE = np.dtype(np.int64)
 
 
 def argmax_batch(
@@ -82,6 +85,31 @@ def parts_batch(
     return np.concatenate([*found, np.empty(0, np.int64)]), ends_of(np.array([len(parts) for parts in found], dtype=np.int64))
 
 
+def has_points(oracle: object) -> bool:
+    """Whether outputs are points, with amounts of parts (`Oracle.point`), and not sets of parts."""
+    return callable(getattr(oracle, "point", None))
+
+
+def points_batch(
+    oracle: Any, labels: Labels, ends: npt.NDArray[np.int64], shapes: Sequence[Shape], sizes: npt.NDArray[np.int64]
+) -> Scores:
+    """The points that the labels of a batch stand for, flat, for an oracle that has `point`; sizes: their numbers of parts.
+
+    Raises DataError, naming the sample, for labels that stand for none, and OracleError for an answer of another kind.
+    """
+    found = np.empty(int(sizes.sum()))
+    pieces = zip(pairwise(ends.tolist()), pairwise(ends_of(sizes).tolist()), shapes, strict=True)
+    for i, ((a, b), (first, last), shape) in enumerate(pieces):
+        try:
+            point = oracle.point(labels[a:b], shape)
+        except ValueError as error:
+            raise DataError(f"sample {i}: {error}") from error
+        except Exception as error:
+            raise blamed(error, i, oracle, "point") from error
+        found[first:last] = _checked_flat(point, oracle, "point", last - first)
+    return found
+
+
 def marginals_batch(
     oracle: Any, scores: Scores, offsets: npt.NDArray[np.int64], shapes: Sequence[Shape]
 ) -> tuple[Scores, Scores]:
@@ -135,34 +163,46 @@ def _argmax(oracle: Oracle, scores: Scores, shape: Shape, i: int) -> Labels:
 
 def _checked_batch(found: object, oracle: Oracle, n: int, method: str) -> tuple[Labels, npt.NDArray[np.int64]]:
     """(labels, label_offsets), or parts, with n + 1 ascending offsets from 0 to their number, else OracleError."""
+    if isinstance(found, tuple) and len(found) == 2:
+        labels, ends = found
+        fits = _is_flat(labels) and _is_flat(ends) and len(ends) == n + 1 and ends[0] == 0 and ends[-1] == len(labels)
+        if fits and not np.count_nonzero(ends[1:] < ends[:-1]):
+            return labels, ends
+    raise _wrong_batch(found, oracle, n, method)
+
+
+def _is_flat(labels: object) -> bool:
+    return isinstance(labels, np.ndarray) and labels.dtype == _WHOLE and labels.ndim == 1
+
+
+def _wrong_batch(found: object, oracle: Oracle, n: int, method: str) -> OracleError:
+    """What is wrong with the answer of a batch method."""
     name, what = (
         f"{type(oracle).__name__}.{method}",
         method.removesuffix("_batch").removesuffix("_bound").replace("argmax", "labels"),
     )
     if not (isinstance(found, tuple) and len(found) == 2):
-        raise OracleError(
+        return OracleError(
             f"{name} must return ({what}, {what.rstrip('s')}_offsets), got {type(found).__name__}; run check_oracle on it"
         )
     labels, ends = (checked_labels(x, oracle, method=method, what=what) for x in found)
-    if len(ends) != n + 1 or ends[0] != 0 or ends[-1] != len(labels) or (np.diff(ends) < 0).any():
-        raise OracleError(
-            f"{name} must return {n + 1} ascending {what.rstrip('s')}_offsets from 0 to {len(labels)}, the number of {what}, got "
-            f"{len(ends)}: {ends[:3].tolist()}..{ends[-1:].tolist()}; run check_oracle on it"
-        )
-    return labels, ends
+    return OracleError(
+        f"{name} must return {n + 1} ascending {what.rstrip('s')}_offsets from 0 to {len(labels)}, the number of {what}, got "
+        f"{len(ends)}: {ends[:3].tolist()}..{ends[-1:].tolist()}; run check_oracle on it"
+    )
 
 
 def checked_labels(labels: object, oracle: Oracle, where: str = "", *, method: str = "argmax", what: str = "labels") -> Labels:
     """The labels as they are if they are a 1-d int64 array, else an OracleError that says what came, and `where`."""
-    if isinstance(labels, np.ndarray) and labels.dtype == np.int64 and labels.ndim == 1:
-        return labels
+    if _is_flat(labels):
+        return cast(Labels, labels)
     came = f"{labels.ndim}-d array of {labels.dtype}" if isinstance(labels, np.ndarray) else f"{type(labels).__name__}"
     raise OracleError(f"{where}{type(oracle).__name__}.{method} must return a 1-d int64 array of {what}, got a {came}")
 
 
 def check_finite(scores: Scores, offsets: npt.NDArray[np.int64], first: int = 0) -> None:
     """Raise DataError, naming the instance (numbered from `first`), if a score is NaN or infinite."""
-    if np.isfinite(scores).all():
+    if all_finite(scores):
         return
     at = int(np.flatnonzero(~np.isfinite(scores))[0])
     i = int(np.searchsorted(offsets, at, side="right") - 1)

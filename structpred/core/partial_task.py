@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.costs import GridCosts, PartCosts, PartLoss, TaskCosts
+from structpred.core.costs import GridCosts, PartCosts, PartLoss, TaskCosts, loss_at
 from structpred.core.feature_map import FeatureMap
 from structpred.core.fixed_scores import forbidden_parts
 from structpred.core.inference import Inference
@@ -88,7 +88,7 @@ class PartialTask(Task):
         given, choices = dict[int, PartCosts](), dict[int, npt.NDArray[np.bool_]]()
         for k, i in enumerate(self.rows.tolist()):
             forbidden, barred = self._ruled_out(k)
-            answer = self.loss.costs(self.labels[i], self.shapes[i], self.oracle)
+            answer = loss_at(self.loss, i).costs(self.labels[i], self.shapes[i], self.oracle)
             if grid is None or not isinstance(answer, GridCosts):
                 given[i] = self._part_costs(i, forbidden & ~barred)
                 continue

@@ -16,6 +16,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol, cast
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.products import dot
 from structpred.core.weights import Vector
 from structpred.errors import MissingCapabilityError
 
@@ -110,7 +111,7 @@ class DualMap(NamedTuple):
         total = 0.0
         for x, (scale, low, high) in self._tables(u):
             rest = x - np.clip(x, low, high)
-            total += 0.5 * float((scale * rest) @ rest)
+            total += 0.5 * dot(scale * rest, rest)
         return total
 
     def value(self, w: Pieces) -> float:
@@ -121,7 +122,7 @@ class DualMap(NamedTuple):
             x = piece[at]
             scale, low, high = (array[at] if len(array) == len(piece) else array for array in table)
             with np.errstate(divide="ignore"):
-                total += float(np.where(x > 0.0, high, low) @ x) + float((x / (2.0 * scale)) @ x) if len(x) else 0.0
+                total += dot(np.where(x > 0.0, high, low), x) + dot(x / (2.0 * scale), x) if len(x) else 0.0
         return total
 
     def prox(self, w: Floats, step: float) -> Floats:
@@ -153,7 +154,7 @@ class DualMap(NamedTuple):
         """|u|^2 of each group."""
         out = np.zeros(len(self.ends))
         for k, x in self._spans(u):
-            out[k] += float(x @ x)
+            out[k] += dot(x, x)
         return out
 
     def _spans(self, pieces: Pieces) -> Iterator[tuple[int, Floats]]:

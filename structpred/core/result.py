@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.markup import join, table, tag
+from structpred.core.markup import join, scrolling, table, tag
 from structpred.core.weights import Vector
 
 #: One row of the history. Keys: passes, seconds, cpu_seconds, oracle_calls, primal, dual, gap, dev_score; None where not known.
@@ -38,6 +38,35 @@ class Certificate:
         """The gap as a share of the primal."""
         return None if self.gap is None or self.primal is None else self.gap / max(abs(self.primal), 1e-300)
 
+    @property
+    def certifies(self) -> bool:
+        """Whether the bounds prove anything about the weights: there are two of them, and both hold."""
+        return self.gap is not None and self.proven and not self.local
+
+    def meaning(self) -> str:
+        """What the numbers say of the weights, in two sentences.
+
+        >>> Certificate(primal=14.28, proven=True).meaning()
+        'Nothing is certified: no lower bound on the optimum was computed. Judge the model by its scores on new data.'
+        """
+        if self.gap is not None and self.certifies:
+            share = 100 * (self.relative_gap or 0.0)
+            settled = "More passes can hardly lower it." if share <= 1.0 else "Scores usually settle long before this gap closes."
+            if share >= 100.0:  # "121 % below" says nothing of an objective that cannot be negative
+                return f"The optimum of the training objective lies between {self.dual:.3g} and {self.primal:.3g}. {settled}"
+            return (
+                f"The optimum of the training objective is proven to be at most {share:.3g} % below what was reached. {settled}"
+            )
+        if self.primal is None:
+            why = "no objective was computed"
+        elif self.local:
+            why = "the problem is not convex, and training may have ended in a local optimum"
+        elif self.dual is None:
+            why = "no lower bound on the optimum was computed"
+        else:
+            why = "inference is inexact, and the bounds are estimates"
+        return f"Nothing is certified: {why}. Judge the model by its scores on new data."
+
     def __str__(self) -> str:
         """One line; it says so when it is not a proof."""
         if self.primal is None:
@@ -47,13 +76,15 @@ class Certificate:
             line += f", dual {self.dual:.6g}, gap {self.gap:.3g} ({100 * (self.relative_gap or 0.0):.3g} % of the primal)"
         if self.local:
             return f"{line}, local: the problem is not convex, and no bound on the optimum is known"
-        return line if self.proven else f"{line}: an estimate, not a proof (the oracle is inexact)"
+        if not self.proven:
+            return f"{line}: an estimate, not a proof (the oracle is inexact)"
+        return line if self.dual is not None else f"{line}, without a lower bound"
 
     def _repr_html_(self) -> str:
         """The bounds as a table, and the line, for notebooks."""
         bounds = (self.primal, self.dual, self.gap)
         shown = ["" if value is None else f"{value:.6g}" for value in bounds]
-        return join(table(("primal", "dual", "gap"), [shown], numbers=3), tag("p", str(self)))
+        return join(table(("primal", "dual", "gap"), [shown], numbers=3), tag("p", str(self)), tag("p", self.meaning()))
 
 
 class History(list[Record]):
@@ -63,7 +94,7 @@ class History(list[Record]):
         """A column for each figure that some row has."""
         names = list(dict.fromkeys(name for row in self for name, value in row.items() if value is not None))
         rows = [[_figure(row.get(name)) for name in names] for row in self]
-        return table(names, rows, numbers=len(names))
+        return scrolling(table(names, rows, numbers=len(names)))
 
 
 def _figure(value: Any) -> str:

@@ -72,7 +72,7 @@ def checked_scores(scores: npt.ArrayLike, n_parts: int, shape: Shape) -> Scores:
     array([0., 0.])
     """
     flat = shaped_scores(scores, n_parts, shape)
-    if not _all_finite(flat):
+    if not all_finite(flat):
         part = int(np.isfinite(flat).argmin())
         raise DataError(f"scores must be finite numbers (-1e30 forbids a part), got {flat[part]} for part {part}")
     return flat
@@ -93,7 +93,7 @@ def checked_batch(
 ) -> tuple[Scores, npt.NDArray[np.int64]]:
     """The same for a batch: instance i has the n_parts[i] scores from offsets[i] on. DataError names the sample."""
     flat, ends = shaped_batch(scores, offsets, n_parts)
-    if not _all_finite(flat):
+    if not all_finite(flat):
         at = int(np.isfinite(flat).argmin())
         i = int(np.searchsorted(ends, at, side="right")) - 1
         raise DataError(f"sample {i}: scores must be finite numbers, got {flat[at]}")
@@ -111,8 +111,8 @@ def shaped_batch(
             f"got arrays of shape {flat.shape} and {ends.shape} ({ends.dtype})"
         )
     ends = ends.astype(np.int64, copy=False)
-    wrong = np.diff(ends) != np.asarray(n_parts)  # whole numbers of any size
-    if wrong.any():
+    wrong = ends[1:] - ends[:-1] != np.asarray(n_parts)  # whole numbers of any size
+    if np.count_nonzero(wrong):
         i = int(wrong.argmax())
         raise DataError(f"sample {i}: expected {n_parts[i]} scores, got {int(ends[i + 1]) - int(ends[i])}")
     if ends[0] != 0 or ends[-1] != len(flat):
@@ -157,7 +157,12 @@ def short(shape: Shape) -> str:
     return str(shape) if len(shape) <= 12 else f"({', '.join(map(str, shape[:12]))}, ...)"
 
 
-def _all_finite(flat: Scores) -> bool:
+def all_finite(flat: Scores) -> bool:
+    """Whether all numbers are finite.
+
+    >>> all_finite(np.array([1.0, np.inf]))
+    False
+    """
     return bool(np.count_nonzero(np.isfinite(flat)) == len(flat))  # faster than all() for a few numbers
 
 

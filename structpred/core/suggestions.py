@@ -5,10 +5,14 @@ from collections.abc import Iterable
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """A closing part for a message about an unknown name; nothing where no known name is near.
+    """A closing part for a message about an unknown name: the nearest known names; nothing where none is near.
 
     >>> did_you_mean("trian", ["train", "predict"]), did_you_mean("x", ["train"])
     ("; did you mean 'train'?", '')
+    >>> did_you_mean("conll200", ["conll2000", "columns", "conll2009"])
+    "; did you mean 'conll2000' or 'conll2009'?"
     """
-    close = difflib.get_close_matches(name[:100], list(known), n=1)
-    return f"; did you mean {close[0]!r}?" if close else ""
+    close = difflib.get_close_matches(name[:100], list(known), n=3)
+    nearness = [difflib.SequenceMatcher(None, one, name[:100]).ratio() for one in close]
+    nearest = sorted(repr(one) for one, near in zip(close, nearness, strict=True) if near == nearness[0])
+    return f"; did you mean {' or '.join(nearest)}?" if nearest else ""

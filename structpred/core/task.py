@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.block_steps import block_steps
-from structpred.core.costs import GridCosts, PartLoss, TaskCosts
+from structpred.core.costs import GridCosts, InstanceLosses, PartLoss, TaskCosts, losses_of
 from structpred.core.feature_map import FeatureMap, names_of_groups
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.group_scales import GroupScales, Scale, scaled_dot
@@ -54,7 +54,7 @@ class Task:
     Parameters
     ----------
     labels, shapes: the true output of each instance, as the oracle returns it, and its shape.
-    loss: what a wrong output costs; token_weights, if given, weigh its positions. sample_weight: weighs instances.
+    loss: what a wrong output costs, for all or one each; token_weights, if given, weigh its positions. sample_weight: instances.
     compiled: False uses plain calls even where compiled steps exist; the bits are the same. n_jobs: threads of sweeps.
 
     Raises DataError, naming the sample, where labels, shapes and features do not fit each other.
@@ -66,7 +66,7 @@ class Task:
         oracle: Oracle,
         labels: Sequence[npt.ArrayLike],
         shapes: Sequence[Shape],
-        loss: PartLoss,
+        loss: PartLoss | InstanceLosses,
         *,
         token_weights: Sequence[npt.ArrayLike] | None = None,
         sample_weight: npt.ArrayLike | None = None,
@@ -117,7 +117,7 @@ class Task:
         It gives the bits of a new task of these rows, without checks of labels. Raises DataError for rows that are no instances.
         """
         at, new = checked_rows(rows, len(self)), self._sibling()
-        new.sample_weight = checked_weights(self.sample_weight[at], len(at))
+        new.loss, new.sample_weight = losses_of(self.loss, at), checked_weights(self.sample_weight[at], len(at))
         new._look_at(self.inference.take(at))
         new.labels, new.parts = ([given[i] for i in at.tolist()] for given in (self.labels, self.parts))
         new.token_weights = None if self.token_weights is None else [self.token_weights[i] for i in at.tolist()]
@@ -190,7 +190,7 @@ class Task:
         if not self.shapes:
             return None
         if (grid := self._costs.shared_grid) is None:
-            log.info("%s has no single grid of label costs: using plain steps", type(self.loss).__name__)
+            log.info("single steps are not compiled: %s is not one table of label costs", type(self.loss).__name__)
             return None
         pair = self.inference.pair
         if pair is None:

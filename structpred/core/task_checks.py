@@ -1,5 +1,6 @@
 """What a task checks: its weights, whether labels are outputs, and whether an oracle visibly contradicts itself."""
 
+import re
 from collections.abc import Sequence
 from functools import cached_property
 from itertools import islice
@@ -129,6 +130,13 @@ def blamed(error: Exception, i: int, thing: object, method: str) -> Exception:
     if isinstance(error, StructpredError | MemoryError):
         return error
     return OracleError(f"sample {i}: {type(thing).__name__}.{method} raised {type(error).__name__}: {error}")
+
+
+def renumbered(error: Exception, first: int) -> Exception:
+    """The same error where sample 0 has the number `first`; one that names no sample is of sample 0."""
+    found = re.match(r"sample (\d+): ", str(error))
+    k, text = (int(found[1]), str(error)[found.end() :]) if found else (0, str(error))
+    return type(error)(f"sample {first + k}: {text}")
 
 
 def true_parts(

@@ -44,7 +44,8 @@ def score_block(w, scale, offsets, start, stop, corpus, compiled, candidates, ar
             score_together(w, offsets, a, b, corpus, compiled, candidates, arcs, room, places[a - start :], out)
         a = b
     if scale != 1.0:
-        out[places[0] : places[stop - start]] *= scale
+        for a in range(places[0], places[stop - start]):
+            out[a] *= scale
     if candidates[0].shape[0] > 1:
         for i in range(start, stop):
             forbid(offsets[i], offsets[i + 1] - offsets[i], candidates, forbidden, out[places[i - start] : places[i - start + 1]])

@@ -107,17 +107,22 @@ def add_bounds(table, start_row, start, size, first, last, out):
 
 
 @njit(cache=True, nogil=True)
-def score_sequence(table, indices, values, indptr, first, last, start_row, n_labels, room, out):
-    """Emission scores of tokens first..last-1 into out (T, n_labels); start_row < 0 means no start and stop rows.
+def score_chain(table, indices, values, indptr, first, last, start_row, n_labels, room, out):
+    """Emission scores of tokens first..last-1, then, with start_row >= 0, those of transitions, into out, flat.
 
-    room: one row as wide as the table.
+    start_row < 0 means that there are no start and stop rows either. room: one row as wide as the table.
     """
     for t in range(first, last):
         score_rows(table, indices, values, indptr, t, 1, room)
         if start_row >= 0:
             add_bounds(table, start_row, t, 1, first, last, room)
         for label in range(n_labels):
-            out[t - first, label] = room[0, label]
+            out[(t - first) * n_labels + label] = room[0, label]
+    if start_row >= 0:
+        n = (last - first) * n_labels
+        for p in range(n_labels):
+            for label in range(n_labels):
+                out[n + p * n_labels + label] = table[start_row + 2 + p, label]
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc"})
@@ -132,10 +137,11 @@ def add_row(row, x, target):
 
 
 @njit(cache=True, nogil=True)
-def number_locally(indices, indptr, offsets, n_features, local):
-    """local[k] = which of its sequence's features indices[k] is, in order of appearance; returns the most in one sequence."""
-    seen_in = np.full(n_features, -1, np.int64)
-    rank = np.empty(n_features, np.int32)
+def number_locally(indices, indptr, offsets, seen_in, rank, local):
+    """local[k] = which of its sequence's features indices[k] is, in order of appearance; returns the most in one sequence.
+
+    For each feature: seen_in, -1 at first, and rank.
+    """
     most = 0
     for i in range(offsets.shape[0] - 1):
         count = 0
@@ -275,20 +281,6 @@ def pairs_of_sequence(parts, counts, indices, values, indptr, first, last, start
     val = np.empty(size)
     n = emit_parts(parts, counts, indices, values, indptr, first, last, start_row, width, n_labels, idx, val)
     return idx[:n], val[:n]
-
-
-@njit(cache=True, nogil=True)
-def score_chain(table, indices, values, indptr, first, last, start_row, n_labels, out):
-    """Emission scores of tokens first..last-1, then, with start_row >= 0, those of transitions, into out, flat."""
-    room = np.empty((1, table.shape[1]))
-    n = (last - first) * n_labels
-    score_sequence(
-        table, indices, values, indptr, first, last, start_row, n_labels, room, out[:n].reshape(last - first, n_labels)
-    )
-    if start_row >= 0:
-        for p in range(n_labels):
-            for label in range(n_labels):
-                out[n + p * n_labels + label] = table[start_row + 2 + p, label]
 
 
 @njit(cache=True, nogil=True)

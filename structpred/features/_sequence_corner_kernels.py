@@ -75,7 +75,8 @@ def settle(weights, metric, arena, blocks, i, factor, rules, most_idle, corpus):
     if at.shape[0] > 0:
         idx, val = lift(weights[0], i, at, counts, corpus)
         add(weights, idx, val, factor, metric)
-        moved = np.any(val != 0.0)
+        for x in val:
+            moved |= x != 0.0
     include(weights)
     return gap, moved
 

@@ -358,6 +358,13 @@ def observed_bits(
     """The size of each template's block, as a power of two: `room` times the different features of the arcs (heads[t], t), at
     most 2**max_bits. Distinct features are counted in a bitmap (linear counting, Whang et al. 1990), on up to n_sentences.
     """
+    return bits_of(observed_places(data, templates, heads, n_sentences=n_sentences), max_bits=max_bits, room=room)
+
+
+def observed_places(
+    data: AttributedSentences, templates: Sequence[ArcTemplate], heads: npt.NDArray[np.int64], *, n_sentences: int = 20_000
+) -> npt.NDArray[np.uint8]:
+    """The bitmap of each template, a row of bytes: that of several treebanks is the union (|) of theirs."""
     from structpred.features._arc_kernels import mark_places
 
     if len(heads) != data.n_words:
@@ -368,10 +375,14 @@ def observed_bits(
     marks = np.zeros((len(templates), 1 << n_bits), np.uint8)
     program = (compiled.program, compiled.kinds)
     mark_places(data.words, data.offsets, chosen, heads, *program, s.hashes, s.counts, s.tags, n_bits, marks)
-    size = 1 << n_bits
-    empty = np.maximum(size - marks.sum(axis=1, dtype=np.int64), 1)
+    marks[compiled.order] = marks.copy()
+    return np.packbits(marks, axis=1)
+
+
+def bits_of(places: npt.NDArray[np.uint8], *, max_bits: int, room: float = 4.0) -> list[int]:
+    """`observed_bits` of the bitmaps of `observed_places`."""
+    size = 8 * places.shape[1]
+    empty = np.maximum(size - np.bitwise_count(places).sum(axis=1, dtype=np.int64), 1)
     distinct = -size * np.log(empty / size)
-    wanted = np.clip(np.ceil(np.log2(np.maximum(room * distinct, 1.0))), 6, max_bits).astype(int)
-    bits = np.empty(len(templates), dtype=int)
-    bits[compiled.order] = wanted
-    return [int(b) for b in bits]
+    wanted = np.clip(np.ceil(np.log2(np.maximum(room * distinct, 1.0))), 6, max_bits)
+    return [int(b) for b in wanted]

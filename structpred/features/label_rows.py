@@ -99,17 +99,32 @@ class LabelRows(FeatureMap):
         score_rows(self.table(w), self.rows.indices, self.rows.values, self.rows.indptr, i, 1, out)
         return out.ravel()
 
+    def score_block(self, w: Vector, scale: float, start: int, stop: int, places: Integers, out: Floats) -> None:
+        """out[places[i - start]:]: scale times the scores of instance i; several threads may call it at once."""
+        from structpred.features._feature_kernels import score_rows
+
+        rows, table = self.rows, out.reshape(stop - start, self.n_labels)
+        score_rows(self.table(w), rows.indices, rows.values, rows.indptr, start, stop - start, table)
+        if scale != 1.0:
+            out *= scale
+
     def adjoint(self, i: int, parts: Integers, counts: Floats) -> SparseVector:
         """The outer product of x_i and the counts, as sparse entries of the table."""
-        from structpred.features._label_rows_kernels import emit_outer
+        from structpred.features._label_rows_kernels import ascending, emit_outer
 
-        if len(parts) > 1 and not (np.diff(parts) > 0).all():
+        if not ascending(parts):
             parts, counts = coalesced(parts, counts)
         size = int(self.rows.indptr[i + 1] - self.rows.indptr[i]) * len(parts)
         idx, val = np.empty(size, np.int64), np.empty(size)
-        emit_outer(*self._row(i), self.n_labels, parts, np.asarray(counts, dtype=np.float64), idx, val)
-        kept = val != 0.0
-        return SparseVector(idx, val) if kept.all() else SparseVector(idx[kept], val[kept])
+        n = emit_outer(*self._row(i), self.n_labels, parts, np.asarray(counts, dtype=np.float64), idx, val)
+        return SparseVector(idx[:n], val[:n])
+
+    def adjoint_block(self, start: int, parts: Integers, counts: Floats, ends: Integers) -> tuple[Integers, Floats, Integers]:
+        """What `adjoint` gives for the instances from `start` on: (indices, values, offsets), flat; for many threads at once."""
+        from structpred.features._label_rows_kernels import emit_each
+
+        rows, out = self.rows, np.empty(len(ends), np.int64)
+        return *emit_each(rows.indices, rows.values, rows.indptr, start, self.n_labels, parts, counts, ends, out), out
 
     def scratch(self) -> Floats:
         """Zeros for `spread`, of length n_labels: the outer product x_i mu is never written out."""

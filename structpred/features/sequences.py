@@ -28,6 +28,13 @@ def weight_table(w: Vector, n_labels: int) -> npt.NDArray[Any]:
     return w.reshape(-1, padded(n_labels))[:, :n_labels]
 
 
+def chain_groups(data: PackedSequences, n_labels: int, *, transitions: bool = True) -> tuple[npt.NDArray[np.int64], list[str]]:
+    """The groups of the flat weights of a chain, and their names: the corpus' blocks, start and stop, transitions."""
+    starts, names = data.blocks
+    ends = {"start and stop": data.n_features + 2, "transitions": data.n_features + 2 + n_labels} if transitions else {}
+    return np.array([*starts, *ends.values()], dtype=np.int64) * padded(n_labels), [*names, *ends]
+
+
 class SequenceFeatures:
     """Emission weights for every (feature, label), and start, stop and transition weights.
 
@@ -61,10 +68,7 @@ class SequenceFeatures:
         self.start_row = data.n_features if transitions else -1
         self.n_rows = data.n_features + (2 + n_labels if transitions else 0)
         self.dim = self.n_rows * self.width
-        others = {"start and stop": data.n_features + 2, "transitions": self.n_rows} if transitions else {}
-        groups, names = data.blocks
-        self.groups = np.array([*groups, *others.values()], dtype=np.int64) * self.width
-        self.group_names = [*names, *others]
+        self.groups, self.group_names = chain_groups(data, n_labels, transitions=transitions)
 
     def __len__(self) -> int:
         """The number of sequences."""
@@ -89,7 +93,8 @@ class SequenceFeatures:
         d, n_labels, table = self.data, self.n_labels, self.table(w)
         first, last = int(d.offsets[i]), int(d.offsets[i + 1])
         out = np.empty((last - first + (n_labels if self.transitions else 0)) * n_labels)
-        _kernels().score_chain(table, d.indices, d.values, d.indptr, first, last, self.start_row, n_labels, out)
+        room = np.empty((1, self.width))
+        _kernels().score_chain(table, d.indices, d.values, d.indptr, first, last, self.start_row, n_labels, room, out)
         return out
 
     def group_scores(self, w: Vector, scales: GroupScales, i: int) -> npt.NDArray[np.float64]:
@@ -101,8 +106,8 @@ class SequenceFeatures:
         out = np.empty(self.n_parts(i))
         emissions = out[: (last - first) * n_labels].reshape(-1, n_labels)
         starts = d.indptr[first : last + 1] - d.indptr[first]
-        _kernels().score_sequence(
-            table, d.indices[own], values, starts, 0, last - first, -1, n_labels, np.empty((1, self.width)), emissions
+        _kernels().score_chain(
+            table, d.indices[own], values, starts, 0, last - first, -1, n_labels, np.empty((1, self.width)), emissions.ravel()
         )
         if self.transitions:
             bounds, steps = scales.factors[-2:].tolist()
@@ -151,7 +156,8 @@ class SequenceFeatures:
         from structpred.features._feature_kernels import number_locally
 
         d, local = self.data, np.empty(len(self.data.indices), np.int32)
-        return local, int(number_locally(d.indices, d.indptr, d.offsets, d.n_features, local))
+        seen_in, rank = np.full(d.n_features, -1), np.empty(d.n_features, np.int32)
+        return local, int(number_locally(d.indices, d.indptr, d.offsets, seen_in, rank, local))
 
     def spread(self, i: int, mu: npt.NDArray[np.float64], scratch: npt.NDArray[np.float64]) -> float:
         """scratch = Psi_i^T mu for dense mu, where scratch was zero; returns its squared norm."""
@@ -184,6 +190,22 @@ class SequenceFeatures:
         new, fixed = copy(self), self.fixed
         tokens = spans(self.data.offsets[rows], self.data.offsets[rows + 1])
         new.data, new.fixed = self.data.gather(rows), FixedScores(fixed.rows, fixed.row_of[tokens], fixed.edges)
+        return new
+
+    def with_scores(self, added: Sequence[npt.NDArray[np.float64]]) -> "SequenceFeatures | None":
+        """The same with more fixed scores, those of each sequence; None where they are of transitions as well."""
+        tokens = [own[: n * self.n_labels] for own, n in zip(added, self.data.lengths.tolist(), strict=True)]
+        if any(own[len(some) :].any() for own, some in zip(added, tokens, strict=True)):
+            return None
+        every = np.concatenate(tokens).reshape(-1, self.n_labels) + self.fixed.rows[self.fixed.row_of]
+        # equal rows have equal sums; rows that differ nearly never do, and each then stands for itself
+        sums = every @ np.random.default_rng(0).random(self.n_labels)
+        _, first, row_of = np.unique(sums, return_index=True, return_inverse=True)
+        rows = every[first]
+        if not np.array_equal(rows[row_of], every):
+            rows, row_of = every, np.arange(len(every))
+        new = copy(self)
+        new.fixed, new._has_fixed = FixedScores(rows, row_of.astype(np.int32), self.fixed.edges), True
         return new
 
     def arrays(self) -> Sequence[npt.NDArray[Any]]:

@@ -18,18 +18,6 @@ from structpred.runtime.jit import njit
 
 
 @njit(cache=True, nogil=True)
-def decode_sequences(table, corpus, start, stop, rule, aim, scratch, out, found):
-    """The best labels of sequences start..stop-1 into out, and their scores into found; the aim is empty."""
-    offsets = corpus[3]
-    start_row, n_labels, edges, _, _ = rule
-    scale_transitions(table, start_row, 1.0, n_labels, edges, scratch[0])
-    base = offsets[start]
-    for i in range(start, stop):
-        labels = out[offsets[i] - base : offsets[i + 1] - base]
-        found[i - start], _ = decode_sequence(table, 1.0, corpus, offsets[i], offsets[i + 1], rule, aim, 0.0, scratch, labels)
-
-
-@njit(cache=True, nogil=True)
 def scale_transitions(table, start_row, scale, n_labels, fixed, trans):
     """trans = scale times the transition rows of the weight table plus the fixed scores, in float64."""
     for p in range(n_labels):
@@ -71,21 +59,20 @@ def decode_sequence(table, scale, corpus, first, last, rule, aim, loss_weight, s
     alphas = scratch[1]
     room = alphas.shape[0]
     blocks = n_blocks(last - first, scratch)
-    truth = 0.0
-    for block in range(blocks):
+    score, truth = 0.0, 0.0
+    for step in range(2 * blocks - 1):  # forth to the last block, and back
+        block = min(step, 2 * (blocks - 1) - step)
         start = first + block * room
         size = min(room, last - start)
         score_tokens(table, scale, corpus, first, last, start, size, rule, aim, loss_weight, alphas)
-        truth = add_truth(truth, aim[0], first, start, size, scratch)
+        if step < blocks:
+            truth = add_truth(truth, aim[0], first, start, size, scratch)
         forward(block, size, n_labels, scratch)
-    size = last - first - (blocks - 1) * room
-    out[last - first - 1] = label = first_best(alphas[size - 1], n_labels)
-    score = alphas[size - 1, label]
-    backward(blocks - 1, size, n_labels, scratch, out, last - first)
-    for block in range(blocks - 2, -1, -1):
-        score_tokens(table, scale, corpus, first, last, first + block * room, room, rule, aim, loss_weight, alphas)
-        forward(block, room, n_labels, scratch)
-        backward(block, room, n_labels, scratch, out, (block + 1) * room)
+        if step == blocks - 1:
+            out[last - first - 1] = label = first_best(alphas[size - 1], n_labels)
+            score = alphas[size - 1, label]
+        if step >= blocks - 1:
+            backward(block, size, n_labels, scratch, out, start - first + size)
     return score, truth
 
 
@@ -191,10 +178,10 @@ def visit_sequences(
 def sweep_sequences(
     table, scale, corpus, start, stop, rule, aim, loss_weight, scratch, out, losses, found, truths
 ):  # fmt: skip
-    """Decode sequences start..stop-1: labels into out, and each one's loss, score and score of the truth."""
+    """Decode sequences start..stop-1: labels into out, and each one's loss, score and score of the truth (an empty aim: 0)."""
     offsets = corpus[3]
     start_row, n_labels, edges, _, _ = rule
-    _, token_weights, costs, cost_rows = aim
+    gold, token_weights, costs, cost_rows = aim
     scale_transitions(table, start_row, scale, n_labels, edges, scratch[0])
     base = offsets[start]
     for i in range(start, stop):
@@ -203,7 +190,7 @@ def sweep_sequences(
         labels = out[first - base : last - base]
         score, truth = decode_sequence(table, scale, corpus, first, last, rule, aim, loss_weight, scratch, labels)
         total = 0.0
-        for t in range(first, last):
+        for t in range(first, last if gold.shape[0] > 0 else first):
             total += token_weights[t] * costs[cost_rows[t], labels[t - first]]
         losses[i - start] = total
         found[i - start] = score

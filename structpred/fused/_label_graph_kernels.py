@@ -135,7 +135,8 @@ def sweep_graph(rows, graph, search, aims, table, pairs, nodes, all_edges, visit
         point, edges = nodes[i], all_edges[i]
         slopes_of(indptr, indices, values, table, truth, costs, i, slopes)
         best_labels(search, slopes, pairs, fixed, room, best)
-        old[:] = point
+        for k in range(n):
+            old[k] = point[k]
         losses[i] = loss_of(ends, slopes, pairs, best, truth[i])
         gaps[i] = joint_step(ends, upper[i], squares[i], best, point, edges, slopes, pairs)
         if free:

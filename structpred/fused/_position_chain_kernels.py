@@ -64,21 +64,20 @@ def decode_positions(w, factors, space, first, last, rule, aim, loss_weight, scr
     alphas = scratch[1]
     room = alphas.shape[0]
     blocks = n_blocks(last - first, scratch)
-    truth = 0.0
-    for block in range(blocks):
+    score, truth = 0.0, 0.0
+    for step in range(2 * blocks - 1):  # forth to the last block, and back
+        block = min(step, 2 * (blocks - 1) - step)
         start = first + block * room
         size = min(room, last - start)
         score_positions(w, factors, space, first, last, start, size, rule, aim, loss_weight, alphas)
-        truth = add_truth(truth, aim[0], first, start, size, scratch)
+        if step < blocks:
+            truth = add_truth(truth, aim[0], first, start, size, scratch)
         forward(block, size, n_labels, scratch)
-    size = last - first - (blocks - 1) * room
-    out[last - first - 1] = label = first_best(alphas[size - 1], n_labels)
-    score = alphas[size - 1, label]
-    backward(blocks - 1, size, n_labels, scratch, out, last - first)
-    for block in range(blocks - 2, -1, -1):
-        score_positions(w, factors, space, first, last, first + block * room, room, rule, aim, loss_weight, alphas)
-        forward(block, room, n_labels, scratch)
-        backward(block, room, n_labels, scratch, out, (block + 1) * room)
+        if step == blocks - 1:
+            out[last - first - 1] = label = first_best(alphas[size - 1], n_labels)
+            score = alphas[size - 1, label]
+        if step >= blocks - 1:
+            backward(block, size, n_labels, scratch, out, start - first + size)
     return score, truth
 
 

@@ -40,15 +40,18 @@ class ChainPair:
 
     def decode(self, w: Vector, n_jobs: int) -> tuple[Labels, Integers]:
         """The best labels of all tokens, flat, and where each sequence begins."""
-        from structpred.fused._chain_kernels import decode_sequences
+        from structpred.fused._chain_kernels import sweep_sequences
 
         f, data = self.features, self.features.data
         offsets = data.offsets
-        labels, found = np.empty(data.n_tokens, np.int64), np.empty(len(data))
+        labels = np.empty(data.n_tokens, np.int64)
+        losses, found, truths = np.empty((3, len(data)))
 
         def run(a: int, b: int) -> None:
             s, here = best_scratch(f.n_labels, int(data.lengths[a:b].max())), labels[offsets[a] : offsets[b]]
-            decode_sequences(f.table(w), self.corpus, a, b, self.rule, NO_AIM, s, here, found[a:b])
+            sweep_sequences(
+                f.table(w), 1.0, self.corpus, a, b, self.rule, NO_AIM, 0.0, s, here, losses[a:b], found[a:b], truths[a:b]
+            )
 
         run_pieces(run, data.lengths, 0, n_jobs)
         refuse_impossible(found, 0)

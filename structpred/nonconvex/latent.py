@@ -1,5 +1,6 @@
 """The support vector machine with hidden states: its inner problem for given states or weights of states."""
 
+from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -122,6 +123,9 @@ class LatentProblem:
     >>> abs(problem.primal(inner, states) - inner.objective) < 1e-6
     True
     """
+
+    #: called with a row of the history at each improvement
+    told: Callable[[dict[str, Any]], None] | None = None
 
     def __init__(self, space: Space, groups: Integers, group_of_state: Integers, C: float) -> None:
         self.space = space

@@ -1,6 +1,7 @@
 """The semi-supervised support vector machine: its inner problem for given weights of labels."""
 
-from typing import ClassVar, NamedTuple, Self
+from collections.abc import Callable
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -60,6 +61,8 @@ class SemiSupervisedProblem:
     kind: ClassVar[str] = "semi-supervised problems"
     #: whether the labels of some points tell those of the others, and all are unlabelled or labelled: for the default solver
     coarsens: ClassVar[bool] = True
+    #: called with a row of the history at each improvement
+    told: Callable[[dict[str, Any]], None] | None = None
 
     def __init__(self, gram: Floats, y: npt.ArrayLike, C: float, C2: float, positives: float | None = None) -> None:
         self.gram = checked_gram(gram)

@@ -83,7 +83,7 @@ class Solver(ABC):
 class Incumbent(ABC):
     """What every search keeps: counts inner problems, keeps the best weights p, and never lets them become worse.
 
-    problem: one with `primal`, `gradient` and `best_vertex`. tol: for solutions that are kept. p: to begin with.
+    problem: one with `primal`, `gradient`, `best_vertex` and `told`. tol: for solutions that are kept. p: to begin with.
     """
 
     problem: Any
@@ -114,6 +114,8 @@ class Incumbent(ABC):
             return False
         self.p, self.inner, self.objective = p.copy(), inner, objective
         self.history.append({"inner": self.n_inner, "objective": objective, "event": event})
+        if self.problem.told is not None:
+            self.problem.told(self.history[-1])
         return True
 
     def climb(self, p: Floats, start: Any = None) -> tuple[Floats, Any]:

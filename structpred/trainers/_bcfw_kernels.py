@@ -148,7 +148,7 @@ def line_search(v, point, dual_map, both, rise, lam):
     if square == np.inf:
         gamma = np.nan  # not a step of zero: the loop looks for weights that are no longer finite
     if bent and gamma < 1.0:
-        gamma = root_of_slope(point, dual_map, at, corner - own, rise, lam, gap, gamma)
+        gamma = root_of_slope(point, dual_map, both, rise, lam, gap, gamma)
     return gap, gamma
 
 
@@ -207,13 +207,32 @@ def move_block(arena, i, both, gamma):
 
 
 @njit(cache=True, nogil=True)
-def root_of_slope(point, dual_map, idx, direction, rise, lam, gap, gamma):
+def mix_blocks(before, after, eta, mixed):
+    """Blocks (1 - eta) before + eta after, one after the other in `mixed`, an empty arena that has the space."""
+    idx, start, room = mixed[0], mixed[2], mixed[4]
+    end = 0
+    for i in range(start.shape[0]):
+        old = slice(before[2][i], before[2][i] + before[3][i])
+        new = slice(after[2][i], after[2][i] + after[3][i])
+        start[i] = end
+        room[i] = before[3][i] + after[3][i]
+        here = slice(end, end + room[i])
+        own, corner = np.empty(room[i]), np.empty(room[i])
+        n = union(before[0][old], before[1][old], after[0][new], after[1][new], 1.0, idx[here], own, corner)
+        move_block(mixed, i, (idx[here][:n], own[:n], corner[:n]), eta)
+        end += room[i]
+    mixed[5][()] = end
+
+
+@njit(cache=True, nogil=True)
+def root_of_slope(point, dual_map, both, rise, lam, gap, gamma):
     """The step size in [gamma, 1] at which the dual is largest, for weights that are piecewise linear in the dual point.
 
     The slope of the dual, rise - lam <d, w(u + gamma d)>, falls and is piecewise linear; it is `gap` at 0 and not negative at the
     `gamma` given. Newton's method, safeguarded by bisection: exact once it is on the piece of the root.
     """
     ends, scale, low, high = dual_map
+    idx, own, corner = both
     below = gamma  # the slope is not negative there, and negative at `above`
     above = 1.0
     at = 1.0
@@ -224,7 +243,7 @@ def root_of_slope(point, dual_map, idx, direction, rise, lam, gap, gamma):
         for i in range(idx.shape[0]):
             j = idx[i]
             k = group_from(ends, k, j)
-            d = direction[i]
+            d = corner[i] - own[i]
             u = point[j] + at * d
             slope -= lam * d * scale[k] * (u - min(max(u, low[k]), high[k]))
             if u < low[k] or u > high[k] or low[k] == high[k]:

@@ -80,13 +80,37 @@ def solve_master(gram, offsets, inv_lam, starts, members, alpha, rest, gradient,
 
 
 @njit(cache=True, nogil=True)
-def inner_products(dense, idx, val, bounds, out):
-    """out[k] = the inner product of a dense vector and sparse plane k, bounds[k]:bounds[k+1]."""
-    for k in range(bounds.shape[0] - 1):
+def products_with(k, idx, val, bounds, dense, gram):
+    """Row and column k of the Gram matrix of sparse planes, up to the diagonal; dense: zeros, and zeros again afterwards."""
+    for j in range(bounds[k], bounds[k + 1]):
+        dense[idx[j]] = val[j]
+    for p in range(k + 1):
         total = 0.0
-        for j in range(bounds[k], bounds[k + 1]):
+        for j in range(bounds[p], bounds[p + 1]):
             total += dense[idx[j]] * val[j]
-        out[k] = total
+        gram[k, p] = total
+        gram[p, k] = total
+    for j in range(bounds[k], bounds[k + 1]):
+        dense[idx[j]] = 0.0
+
+
+@njit(cache=True, nogil=True)
+def products_by_columns(idx, val, bounds, starts, rows, entries, first, last, gram):
+    """Rows and columns first..last-1 of the Gram matrix of sparse planes, up to the diagonal and mirrored.
+
+    Plane k is bounds[k]:bounds[k+1] of idx and val; (starts, rows, entries) are all planes by columns, rows ascending in each: a
+    product looks only at the planes that share a feature.
+    """
+    for k in range(first, last):
+        for p in range(k + 1):
+            gram[k, p] = 0.0
+        for j in range(bounds[k], bounds[k + 1]):
+            for at in range(starts[idx[j]], starts[idx[j] + 1]):
+                if rows[at] > k:
+                    break
+                gram[k, rows[at]] += val[j] * entries[at]
+        for p in range(k):
+            gram[p, k] = gram[k, p]
 
 
 @njit(cache=True, nogil=True)

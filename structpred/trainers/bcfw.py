@@ -9,13 +9,16 @@ step moves one block towards the corner that the oracle finds. Blocks are kept a
 same lines serve every task; they do not depend on the dual map, whose scales may change between passes. w may be float32.
 """
 
+from dataclasses import replace
 from functools import lru_cache
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.regulariser import DualMap, Regulariser
 from structpred.core.steps import Step
+from structpred.core.terms import running_sum
 from structpred.core.weights import Vector, Weights
 from structpred.trainers.arena import Arena
 from structpred.trainers.problem import Problem, Trainer
@@ -167,7 +170,43 @@ class BCFW(Trainer):
         return weights, problem.primal(weights), dual
 
     def _dual(self, problem: Problem, state: BCFWState) -> float:
-        return problem.regulariser.bound(float(state.offsets.sum()), problem.lam, state.blocks.pieces_of_sum(problem.task.dim))
+        loss = self.dual_part(problem, state)
+        return problem.regulariser.bound(loss, problem.lam, state.blocks.pieces_of_sum(problem.task.dim))
+
+    # what CoCoA asks of the solver of a shard (trainers/cocoa.py)
+
+    def local_problem(self, problem: Problem, curvature: DualMap) -> Problem:
+        """w moves sigma' times as fast as u, for each weight its own sigma'; the steps allow for it."""
+        return replace(problem, regulariser=_Curved(curvature))
+
+    def begin(self, problem: Problem, blocks: BCFWState, w: Floats) -> BCFWState:
+        """The blocks at other weights than their sum, and a new average."""
+        weights = Weights.zeros(problem.task.dim, problem.task.dtype, averaged=self.averaged)
+        weights.v[:] = w
+        return blocks._replace(weights=weights)
+
+    def at_rest(self, state: BCFWState) -> BCFWState:
+        """The blocks alone."""
+        return state._replace(weights=Weights.zeros(0, state.weights.v.dtype))
+
+    def own_sum(self, problem: Problem, state: BCFWState) -> Floats:
+        """u, the sum of the blocks."""
+        out = np.zeros(problem.task.dim)
+        state.blocks.add_all_into(out)
+        return out
+
+    def dual_part(self, problem: Problem, state: BCFWState) -> float:
+        """sum_i l_i, in order."""
+        return running_sum(state.offsets)
+
+    def mixed(self, before: BCFWState, state: BCFWState, eta: float) -> BCFWState:
+        """Each block (1 - eta) times what it was before plus eta times what it is: as feasible as both."""
+        from structpred.trainers._bcfw_kernels import mix_blocks
+
+        n = int(before.blocks.length.sum() + state.blocks.length.sum())
+        blocks = Arena.empty(len(state.offsets)).with_space(n)
+        mix_blocks(before.blocks[:], state.blocks[:], eta, blocks[:])
+        return state._replace(blocks=blocks, offsets=(1.0 - eta) * before.offsets + eta * state.offsets)
 
     def gap_estimate(self, problem: Problem, state: BCFWState) -> float:
         """The sum of the last gap seen in each block; stale, so only a guess."""
@@ -176,6 +215,17 @@ class BCFW(Trainer):
     def report(self, problem: Problem, state: BCFWState) -> dict[str, Floats]:
         """dual_point: u, where w is not linear in it."""
         return {"dual_point": state.point} if len(state.point) else {}
+
+
+class _Curved(Regulariser):
+    """The one of a dual map."""
+
+    def __init__(self, table: DualMap) -> None:
+        self.table = table
+
+    def dual_map(self) -> DualMap:
+        """The table."""
+        return self.table
 
 
 @lru_cache(maxsize=1)

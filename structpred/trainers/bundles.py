@@ -18,6 +18,7 @@ from typing import Annotated, Any, NamedTuple, cast
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.products import dot
 from structpred.core.steps import Terms
 from structpred.core.weights import Vector
 from structpred.objectives.log_loss import LogLoss
@@ -113,4 +114,4 @@ def sweep(problem: Problem, w: Vector) -> tuple[Plane, float]:
     """The plane at w, and R(w): an upper bound of it where the oracle gives bounds."""
     rows = np.arange(len(problem.task))
     terms: Terms = problem.surrogate.terms(problem.task, w, rows, problem.p)  # type: ignore[attr-defined]
-    return Plane(terms.difference, np.array(terms.offset)), float(problem.p @ np.maximum(terms.bounds, 0.0))
+    return Plane(terms.difference, np.array(terms.offset)), dot(problem.p, np.maximum(terms.bounds, 0.0))

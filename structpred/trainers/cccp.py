@@ -10,7 +10,6 @@ and minimises the convex function that these give, which lies above F and touche
 local optimum at best.
 """
 
-from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
 from typing import Annotated, Any, NamedTuple, cast
@@ -20,11 +19,11 @@ import numpy.typing as npt
 
 from structpred.core.oracle import Labels
 from structpred.core.partial_task import PartialTask
-from structpred.core.regulariser import Regulariser
 from structpred.core.weights import Vector, Weights
 from structpred.errors import ParameterError
 from structpred.objectives.latent_hinge import LatentHinge
 from structpred.runtime.ranges import ends_of
+from structpred.trainers.inner import ByInner
 from structpred.trainers.problem import Problem, Surrogate, Trainer, once_per_problem
 from structpred.trainers.states import COUNT, Values
 
@@ -79,7 +78,7 @@ class CCCPState(NamedTuple):
         return None if right else f"first: expected {dim} weights or none"
 
 
-class CCCP(Trainer):
+class CCCP(ByInner, Trainer):  # type: ignore[override]
     """Outputs that are known in part: rounds of completing them and of training on them, by any trainer.
 
     The first completion is that of a latent perceptron. A trainer that keeps a dual value is judged by F: a round ends after
@@ -129,42 +128,9 @@ class CCCP(Trainer):
             raise ParameterError(f"expected passes, rounds, start >= 1 and tol >= 0, got {passes}, {rounds}, {start} and {tol}")
         self.trainer, self.passes, self.rounds, self.start, self.tol = trainer, passes, rounds, start, float(tol)
 
-    # what it needs and does is what the trainer of a round needs and does
-    @property
-    def requires(self) -> tuple[str | tuple[str, ...], ...]:  # type: ignore[override]
-        """What the trainer of a round needs of the oracle."""
-        return self.trainer.requires
-
-    @property
-    def regulariser_requires(self) -> tuple[str | tuple[str, ...], ...]:  # type: ignore[override]
-        """What it needs of the regulariser."""
-        return self.trainer.regulariser_requires
-
-    @property
-    def default_regulariser(self) -> type[Regulariser]:  # type: ignore[override]
-        """The regulariser that it takes where none is named."""
-        return self.trainer.default_regulariser
-
-    @property
-    def surrogates(self) -> tuple[Callable[[], Surrogate], ...]:  # type: ignore[override]
-        """What it can minimise."""
-        return self.trainer.surrogates
-
-    def minimises(self, surrogate: Surrogate) -> bool:  # type: ignore[override]
-        """What the trainer of a round does."""
-        return self.trainer.minimises(surrogate)
-
-    def fits(self, regulariser: Regulariser) -> bool:  # type: ignore[override]
-        """As it does."""
-        return self.trainer.fits(regulariser)
-
     def certifies(self, surrogate: Surrogate) -> bool:  # type: ignore[override]
         """Never: the problem is not convex."""
         return False
-
-    def state_dim(self, problem: Problem) -> int:
-        """As it says."""
-        return self.trainer.state_dim(problem)
 
     def init_state(self, problem: Problem) -> CCCPState:
         """Zero weights, and the completions that belong to them."""

@@ -23,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.callback_task import CallbackTask
+from structpred.core.products import dot
 from structpred.core.regulariser import Regulariser
 from structpred.core.sparse import SparseVector, add_sparse
 from structpred.core.task import Task
@@ -294,7 +295,7 @@ class Corrective(Trainer):
     def objective(self, problem: Problem, state: CorrectiveState) -> tuple[float, float]:
         """The smaller primal of last iterate and average, and the dual value, from the corners in float64."""
         blocks = state.blocks
-        loss = float(problem.p @ (blocks.alpha * blocks.offset).sum(axis=1))
+        loss = dot(problem.p, (blocks.alpha * blocks.offset).sum(axis=1))
         dual = problem.regulariser.bound(loss, problem.lam, [self._dual_point(problem, state)])
         primal = problem.primal(state.weights.current())
         if self.averaged:

@@ -23,6 +23,7 @@ from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.linear_task import LinearTask
 from structpred.core.oracle import capabilities
 from structpred.core.packing import parts_batch, project_batch
+from structpred.core.products import dot
 from structpred.core.task import Task
 from structpred.errors import ConvergenceError, ParameterError
 from structpred.objectives.margin import MarginRescaling
@@ -100,15 +101,15 @@ class Boxes:
 
     def loss(self, point: Floats) -> float:
         """As DualSet says."""
-        return self.margin * float(self.p @ point)
+        return self.margin * dot(self.p, point)
 
     def pairing(self, slopes: Floats, point: Floats) -> float:
         """As DualSet says."""
-        return float((self.p * slopes) @ point)
+        return dot(self.p * slopes, point)
 
     def square(self, change: Floats) -> float:
         """As DualSet says."""
-        return float((self.p * change) @ change)
+        return dot(self.p * change, change)
 
     def project(self, base: Floats, slopes: Floats, step: float, start: Floats) -> tuple[Floats, Floats]:
         """Clipped."""
@@ -118,7 +119,7 @@ class Boxes:
 
     def finished(self, w: Floats, slopes: Floats) -> tuple[Floats, float]:
         """All weights are regularised."""
-        return w, float(self.p @ np.maximum(slopes, 0.0))
+        return w, dot(self.p, np.maximum(slopes, 0.0))
 
     def operator(self, v: Floats) -> Floats:
         """sum_i p_i <a_i, v> a_i."""
@@ -244,11 +245,11 @@ class Hulls:
     def pairing(self, slopes: Floats, point: Floats) -> float:
         """As DualSet says."""
         products = slopes * (self.counts(point) - self.truth)
-        return float(self.p @ np.add.reduceat(products, self.places[:-1]))
+        return dot(self.p, np.add.reduceat(products, self.places[:-1]))
 
     def square(self, change: Floats) -> float:
         """As DualSet says."""
-        return float((self.shares * change) @ change)
+        return dot(self.shares * change, change)
 
     def _moved(self, base: Floats, slopes: Floats, step: float) -> Floats:
         """base + step * slopes, for the entries of a point; what is forbidden stays so, whatever the step."""
@@ -270,13 +271,13 @@ class Hulls:
 
     def finished(self, w: Floats, slopes: Floats) -> tuple[Floats, float]:
         """By the oracle's `argmax`."""
-        total = -float(self.p @ np.add.reduceat(slopes * self.truth, self.places[:-1]))
+        total = -dot(self.p, np.add.reduceat(slopes * self.truth, self.places[:-1]))
         for first, last, places in self.inference.blocks(0, len(self.task)):
             own = slopes[self.places[first] : self.places[last]]
             labels, ends, _ = self.inference.best_of_block(own, first, last, places)
             parts, part_ends = parts_batch(self.task.oracle, labels, ends, self.shapes[first:last], first)
             owners = np.repeat(np.arange(last - first), np.diff(part_ends))
-            total += float(self.p[first:last] @ np.bincount(owners, own[parts + places[owners]], last - first))
+            total += dot(self.p[first:last], np.bincount(owners, own[parts + places[owners]], last - first))
         return w, total
 
     def operator(self, v: Floats) -> Floats:

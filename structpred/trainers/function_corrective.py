@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from structpred.core.function_space import FunctionSpace
 from structpred.core.group_norms import shares
+from structpred.core.products import dot
 from structpred.core.task import Task
 from structpred.core.weights import Vector
 from structpred.runtime.memory import check_fits
@@ -77,12 +78,12 @@ class FunctionCorrective(Corrective):
         """Primal and dual value, from the corners; the functions are computed anew, without the rounding errors of steps."""
         point, blocks, r = self._point(problem, state), state.blocks, problem.regulariser
         assert isinstance(r, FunctionNorms)
-        loss = float(problem.p @ (blocks.alpha * blocks.offset).sum(axis=1))
+        loss = dot(problem.p, (blocks.alpha * blocks.offset).sum(axis=1))
         dual = r.inner.bound(loss, problem.lam, [point.norms])
         self._move(problem, state, point)
         inner = _combined(problem).at(state.scale)
         hinge = np.maximum(problem.surrogate.values(inner.task, state.weights.v), 0.0)
-        primal = problem.lam * r.inner.value(state.scale * point.norms) + float(problem.p @ hinge)
+        primal = problem.lam * r.inner.value(state.scale * point.norms) + dot(problem.p, hinge)
         state.bound.fill(max(dual, state.bound.item()))
         return primal, state.bound.item()
 
@@ -108,7 +109,7 @@ class FunctionCorrective(Corrective):
         values = [made.space.times(k, coefficients) for k in range(len(made.space.grams))]
         others = u[one.groups[1] :]
         squares = [float(np.einsum("lt,lt", coefficients, found, dtype=np.float64)) for found in values]
-        squares += [float(others[a:b] @ others[a:b]) for a, b in pairwise((one.groups[1:] - one.groups[1]).tolist())]
+        squares += [dot(others[a:b], others[a:b]) for a, b in pairwise((one.groups[1:] - one.groups[1]).tolist())]
         return Point(coefficients, values, others, np.sqrt(np.maximum(squares, 0.0)))
 
     def _scaled_others(self, problem: Problem, state: CorrectiveState, point: Point) -> Floats:

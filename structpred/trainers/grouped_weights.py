@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from structpred.core.group_scales import GroupScales, scaled
 from structpred.core.regulariser import Regulariser
-from structpred.core.sparse import SparseVector
+from structpred.core.sparse import SparseVector, squared_norm
 from structpred.core.weights import Vector
 from structpred.trainers.states import COUNT, FIXED, Values
 
@@ -83,7 +83,7 @@ class GroupedWeights(NamedTuple):
     def add(self, delta: SparseVector, coef: float) -> float:
         """theta += coef * delta, in time proportional to the length of delta; returns |delta|^2."""
         _kernels().add_grouped(self.v, self.u, self._groups(), self._lists(), delta.indices, delta.values, coef)
-        return float(delta.values @ delta.values)
+        return squared_norm(delta)
 
     def shrink(self, norms: Floats, new: Floats) -> None:
         """Give each group, whose norm is norms[k], the norm new[k]; a group of norm zero keeps it."""

@@ -12,6 +12,7 @@ from typing import Annotated, Any, NamedTuple, cast
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.products import dot
 from structpred.core.regulariser import pieces_of
 from structpred.core.task import Task
 from structpred.errors import ParameterError
@@ -139,7 +140,7 @@ class LabelAscent:
         label_losses(
             self.rows, self.truths, self.costs, state.w.reshape(-1, n_labels), np.empty(n_labels, np.int64), points, losses
         )
-        primal = self.lam * self.regulariser.value(state.w) + float(self.p @ np.maximum(losses, 0.0))
+        primal = self.lam * self.regulariser.value(state.w) + dot(self.p, np.maximum(losses, 0.0))
         picks = np.empty(n_labels, np.int64)
         total = add_blocks(self.rows, self.truths, self.upper, self.costs, state.mu, picks, points, own.reshape(-1, n_labels))
         return primal, self.regulariser.bound(self.lam * total, self.lam, pieces_of(own))

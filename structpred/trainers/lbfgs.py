@@ -5,6 +5,7 @@ from typing import Annotated, Any, NamedTuple, cast
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.products import add_multiple, dot
 from structpred.core.regulariser import Smooth
 from structpred.core.steps import SoftTask
 from structpred.core.weights import Vector
@@ -14,6 +15,7 @@ from structpred.runtime.interrupts import may_be_given_up
 from structpred.runtime.ranges import ends_of
 from structpred.trainers.problem import Problem, Surrogate, Trainer, is_convex
 from structpred.trainers.states import COUNT, Values
+from structpred.trainers.tangents import Tangent
 
 Floats = npt.NDArray[np.float64]
 Count = Annotated[npt.NDArray[np.int64], COUNT]
@@ -22,8 +24,8 @@ Count = Annotated[npt.NDArray[np.int64], COUNT]
 class LBFGSState(NamedTuple):
     """w, its gradient and objective. s, y (float32), rho: the last pairs. pairs: how many. following: the next to replace.
 
-    evaluations: of the objective, so far. stuck: 1 where no step helps (rounding); nothing changes any more. Single numbers are
-    arrays of no dimension.
+    evaluations: of the objective, so far. stuck: 1 where no step helps (rounding); nothing changes any more. tangent: the mean of
+    tangents that gives the best bound so far. Single numbers are arrays of no dimension.
     """
 
     w: Floats
@@ -36,6 +38,7 @@ class LBFGSState(NamedTuple):
     following: Count
     evaluations: Count
     stuck: Annotated[npt.NDArray[np.int64], Values(0, 1)]
+    tangent: Tangent
 
     def fault(self, dim: int) -> str | None:
         """What does not fit together in saved arrays; None where all does."""
@@ -44,11 +47,12 @@ class LBFGSState(NamedTuple):
         return None if (self.rho[: int(self.pairs)] > 0).all() else "rho: expected positive numbers"
 
     @staticmethod
-    def start(w: Floats, gradient: Floats, value: float, memory: int) -> "LBFGSState":
-        """At w, after one evaluation."""
+    def start(w: Floats, gradient: Floats, value: float, memory: int, strength: float) -> "LBFGSState":
+        """At w, after one evaluation. strength: how strongly convex the objective is; 0 where tangents give no bound."""
         s, y = np.zeros((2, memory, len(w)), np.float32)
         numbers = np.array(0), np.array(0), np.array(1), np.array(0)
-        return LBFGSState(w, gradient, np.array(value), s, y, np.zeros(memory), *numbers)
+        tangent = Tangent.at(w, value, gradient, strength)
+        return LBFGSState(w, gradient, np.array(value), s, y, np.zeros(memory), *numbers, tangent)
 
 
 class LBFGS(Trainer):
@@ -56,7 +60,8 @@ class LBFGS(Trainer):
 
     An iteration usually evaluates objective and gradient once, in float64; the pairs, in float32, only shape the direction.
     The dual bound comes from strong convexity: the optimum is at least objective - |gradient|^2 / (2 lam m), with m the
-    regulariser's constant. There is none where labels are missing: the end is then a local optimum.
+    regulariser's constant, and a mean of the tangents so far gives a better bound (`tangents.py`), which never falls. There is
+    none where labels are missing: the end is then a local optimum.
 
     Parameters
     ----------
@@ -106,9 +111,13 @@ class LBFGS(Trainer):
 
     def init_state(self, problem: Problem) -> LBFGSState:
         """Start at zero; near it where the problem is not convex, for which zero may be a saddle point."""
-        w = np.zeros(problem.task.dim) if problem.convex else _near_zero(cast(SoftTask, problem.task))
-        value, gradient = objective(problem, w)
-        return LBFGSState.start(w, gradient, value, self.memory)
+        return self.state_at(problem, np.zeros(problem.task.dim) if problem.convex else _near_zero(cast(SoftTask, problem.task)))
+
+    def state_at(self, problem: Problem, w: Vector) -> LBFGSState:
+        """Start at these weights."""
+        point = w.astype(np.float64)
+        value, gradient = objective(problem, point)
+        return LBFGSState.start(point, gradient, value, self.memory, self._strength(problem))
 
     def order(self, problem: Problem, state: LBFGSState, rng: np.random.Generator, n_pass: int) -> npt.NDArray[np.int64]:
         """One iteration."""
@@ -117,7 +126,7 @@ class LBFGS(Trainer):
     def update(self, problem: Problem, state: LBFGSState, item: int) -> tuple[LBFGSState, bool]:
         """A direction, a step that satisfies the weak Wolfe conditions by bisection, a new pair."""
         direction = self._direction(state)
-        slope = float(direction @ state.gradient)
+        slope = dot(direction, state.gradient)
         if slope >= 0.0 or state.stuck:
             return state, False
         step = 1.0 if state.pairs else min(1.0, 1.0 / max(float(np.abs(state.gradient).sum()), 1e-300))
@@ -129,45 +138,45 @@ class LBFGS(Trainer):
                 value, gradient = objective(problem, w)
             if not value <= state.value + 1e-4 * step * slope:
                 high = step
-            elif gradient @ direction < 0.9 * slope:
+            elif dot(gradient, direction) < 0.9 * slope:
                 low, good = step, (w, value, gradient)
             else:
-                return self._accept(state, w, value, gradient, trial + 1), True
+                return self._accept(problem, state, w, value, gradient, trial + 1), True
             step = 2.0 * low if high == np.inf else 0.5 * (low + high)
         if low == 0.0:
             state.evaluations[...] += self.max_trials
             state.stuck[...] = 1  # no decrease can be seen in float64: the optimum to rounding
             return state, False
-        return self._accept(state, *good, self.max_trials), True
+        return self._accept(problem, state, *good, self.max_trials), True
 
     def _direction(self, state: LBFGSState) -> Floats:
         """The two-loop recursion, in place."""
-        from scipy.linalg.blas import saxpy
-
         q = (-state.gradient).astype(np.float32)
         n, m = int(state.pairs), self.memory
         newest_first = [(int(state.following) - 1 - k) % m for k in range(n)]
         alphas = []
         for k in newest_first:
-            alphas.append(state.rho[k] * float(state.s[k] @ q))
-            q = saxpy(state.y[k], q, a=-alphas[-1])
+            alphas.append(float(state.rho[k]) * dot(state.s[k], q))
+            add_multiple(q, -alphas[-1], state.y[k])
         if n:
             k = newest_first[0]
-            q *= 1.0 / (state.rho[k] * float(state.y[k] @ state.y[k]))
+            q *= 1.0 / (state.rho[k] * dot(state.y[k], state.y[k]))
         for k, alpha in zip(reversed(newest_first), reversed(alphas), strict=True):
-            q = saxpy(state.s[k], q, a=alpha - state.rho[k] * float(state.y[k] @ q))
+            add_multiple(q, alpha - float(state.rho[k]) * dot(state.y[k], q), state.s[k])
         return q.astype(np.float64)
 
-    def _accept(self, state: LBFGSState, w: Floats, value: float, gradient: Floats, trials: int) -> LBFGSState:
+    def _accept(self, problem: Problem, state: LBFGSState, w: Floats, value: float, gradient: Floats, trials: int) -> LBFGSState:
         state.evaluations[...] += trials
         s, y = w - state.w, gradient - state.gradient
-        curvature = float(s @ y)
+        curvature = dot(s, y)
         if curvature > 0.0:
             k = int(state.following)
             state.s[k], state.y[k], state.rho[k] = s, y, 1.0 / curvature
             state.following[...] = (k + 1) % self.memory
             state.pairs[...] = min(int(state.pairs) + 1, self.memory)
-        return state._replace(w=w, gradient=gradient, value=np.array(value))
+        strength = self._strength(problem)
+        tangent = state.tangent.mixed(Tangent.at(w, value, gradient, strength), strength)
+        return state._replace(w=w, gradient=gradient, value=np.array(value), tangent=tangent)
 
     def weights(self, problem: Problem, state: LBFGSState) -> Vector:
         """The present point, in the type of the task's weights."""
@@ -187,7 +196,12 @@ class LBFGS(Trainer):
         return bool(state.stuck) and not problem.convex
 
     def _gap(self, problem: Problem, state: LBFGSState) -> float:
-        return float(state.gradient @ state.gradient) / (2.0 * problem.lam * problem.regulariser.strong_convexity)
+        strength, square = self._strength(problem), dot(state.gradient, state.gradient)
+        return max(min(square / (2.0 * strength), float(state.value) - state.tangent.bound(strength)), 0.0)
+
+    def _strength(self, problem: Problem) -> float:
+        """How strongly convex the objective is, where its tangents bound it; else 0."""
+        return problem.lam * problem.regulariser.strong_convexity if problem.convex else 0.0
 
 
 def _near_zero(task: SoftTask) -> Floats:
@@ -206,4 +220,4 @@ def objective(problem: Problem, w: Floats) -> tuple[float, Floats]:
     values, gradient = surrogate.gradient(problem.task, w, problem.p)
     r, slope = regulariser.gradient(w)
     gradient += problem.lam * slope
-    return problem.lam * r + float(problem.p @ values), gradient
+    return problem.lam * r + dot(problem.p, values), gradient

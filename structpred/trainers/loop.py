@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.products import dot
 from structpred.core.result import Certificate, Record, Result
 from structpred.core.stand_ins import stand_in
 from structpred.core.weights import Vector, Weights
@@ -31,7 +32,7 @@ from structpred.trainers.function_weights import FunctionWeights
 from structpred.trainers.grouped_weights import GroupedWeights
 from structpred.trainers.names import require
 from structpred.trainers.problem import Problem, Trainer
-from structpred.trainers.progress import ProgressLine
+from structpred.trainers.progress import checked_verbose, display_of
 from structpred.trainers.states import Values, flatten, rebuild
 from structpred.trainers.visits import updates
 
@@ -53,7 +54,8 @@ class RunSettings:
     row of the history; True stops. checkpoint: a file to write every `checkpoint_seconds`, at the end, and when
     interrupted; one that cannot be written is a CheckpointWarning, one that another run writes a CheckpointError. resume: go
     on from that file; CheckpointError if it is not there. keep: put the run's progress into the result. start: such a progress
-    to continue from, unless `resume` does; ParameterError if it is of other data or settings.
+    to continue from, unless `resume` does; ParameterError if it is of other data or settings. verbose: 0 shows nothing, more a
+    line a pass (progress.py). stage: what part of the training the run is, for these lines.
     """
 
     max_iter: int = 10
@@ -68,6 +70,8 @@ class RunSettings:
     resume: bool = False
     keep: bool = False
     start: Progress | None = None
+    verbose: int = 0
+    stage: str = ""
 
     def __post_init__(self) -> None:
         for name, least in (("tol", 0), ("checkpoint_seconds", 0)):
@@ -80,6 +84,7 @@ class RunSettings:
                 continue
             if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
                 raise ParameterError(f"{name} must be a whole number >= 1, got {value!r}")
+        checked_verbose(self.verbose)
         if self.resume and self.checkpoint is None:
             raise ParameterError("resume needs the checkpoint file to continue from: give checkpoint=...")
 
@@ -118,18 +123,18 @@ class Run:
             self._restore(self._checked_start(settings.start))
         self.clock, self.cpu_clock = time.perf_counter() - self.seconds, time.process_time() - self.cpu_seconds
         self.saved = time.perf_counter()
-        self.line = ProgressLine(type(trainer).__name__, settings.max_iter)
+        self.display = display_of(settings.verbose, type(trainer).__name__, settings.max_iter, settings.stage)
 
     def go(self) -> Result:
         """Passes until something says stop."""
         reason = self._met() if self.position == 0 and self.history else None  # resumed after the end
-        with self.line:
+        with self.display:
             while reason is None:
                 reason = "max_iter" if self.passes >= self.settings.max_iter else self._pass()
-        if reason == "interrupted":
-            log.warning("interrupted by %s after %d passes", getattr(self.interrupts.raised, "name", "?"), self.passes)
-        elif not self.history or self.history[-1]["passes"] != self.passes or self.history[-1]["primal"] is None:
-            self._record(check=True, replace=True)
+            if reason == "interrupted":
+                log.warning("interrupted by %s after %d passes", getattr(self.interrupts.raised, "name", "?"), self.passes)
+            elif not self.history or self.history[-1]["passes"] != self.passes or self.history[-1]["primal"] is None:
+                self._record(check=True, replace=True)
         self._save()
         return self._result(reason)
 
@@ -184,7 +189,7 @@ class Run:
 
     def _tick(self) -> None:
         now = time.perf_counter()
-        self.line.update(self.passes, self._part(), self.history)
+        self.display.update(self.passes, self._part(), self.history)
         if now - self.saved >= self.settings.checkpoint_seconds:
             self._save()
 
@@ -235,6 +240,8 @@ class Run:
             score = self._try_on_dev()
         elif replace and self.history and self.history[-1]["passes"] == self.passes:
             score = self.history.pop()["dev_score"]
+        if check:
+            self.display.update(self.passes, 0.0, self.history, "computing the objective")
         with self._weights_first():
             found = self._objective() if check else (None, None)
         primal, dual = (None if value is None else float(value) for value in found)
@@ -252,6 +259,7 @@ class Run:
             "dev_score": score,
         }
         self.history.append(row)
+        self.display.tell(self.history)
         log.info("pass %(passes)d: primal %(primal)s dual %(dual)s dev %(dev_score)s", row)
         return row
 
@@ -306,7 +314,7 @@ class Run:
         unsettled = getattr(self.problem.surrogate, "unsettled", None)
         if not gap > 0.0 or not callable(unsettled):
             return False
-        return float(self.problem.p @ unsettled(self.problem.task, weights)) > (0.5 * gap if self.changed else 0.0)
+        return dot(self.problem.p, unsettled(self.problem.task, weights)) > (0.5 * gap if self.changed else 0.0)
 
     def _fingerprint(self) -> str:
         """Digest of everything that affects the run except its length."""
@@ -347,7 +355,8 @@ class Run:
             fault := Values().fault(saved.best_weights, self.trainer.weights(self.problem, self.state))
         ):
             raise CheckpointError(f"best_weights: {fault}")
-        self.state = rebuild(self.state, saved.arrays, self.trainer.state_dim(self.problem))
+        like = self.trainer.state_after(self.problem, self.state, saved.passes)
+        self.state = rebuild(like, saved.arrays, self.trainer.state_dim(self.problem))
         self.rng.bit_generator.state = saved.rng
         for name, value in vars(saved).items():
             if name not in ("arrays", "rng"):

@@ -5,6 +5,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.products import dot
 from structpred.core.regulariser import DualMap
 from structpred.trainers.bundles import Bundle, BundleMethod, Plane
 from structpred.trainers.problem import Problem
@@ -86,7 +87,7 @@ def line_search(dual_map: DualMap, model: Aggregate, plane: Plane, lam: float) -
     u = model.slope / lam
     direction = plane.slope / lam - u
     rise = float(plane.offset) - float(model.offset)
-    gain = rise - lam * float(direction @ dual_map.weights(u))
+    gain = rise - lam * dot(direction, dual_map.weights(u))
     if not gain > 0.0:
         return 0.0
     steepest = dual_map._replace(low=np.zeros_like(dual_map.low), high=np.zeros_like(dual_map.high))
@@ -96,4 +97,4 @@ def line_search(dual_map: DualMap, model: Aggregate, plane: Plane, lam: float) -
         return eta
     at = np.flatnonzero(direction)
     arrays = dual_map.ends, dual_map.scale, dual_map.low, dual_map.high
-    return float(root_of_slope(u, arrays, at, direction[at], rise, lam, gain, eta))
+    return float(root_of_slope(u, arrays, (at, np.zeros(len(at)), direction[at]), rise, lam, gain, eta))

@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from structpred.core import marginal_blocks
 from structpred.core.marginal_blocks import MarginalBlocks, MarginalPoint
+from structpred.core.products import dot
 from structpred.core.task import Task
 from structpred.core.weights import Vector
 from structpred.errors import ParameterError
@@ -127,7 +128,7 @@ class MarginalBCFW(Trainer):
     def finish_pass(self, problem: Problem, state: MarginalState) -> MarginalState:
         """Compare with independent SVMs, until the dual's weights are the better ones for the first time."""
         if not state.ahead:
-            goal, seen = _independent(problem)[1], problem.lam * _half_square(state.point) + float(problem.p @ state.values)
+            goal, seen = _independent(problem)[1], problem.lam * _half_square(state.point) + dot(problem.p, state.values)
             # what visits saw says when a sweep over all is worth its time
             state.ahead[...] = seen <= NEAR * goal and _primal(problem, state.point) <= goal
         return state
@@ -141,12 +142,12 @@ class MarginalBCFW(Trainer):
         """Primal at the weights to return, and the dual value, with weights that are summed up anew."""
         blocks = _blocks(problem)
         point, losses = blocks.summed(state.point)
-        dual = float(problem.p @ losses) - problem.lam * _half_square(point)
+        dual = dot(problem.p, losses) - problem.lam * _half_square(point)
         return (_primal(problem, state.point) if state.ahead else _independent(problem)[1]), dual
 
     def gap_estimate(self, problem: Problem, state: MarginalState) -> float:
         """The gaps of the blocks, each as its last visit found it."""
-        return float(problem.p @ state.gaps) if np.isfinite(state.gaps).all() else np.inf
+        return dot(problem.p, state.gaps) if np.isfinite(state.gaps).all() else np.inf
 
 
 @once_per_problem
@@ -189,7 +190,7 @@ def _half_square(point: MarginalPoint) -> float:
 
 
 def _primal(problem: Problem, point: MarginalPoint) -> float:
-    return problem.lam * _half_square(point) + float(problem.p @ _blocks(problem).values(point))
+    return problem.lam * _half_square(point) + dot(problem.p, _blocks(problem).values(point))
 
 
 @once_per_problem

@@ -26,6 +26,10 @@ Ints = npt.NDArray[np.int64]
 
 #: numbers of the Gram matrix that one compiled call may look at: a tenth of a second, after which a signal is heard
 SWEEP_NUMBERS = 10_000_000
+#: planes whose inner products are taken in one call, after which a signal is heard
+ROWS = 256
+#: so many planes are met one by one; for more, sorting all of them by columns pays
+FEW = 8
 
 
 class Master(NamedTuple):
@@ -69,8 +73,6 @@ class Master(NamedTuple):
 
     def add(self, planes: Sequence[tuple[int, SparseVector, float]], dim: int) -> "Master":
         """With more planes (block, a, b), of weight zero; costs their inner products with all planes."""
-        from structpred.trainers._master_qp_kernels import inner_products
-
         if not planes:
             return self
         old, new = self.n_planes, len(planes)
@@ -80,15 +82,9 @@ class Master(NamedTuple):
         val = np.concatenate([self.val, *(a.values for _, a, _ in planes)])
         ends = self.bounds[-1] + np.cumsum([len(a.indices) for _, a, _ in planes])
         bounds = np.concatenate((self.bounds, ends)).astype(np.int64)
-        gram, dense = np.empty((old + new, old + new)), np.zeros(dim)
+        gram = np.empty((old + new, old + new))
         gram[:old, :old] = self.gram
-        for k in range(old, old + new):
-            give_up_if_asked()
-            here = slice(bounds[k], bounds[k + 1])
-            dense[idx[here]] = val[here]
-            inner_products(dense, idx, val, bounds[: k + 2], gram[k, : k + 1])
-            gram[: k + 1, k] = gram[k, : k + 1]
-            dense[idx[here]] = 0.0
+        _fill_gram(gram, old, idx, val, bounds, dim)
         block = np.concatenate((self.block, [j for j, _, _ in planes])).astype(np.int64)
         offset = np.concatenate((self.offset, [b for _, _, b in planes]))
         zeros = np.zeros(new)
@@ -153,3 +149,22 @@ class Master(NamedTuple):
             self.idx[pairs], self.val[pairs], bounds, self.block[kept], self.offset[kept], self.alpha[kept], self.idle[kept],
             self.gram[np.ix_(kept, kept)], self.n_blocks,
         )  # fmt: skip
+
+
+def _fill_gram(gram: Floats, first: int, idx: Ints, val: Floats, bounds: Ints, dim: int) -> None:
+    """The inner products of the planes from `first` on with all planes. Either way adds in the order of the features."""
+    from structpred.trainers import _master_qp_kernels as kernels
+
+    n = len(gram)
+    if n - first <= FEW:
+        dense = np.zeros(dim)
+        for k in range(first, n):
+            give_up_if_asked()
+            kernels.products_with(k, idx, val, bounds, dense, gram)
+        return
+    from scipy.sparse import csr_array
+
+    columns = csr_array((val, idx, bounds), shape=(n, dim)).tocsc()
+    for k in range(first, n, ROWS):
+        give_up_if_asked()
+        kernels.products_by_columns(idx, val, bounds, columns.indptr, columns.indices, columns.data, k, min(k + ROWS, n), gram)

@@ -9,14 +9,17 @@ alpha_i(y) prop. to exp(theta_i . mu(y)); one step moves one block,  theta_i <- 
 The dual never falls: its change is computed exactly before a step is taken, and eta is cut until it is an increase.
 """
 
+from dataclasses import replace
 from typing import Annotated, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from structpred.core.fixed_scores import FORBIDDEN
-from structpred.core.regulariser import pieces_of
+from structpred.core.products import dot
+from structpred.core.regulariser import DualMap, pieces_of
 from structpred.core.steps import SoftTask
+from structpred.core.terms import running_sum
 from structpred.core.weights import Weights
 from structpred.errors import ParameterError
 from structpred.objectives.log_loss import LogLoss
@@ -96,7 +99,7 @@ class OnlineEG(Trainer):
             block = slice(offsets[i], offsets[i + 1])
             theta[block] = -self.start * task.costs(i)[1]
             log_z, mu[block] = task.marginals(theta[block], i)
-            entropy[i] = log_z - float(theta[block] @ mu[block])
+            entropy[i] = log_z - dot(theta[block], mu[block])
         weights = Weights.zeros(task.dim, task.dtype)
         weights.v[:] = weights_of(problem, mu, offsets)
         return OEGState(weights, theta, mu, offsets, entropy, np.full(len(task), self.eta), task.features.scratch())
@@ -111,11 +114,11 @@ class OnlineEG(Trainer):
         for attempt in range(self.max_cuts):
             proposal = (1.0 - eta) * theta + eta * scores
             log_z, marginals = task.marginals(proposal, item)
-            entropy = log_z - float(proposal @ marginals)
+            entropy = log_z - dot(proposal, marginals)
             shift = mu - marginals
             square = task.features.spread(item, shift, state.scratch)
             # D(new) - D(old), exactly: entropies, and w moves by p/lam Psi^T shift
-            gain = p * (entropy - float(state.entropy[item])) - p * float(scores @ shift) - 0.5 * p * p / problem.lam * square
+            gain = p * (entropy - float(state.entropy[item])) - p * dot(scores, shift) - 0.5 * p * p / problem.lam * square
             if gain >= 0.0:
                 task.features.flush(item, state.scratch, p / problem.lam, w)
                 theta[:], mu[:] = proposal, marginals
@@ -129,10 +132,33 @@ class OnlineEG(Trainer):
 
     def objective(self, problem: Problem, state: OEGState) -> tuple[float, float]:
         """Primal at the weights, and the dual value, with the sum over the blocks recomputed in float64."""
-        entropy = float(problem.p @ state.entropy)
-        entropy += sum(float(problem.p[i]) * self._fixed_part(problem, state, i) for i in range(len(problem.task)))
-        total = weights_of(problem, state.mu, state.offsets)
-        return problem.primal(self.weights(problem, state)), problem.regulariser.bound(entropy, problem.lam, pieces_of(total))
+        loss, total = self.dual_part(problem, state), self.own_sum(problem, state)
+        return problem.primal(self.weights(problem, state)), problem.regulariser.bound(loss, problem.lam, pieces_of(total))
+
+    # what CoCoA asks of the solver of a shard (trainers/cocoa.py)
+
+    def local_problem(self, problem: Problem, curvature: DualMap) -> Problem:
+        """With lam / sigma', at which w moves sigma' times as fast. Its steps know one sigma', the largest of any weight."""
+        return replace(problem, lam=problem.lam / float(curvature.scale.max()))
+
+    def begin(self, problem: Problem, blocks: OEGState, w: Floats) -> OEGState:
+        """The blocks at other weights than their sum."""
+        weights = Weights.zeros(problem.task.dim, problem.task.dtype)
+        weights.v[:] = w
+        return blocks._replace(weights=weights, scratch=cast(SoftTask, problem.task).features.scratch())
+
+    def at_rest(self, state: OEGState) -> OEGState:
+        """The blocks alone."""
+        return state._replace(weights=Weights.zeros(0, state.weights.v.dtype), scratch=state.scratch[:0].copy())
+
+    def own_sum(self, problem: Problem, state: OEGState) -> Floats:
+        """The w that belongs to the blocks."""
+        return weights_of(problem, state.mu, state.offsets)
+
+    def dual_part(self, problem: Problem, state: OEGState) -> float:
+        """sum_i p_i H(alpha_i), in order, and what fixed scores add."""
+        fixed = [float(problem.p[i]) * self._fixed_part(problem, state, i) for i in range(len(problem.task))]
+        return running_sum(problem.p * state.entropy) + sum(fixed)
 
     @staticmethod
     def _fixed_part(problem: Problem, state: OEGState, i: int) -> float:
@@ -142,7 +168,7 @@ class OnlineEG(Trainer):
         if fixed is None:
             return 0.0
         possible = np.where(fixed > 0.5 * FORBIDDEN, fixed, 0.0)  # what is forbidden has probability zero
-        return float(possible @ state.mu[state.offsets[i] : state.offsets[i + 1]] - possible[task.parts[i]].sum())
+        return dot(possible, state.mu[state.offsets[i] : state.offsets[i + 1]]) - float(possible[task.parts[i]].sum())
 
 
 def weights_of(problem: Problem, mu: Floats, offsets: npt.NDArray[np.int64]) -> Floats:

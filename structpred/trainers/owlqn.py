@@ -7,6 +7,7 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.products import dot
 from structpred.core.regulariser import Regulariser, Smooth
 from structpred.core.weights import Vector
 from structpred.errors import ParameterError
@@ -73,9 +74,13 @@ class OWLQN(LBFGS):
             raise ParameterError(
                 f"l1={self.l1:g} of OWLQN and regulariser {type(problem.regulariser).__name__}: give one of them"
             )
-        z = np.zeros(problem.task.dim if free is None else len(free))
+        return self.state_at(problem, np.zeros(problem.task.dim))
+
+    def state_at(self, problem: Problem, w: Vector) -> LBFGSState:
+        """Start at these weights, of which only the free ones count."""
+        z = (w if self.free is None else w[self.free]).astype(np.float64)
         value, gradient = self._objective(problem, z)
-        return LBFGSState.start(z, gradient, value, self.memory)
+        return LBFGSState.start(z, gradient, value, self.memory, self._strength(problem))
 
     def update(self, problem: Problem, state: LBFGSState, item: int) -> tuple[LBFGSState, bool]:
         """A direction within the orthant, a step along it by backtracking, a new pair."""
@@ -83,7 +88,7 @@ class OWLQN(LBFGS):
         direction = self._direction(state._replace(gradient=slopes))
         if mu:
             direction[direction * slopes >= 0.0] = 0.0  # what would go uphill stays
-        if state.stuck or not float(direction @ slopes) < 0.0:
+        if state.stuck or not dot(direction, slopes) < 0.0:
             return state, False
         step = 1.0 if state.pairs else min(1.0, 1.0 / max(float(np.abs(slopes).sum()), 1e-300))
         low, high = 0.0, np.inf
@@ -91,18 +96,18 @@ class OWLQN(LBFGS):
             z = orthant_step(state.w, direction, slopes, step) if mu else state.w + step * direction
             with may_be_given_up():
                 value, gradient = self._objective(problem, z)
-            if not value <= state.value + 1e-4 * float(slopes @ (z - state.w)):
+            if not value <= state.value + 1e-4 * dot(slopes, z - state.w):
                 high = step
-            elif not mu and float(gradient @ direction) < 0.9 * float(slopes @ direction):
+            elif not mu and dot(gradient, direction) < 0.9 * dot(slopes, direction):
                 low = step  # without a kink the weak Wolfe conditions hold, as in L-BFGS
             else:
-                return self._accept(state, z, value, gradient, trial + 1), True
+                return self._accept(problem, state, z, value, gradient, trial + 1), True
             step = 2.0 * low if high == np.inf else 0.5 * (low + high)
         if low == 0.0:
             state.evaluations[...] += self.max_trials
             state.stuck[...] = 1  # no decrease can be seen in float64: the optimum to rounding
             return state, False
-        return self._accept(state, z, value, gradient, self.max_trials), True
+        return self._accept(problem, state, z, value, gradient, self.max_trials), True
 
     def _regulariser(self, problem: Problem) -> Regulariser:
         return L1(self.l1) if self.l1 else problem.regulariser
@@ -120,7 +125,7 @@ class OWLQN(LBFGS):
             gradient = gradient[self.free]
         r, slope = smooth.gradient(z)
         gradient += problem.lam * slope
-        value = problem.lam * r + float(problem.p @ values)
+        value = problem.lam * r + dot(problem.p, values)
         return value + problem.lam * mu * float(np.abs(z).sum()), gradient
 
     def _full(self, problem: Problem, z: Floats) -> Floats:
@@ -145,7 +150,14 @@ class OWLQN(LBFGS):
         """The objective at any weights, with the l1 term where the trainer brings one."""
         return replace(problem, regulariser=self._regulariser(problem)).primal(w)
 
+    def _strength(self, problem: Problem) -> float:
+        """Tangents bound an objective without a kink."""
+        smooth, mu = self._split(problem)
+        return 0.0 if mu or not problem.convex else problem.lam * smooth.strong_convexity
+
     def _gap(self, problem: Problem, state: LBFGSState) -> float:
+        if len(state.tangent.slope):
+            return super()._gap(problem, state)
         v = self._shortest(problem, state)
         return L2().squared_norm(v) / (2.0 * problem.lam * self._split(problem)[0].strong_convexity)
 

@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from structpred.core.linear_task import RowTask
 from structpred.core.multiclass_loss import MulticlassLoss
+from structpred.core.products import dot
 from structpred.core.regulariser import DualMap, Regulariser
 from structpred.core.scalar_loss import DualTable, ScalarLoss
 from structpred.core.weights import Vector
@@ -142,7 +143,7 @@ class Pegasos(Trainer):
 
     def finish_pass(self, problem: Problem, state: PegasosState) -> PegasosState:
         """|v|^2 anew: what rounding added to it is gone."""
-        state.numbers[1] = float(state.v @ state.v)
+        state.numbers[1] = dot(state.v, state.v)
         return state
 
     def weights(self, problem: Problem, state: PegasosState) -> Vector:

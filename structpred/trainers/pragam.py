@@ -15,6 +15,7 @@ from typing import Annotated, NamedTuple, cast
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.products import dot
 from structpred.core.weights import Vector
 from structpred.errors import ConvergenceError, ParameterError
 from structpred.objectives.margin import MarginRescaling
@@ -96,8 +97,8 @@ class _Step(NamedTuple):
         point, start = dual.project(base, slopes, 1.0 / curvature, start)
         w = dual.weights(point)
         change = w - w_base
-        rounding = 1e-15 * float(w @ w)
-        bends = lam * (float(change @ change) - rounding) > curvature * dual.square(point - base)
+        rounding = 1e-15 * dot(w, w)
+        bends = lam * (dot(change, change) - rounding) > curvature * dual.square(point - base)
         return None if bends else _Step(w_base, slopes, point, w, start)
 
 

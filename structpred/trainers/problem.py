@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from structpred.core.group_scales import Scale
 from structpred.core.partial_task import is_partial
+from structpred.core.products import dot
 from structpred.core.regulariser import DualMap, Regulariser
 from structpred.core.steps import Step, TaskLike
 from structpred.core.weights import Vector
@@ -109,7 +110,7 @@ class Problem:
         losses = self.surrogate.values(self.task, w)
         if not getattr(self.surrogate, "may_be_negative", False):
             losses = np.maximum(losses, 0.0)  # rounding may leave -1e-17
-        return self.lam * self.regulariser.value(w) + float(self.p @ losses)
+        return self.lam * self.regulariser.value(w) + dot(self.p, losses)
 
 
 Made = TypeVar("Made")
@@ -215,6 +216,14 @@ class Trainer(ABC):
     def order(self, problem: Problem, state: Any, rng: np.random.Generator, n_pass: int) -> npt.NDArray[np.int64]:
         """The items that pass number n_pass (from 0) visits, in order: a new permutation of the instances every pass."""
         return rng.permutation(len(problem.task))
+
+    def calls(self, problem: Problem, item: int) -> int:
+        """How many calls of the oracle the history counts for an item: one, and none for items below zero."""
+        return int(item >= 0)
+
+    def state_after(self, problem: Problem, state: Any, passes: int) -> Any:
+        """A state like the one that a run has after so many passes, for a checkpoint to fill; `state` is a new one."""
+        return state
 
     @abstractmethod
     def update(self, problem: Problem, state: Any, item: int) -> tuple[Any, bool]:

@@ -15,6 +15,7 @@ from typing import Annotated, NamedTuple, cast
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.products import dot
 from structpred.core.regulariser import pieces_of
 from structpred.core.task import Task
 from structpred.core.task_checks import blamed
@@ -72,7 +73,7 @@ class ProjectedAscent(Trainer):
     @staticmethod
     def _curvature(problem: Problem, i: int, square: float, direction: Floats) -> float:
         """p_i/lam |Psi^T d|^2 / |d|^2; 1 where it says nothing."""
-        length = float(direction @ direction)
+        length = dot(direction, direction)
         found = float(problem.p[i]) / problem.lam * square / length if length > 0.0 else 0.0
         return found if found > 0.0 else 1.0
 
@@ -86,7 +87,7 @@ class ProjectedAscent(Trainer):
             direction = task.oracle.project(point, task.shapes[item]) - mu  # type: ignore[attr-defined]
         except Exception as error:
             raise blamed(error, item, task.oracle, "project") from error
-        slope = float(scores @ direction)
+        slope = dot(scores, direction)
         square = task.features.spread(item, direction, state.scratch)
         bend = float(problem.p[item]) / problem.lam * square
         step = min(1.0, slope / bend) if bend > 0.0 else 1.0
@@ -108,7 +109,7 @@ class ProjectedAscent(Trainer):
         for i, parts in enumerate(task.parts):
             block = slice(state.offsets[i], state.offsets[i + 1])
             constant, costs = task.costs(i)
-            loss += float(problem.p[i]) * (constant + float(costs @ state.mu[block]))
+            loss += float(problem.p[i]) * (constant + dot(costs, state.mu[block]))
             np.add.at(errors[block], parts, 1.0)
         total = task.features.total(errors, state.offsets, problem.p / problem.lam)
         bound = problem.regulariser.bound(surrogate.loss_weight * loss, problem.lam, pieces_of(total))

@@ -86,6 +86,15 @@ class SGD(Trainer):
         mapped = not (problem.dual_map.linear and (problem.dual_map.scale == 1.0).all())
         return SGDState(weights, np.array(0), np.array(0.0), np.zeros(problem.task.dim if mapped else 0))
 
+    def state_at(self, problem: Problem, w: npt.NDArray[np.float64], steps: int) -> SGDState:
+        """At weights that so many steps led to, for parameter mixing; there is no dual value from there."""
+        state = self.init_state(problem)
+        if steps:
+            state.weights.v[:] = w * (problem.lam * steps)
+            state.weights.set_scale(1.0 / (problem.lam * steps))
+            state.steps.fill(steps)
+        return state
+
     def update(self, problem: Problem, state: SGDState, item: int) -> tuple[SGDState, bool]:
         """w <- (1 - 1/k) w + n p_i psi / (lam k)."""
         weights = state.weights

@@ -1,10 +1,11 @@
 """States as named arrays, and back: what comes from a file is compared with a new state before any step sees it.
 
-A state is a NamedTuple of arrays, nested ones allowed; a single number is an array of no dimension. An array of a saved state
-must have the type and the shape that it has in a new state, and be finite; an annotation next to the field says where it may be
-otherwise (`Values`, `FIXED`). What must hold between the arrays of one NamedTuple is in its method `fault(dim)`, if it has one,
-which names the first thing that does not. One that keeps spare room in its arrays has a method `without_room()`: the same state
-in arrays that have none, which is what is saved. A field that is no array belongs to the problem: no file holds it.
+A state is a NamedTuple of arrays, nested ones and tuples of either allowed; a single number is an array of no dimension. An
+array of a saved state must have the type and the shape that it has in a new state, and be finite; an annotation next to the
+field says where it may be otherwise (`Values`, `FIXED`). What must hold between the arrays of one NamedTuple is in its method
+`fault(dim)`, if it has one, which names the first thing that does not. One that keeps spare room in its arrays has a method
+`without_room()`: the same state in arrays that have none, which is what is saved. A field that is no array belongs to the
+problem: no file holds it.
 """
 
 from dataclasses import dataclass
@@ -59,16 +60,22 @@ _FINITE = Values()
 
 
 def flatten(state: Any, prefix: str = "") -> Arrays:
-    """A NamedTuple of arrays, nested ones included, as {"outer.inner": array}."""
+    """A NamedTuple of arrays, nested ones included, as {"outer.inner": array}; item k of a tuple has the name k."""
     out: Arrays = {}
     if (without_room := getattr(state, "without_room", None)) is not None:
         state = without_room()
-    for name, value in state._asdict().items():
-        if hasattr(value, "_asdict"):
+    for name, value in _items(state):
+        if isinstance(value, tuple):
             out |= flatten(value, f"{prefix}{name}.")
         elif isinstance(value, np.ndarray):
             out[prefix + name] = value
     return out
+
+
+def _items(state: Any) -> list[tuple[str, Any]]:
+    if hasattr(state, "_asdict"):
+        return list(state._asdict().items())
+    return [(str(k), value) for k, value in enumerate(state)]
 
 
 def rebuild(new: Any, arrays: Arrays, dim: int) -> Any:
@@ -84,8 +91,8 @@ def rebuild(new: Any, arrays: Arrays, dim: int) -> Any:
 
 def _rebuild(new: Any, arrays: Arrays, dim: int, prefix: str) -> Any:
     values = []
-    for name, value in new._asdict().items():
-        if hasattr(value, "_asdict"):
+    for name, value in _items(new):
+        if isinstance(value, tuple):
             values.append(_rebuild(value, arrays, dim, f"{prefix}{name}."))
             continue
         if not isinstance(value, np.ndarray):
@@ -96,7 +103,7 @@ def _rebuild(new: Any, arrays: Arrays, dim: int, prefix: str) -> Any:
         if fault := rule_of(new, name).fault(arrays[prefix + name], value):
             raise CheckpointError(f"{prefix}{name}: {fault}")
         values.append(np.array(arrays[prefix + name]))
-    state = type(new)(*values)
+    state = type(new)(*values) if hasattr(new, "_asdict") else tuple(values)
     if (check := getattr(state, "fault", None)) is not None and (fault := check(dim)):
         raise CheckpointError(f"{prefix}{fault}")
     return state

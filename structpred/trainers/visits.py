@@ -37,7 +37,7 @@ def updates(
         else:
             item = int(items[done])
             state, changed = trainer.update(problem, state, item)
-            yield Visited(state, 1, int(item >= 0), changed)
+            yield Visited(state, 1, trainer.calls(problem, item), changed)
         done += max(n, 1)
 
 

@@ -22,7 +22,7 @@ def test_the_message_says_all_that_helps() -> None:
     message = str(caught.value)
     for part in (
         "trainer OEG needs marginals or kbest, which AssignmentOracle does not have",
-        "It has: argmax, enumerate, label_grid",
+        "It has: argmax, argmax_batch, enumerate, label_grid",
         "MulticlassOracle",
         "assignment.py",
         "(scores, shape) -> (log_z, mu)",

@@ -1,5 +1,7 @@
 """LabelRows: one row per instance and a column of weights a label, the same problem as rows with a block a label."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -42,6 +44,22 @@ def test_it_is_the_map_of_a_block_a_label() -> None:
     mu, places = rng.normal(size=20), np.arange(0, 21, 4)
     coefs = rng.normal(size=5)
     np.testing.assert_allclose(rows.total(mu, places, coefs), blocks.total(mu, places, coefs))
+
+
+def test_blocks_give_the_bits_of_single_calls() -> None:
+    """Scores and differences of many instances in one call are those of single calls, to the last bit, empty rows included."""
+    _, rows, _ = made()
+    rng = np.random.default_rng(3)
+    w, out, parts = rng.normal(size=rows.dim), np.empty(16), np.array([0, 3, 2, 1, 2])
+    rows.score_block(w, 0.3, 1, 5, np.arange(0, 17, 4), out)
+    assert np.array_equal(out, np.concatenate([0.3 * rows.scores(w, i) for i in range(1, 5)]))
+    counts, ends = np.array([1.0, -1.0, 0.0, 2.0, -2.0]), np.array([0, 2, 3, 3, 5])
+    indices, values, places = rows.adjoint_block(1, parts, counts, ends)
+    for k, (a, b) in enumerate(pairwise(ends.tolist())):
+        own = slice(places[k], places[k + 1])
+        single = rows.adjoint(1 + k, parts[a:b], counts[a:b])
+        assert np.array_equal(indices[own], single.indices)
+        assert np.array_equal(values[own], single.values)
 
 
 def test_a_difference_of_two_labels_is_short() -> None:

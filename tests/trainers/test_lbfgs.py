@@ -8,6 +8,7 @@ from training_cases import chain_task, log_optimum, log_problem, multiclass_task
 from structpred.errors import ParameterError
 from structpred.trainers.lbfgs import LBFGS, objective
 from structpred.trainers.loop import RunSettings, train
+from structpred.trainers.tangents import Tangent
 
 
 @pytest.mark.parametrize("lam", [1.0, 0.05, 0.003])
@@ -30,6 +31,28 @@ def test_scipys_lbfgs_needs_no_fewer_evaluations(lam) -> None:
         state, changed = trainer.update(prob, state, 0)
         assert changed
     assert state.evaluations <= 4 * needed / 3 + 2
+
+
+def test_the_bound_of_all_tangents_is_above_that_of_the_last() -> None:
+    """The dual value never falls, is nowhere below that of the present gradient, and is above it on the whole."""
+    prob, trainer = log_problem(chain_task(0, n=30), 0.003), LBFGS()
+    state, duals, alone, primals = trainer.init_state(prob), [], [], []
+    for _ in range(40):
+        state, _ = trainer.update(prob, state, 0)
+        primal, dual = trainer.objective(prob, state)
+        primals.append(primal)
+        duals.append(dual)
+        alone.append(primal - float(state.gradient @ state.gradient) / (2.0 * prob.lam))
+    assert (np.diff(duals) >= -1e-12).all()
+    assert (np.array(duals) >= np.array(alone) - 1e-12).all()
+    assert sum(duals) > sum(alone) + 1e-3
+
+
+def test_tangents_of_one_slope_keep_the_higher_one() -> None:
+    """Where nothing bends, as on a plateau of the loss, the mean is the better of both."""
+    low, high = (Tangent(np.array([1.0, -2.0]), np.array(height)) for height in (0.5, 0.7))
+    for one, other in ((low, high), (high, low), (high, high)):
+        assert one.mixed(other, 0.1).bound(0.1) == high.bound(0.1)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

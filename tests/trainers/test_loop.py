@@ -87,7 +87,9 @@ def test_held_out_data_stop_and_choose(trainer: str) -> None:
     assert [row["dev_score"] for row in result.history] == [0.1, 0.5, 0.3, 0.4, 0.5]
     assert result.weights.tobytes() == tried[1].tobytes()
     if trainer != "perceptron":
-        assert result.certificate.primal == made.primal(tried[1])
+        assert result.certificate.primal == pytest.approx(
+            made.primal(tried[1]), rel=1e-14
+        )  # cutting planes add up in their own order
     if trainer not in ("perceptron", "mira"):  # which have no dual value
         assert result.certificate.gap >= -1e-9
 
@@ -214,23 +216,9 @@ def test_each_pass_is_logged(caplog: pytest.LogCaptureFixture) -> None:
 
 
 def test_nothing_is_printed(capfd: pytest.CaptureFixture[str]) -> None:
-    """Where standard error is no terminal, a run writes nothing at all."""
+    """A run writes nothing at all unless it is told to."""
     train(problem(chain_task()), BCFW(), RunSettings(max_iter=3))
     assert capfd.readouterr() == ("", "")
-
-
-def test_progress_is_shown_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a terminal a line on standard error shows the trainer, the pass and the gap."""
-    import io
-
-    class Terminal(io.StringIO):
-        def isatty(self) -> bool:
-            return True
-
-    screen = Terminal()
-    monkeypatch.setattr("sys.stderr", screen)
-    train(problem(chain_task(n=200)), BCFW(), RunSettings(max_iter=20, check_every=1))
-    assert "BCFW: pass" in screen.getvalue()
 
 
 @pytest.mark.parametrize("trainer", [name for name in TRAINERS if not name.endswith("-slack")])  # planes: there is no order

@@ -10,11 +10,22 @@ from training_cases import BULK, SMOOTH, TRAINERS, chain_task, log_problem, prob
 from structpred.core.result import Result
 from structpred.errors import CheckpointError, CheckpointWarning
 from structpred.trainers import loop
+from structpred.trainers.bcfw import BCFW
 from structpred.trainers.checkpoints import previous
+from structpred.trainers.cocoa import CoCoA
 from structpred.trainers.loop import RunSettings, train
+from structpred.trainers.mixing import ParameterMixing
+from structpred.trainers.oeg import OnlineEG
+from structpred.trainers.sgd import SGD
 
 TIMES = ("seconds", "cpu_seconds")
-ALL = {**TRAINERS, **SMOOTH, **BULK}
+SHARDED = {
+    "cocoa": lambda: CoCoA(BCFW(), shards=4, passes=0.7),
+    "cocoa-search": lambda: CoCoA(BCFW(averaged=False, gap_sampling=True), shards=4, sigma=1.5),
+    "mixing": lambda: ParameterMixing(SGD(), shards=3),
+}
+SHARDED_SMOOTH = {"cocoa-oeg": lambda: CoCoA(OnlineEG(), shards=3)}
+ALL = {**TRAINERS, **SMOOTH, **BULK, **SHARDED, **SHARDED_SMOOTH}
 
 
 class StopAt:
@@ -45,7 +56,7 @@ def same(a: Result, b: Result) -> None:
 
 def run(trainer: str, settings: dict[str, Any], dtype: Any = np.float32) -> Result:
     """One run on a random chain problem with sample weights."""
-    make = log_problem if trainer in SMOOTH else problem
+    make = log_problem if trainer in SMOOTH or trainer in SHARDED_SMOOTH else problem
     return train(make(chain_task(4, dtype=dtype, weighted=True)), ALL[trainer](), RunSettings(seed=5, **settings))
 
 
@@ -58,7 +69,7 @@ def test_interrupted_at_random_steps(trainer, dtype, tmp_path, monkeypatch) -> N
     unbroken = run(trainer, settings, dtype)
     file, rng = tmp_path / "run.ckpt", np.random.default_rng(0)
     # whose passes have one step each, or one compiled call
-    few = trainer == "lbfgs" or trainer in BULK or hasattr(ALL[trainer](), "moves")
+    few = trainer == "lbfgs" or trainer in {**BULK, **SHARDED, **SHARDED_SMOOTH} or hasattr(ALL[trainer](), "moves")
     for stops in [(0, 1, 2) if few else (1, 15, 30), *(rng.integers(0 if few else 1, 2 if few else 40, 3) for _ in range(3))]:
         for k, stop in enumerate(stops):
             monkeypatch.setattr(loop, "Interrupts", lambda stop=stop: StopAt(int(stop)))

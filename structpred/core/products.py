@@ -1,0 +1,33 @@
+"""Sums whose last digits depend on the vectors alone: for all that goes into weights, histories and certificates."""
+
+from functools import lru_cache
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+
+def dot(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> float:
+    """<a, b> in float64, added up in a fixed order. That of `a @ b` depends on the CPU and on how many threads BLAS has.
+
+    >>> dot(np.array([1.0, 2.0]), np.array([3.0, 0.5], np.float32))
+    4.0
+    """
+    if a.shape != b.shape or a.ndim != 1:
+        raise ValueError(f"expected two vectors of one length, got the shapes {a.shape} and {b.shape}")
+    if a.dtype != b.dtype or a.dtype.kind != "f":  # compiled for two float64 and for two float32
+        a, b = a.astype(np.float64), b.astype(np.float64)
+    return float(_kernels().dot(np.ascontiguousarray(a), np.ascontiguousarray(b)))
+
+
+def add_multiple(out: npt.NDArray[np.float32], coef: float, vector: npt.NDArray[np.float32]) -> None:
+    """out += coef * vector, in single precision, without a vector in between. BLAS rounds once or twice, as the CPU does."""
+    _kernels().add_multiple(out, np.float32(coef), vector)
+
+
+@lru_cache(maxsize=1)
+def _kernels() -> ModuleType:
+    from structpred.core import _product_kernels
+
+    return _product_kernels

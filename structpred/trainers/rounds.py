@@ -1,0 +1,147 @@
+"""Rounds of training over shards, as pure functions: what a shard does in a round, and how the reports of all are closed.
+
+A way of training says both. `trainers/cocoa.py` and `trainers/mixing.py` run it in one process, one shard after the other; the
+package `distributed` runs the same functions as tasks on a cluster. What a function returns depends on its arguments alone, so a
+task that is run twice, late, or elsewhere gives the same bytes.
+"""
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from structpred.core.products import dot
+from structpred.core.sparse import SparseVector
+from structpred.core.weights import Vector, Weights
+from structpred.errors import ParameterError
+from structpred.trainers.problem import Problem, Trainer
+from structpred.trainers.stream import StreamProblem
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+
+class Part(NamedTuple):
+    """One shard of a problem. problem: its instances, with their shares in the whole data, over the weights that occur in it.
+
+    at: its weight j is weight at[j] of the whole; None: both have the same weights. shard, n_shards: its number, of all.
+    shards: how many shards have each of its weights; None: all have all. seed: of the whole run.
+    """
+
+    problem: StreamProblem
+    shard: int
+    n_shards: int
+    at: Integers | None = None
+    shards: Integers | None = None
+    seed: int = 0
+
+
+class Common(NamedTuple):
+    """What all shards know before a round. vectors: float64, each as long as the weights; the first are the weights themselves.
+
+    numbers: float64, what else the way of training keeps, such as the dual's sums.
+    """
+
+    vectors: tuple[Floats, ...]
+    numbers: Floats
+
+    def of(self, at: Integers | None) -> "Common":
+        """The same for a shard with these weights."""
+        return self if at is None else Common(tuple(vector[at] for vector in self.vectors), self.numbers)
+
+
+class Report(NamedTuple):
+    """What a shard tells after a round: changes of the vectors, in its own weights, sparse or dense float64; and numbers."""
+
+    changes: tuple[SparseVector | Floats, ...]
+    numbers: Floats
+
+
+class Way(Protocol):
+    """A way of training over shards. It pickles small: its settings only."""
+
+    def begin(self, part: Part) -> tuple[Any, Report]:
+        """The state of a shard before the first round, a NamedTuple of arrays or None; and the weights it begins with."""
+        ...
+
+    def advance(self, part: Part, state: Any, common: Common, t: int) -> tuple[Any, Report]:
+        """Round number t (from 0) of a shard: its new state, and its report. `common` is in the weights of the shard.
+
+        The state that is given may be changed: whoever may need it again keeps a copy.
+        """
+        ...
+
+    def close(self, common: Common | None, dim: int, reports: Iterable[tuple[Integers | None, Report]], t: int) -> Common:
+        """What all know after the round: the reports, each with the `at` of its shard, are added in the order of the shards.
+
+        common: what was known before, None for the reports of `begin` (t is then -1). dim: the number of weights of the whole.
+        """
+        ...
+
+    def weights(self, common: Common) -> Floats:
+        """The weights to return."""
+        ...
+
+    def dual(self, common: Common, lam: float) -> float | None:
+        """The dual value after the round; None where there is none."""
+        ...
+
+
+def add(out: Floats, change: SparseVector | Floats, at: Integers | None) -> None:
+    """out += change, where weight j of the change is weight at[j] of `out`: each shard has a weight at most once."""
+    if isinstance(change, SparseVector):
+        places = change.indices if at is None else at[change.indices]
+        out[places] += change.values
+    elif at is None:
+        out += change
+    else:
+        out[at] += change
+
+
+def sparse(change: Floats) -> SparseVector | Floats:
+    """As pairs, where these are shorter."""
+    at = np.flatnonzero(change)
+    return SparseVector(at, change[at]) if 2 * len(at) < len(change) else change
+
+
+def mean_change(weights: Weights, v: Vector, w: Vector) -> Floats:
+    """The mean of the iterates less w, where they began at w = scale * v with a new average; exactly zero where none moved."""
+    a, r = float(weights.scaled_mass), float(weights.mass)
+    found: Floats = (a * (weights.v.astype(np.float64) - v) - weights.u) / r
+    return found if a == r else found + (a / r) * v - w
+
+
+def checked_passes(passes: float) -> float:
+    """Passes of a shard over its instances in a round; ParameterError where they are no finite number > 0."""
+    known = isinstance(passes, int | float | np.number) and not isinstance(passes, bool)
+    if not known or not (np.isfinite(passes) and passes > 0):
+        raise ParameterError(f"passes must be a finite number > 0, got {passes!r}")
+    return float(passes)
+
+
+def round_size(n: int, passes: float) -> int:
+    """How many of n instances a round of so many passes visits, one at least."""
+    return max(round(passes * n), 1)
+
+
+def visits(part: Part, trainer: Trainer, problem: Problem, state: Any, passes: float, t: int) -> Integers:
+    """The instances of round t: the next ones of passes whose orders depend on the seed, the shard and their number alone."""
+    n = len(problem.task)
+    size = round_size(n, passes)
+    first, last = t * size, (t + 1) * size
+    pieces = []
+    for n_pass in range(first // n, -(-last // n)):
+        rng = np.random.Generator(np.random.PCG64([part.seed, part.shard, n_pass]))
+        order = trainer.order(problem, state, rng, n_pass)
+        pieces.append(order[max(first - n_pass * n, 0) : last - n_pass * n])
+    return np.concatenate(pieces)
+
+
+def losses_of(part: Part, w: npt.NDArray[Any]) -> float:
+    """sum_i p_i H_i(w) of the shard, at weights of its own."""
+    problem = part.problem
+    values = problem.surrogate.values(problem.task, w.astype(problem.task.dtype))
+    if not getattr(problem.surrogate, "may_be_negative", False):
+        values = np.maximum(values, 0.0)
+    return dot(problem.p, values)
