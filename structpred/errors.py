@@ -64,6 +64,10 @@ class StorageError(StructpredError, OSError):
     """A file cannot be written: the disk is full, or there is no permission. The old file is kept."""
 
 
+class ClusterError(StructpredError, RuntimeError):
+    """A cluster cannot do the work: its scheduler cannot be reached, its workers differ or do not see the store, or die on it."""
+
+
 class DependencyError(StructpredError, ImportError):
     """An installed library is missing or known not to work with another."""
 

@@ -164,8 +164,10 @@ class Examiner:
         self.insist("NaN", np.isfinite(found).all(), where, f"{method} to give finite numbers", found, cause)
 
     def parts(self, labels: Labels, shape: Shape, n_parts: int, *, twice: bool = True, given_by: str | None = None) -> Floats:
-        """mu(labels), after checking what `parts` returns."""
+        """mu(labels), after checking what `parts` returns; what `point` gives, where outputs are points."""
         where = place(shape)
+        if "point" in self.has:
+            return self.numbers(self.call("point", where, labels, shape, given_by=given_by), n_parts, where, "point").copy()
         found = self.call("parts", where, labels, shape, given_by=given_by)
         ok = isinstance(found, np.ndarray) and found.dtype == np.int64 and found.ndim == 1
         cause = "float arithmetic in an index (use //), or a list: np.array(..., dtype=np.int64)"

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from structpred.contracts.engine import Examiner, brief
+from structpred.core.markup import join, preformatted, tag
 from structpred.core.oracle import Shape
 from structpred.errors import StructpredError
 
@@ -22,6 +23,12 @@ class Report:
         lines += [f"  held      {rule} ({n} checks)" for rule, n in sorted(self.checked.items())]
         lines += [f"  unchecked {rule}: {reason}" for rule, reason in sorted(self.skipped.items())]
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        """The outcome for notebooks; the rules unfold."""
+        first, *rules = str(self).splitlines()
+        count = f"{len(self.checked)} rules held, {len(self.skipped)} were not checked"
+        return join(tag("p", first), tag("details", tag("summary", count), preformatted("\n".join(rules))))
 
 
 @dataclass(frozen=True)

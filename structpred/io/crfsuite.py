@@ -80,6 +80,17 @@ class AttributeCorpus:
         indptr, ids, values = coalesced(np.diff(self.indptr), ids, self.values)
         return PackedSequences(indptr, ids, values, self.offsets, len(self.attributes if names is None else names))
 
+    def dicts(self) -> list[list[dict[str, float]]]:
+        """Each sequence as a list of dicts, one an item, from attribute names to values; hashing needs the names."""
+        names, codes, values = self.attributes, self.codes.tolist(), self.values.tolist()
+        items: list[dict[str, float]] = []
+        for start, stop in itertools.pairwise(self.indptr.tolist()):
+            item: dict[str, float] = {}
+            for k in range(start, stop):
+                item[names[codes[k]]] = item.get(names[codes[k]], 0.0) + values[k]
+            items.append(item)
+        return [items[start:stop] for start, stop in itertools.pairwise(self.offsets.tolist())]
+
 
 def read_crfsuite(path: PathLike, *, encoding: str = "utf-8") -> AttributeCorpus:
     """Read a file in CRFsuite's text format (training and tagging files alike: the first field is always a label).

@@ -87,11 +87,12 @@ def _raw(source: Source, name: str) -> Iterator[io.RawIOBase]:
             raise DataError("<stdin>: standard input is closed")
         yield _Readable(sys.stdin.buffer if hasattr(sys.stdin, "buffer") else io.BytesIO(sys.stdin.read().encode()), name)
     else:
-        with _opened(source, name) as file:
+        with opened_file(source, name) as file:
             yield _Readable(file, name)
 
 
-def _opened(path: PathLike, name: str) -> BinaryIO:
+def opened_file(path: PathLike, name: str) -> BinaryIO:
+    """A file to read bytes from, without a buffer. Raises DataError, naming it: missing, unreadable, a folder."""
     try:
         return open(path, "rb", buffering=0)
     except IsADirectoryError:

@@ -22,14 +22,18 @@ def looks_like(lines: Iterable[str]) -> str:
         return ""
     if any(_WORD_LINE.match(line) or _COMMENT.match(line) for line in filled):
         return (
-            "; this looks like a treebank (CoNLL-U or CoNLL-X): train a parser on it, or give --format conllu (io.read_treebank)"
+            "; this looks like a treebank (CoNLL-U or CoNLL-X), which parsers read (structpred train parser; io.read_treebank); "
+            "sequence labellers need columns (docs/formats.md says how to make them)"
         )
     for sign, name in ((",", "commas"), (";", "semicolons")):
         counts = {line.count(sign) for line in filled}
         if len(counts) == 1 and counts != {0} and not any("\t" in line for line in filled):
             return f"; this looks like CSV: columns are separated by spaces or tabs here, not by {name}"
     if looks_like_running_text(filled):
-        return "; this looks like running text: one token per line is expected, and a blank line after each sentence"
+        return (
+            "; this looks like running text: one token per line is expected, and a blank line after each sentence; "
+            "structpred predict --text has it tokenized"
+        )
     return ""
 
 

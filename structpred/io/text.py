@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TextIO
+from typing import TextIO, cast
 
 from structpred.errors import DataError, ParameterError
 from structpred.io.opening import PathLike, Source, open_bytes
@@ -15,8 +15,10 @@ from structpred.io.opening import PathLike, Source, open_bytes
 __all__ = [
     "PathLike",
     "check_lines",
+    "decoded",
     "numbered_pieces",
     "open_output",
+    "plain_bytes",
     "quoted",
     "read_bytes",
     "read_text",
@@ -59,8 +61,11 @@ def read_text(path: PathLike, encoding: str = "utf-8") -> str:
     ...     read_text(path, "latin-1")
     'café NN\\n'
     """
-    name = source_name(path)
-    data = read_bytes(path, encoding)
+    return decoded(read_bytes(path, encoding), source_name(path))
+
+
+def decoded(data: bytes, name: str) -> str:
+    """The text of bytes that were read already; raises as `read_text` does."""
     check_lines(data, name)
     try:
         text = data.decode("utf-8")
@@ -79,10 +84,17 @@ def read_text(path: PathLike, encoding: str = "utf-8") -> str:
 def read_bytes(path: Source, encoding: str = "utf-8") -> bytes:
     """The bytes of a text file, as `read_text` decodes them: gzip unpacked, in UTF-8, a byte order mark removed.
 
-    Raises DataError, naming the file: missing, unreadable, a folder, damaged gzip data or such that unpack to too much.
+    Raises DataError, naming the file: missing, unreadable, a folder, damaged gzip data or such that unpack to too much;
+    ParameterError for what is neither a path nor an open file.
     """
-    name = source_name(path) if isinstance(path, str | os.PathLike) else "<stream>"
+    name = "<stream>" if hasattr(path, "read") else source_name(cast(PathLike, path))
     with open_bytes(path, name, encoding) as stream:
+        return stream.read().removeprefix(codecs.BOM_UTF8)
+
+
+def plain_bytes(data: bytes, name: str, encoding: str = "utf-8") -> bytes:
+    """Bytes of a file that are in memory as `read_bytes` gives them; raises as it does."""
+    with open_bytes(io.BytesIO(data), name, encoding) as stream:
         return stream.read().removeprefix(codecs.BOM_UTF8)
 
 

@@ -7,6 +7,7 @@ may write to neither (a read-only installation without a home folder). `prepare`
 files get `njit` from `structpred.runtime.jit`, which calls it, so that no kernel can be compiled without it.
 """
 
+import gc
 import logging
 import os
 import stat
@@ -17,6 +18,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from structpred.runtime.bounds import FOLDER, checks_bounds
+from structpred.runtime.compiling import CompilingLine
+from structpred.runtime.standard_error import at_terminal, in_notebook, say
 
 logger = logging.getLogger("structpred.runtime.compiled")
 
@@ -146,35 +149,48 @@ def _watch_compilation(location: CacheLocation) -> None:
     config.reload_config()  # somebody may have imported numba before the cache folder was chosen
 
     class Watcher(event.Listener):
+        depth = 0  # kernels that are being compiled: one, and those that it calls
+        collects = True
+        line: CompilingLine | None = None  # for whoever was told that kernels are compiled
+
         def on_start(self, event: object) -> None:
             global _n_compiled
+            if self.depth == 0:  # the collector of cyclic garbage would walk through the compiler's data again and again
+                self.collects = gc.isenabled()
+                gc.disable()
+            self.depth += 1
             function = event.data["dispatcher"].py_func  # type: ignore[attr-defined]
             if not function.__module__.startswith("structpred."):
                 return
             _n_compiled += 1
             if _n_compiled == 1:
-                _announce(location)
+                self.line = CompilingLine() if _announce(location) else None
             logger.debug("compiling %s.%s", function.__module__, function.__qualname__)
+            if self.depth == 1 and self.line is not None:
+                self.line.begin(function.__name__)
 
         def on_end(self, event: object) -> None:
-            pass
+            self.depth -= 1
+            if self.depth == 0 and self.line is not None:
+                self.line.end()
+            if self.depth == 0 and self.collects:
+                gc.enable()
 
     event.register("numba:compile", Watcher())
 
 
-def _announce(location: CacheLocation) -> None:
-    """One line before the first kernel is compiled: to the log, or where nobody has set that up, to a person who waits."""
+def _announce(location: CacheLocation) -> bool:
+    """One line before the first kernel is compiled: to the log, or where nobody has set that up, to a person who waits.
+
+    Returns whether somebody reads standard error and was told there.
+    """
     often = "once per installation" if location.lasting else "in each process: no folder can be written"
-    text = f"compiling kernels, {often} (some 5 to 20 s), in {location.folder}"
+    text = f"compiling kernels, {often} (some 3 to 15 s), in {location.folder}"
     package_log = logging.getLogger("structpred")
-    if package_log.level == logging.NOTSET and not package_log.isEnabledFor(logging.INFO) and _is_watched():
-        sys.stderr.write(f"structpred: {text}\n")
-        sys.stderr.flush()
+    is_quiet = package_log.level == logging.NOTSET and not package_log.isEnabledFor(logging.INFO)
+    somebody = in_notebook() or at_terminal()
+    if is_quiet and somebody:
+        say(f"structpred: {text}")
     else:
         logger.info("%s", text)
-
-
-def _is_watched() -> bool:
-    """Whether standard error is a terminal, or the output of a notebook."""
-    stream = sys.stderr
-    return stream is not None and (type(stream).__module__.startswith("ipykernel") or stream.isatty())
+    return somebody and (is_quiet or (bool(package_log.handlers) and package_log.isEnabledFor(logging.INFO)))

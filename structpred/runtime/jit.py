@@ -5,6 +5,8 @@ Importing this loads numba: only `_x_kernels.py` files do, and those are importe
 STRUCTPRED_CHECK_BOUNDS=1 kernels check their indices (`structpred.runtime.bounds`).
 """
 
+import functools
+
 from structpred.runtime.bounds import checks_bounds, not_negative, with_checks
 from structpred.runtime.compiled import prepare
 
@@ -15,6 +17,9 @@ from numba import njit as _njit  # noqa: E402 - numba must find the cache folder
 from numba import prange, types  # noqa: E402
 from numba.core import cgutils  # noqa: E402
 from numba.extending import intrinsic, overload  # noqa: E402
+
+from structpred.runtime.compiler import CalleeCompiler, KernelCompiler  # noqa: E402
+from structpred.runtime.kernel_cache import KernelCache  # noqa: E402
 
 __all__ = ["njit", "prange", "prefetch"]
 
@@ -37,29 +42,32 @@ def prefetch(typing_context, table, row, column):
     return types.void(table, row, column), generate
 
 
-def njit(**options):
+def njit(*, cache=False, **options):
     """numba's decorator, without what no kernel needs and all would compile.
 
-    That is an entry for C code, and a version of its own wherever another kernel calls it with a constant: the number 0 and True
+    That is an entry for C code; counts of references to borrowed arrays and machine code of kernels that only other kernels call
+    (`structpred.runtime.compiler`); and a version of its own wherever a kernel is called with a constant: the number 0 and True
     are types to numba, beside int64 and bool. Optimisation sees the constants of inlined calls without that.
     """
 
     def decorate(kernel):
-        dispatcher = _njit(no_cfunc_wrapper=True, **options)(kernel)
-        dispatcher.get_call_template = _without_literals(dispatcher.get_call_template)
+        dispatcher = _njit(no_cfunc_wrapper=True, pipeline_class=KernelCompiler, **options)(kernel)
+        if cache:
+            dispatcher._cache = KernelCache(kernel)
+
+        @functools.cache
+        def callee():
+            return _njit(no_cfunc_wrapper=True, no_cpython_wrapper=True, pipeline_class=CalleeCompiler, **options)(kernel)
+
+        def get_call_template(args, kws):
+            plain = {name: types.unliteral(kind) for name, kind in kws.items()}
+            return callee().get_call_template(tuple(map(types.unliteral, args)), plain)
+
+        dispatcher.get_call_template = get_call_template
+        dispatcher.get_overload = lambda signature: callee().get_overload(signature)
         return dispatcher
 
     return decorate
-
-
-def _without_literals(get_call_template):
-    """What numba asks of a kernel that another one calls, for plain types."""
-
-    def asked(args, kws):
-        plain = {name: types.unliteral(kind) for name, kind in kws.items()}
-        return get_call_template(tuple(map(types.unliteral, args)), plain)
-
-    return asked
 
 
 if checks_bounds():

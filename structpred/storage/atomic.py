@@ -2,13 +2,14 @@
 
 import contextlib
 import errno
+import gzip
 import os
 import re
 import secrets
 import stat
 from collections.abc import Callable
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
 from structpred.errors import DataError, StorageError
 
@@ -74,20 +75,29 @@ def write_atomic(path: str | os.PathLike[str], data: bytes | Callable[[BinaryIO]
         raise
 
 
-def remove_leftovers(path: str | os.PathLike[str]) -> int:
-    """Remove the temporary files that killed writers of `path` left behind, and return how many there were.
+def remove_leftovers(*paths: str | os.PathLike[str]) -> int:
+    """Remove the temporary files that killed writers of these paths left behind, and return how many there were.
 
-    Call it only where no other process may be writing `path`, for example when a run takes over its checkpoint.
+    Call it only where no other process may be writing them, for example when a run takes over its checkpoint.
     """
-    target = Path(os.path.realpath(path))
-    if not target.parent.is_dir():
-        return 0
+    targets = {Path(os.path.realpath(path)) for path in paths}
     # "next": earlier versions wrote checkpoints in two steps
-    pattern = re.compile(re.escape(f".{target.name}.") + r"(next\.)?[0-9a-f]{8}" + re.escape(_SUFFIX))
-    found = [file for file in target.parent.iterdir() if pattern.fullmatch(file.name)]
+    pattern = re.compile(r"\.(.+?)\.(next\.)?[0-9a-f]{8}" + re.escape(_SUFFIX))
+    files = [file for folder in {target.parent for target in targets} if folder.is_dir() for file in folder.iterdir()]
+    found = [file for file in files if (name := pattern.fullmatch(file.name)) and file.with_name(name[1]) in targets]
     for leftover in found:
         leftover.unlink(missing_ok=True)
     return len(found)
+
+
+def packing(produce: Callable[[BinaryIO], None]) -> Callable[[BinaryIO], None]:
+    """What writes the same bytes gzip-compressed: the same contents give the same bytes."""
+
+    def packed(stream: BinaryIO) -> None:
+        with gzip.GzipFile(filename="", fileobj=stream, mode="wb", mtime=0) as file:
+            produce(cast(BinaryIO, file))
+
+    return packed
 
 
 def check_target(path: str | os.PathLike[str]) -> int | None:

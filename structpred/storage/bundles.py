@@ -15,7 +15,7 @@ from structpred.errors import CheckpointError, DataError, FileFormatError, Missi
 from structpred.storage import archive, strict_json, tensors
 from structpred.storage.atomic import remove_leftovers, write_atomic
 
-__all__ = ["Bundle", "read_bundle", "remove_leftovers", "write_atomic", "write_bundle"]
+__all__ = ["Bundle", "looks_like_bundle", "read_bundle", "remove_leftovers", "write_atomic", "write_bundle"]
 
 _ENVELOPE = ("format", "format_version", "kind", "structpred", "header")
 _MAX_MODEL_JSON = 32 << 20
@@ -106,6 +106,16 @@ def read_bundle(path: str | os.PathLike[str], *, kind: str, format_version: int 
         raise failure(f"{name}: not enough memory to read this {kind}") from error
     except ValueError as error:
         raise failure(f"{name}: not a valid {kind} file: {error}") from error
+
+
+def looks_like_bundle(path: str | os.PathLike[str]) -> bool:
+    """Whether a file begins as those that `write_bundle` writes; False where it cannot be read."""
+    try:
+        with _open(path) as file:
+            start = file.read(64)
+    except OSError:
+        return False
+    return start.startswith(b"PK") and start[30:].startswith(archive.CONTENT[0].encode())  # behind 30 bytes comes the first name
 
 
 def _open(path: str | os.PathLike[str]) -> BinaryIO:

@@ -83,7 +83,7 @@ class Infeasible(Subsets):
 
 
 class WrongArgmax(AssignmentOracle):
-    project = None  # it would be wrong, too
+    argmax_batch = project = None  # they would be wrong, too
 
     def argmax(self, scores, shape):
         left, out = scores.reshape(shape[0], -1).copy(), []
@@ -94,7 +94,7 @@ class WrongArgmax(AssignmentOracle):
 
 
 class Negated(AssignmentOracle):
-    project = None
+    argmax_batch = project = None
 
     def argmax(self, scores, shape):
         return super().argmax(-scores, shape)

@@ -122,6 +122,12 @@ def test_names_that_the_format_cannot_hold(tmp_path: Path) -> None:
             format_crfsuite(corpus)
 
 
+def test_items_as_dicts_of_attributes(tmp_path: Path) -> None:
+    """Each item is a dict from names to values, in which an attribute that occurs twice counts with the sum."""
+    corpus = _read(tmp_path, "A\tx:2\ty\tx\nB\n\nA\ty\n")
+    assert corpus.dicts() == [[{"x": 3.0, "y": 1.0}, {}], [{"y": 1.0}]]
+
+
 def test_packed(tmp_path: Path) -> None:
     """Packed features sum what stands twice, and know only the names asked for."""
     corpus = _read(tmp_path, "A\tx\ty:2\tx:0.5\nB\tz\n\nA\ty\n")

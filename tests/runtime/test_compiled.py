@@ -1,14 +1,18 @@
-"""Promises of structpred.runtime.compiled: there is always a safe place for compiled kernels."""
+"""Promises of structpred.runtime.compiled: there is always a safe place for compiled kernels, and whoever waits hears of it."""
 
+import contextlib
 import io
 import logging
 import os
+import subprocess
+import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from structpred.runtime import compiled
+from structpred.runtime import compiled, compiling, standard_error
 
 
 @pytest.fixture
@@ -135,3 +139,70 @@ def test_a_pipe_does_not(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCapt
         compiled._announce(HERE)
     assert stream.getvalue() == ""
     assert caplog.text.count("compiling kernels") == 1
+
+
+class Watched(Terminal):
+    """A terminal that tells when something was written to it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.written = threading.Event()
+
+    def write(self, text: str) -> int:
+        """As usual, and tell."""
+        count = super().write(text)
+        self.written.set()
+        return count
+
+
+def test_a_terminal_sees_which_kernel_is_being_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """While a kernel compiles a line names it and is rewritten; behind the last one nothing is left of the line."""
+    monkeypatch.setattr(compiling, "_EVERY", 0.0)
+    stream = Watched()
+    monkeypatch.setattr("sys.stderr", stream)
+    monkeypatch.setattr("sys.__stderr__", stream)
+    line = compiling.CompilingLine()
+    line.begin("tree_sums")
+    assert stream.written.wait(60)
+    line.end()
+    shown, blank = stream.getvalue().split("\r")[1], stream.getvalue().split("\r")[-2]
+    assert "\n" not in stream.getvalue()
+    assert shown.rstrip() == "structpred: compiling kernels: tree_sums, 0 s"
+    assert blank == " " * len(shown)
+
+
+def test_other_output_on_the_terminal_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a progress bar has put its own stream in place of the terminal's, nothing is rewritten."""
+    monkeypatch.setattr("sys.__stderr__", Terminal())
+    monkeypatch.setattr("sys.stderr", Terminal())
+    assert not standard_error.can_rewrite()
+    monkeypatch.setattr("sys.stderr", sys.__stderr__)
+    assert standard_error.can_rewrite()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no pseudo-terminals")
+def test_no_silence_on_a_terminal(tmp_path: Path) -> None:
+    """A kernel that a fresh process compiles is named on the terminal while that lasts."""
+    import pty
+
+    code = (
+        "from structpred.runtime import compiling; compiling._EVERY = 0.0\n"
+        "from structpred.runtime.jit import njit\n"
+        "def twice(x): return x + x\n"
+        "twice.__module__ = 'structpred.probe'\n"
+        "print(njit()(twice)(21))"
+    )
+    reader, terminal = pty.openpty()
+    process = subprocess.Popen([sys.executable, "-c", code], stdout=terminal, stderr=terminal, cwd=tmp_path, close_fds=True)
+    os.close(terminal)
+    seen = b""
+    with contextlib.suppress(OSError):  # how Linux says that nobody holds the other end
+        while piece := os.read(reader, 1 << 16):
+            seen += piece
+    os.close(reader)
+    assert process.wait() == 0
+    first, *rest = seen.decode().split("\r")
+    assert "compiling kernels, once per installation" in first
+    assert any(line.startswith("structpred: compiling kernels: twice, 0 s") for line in rest)
+    assert "42" in rest[-2]

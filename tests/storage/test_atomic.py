@@ -87,6 +87,14 @@ def test_kill_at_every_step(file: Path, where: str) -> None:
     assert names(file) == [".model.spz.notours.tmp", "model.spz"]
 
 
+def test_leftovers_of_several_files(file: Path) -> None:
+    """Leftovers of the files that are named go, in one look at each folder; those of others stay."""
+    for name in ("a.txt", "b.txt", "other.txt"):
+        file.with_name(f".{name}.0123abcd.tmp").touch()
+    assert remove_leftovers(file.with_name("a.txt"), file.with_name("b.txt"), file.parent / "no folder" / "c.txt") == 2
+    assert names(file) == [".other.txt.0123abcd.tmp", "model.spz"]
+
+
 def test_failing_data_function(file: Path) -> None:
     """What the data function raises passes through unchanged, and the old file stays."""
 

@@ -254,4 +254,6 @@ def test_memory_limit(path: Path) -> None:
 
 def test_all_is_exported() -> None:
     """The names other packages rely on are where they are said to be."""
-    assert set(storage.__all__) == {"Bundle", "read_bundle", "remove_leftovers", "write_atomic", "write_bundle"}
+    assert set(storage.__all__) == {
+        "Bundle", "looks_like_bundle", "read_bundle", "remove_leftovers", "write_atomic", "write_bundle",
+    }  # fmt: skip

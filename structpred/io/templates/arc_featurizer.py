@@ -18,7 +18,7 @@ from structpred.storage.schema import Flag, ListOf, OneOf, Record, Text, as_file
 ATTRIBUTES = ("form", "lemma", "upos", "xpos", "feats", "case", "suffix")
 _MAX_REMEMBERED = 1 << 19
 #: coarse tags beyond these, the most frequent ones, count as unknown: weights of tags between grow with the cube of their number
-_MOST_TAGS = 60
+MOST_TAGS = 60
 _VERBS, _PUNCTUATION, _CONJUNCTIONS = 1, 2, 4
 
 
@@ -28,7 +28,7 @@ class ArcFeaturizer:
     The coarse tag is UPOS (CPOSTAG), or XPOS where the treebank has no other. A tag that was not seen is one of its own.
     """
 
-    HEADER = Record({"tags": ListOf(Text(), most=_MOST_TAGS), "present": ListOf(OneOf(ATTRIBUTES)), "fine": Flag()})
+    HEADER = Record({"tags": ListOf(Text(), most=MOST_TAGS), "present": ListOf(OneOf(ATTRIBUTES)), "fine": Flag()})
 
     def __init__(self, tags: Sequence[str] = (), present: Iterable[str] = ATTRIBUTES, *, fine: bool = False) -> None:
         self.tags, self.present, self.fine = list(tags), tuple(a for a in ATTRIBUTES if a in set(present)), fine
@@ -42,8 +42,8 @@ class ArcFeaturizer:
         """Learn the tags."""
         self.fine = all(tag == "_" for tag in treebank.upos)
         counts = Counter(treebank.xpos if self.fine else treebank.upos)
-        self.tags = sorted(tag for tag, _ in counts.most_common(_MOST_TAGS))
-        self.present = tuple(name for name in ATTRIBUTES if _present(name, treebank))
+        self.tags = sorted(tag for tag, _ in counts.most_common(MOST_TAGS))
+        self.present = tuple(name for name in ATTRIBUTES if has_attribute(name, treebank))
         return self
 
     def usable(self, templates: Sequence[ArcTemplate]) -> list[ArcTemplate]:
@@ -151,7 +151,7 @@ _SOURCES: dict[str, tuple[str, Callable[[str], str] | None]] = {
 }
 
 
-def _present(name: str, treebank: Treebank) -> bool:
+def has_attribute(name: str, treebank: Treebank) -> bool:
     """Whether any word has the attribute."""
     column, derive = _SOURCES[name]
     return any((value if derive is None else derive(value)) != "_" for value in set(getattr(treebank, column)))

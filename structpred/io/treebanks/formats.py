@@ -170,7 +170,12 @@ def _no_format(row: list[str], where: str, with_id: bool) -> DataError:
     if len(row) == 1 and len(row[0].split()) >= CONLL_U.n_columns:
         return DataError(f"{where}: expected columns separated by single tabs, got spaces: {line}")
     if not with_id:
-        return DataError(f"{where}: expected lines that begin with the number of a word and a tab, got none: {line}")
+        hint = (
+            "; are these columns for a sequence labeller, or running text (predict --text has it tokenized)?"
+            if len(row) == 1
+            else ""
+        )
+        return DataError(f"{where}: expected lines that begin with the number of a word and a tab, got none: {line}{hint}")
     return DataError(
         f"{where}: expected 10 columns separated by single tabs (CoNLL-U, CoNLL-X), 11 or more (CoNLL-2008) or 12 or more "
         f"(CoNLL-2009), got {len(row)}: {line}"

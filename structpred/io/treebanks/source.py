@@ -13,7 +13,7 @@ from structpred.io.opening import Source, open_bytes
 from structpred.io.text import check_lines, source_name
 from structpred.io.treebanks.formats import LINES_THAT_TELL, TreebankFormat, treebank_format_of
 
-__all__ = ["Chunk", "Source", "TreebankSource", "held_treebank", "open_treebank", "treebank_name"]
+__all__ = ["Chunk", "HeldBytes", "Source", "TreebankSource", "held_treebank", "open_treebank", "treebank_name"]
 
 #: a longer line is not a line of a treebank, and must not fill the memory
 _LONGEST_LINE = 1 << 20
@@ -110,7 +110,7 @@ def open_treebank(source: Source, encoding: str = "utf-8") -> Iterator[TreebankS
         yield TreebankSource(stream, name)
 
 
-class _Held(io.BytesIO):
+class HeldBytes(io.BytesIO):
     """Bytes under the name of the file that they come from."""
 
     def __init__(self, data: bytes, name: str) -> None:
@@ -124,4 +124,4 @@ def held_treebank(source: Source, encoding: str = "utf-8") -> BinaryIO:
     Rewind it with ``seek(0)``. Raises what `open_treebank` raises.
     """
     with open_treebank(source, encoding) as opened:
-        return _Held((codecs.BOM_UTF8 if opened.bom else b"") + opened.read(), opened.name)
+        return HeldBytes((codecs.BOM_UTF8 if opened.bom else b"") + opened.read(), opened.name)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.markup import table
+from structpred.core.markup import scrolling, table
 from structpred.errors import DataError
 from structpred.io.text import quoted
 from structpred.io.treebanks.formats import CONLL_U, TreebankFormat
@@ -28,7 +28,7 @@ class Tree(NamedTuple):
         """A row a word, for notebooks; draw_tree of structpred.report draws the arcs above the words."""
         labels = self.labels or [""] * len(self.heads)
         rows = [(m, h, label) for m, (h, label) in enumerate(zip(self.heads.tolist(), labels, strict=True), start=1)]
-        return table(("word", "head", "relation"), rows, numbers=2)
+        return scrolling(table(("word", "head", "relation"), rows, numbers=2))
 
 
 class Sentence(NamedTuple):

@@ -1,0 +1,176 @@
+"""Processes that each hold one object and answer calls of it: started when first asked, ended with the program that did so."""
+
+import multiprocessing
+import os
+import pickle
+import signal
+import threading
+import weakref
+from collections.abc import Callable, Sequence
+from multiprocessing.connection import Connection, wait
+from typing import Any
+
+from structpred.errors import ParameterError, StructpredError
+from structpred.runtime.interrupts import give_up_if_asked
+
+
+class Processes:
+    """n_jobs processes with a copy of `thing`, of which `call(thing, *piece)` is asked.
+
+    `call` is a function at the top level of a module. Where a batch of pieces is broken off the processes end, and the next
+    batch starts new ones. Copies, and processes forked from this one, start their own.
+
+    Raises ParameterError, once processes are asked for, where the thing cannot be pickled.
+    """
+
+    def __init__(self, thing: Any, call: Callable[..., Any], n_jobs: int) -> None:
+        self.thing, self.call, self.n_jobs = thing, call, n_jobs
+        self._begin()
+
+    def _begin(self) -> None:
+        self._owner, self._lock, self._processes = os.getpid(), threading.Lock(), dict[Any, Any]()
+        self._finalizer = weakref.finalize(self, _end, self._owner, self._processes)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"thing": self.thing, "call": self.call, "n_jobs": self.n_jobs}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._begin()
+
+    def run(self, pieces: Sequence[tuple[Any, ...]]) -> list[Any]:
+        """The answer for each piece, in order. Raises the error of the first piece that fails."""
+        if self._owner != os.getpid():
+            self._begin()
+        with self._lock:
+            try:
+                self._start()
+                answers = self._shared_out(pieces)
+            except BaseException:  # answers that are under way would be taken for those of the next batch
+                self.close()
+                raise
+        for answer in answers:
+            if isinstance(answer, BaseException):
+                raise answer
+        return answers
+
+    def close(self) -> None:
+        """End the processes; the next batch starts new ones."""
+        _end(self._owner, self._processes)
+
+    def _start(self) -> None:
+        if self._processes:
+            return
+        name = type(self.thing).__name__
+        try:
+            packed = pickle.dumps(self.thing)
+        except Exception as error:
+            raise ParameterError(
+                f"{name} cannot be sent to other processes: {error}; it needs attributes that pickle takes (no open files, no "
+                "lambdas), and a class at the top level of a module"
+            ) from error
+        context = multiprocessing.get_context("spawn")  # a fork would copy the locks of threads
+        for _ in range(self.n_jobs):
+            ours, theirs = context.Pipe()
+            process = context.Process(target=_serve, args=(theirs, self.call), daemon=True)
+            process.start()
+            theirs.close()
+            self._processes[ours] = process
+            ours.send_bytes(packed)
+        for connection in self._processes:
+            if (refused := _answer(connection)) is not None:
+                raise ParameterError(
+                    f"{name} cannot be read in another process: {refused}; put its class into a module that can be imported, "
+                    "not into a notebook or at a prompt"
+                )
+
+    def _shared_out(self, pieces: Sequence[tuple[Any, ...]]) -> list[Any]:
+        """Answers, errors among them, in order. Pieces behind one that failed may be left out."""
+        answers, busy, idle = [None] * len(pieces), dict[Any, int](), list(self._processes)
+        left, failed = list(range(len(pieces)))[::-1], False
+        while busy or (left and not failed):
+            while idle and left and not failed:
+                busy[idle[-1]] = left[-1]
+                _sent(idle.pop(), pieces[left.pop()])
+            for connection in wait(list(busy)):
+                answer = _answer(connection)
+                answers[busy.pop(connection)] = answer
+                failed |= isinstance(answer, BaseException)
+                idle.append(connection)
+            give_up_if_asked()
+        return answers
+
+
+def _sent(connection: Any, piece: tuple[Any, ...]) -> None:
+    try:
+        connection.send(piece)
+    except OSError:
+        raise _ended() from None
+
+
+def _answer(connection: Any) -> Any:
+    try:
+        return connection.recv()
+    except (EOFError, OSError):
+        raise _ended() from None
+
+
+def _ended() -> StructpredError:
+    return StructpredError(
+        "a worker process ended: was it killed, was there too little memory, or did it fail to start? A program must keep what "
+        "it runs behind if __name__ == '__main__', because worker processes import its file"
+    )
+
+
+def _end(owner: int, processes: dict[Any, Any]) -> None:
+    """End the processes that this one started; those of a process that it was forked from are left alone."""
+    if owner == os.getpid():
+        for connection, process in processes.items():
+            connection.close()
+            process.terminate()
+        for process in processes.values():
+            process.join(5.0)
+            if process.is_alive():
+                process.kill()
+                process.join()
+    processes.clear()
+
+
+def _serve(connection: Connection, call: Callable[..., Any]) -> None:
+    """What a process does."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to the whole group; the parent decides
+    threading.Thread(target=end_with_parent, daemon=True).start()
+    try:
+        packed = connection.recv_bytes()
+        try:
+            thing = pickle.loads(packed)
+        except Exception as error:
+            connection.send(f"{type(error).__name__}: {error}")
+            return
+        connection.send(None)
+        while True:
+            piece = connection.recv()
+            try:
+                answer = call(thing, *piece)
+            except Exception as error:
+                answer = sendable(error)
+            connection.send(answer)
+    except (EOFError, OSError):
+        pass
+
+
+def end_with_parent() -> None:
+    """Wait for the end of the process that started this one, and end: also where that was killed, none is left behind."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    wait([parent.sentinel])
+    os._exit(1)
+
+
+def sendable(error: Exception) -> Exception:
+    """The error, or, where it cannot be pickled, one of ours with its text."""
+    try:
+        pickle.loads(pickle.dumps(error))
+    except Exception:
+        return StructpredError(f"{type(error).__name__}: {error}")
+    return error
