@@ -16,9 +16,10 @@ import click
 from structpred.cli.kinds.kind import Kind
 from structpred.cli.model_command import ModelCommand, kinds_of
 from structpred.cli.own_code import made
-from structpred.cli.session import EXIT_DATA, EXIT_INTERRUPTED, EXIT_PIPE, EXIT_USAGE, Session, Stop, say
+from structpred.cli.session import EXIT_DATA, EXIT_INTERRUPTED, EXIT_PIPE, EXIT_USAGE, Session, Stop
 from structpred.cli.suggestions import SuggestingGroup
 from structpred.errors import ParameterError, StructpredError
+from structpred.runtime.standard_error import say
 
 #: command -> (module, its name there); a module is loaded when its command is called
 COMMANDS = {
@@ -26,7 +27,9 @@ COMMANDS = {
     "predict": ("structpred.cli.predict", "predict"),
     "evaluate": ("structpred.cli.evaluate", "evaluate"),
     "inspect": ("structpred.cli.inspect", "inspect"),
+    "explain": ("structpred.cli.explain", "explain"),
     "prune": ("structpred.cli.prune", "prune"),
+    "export": ("structpred.cli.export", "export"),
     "report": ("structpred.cli.report", "report"),
     "validate": ("structpred.cli.validate", "validate"),
     "curve": ("structpred.cli.curve", "curve"),

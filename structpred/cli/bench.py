@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from structpred.cli.options import general_options
-from structpred.cli.suggestions import SuggestingGroup
+from structpred.cli.suggestions import Choice, SuggestingGroup
 
 if TYPE_CHECKING:
     from structpred.experiments.experiment import Experiment
@@ -62,7 +62,7 @@ def bench_command(experiment: "Experiment") -> click.Command:
             ["--quick"], is_flag=True,
             help="A quick run on small parts of the data, to see that everything works; the figures mean little.",
         ),
-        click.Option(["--only"], type=click.Choice(experiment.tables), help="One of the tables."),
+        click.Option(["--only"], type=Choice(experiment.tables), help="One of the tables."),
         click.Option(["--json", "as_json"], is_flag=True, help="All figures as one JSON object."),
         *(click.Option([f"--{name}"], is_flag=True, help=text) for name, text in experiment.switches.items()),
         *(
@@ -80,13 +80,15 @@ def bench_command(experiment: "Experiment") -> click.Command:
 
 
 def _draw(figures: Any, path: str) -> None:
-    """Group weights and scores of selections, differences that signs make, or curves of solvers."""
+    """Group weights and scores of selections, differences that signs make, regret against seconds, or curves of solvers."""
     import numpy as np
 
     from structpred.experiments.arc_templates import Curves
+    from structpred.experiments.decisions import DecisionRow
     from structpred.experiments.experiment import plain
     from structpred.experiments.signs import SignFigures
     from structpred.report.groups import selection_curves
+    from structpred.report.regret import regret_against_seconds
     from structpred.report.signs import sign_figures
     from structpred.report.solvers import solver_curves
 
@@ -95,5 +97,7 @@ def _draw(figures: Any, path: str) -> None:
     elif isinstance(figures, SignFigures):
         tables = plain(figures)
         sign_figures(tables["few_samples"] or [], tables["convergence"] or [], path)
+    elif isinstance(figures, list) and figures and isinstance(figures[0], DecisionRow):
+        regret_against_seconds(plain(figures), path)
     else:
         solver_curves(plain(figures), path)

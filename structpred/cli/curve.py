@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from structpred.cli.options import FORMATS, Folds, InputFile, encoding_option, general_options, on_error_option
+from structpred.cli.suggestions import Choice
 from structpred.cli.trainer_options import trainer_of
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ class CurveOptions:
     metavar="FILE",
     help="Labelled data to score on; --dev is the same.",
 )
-@click.option("--format", type=click.Choice(FORMATS), required=True, help="Format of the data.")
+@click.option("--format", type=Choice(FORMATS), required=True, help="Format of the data.")
 @click.option("--template", metavar="NAME|FILE", help="Features of column files: chunking, ner, pos, or a CRF++ template file.")
 @click.option("--label-column", type=int, default=-1, show_default=True, metavar="N", help="Column of the labels, from 0.")
 @click.option("--folds", type=Folds(), help="Train on these folds of OCR data only: 0, 1-9 or 0,3,5-7.")

@@ -28,6 +28,7 @@ LIBRARIES: tuple[tuple[str, str, str | None], ...] = (
     ("ortools", "ortools", "solvers"),
     ("cvxpy", "cvxpy", "solvers"),
     ("highspy", "highspy", "solvers"),
+    ("matplotlib", "matplotlib", "plot"),
 )
 SOLVERS = ("cvxpy", "ortools")
 TIMEOUT = 300.0  # seconds for one child process; a first import from a cold disk can be slow
@@ -84,7 +85,7 @@ def diagnose(data: Path | None = None) -> Diagnosis:
     """
     findings = [_python(), Finding("structpred", "ok", structpred.__version__)]
     findings += [_library(*entry) for entry in LIBRARIES]
-    findings += [_clash(), *_solver_orders(), _kernel_cache(), _data(data)]
+    findings += [*_clash(), *_solver_orders(), _kernel_cache(), _data(data)]
     return Diagnosis(tuple(findings))
 
 
@@ -97,9 +98,8 @@ def render(diagnosis: Diagnosis) -> str:
         lines.append(f"{f.verdict + optional:<18} {f.name:<{width}}  {f.detail}")
         if f.advice:
             lines.append(f"{'':<18} {'':<{width}}  -> {f.advice}")
-    lines.append(
-        "structpred can work here." if diagnosis.exit_code == 0 else "structpred cannot work in this environment; see above."
-    )
+    failed = "structpred does not work in this environment; see above."
+    lines.append("All that structpred needs works." if diagnosis.exit_code == 0 else failed)
     return "\n".join(lines)
 
 
@@ -127,12 +127,16 @@ def _library(distribution: str, module: str, extra: str | None) -> Finding:
     return Finding(distribution, "ok", found)
 
 
-def _clash() -> Finding:
-    message = solver_clash(installed_version("highspy"), installed_version("ortools"))
+def _clash() -> list[Finding]:
+    """Whether the installed versions are compatible; nothing where one of the two is not installed."""
+    highspy, ortools = installed_version("highspy"), installed_version("ortools")
+    if highspy is None or ortools is None:
+        return []
+    message = solver_clash(highspy, ortools)
     if message is None:
-        return Finding("highspy beside ortools", "ok", "the installed versions are compatible")
+        return [Finding("highspy beside ortools", "ok", "the installed versions are compatible")]
     problem, advice = message.split(": ", 1)
-    return Finding("highspy beside ortools", "broken", problem, advice)
+    return [Finding("highspy beside ortools", "broken", problem, advice)]
 
 
 def _solver_orders() -> list[Finding]:
@@ -199,7 +203,7 @@ def _run(code: str) -> str:
 def doctor(as_json: bool) -> None:
     """Check Python, the libraries, the solvers in both import orders, the kernel cache and the data folder.
 
-    Takes some seconds, because solvers are tried in separate processes. Exit code 1 if structpred cannot work here.
+    Takes some seconds, because solvers are tried in separate processes. Exit code 1 if something needed is missing or broken.
     """
     diagnosis = diagnose()
     click.echo(json.dumps(to_json(diagnosis)) if as_json else render(diagnosis))

@@ -9,9 +9,14 @@ from structpred.core.tables import cut
 if TYPE_CHECKING:
     from structpred.core.result import Record
 
-#: a larger gap, as a share of the primal, is a proof, too, but of little
-NEAR = 0.1
 Pairs = list[tuple[str, str]]
+#: surrogates by their class -> what people call them; others go by their class
+_MINIMISED = {
+    "MarginRescaling": "max-margin", "SlackRescaling": "slack rescaling", "LogLoss": "a conditional random field",
+    "PerturbedSurrogate": "perturbed loss", "SoftMargin": "soft margin", "SparseMAPSurrogate": "SparseMAP loss",
+}  # fmt: skip
+#: how the lines about certificates begin
+CERTIFICATE = ("certificate", "which means")
 
 
 def model_facts(path: str) -> dict[str, Any]:
@@ -20,9 +25,29 @@ def model_facts(path: str) -> dict[str, Any]:
     from structpred.storage.bundles import read_bundle
 
     header = read_bundle(path, kind="model", format_version=FORMAT_VERSION).header
-    trained = ("estimator", "trainer", "loss", "regulariser", "settings", "constraints", "probabilistic")
+    trained = ("estimator", "trainer", "surrogate", "loss", "regulariser", "settings", "constraints", "probabilistic")
     facts = {name: header.get(name) for name in (*trained, "certificate", "run", "history", "reader", "versions")}
     return {**facts, "input": (header.get("input") or {}).get("kind")}
+
+
+def minimised(facts: dict[str, Any]) -> str:
+    """What training minimised, in words: the surrogate of the header, or the one that belongs to the trainer.
+
+    >>> minimised({"surrogate": "sparsemap", "trainer": "lbfgs"}), minimised({"surrogate": None, "trainer": "bcfw"})
+    ('SparseMAP loss', 'max-margin')
+    """
+    from structpred.errors import ParameterError
+    from structpred.models.settings import resolve_surrogate, resolve_trainer, settings_restored
+
+    saved = facts["surrogate"]
+    if isinstance(saved, dict):
+        return _MINIMISED.get(_name(saved), _name(saved))
+    try:
+        found = resolve_trainer(settings_restored(facts["trainer"]))[1] if saved is None else resolve_surrogate(saved)
+    except ParameterError:  # a trainer of the user's own, which the file does not hold
+        return _MINIMISED["LogLoss" if facts["probabilistic"] else "MarginRescaling"]
+    name = type(found).__name__
+    return _MINIMISED.get(name, name)
 
 
 def described(facts: dict[str, Any], minimised: str, own: Sequence[tuple[str, str]], hidden: Sequence[str] = ()) -> Pairs:
@@ -32,7 +57,7 @@ def described(facts: dict[str, Any], minimised: str, own: Sequence[tuple[str, st
     """
     from structpred.core.result import Certificate
 
-    history = facts["history"] or [{}]
+    history, certificate = facts["history"] or [{}], Certificate(**facts["certificate"])
     named = {name: _name(facts[name]) for name in ("trainer", "loss", "regulariser")}
     left_out = ("random_state", "n_jobs", *hidden)
     shown = {name: value for name, value in facts["settings"].items() if value is not None and name not in left_out}
@@ -42,7 +67,7 @@ def described(facts: dict[str, Any], minimised: str, own: Sequence[tuple[str, st
         ("settings", ", ".join(f"{name} {value:g}" for name, value in shown.items())),
         ("seed", str(facts["settings"].get("random_state") or 0)),
         *own,
-        ("certificate", str(Certificate(**facts["certificate"]))),
+        *zip(CERTIFICATE, (str(certificate), certificate.meaning()), strict=True),
         ("training", training_text(facts["run"], history)),
         *_held_out(history),
     ]
@@ -50,7 +75,7 @@ def described(facts: dict[str, Any], minimised: str, own: Sequence[tuple[str, st
 
 def _name(saved: Any) -> str:
     """The name of a trainer, a loss or a regulariser of a header; "" for none."""
-    return saved["class"] if isinstance(saved, dict) else saved or ""
+    return str(saved["class"] if isinstance(saved, dict) else saved or "")
 
 
 def versions(facts: dict[str, Any]) -> Pairs:
@@ -58,15 +83,9 @@ def versions(facts: dict[str, Any]) -> Pairs:
     return [("versions", ", ".join(f"{name} {number}" for name, number in (facts["versions"] or {}).items()))]
 
 
-def proven(model: Any) -> bool:
-    """Whether the certificate proves that the model is close to the optimum."""
-    gap = model.certificate_.relative_gap
-    return bool(model.certificate_.proven and gap is not None and gap <= NEAR)
-
-
 def without_certificate(pairs: Pairs) -> Pairs:
-    """The pairs for a page, which shows the certificate by itself."""
-    return [pair for pair in pairs if pair[0] != "certificate"]
+    """The pairs for a page, which shows the certificates by themselves."""
+    return [pair for pair in pairs if not pair[0].startswith(CERTIFICATE)]
 
 
 def _held_out(history: "Sequence[Record]") -> Pairs:

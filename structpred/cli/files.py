@@ -1,14 +1,13 @@
 """Files that commands read and write: checked before any work, written atomically, packed where the name ends in .gz."""
 
-import gzip
 import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import BinaryIO
 
 from structpred.errors import DataError, StorageError
-from structpred.storage.atomic import write_atomic
+from structpred.storage.atomic import packing, write_atomic
 
 Produce = Callable[[BinaryIO], None]
 
@@ -40,8 +39,7 @@ def write_output(path: str, text: str) -> None:
 def write_stream(path: str, produce: Produce) -> None:
     """Let `produce` write its bytes: immediately to standard output (``-``), else atomically, packed if the name ends in .gz."""
     if path != "-":
-        packed: Produce = _packing(produce) if path.endswith(".gz") else produce
-        write_atomic(path, packed)
+        write_atomic(path, packing(produce) if path.endswith(".gz") else produce)
         return
     if sys.stdout is None:
         raise StorageError("standard output is closed; give -o FILE")
@@ -52,11 +50,3 @@ def write_stream(path: str, produce: Produce) -> None:
 
 def _write(stream: BinaryIO, raw: bytes) -> None:
     stream.write(raw)
-
-
-def _packing(produce: Produce) -> Produce:
-    def packed(stream: BinaryIO) -> None:
-        with gzip.GzipFile(filename="", fileobj=stream, mode="wb", mtime=0) as file:  # the same result gives the same bytes
-            produce(cast(BinaryIO, file))
-
-    return packed

@@ -10,7 +10,7 @@ from structpred.cli.kinds.kind import Kind, found_kinds
 from structpred.cli.options import refuse
 from structpred.cli.own_code import made
 from structpred.cli.session import Session
-from structpred.errors import ParameterError
+from structpred.errors import ModelFileError, ParameterError
 
 
 class ModelCommand(click.Command):
@@ -22,6 +22,18 @@ class ModelCommand(click.Command):
         own = {option.name: option for kind in kinds for option in kind.options.get(str(self.name), ())}
         command.params = [*self.params, *own.values()]
         return command
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run it. ModelFileError says so where the files of MODEL and DATA are swapped."""
+        from structpred.storage.bundles import looks_like_bundle
+
+        try:
+            return super().invoke(ctx)
+        except ModelFileError as error:
+            other = ctx.params.get("data")
+            if other in (None, "-") or looks_like_bundle(ctx.params["model"]) or not looks_like_bundle(other):
+                raise
+            raise ModelFileError(f"{error}; {other} looks like a model: the order is MODEL DATA") from None
 
 
 def kinds_of(session: Session) -> tuple[Kind, ...]:
@@ -69,4 +81,7 @@ def refuse_foreign(ctx: click.Context, kind: Kind) -> None:
     command = str(ctx.command.name)
     own = {option.name for option in kind.options.get(command, ())}
     foreign = {str(option.name) for other in kinds_of(ctx.obj) for option in other.options.get(command, ())} - own
+    if command == "explain" and kind.place is not None:
+        others = [other.place.split()[0].removeprefix("--") for other in kinds_of(ctx.obj) if other.place is not None]
+        refuse(ctx, foreign.intersection(others), f"is not for {kind.plural}, which have {kind.place}")
     refuse(ctx, (*sorted(foreign), *kind.refuses.get(command, ())), f"is not for {kind.plural}")

@@ -10,6 +10,7 @@ import click
 from click.core import ParameterSource
 
 from structpred.cli.session import Session
+from structpred.cli.suggestions import Choice
 from structpred.core.suggestions import did_you_mean
 from structpred.errors import DataError
 
@@ -129,7 +130,7 @@ def on_error_option(command: Command) -> Command:
     """--on-error raise or skip."""
     return click.option(
         "--on-error",
-        type=click.Choice(("raise", "skip")),
+        type=Choice(("raise", "skip")),
         default="raise",
         show_default=True,
         help="Sequences that cannot be read: stop at the first, or leave them out and say how many.",
@@ -140,10 +141,23 @@ def reading_options(command: Command) -> Command:
     """How data are read: by default as the model says; see Reading."""
     kind = click.option(
         "--format",
-        type=click.Choice(FORMATS + TREEBANK_FORMATS + LABEL_FORMATS),
+        type=Choice(FORMATS + TREEBANK_FORMATS + LABEL_FORMATS),
         help="Format of DATA; default: that of the training data, or for treebanks and multi-label data what the file shows.",
     )
     return kind(on_error_option(encoding_option(command)))
+
+
+def shard_options(data: str, what: str) -> Callable[[Command], Command]:
+    """--shards and --scheduler. data: the argument that is cut. what: is done with the pieces."""
+    shards = click.option(
+        "--shards", type=click.IntRange(1), metavar="N",
+        help=f"Cut {data}, a plain file, into N pieces at blank lines, which processes here, or of --scheduler, {what}.",
+    )  # fmt: skip
+    scheduler = click.option(
+        "--scheduler", metavar="ADDRESS",
+        help="With --shards: the dask scheduler of a cluster that sees these files, tcp://HOST:PORT or tls://HOST:PORT.",
+    )  # fmt: skip
+    return lambda command: shards(scheduler(command))
 
 
 def given(ctx: click.Context, name: str) -> bool:

@@ -1,12 +1,24 @@
 """`structpred predict`: what a model gives for new data."""
 
-from typing import Any
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from structpred.cli.kinds.kind import Predicting
+from structpred.cli.kinds.kind import Kind, Predicting
 from structpred.cli.model_command import ModelCommand, open_model, refuse_foreign
-from structpred.cli.options import InputFile, general_options, reading_options
+from structpred.cli.options import InputFile, general_options, given, reading_options, refuse, shard_options
+from structpred.cli.session import EXIT_INTERRUPTED, Stop
+
+if TYPE_CHECKING:
+    from structpred.distributed import Shards
+
+log = logging.getLogger("structpred.cli")
 
 
 @click.command(cls=ModelCommand, short_help="Label or parse new data.")
@@ -20,19 +32,40 @@ from structpred.cli.options import InputFile, general_options, reading_options
 @click.option("--kbest", type=click.IntRange(1), metavar="K", help="With --json: the K best outputs, with scores.")
 @click.option(
     "--marginals", is_flag=True,
-    help="With --json: the probability of every label (models trained with the log loss only), or of every arc (any parser).",
+    help="With --json: the probability of every label, or arc (models trained with the log loss only).",
 )  # fmt: skip
+@click.option("--text", is_flag=True, help="DATA is running text: spaCy, if it is installed, finds words and sentences.")
+@click.option(
+    "--language", default="en", show_default=True, metavar="CODE",
+    help="With --text: whose tokenizer; xx for that of no language in particular.",
+)  # fmt: skip
+@shard_options("DATA", "label or parse")
 @click.option("--n-jobs", type=int, metavar="N", help="Threads; -1: all processors. The result is the same for any number.")
 @reading_options
 @general_options
 @click.pass_context
-def predict(ctx: click.Context, /, model: str, data: str, **values: Any) -> None:
+def predict(
+    ctx: click.Context,
+    /,
+    model: str,
+    data: str,
+    text: bool,
+    language: str,
+    shards: int | None,
+    scheduler: str | None,
+    **values: Any,
+) -> None:
     """Label or parse DATA with the model in the file MODEL.
 
     Column files come back with one more column, the predicted label. CRFsuite text gives one label per line, OCR data the id
     and the letter. DATA may contain true labels, which are not used; column files may lack them if they are the last column.
     Treebanks come back with new heads and relations and every other byte unchanged; their HEAD may be _. Multi-label data
     give one line per example, its labels separated by tabs.
+
+    With --text DATA is running text, as people write it: a model of columns gives columns, a parser gives CoNLL-U.
+
+    With --shards each piece of DATA gives a file: --shards 16 --output 'out/{shard:03}.txt'. The same command after an
+    interruption does what is left.
     """
     from structpred.cli.files import check_output
     from structpred.runtime.threads import checked_jobs
@@ -40,8 +73,74 @@ def predict(ctx: click.Context, /, model: str, data: str, **values: Any) -> None
     asked = Predicting.of(model, data, values)
     if (asked.kbest is not None or asked.marginals) and not asked.as_json:
         raise click.UsageError("--kbest and --marginals need --json")
+    if given(ctx, "language") and not text:
+        raise click.UsageError("--language needs --text")
+    if shards is not None:
+        _check_shards(ctx, asked)
+        estimator, kind = open_model(ctx.obj, model, values)
+        refuse_foreign(ctx, kind)
+        _predict_shards(kind.shards(estimator, asked, shards), asked, scheduler)
+        return
+    refuse(ctx, ("scheduler",), "needs --shards")
     checked_jobs(asked.n_jobs)
     check_output(asked.output, "-o", inputs=(model, data))
     estimator, kind = open_model(ctx.obj, model, values)
     refuse_foreign(ctx, kind)
-    kind.predict(estimator, asked)
+    if asked.marginals:
+        _check_probabilistic(estimator, kind, model)
+    if not text:
+        kind.predict(estimator, asked)
+        return
+    refuse(ctx, ("label_column", "folds", "on_error"), "is not for --text")
+    with _tokenized(kind, estimator, asked, language) as tokens:
+        kind.predict(estimator, tokens)
+
+
+def _check_probabilistic(estimator: Any, kind: Kind, model: str) -> None:
+    """ParameterError, with what to do instead, for a model whose scores are not log-probabilities; before data are read."""
+    from structpred.errors import ParameterError
+
+    if getattr(estimator, "probabilistic_", True):
+        return
+    instead = "--json alone has scores" if "kbest" in kind.refuses.get("predict", ()) else "--kbest 2 shows how far two are apart"
+    raise ParameterError(
+        f"--marginals: {model} was not trained with the log loss, so its scores are not log-probabilities; train with "
+        f"--trainer lbfgs or oeg, or without probabilities: {instead}"
+    )
+
+
+def _check_shards(ctx: click.Context, asked: Predicting) -> None:
+    """Raise UsageError for what shards do not take."""
+    refuse(ctx, ("as_json", "kbest", "marginals", "text", "n_jobs"), "cannot be combined with --shards")
+    if asked.reading.on_error != "raise":
+        raise click.UsageError("--on-error skip cannot be combined with --shards")
+    if "{shard" not in asked.output:
+        raise click.UsageError("--shards needs --output with the number of the shard, such as 'out/{shard:03}.txt'")
+    if "-" in (asked.model, asked.data):
+        raise click.UsageError("--shards: MODEL and DATA must be files, not -")
+
+
+def _predict_shards(shards: "Shards", asked: Predicting, scheduler: str | None) -> None:
+    from structpred.distributed import predict
+
+    try:
+        parts = predict(asked.model, shards, asked.output, scheduler)
+    except KeyboardInterrupt:
+        raise Stop(EXIT_INTERRUPTED, "interrupted: the parts that are complete stay; the same command does the rest") from None
+    log.info("wrote %d parts, from %s to %s", len(parts), parts[0], parts[-1])
+
+
+@contextmanager
+def _tokenized(kind: Kind, model: Any, asked: Predicting, language: str) -> Iterator[Predicting]:
+    """What was asked, of the words of the text; DataError for a text without words."""
+    from structpred.bridges.spacy import tokenized
+    from structpred.errors import DataError
+    from structpred.io.text import read_text, source_name
+
+    sentences = tokenized(read_text(asked.data, asked.reading.encoding), language)
+    if not sentences:
+        raise DataError(f"{source_name(asked.data)}: expected text with at least one word, got none")
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "words"
+        path.write_text(kind.words_as_data(model, asked, sentences), encoding="utf-8")
+        yield replace(asked, data=str(path), reading=asked.reading._replace(encoding="utf-8"))

@@ -18,7 +18,12 @@ log = logging.getLogger("structpred.cli")
 @click.option("-o", "--output", required=True, metavar="PAGE", help="The .html file to write.")
 @click.option("--title", metavar="TEXT", help="Heading of the page; default: the name of the model file.")
 @click.option(
-    "--examples", default=12, show_default=True, type=click.IntRange(0), metavar="N", help="Sequences with errors to show."
+    "--examples",
+    default=12,
+    show_default=True,
+    type=click.IntRange(0),
+    metavar="N",
+    help="Sequences, sentences or outputs with errors to show.",
 )
 @click.option("--top", default=15, show_default=True, type=click.IntRange(1), metavar="N", help="Features to show of each label.")
 @reading_options
@@ -29,7 +34,8 @@ def report(ctx: click.Context, /, model: str, data: str | None, output: str, **v
 
     With labelled DATA also scores, the confusion matrix, and sequences with their errors marked. The page is one file that
     loads nothing from elsewhere. The page of a parser shows scores, relations, distances and the worst sentences as arcs; it
-    needs DATA.
+    needs DATA. That of a multi-label model shows which labels occur together, in truth and as predicted; that of a structure
+    of your own the worst outputs and which features speak for them.
     """
     from structpred.cli.files import check_output
     from structpred.storage.atomic import write_atomic

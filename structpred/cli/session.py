@@ -1,10 +1,11 @@
 """What all commands share: exit codes, how much is written to stderr, and how a command ends early."""
 
 import logging
-import sys
 import warnings
 from dataclasses import dataclass
 from typing import Any
+
+from structpred.runtime.standard_error import say
 
 EXIT_DATA = 1
 EXIT_USAGE = 2
@@ -45,7 +46,7 @@ class Session:
             logger.removeHandler(handler)
         logger.addHandler(StderrHandler())
         logger.setLevel(logging.WARNING if self.quiet else logging.DEBUG if self.verbose else logging.INFO)
-        # The loop logs every pass in full; `train` says the same in a line made for people.
+        # The loop logs every pass in full; training shows the same in a line made for people.
         loop = logging.getLogger("structpred.trainers")
         loop.setLevel(logging.DEBUG if self.verbose and not self.quiet else logging.WARNING)
         warnings.showwarning = _show_warning
@@ -58,16 +59,6 @@ class StderrHandler(logging.Handler):
         """Write one line; what cannot be written is lost, and the work continues."""
         prefix = "" if record.levelno == logging.INFO else f"{record.levelname.lower()}: "
         say(prefix + record.getMessage())
-
-
-def say(text: str) -> None:
-    """One line on stderr; a closed stderr does not stop the program."""
-    try:
-        if sys.stderr is not None:
-            sys.stderr.write(f"{text}\n")
-            sys.stderr.flush()
-    except (OSError, ValueError):
-        pass
 
 
 def _show_warning(message: Any, category: type[Warning], *place: Any, **stream: Any) -> None:

@@ -1,4 +1,6 @@
-"""Command groups that answer a mistyped command with the one that may have been meant."""
+"""A mistyped command, or value of an option, is answered with the one that may have been meant."""
+
+from typing import Any
 
 import click
 
@@ -15,3 +17,14 @@ class SuggestingGroup(click.Group):
             hint = did_you_mean(name, known) or f"; say which: {', '.join(known)}"
             raise click.UsageError(f"there is no command {name!r} of {ctx.command_path!r}{hint}", ctx)
         return super().resolve_command(ctx, args)
+
+
+class Choice(click.Choice[str]):
+    """One of some names; the error for another name suggests the nearest."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The name. Raises BadParameter for an unknown one."""
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter as error:
+            raise click.BadParameter(error.message.rstrip(".") + did_you_mean(str(value), self.choices), ctx, param) from None

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from structpred.cli.own_code import made
+from structpred.cli.suggestions import Choice
 
 if TYPE_CHECKING:
     from structpred.core.costs import PartLoss
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 _NAME = "NAME|MODULE:CLASS"
+#: those of models/settings.py that are not for linear models alone
+_SURROGATES = ("margin", "slack", "log", "perturbed", "soft_margin", "sparsemap")
 
 
 class _ListedOption(click.Option):
@@ -35,9 +38,9 @@ def trainer_options(default: str | None, shown: str | bool = True) -> Callable[[
         click.option("--trainer", cls=_ListedOption, listed=_listed_trainers, default=default, show_default=shown, metavar=_NAME),
         click.option(
             "--surrogate",
-            type=click.Choice(("margin", "slack", "log")),
-            help="What is minimised: margin or slack (rescaling), or log (a conditional random field). Default: the "
-            "trainer's own; sgd takes all.",
+            type=Choice(_SURROGATES),
+            help="What is minimised: margin or slack (rescaling); log (a conditional random field); perturbed, soft_margin or "
+            "sparsemap (smooth losses: lbfgs, sgd, proximal, bmrm). Default: the trainer's own; sgd takes all.",
         ),
         click.option("--loss", cls=_ListedOption, listed=_listed_losses, default="hamming", show_default=True, metavar=_NAME),
         click.option("--regulariser", cls=_ListedOption, listed=_listed_regularisers, metavar=_NAME),
@@ -154,7 +157,8 @@ def _listed_trainers() -> str:
         surrogate = kind.surrogates[0]()
         by_mistakes = getattr(surrogate, "loss_weight", 1.0) == 0.0
         group = "Mistake-driven, without -C" if by_mistakes else "Max-margin" if surrogate.piecewise_linear else "Log loss"
-        rare = [need for need in kind.requires if need not in ("argmax", "marginals")]
+        needs = [(need,) if isinstance(need, str) else need for need in kind.requires]
+        rare = [" or ".join(either) for either in needs if either not in (("argmax",), ("marginals",))]
         groups[group].append(name + "*" * kind.certified + (f" (needs {rare[0]})" if rare else ""))
     listed = ". ".join(f"{group}: {', '.join(names)}" for group, names in groups.items())
     own = "With settings: bcfw,gap_sampling=True. MODULE:CLASS: a trainer of your own, whose code is run."

@@ -3,6 +3,7 @@
 import logging
 import math
 import shlex
+import shutil
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -30,8 +31,10 @@ class Training(ABC, Generic[Options]):
     """One run of a `train` command; a kind of model says what is particular to it.
 
     stages: the names of the parts of the training, where there are several. score: what held-out data are scored by.
+    shardable: whether it can be trained on shards of the data; `read` and `fit` then do so where --shards asks for it.
     """
 
+    shardable: ClassVar[bool] = False
     stages: ClassVar[tuple[str, ...]] = ()
     score: str = "score"
 
@@ -81,7 +84,7 @@ class Training(ABC, Generic[Options]):
         """Say on the log how training went."""
         tell_stage(model)
         if (best := best_dev_score(model)) is not None:
-            log.info("best dev score: %.2f %% (%s), these weights are kept", 100 * best, self.score)
+            log.info("best dev score: %.2f %% (%s), these weights are kept, any bounds are theirs", 100 * best, self.score)
 
     @abstractmethod
     def shape(self, model: Any) -> str:
@@ -96,7 +99,7 @@ def run_training(training: Training[Any], values: Mapping[str, Any], session: Se
     events = Events(options.as_json)
     sizes = training.read()
     events.emit("start", **sizes, options=dict(values))
-    model = training.estimator(common_settings(options, Reporter(events, training.stages)))
+    model = training.estimator(common_settings(options, Reporter(events, training.stages), verbose=not session.quiet))
     before = _stamp(options.checkpoint_path)
     try:
         training.fit(model)
@@ -106,6 +109,8 @@ def run_training(training: Training[Any], values: Mapping[str, Any], session: Se
     if options.checkpoint is None:
         for path in training.checkpoints():
             remove_checkpoint(path)
+        if options.shards is not None and options.store is None:
+            shutil.rmtree(options.store_path, ignore_errors=True)
     events.emit("end", model=options.output, **training.end(model))
     training.tell(model)
     log.info("wrote %s: %s, %.1f MB", options.output, training.shape(model), Path(options.output).stat().st_size / 1e6)
@@ -141,6 +146,16 @@ def check_usage(training: Training[Any]) -> None:
                 options.signs is not None and options.regulariser not in (None, "l2")
             ),
             "--signs must be a file, not -": options.signs == "-",
+            "--scheduler and --store need --shards N": (
+                options.shards is None and (options.scheduler is not None or options.store is not None)
+            ),
+            "--shards is for `train chain`; other data are cut into shards from Python: structpred.distributed": options.shards
+            is not None
+            and not training.shardable,
+            "--shards: TRAIN must be a plain file, not -": options.shards is not None and options.data == "-",
+            "--n-jobs is for training without --shards, whose processes have one thread each": (
+                options.shards is not None and options.n_jobs is not None
+            ),
             "only one of the files can be standard input": [options.data, options.dev, *training.inputs()].count("-") > 1,
         }
     )
@@ -161,7 +176,7 @@ def _check_files(training: Training[Any]) -> None:
         log.warning("%s is from an earlier run and will be replaced; --resume would continue it", path)
 
 
-def common_settings(options: TrainingOptions, callback: Reporter | None) -> dict[str, Any]:
+def common_settings(options: TrainingOptions, callback: Reporter | None, *, verbose: bool) -> dict[str, Any]:
     """The settings that all estimators have, from the options of a command."""
     return {
         "trainer": trainer_of(options.trainer),
@@ -178,6 +193,7 @@ def common_settings(options: TrainingOptions, callback: Reporter | None) -> dict
         "checkpoint": options.checkpoint_path,
         "resume": options.resume,
         "random_state": options.seed,
+        "verbose": int(verbose),
     }
 
 
@@ -223,10 +239,11 @@ def stage_facts(stage: Any) -> dict[str, Any]:
 
 
 def tell_stage(stage: Any, name: str = "") -> None:
-    """A line on the log about one stage of the training, or all of it."""
+    """Two lines on the log about one stage of the training, or all of it: the numbers, and what they mean."""
     why = REASONS.get(stage.stop_reason_, stage.stop_reason_)
     seconds = stage.history_[-1]["seconds"] or 0.0
     log.info("%strained %d passes in %.1f s (%s): %s", name, stage.n_iter_, seconds, why, stage.certificate_)
+    log.info("%s%s", name, stage.certificate_.meaning())
 
 
 def best_dev_score(model: Any) -> float | None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from structpred.cli.options import InputFile, encoding_option, general_options, on_error_option
+from structpred.cli.options import InputFile, encoding_option, general_options, on_error_option, shard_options
 from structpred.cli.trainer_options import trainer_options
 
 #: what the shared options are if the kind of model says nothing else
@@ -39,11 +39,19 @@ class TrainingOptions:
     strict: bool = False
     n_jobs: int | None = None
     on_error: str = "raise"
+    shards: int | None = None
+    scheduler: str | None = None
+    store: str | None = None
 
     @property
     def checkpoint_path(self) -> Path:
         """The file given, else one next to the model."""
         return Path(self.checkpoint or f"{self.output}.ckpt")
+
+    @property
+    def store_path(self) -> Path:
+        """The folder for the state of shards: the one given, else one next to the checkpoint."""
+        return Path(self.store or f"{self.checkpoint_path}.store")
 
 
 def add_training_options(command: click.Command, given: Mapping[str, Any], without: tuple[str, ...]) -> click.Command:
@@ -93,11 +101,15 @@ def add_training_options(command: click.Command, given: Mapping[str, Any], witho
         click.Option(["--resume"], is_flag=True, help="Continue from the checkpoint of an interrupted run."),
         click.Option(["--strict"], is_flag=True, help="Exit code 3 if the gap is not proven to be within --tol."),
         click.Option(["--json", "as_json"], is_flag=True, help="Events of training as JSON lines on standard output."),
+        click.Option(
+            ["--store"], metavar="FOLDER",
+            help="With --shards: where the state of a run is kept, which all workers must see. Default: MODEL.ckpt.store.",
+        ),
     ]  # fmt: skip
     own = command.params
     command.params = []
     trainer = trainer_options(defaults["trainer"], defaults["trainer_shown"])
-    for decorate in (general_options, encoding_option, on_error_option, trainer):
+    for decorate in (general_options, encoding_option, on_error_option, trainer, shard_options("TRAIN", "train on together")):
         decorate(command)
     general = [option for option in [*shared, *command.params[::-1]] if option.name not in without]
     command.params = [*general[:2], *own, *general[2:]]

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 #: shared options of `train` that the search sets itself
 SET = {
     "output": "best.spz", "tol": 0.0, "check_every": 1, "patience": None, "checkpoint": None, "resume": False, "strict": False,
-    "as_json": False,
+    "as_json": False, "shards": None, "scheduler": None, "store": None,
 }  # fmt: skip
 _UNSAID = SET.keys() - {"output", "tol"}
 #: shared options of which all settings have the same value
@@ -30,11 +30,16 @@ SHARED = ("data", "dev", "max_iter", "seed", "n_jobs", "encoding", "on_error")
 
 
 class TunedKinds(KindsOfModels):
-    """A group with a command for each kind of model."""
+    """A group with a command for each kind of model that takes held-out data."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names of these kinds."""
+        return [kind.name for kind in kinds_of(ctx.ensure_object(Session)) if "dev" not in kind.refuses.get("train", ())]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command of the kind of that name."""
-        found = [kind for kind in kinds_of(ctx.ensure_object(Session)) if kind.name == cmd_name]
+        named = self.list_commands(ctx)
+        found = [kind for kind in kinds_of(ctx.ensure_object(Session)) if kind.name == cmd_name and cmd_name in named]
         return tune_command(found[-1]) if found else None
 
 

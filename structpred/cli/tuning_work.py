@@ -39,7 +39,7 @@ class KindWork:
         )
         training = copy.copy(self._ready(setting, fold))
         training.options = asked.options
-        model = training.estimator(common_settings(training.options, None))
+        model = training.estimator(common_settings(training.options, None, verbose=False))
         training.fit(model)
         return scores_of(model)
 

@@ -8,6 +8,7 @@ import click
 
 from structpred.cli.options import FORMATS, TREEBANK_FORMATS, InputFile, encoding_option, general_options
 from structpred.cli.session import EXIT_DATA
+from structpred.cli.suggestions import Choice
 
 log = logging.getLogger("structpred.cli")
 
@@ -16,7 +17,7 @@ log = logging.getLogger("structpred.cli")
 @click.argument("data", type=InputFile(), metavar="FILE")
 @click.option(
     "--format",
-    type=click.Choice(FORMATS + TREEBANK_FORMATS),
+    type=Choice(FORMATS + TREEBANK_FORMATS),
     help="Format of the data; default: the treebank format that the lines show.",
 )
 @click.option(
@@ -32,7 +33,7 @@ log = logging.getLogger("structpred.cli")
 @click.option("--places", default=5, show_default=True, type=click.IntRange(1), metavar="N", help="Places to show of each kind.")
 @click.option(
     "--on-error",
-    type=click.Choice(("fail", "skip")),
+    type=Choice(("fail", "skip")),
     default="fail",
     show_default=True,
     help="skip: write FILE without the sequences that have an error to -o, and end with exit code 0.",

@@ -162,7 +162,8 @@ class CRF(Estimator):
 
     def predict(self, X: Any) -> list[list[Any]]:
         """The best labels of each sequence; an empty sequence has none."""
-        return around_empty(lambda full: [labels.tolist() for labels in self._fitted().predict(full)], X, nothing=[])
+        labeler = self._fitted()
+        return around_empty(lambda full: [labels.tolist() for labels in labeler.predict(full)], X, nothing=[])
 
     def predict_single(self, xseq: Sequence[Any]) -> list[Any]:
         """The best labels of one sequence."""

@@ -107,3 +107,23 @@ class PackedSequences:
         starts, stops = self.indptr[tokens], self.indptr[tokens + 1]
         at, offsets = spans(starts, stops), ends_of(self.lengths[rows])
         return PackedSequences(ends_of(stops - starts), self.indices[at], self.values[at], offsets, self.n_features)
+
+    def compact(self) -> tuple[npt.NDArray[np.int64], "PackedSequences"]:
+        """The features that occur, ascending, and the sequences with these alone, numbered in this order; groups stay.
+
+        >>> x = PackedSequences(np.array([0, 1, 2]), np.array([7, 2]), np.array([1.0, 2.0]), np.array([0, 2]), 2**20)
+        >>> rows, small = x.compact()
+        >>> rows.tolist(), small.indices.tolist(), small.n_features
+        ([2, 7], [1, 0], 2)
+        """
+        if self.n_features <= 4 * len(self.indices) + (1 << 20):  # a table of all features is no larger than the sequences
+            rank = np.zeros(self.n_features, np.int32)
+            rank[self.indices] = 1
+            rows = np.flatnonzero(rank)
+            rank[rows] = np.arange(len(rows), dtype=np.int32)
+            indices = rank[self.indices]
+        else:
+            rows = np.unique(self.indices).astype(np.int64)
+            indices = np.searchsorted(rows, self.indices).astype(np.int32)
+        groups = np.searchsorted(rows, self.groups).astype(np.int64)
+        return rows, PackedSequences(self.indptr, indices, self.values, self.offsets, len(rows), groups, self.group_names)

@@ -59,14 +59,18 @@ class FeatureDictionary:
         Raises DataError naming the sample, position and likely cause: one sequence in place of a list of sequences, an
         empty sequence, a token that is a string or number, a value that is not finite, no sequence at all.
         """
-        index = FeatureIndex(_add)
-        counts = np.zeros(0, np.int64)
-        for block in _at_least_one(read_blocks(sequences, index)):
-            more = _counts(block, len(index))
-            more[: len(counts)] += counts
-            counts = more
-        self._keep(index, counts)
+        self._keep(*_counted(sequences))
         return self
+
+    @staticmethod
+    def counted(sequences: Iterable[Iterable[Any]]) -> dict[str, int]:
+        """How often each feature occurs, in order of appearance; raises as `fit` does.
+
+        >>> FeatureDictionary.counted([[["a", "b"], ["a"]]])
+        {'a': 2, 'b': 1}
+        """
+        index, counts = _counted(sequences)
+        return dict(zip(index, counts.tolist(), strict=True))
 
     def transform(self, sequences: Iterable[Iterable[Any]]) -> PackedSequences:
         """The sequences as packed features. Raises as `fit` does, but no sequence at all is allowed."""
@@ -119,6 +123,15 @@ class FeatureDictionary:
         """Old id -> new id, -1 for features that are too rare; the last entry answers for the id -1."""
         kept = counts >= self.min_count
         return np.append(np.where(kept, np.cumsum(kept) - 1, -1), -1).astype(np.int32)
+
+
+def _counted(sequences: Iterable[Iterable[Any]]) -> tuple[FeatureIndex, npt.NDArray[np.int64]]:
+    index, counts = FeatureIndex(_add), np.zeros(0, np.int64)
+    for block in _at_least_one(read_blocks(sequences, index)):
+        more = _counts(block, len(index))
+        more[: len(counts)] += counts
+        counts = more
+    return index, counts
 
 
 def _at_least_one(blocks: Iterable[Block]) -> Iterator[Block]:

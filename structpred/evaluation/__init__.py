@@ -10,6 +10,7 @@ from structpred.evaluation.bootstrap import (
 )
 from structpred.evaluation.chunks import ChunkCounts, chunk_counts
 from structpred.evaluation.curves import LearningCurve, learning_curve
+from structpred.evaluation.label_pairs import Cooccurrence, LabelPair, cooccurrence
 from structpred.evaluation.labels import Confusion, ConfusionMatrix, confusion_matrix, most_confused
 from structpred.evaluation.model_selection import cross_val_predict
 from structpred.evaluation.multilabel import (
@@ -23,6 +24,7 @@ from structpred.evaluation.parsing import evaluate_treebanks, evaluate_trees
 from structpred.evaluation.parsing_rules import CONLL07, CONLL07_WITHOUT_PUNCTUATION, CONLLX, UD, ParsingRules
 from structpred.evaluation.parsing_scores import ParsingScores
 from structpred.evaluation.ranking import break_even_point, roc_area
+from structpred.evaluation.regret import evaluate_regret, tie_regrets
 from structpred.evaluation.scorers import get_scorer, make_sequence_scorer
 from structpred.evaluation.selection import select_sequences
 from structpred.evaluation.summary import Evaluation, evaluate_sequences
@@ -39,10 +41,12 @@ __all__ = [
     "Comparison",
     "Confusion",
     "ConfusionMatrix",
+    "Cooccurrence",
     "Evaluation",
     "Finding",
     "HierarchyScores",
     "Interval",
+    "LabelPair",
     "LabelScore",
     "LearningCurve",
     "MultiLabelScores",
@@ -56,9 +60,11 @@ __all__ = [
     "compare_parsers",
     "compare_systems",
     "confusion_matrix",
+    "cooccurrence",
     "cross_val_predict",
     "evaluate_hierarchy",
     "evaluate_multilabel",
+    "evaluate_regret",
     "evaluate_sequences",
     "evaluate_treebanks",
     "evaluate_trees",
@@ -70,6 +76,7 @@ __all__ = [
     "roc_area",
     "select_sequences",
     "sequence_accuracy",
+    "tie_regrets",
     "token_accuracy",
     "validate",
     "validate_trees",

@@ -1,5 +1,6 @@
 """How scores grow with the amount of training data."""
 
+import logging
 import math
 import time
 from collections.abc import Sequence
@@ -8,9 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from structpred.core.markup import preformatted
 from structpred.errors import DataError, ParameterError
 from structpred.evaluation.selection import select_sequences
 from structpred.evaluation.summary import evaluate_sequences
+
+log = logging.getLogger("structpred.evaluation")
 
 METRICS = ("token_accuracy", "sequence_accuracy", "f1")
 
@@ -57,6 +61,10 @@ class LearningCurve:
                 row[metric] = {"mean": _mean(runs, metric), "min": min(values), "max": max(values)}
             summary.append(row)
         return {"metrics": list(self.metrics), "summary": summary, "runs": [asdict(point) for point in self.points]}
+
+    def _repr_html_(self) -> str:
+        """The table, for notebooks."""
+        return preformatted(self.table())
 
     def table(self) -> str:
         """A line a fraction: sizes, seconds of fit, and the mean of each metric in per cent with its range over the seeds."""
@@ -111,6 +119,7 @@ def learning_curve(
             has_phrases |= result.n_gold_phrases > 0
             sizes = (len(chosen), int(lengths[chosen].sum()), seconds)
             points.append(CurvePoint(fraction, seed, *sizes, result.token_accuracy, result.sequence_accuracy, result.f1))
+            log.info("%d sequences, seed %d: token accuracy %.2f %%", len(chosen), seed, 100 * result.token_accuracy)
     return LearningCurve(points, has_phrases)
 
 

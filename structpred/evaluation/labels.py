@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.markup import table
+from structpred.core.markup import scrolling, table
 from structpred.core.tables import aligned, cut
 from structpred.evaluation.chunks import ChunkCounts
 from structpred.evaluation.coding import Coded, Sequences, encode
@@ -35,7 +35,7 @@ class ConfusionMatrix(NamedTuple):
 
     def _repr_html_(self) -> str:
         """The same for notebooks."""
-        return table(self._head(), self._rows(), numbers=[False, *[True] * len(self.labels)])
+        return scrolling(table(self._head(), self._rows(), numbers=[False, *[True] * len(self.labels)]))
 
     def _head(self) -> list[str]:
         return ["gold \\ predicted", *(cut(str(label), 30) for label in self.labels)]

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.markup import preformatted
+from structpred.core.markup import preformatted, scrolling, table
 from structpred.data.hierarchy import LabelHierarchy
 from structpred.errors import DataError
 from structpred.io.multilabel.data import MultiLabelData
@@ -101,7 +101,7 @@ def evaluate_multilabel(gold: Any, predicted: Any, label_names: Sequence[str] | 
     >>> scores.accuracy, round(scores.label_loss, 3), round(scores.micro_f1, 3)
     (0.75, 0.167, 0.8)
     """
-    truth, guess, names = _both(gold, predicted, label_names)
+    truth, guess, names = both_sides(gold, predicted, label_names)
     both, support, said = (truth & guess).sum(axis=0), truth.sum(axis=0), guess.sum(axis=0)
     columns = (column.tolist() for column in (support, said, both))
     labels = tuple(LabelScore(*row) for row in zip(names, *columns, strict=True))
@@ -122,7 +122,8 @@ def evaluate_multilabel(gold: Any, predicted: Any, label_names: Sequence[str] | 
     )
 
 
-def _both(gold: Any, predicted: Any, label_names: Sequence[str] | None) -> tuple[Integers, Integers, list[str]]:
+def both_sides(gold: Any, predicted: Any, label_names: Sequence[str] | None) -> tuple[Integers, Integers, list[str]]:
+    """Both sides as rows of 0 and 1, and the names of the labels; raises DataError where they do not fit."""
     if isinstance(gold, MultiLabelData):
         label_names = gold.label_names if label_names is None else label_names
         gold = gold.Y
@@ -166,6 +167,13 @@ class HierarchyScores:
             f"H-loss {self.h_loss:.4f}, weighted loss {self.weighted_loss:.4f}; F1 by depth {depths}"
         )
 
+    def _repr_html_(self) -> str:
+        """A figure a row, for notebooks."""
+        figures = ("n", "precision", "recall", "f1", "h_loss", "weighted_loss", "open_rows")
+        rows = [(name, f"{getattr(self, name):.6g}") for name in figures]
+        depths = [(f"f1 at depth {depth}", f"{value:.6g}") for depth, value in enumerate(self.by_depth)]
+        return scrolling(table(("figure", "value"), [*rows, *depths], numbers=[False, True]))
+
 
 def evaluate_hierarchy(
     gold: Any, predicted: Any, hierarchy: LabelHierarchy | None = None, label_weights: npt.ArrayLike | None = None
@@ -183,7 +191,7 @@ def evaluate_hierarchy(
         hierarchy = gold.hierarchy
     if hierarchy is None:
         raise DataError("expected a hierarchy of the labels, got none")
-    truth, guess, _ = _both(gold, predicted, None)
+    truth, guess, _ = both_sides(gold, predicted, None)
     if hierarchy.n != truth.shape[1]:
         raise DataError(f"the hierarchy has {hierarchy.n} labels, but the rows have {truth.shape[1]} columns")
     costs = np.ones(hierarchy.n) if label_weights is None else np.asarray(label_weights, dtype=np.float64)

@@ -7,6 +7,7 @@ from structpred.runtime.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from structpred.models.chain.labeler import ChainLabeler
+    from structpred.models.decision.model import DecisionModel
     from structpred.models.fields.graph import GraphLabeler
     from structpred.models.fields.hierarchical import HierarchicalMultiLabel
     from structpred.models.fields.multilabel import MultiLabelMRF
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ChainLabeler",
+    "DecisionModel",
     "DependencyParser",
     "GaussianProcessLabeler",
     "GraphLabeler",

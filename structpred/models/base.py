@@ -24,6 +24,7 @@ from structpred.models.bundles import read_model, write_model
 from structpred.models.groups import with_pruning, zeroed
 from structpred.models.partial import for_task
 from structpred.models.settings import resolve_regulariser, resolve_surrogate, resolve_trainer
+from structpred.models.sharding import Sharding
 from structpred.models.signs import (
     BindingSign,
     Names,
@@ -89,6 +90,8 @@ class StructuredEstimator(Estimator, ABC):
         Weights that must not be negative (1) or positive (-1), by name: ``{"length": 1, "word=* -> verb": -1}``; * stands for any
         text, a name without an arrow for all labels. Or a sign for each weight of the flat coef_, 0 for a free one. Not with
         another regulariser. docs/howto/what_i_know_about_the_signs.md says what weights are called.
+    verbose : int
+        0: silent. 1: a line a pass on standard error, in a notebook an output that changes in place.
 
     Attributes
     ----------
@@ -130,6 +133,7 @@ class StructuredEstimator(Estimator, ABC):
     random_state: Any = None
     regulariser: str | Regulariser | None = None
     signs: SignSetting | None = None
+    verbose: int = 0
 
     coef_: Vector = field(init=False)
     certificate_: Certificate = field(init=False)
@@ -147,6 +151,10 @@ class StructuredEstimator(Estimator, ABC):
 
     #: what the header of a file must hold
     _HEADER: ClassVar[storage.Record]
+    #: how it is trained on shards, where it can be
+    _sharding: ClassVar[Sharding | None] = None
+    #: what part of a training a fit is, where there are several: verbose=1 says so
+    _stage = ""
 
     @abstractmethod
     def _to_bundle(self) -> Bundle:
@@ -218,9 +226,19 @@ class StructuredEstimator(Estimator, ABC):
         """
         C = checked_C(self.C)
         trainer, surrogate = for_task(task, *self._trainer_and_surrogate())
+        settings = self._run_settings(dev)
+        lam = 1.0 / (C * float(task.sample_weight.sum()))
+        regulariser = self._regulariser_of(trainer, task, names)
+        if self.signs is not None:
+            check_keeps_signs(trainer, regulariser, surrogate, task)
+        problem = Problem(task, surrogate, lam, regulariser=regulariser)
+        return with_signs(problem, with_pruning(problem, train(problem, trainer, settings)))
+
+    def _run_settings(self, dev: Callable[[Vector], float] | None) -> RunSettings:
+        """How long to train, and what to do on the way. ParameterError for settings that do not fit each other."""
         if self.patience is not None and dev is None:
             raise ParameterError("patience needs held-out data: give dev=(X, y) to fit")
-        settings = RunSettings(
+        return RunSettings(
             max_iter=self.max_iter,
             tol=self.tol,
             check_every=self.check_every,
@@ -232,13 +250,9 @@ class StructuredEstimator(Estimator, ABC):
             resume=self.resume,
             keep=bool(getattr(self, "warm_start", False)),
             start=self._earlier_run(),
+            verbose=self.verbose,
+            stage=self._stage,
         )
-        lam = 1.0 / (C * float(task.sample_weight.sum()))
-        regulariser = self._regulariser_of(trainer, task, names)
-        if self.signs is not None:
-            check_keeps_signs(trainer, regulariser, surrogate, task)
-        problem = Problem(task, surrogate, lam, regulariser=regulariser)
-        return with_signs(problem, with_pruning(problem, train(problem, trainer, settings)))
 
     def _regulariser_of(self, trainer: Trainer, task: TaskLike, names: Names | None) -> Regulariser:
         """What the settings name, for the weights of the task."""
@@ -272,11 +286,11 @@ class StructuredEstimator(Estimator, ABC):
         return isinstance(self._trainer_and_surrogate()[1], LogLoss)
 
     def _check_probabilistic(self, instead: str = "") -> None:
-        """Raise ParameterError, with what to do instead, where a margin was trained: scores are then no log-probabilities."""
+        """Raise ParameterError, with what to do instead, where it was not the log loss: scores are then no log-probabilities."""
         if not self.probabilistic_:
             raise ParameterError(
-                f"this model was trained with trainer={self.trainer!r} and a margin, so its scores are not log-probabilities; "
-                f"{instead}train with trainer='oeg', trainer='lbfgs' or surrogate='log'"
+                f"this model was trained with trainer={self.trainer!r} and a loss that is not the log loss: its scores are not "
+                f"log-probabilities; {instead}train with trainer='oeg', trainer='lbfgs' or surrogate='log'"
             )
 
     def _keep(self, result: Result) -> None:

@@ -2,10 +2,10 @@
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from structpred.core.markup import join, table, tag
+from structpred.core.markup import Html, scrolling, table, tag
 from structpred.core.tables import aligned
 from structpred.errors import ParameterError
 from structpred.io.treebanks.treebank import Tree
@@ -101,13 +101,30 @@ class Explanation:
         """The strongest contributions as a plain-text table; the rest as one line, so that the column adds up."""
         return "\n".join(aligned(self._head(), self._rows(top), numbers=4))
 
+    def text(self, top: int | None = _SHOWN) -> str:
+        """A heading and `table`."""
+        return "\n".join((*self._heading(), "", self.table(top)))
+
     def __str__(self) -> str:
         """A heading and the twenty strongest contributions."""
-        return "\n".join((*self._heading(), "", self.table()))
+        return self.text()
+
+    def html(self, top: int | None = _SHOWN) -> Html:
+        """What `text` says, as markup."""
+        first, *more = self._heading()
+        lines = tag("p", first, *(part for line in more for part in (Html("<br>"), line)))
+        rows = [[tag("span", cell, style="white-space:nowrap") for cell in row] for row in self._rows(top)]
+        return scrolling(lines, table(self._head(), rows, numbers=4))
 
     def _repr_html_(self) -> str:
         """The same for notebooks."""
-        return join(*(tag("p", line) for line in self._heading()), table(self._head(), self._rows(_SHOWN), numbers=4))
+        return self.html()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON: all contributions, the largest first; a tree as its heads and labels."""
+        found = [{**asdict(c), "score": c.score} for c in self.strongest()]
+        output, against = _plain(self.output), None if self.against is None else _plain(self.against)
+        return {"output": output, "against": against, "score": self.score, "unit": self.unit, "contributions": found}
 
     def _heading(self) -> list[str]:
         if self.against is None:
@@ -157,6 +174,11 @@ def wants_runner_up(against: Any, form: str) -> bool:
 
 def _contrasted(c: Contribution) -> str:
     return str(c.label) if c.instead is None else f"{c.label} not {c.instead}"
+
+
+def _plain(output: Any) -> Any:
+    """An output as lists and dicts."""
+    return {"heads": output.heads.tolist(), "labels": output.labels} if isinstance(output, Tree) else list(output)
 
 
 def _told(output: Any) -> str:

@@ -3,7 +3,7 @@
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -22,9 +22,12 @@ from structpred.models.kernels.random_features import RandomFeatures
 from structpred.models.kernels.spaces import Columns, KernelMatrix, landmarks
 from structpred.models.settings import settings_of
 from structpred.models.sklearn_bridge import NotFittedError
+from structpred.nonconvex.latent import LatentProblem
 from structpred.nonconvex.latent_search import LatentSolution
+from structpred.nonconvex.problem import SemiSupervisedProblem
 from structpred.nonconvex.search import Level, Solution
 from structpred.runtime.memory import check_fits
+from structpred.runtime.standard_error import say
 from structpred.storage.bundles import Bundle
 from structpred.storage.schema import (
     AnyOf,
@@ -42,7 +45,9 @@ from structpred.storage.schema import (
     array_of,
     maybe,
 )
+from structpred.trainers.progress import checked_verbose
 
+Problem = TypeVar("Problem", SemiSupervisedProblem, LatentProblem)
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 #: kernel values that are held at once when rows are scored
@@ -62,6 +67,7 @@ class KernelMachine(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]
     solver: Any
     n_components: int | None
     random_state: Any
+    verbose: int
     classes_: npt.NDArray[Any]
     n_features_in_: int
     _kernel: Any
@@ -102,6 +108,12 @@ class KernelMachine(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]
             return landmarks(thin, kernel, n_components, seed_of(self.random_state))
         check_fits(16 * n * n, f"the kernel matrix of {n:,} points; n_components=1000 takes features in its place, and")
         return KernelMatrix(kernel(thin, thin), kernel)
+
+    def _shown(self, problem: Problem) -> Problem:
+        """The problem; with verbose=1 each better solution that a solver finds is a line on standard error."""
+        if checked_verbose(self.verbose):
+            problem.told = _tell
+        return problem
 
     def _keep_report(self, found: Solution | LatentSolution) -> None:
         """Set what the solver says. That no objective is below zero is no bound that it has found."""
@@ -227,6 +239,10 @@ def machine_header(settings: dict[str, Spec], **further: Spec) -> Record:
         "history": ListOf(TableOf(Plain())),
     }
     return Record(common | further)
+
+
+def _tell(row: dict[str, Any]) -> None:
+    say(f"inner problem {row['inner']}: objective {row['objective']:.6g}, {row['event']}")
 
 
 def _plain(value: Any) -> Any:

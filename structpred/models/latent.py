@@ -47,6 +47,8 @@ class LatentSVM(KernelMachine):
         For many rows: the number of landmarks, as for `SemiSupervisedSVM`.
     random_state : int or RandomState, optional
         Seeds the solver and the choice of landmarks; None means 0.
+    verbose : int
+        1: a line on standard error for each better solution; 0: silent.
 
     Attributes
     ----------
@@ -92,9 +94,10 @@ class LatentSVM(KernelMachine):
         solver: str | LatentSolver = "pdm",
         n_components: int | None = None,
         random_state: Any = None,
+        verbose: int = 0,
     ) -> None:
         self.kernel, self.C, self.n_states = kernel, C, n_states
-        self.solver, self.n_components, self.random_state = solver, n_components, random_state
+        self.solver, self.n_components, self.random_state, self.verbose = solver, n_components, random_state, verbose
 
     def fit(self, X: Any, y: Any) -> Self:
         """Find states and classifier. y: (n,) groups."""
@@ -111,7 +114,8 @@ class LatentSVM(KernelMachine):
             space = FeatureSpace(features)
         else:
             space = GramSpace(checked_gram(inputs.gram) + 1.0)  # the constant is for the intercepts
-        found = solver.solve(LatentProblem(space, codes, group_of_state, C), seed_of(self.random_state))
+        problem = self._shown(LatentProblem(space, codes, group_of_state, C))
+        found = solver.solve(problem, seed_of(self.random_state))
         self.classes_, self.group_of_state_, self.states_ = groups, group_of_state, found.states
         coef = found.inner.coef
         if isinstance(inputs, Columns):

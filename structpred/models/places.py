@@ -2,6 +2,7 @@
 
 PLACES: dict[str, str] = {
     "ChainLabeler": "structpred.models.chain.labeler",
+    "DecisionModel": "structpred.models.decision.model",
     "DependencyParser": "structpred.models.parser.parser",
     "GaussianProcessLabeler": "structpred.models.kernels.gaussian_process",
     "GraphLabeler": "structpred.models.fields.graph",

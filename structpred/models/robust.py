@@ -43,6 +43,8 @@ class RobustSVM(KernelMachine):
         For many points: the number of landmarks, as for `SemiSupervisedSVM`.
     random_state : int or RandomState, optional
         Seeds the solver; None means 0.
+    verbose : int
+        1: a line on standard error for each better solution; 0: silent.
 
     Attributes
     ----------
@@ -79,9 +81,10 @@ class RobustSVM(KernelMachine):
         solver: str | Solver = "staged",
         n_components: int | None = None,
         random_state: Any = None,
+        verbose: int = 0,
     ) -> None:
         self.kernel, self.C, self.cap = kernel, C, cap
-        self.solver, self.n_components, self.random_state = solver, n_components, random_state
+        self.solver, self.n_components, self.random_state, self.verbose = solver, n_components, random_state, verbose
 
     def fit(self, X: Any, y: Any) -> Self:
         """Find the points to discard and the classifier. y: (n,) two classes."""
@@ -94,7 +97,7 @@ class RobustSVM(KernelMachine):
             only = "Only binary classification is supported. " if len(classes) > 2 else ""
             raise DataError(f"{only}y: expected two classes, got {many}")
         space = self._space(rows)
-        problem = space.ramp_problem(2 * codes - 1, C, cap)
+        problem = self._shown(space.ramp_problem(2 * codes - 1, C, cap))
         everything = np.ones(problem.n)
         if np.isfinite(cap):
             found = solver.solve(problem, seed_of(self.random_state), everything)

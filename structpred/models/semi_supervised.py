@@ -47,6 +47,8 @@ class SemiSupervisedSVM(KernelMachine):
         8 n^2 bytes.
     random_state : int or RandomState, optional
         Seeds the solver and the choice of landmarks; None means 0.
+    verbose : int
+        1: a line on standard error for each better solution; 0: silent.
 
     Attributes
     ----------
@@ -95,8 +97,9 @@ class SemiSupervisedSVM(KernelMachine):
         solver: str | Solver = "staged",
         n_components: int | None = None,
         random_state: Any = None,
+        verbose: int = 0,
     ) -> None:
-        self.kernel, self.C, self.C2 = kernel, C, C2
+        self.kernel, self.C, self.C2, self.verbose = kernel, C, C2, verbose
         self.balance, self.solver, self.n_components, self.random_state = balance, solver, n_components, random_state
 
     def fit(self, X: Any, y: Any) -> Self:
@@ -114,7 +117,8 @@ class SemiSupervisedSVM(KernelMachine):
             signs = np.zeros(len(y), np.int64)
             signs[labelled] = np.where(codes == k, 1, -1)
             positives = None if shares is None else round(shares[k] * int((~labelled).sum()))
-            solutions.append(solver.solve(space.problem(signs, C, C2, positives), seed_of(self.random_state)))
+            problem = self._shown(space.problem(signs, C, C2, positives))
+            solutions.append(solver.solve(problem, seed_of(self.random_state)))
         self.classes_ = classes
         self._keep(space.expansion([solution.inner for solution in solutions]), space.kernel, rows)
         self._keep_reports(solutions)

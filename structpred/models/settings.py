@@ -8,6 +8,7 @@ from structpred.core.regulariser import Regulariser
 from structpred.core.scalar_loss import ScalarLoss
 from structpred.core.suggestions import did_you_mean
 from structpred.errors import ParameterError
+from structpred.layers.surrogates import PerturbedSurrogate, SoftMargin, SparseMAPSurrogate
 from structpred.objectives.log_loss import LogLoss
 from structpred.objectives.margin import MarginRescaling
 from structpred.objectives.names import losses
@@ -19,7 +20,8 @@ from structpred.trainers.problem import Surrogate, Trainer
 
 #: the surrogates that go by a name; None means the one that belongs to the trainer. Losses of scores are for linear models
 SURROGATES: dict[str, Callable[[], Surrogate]] = {
-    "margin": MarginRescaling, "log": LogLoss, "slack": SlackRescaling, **scalar_losses(), **multiclass_losses(),
+    "margin": MarginRescaling, "log": LogLoss, "slack": SlackRescaling, "perturbed": PerturbedSurrogate,
+    "soft_margin": SoftMargin, "sparsemap": SparseMAPSurrogate, **scalar_losses(), **multiclass_losses(),
 }  # fmt: skip
 
 

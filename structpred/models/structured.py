@@ -21,6 +21,7 @@ from structpred.models.chain.decoding import checked_k
 from structpred.models.explained_parts import ExplainedParts
 from structpred.models.output_scores import OutputScores, Scoring, checked_scoring
 from structpred.models.part_inputs import PartInput, as_labels, as_list, split_instances
+from structpred.models.part_sharding import PartSharding
 from structpred.models.partial_outputs import split_partial, task_of
 from structpred.models.settings import resolve_loss
 from structpred.models.signs import NameTable
@@ -94,6 +95,7 @@ class StructuredPredictor(ExplainedParts, StructuredEstimator, _OracleFirst):
     feature_names_: list[str] | None = field(init=False)
     _input: PartInput = field(init=False)
 
+    _sharding = PartSharding()
     # the class of the oracle, which the file does not hold
     _HEADER = Record({**COMMON, "oracle": Text(), "n_weights": Optional(Whole(0, 2**40)), "scoring": Optional(maybe(Text()))})
 

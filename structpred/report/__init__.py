@@ -1,12 +1,14 @@
 """Pictures of training and of results, saved as PNG or SVG (matplotlib is loaded when one is drawn), and the report pages."""
 
 from structpred.report.arcs import displacy, draw_tree
-from structpred.report.contents import Contents, Example, Weights
+from structpred.report.contents import Contents, Example, Stage, Weights
 from structpred.report.curves import gap_curve
 from structpred.report.learning import data_curve
+from structpred.report.marginal_arcs import draw_marginals
 from structpred.report.matrices import confusion, transitions
 from structpred.report.page import write_page
 from structpred.report.parsing_sections import ParsingContents, parsing_report
+from structpred.report.spans import draw_spans
 from structpred.report.strips import word_strips
 from structpred.report.tuning import halving_curves
 
@@ -14,10 +16,13 @@ __all__ = [
     "Contents",
     "Example",
     "ParsingContents",
+    "Stage",
     "Weights",
     "confusion",
     "data_curve",
     "displacy",
+    "draw_marginals",
+    "draw_spans",
     "draw_tree",
     "gap_curve",
     "halving_curves",

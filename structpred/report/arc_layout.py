@@ -25,8 +25,9 @@ _UNSEEN = ("Mn", "Me", "Cf")
 class Arc:
     """An arc between the words low < high (from 0), or the arrow of a root (low == high), with its relation.
 
-    right: whether its head is the gold one; gold_label: the gold relation where only that differs. Filled in by `Side`:
-    level, from 1; the places of the ends as shifts from the middles of the words low and high.
+    right: whether its head is the gold one; gold_label: the gold relation where only that differs. weight: above 0,
+    at most 1; lighter arcs are thinner and fainter. Filled in by `Side`: level, from 1; the places of the ends as shifts from
+    the middles of the words low and high.
     """
 
     low: int
@@ -35,6 +36,7 @@ class Arc:
     label: str
     right: bool = True
     gold_label: str | None = None
+    weight: float = 1.0
     level: int = 0
     shift: dict[int, float] = field(default_factory=dict)
 
@@ -129,7 +131,8 @@ def label_places(arc: Arc, x1: float, x2: float, ends: tuple[Ints, Floats]) -> l
     """
     half = arc.width / 2
     low, high = min(x1, x2) + _CORNER + half, max(x1, x2) - _CORNER - half
-    n = min(max(1, round(abs(x2 - x1) / _VIEW)), _MOST_LABELS)
+    fitting = int(abs(x2 - x1) / (arc.width + 2 * _CORNER))  # a label may be wider than the view
+    n = max(1, min(round(abs(x2 - x1) / _VIEW), _MOST_LABELS, fitting))
     wanted = [min(x1, x2) + abs(x2 - x1) * (k + 0.5) / n for k in range(n)]
     levels, places = ends
     passing = np.sort(places[(levels > arc.level) & (places > low - half) & (places < high + half)])

@@ -78,12 +78,21 @@ def draw_tree(forms: Sequence[str], tree: Parse, *, gold: Parse | None = None, t
     if gold is not None:
         below = _mark(above, _arcs(forms, gold, "gold"), labelled=tree.labels is not None and gold.labels is not None)
     sides = Side(above, len(words)), Side(below, len(words))
+    described = tag("title", _title(words, above, gold is not None)), tag("desc", _description(words, above, below))
+    return picture(words, names if tags is not None else None, sides, join(*described), compared=gold is not None)
+
+
+def picture(
+    words: Sequence[str], tags: Sequence[str] | None, sides: tuple[Side, Side], described: Html, *, compared: bool
+) -> Html:
+    """The SVG element of arcs above and below visible words and tags; compared: whether arcs below are the gold ones."""
+    names = [""] * len(words) if tags is None else tags
     x = [_MARGIN + place for place in columns(list(zip(words, names, strict=True)), sides)]
     base = _MARGIN + _FIRST + _LEVEL * sides[0].levels
     foot = base + WORD + 7 + (SMALL + 5 if tags is not None else 0)
-    height = foot + _MARGIN + (_FIRST + _LEVEL * sides[1].levels if below else 0)
-    parts = [tag("title", _title(words, above, gold is not None)), tag("desc", _description(words, above, below))]
-    lines, labels = _side(sides[0], x, base, -1.0, words, gold is not None)
+    height = foot + _MARGIN + (_FIRST + _LEVEL * sides[1].levels if sides[1].arcs else 0)
+    parts = [described]
+    lines, labels = _side(sides[0], x, base, -1.0, words, compared)
     lines_below, labels_below = _side(sides[1], x, foot, 1.0, words, True)
     parts += lines + lines_below
     for k, (word, name) in enumerate(zip(words, names, strict=True)):
@@ -93,7 +102,9 @@ def draw_tree(forms: Sequence[str], tree: Parse, *, gold: Parse | None = None, t
     parts += labels + labels_below
     width = x[-1] + _MARGIN
     size = {"viewBox": f"0 0 {width:.0f} {height:.0f}", "width": round(width), "height": round(height)}
-    return tag("svg", join(*parts), xmlns="http://www.w3.org/2000/svg", **size, font_family=_FONT, role="img")
+    # notebooks would show it on a dark ground, or make it as narrow as the page and its letters tiny
+    look = {"font_family": _FONT, "role": "img", "style": "background:#ffffff;max-width:none"}
+    return tag("svg", join(*parts), xmlns="http://www.w3.org/2000/svg", **size, **look)
 
 
 def displacy(sentence: Words, tree: Parse) -> Displacy:
@@ -162,10 +173,13 @@ def _side(
             start, end = x[head] + arc.shift[head], x[arc.word] + arc.shift[arc.word]
             line, places = path(start, end, base, top), label_places(arc, start, end, ends)
         tip = f"M{end:.1f} {base - up:.1f}l-3.2 {up * 6.5:.1f}h6.4z"
-        drawn = tag("path", d=line, fill="none", stroke=colour, stroke_width=1.4, stroke_dasharray=dash)
-        lines.append(
-            tag("g", tag("title", _words(words, arc)), drawn, tag("path", d=tip, fill=colour), class_=_kind(arc, up, compared))
+        faint = None if arc.weight == 1.0 else 0.4 + 0.6 * arc.weight
+        drawn = join(
+            tag("title", arc_in_words(words, arc)),
+            tag("path", d=line, fill="none", stroke=colour, stroke_width=0.7 + 0.7 * arc.weight, stroke_dasharray=dash),
+            tag("path", d=tip, fill=colour),
         )
+        lines.append(tag("g", drawn, class_=_kind(arc, up, compared), opacity=faint))
         if arc.label:
             labels += [_label(place, top + 0.35 * SMALL, arc, colour) for place in places]
     return lines, labels
@@ -201,13 +215,14 @@ def _title(words: Sequence[str], arcs: Sequence[Arc], compared: bool) -> str:
 
 def _description(words: Sequence[str], above: Sequence[Arc], below: Sequence[Arc]) -> str:
     """The arcs in words, for those who do not see the picture."""
-    parts = [_words(words, arc) for arc in above]
+    parts = [arc_in_words(words, arc) for arc in above]
     if below:
-        parts.append("Right would be: " + "; ".join(_words(words, arc) for arc in below))
+        parts.append("Right would be: " + "; ".join(arc_in_words(words, arc) for arc in below))
     return "; ".join(parts)
 
 
-def _words(words: Sequence[str], arc: Arc) -> str:
+def arc_in_words(words: Sequence[str], arc: Arc) -> str:
+    """Head, word and relation, and what is wrong."""
     head = "root" if arc.is_root else words[arc.high if arc.word == arc.low else arc.low]
     wrong = " (wrong head)" if not arc.right else f" (wrong, {arc.gold_label})" if arc.gold_label is not None else ""
     return f"{head} \N{RIGHTWARDS ARROW} {words[arc.word]}{': ' if arc.label else ''}{arc.label}{wrong}"

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.result import Certificate
 from structpred.evaluation import Evaluation
 
 Floats = npt.NDArray[np.float64]
@@ -39,10 +40,19 @@ class Example:
 
 
 @dataclass(frozen=True)
+class Stage:
+    """One stage of training, as the heads or the relations of a parser: its certificate, and the history of its run."""
+
+    certificate: Certificate
+    history: Sequence[Mapping[str, Any]] = ()
+    name: str = ""
+
+
+@dataclass(frozen=True)
 class Contents:
     """All that a page shows; what is None or empty is left out.
 
-    facts: (name, text). certificate: a sentence; proven: whether it proves that the optimum is near. history: as of training.
+    facts: (name, text). stages: of training, one or more.
     labels, transitions (n, n), start (n), stop (n): the weights of the chain; -inf is forbidden. templates: where features
     are pixels, the weights of each label as a picture (height, width), instead of `weights`. data: the name of the data.
     confusion: labels and counts (n, n), rows gold. sureness: "probability" or "score gap", what `Example.sure` is.
@@ -50,9 +60,7 @@ class Contents:
 
     title: str
     facts: Sequence[tuple[str, str]]
-    certificate: str
-    proven: bool
-    history: Sequence[Mapping[str, Any]]
+    stages: Sequence[Stage]
     labels: Sequence[str]
     transitions: Floats
     start: Floats

@@ -9,11 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.markup import Html, join, tag, visible
+from structpred.report.arc_layout import text_width
 from structpred.report.figures import GREY
 
 Floats = npt.NDArray[np.float64]
 _FONT = "system-ui, sans-serif"
 _MINUS = "\N{MINUS SIGN}"
+_LONGEST = 24  # letters of a name beside a heat map; the tool tips have it whole
 
 
 @dataclass(frozen=True)
@@ -36,8 +38,10 @@ def chart(
     mark: tuple[float, str] | None = None,
     from_zero: bool = True,
 ) -> Html:
-    """Curves over common axes, 440 by 280. log: y is logarithmic. mark: a dotted line at a height, with its name."""
-    width, height, left, right, top, bottom = 440.0, 280.0, 64.0, 14.0, 26.0, 44.0
+    """Curves over common axes, 440 by 280 and as wide as there is room. log: y is logarithmic. mark: a dotted line at a height,
+    with its name.
+    """
+    width, height, left, right, top, bottom = 440.0, 280.0, 64.0, 24.0, 26.0, 44.0
     xs = np.concatenate([np.asarray(c.x, dtype=np.float64) for c in curves])
     ys = np.concatenate([np.asarray(c.y, dtype=np.float64) for c in curves] + ([np.array([mark[0]])] if mark else []))
     x_ticks = ticks(0.0, float(xs.max()) or 1.0)
@@ -72,7 +76,7 @@ def chart(
             parts.append(_label(place + 25, 17, curve.name, "start"))
     parts.append(_label((left + width - right) / 2, height - 8, below, "middle"))
     parts.append(_label(13, (top + height - bottom) / 2, beside, "middle", turned=True))
-    return _svg(width, height, parts, f"{beside} against {below}")
+    return _svg(width, height, parts, f"{beside} against {below}", "chart")
 
 
 def heat_map(
@@ -81,12 +85,12 @@ def heat_map(
 ) -> Html:  # fmt: skip
     """A table of coloured cells: names of rows and columns, a colour, a short number and a tool tip a cell.
 
-    Dark colours must come with light numbers: the colour's brightness decides. ends: a text after each row.
+    Dark colours must come with light numbers: the colour's brightness decides. ends: a text after each row. Long names are cut.
     """
+    rows, columns = [_cut(name) for name in rows], [_cut(name) for name in columns]
     cell = 30.0 if max(len(rows), len(columns)) <= 40 else 14.0
     size = 11.0 if cell > 20 else 8.0
-    left = 26 + 0.62 * size * max((len(visible(name)) for name in rows), default=1)
-    top = 26 + 0.62 * size * max((len(visible(name)) for name in columns), default=1)
+    left, top = (26 + max((text_width(name, size) for name in names), default=size) for names in (rows, columns))
     right = 10 + (48.0 if ends else 0.0)
     parts = []
     for i, name in enumerate(rows):
@@ -102,14 +106,21 @@ def heat_map(
             if numbers[i][j] and cell > 20:
                 ink = "#ffffff" if brightness(colours[i][j]) < 0.55 else "#222222"
                 parts.append(_label(x + cell / 2 - 0.5, y + cell / 2 + 3, numbers[i][j], "middle", size=9.0, colour=ink))
-    turned = max((len(visible(name)) for name in columns), default=1) > 2
+    turned = max((len(name) for name in columns), default=1) > 2
     for j, name in enumerate(columns):
         x = left + (j + 0.5) * cell + (0.3 * size if turned else 0)
         parts.append(_label(x, top - 6, name, "start" if turned else "middle", size=size, turned=turned))
-    width, height = left + len(columns) * cell + right, top + len(rows) * cell + 8
-    parts.append(_label(11, top + len(rows) * cell / 2, beside, "middle", turned=True))
-    parts.append(_label(left + len(columns) * cell / 2, 12, above, "middle"))
+    middle, centre = top + len(rows) * cell / 2, left + len(columns) * cell / 2
+    width = max(left + len(columns) * cell + right, centre + text_width(above, 11.0) / 2)
+    height = max(top + len(rows) * cell + 8, middle + text_width(beside, 11.0) / 2)
+    parts.append(_label(11, middle, beside, "middle", turned=True))
+    parts.append(_label(centre, 12, above, "middle"))
     return _svg(width, height, parts, f"{beside} by {above}")
+
+
+def _cut(name: str) -> str:
+    shown = visible(name)
+    return shown if len(shown) <= _LONGEST else f"{shown[: _LONGEST - 1]}\N{HORIZONTAL ELLIPSIS}"
 
 
 def letter_images(images: npt.NDArray[Any], *, unit: float = 3.0) -> list[Html]:
@@ -198,6 +209,6 @@ def _label(
     return tag("text", words, x=x, y=y, text_anchor=anchor, font_size=size, fill=colour, transform=turn)
 
 
-def _svg(width: float, height: float, parts: Sequence[Html], name: str) -> Html:
+def _svg(width: float, height: float, parts: Sequence[Html], name: str, kind: str | None = None) -> Html:
     size = {"viewBox": f"0 0 {width:.0f} {height:.0f}", "width": round(width), "height": round(height)}
-    return tag("svg", join(*parts), **size, font_family=_FONT, role="img", aria_label=name)
+    return tag("svg", join(*parts), class_=kind, **size, font_family=_FONT, role="img", aria_label=name)

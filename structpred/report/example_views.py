@@ -5,6 +5,7 @@ import math
 from structpred.core.markup import Html, tag
 from structpred.report.contents import Example
 from structpred.report.drawings import brightness, letter_images, sequential
+from structpred.report.layout import scrolling
 
 _MOST_CANDIDATES = 4
 _LEAST_SHARE = 0.01
@@ -42,7 +43,7 @@ def word_view(example: Example, sureness: str) -> Html:
             _shaded(f"{value:.1f}" if math.isfinite(value) else "\N{INFINITY}", _share(value, sureness)) for value in example.sure
         ]
         rows.append(tag("tr", tag("th", "gap"), *cells))
-    return tag("div", tag("table", *rows), tag("span", example.where, class_="where"), class_="word")
+    return tag("div", scrolling(tag("table", *rows), "letters"), tag("span", example.where, class_="where"), class_="word")
 
 
 def _candidate_rows(example: Example) -> list[Html]:

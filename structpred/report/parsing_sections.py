@@ -1,6 +1,6 @@
 """The report page of a parser: scores under named rules, relations, confusions, distances, and the worst sentences drawn."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -16,12 +16,14 @@ from structpred.evaluation.parsing_scores import ArcCounts, Attachment, ParsingS
 from structpred.evaluation.trees import Parse
 from structpred.report import sections
 from structpred.report.arcs import draw_tree
+from structpred.report.contents import Stage
 from structpred.report.drawings import Curve, chart
 from structpred.report.figures import BLUE, ORANGE
+from structpred.report.layout import Counts, columns, counts_table, data_table, large, percent, prose, scrolling
 from structpred.report.page import html_page
+from structpred.report.training import training
 
 _NOTHING = Html("")
-_DASH = "\N{EN DASH}"
 _MOST_RELATIONS = 60
 _LEAST_ARCS = 10  # a share of fewer arcs than this says little, and is not drawn
 _LONGEST = 60  # words of a sentence that is drawn
@@ -33,9 +35,8 @@ class ParsingContents:
     """All that the page of a parser shows.
 
     gold, predicted: a tree per sentence; forms, upos: the words and their tags. rules: what counts. data: the name of the
-    data. facts: (name, text) about the model; certificate: a sentence, and whether it proves that the optimum is near;
-    history: as of training. n_examples: how many sentences are drawn. places: where each sentence is in the data;
-    without them they are numbered from 0.
+    data. facts: (name, text) about the model. stages: of training, heads and relations. n_examples: how many sentences are
+    drawn. places: where each sentence is in the data; without them they are numbered from 0.
     """
 
     title: str
@@ -46,9 +47,7 @@ class ParsingContents:
     rules: ParsingRules
     data: str
     facts: Sequence[tuple[str, str]] = ()
-    certificate: str | None = None
-    proven: bool = False
-    history: Sequence[Mapping[str, Any]] = ()
+    stages: Sequence[Stage] = ()
     n_examples: int = 8
     places: Sequence[str] = ()
 
@@ -63,9 +62,9 @@ def parsing_report(contents: ParsingContents) -> str:
         raise DataError(f"expected a place for each of {len(c.forms)} sentences, got {len(c.places)}")
     scores = evaluate_trees(c.gold, c.predicted, forms=c.forms, upos=c.upos, rules=c.rules)
     parts = [
-        ("Model", _model(c)),
-        ("Training", sections.training(c.history)),
+        ("Model", sections.facts(c.facts)),
         ("Scores", score_table(scores, c.data)),
+        ("Training", training(c.stages)),
         ("Relations", relation_table(scores)),
         ("Confusions", sections.confusions(_confusions(c)) if scores.las is not None else _NOTHING),
         ("Distances", distances(scores)),
@@ -83,32 +82,28 @@ def score_table(scores: ParsingScores, data: str) -> Html:
     for name, metric in (("UAS", "uas"), ("LAS", "las")):
         if metric in metrics:
             found = parsing_interval(scores, metric, n_resamples=_RESAMPLES)
-            interval = f"{name} ({100 * found.low:.2f} to {100 * found.high:.2f})"
-            big.append(tag("div", tag("b", _percent(found.value)), interval))
-    heads = [tag("th", "words")] + [tag("th", h, class_="number") for h in ("number", "UAS", "LAS", "relation right")]
+            big.append((f"{name} ({100 * found.low:.2f} to {100 * found.high:.2f})", percent(found.value)))
     with_all, without = scores.with_punctuation, scores.without_punctuation
     official = with_all if scores.n_scored == scores.n_words else without
     rows = [
         _attachment(name, row) for name, row in (("scored", official), ("with punctuation", with_all), ("without it", without))
     ]
+    head = ["words", "number", "UAS", "LAS", "relation right"]
+    by_words = data_table(head, rows, numbers=[False, *[True] * 4], name="attachment scores")
     arcs = scores.non_projective
     whole = [
-        ("sentences with the right root", _percent(scores.root_accuracy), ""),
-        ("sentences with every head right", _percent(scores.exact_match), ""),
-        ("sentences with every head and relation right", _percent(scores.exact_match_labelled), ""),
-        ("non-projective arcs found", _percent(arcs.recall if arcs.n_gold else None), f"of {arcs.n_gold}"),
+        ("sentences with the right root", percent(scores.root_accuracy), ""),
+        ("sentences with every head right", percent(scores.exact_match), ""),
+        ("sentences with every head and relation right", percent(scores.exact_match_labelled), ""),
+        ("non-projective arcs found", percent(arcs.recall if arcs.n_gold else None), f"of {arcs.n_gold}"),
         (
             "predicted non-projective arcs that are right",
-            _percent(arcs.precision if arcs.n_predicted else None),
+            percent(arcs.precision if arcs.n_predicted else None),
             f"of {arcs.n_predicted}",
         ),
     ]
-    others = [tag("tr", tag("td", name), _number(share), _number(of)) for name, share, of in whole]
-    return join(
-        tag("p", rules, class_="note"),
-        tag("div", *big, class_="big"),
-        tag("div", tag("table", tag("tr", *heads), *rows), tag("table", *others), class_="pair"),
-    )
+    others = data_table(["share of", "", ""], whole, numbers=[False, True, True], name="scores of sentences")
+    return join(tag("p", rules, class_="note"), large(big), prose(columns(by_words, others)))
 
 
 def relation_table(scores: ParsingScores) -> Html:
@@ -118,7 +113,7 @@ def relation_table(scores: ParsingScores) -> Html:
         return _NOTHING
     few = "" if len(rows) <= _MOST_RELATIONS else f" Shown are the {_MOST_RELATIONS} most frequent of {len(rows)}."
     note = f"An arc is correct if head and relation are.{few}"
-    return join(tag("p", note, class_="note"), tag("div", _counts("relation", rows[:_MOST_RELATIONS]), class_="wide"))
+    return join(tag("p", note, class_="note"), _counts("relation", rows[:_MOST_RELATIONS]))
 
 
 def distances(scores: ParsingScores) -> Html:
@@ -139,7 +134,7 @@ def distances(scores: ParsingScores) -> Html:
     )
     picture = chart(curves, "distance between head and word", "heads right, %") if curves else _NOTHING
     table = _counts("distance", list(scores.by_length.items()))
-    return join(tag("p", note, class_="note"), tag("div", picture, class_="wide"), tag("div", table, class_="wide"))
+    return join(tag("p", note, class_="note"), columns(picture, table) if picture else table)
 
 
 def worst_sentences(contents: ParsingContents) -> Html:
@@ -163,7 +158,7 @@ def worst_sentences(contents: ParsingContents) -> Html:
         place = c.places[i] if c.places else f"sentence {i}"
         words = f"{place}: {-heads} of {len(c.forms[i])} heads wrong"
         picture = draw_tree(c.forms[i], predicted, gold=gold, tags=c.upos[i])
-        drawn.append(tag("div", tag("p", words, class_="where"), tag("div", picture, class_="wide")))
+        drawn.append(tag("div", tag("p", words, class_="where"), scrolling(picture, "tree")))
     return join(tag("p", note, class_="note"), *drawn)
 
 
@@ -176,13 +171,6 @@ class _Shown(NamedTuple):
 
 def _compared(tree: Parse, rules: ParsingRules) -> _Shown:
     return _Shown(tree.heads, None if tree.labels is None else [rules.relation(label) for label in tree.labels])
-
-
-def _model(contents: ParsingContents) -> Html:
-    if contents.certificate is not None:
-        return sections.facts(contents.facts, contents.certificate, contents.proven)
-    rows = [tag("tr", tag("th", name), tag("td", words)) for name, words in contents.facts]
-    return tag("table", *rows) if rows else _NOTHING
 
 
 def _confusions(contents: ParsingContents) -> Any:
@@ -199,26 +187,21 @@ def _confusions(contents: ParsingContents) -> Any:
     return confusion_matrix(gold, predicted) if gold else None
 
 
-def _attachment(name: str, row: Attachment) -> Html:
-    cells = [str(row.n_words), *map(_percent, (row.uas, row.las, row.label_accuracy))]
-    return tag("tr", tag("td", name), *map(_number, cells))
+def _attachment(name: str, row: Attachment) -> list[Any]:
+    return [name, row.n_words, *map(percent, (row.uas, row.las, row.label_accuracy))]
 
 
 def _counts(heading: str, rows: Sequence[tuple[str, ArcCounts]]) -> Html:
-    heads = [tag("th", heading)] + [
-        tag("th", h, class_="number") for h in ("gold", "found", "correct", "precision", "recall", "F1")
+    found = [
+        Counts(
+            name,
+            c.n_gold,
+            c.n_predicted,
+            c.n_found,
+            c.precision if c.n_predicted else None,
+            c.recall if c.n_gold else None,
+            c.f1,
+        )
+        for name, c in rows
     ]
-    lines = []
-    for name, c in rows:
-        shares = [_percent(c.precision if c.n_predicted else None), _percent(c.recall if c.n_gold else None), _percent(c.f1)]
-        cells = [str(c.n_gold), str(c.n_predicted), str(c.n_found), *shares]
-        lines.append(tag("tr", tag("td", name, class_="name"), *map(_number, cells)))
-    return tag("table", tag("tr", *heads), *lines)
-
-
-def _number(words: str) -> Html:
-    return tag("td", words, class_="number")
-
-
-def _percent(share: float | None) -> str:
-    return _DASH if share is None else f"{100 * share:.2f} %"
+    return counts_table(heading, found)

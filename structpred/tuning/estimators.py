@@ -1,5 +1,6 @@
 """Successive halving over the settings of an estimator."""
 
+import copy
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -96,12 +97,14 @@ def tune(
     members = None if cv is None else fold_members(len(X if y is None else y), cv, seed_of(known["random_state"]))
     work = EstimatorWork(estimator, X, y, dev, members)
     steps = rungs(len(settings), known["max_iter"], min_passes, eta)
-    search = Search(work, settings, steps, cv or 1, None if folder is None else _digest(estimator, X, y, dev))
+    search = Search(work, settings, steps, cv or 1, None if folder is None else _digest(_silent(estimator), X, y, dev))
     return search.run(None if folder is None else Path(folder), n_jobs)
 
 
 #: settings that the search itself sets
-_FIXED = ("max_iter", "tol", "patience", "callbacks", "checkpoint", "resume", "check_every", "random_state", "warm_start")
+_FIXED = (
+    "max_iter", "tol", "patience", "callbacks", "checkpoint", "resume", "check_every", "random_state", "warm_start", "verbose",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -142,6 +145,7 @@ def run_settings(passes: int, checkpoint: Path, *, resume: bool) -> dict[str, An
     """The settings of an estimator for one run of a search: so many passes, and no other reason to stop."""
     return {
         "max_iter": passes, "check_every": passes, "tol": 0.0, "patience": None, "checkpoint": checkpoint, "resume": resume,
+        "verbose": 0,
     }  # fmt: skip
 
 
@@ -156,6 +160,13 @@ def _picked(values: Any, numbers: npt.NDArray[np.int64]) -> Any:
     if isinstance(values, Treebank | MultiLabelData):
         return values.take(numbers)
     return select_sequences(values, numbers.tolist())
+
+
+def _silent(estimator: Any) -> Any:
+    """The same estimator, whatever it shows of its training."""
+    same = copy.copy(estimator)
+    same.verbose = 0
+    return same
 
 
 def _digest(*things: Any) -> str:

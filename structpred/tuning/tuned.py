@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from structpred.core.markup import preformatted
 from structpred.tuning.halving import Rung, Setting
 
 
@@ -83,6 +84,10 @@ class Tuned:
         trials = [{**asdict(trial), "setting": plain(trial.setting)} for trial in self.trials]
         best = {"setting": plain(self.best.setting), "score": self.best.score, "passes": self.best.best_pass}
         return {"best": best, "rungs": [rung._asdict() for rung in self.rungs], "cpu_seconds": self.cpu_seconds, "trials": trials}
+
+    def _repr_html_(self) -> str:
+        """The table, for notebooks."""
+        return preformatted(self.table())
 
     def table(self) -> str:
         """A line a setting, the best first: values, passes, best score in per cent, its pass, CPU seconds, what became of it."""

@@ -1,8 +1,6 @@
 """Runs in processes: each holds the work, does one run after the other, and ends when the program that started it does."""
 
 import multiprocessing
-import os
-import pickle
 import signal
 import threading
 import time
@@ -13,6 +11,7 @@ from types import TracebackType
 from typing import Any, NamedTuple, Protocol, cast
 
 from structpred.errors import ConvergenceError, StructpredError
+from structpred.runtime.processes import end_with_parent, sendable
 
 
 class Job(NamedTuple):
@@ -114,30 +113,14 @@ def _answer(connection: Any, job: Job) -> Done:
 def _serve(connection: Connection, work: Work) -> None:
     """What a process does."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to the whole group; the parent decides
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    threading.Thread(target=end_with_parent, daemon=True).start()  # what it would write is a later run's
     try:
         while True:
             job = connection.recv()
             try:
                 answer: Any = do(work, job)
             except Exception as error:
-                answer = _sendable(error)
+                answer = sendable(error)
             connection.send(answer)
     except (EOFError, OSError, KeyboardInterrupt):
         pass
-
-
-def _end_with_parent() -> None:
-    """A parent that is killed takes its processes along: what they would write is a later run's."""
-    parent = multiprocessing.parent_process()
-    assert parent is not None
-    wait([parent.sentinel])
-    os._exit(1)
-
-
-def _sendable(error: Exception) -> Exception:
-    try:
-        pickle.loads(pickle.dumps(error))
-    except Exception:
-        return StructpredError(f"{type(error).__name__}: {error}")
-    return error

@@ -39,7 +39,9 @@ def test_templates_that_weigh_most_come_first() -> None:
     assert selected(Training(0.0, 0.0, [0.0, 0.3, 0.0], [[0.1, 0.2, 0.3, 0.4], [0.0, 0.5, 0.0, 0.5]])) == [1, 2, 0]
 
 
-def test_a_run_that_was_stopped_goes_on(treebanks: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_that_was_stopped_goes_on(
+    treebanks: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hears_interrupts: None
+) -> None:
     """Stopped within the third training and started again, it ends with the figures of an unbroken run, and does what was done
     not again; other settings in the same folder are refused."""
     train, dev = (read_treebank(treebanks / f"en_ewt-ud-{part}.conllu.gz") for part in ("train", "dev"))

@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -30,16 +31,21 @@ def test_help_is_quick_and_names_every_command() -> None:
 
 
 def test_train_says_what_it_does_and_leaves_one_file(shell: Shell, corpus: Path, tmp_path: Path) -> None:
-    """Training reports data, passes and the certificate on stderr, nothing on stdout, and removes its checkpoint."""
+    """Training reports data, passes, the certificate and its meaning on stderr, nothing on stdout, and removes its checkpoint."""
     done = shell("train", "chain", str(corpus / "train.txt"), *CHUNKING, "-o", "m.spz", "--dev", str(corpus / "test.txt"))
     assert done.returncode == 0, done.stderr
     assert done.stdout == ""
     assert "120 sequences" in done.stderr
+    passes = re.findall(r"^pass +(\d+) +\d+\.\d s .* dev \d+\.\d\d %$", done.stderr, re.M)
+    assert passes == [str(k) for k in range(1, len(passes) + 1)] != []
     assert "primal" in done.stderr
     assert "best dev score" in done.stderr
+    assert "these weights are kept, any bounds are theirs" in done.stderr
     assert os.listdir(tmp_path) == ["m.spz"]
     reader = {"format": "conll2000", "label_column": 2, "n_columns": 3, "template": "chunking", "missing": "_"}
-    assert ChainLabeler.load(tmp_path / "m.spz").reader_ == reader
+    model = ChainLabeler.load(tmp_path / "m.spz")
+    assert model.reader_ == reader
+    assert f"\n{model.certificate_.meaning()}\n" in done.stderr
 
 
 @pytest.mark.slow

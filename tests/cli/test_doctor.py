@@ -105,4 +105,12 @@ def test_text_and_json_say_the_same(quiet: None) -> None:
     for f in found.findings:
         assert f.detail in text
         assert f.advice in text
-    assert text.endswith("structpred can work here.")
+    assert text.endswith("All that structpred needs works.")
+
+
+def test_what_is_not_installed_does_not_clash(quiet: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without highspy and OR-Tools nothing is said of how they go together, and matplotlib has a line of its own."""
+    monkeypatch.setattr(doctor, "installed_version", lambda name: None if name in ("highspy", "ortools") else "1.0")
+    names = [finding.name for finding in doctor.diagnose().findings]
+    assert "highspy beside ortools" not in names
+    assert "matplotlib" in names

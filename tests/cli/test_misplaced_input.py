@@ -4,7 +4,12 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import click
 import pytest
+
+from structpred.cli.app import COMMANDS, program
+from structpred.cli.session import Session
+from structpred.cli.suggestions import Choice
 
 Here = Callable[..., tuple[int, str, str]]
 
@@ -25,8 +30,9 @@ COLUMNS, CONLL = (*TRAIN, "--format", "columns"), (*TRAIN, "--format", "conll200
 PREDICT, GOLD = ("predict", "{c}/chunk.spz"), ("evaluate", "--gold", "bank.conllu", "bank.conllu")
 MISPLACED = {
     "treebank for a chain": ((*CONLL, "bank.conllu"), "this looks like a treebank"),
-    "treebank for a chain model": ((*PREDICT, "bank.conllu"), "this looks like a treebank"),
+    "treebank for a chain model": ((*PREDICT, "bank.conllu"), "which parsers read"),
     "bare treebank for a chain model": ((*PREDICT, "bare.conllu"), "this looks like a treebank"),
+    "columns for a parser": (("train", "parser", "{c}/train.txt", "-o", "m.spz"), "are these columns for a sequence labeller"),
     "CSV as crfsuite": (("train", "chain", "--format", "crfsuite", "-o", "m.spz", "a.csv"), "this looks like CSV"),
     "CSV": ((*COLUMNS, "a.csv"), "a.csv:1: expected at least 2 columns, one of them the labels, got 1; this looks like CSV"),
     "CSV of three columns": ((*CONLL, "a.csv"), "got 1: 'the,DT,B-NP'; this looks like CSV"),
@@ -46,8 +52,19 @@ MISPLACED = {
     "trian": (("trian", "x"), "there is no command 'trian' of 'structpred'; did you mean 'train'?"),
     "no kind of model": (
         ("train", "tr.txt"),
-        "no command 'tr.txt' of 'structpred train'; say which: chain, multilabel, parser",
+        "no command 'tr.txt' of 'structpred train'; say which: chain, decision, multilabel, parser, structure",
     ),
+    "a value of an option": (
+        (*PREDICT, "text.txt", "--format", "conll200"),
+        "; did you mean 'conll2000' or 'conll2008' or 'conll2009'?",
+    ),
+    "a value in training": ((*CONLL, "{c}/train.txt", "--surrogate", "slak"), "'sparsemap'; did you mean 'slack'?"),
+    "MODEL and DATA swapped": (
+        ("predict", "{c}/train.txt", "{c}/chunk.spz"),
+        "train.txt: not a model file, or its beginning is damaged (its directory does not list model.json where structpred puts "
+        "it); {c}/chunk.spz looks like a model: the order is MODEL DATA",
+    ),
+    "swapped to explain": (("explain", "bank.conllu", "{c}/chunk.spz"), "chunk.spz looks like a model: the order is MODEL DATA"),
     "trainer": ((*CONLL, "--trainer", "bcwf", "{c}/train.txt"), "did you mean 'bcfw'?"),
     "template": (
         ("train", "chain", "--format", "columns", "--template", "chunkng", "-o", "m", "{c}/train.txt"),
@@ -75,11 +92,39 @@ def test_what_was_meant_is_said(name: str, here: Here, misplaced: Path, corpus: 
     folders = {"{c}": str(corpus), "{m}": str(labelled)}
     for short, folder in folders.items():
         arguments = tuple(argument.replace(short, folder) for argument in arguments)
+        message = message.replace(short, folder)
     code, out, err = here(*arguments, cwd=misplaced)
     assert code in (1, 2), err
     assert out == ""
     assert err.count("error: ") == 1
     assert message in err
+
+
+def test_every_option_with_choices_suggests_the_nearest() -> None:
+    """No command, nor any kind of model, has an option of choices that leaves a misspelt value without a suggestion."""
+    found = 0
+    for name in COMMANDS:
+        commands = [program.get_command(click.Context(program, obj=Session()), name)]
+        while commands:
+            command = commands.pop()
+            assert command is not None
+            if isinstance(command, click.Group):
+                context = click.Context(command, obj=Session())
+                commands += [command.get_command(context, own) for own in command.list_commands(context)]
+            kinds = [option.type for option in command.params if isinstance(option.type, click.Choice)]
+            assert all(isinstance(kind, Choice) for kind in kinds), (name, command.name)
+            found += len(kinds)
+    assert found > 10
+
+
+def test_a_model_where_no_data_are_looked_for_is_not_taken_for_a_swap(here: Here, corpus: Path, tmp_path: Path) -> None:
+    """Where MODEL is a model but damaged, or DATA is none, nothing is said of their order."""
+    raw = (corpus / "chunk.spz").read_bytes()
+    (tmp_path / "cut.spz").write_bytes(raw[:-100])
+    for model, data in (("cut.spz", str(corpus / "chunk.spz")), (str(corpus / "test.txt"), str(corpus / "test.txt"))):
+        code, _, err = here("predict", model, data, cwd=tmp_path)
+        assert code == 1
+        assert "the order is" not in err
 
 
 def test_labels_that_stand_in_for_none(here: Here, corpus: Path, tmp_path: Path) -> None:

@@ -50,7 +50,11 @@ USAGE = {
     "config key": ((*TRAIN, GOOD, "--config", "bad.toml"), 2, "did you mean 'edges'"),
     "folds of sets": (("predict", MODEL, TEST, "--folds", "1"), 2, "--folds is not for multi-label models"),
     "k best sets": (("predict", MODEL, TEST, "--json", "--kbest", "2"), 2, "--kbest is not for multi-label models"),
-    "marginals of a margin": (("predict", MODEL, TEST, "--json", "--marginals"), 2, "no probabilities"),
+    "marginals of a margin": (
+        ("predict", MODEL, TEST, "--json", "--marginals"),
+        2,
+        "oeg, or without probabilities: --json alone",
+    ),
     "format of a treebank": (("predict", MODEL, TEST, "--format", "conllu"), 2, "multi-label data: --format must be"),
     "rules of sets": (("evaluate", MODEL, TEST, "--rules", "ud"), 2, "--rules is not for multi-label models"),
     "confusion of sets": (("evaluate", MODEL, TEST, "--confusion", "c.png"), 2, "--confusion is not for multi-label models"),

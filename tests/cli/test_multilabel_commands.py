@@ -241,6 +241,7 @@ def test_report_is_one_page(here: Here, labelled: Path, tmp_path: Path) -> None:
     page = (tmp_path / "p.html").read_text()
     for word in ("My labels", "Certificate", "accuracy (Jaccard)", "storm cloud", "Pairs of labels", "Strongest features"):
         assert word in page
+    assert page.index("<h3>In truth</h3>") < page.index("<h3>As predicted</h3>")
     assert "http" not in page.replace("http-equiv", "")
     assert here("report", model, "-o", "q.html", cwd=tmp_path)[0] == 0
     assert "accuracy (Jaccard)" not in (tmp_path / "q.html").read_text()

@@ -55,6 +55,8 @@ def test_every_command_works_with_a_kind_of_ones_own(here: Here, tmp_path: Path,
     found = json.loads(here(*OWN, "evaluate", "m.spz", "test.txt", "--json", cwd=tmp_path)[1])
     assert found == {"n": 40, "right": model.score(*dev)}
     assert "f0" in here(*OWN, "inspect", "m.spz", "--top", "1", cwd=tmp_path)[1]
+    code, _, err = here(*OWN, "explain", "m.spz", "test.txt", cwd=tmp_path)  # which it does not define
+    assert (code, "cannot be explained" in err) == (2, True)
     assert here(*OWN, "report", "m.spz", "test.txt", "-o", "p.html", cwd=tmp_path)[0] == 0
     assert f"{100 * found['right']:.2f} % right" in (tmp_path / "p.html").read_text()
 
@@ -92,9 +94,9 @@ def test_a_name_that_names_no_kind(here: Here, tmp_path: Path, package: Any, nam
 def test_kinds_are_found_by_walking(package: Any) -> None:
     """The walk finds a class in a new file of a package by itself; ours have names and estimators of their own."""
     assert list(public_subclasses("kinds_of_mine", Kind)) == [package.Choices]  # type: ignore[type-abstract]
-    assert [kind.name for kind in found_kinds()] == ["chain", "multilabel", "parser", "structure"]
+    assert [kind.name for kind in found_kinds()] == ["chain", "decision", "multilabel", "parser", "structure"]
     estimators = [name for kind in found_kinds() for name in kind.estimators]
-    assert len(estimators) == len(set(estimators)) == 7
+    assert len(estimators) == len(set(estimators)) == 8
 
 
 @pytest.mark.parametrize("command", ["train", "predict", "evaluate", "inspect", "report", "training", "model_command"])

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cli_helpers import Shell
+from cli_helpers import Shell, call
 from treebank_helpers import others, treebank_text, without_heads
 
 from structpred.cli.dependencies import parsing
@@ -98,6 +98,19 @@ def test_predict_keeps_little_in_memory(here: Here, treebanks: Path, tmp_path: P
     assert (max(sizes), sum(sizes)) == (7, 30)
 
 
+def test_a_treebank_without_tags_is_noticed(treebanks: Path, tmp_path: Path) -> None:
+    """A parser that learnt from tags warns where no word has one: the file, what is missing, and what to do."""
+    lines = [line.split("\t") for line in (treebanks / "test.conllu").read_text().split("\n")]
+    bare = ["\t".join([*row[:3], "_", *row[4:]]) if len(row) == 10 else row[0] for row in lines]
+    (tmp_path / "bare.conllu").write_text("\n".join(bare))
+    done = call("predict", str(treebanks / "p.spz"), "bare.conllu", cwd=tmp_path)
+    assert (done.returncode, done.stdout.count("\n")) == (0, len(bare) - 1)
+    assert done.stderr == (
+        "warning: bare.conllu: expected words with upos, which the parser was trained with; got none, and trees are much worse "
+        'without; tag the words first (in Python: dicts with "form" and "upos"), or train a parser on forms alone\n'
+    )
+
+
 def test_predict_as_json(here: Here, treebanks: Path, tmp_path: Path) -> None:
     """One object per sentence: heads and relations, the k best trees in order, and marginals that sum to one for each word; a
     model of a margin has none."""
@@ -108,7 +121,7 @@ def test_predict_as_json(here: Here, treebanks: Path, tmp_path: Path) -> None:
     assert code == 0, err
     refused = here("predict", str(treebanks / "p.spz"), data, "--json", "--marginals", cwd=tmp_path)
     assert refused[0] == 2
-    assert "not log-probabilities" in refused[2]
+    assert "not log-probabilities; train with --trainer lbfgs or oeg" in refused[2]
     entries = [json.loads(line) for line in out.splitlines()]
     trees = DependencyParser.load(model).predict(read_treebank(data))
     assert [entry["heads"] for entry in entries] == [tree.heads.tolist() for tree in trees]
@@ -180,7 +193,7 @@ def test_inspect_tells_which_templates_matter(here: Here, treebanks: Path, tmp_p
     assert sum(template["share"] for template in found["weights"]["templates"]) == pytest.approx(1.0)
     assert found["relations"]["labels"] == parser.relations_.classes_.tolist()  # type: ignore[union-attr]
     _, text, _ = here("inspect", model, "--top", "3", cwd=tmp_path)
-    assert "their certificate" in text
+    assert "certificate of relations" in text
     assert f"the {len(norms) - 3} others" in text
     assert found["weights"]["templates"][0]["name"][:40] in text
 
@@ -191,7 +204,7 @@ def test_the_report_is_one_page(here: Here, treebanks: Path, tmp_path: Path) -> 
     code, out, err = here("report", model, data, "-o", "page.html", "--title", "A <title>", cwd=tmp_path)
     assert (code, out) == (0, ""), err
     page = (tmp_path / "page.html").read_text()
-    for part in ("A &lt;title&gt;", "Rules of Universal Dependencies", "nsubj", "<svg", "Certificate"):
+    for part in ("A &lt;title&gt;", "Rules of Universal Dependencies", "nsubj", "<svg", "Nothing is certified"):
         assert part in page
     assert "src=" not in page
     assert "<title>A <" not in page

@@ -73,10 +73,28 @@ def test_a_structure_of_ones_own_in_every_command(here: Here, folder: Path) -> N
     assert "read by choosers:read" in said
     weights = json.loads(here("inspect", "m.spz", "--oracle", "choosers:Chooser", "--json", cwd=folder)[1])["weights"]
     assert weights["positive"] == [["<size>", float(model.coef_[0])]]
+    why = here("explain", "m.spz", "new.txt", *OWN, "--sample", "2", "--against", "runner-up", cwd=folder)[1]
+    assert why == f"sample 2: instance 2\n\n{model.explain(X[2], against='runner-up').text()}\n"
     assert here("report", "m.spz", "train.txt", *OWN, "-o", "p.html", cwd=folder)[0] == 0
     page = (folder / "p.html").read_text()
     assert "&lt;size&gt;" in page
     assert "<size>" not in page
+    assert "Worst outputs" not in page
+
+
+def test_the_page_shows_the_worst_outputs_and_why(here: Here, folder: Path) -> None:
+    """A wrong output comes with its labels, and with what its features add over those of the truth."""
+    assert here("train", "structure", "train.txt", *OWN, "-o", "m.spz", cwd=folder)[0] == 0
+    (folder / "odd.txt").write_text("2 0 1 = 1\n0 5 1 = 1\n9 8 7 = 2\n")
+    assert here("report", "m.spz", "odd.txt", *OWN, "--examples", "1", "-o", "p.html", cwd=folder)[0] == 0
+    page = (folder / "p.html").read_text()
+    module = importlib.import_module("choosers")
+    model = StructuredPredictor.load(folder / "m.spz", module.Chooser())
+    X, y = module.read(folder / "odd.txt")
+    why = model.explain(X[0], against=y[0])
+    assert f"instance 0: 1 of 1 labels wrong, preferred to the truth by {why.score:.4g}" in page
+    assert "instance 2" not in page
+    assert f"{why.strongest(1)[0].score:+.4f}".replace("-", "\N{MINUS SIGN}") in page
 
 
 @pytest.mark.parametrize(

@@ -130,6 +130,7 @@ def test_json_of_a_margin_model(here: Here, corpus: Path) -> None:
         assert entry["kbest"][0]["labels"] == entry["labels"]
     code, out, err = here(*command, "--json", "--marginals", cwd=corpus)
     assert (code, out, "not log-probabilities" in err) == (2, "", True)
+    assert "train with --trainer lbfgs or oeg, or without probabilities: --kbest 2 shows" in err
     assert here(*command, "--marginals", cwd=corpus)[0] == 2
 
 

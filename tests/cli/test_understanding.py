@@ -24,7 +24,16 @@ def test_inspect_says_what_the_model_is(here: Here, corpus: Path, tmp_path: Path
     """Settings, seed, versions, certificate, training, labels and the strongest weights are told; a picture if asked."""
     code, out, _ = here("inspect", str(corpus / "chunk.spz"), "--top", "3", "--picture", "t.png", cwd=tmp_path)
     assert code == 0
-    for word in ("trainer      sgd", "seed         0", "certificate  primal", "numpy", "10 passes", "template chunking", "w[0]"):
+    for word in (
+        "trainer      sgd",
+        "seed         0",
+        "certificate  primal",
+        "which means",
+        "numpy",
+        "10 passes",
+        "template chunking",
+        "w[0]",
+    ):
         assert word in out
     model = ChainLabeler.load(corpus / "chunk.spz")
     assert all(f"\nlabel {label}: " in out for label in model.classes_)

@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from chain_listing import LABELS, Listing, iob2_valid, random_corpus
+from sklearn.exceptions import NotFittedError
 
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.errors import DataError, NoUpdateWarning, ParameterError
@@ -233,6 +234,11 @@ def test_an_empty_sequence_has_no_labels_and_stops_nothing() -> None:
         allowed = [*([None] * len(x) for x in X)]
         for found in (model.predict(X), model.predict(X, allowed=allowed)):
             assert [labels.tolist() for labels in found] == [*plain[:i], [], *plain[i:]]
-    assert [len(labels) for labels in model.predict([[], []])] == [0, 0]
+    rows = ChainLabeler(template="pos", max_iter=1).fit([[("a",), ("b",)]], [["x", "y"]])
+    for either in (model, rows):
+        assert [labels.tolist() for labels in either.predict([[], []])] == [[], []]
+        assert either.predict([]) == []
+    with pytest.raises(NotFittedError):
+        ChainLabeler().predict([[]])
     with pytest.raises(DataError, match="sample 2"):
         model.predict([NEW[0], [], 5])

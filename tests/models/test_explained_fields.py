@@ -142,7 +142,7 @@ def test_top_features_have_tables(labels: MultiLabelMRF) -> None:
     """Each kind of model says its strongest weights as plain data, as text, and escaped in notebooks."""
     for found in (labels.top_features(2), labels.top_features(2, label="1")):
         assert found.to_dict()["labels"][0]["label"] in found.table()
-        assert found._repr_html_().startswith("<pre>")
+        assert found._repr_html_().startswith("<pre ")
         assert str(found) == found.table()
     graph = (ROWS[:2], [(0, 1)])
     model = GraphLabeler(max_iter=5).fit([graph], [["<b>", "b"]])

@@ -13,6 +13,7 @@ from labeler_cases import SENTENCES, Case, Y, one_hot, packed, plain
 from structpred.data.hashing import FeatureHasher
 from structpred.data.vocabulary import FeatureDictionary
 from structpred.errors import DataError, ParameterError, StructpredWarning
+from structpred.io import read_crfsuite
 from structpred.models import ChainLabeler, load
 
 
@@ -155,6 +156,15 @@ def test_settings_without_effect_are_refused(settings: dict[str, Any]) -> None:
     for X in (one_hot(), packed()):
         with pytest.raises(ParameterError, match="leave both out"):
             ChainLabeler(**settings).fit(X, Y)
+
+
+def test_a_crfsuite_corpus_can_be_hashed(tmp_path: Path) -> None:
+    """With n_bits a CRFsuite corpus trains and predicts as its items do, given as dicts."""
+    (tmp_path / "a.crf").write_text("A\tx:2\ty\nB\tz\n\nB\tz\tx\n")
+    corpus = read_crfsuite(tmp_path / "a.crf")
+    model, listed = (ChainLabeler(n_bits=8, max_iter=3).fit(X, corpus.labels) for X in (corpus, corpus.dicts()))
+    assert (model.coef_ == listed.coef_).all()
+    assert [labels.tolist() for labels in model.predict(corpus)] == [["A", "B"], ["B"]]
 
 
 def test_templates_can_be_hashed() -> None:

@@ -9,13 +9,24 @@ from typing import Any
 import numpy as np
 import pytest
 
-from structpred import Instance
+from structpred import Instance, check_oracle
 from structpred.core.result import Certificate, History
-from structpred.evaluation import UD, confusion_matrix, evaluate_multilabel, evaluate_sequences, evaluate_trees
+from structpred.data.hierarchy import LabelHierarchy
+from structpred.evaluation import (
+    UD,
+    confusion_matrix,
+    evaluate_hierarchy,
+    evaluate_multilabel,
+    evaluate_sequences,
+    evaluate_trees,
+)
+from structpred.evaluation.curves import CurvePoint, LearningCurve
 from structpred.io import Tree
 from structpred.models import ChainLabeler, DependencyParser, GraphLabeler, MultiLabelMRF, StructuredPredictor
 from structpred.oracles.multiclass import MulticlassOracle
-from structpred.report import draw_tree
+from structpred.report import draw_spans, draw_tree
+from structpred.tuning.halving import Rung
+from structpred.tuning.tuned import Trial, Tuned
 
 EVIL = "<script>alert(1)</script>\"><img/src=x/onerror='x'>\u202e"
 
@@ -25,7 +36,8 @@ def chain() -> list[Any]:
     X, y = [[{"w": EVIL}, {"w": "b"}]] * 3, [[EVIL, "B"]] * 3
     model = ChainLabeler(max_iter=5).fit(X, y)
     found = [model.explain(X[0]), model.explain(X[0], against="runner-up"), model.top_features(3), model.certificate_]
-    return [*found, model.history_, evaluate_sequences(y, [["B", EVIL]] * 3), confusion_matrix(y, [["B", "B"]] * 3)]
+    found += [model.history_, evaluate_sequences(y, [["B", EVIL]] * 3), confusion_matrix(y, [["B", "B"]] * 3)]
+    return [*found, draw_spans([EVIL, "b"], y[0], gold=["B", "B"])]
 
 
 def parser() -> list[Any]:
@@ -67,6 +79,17 @@ def test_certificates_and_histories() -> None:
     assert history == [{"passes": 1, "gap": None}, {"passes": 2, "gap": None, "primal": 0.5}]
     assert json.loads(json.dumps(pickle.loads(pickle.dumps(history)))) == history
     assert history._repr_html_().count("<th") == 2
+
+
+def test_searches_curves_and_checks_have_a_view() -> None:
+    """What a search, a learning curve, a check of an oracle and scores along a hierarchy say is shown as text, too."""
+    scores = evaluate_hierarchy([[1, 1, 0]], [[1, 0, 1]], LabelHierarchy(3, [(0, 1), (0, 2)]))
+    tuned = Tuned([Trial({EVIL: 1}, [0.5], 1, 0.5, 1, 0.1, False)], (Rung(1, 1),))
+    curve = LearningCurve([CurvePoint(1.0, 0, 2, 4, 0.1, 0.5, 0.5, None)], has_phrases=False)
+    shown = [one._repr_html_() for one in (scores, tuned, curve, check_oracle(MulticlassOracle()))]
+    assert all(html.startswith(("<pre ", "<div ", "<p>")) and "<script" not in html for html in shown)
+    assert "h_loss" in shown[0]
+    assert "&lt;script" in shown[1]
 
 
 def test_a_loaded_model_has_the_same_views(tmp_path: Path) -> None:

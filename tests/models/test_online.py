@@ -1,7 +1,6 @@
 """Going on with training: warm starts and batches; and what cannot be gone on from."""
 
 import pickle
-import re
 from pathlib import Path
 from typing import Any
 
@@ -194,13 +193,3 @@ def test_a_pickled_model_goes_on_exactly() -> None:
     one = model("sgd").partial_fit(x[:20], y[:20], n_total=40)
     other = clone_with_state(one)
     assert one.partial_fit(x[20:], y[20:]).coef_.tobytes() == other.partial_fit(x[20:], y[20:]).coef_.tobytes()
-
-
-def test_the_how_to_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """The Python of docs/howto/train_on_more_than_fits.md runs as it stands and prints what one expects."""
-    page = Path(__file__).resolve().parents[2] / "docs" / "howto" / "train_on_more_than_fits.md"
-    code = "\n".join(re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL))
-    monkeypatch.chdir(tmp_path)
-    exec(compile(code, str(page), "exec"), {})
-    assert capsys.readouterr().out.splitlines() == ["['B-NP', 'I-NP', 'O']", "['DET', 'NOUN', 'VERB'] 2", "5 True"]
-    assert (tmp_path / "stream.ckpt").exists()

@@ -143,7 +143,7 @@ def test_a_whole_tree_can_be_fixed() -> None:
 @pytest.mark.parametrize("n_jobs", [1, 4])
 def test_impossible_rules_name_the_sample(rules: dict[str, Any], kind: dict[str, bool], n_jobs: int) -> None:
     """A cycle, two roots, no head left, no root left, contradictions and crossings: InfeasibleError with the sample's number."""
-    sentence = [{"form": "w"}] * 4
+    sentence = [{"form": "w", "upos": "NOUN"}] * 4
     listed = {name: [None, None, None, rule, None] for name, rule in rules.items()}
     parser = model("plain")
     parser.n_jobs = n_jobs
@@ -155,7 +155,7 @@ def test_impossible_rules_name_the_sample(rules: dict[str, Any], kind: dict[str,
 def test_two_roots_are_possible_where_they_are_allowed() -> None:
     """What single_root forbids as trained can be asked for at prediction, and the other way round."""
     rules: dict[str, Any] = {"fixed": [{1: 0, 2: 0}]}
-    sentence = [[{"form": "w"}] * 3]
+    sentence = [[{"form": "w", "upos": "NOUN"}] * 3]
     assert model("plain").predict(sentence, **rules, single_root=False)[0].heads[:2].tolist() == [0, 0]
     loose = DependencyParser(single_root=False, max_iter=1).fit([["a", "b"]] * 3, [[0, 0]] * 3)
     assert loose.predict([["a", "b"]])[0].heads.tolist() == [0, 0]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from parser_cases import Arcs, as_bank, corpus, plain
 
-from structpred.errors import DataError, ParameterError, StructpredError
+from structpred.errors import DataError, ParameterError, StructpredError, StructpredWarning
 from structpred.io import Sentence, Tree, read_treebank
 from structpred.models.parser.parser import DependencyParser
 from structpred.trainers.mira import MIRA
@@ -242,7 +242,8 @@ def test_scoring_needs_trees_with_relations() -> None:
         shared().score(X, [[head for head, _ in arcs] for arcs in Y])
     with pytest.raises(DataError, match="sample 3: the sentence has"):
         shared().score(X, changed(Y, 3, Y[3][:-1]))
-    assert shared().score([["a", "b"]], [[(0, "x"), (0, "y")]]) == 0.0  # several roots may be scored
+    words = [[{"form": "a", "upos": "X"}, "b"]]
+    assert shared().score(words, [[(0, "x"), (0, "y")]]) == 0.0  # several roots may be scored
 
 
 def test_files_and_lines_are_named(tmp_path: Path) -> None:
@@ -269,3 +270,18 @@ def test_trees_given_beside_a_treebank_replace_its_own() -> None:
     assert [tree.heads.tolist() for tree in model.predict(X)] == chains
     with pytest.raises(DataError, match="y: expected one tree per sentence, 20, got 1"):
         DependencyParser().fit(bank, [[0]])
+
+
+def test_words_without_the_tags_of_training_are_noticed() -> None:
+    """A parser that learnt from tags warns where no word has one, held-out words too; one tag is enough."""
+    parser = DependencyParser(max_iter=1).fit(X, Y)
+    forms = [[token["form"] for token in tokens] for tokens in X]
+    said = "X: expected words with upos, which the parser was trained with; got none, .* tag the words first"
+    for predict in (parser.predict, lambda words: parser.predict_kbest(words, 2)):
+        with pytest.warns(StructpredWarning, match=said):
+            assert len(predict(forms)) == len(X)
+    with pytest.warns(StructpredWarning, match=said):
+        DependencyParser(max_iter=1).fit(X, Y, dev=(forms, Y))
+    tagged = [[{"form": X[0][0]["form"], "upos": "DET"}, *forms[0][1:]], *forms[1:]]
+    assert len(parser.predict(tagged)) == len(X)
+    assert len(DependencyParser(max_iter=1).fit(forms, Y).predict(X)) == len(X)

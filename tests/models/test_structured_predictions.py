@@ -33,7 +33,7 @@ def test_marginals_are_probabilities_of_parts() -> None:
         weights = np.exp(x.features @ model.coef_)
         np.testing.assert_allclose(mu, weights / weights.sum(), rtol=1e-10)
     assert model.predict_marginals([]) == []
-    with pytest.raises(ParameterError, match="trained with trainer='bcfw' and a margin"):
+    with pytest.raises(ParameterError, match="trained with trainer='bcfw' and a loss that is not the log loss"):
         StructuredPredictor(MulticlassOracle(), max_iter=2).fit(X, y).predict_marginals(X)
     with pytest.raises(MissingCapabilityError, match="predict_marginals needs marginals, which Subsets does not have"):
         StructuredPredictor(Subsets(), max_iter=2).fit(*planted(3)).predict_marginals(planted(3)[0])

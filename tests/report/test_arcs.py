@@ -12,7 +12,7 @@ import pytest
 from structpred.core.markup import visible
 from structpred.errors import DataError
 from structpred.report import displacy, draw_tree
-from structpred.report.arc_layout import Arc, Side, columns, text_width
+from structpred.report.arc_layout import SMALL, Arc, Side, columns, text_width
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -181,6 +181,17 @@ def test_labels_have_room() -> None:
     side = Side([Arc(0, 1, 1, "a-very-long-relation:with-subtype")], 2)
     x = columns([("a", ""), ("b", "")], [side])
     assert x[1] - x[0] > text_width("a-very-long-relation:with-subtype", 10)
+
+
+def test_wide_labels_stay_over_their_arcs() -> None:
+    """A long arc bears its label as often as it fits there, once at least: no label reaches beyond the picture."""
+    n = 60
+    picture = str(draw_tree(["word"] * n, Tree([n, *[1] * (n - 2), 0], ["w" * 120, *["x"] * (n - 1)])))
+    width = float(re.search(r'viewBox="0 0 (\d+)', picture)[1])  # type: ignore[index]
+    half = text_width("w" * 120, SMALL) / 2
+    places = [float(x) for x in re.findall(r'<text x="([\d.]+)"[^>]*>w{120}</text>', picture)]
+    assert places
+    assert half <= min(places) <= max(places) <= width - half
 
 
 def test_two_hundred_words() -> None:

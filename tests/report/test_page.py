@@ -7,36 +7,17 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from page_contents import BOUNDS, HISTORY, LONG, NASTY, PAGES, chain_contents
 
 from structpred.core.markup import tag, text, visible
-from structpred.evaluation import confusion_matrix, evaluate_sequences
-from structpred.report import Contents, Example, Weights, write_page
+from structpred.core.result import Certificate
+from structpred.evaluation import confusion_matrix, evaluate_multilabel, evaluate_sequences
+from structpred.evaluation.label_pairs import cooccurrence
+from structpred.report import Contents, Example, Stage, write_page
+from structpred.report.label_sections import LabelContents, label_report
 from structpred.report.page import page
 
-NASTY = [
-    "<script>alert(1)</script>",
-    '"><img src=x onerror=alert(1)>',
-    "' onmouseover='alert(1)",
-    "</style><script>x</script>",
-    "</title></svg><iframe src=//evil>",
-    "<!--",
-    "]]>",
-    "&lt;b&gt;",
-    "\u202eabc\u202c",
-    "\u2066x",
-    "a\x00b\x1b[2J",
-    "\ud800",
-    "javascript:alert(1)",
-    "<a href='data:text/html,x'>",
-    "{{7*7}}",
-    "字",
-]  # fmt: skip
 ACTIVE = {"script", "img", "iframe", "object", "embed", "link", "base", "form", "foreignobject", "animate", "set", "use", "image"}
-HISTORY = [
-    {"passes": k, "seconds": 0.5 * k, "oracle_calls": k, "primal": 10 + 90 / k**2, "dual": 10 - 5 / k, "gap": 90 / k**2 + 5 / k,
-     "dev_score": 0.9 - 0.1 / k}
-    for k in range(1, 9)
-]  # fmt: skip
 GOLD, FOUND = [["B-NP", "I-NP", "O"], ["B-VP", "O"]], [["B-NP", "O", "O"], ["B-VP", "O"]]
 
 
@@ -67,33 +48,6 @@ class Walk(HTMLParser):
         self.comments += 1
 
 
-def contents(names: list[str]) -> Contents:
-    """A page in which every text is one of the names."""
-    n = len(names)
-    gold = [names]
-    found = [[names[(i + i % 2) % n] for i in range(n)]]
-    example = Example(names[0], names, gold[0], found[0], [0.5] * n)
-    images = np.ones((n, 16, 8), np.uint8)
-    candidates = [[(name, 0.7), (names[0], 0.2)] for name in names]
-    return Contents(
-        title=names[0],
-        facts=[(name, name) for name in names],
-        certificate=names[1],
-        proven=True,
-        history=HISTORY,
-        labels=names,
-        transitions=np.arange(n * n, dtype=float).reshape(n, n) - n,
-        start=np.ones(n),
-        stop=np.zeros(n),
-        weights=[Weights(name, [(name, 1.0)], [(name, -1.0)]) for name in names],
-        data=names[0],
-        evaluation=evaluate_sequences([[f"B-{name}" for name in names]], [[f"B-{name}" for name in found[0]]]),
-        confusion=confusion_matrix(gold, found),
-        examples=[example, replace(example, images=images, candidates=candidates)],
-        sureness="probability",
-    )
-
-
 def check_inert(source: str) -> Walk:
     """Parse; no element or attribute that could run, load or send anything."""
     walk = Walk(source)
@@ -112,7 +66,7 @@ def check_inert(source: str) -> Walk:
 @pytest.mark.parametrize("images", [True, False])
 def test_nasty_data_stay_text(images: bool, tmp_path: Path) -> None:
     """Markup, quotes, template signs, direction marks and broken characters in every text make no active node."""
-    made = contents(NASTY)
+    made = chain_contents(NASTY)
     made = made if images else replace(made, examples=made.examples[:1], sureness="score gap")
     write_page(made, tmp_path / "a.html")
     source = (tmp_path / "a.html").read_text(encoding="utf-8")
@@ -124,16 +78,17 @@ def test_nasty_data_stay_text(images: bool, tmp_path: Path) -> None:
     assert not [c for c in source if c in "\u202e\u202c\u2066\x00\x1b"]
 
 
-def test_plain_and_nasty_pages_have_the_same_elements() -> None:
-    """What the texts are changes nothing in the tree of elements."""
-    plain = Walk(page(contents([f"name{k}" for k in range(len(NASTY))])))
-    nasty = Walk(page(contents(NASTY)))
-    assert sorted(name for name, _ in plain.elements) == sorted(name for name, _ in nasty.elements)
+@pytest.mark.parametrize("kind", PAGES)
+def test_plain_and_nasty_pages_have_the_same_elements(kind: str) -> None:
+    """What the texts are changes nothing in the tree of elements, but how often a long arc of a tree bears its label."""
+    pages = Walk(PAGES[kind]([f"name{k}" for k in range(len(NASTY))])), check_inert(PAGES[kind](NASTY))
+    plain, nasty = (sorted(name for name, _ in walk.elements if name not in ("rect", "text")) for walk in pages)
+    assert plain == nasty
 
 
 def test_nothing_may_be_loaded_or_run() -> None:
     """The page forbids the browser to load or run anything, and names no address at all."""
-    source = page(contents(["a", "b"]))
+    source = page(chain_contents(["a", "b"]))
     metas = [attributes for name, attributes in Walk(source).elements if name == "meta"]
     assert {"http-equiv": "Content-Security-Policy", "content": "default-src 'none'; style-src 'unsafe-inline'"} in metas
     assert "//" not in source.replace("</", "")
@@ -143,7 +98,7 @@ def small() -> Contents:
     """A chunker with one error."""
     found = [Example("line 1", ["the", "cat", "."], GOLD[0], FOUND[0], [2.0, 0.1, 1.0])]
     edges = np.array([[1.0, -np.inf], [0.5, -2.0]])
-    made = contents(["a", "b"])
+    made = chain_contents(["a", "b"])
     return replace(
         made, labels=["O", "I-NP"], transitions=edges, start=np.array([0.1, -np.inf]), stop=np.zeros(2),
         evaluation=evaluate_sequences(GOLD, FOUND), confusion=confusion_matrix(GOLD, FOUND), examples=found, sureness="score gap",
@@ -164,6 +119,34 @@ def test_the_parts_are_there() -> None:
     assert "(start) \N{RIGHTWARDS ARROW} I-NP: forbidden" in walk.words
 
 
+@pytest.mark.parametrize(
+    ("certificate", "said", "proven"),
+    [
+        (BOUNDS, "proven to be at most 2.66 % below what was reached. Scores usually settle long before this gap closes.", True),
+        (Certificate(10.0, 9.95, proven=True), "at most 0.5 % below what was reached. More passes can hardly lower it.", True),
+        (Certificate(10.0, 1.0, proven=True), "at most 90 % below what was reached. Scores usually settle", False),
+        (Certificate(2.0, -0.5, proven=True), "lies between -0.5 and 2. Scores usually settle", False),
+        (Certificate(14.28, proven=True), "Nothing is certified: no lower bound on the optimum was computed", False),
+        (Certificate(14.28, 13.0), "Nothing is certified: inference is inexact", False),
+        (Certificate(14.28, local=True), "Nothing is certified: the problem is not convex", False),
+        (Certificate(), "Nothing is certified: no objective was computed", False),
+    ],
+)
+def test_the_certificate_stands_below_the_scores(certificate: Certificate, said: str, proven: bool) -> None:
+    """After the scores a sentence says what is certified, for every kind of certificate; green is only what is proven closely."""
+    source = page(replace(small(), stages=[Stage(certificate, HISTORY)]))
+    assert source.index("tokens right") < source.index(said)
+    assert ('class="callout proven"' in source) == proven
+    assert (str(certificate) in source) == (certificate.gap is not None)
+
+
+def test_long_names_are_cut_in_drawings_only() -> None:
+    """A label of 120 letters is cut beside a heat map; the tool tips and the tables have it whole."""
+    walk = Walk(page(chain_contents(LONG)))
+    assert f"{LONG[0][:23]}\N{HORIZONTAL ELLIPSIS}" in walk.words
+    assert any(word.startswith(f"{LONG[0]} taken for") for word in walk.words)
+
+
 def test_errors_are_marked() -> None:
     """Exactly the wrong token is marked, and carries the gold label."""
     walk = Walk(page(small()))
@@ -173,15 +156,15 @@ def test_errors_are_marked() -> None:
 
 def test_what_is_missing_is_left_out() -> None:
     """Without data, history or labels there are no empty sections."""
-    made = replace(small(), evaluation=None, confusion=None, examples=(), history=[], labels=[], weights=[])
+    made = replace(small(), evaluation=None, confusion=None, examples=(), stages=[], labels=[], weights=[])
     walk = Walk(page(made))
     assert [w for w in walk.words if w in ("Training", "Scores", "Confusions", "Examples", "Transitions")] == []
-    assert "no curve" in page(replace(small(), history=HISTORY[:1]))
+    assert "no curve" in page(replace(small(), stages=[Stage(BOUNDS, HISTORY[:1])]))
 
 
 def test_drawings_are_xml() -> None:
     """Every drawing is well-formed XML by itself, so that it can be cut out and kept."""
-    source = page(contents(NASTY))
+    source = page(chain_contents(NASTY))
     drawings = source.split("<svg")[1:]
     assert len(drawings) > 5
     for drawing in drawings:
@@ -191,7 +174,7 @@ def test_drawings_are_xml() -> None:
 def test_many_labels_are_cut_down() -> None:
     """With two hundred labels the maps show the sixty that matter most, and say so; the page stays small."""
     names = [f"L{k}" for k in range(200)]
-    source = page(contents(names))
+    source = page(chain_contents(names))
     assert source.count("Shown are the 60 of 200 labels") == 2
     assert len(source) < 3_000_000
 
@@ -217,3 +200,17 @@ def test_visible_keeps_what_is_seen() -> None:
         assert visible(kept) == kept
     assert visible("a\u200eb\ufeff\u2028") == "a⟨U+200E⟩b⟨U+FEFF⟩⟨U+2028⟩"
     assert text(tag("b", "<")) == "<b>&lt;</b>"
+
+
+def test_labels_together() -> None:
+    """The page of label sets names the pairs predicted too often and too seldom, and says when labels are left out."""
+    gold, found = np.array([[1, 1, 0], [1, 1, 0], [0, 1, 1]]), np.array([[1, 0, 0], [1, 0, 1], [0, 1, 1]])
+    scores = evaluate_multilabel(gold, found, ["a", "b", "c"])
+    made = LabelContents("t", [], [], [], data="d", scores=scores, together=cooccurrence(gold, found, ["a", "b", "c"]))
+    words = Walk(label_report(made)).words
+    often, seldom = words.index("Predicted together too often"), words.index("Predicted together too seldom")
+    assert words[often:seldom][-5:] == ["a", "c", "0", "1", "+1"]
+    assert words[seldom:][-6:-1] == ["a", "b", "2", "0", "\N{MINUS SIGN}2"]
+    assert "a and b: 2 (100.00 % of a)" in words
+    few = replace(made, together=cooccurrence(gold, found, ["a", "b", "c"], most=2))
+    assert "Shown are the 2 most frequent of 3 labels." in label_report(few)

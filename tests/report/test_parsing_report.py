@@ -1,5 +1,6 @@
 """The page of a parser: every part is there, named rules, inert whatever the data are."""
 
+import re
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -8,10 +9,11 @@ from xml.etree import ElementTree
 
 import pytest
 
+from structpred.core.result import Certificate
 from structpred.errors import DataError
 from structpred.evaluation import CONLLX, UD
 from structpred.io.treebanks.reader import read_treebank
-from structpred.report import ParsingContents, parsing_report
+from structpred.report import ParsingContents, Stage, parsing_report
 
 NAMESPACE = "http://www.w3.org/2000/svg"
 NASTY = ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "</title></svg><iframe src=//evil>", "\u202eabc"]
@@ -61,8 +63,7 @@ def contents(n: int = 20) -> ParsingContents:
         rules=UD,
         data="test.conllu",
         facts=[("trainer", "bcfw")],
-        certificate="gap 1 %",
-        proven=True,
+        stages=[Stage(Certificate(10.0, 9.9, proven=True), name="Heads")],
     )
 
 
@@ -73,7 +74,8 @@ def test_the_parts_are_there() -> None:
         assert heading in walk.words
     words = " ".join(walk.words)
     for part in ("Rules of Universal Dependencies. test.conllu: 20 sentences, 100 words, 100 of them scored", "90.00 %",
-                 "UAS (", "LAS (", "gap 1 %", "sentence 1: 1 of 5 heads wrong", "distance between head and word"):  # fmt: skip
+                 "UAS (", "LAS (", "Heads", "at most 1 % below what was reached",
+                 "sentence 1: 1 of 5 heads wrong", "distance between head and word"):  # fmt: skip
         assert part in words
     assert sum(attributes.get("class") == "arc wrong-head" for _, attributes in walk.elements) == 8
     # UD ignores subtypes: such a relation is no error in the scores, and none in the pictures.
@@ -91,7 +93,7 @@ def test_rules_are_named_and_used() -> None:
 
 def test_what_is_missing_is_left_out() -> None:
     """A perfect parser has no worst sentences; without relations, labelled parts are not there; without facts no model."""
-    good = replace(contents(), predicted=contents().gold, facts=(), certificate=None)
+    good = replace(contents(), predicted=contents().gold, facts=(), stages=())
     walk = Walk(parsing_report(good))
     assert not [w for w in walk.words if w in ("Worst sentences", "Model", "Training")]
     bare = replace(contents(), predicted=[Tree(t.heads, None) for t in contents().predicted])
@@ -119,14 +121,15 @@ def test_nasty_data_stay_text() -> None:
 
 
 def test_drawings_are_xml_and_scroll() -> None:
-    """Every drawing is well-formed by itself, and stands in a container that scrolls."""
+    """Every drawing is well-formed by itself, and all but the curves, which shrink, stand in a box that scrolls."""
     source = parsing_report(contents())
     pictures = source.split("<svg")[1:]
     assert len(pictures) == 1 + 1 + 8
     for picture in pictures:
         ElementTree.fromstring("<svg" + picture.split("</svg>")[0] + "</svg>")
-    assert source.count('<div class="wide"><svg') == len(pictures)
-    assert ".wide { overflow-x: auto; }" in source
+    boxes = re.findall(r'<div class="wide" tabindex="0" role="region" aria-label="[^"]+"><svg', source)
+    assert len(boxes) == len(pictures) - source.count('<svg class="chart"')
+    assert ".wide { overflow-x: auto;" in source
 
 
 def test_places_belong_to_sentences() -> None:

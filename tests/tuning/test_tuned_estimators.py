@@ -1,5 +1,6 @@
 """Successive halving over the settings of estimators."""
 
+import logging
 import math
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,18 @@ def test_a_score_is_that_of_a_straight_fit() -> None:
     for trial in found.trials:
         model = ChainLabeler(max_iter=trial.passes, random_state=3).set_params(**trial.setting).fit(X, y, dev=dev)
         assert trial.scores == [row["dev_score"] for row in model.history_ if row["dev_score"] is not None]
+
+
+def test_what_is_shown_makes_no_other_search(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A search is silent whatever the estimator shows, and a folder is continued with verbose=1."""
+    monkeypatch.setattr(logging.getLogger("structpred"), "handlers", [])  # commands that ran before may have left one
+    (X, y), dev = noisy_chains(10, 0), noisy_chains(10, 1)
+    models = (ChainLabeler("sgd", max_iter=2, verbose=verbose) for verbose in (0, 1))
+    first, second = (tune(model, {"C": [0.1, 1.0]}, X, y, dev=dev, folder=tmp_path / "state") for model in models)
+    assert [trial.scores for trial in first.trials] == [trial.scores for trial in second.trials]
+    assert capfd.readouterr().err == ""
 
 
 def test_folds_of_any_input() -> None:

@@ -9,8 +9,8 @@ from structpred.cli.facts import (
     Pairs,
     described,
     facts_lines,
+    minimised,
     model_facts,
-    proven,
     sign_facts,
     sign_lines,
     training_text,
@@ -45,13 +45,12 @@ def parser_facts(model: "DependencyParser", path: str) -> Pairs:
         ("pruning", pruned),
         ("templates", f"{len(model.templates_)}, attributes {', '.join(model.featurizer_.present)}"),
     ]
-    minimised = "a conditional random field" if model.probabilistic_ else "max-margin"
-    pairs = described(facts, minimised, own, hidden=("single_root", "prune", "labelled"))
+    pairs = described(facts, minimised(facts), own, hidden=("single_root", "prune", "labelled"))
     if (labeler := model.relations_) is not None:
         run = {"passes": labeler.n_iter_, "stop_reason": labeler.stop_reason_, "converged": labeler.converged_}
         pairs.append(("relations", f"{len(labeler.classes_)}, over {labeler.n_features_in_} features of arcs"))
-        pairs.append(("their certificate", str(labeler.certificate_)))
-        pairs.append(("their training", training_text(run, labeler.history_)))
+        pairs.append(("certificate of relations", str(labeler.certificate_)))
+        pairs.append(("training of relations", training_text(run, labeler.history_)))
     return [*pairs, *versions(facts)]
 
 
@@ -76,8 +75,11 @@ def parser_text(model: "DependencyParser", path: str, top: int) -> str:
 
 def page(model: "DependencyParser", asked: Reporting) -> str:
     """The page of a parser. Raises DataError for data without trees."""
-    from structpred.report import ParsingContents, parsing_report
+    from structpred.report import ParsingContents, Stage, parsing_report
 
+    relations = model.relations_
+    stages = [Stage(model.certificate_, model.history_, "" if relations is None else "Heads")]
+    stages += [] if relations is None else [Stage(relations.certificate_, relations.history_, "Relations")]
     gold = read_gold(asked.data, asked.reading)
     sentences = gold.sentences()
     contents = ParsingContents(
@@ -89,9 +91,7 @@ def page(model: "DependencyParser", asked: Reporting) -> str:
         rules=RULES[asked.own["rules"]],
         data=gold.path,
         facts=without_certificate(parser_facts(model, asked.model)),
-        certificate=str(model.certificate_),
-        proven=proven(model),
-        history=model.history_,
+        stages=stages,
         n_examples=asked.examples,
         places=[f"line {gold.line_numbers[k]}" for k in gold.offsets[:-1].tolist()],
     )

@@ -1,18 +1,20 @@
 """What `structpred predict` does for parsers: read a treebank, parse it batch by batch, and write it."""
 
 import json
-from collections.abc import Iterator
+import os
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from structpred.cli.files import write_stream
 from structpred.cli.kinds.kind import Predicting
-from structpred.errors import ParameterError
+from structpred.errors import DataError, ParameterError
 from structpred.io.treebanks.formats import TREEBANK_FORMATS, TreebankFormat
 from structpred.io.treebanks.reader import stream_treebank
-from structpred.io.treebanks.treebank import Tree, Treebank
+from structpred.io.treebanks.treebank import Sentence, Tree, Treebank
 from structpred.io.treebanks.writer import write_treebank
 
 if TYPE_CHECKING:
+    from structpred.distributed import Shards
     from structpred.models import DependencyParser
 
 #: sentences that are in memory at once while parsing
@@ -47,6 +49,30 @@ def predict(parser: "DependencyParser", asked: Predicting) -> None:
                 write_treebank(batch, stream, found)
 
     write_stream(asked.output, produce)
+
+
+def shards_to_parse(asked: Predicting, n: int) -> "Shards":
+    """Pieces of a treebank, for `predict --shards`. Raises ParameterError for trees of another kind than in training."""
+    from structpred.distributed import Shards
+
+    if asked.own["projective"] is not None or asked.own["multi_root"]:
+        raise ParameterError("--shards parses as the model was trained: leave --projective and --multi-root out")
+    encoding, format = asked.reading.encoding, treebank_format(asked.reading.format)
+    first = next(stream_treebank(asked.data, format, batch_size=1, check_trees=False, encoding=encoding))
+    return Shards.of_file(os.path.abspath(asked.data), n, format=first.format.name, encoding=encoding)
+
+
+def words_as_treebank(parser: "DependencyParser", asked: Predicting, sentences: Sequence[Sequence[str]]) -> str:
+    """CoNLL-U with forms alone. Raises DataError for a parser that was trained with more."""
+    from structpred.models.parser.attributes import attributes_read
+
+    if needed := attributes_read(parser):
+        raise DataError(
+            f"--text: {asked.model} was trained with {', '.join(needed)}, and running text has word forms only; tag it and give "
+            "CoNLL-U, or train a parser on a treebank with _ in those columns"
+        )
+    nothing = [["_"] * len(words) for words in sentences]
+    return Treebank.of([Sentence(list(words), *[n] * 4) for words, n in zip(sentences, nothing, strict=True)]).raw.decode()
 
 
 def _parsed(parser: "DependencyParser", asked: Predicting, wanted: Wanted) -> Iterator[tuple[Treebank, list[Tree]]]:

@@ -1,25 +1,27 @@
 """Dependency parsers (DependencyParser) in the shell."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
 
-from structpred.cli.kinds.kind import Evaluating, Inspecting, Kind, Predicting, Reporting
+from structpred.cli.kinds.kind import Evaluating, Explained, Explaining, Inspecting, Kind, Predicting, Reporting
 from structpred.cli.options import TREEBANK_FORMATS, InputFile, refuse
+from structpred.cli.suggestions import Choice
 
 if TYPE_CHECKING:
     from structpred.cli.training import Training
+    from structpred.distributed import Shards
     from structpred.models import DependencyParser
 
 _RULES = click.Option(
-    ["--rules"], type=click.Choice(("ud", "conllx", "conll07", "conll07-p")), default="ud", show_default=True,
+    ["--rules"], type=Choice(("ud", "conllx", "conll07", "conll07-p")), default="ud", show_default=True,
     help="Parsers: which words are scored and when a relation is right; conll07-p leaves punctuation out.",
 )  # fmt: skip
 _TRAIN = [
     click.Option(
-        ["--format"], type=click.Choice(TREEBANK_FORMATS), help="Format of the data; default: detected from the lines."
+        ["--format"], type=Choice(TREEBANK_FORMATS), help="Format of the data; default: detected from the lines."
     ),
     click.Option(
         ["--label-C", "label_C"], metavar="X", default=0.02, show_default=True, type=click.FloatRange(0, min_open=True),
@@ -87,12 +89,21 @@ class Dependencies(Kind):
     summary = "Train a dependency parser."
     plural = "parsers"
     estimators = ("DependencyParser",)
-    options: ClassVar = {"train": _TRAIN, "predict": _PREDICT, "evaluate": _EVALUATE, "report": [_RULES]}
+    options: ClassVar = {
+        "train": _TRAIN, "predict": _PREDICT, "evaluate": _EVALUATE, "report": [_RULES],
+        "explain": [
+            click.Option(
+                ["--word"], type=click.IntRange(1), metavar="N",
+                help="Parsers: why has this word, counted from 1, its head and not another, or not that of --against?",
+            )
+        ],
+    }  # fmt: skip
     refuses: ClassVar = {"train": ("strict",), "inspect": ("label",), "report": ("top",)}
     defaults: ClassVar = {"trainer": "mira", "C": 0.01, "score": "UAS"}
     one_value = ("format", "label_C")
     in_tuning: ClassVar = {"unlabelled": True}  # UAS decides, in which relations have no part
     sample = ("data.conllu", "1\tcats\t_\tNOUN\t_\t_\t2\tnsubj\t_\t_\n2\tsleep\t_\tVERB\t_\t_\t0\troot\t_\t_\n\n", ())
+    place = "--word N, counted from 1"
     instead = "gold"
 
     def training(self, values: Mapping[str, Any]) -> "Training[Any]":
@@ -106,6 +117,18 @@ class Dependencies(Kind):
         from structpred.cli.dependencies.parsing import predict
 
         predict(model, asked)
+
+    def shards(self, model: "DependencyParser", asked: Predicting, n: int) -> "Shards":
+        """Pieces of the file."""
+        from structpred.cli.dependencies.parsing import shards_to_parse
+
+        return shards_to_parse(asked, n)
+
+    def words_as_data(self, model: "DependencyParser", asked: Predicting, sentences: Sequence[Sequence[str]]) -> str:
+        """A treebank of forms alone."""
+        from structpred.cli.dependencies.parsing import words_as_treebank
+
+        return words_as_treebank(model, asked, sentences)
 
     def evaluate(self, model: "DependencyParser", asked: Evaluating) -> str:
         """UAS, LAS and more, by named rules."""
@@ -121,6 +144,12 @@ class Dependencies(Kind):
             raise click.UsageError("--gold GOLD takes one more file: the treebank with predictions, or a model")
         refuse(ctx, ("on_error",), "is not for two treebanks: sentences left out of one would not be left out of the other")
         return scored(model, replace(asked, data=asked.own["gold"]))
+
+    def explain(self, model: "DependencyParser", asked: Explaining) -> Explained:
+        """What each feature of each arc and relation adds."""
+        from structpred.cli.dependencies.explaining import explained
+
+        return explained(model, asked)
 
     def inspect(self, model: "DependencyParser", asked: Inspecting) -> str:
         """The norms of templates and relations, and the certificates of both stages."""

@@ -8,15 +8,21 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cache
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import click
 
 from structpred.cli.options import Reading
 from structpred.core.discovery import public_subclasses
+from structpred.errors import ParameterError
 
 if TYPE_CHECKING:
     from structpred.cli.training import Training
+    from structpred.distributed import Shards
+    from structpred.models.explanations import Explanation
+
+#: in place of an alternative, as of the estimators' `explain`
+RUNNER_UP = "runner-up"
 
 
 @dataclass(frozen=True)
@@ -67,6 +73,35 @@ class Inspecting(Asked):
 
 
 @dataclass(frozen=True)
+class Explaining(Asked):
+    """`structpred explain`. sample: which of the data, from 0. against: what was typed, if anything. top: how many addends."""
+
+    sample: int
+    against: str | None
+    top: int
+    as_json: bool
+
+    def chosen(self, n: int) -> int:
+        """The number of the sample, if there are so many."""
+        if self.sample >= n:
+            raise ParameterError(f"--sample {self.sample}: {self.data} has {n} samples, numbered from 0")
+        return self.sample
+
+    def runner_up(self, instead: str) -> str | None:
+        """What was typed, if it is "runner-up" or nothing. instead: what says what to compare with."""
+        if self.against not in (None, RUNNER_UP):
+            raise click.UsageError(f"--against {self.against}: expected {RUNNER_UP} {instead}")
+        return self.against
+
+
+class Explained(NamedTuple):
+    """title: the sample on a line."""
+
+    title: str
+    explanation: "Explanation"
+
+
+@dataclass(frozen=True)
 class Reporting(Asked):
     """`structpred report`; data is empty where none are given. examples, top: how many of them to show."""
 
@@ -90,6 +125,7 @@ class Kind(ABC):
     one_value : the training options of which `structpred tune` takes one value, beside shared ones: what is read and scored.
     in_tuning : the values that `structpred tune` sets training options to.
     sample : name and text of a tiny data file, and the options of `train` to read it; `structpred warmup` trains on it.
+    place : the option of `explain` that picks one place of an output, and how places are counted.
     instead : the option of `evaluate`, by the name of its value, that stands in for MODEL; see evaluate_files.
     """
 
@@ -103,6 +139,7 @@ class Kind(ABC):
     one_value: ClassVar[Sequence[str]] = ()
     in_tuning: ClassVar[Mapping[str, Any]] = {}
     sample: ClassVar[tuple[str, str, Sequence[str]] | None] = None
+    place: ClassVar[str | None] = None
     instead: ClassVar[str | None] = None
 
     @abstractmethod
@@ -119,6 +156,14 @@ class Kind(ABC):
     def predict(self, model: Any, asked: Predicting) -> None:
         """Write what the model predicts for the data."""
 
+    def shards(self, model: Any, asked: Predicting, n: int) -> "Shards":
+        """The data in n pieces, for `predict --shards`."""
+        raise click.UsageError(f"--shards is for sequence labellers and parsers, not for {self.plural}")
+
+    def words_as_data(self, model: Any, asked: Predicting, sentences: Sequence[Sequence[str]]) -> str:
+        """Sentences of words as the data file that `predict` reads for this model. Raises DataError where it needs more."""
+        raise click.UsageError(f"--text is for sequence labellers and parsers, not for {self.plural}")
+
     @abstractmethod
     def evaluate(self, model: Any, asked: Evaluating) -> str:
         """The scores of the model on labelled data, as text or as one JSON object."""
@@ -126,6 +171,10 @@ class Kind(ABC):
     def evaluate_files(self, ctx: click.Context, model: str | None, asked: Evaluating) -> str:
         """The scores of files with predictions, where the option `instead` was given. asked.data is empty where it is missing."""
         raise click.UsageError(f"{self.plural} are evaluated with MODEL and DATA only", ctx)
+
+    def explain(self, model: Any, asked: Explaining) -> Explained:
+        """Why the model gives one sample its output."""
+        raise click.UsageError(f"{self.plural} cannot be explained")
 
     @abstractmethod
     def inspect(self, model: Any, asked: Inspecting) -> str:

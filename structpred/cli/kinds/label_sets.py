@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
 
-from structpred.cli.kinds.kind import Evaluating, Inspecting, Kind, Predicting, Reporting
+from structpred.cli.kinds.kind import Evaluating, Explained, Explaining, Inspecting, Kind, Predicting, Reporting
 from structpred.cli.options import LABEL_FORMATS
+from structpred.cli.suggestions import Choice
 
 if TYPE_CHECKING:
     from structpred.cli.training import Training
@@ -32,7 +33,7 @@ class Edges(click.ParamType[str | int]):
 
 _TRAIN = [
     click.Option(
-        ["--format"], type=click.Choice(LABEL_FORMATS), help="Format of the data; default: detected from name and contents."
+        ["--format"], type=Choice(LABEL_FORMATS), help="Format of the data; default: detected from name and contents."
     ),
     click.Option(
         ["--labels"], metavar="XML|N",
@@ -44,11 +45,11 @@ _TRAIN = [
         help="One edge per line, parent and child: a label is on only if its parents are. CLUS data bring their own.",
     ),
     click.Option(
-        ["--label-weights"], type=click.Choice(("uniform", "depth", "sibling")), default="uniform", show_default=True,
+        ["--label-weights"], type=Choice(("uniform", "depth", "sibling")), default="uniform", show_default=True,
         help="With a hierarchy: the loss of a wrong label; depth: 0.75 to the power of its depth; sibling: split among children.",
     ),
     click.Option(
-        ["--require"], type=click.Choice(("auto", "path", "leaf", "none")), default="auto", show_default=True,
+        ["--require"], type=Choice(("auto", "path", "leaf", "none")), default="auto", show_default=True,
         help="With a hierarchy: what sets are, besides closed. path: one path from a root to a leaf; leaf: some leaf is on, in "
         "prediction; auto: the strictest that all of TRAIN is.",
     ),
@@ -61,7 +62,7 @@ _TRAIN = [
         ["--bias"], metavar="X", default=1.0, show_default=True, type=click.FloatRange(0), help="A constant feature; 0: none."
     ),
     click.Option(
-        ["--scale"], type=click.Choice(("standard", "maxabs")),
+        ["--scale"], type=Choice(("standard", "maxabs")),
         help="Scale each feature: to mean 0 and variance 1, or to the largest absolute value 1 (zeros stay zeros).",
     ),
 ]  # fmt: skip
@@ -83,13 +84,18 @@ class LabelSets(Kind):
     summary = "Train a multi-label classifier."
     plural = "multi-label models"
     estimators = ("MultiLabelMRF", "HierarchicalMultiLabel")
-    options: ClassVar = {"train": _TRAIN}
+    options: ClassVar = {
+        "train": _TRAIN,
+        "explain": [click.Option(["--label"], metavar="LABEL", help="Multi-label models: why is this label on, or off?")],
+    }
     refuses: ClassVar = {
         "train": ("n_jobs", "on_error"),
         "predict": ("on_error", "kbest", "n_jobs"),
         "evaluate": ("confusion", "on_error"),
+        "explain": ("on_error",),
         "report": ("on_error", "examples"),
     }
+    place = "--label LABEL"
     one_value = ("format", "labels", "zero_based", "hierarchy")
     sample = (
         "data.arff",
@@ -119,6 +125,12 @@ class LabelSets(Kind):
 
         return scored(model, asked)
 
+    def explain(self, model: "Model", asked: Explaining) -> Explained:
+        """What each feature of each label, and each pair, adds."""
+        from structpred.cli.label_sets.results import explained
+
+        return explained(model, asked)
+
     def inspect(self, model: "Model", asked: Inspecting) -> str:
         """The strongest features of each label, and the pairs that go together."""
         from structpred.cli.label_sets.pages import inspected
@@ -126,7 +138,7 @@ class LabelSets(Kind):
         return inspected(model, asked)
 
     def page(self, model: "Model", asked: Reporting) -> str:
-        """Pairs and strongest features; with data scores and a row per label."""
+        """Pairs and strongest features; with data scores, a row per label, and which labels occur together."""
         from structpred.cli.label_sets.pages import page
 
         return page(model, asked)

@@ -1,15 +1,17 @@
 """Sequence labellers (ChainLabeler) in the shell."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
 
-from structpred.cli.kinds.kind import Evaluating, Inspecting, Kind, Predicting, Reporting
+from structpred.cli.kinds.kind import Evaluating, Explained, Explaining, Inspecting, Kind, Predicting, Reporting
 from structpred.cli.options import FORMATS, Folds, InputFile, given, refuse
+from structpred.cli.suggestions import Choice
 
 if TYPE_CHECKING:
     from structpred.cli.training import Training
+    from structpred.distributed import Shards
     from structpred.models import ChainLabeler
 
 _LABEL_COLUMN = click.Option(
@@ -18,7 +20,7 @@ _LABEL_COLUMN = click.Option(
 )  # fmt: skip
 _FOLDS = click.Option(["--folds", "--fold", "folds"], type=Folds(), help="Only these folds of OCR data: 0, 1-9 or 0,3,5-7.")
 _TRAIN = [
-    click.Option(["--format"], type=click.Choice(FORMATS), required=True, help="Format of the data."),
+    click.Option(["--format"], type=Choice(FORMATS), required=True, help="Format of the data."),
     click.Option(
         ["--template"], metavar="NAME|FILE", help="Features of column files: chunking, ner, pos, or a CRF++ template file."
     ),
@@ -30,7 +32,7 @@ _TRAIN = [
         ["--folds", "--fold", "folds"], type=Folds(), help="Train on these folds of OCR data only: 0, 1-9 or 0,3,5-7."
     ),
     click.Option(
-        ["--constraints"], type=click.Choice(("iob2", "iobes")),
+        ["--constraints"], type=Choice(("iob2", "iobes")),
         help="Only tag sequences that are valid under this scheme, kept in MODEL.",
     ),
     click.Option(
@@ -53,7 +55,7 @@ _TRAIN = [
     ),
     click.Option(["--dev-folds", "--dev-fold", "dev_folds"], type=Folds(), help="Only these folds of OCR data in --dev."),
     click.Option(
-        ["--dev-metric"], type=click.Choice(("token_accuracy", "f1")), default="token_accuracy", show_default=True,
+        ["--dev-metric"], type=Choice(("token_accuracy", "f1")), default="token_accuracy", show_default=True,
         help="Metric that selects the weights to keep.",
     ),
 ]  # fmt: skip
@@ -63,7 +65,7 @@ _EVALUATE = [
         help="Instead of MODEL and DATA: a column file ending in gold and predicted label.",
     ),
     click.Option(
-        ["--scheme"], type=click.Choice(("conlleval", "iob2", "iobes")), default="conlleval", show_default=True,
+        ["--scheme"], type=Choice(("conlleval", "iob2", "iobes")), default="conlleval", show_default=True,
         help="Sequences: what counts as a phrase.",
     ),
     click.Option(["--per-label"], is_flag=True, help="Sequences: also print precision and recall of each label."),
@@ -92,6 +94,16 @@ class Sequences(Kind):
         "predict": [_LABEL_COLUMN, _FOLDS],
         "evaluate": [*_EVALUATE, _LABEL_COLUMN, _FOLDS],
         "inspect": [click.Option(["--picture"], metavar="FILE", help="Sequences: draw the transitions, too: a .png or .svg.")],
+        "explain": [
+            click.Option(
+                ["--position"],
+                type=click.IntRange(0),
+                metavar="N",
+                help="Sequences: why has this token, counted from 0, its label and not another, or not the one of --against?",
+            ),
+            _LABEL_COLUMN,
+            _FOLDS,
+        ],
         "report": [_LABEL_COLUMN, _FOLDS],
     }
     one_value = ("format", "label_column", "folds", "dev_fraction", "dev_folds", "dev_metric")
@@ -100,6 +112,7 @@ class Sequences(Kind):
         "a DT B-NP\ncat NN I-NP\n\ncats NNS B-NP\nsleep VB B-VP\n",
         ("--format", "conll2000", "--template", "chunking"),
     )
+    place = "--position N, counted from 0"
     instead = "pred"
 
     def training(self, values: Mapping[str, Any]) -> "Training[Any]":
@@ -113,6 +126,18 @@ class Sequences(Kind):
         from structpred.cli.sequences.results import predict
 
         predict(model, asked)
+
+    def shards(self, model: "ChainLabeler", asked: Predicting, n: int) -> "Shards":
+        """Pieces of the file."""
+        from structpred.cli.sequences.shards import shards_to_label
+
+        return shards_to_label(model, asked, n)
+
+    def words_as_data(self, model: "ChainLabeler", asked: Predicting, sentences: Sequence[Sequence[str]]) -> str:
+        """A column file of words, with _ in the other columns."""
+        from structpred.cli.sequences.results import words_as_rows
+
+        return words_as_rows(model, asked, sentences)
 
     def evaluate(self, model: "ChainLabeler", asked: Evaluating) -> str:
         """Accuracy, phrases where there are any, labels and confusions."""
@@ -132,6 +157,12 @@ class Sequences(Kind):
             raise click.UsageError(f"--pred FILE cannot be combined with {' and '.join(more)}")
         gold, found, tokens = two_last_columns(asked.own["pred"], asked.reading.encoding)
         return scored(gold, found, asked, tokens)
+
+    def explain(self, model: "ChainLabeler", asked: Explaining) -> Explained:
+        """What each feature, transition, start and stop adds."""
+        from structpred.cli.sequences.explaining import explained
+
+        return explained(model, asked)
 
     def inspect(self, model: "ChainLabeler", asked: Inspecting) -> str:
         """The strongest features of each label, and the transitions."""

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
 
-from structpred.cli.kinds.kind import Evaluating, Inspecting, Kind, Predicting, Reporting
+from structpred.cli.kinds.kind import Evaluating, Explained, Explaining, Inspecting, Kind, Predicting, Reporting
+from structpred.cli.suggestions import Choice
 
 if TYPE_CHECKING:
     from structpred.cli.training import Training
@@ -13,19 +14,21 @@ if TYPE_CHECKING:
 
 ORACLE = click.Option(
     ["--oracle"], metavar="MODULE:CLASS",
-    help="Structures: your oracle, which a model file names but does not hold; its code is run.",
+    help="Structures, decisions: your oracle, which a model file names but does not hold; its code is run.",
 )  # fmt: skip
-_READER = click.Option(
+READER = click.Option(
     ["--reader"], metavar="MODULE:FUNCTION",
-    help="Structures: your function that reads DATA; its code is run. It gets the name of the file and returns (X, y), y None "
-    "where the labels are not known.",
+    help="Structures, decisions: your function that reads DATA; its code is run. It gets the name of the file and gives (X, y), "
+    "y None where the labels, or costs, are not known.",
 )  # fmt: skip
-_REQUIRED = [
-    click.Option(option.opts, metavar=option.metavar, help=str(option.help).removeprefix("Structures: "), required=True)
-    for option in (ORACLE, _READER)
+REQUIRED = [
+    click.Option(
+        option.opts, metavar=option.metavar, help=str(option.help).removeprefix("Structures, decisions: "), required=True
+    )
+    for option in (ORACLE, READER)
 ]
 _SCORING = click.Option(
-    ["--scoring"], type=click.Choice(("labels", "parts", "exact", "loss")),
+    ["--scoring"], type=Choice(("labels", "parts", "exact", "loss")),
     help="What is measured on held-out data; default: 1 less the loss by the size of the true outputs.",
 )  # fmt: skip
 
@@ -47,16 +50,17 @@ class Structures(Kind):
     plural = "structures of your own"
     estimators = ("StructuredPredictor",)
     options: ClassVar = {
-        "train": [*_REQUIRED, _SCORING],
-        **{command: [ORACLE, _READER] for command in ("predict", "evaluate", "report")},
+        "train": [*REQUIRED, _SCORING],
+        **{command: [ORACLE, READER] for command in ("predict", "evaluate", "explain", "report")},
         "inspect": [ORACLE],
     }
     refuses: ClassVar = {
         "train": ("n_jobs", "on_error"),
         "predict": ("n_jobs", "format", "on_error", "encoding"),
         "evaluate": ("confusion", "per_type", "format", "on_error", "encoding"),
+        "explain": ("format", "on_error", "encoding"),
         "inspect": ("label",),
-        "report": ("examples", "format", "on_error", "encoding"),
+        "report": ("format", "on_error", "encoding"),
     }
     one_value = ("oracle", "reader", "scoring")
 
@@ -78,6 +82,12 @@ class Structures(Kind):
 
         return scored(model, asked)
 
+    def explain(self, model: "StructuredPredictor", asked: Explaining) -> Explained:
+        """What each feature of each part adds."""
+        from structpred.cli.structures.results import explained
+
+        return explained(model, asked)
+
     def inspect(self, model: "StructuredPredictor", asked: Inspecting) -> str:
         """Settings, certificate and the strongest features."""
         from structpred.cli.structures.results import inspected
@@ -85,7 +95,7 @@ class Structures(Kind):
         return inspected(model, asked)
 
     def page(self, model: "StructuredPredictor", asked: Reporting) -> str:
-        """The same as a page, and the scores on the data where there are any."""
+        """The same as a page; with data the scores, and the worst outputs with what speaks for them."""
         from structpred.cli.structures.results import page
 
         return page(model, asked)

@@ -8,8 +8,8 @@ from structpred.cli.facts import (
     Pairs,
     described,
     facts_lines,
+    minimised,
     model_facts,
-    proven,
     sign_facts,
     sign_lines,
     versions,
@@ -17,7 +17,6 @@ from structpred.cli.facts import (
 )
 from structpred.cli.kinds.kind import Inspecting, Reporting
 from structpred.cli.label_sets.results import figures, judge
-from structpred.errors import ParameterError
 from structpred.models.fields.inspection import inspect_labels
 
 if TYPE_CHECKING:
@@ -42,16 +41,7 @@ def label_facts(model: "Model", path: str) -> Pairs:
         ("labels", f"{model.n_labels_}, over {model.n_features_in_} features"),
         ("joined by", f"{joined}{depth}; inference by {type(model.oracle_).__name__}"),
     ]
-    return [*described(facts, _surrogate(model), own), *versions(facts)]
-
-
-def _surrogate(model: "Model") -> str:
-    words = {"SlackRescaling": "slack rescaling", "MarginRescaling": "margin rescaling", "LogLoss": "a conditional random field"}
-    try:
-        name = type(model._trainer_and_surrogate()[1]).__name__
-    except ParameterError:  # a trainer of the user's own, which the file does not hold
-        return "a conditional random field" if model.probabilistic_ else "max-margin"
-    return words.get(name, name)
+    return [*described(facts, minimised(facts), own), *versions(facts)]
 
 
 def label_json(model: "Model", path: str, top: int, label: str | None) -> str:
@@ -80,40 +70,23 @@ def label_text(model: "Model", path: str, top: int, label: str | None) -> str:
 
 def page(model: "Model", asked: Reporting) -> str:
     """A page: certificate, training, scores and a row per label with DATA, pairs and strongest features."""
-    from structpred.core.markup import Html, join, tag
-    from structpred.report import sections
-    from structpred.report.page import Weights, html_page
+    from structpred.evaluation.label_pairs import cooccurrence
+    from structpred.report.contents import Stage, Weights
+    from structpred.report.label_sections import LabelContents, label_report
 
-    facts, top = without_certificate(label_facts(model, asked.model)), asked.top
-    parts = [
-        ("Model", sections.facts(facts, str(model.certificate_), proven(model))),
-        ("Training", sections.training(model.history_)),
-    ]
+    found = inspect_labels(model, asked.top, None)
+    about_data: dict[str, Any] = {}
     if asked.data:
-        scores, along = judge(model, asked)
+        examples, predicted, scores, along = judge(model, asked)
         more = [] if along is None else [("F1 along the hierarchy", along.f1)]
-        rows = [[name, _percent(value)] for name, value in (*figures(scores), *more)]
-        parts.append(("Scores", join(tag("p", f"{asked.data}: {scores.n} examples", class_="note"), _table(["", ""], rows))))
-        counts = [
-            [o.name, o.support, o.predicted, o.correct, *map(_percent, (o.precision, o.recall, o.f1))] for o in scores.labels
-        ]
-        head = ["label", "on", "predicted", "correct", "precision", "recall", "F1"]
-        parts.append(("Labels", tag("div", _table(head, counts), class_="wide")))
-    found = inspect_labels(model, top, None)
-    ends = [*found.pairs[:top], *found.pairs[max(top, len(found.pairs) - top) :]]
-    pairs: list[list[Any]] = [[a, b, f"{weight:+.4f}"] for a, b, weight in ends]
-    parts.append(("Pairs of labels", _table(["label", "and label", "weight"], pairs) if pairs else Html("")))
-    parts.append(("Strongest features", sections.weights([Weights(o.label, o.positive, o.negative) for o in found.labels])))
-    return html_page(asked.title or asked.model, parts)
-
-
-def _table(head: list[str], rows: list[list[Any]]) -> Any:
-    """Texts on the left, figures on the right."""
-    from structpred.core.markup import table
-
-    figures_of = [all(not isinstance(row[k], str) or row[k][:1] in "+-0123456789" for row in rows) for k in range(len(head))]
-    return table(head, rows, numbers=[bool(k and number) for k, number in enumerate(figures_of)])
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.2f} %"
+        about_data = {"data": asked.data, "scores": scores, "figures": [*figures(scores), *more]}
+        about_data["together"] = cooccurrence(examples, predicted)
+    contents = LabelContents(
+        title=asked.title or asked.model,
+        facts=without_certificate(label_facts(model, asked.model)),
+        stages=[Stage(model.certificate_, model.history_)],
+        weights=[Weights(o.label, o.positive, o.negative) for o in found.labels],
+        pairs=found.pairs,
+        **about_data,
+    )
+    return label_report(contents, asked.top)

@@ -1,13 +1,14 @@
 """What `structpred predict` and `structpred evaluate` do for multi-label models."""
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from structpred.cli.files import write_output
-from structpred.cli.kinds.kind import Asked, Evaluating, Predicting
-from structpred.errors import ParameterError
+from structpred.cli.kinds.kind import Asked, Evaluating, Explained, Explaining, Predicting
 from structpred.evaluation.multilabel import HierarchyScores, MultiLabelScores, evaluate_hierarchy, evaluate_multilabel
 from structpred.io.multilabel.by_format import Reading, read_examples, read_rows
+from structpred.io.multilabel.data import MultiLabelData
+from structpred.io.predictions import label_sets
 
 if TYPE_CHECKING:
     from structpred.models import HierarchicalMultiLabel, MultiLabelMRF
@@ -17,15 +18,13 @@ if TYPE_CHECKING:
 
 def predict(model: "Model", asked: Predicting) -> None:
     """Write a line per example: its labels separated by tabs, nothing for none; as JSON an object with labels and scores."""
-    if asked.marginals and not model.probabilistic_:
-        raise ParameterError("--marginals: this model was trained for a margin and has no probabilities; train with the log loss")
     rows = read_rows(Reading.of_model(model), asked.data, asked.reading.format, asked.reading.encoding)
     names = model.label_names_
-    found = [[names[k] for k, on in enumerate(row) if on] for row in model.predict(rows).tolist()]
+    found = model.predict(rows).tolist()
     if not asked.as_json:
-        write_output(asked.output, "".join("\t".join(labels) + "\n" for labels in found))
+        write_output(asked.output, label_sets(found, names))
         return
-    entries: list[dict[str, Any]] = [{"labels": labels} for labels in found]
+    entries: list[dict[str, Any]] = [{"labels": [names[k] for k, on in enumerate(row) if on]} for row in found]
     tables = {"scores": model.predict_scores(rows)} | ({"marginals": model.predict_marginals(rows)} if asked.marginals else {})
     for key, table in tables.items():
         for entry, row in zip(entries, table.tolist(), strict=True):
@@ -33,18 +32,34 @@ def predict(model: "Model", asked: Predicting) -> None:
     write_output(asked.output, "".join(f"{json.dumps(entry)}\n" for entry in entries))
 
 
-def judge(model: "Model", asked: Asked) -> tuple[MultiLabelScores, HierarchyScores | None]:
-    """The scores of a model on labelled data, along its hierarchy too if it has one."""
+def explained(model: "Model", asked: Explaining) -> Explained:
+    """Why one example gets its labels, or one label is on or off."""
+    rows = read_rows(Reading.of_model(model), asked.data, asked.reading.format, asked.reading.encoding)
+    i, label, against = asked.chosen(rows.shape[0]), asked.own["label"], asked.runner_up("or --label LABEL")
+    return Explained(f"example {i}", model.explain(rows[[i]], label=label, against=None if label else against))
+
+
+class Judged(NamedTuple):
+    """A model on labelled data: the data, what it predicts there, the scores, and those along its hierarchy if it has one."""
+
+    examples: MultiLabelData
+    predicted: Any
+    scores: MultiLabelScores
+    along: HierarchyScores | None
+
+
+def judge(model: "Model", asked: Asked) -> Judged:
+    """What a model predicts for labelled data, and how good that is."""
     reading = Reading.of_model(model)
     examples = read_examples(reading, asked.data, asked.reading.format, encoding=asked.reading.encoding)
     predicted = model.predict(examples.X)
     along = None if reading.hierarchy is None else evaluate_hierarchy(examples, predicted)
-    return evaluate_multilabel(examples, predicted), along
+    return Judged(examples, predicted, evaluate_multilabel(examples, predicted), along)
 
 
 def scored(model: "Model", asked: Evaluating) -> str:
     """The scores on labelled data as text, or as one JSON object."""
-    scores, along = judge(model, asked)
+    _, _, scores, along = judge(model, asked)
     if asked.as_json:
         hierarchy = None if along is None else vars(along)
         return json.dumps({**scores.to_dict(), "hierarchy": hierarchy})

@@ -13,6 +13,7 @@ from structpred.errors import DataError, ParameterError
 from structpred.io.columns import ColumnCorpus, format_columns, parse_columns
 from structpred.io.crfsuite import AttributeCorpus, parse_crfsuite
 from structpred.io.ocr import OcrWords, parse_ocr
+from structpred.io.predictions import label_lines
 from structpred.io.recognise import looks_like
 from structpred.io.text import read_bytes, read_text, source_name, split_lines
 from structpred.io.validation.scan import scan_bytes
@@ -93,6 +94,11 @@ def read_data(
         raise ParameterError(f"--folds is for OCR data, not for --format {reader.format}")
     name = source_name(path)
     text = read_text(path, encoding) if on_error == "raise" else _sound_text(path, reader, encoding)
+    return parse_data(text, name, reader, folds)
+
+
+def parse_data(text: str, name: str, reader: Reader, folds: Sequence[int] | None = None) -> Data:
+    """As `read_data`, for text that was read already; name: for messages."""
     if reader.format == "ocr":
         return _read_ocr(text, name, folds)
     if reader.format == "crfsuite":
@@ -120,7 +126,9 @@ def _label_column(rows: ColumnCorpus, reader: Reader) -> int | None:
     if last and rows.n_columns == reader.n_columns - 1:
         return None
     without = f", or {reader.n_columns - 1} without the labels," if last else ""
-    hint = looks_like(split_lines((rows.text or "")[: 1 << 16])) or "; one token per line is expected"
+    hint = (
+        looks_like(split_lines((rows.text or "")[: 1 << 16])) or "; one token per line is expected, or running text with --text"
+    )
     raise DataError(
         f"{rows.where(0)}: expected {reader.n_columns} columns{without} as in the training data, got {rows.n_columns}{hint}"
     )
@@ -140,7 +148,8 @@ def refuse_running_text(data: Data, known: Sequence[str]) -> None:
         n = data.corpus.n_columns
         raise DataError(
             f"{data.corpus.where(0)}: expected one token per line, in {n} columns with a label of the model or {n - 1} without, "
-            f"as in the training data; got {sorted(found)[0]!r} as a label, which the model does not have: is this running text?"
+            f"as in the training data; got {sorted(found)[0]!r} as a label, which the model does not have: is this running text? "
+            "structpred predict --text has it tokenized"
         )
 
 
@@ -194,23 +203,6 @@ def tokens_of(data: Data) -> list[list[str]]:
     return [[named(token, token - start + 1) for token in range(start, stop)] for start, stop in bounds]
 
 
-def features_of(data: Data, *, hashed: bool) -> Any:
-    """What the model takes as X. Hashing needs the names of attributes, one dict per token."""
-    if not hashed or not isinstance(data.corpus, AttributeCorpus):
-        return data.corpus
-    corpus = data.corpus
-    names, bounds = corpus.attributes, corpus.indptr.tolist()
-    codes, values = corpus.codes.tolist(), corpus.values.tolist()
-    tokens: list[dict[str, float]] = []
-    for start, stop in itertools.pairwise(bounds):
-        token: dict[str, float] = {}
-        for k in range(start, stop):
-            token[names[codes[k]]] = token.get(names[codes[k]], 0.0) + values[k]
-        tokens.append(token)
-    offsets = corpus.offsets.tolist()
-    return [tokens[start:stop] for start, stop in itertools.pairwise(offsets)]
-
-
 def format_predictions(data: Data, predictions: Sequence[Sequence[Any]]) -> str:
     """Column files: the lines as they were, with one more column. CRFsuite: one label per line. OCR: id and letter."""
     lists = [list(map(str, labels.tolist() if isinstance(labels, np.ndarray) else labels)) for labels in predictions]
@@ -219,4 +211,4 @@ def format_predictions(data: Data, predictions: Sequence[Sequence[Any]]) -> str:
     if isinstance(data.corpus, OcrWords):
         flat = [label for labels in lists for label in labels]
         return "".join(f"{name}\t{label}\n" for name, label in zip(data.ids, flat, strict=True))
-    return "\n".join("".join(f"{label}\n" for label in labels) for labels in lists)
+    return label_lines(lists)

@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from structpred.cli.facts import Pairs, described, facts_lines, model_facts, sign_facts, sign_lines, versions
+from structpred.cli.facts import Pairs, described, facts_lines, minimised, model_facts, sign_facts, sign_lines, versions
 from structpred.cli.files import check_output
 from structpred.cli.kinds.kind import Inspecting
 from structpred.models import ChainLabeler
@@ -36,8 +36,7 @@ def chain_facts(facts: dict[str, Any]) -> Pairs:
         ("data", _data(facts)),
         ("constraints", json.dumps(facts["constraints"]) if facts["constraints"] else "none"),
     ]
-    minimised = "a conditional random field" if facts["probabilistic"] else "max-margin"
-    return [*described(facts, minimised, own), *versions(facts)]
+    return [*described(facts, minimised(facts), own), *versions(facts)]
 
 
 def _data(facts: dict[str, Any]) -> str:

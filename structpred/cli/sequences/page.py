@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from structpred.cli.facts import model_facts, proven, without_certificate
+from structpred.cli.facts import model_facts, without_certificate
 from structpred.cli.kinds.kind import Reporting
-from structpred.cli.sequences.data import Data, features_of, tokens_of
+from structpred.cli.sequences.data import Data, tokens_of
 from structpred.cli.sequences.inspection import chain_facts
 from structpred.cli.sequences.results import read_labelled, reader_for, strings_of
 from structpred.evaluation import confusion_matrix, evaluate_sequences
@@ -14,7 +14,7 @@ from structpred.evaluation.selection import select_sequences
 from structpred.io.ocr import N_PIXELS, OcrWords
 from structpred.models import ChainLabeler
 from structpred.models.chain.constraints import resolve_constraints
-from structpred.report.page import Contents, Example, Weights
+from structpred.report.page import Contents, Example, Stage, Weights
 from structpred.report.page import page as page_of
 
 _MOST_TOKENS = 120
@@ -39,9 +39,7 @@ def _contents(model: ChainLabeler, asked: Reporting, about_data: dict[str, Any])
     return Contents(
         title=asked.title or asked.model,
         facts=[*facts, ("features", used), ("labels", str(len(model.classes_)))],
-        certificate=str(model.certificate_),
-        proven=proven(model),
-        history=model.history_,
+        stages=[Stage(model.certificate_, model.history_)],
         labels=[str(label) for label in model.classes_.tolist()],
         transitions=edges,
         start=start,
@@ -90,16 +88,15 @@ def _example(model: ChainLabeler, read: Data, i: int, predicted: list[str], toke
     """Sequence i with how sure the model is of each label; very long ones are cut."""
     corpus = select_sequences(read.corpus, [i])
     gold = (read.labels or [])[i]
-    x = features_of(Data(corpus, None, 1, len(gold)), hashed=model.n_bits is not None)
     classes = [str(label) for label in model.classes_.tolist()]
     candidates: list[list[tuple[str, float]]] = []
     if model.probabilistic_:
-        marginals = model.predict_marginals(x)[0]
+        marginals = model.predict_marginals(corpus)[0]
         sure = [float(row[classes.index(label)]) for row, label in zip(marginals, predicted, strict=True)]
         orders = (-marginals).argsort(axis=1, kind="stable")[:, :_MOST_CANDIDATES].tolist()
         candidates = [[(classes[k], float(row[k])) for k in order] for row, order in zip(marginals, orders, strict=True)]
     else:
-        sure = model.predict_score_gaps(x)[0].tolist()
+        sure = model.predict_score_gaps(corpus)[0].tolist()
     n = min(len(gold), _MOST_TOKENS)
     images = corpus.pixels.reshape(-1, 16, 8)[:n] if isinstance(corpus, OcrWords) else None
     where = f"line {int(corpus.lines[0])}" + (f", the first {n} of {len(gold)} tokens" if n < len(gold) else "")

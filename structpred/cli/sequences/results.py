@@ -13,7 +13,6 @@ from structpred.cli.kinds.kind import Asked, Evaluating, Predicting
 from structpred.cli.sequences.data import (
     Data,
     Reader,
-    features_of,
     format_predictions,
     read_data,
     refuse_running_text,
@@ -41,6 +40,25 @@ def predict(model: ChainLabeler, asked: Predicting) -> None:
     write_output(asked.output, text)
 
 
+def words_as_rows(model: ChainLabeler, asked: Predicting, sentences: Sequence[Sequence[str]]) -> str:
+    """A column file with each word in the column that the templates read, and _ in the others.
+
+    Raises DataError for a model that reads more than words, or no columns.
+    """
+    from structpred.bridges.annotator import columns_read
+
+    reader, read = reader_for(model, asked), columns_read(model)
+    if len(read) != 1:
+        what = f"the columns {', '.join(map(str, sorted(read)))} of its data" if read else "features that are not words"
+        raise DataError(f"--text: {asked.model} reads {what}, and running text has words only; give what it was trained on")
+    (word,) = read
+    width = reader.n_columns or max(word + 2, 3 if reader.format == "conll2000" else 2)
+    if reader.n_columns is not None and reader.label_column == width - 1:
+        width -= 1  # data to predict may lack the labels
+    rows = [[" ".join(form if k == word else "_" for k in range(width)) for form in words] for words in sentences]
+    return "\n".join("".join(f"{row}\n" for row in lines) for lines in rows)
+
+
 def reader_for(model: ChainLabeler, asked: Asked) -> Reader:
     """How the training data of the labeller were read, or as the user says."""
     return Reader.of_model(model, asked.model, asked.reading.format, asked.own["label_column"])
@@ -63,7 +81,7 @@ def read_labelled(model: ChainLabeler, asked: Asked) -> Data:
 def predict_labels(model: ChainLabeler, data: Data) -> list[Any]:
     """The labels of all sequences; says how fast it was."""
     start = time.perf_counter()
-    predicted: list[Any] = model.predict(features_of(data, hashed=model.n_bits is not None))
+    predicted: list[Any] = model.predict(data.corpus)
     log.debug("labelled %d tokens in %.2f s, features included", data.n_tokens, time.perf_counter() - start)
     return predicted
 
@@ -75,7 +93,7 @@ def strings_of(model: ChainLabeler, data: Data) -> Labels:
 
 def _entries(model: ChainLabeler, data: Data, asked: Predicting) -> list[dict[str, Any]]:
     """One entry per sequence, as `--json` writes it. Raises ParameterError for marginals of a model that has none."""
-    X = features_of(data, hashed=model.n_bits is not None)
+    X = data.corpus
     predicted, names = model.predict(X), [str(label) for label in model.classes_.tolist()]
     entries: list[dict[str, Any]] = [
         {"tokens": tokens, "labels": [str(label) for label in labels]}

@@ -5,12 +5,14 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from structpred.cli.sequences.data import Data, Reader, features_of, read_data
+from structpred.cli.sequences.data import Data, Reader, read_data
+from structpred.cli.sequences.shards import head_of, shards_of
 from structpred.cli.training import Training
 from structpred.cli.training_options import TrainingOptions
 from structpred.errors import DataError, ParameterError
@@ -48,6 +50,10 @@ class ChainOptions(TrainingOptions):
 class ChainTraining(Training[ChainOptions]):
     """Train a ChainLabeler on labelled sequences."""
 
+    shardable = True
+    train: tuple[Any, Any]
+    dev: tuple[Any, Any] | None
+
     def __init__(self, options: ChainOptions) -> None:
         super().__init__(options)
         self.score = options.dev_metric
@@ -55,7 +61,7 @@ class ChainTraining(Training[ChainOptions]):
     def conflicts(self) -> dict[str, bool]:
         """For options that do not go together the message, and whether they were given."""
         options = self.options
-        columns = options.format in COLUMN_FORMATS
+        columns, shards = options.format in COLUMN_FORMATS, options.shards is not None
         return {
             "--template is needed: chunking, ner, pos, or a CRF++ template file": columns and options.template is None,
             f"--template is for column files, not for --format {options.format}": not columns and options.template is not None,
@@ -70,6 +76,9 @@ class ChainTraining(Training[ChainOptions]):
             "--dev-folds needs --dev FILE (the same file as TRAIN, perhaps)": options.dev_folds is not None
             and options.dev is None,
             "--dev FILE and --dev-fraction exclude each other": options.dev is not None and options.dev_fraction is not None,
+            "--shards is for column files and CRFsuite text, not for pixels": shards and options.format == "ocr",
+            "--shards and --dev-fraction exclude each other: give --dev FILE": shards and options.dev_fraction is not None,
+            "--shards needs --on-error raise: what is left out would be another cut": shards and options.on_error != "raise",
             "--patience needs --dev FILE or --dev-fraction": options.patience is not None and not self.holds_out(),
         }
 
@@ -87,19 +96,31 @@ class ChainTraining(Training[ChainOptions]):
         self.templates = load_templates(options.template) if options.template is not None else None
         self.features: dict[str, Any] = {"template": self.templates, "min_count": options.min_count, "n_bits": options.n_bits}
         reader = Reader(options.format, options.label_column, template=options.template, missing=options.missing or None)
-        data, self.reader = _read(options.data, reader, options.folds, options)
+        sizes = self._read_whole(reader) if options.shards is None else self._cut(reader, options.shards)
         if self.templates is not None:
             _check_templates(self.templates, self.reader)
         dev = None if options.dev is None else _read(options.dev, self.reader, options.dev_folds, options)[0]
         if dev is not None and dev.labels is None:
             n = self.reader.n_columns
             raise DataError(f"{options.dev}: expected {n} columns with labels in the last, as in {options.data}")
-        hashed = options.n_bits is not None
-        self.train: tuple[Any, Any] = (features_of(data, hashed=hashed), data.labels or [])
-        self.dev: tuple[Any, Any] | None = None if dev is None else (features_of(dev, hashed=hashed), dev.labels)
+        self.dev = None if dev is None else (dev.corpus, dev.labels)
         if options.dev_fraction is not None:
             self.train, self.dev = _split(*self.train, options.dev_fraction, options.seed)
+        return sizes
+
+    def _read_whole(self, reader: Reader) -> dict[str, int]:
+        data, self.reader = _read(self.options.data, reader, self.options.folds, self.options)
+        self.train = (data.corpus, data.labels or [])
         return {"sequences": data.n_sequences, "tokens": data.n_tokens}
+
+    def _cut(self, reader: Reader, n: int) -> dict[str, int]:
+        """The shards; what is wrong with all lines is found in the first ones."""
+        path, encoding = self.options.data, self.options.encoding
+        self.reader = _with_columns(head_of(path, reader, encoding), reader)
+        self.shards = shards_of(path, n, self.reader, encoding)
+        size = Path(path).stat().st_size
+        log.info("%s: %d shards of about %.1f MB", path, n, size / n / 1e6)
+        return {"shards": n, "bytes": size}
 
     def hold_out(self, n_folds: int, fold: int) -> None:
         """One part of the sequences."""
@@ -131,7 +152,12 @@ class ChainTraining(Training[ChainOptions]):
 
     def fit(self, model: ChainLabeler) -> None:
         """Fit, and keep how the data were read."""
-        model.fit(*self.train, dev=self.dev)
+        if self.options.shards is None:
+            model.fit(*self.train, dev=self.dev)
+        else:
+            from structpred.distributed import fit
+
+            fit(model, self.shards, client=self.options.scheduler, store=self.options.store_path, dev=self.dev)
         model.reader_ = self.reader.to_dict()
 
     def end(self, model: ChainLabeler) -> dict[str, Any]:
@@ -147,14 +173,7 @@ def _read(path: str, reader: Reader, folds: Sequence[int] | None, options: Chain
     """The data, and the reader with the numbers of columns filled in."""
     start = time.perf_counter()
     data = read_data(path, reader, folds, encoding=options.encoding, on_error=options.on_error)
-    if isinstance(data.corpus, ColumnCorpus) and data.corpus.n_columns == 1:
-        hint = looks_like(split_lines((data.corpus.text or "")[: 1 << 16]))
-        raise DataError(f"{data.corpus.where(0)}: expected at least 2 columns, one of them the labels, got 1{hint}")
-    if reader.format in COLUMN_FORMATS and reader.n_columns is None:
-        width = data.corpus.n_columns  # type: ignore[union-attr]
-        reader = replace(reader, n_columns=width, label_column=(reader.label_column or 0) % width)
-    elif reader.format not in COLUMN_FORMATS:
-        reader = replace(reader, label_column=None)
+    reader = _with_columns(data, reader)
     labels = {label for sequence in data.labels or [] for label in sequence} - {options.missing}
     log.info(
         "read %s: %d sequences, %d tokens, %d labels (%.1f s)",
@@ -165,6 +184,17 @@ def _read(path: str, reader: Reader, folds: Sequence[int] | None, options: Chain
         time.perf_counter() - start,
     )
     return data, reader
+
+
+def _with_columns(data: Data, reader: Reader) -> Reader:
+    """The reader with the numbers of columns filled in; DataError where there is no column for the labels."""
+    if isinstance(data.corpus, ColumnCorpus) and data.corpus.n_columns == 1:
+        hint = looks_like(split_lines((data.corpus.text or "")[: 1 << 16]))
+        raise DataError(f"{data.corpus.where(0)}: expected at least 2 columns, one of them the labels, got 1{hint}")
+    if reader.format in COLUMN_FORMATS and reader.n_columns is None:
+        width = data.corpus.n_columns  # type: ignore[union-attr]
+        return replace(reader, n_columns=width, label_column=(reader.label_column or 0) % width)
+    return reader if reader.format in COLUMN_FORMATS else replace(reader, label_column=None)
 
 
 def _split(X: Any, y: Sequence[Any], fraction: float, seed: int) -> tuple[tuple[Any, Any], tuple[Any, Any]]:

@@ -1,8 +1,9 @@
 """What `structpred predict`, `evaluate`, `inspect` and `report` do for structures of a user's own."""
 
 import json
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Any
 
 import click
 import numpy as np
@@ -11,20 +12,26 @@ from structpred.cli.facts import (
     Pairs,
     described,
     facts_lines,
+    minimised,
     model_facts,
-    proven,
     sign_facts,
     sign_lines,
     versions,
     without_certificate,
 )
 from structpred.cli.files import write_output
-from structpred.cli.kinds.kind import Asked, Evaluating, Inspecting, Predicting, Reporting
+from structpred.cli.kinds.kind import Asked, Evaluating, Explained, Explaining, Inspecting, Predicting, Reporting
 from structpred.cli.own_code import made
+from structpred.core.oracle import Labels
 from structpred.errors import DataError
-from structpred.models import StructuredPredictor
+from structpred.io.predictions import label_rows
+from structpred.models import DecisionModel, StructuredPredictor
+
+if TYPE_CHECKING:
+    from structpred.report.output_sections import Output
 
 Reader = Callable[[str], tuple[Any, Any]]
+_MOST_REASONS = 20
 
 
 def reader_of(name: str) -> Reader:
@@ -49,24 +56,25 @@ def read_labelled(reader: Reader, name: str, path: str) -> tuple[list[Any], Any]
     return X, y
 
 
-def predict(model: StructuredPredictor, asked: Predicting) -> None:
+def predict(model: StructuredPredictor | DecisionModel, asked: Predicting) -> None:
     """The labels of an instance on a line, separated by spaces; or one JSON object per instance."""
-    X, _ = read(*_reader(asked), asked.data)
+    X, _ = read(*asked_reader(asked), asked.data)
     found = [labels.tolist() for labels in model.predict(X)]
     if not asked.as_json:
-        write_output(asked.output, "".join(f"{' '.join(map(str, labels))}\n" for labels in found))
+        write_output(asked.output, label_rows(found))
         return
     entries: list[dict[str, Any]] = [{"labels": labels} for labels in found]
-    if asked.marginals:
+    if asked.marginals and isinstance(model, StructuredPredictor):
         for entry, row in zip(entries, model.predict_marginals(X), strict=True):
             entry["marginals"] = row.tolist()
-    if asked.kbest is not None:
+    if asked.kbest is not None and isinstance(model, StructuredPredictor):
         for entry, best in zip(entries, model.predict_kbest(X, asked.kbest), strict=True):
             entry["kbest"] = [{"labels": labels.tolist(), "score": score} for labels, score in best]
     write_output(asked.output, "".join(f"{json.dumps(entry)}\n" for entry in entries))
 
 
-def _reader(asked: Asked) -> tuple[Reader, str]:
+def asked_reader(asked: Asked) -> tuple[Reader, str]:
+    """The user's reader, and its name; a usage error where it is not named."""
     name = asked.own["reader"]
     if name is None:
         known = model_facts(asked.model)["reader"] or {}
@@ -76,8 +84,12 @@ def _reader(asked: Asked) -> tuple[Reader, str]:
 
 def judged(model: StructuredPredictor, asked: Asked) -> dict[str, Any]:
     """The figures by name: n, the score of the model, and the share of outputs with all labels right."""
-    X, y = read_labelled(*_reader(asked), asked.data)
-    exact = float(np.mean([np.array_equal(one, other) for one, other in zip(model.predict(X), y, strict=True)]))
+    X, y = read_labelled(*asked_reader(asked), asked.data)
+    return _figures(model, X, y, model.predict(X))
+
+
+def _figures(model: StructuredPredictor, X: list[Any], y: Any, predicted: Sequence[Labels]) -> dict[str, Any]:
+    exact = float(np.mean([np.array_equal(one, other) for one, other in zip(predicted, y, strict=True)]))
     return {"n": len(X), "score": model.score(X, y), "scoring": model.scoring, "exact": exact}
 
 
@@ -94,6 +106,13 @@ def _shown(found: dict[str, Any]) -> Pairs:
     return [(f"score ({found['scoring'] or '1 - loss'})", score), ("wholly right", f"{100 * found['exact']:.2f} %")]
 
 
+def explained(model: StructuredPredictor, asked: Explaining) -> Explained:
+    """Why one instance gets its labels."""
+    X, _ = read(*asked_reader(asked), asked.data)
+    i = asked.chosen(len(X))
+    return Explained(f"instance {i}", model.explain(X[i], against=asked.runner_up("for structures of your own")))
+
+
 def structure_facts(model: StructuredPredictor, path: str) -> Pairs:
     """Settings and training, as pairs of a name and a line for people."""
     facts = model_facts(path)
@@ -101,7 +120,7 @@ def structure_facts(model: StructuredPredictor, path: str) -> Pairs:
     data = f"read by {known['reader']}" if "reader" in known else "fitted in Python"
     named = "named" if model.feature_names_ is not None else "numbered"
     own = [("data", data), ("oracle", type(model.oracle).__name__), ("features", f"{model.n_features_in_}, {named}")]
-    return [*described(facts, "a conditional random field" if model.probabilistic_ else "max-margin", own), *versions(facts)]
+    return [*described(facts, minimised(facts), own), *versions(facts)]
 
 
 def inspected(model: StructuredPredictor, asked: Inspecting) -> str:
@@ -115,20 +134,44 @@ def inspected(model: StructuredPredictor, asked: Inspecting) -> str:
 
 
 def page(model: StructuredPredictor, asked: Reporting) -> str:
-    """A page: certificate, training, scores with DATA, and the strongest features."""
-    from structpred.core.markup import join, table, tag
+    """A page: scores with DATA, certificate and training, the worst outputs and why, the strongest features."""
+    from structpred.core.markup import join, tag
     from structpred.report import sections
-    from structpred.report.page import Weights, html_page
+    from structpred.report.contents import Stage
+    from structpred.report.layout import large
+    from structpred.report.output_sections import worst_outputs
+    from structpred.report.page import html_page
+    from structpred.report.training import training
 
     weights = model.top_features(asked.top)
-    facts = without_certificate(structure_facts(model, asked.model))
-    parts = [
-        ("Model", sections.facts(facts, str(model.certificate_), proven(model))),
-        ("Training", sections.training(model.history_)),
-    ]
+    parts = [("Model", sections.facts(without_certificate(structure_facts(model, asked.model))))]
+    worst: list[Output] = []
     if asked.data:
-        found = judged(model, asked)
-        note = tag("p", f"{asked.data}: {found['n']} instances", class_="note")
-        parts.append(("Scores", join(note, table(("", ""), _shown(found), numbers=[False, True]))))
-    parts.append(("Strongest features", sections.weights([Weights("all parts", weights.positive, weights.negative)])))
+        X, y = read_labelled(*asked_reader(asked), asked.data)
+        predicted = model.predict(X)
+        found = _figures(model, X, y, predicted)
+        note = tag("p", f"{asked.data}: {found['n']} instances.", class_="note")
+        parts.append(("Scores", join(note, large(_shown(found)))))
+        worst = _worst(model, X, y, predicted, asked.examples)
+    parts += [
+        ("Training", training([Stage(model.certificate_, model.history_)])),
+        ("Worst outputs", worst_outputs(worst)),
+        ("Strongest features", sections.two_lists(("raise the score", weights.positive), ("lower it", weights.negative))),
+    ]
     return html_page(asked.title or asked.model, parts)
+
+
+def _worst(model: StructuredPredictor, X: list[Any], y: Any, predicted: Sequence[Labels], n: int) -> list["Output"]:
+    """The n outputs with most wrong labels, with what makes their score higher than that of the truth."""
+    from structpred.report.output_sections import Output
+
+    pairs = [(np.asarray(truth).tolist(), labels.tolist()) for truth, labels in zip(y, predicted, strict=True)]
+    wrong = [sum(a != b for a, b in zip_longest(truth, found)) for truth, found in pairs]
+    chosen = [i for i in np.argsort(-np.array(wrong), kind="stable").tolist() if wrong[i]][:n]
+    outputs = []
+    for i in chosen:
+        why = model.explain(X[i], against=y[i])
+        gold, found = ([str(label) for label in labels] for labels in pairs[i])
+        reasons = [(f"{c.feature}, {c.label}", c.score) for c in why.strongest(_MOST_REASONS)]
+        outputs.append(Output(f"instance {i}", gold, found, wrong[i], why.score, reasons))
+    return outputs

@@ -48,6 +48,7 @@ class OnlineLabeler(FittedChain, Protocol):
     resume: bool
     warm_start: bool
     random_state: Any
+    verbose: int
     missing: Any
     history_: list[Record]
     n_iter_: int

@@ -126,19 +126,13 @@ class TokenInput:
             kept = [name for name, c in zip(sequences.attributes, counts.tolist(), strict=True) if c >= self.features.min_count]
             self.features = FeatureDictionary.from_names(kept, self.features.min_count)
             return sequences.packed(kept)
-        return self.features.fit_transform(self._named(sequences))
+        return self.features.fit_transform(_named(sequences))
 
     def transform(self, sequences: Any) -> PackedSequences:
         """Pack; features not seen at fit are left out."""
         if isinstance(sequences, AttributeCorpus) and isinstance(self.features, FeatureDictionary):
             return sequences.packed(self.features.names)
-        return self.features.transform(self._named(sequences))
-
-    @staticmethod
-    def _named(sequences: Any) -> Any:
-        if not isinstance(sequences, AttributeCorpus):
-            return sequences
-        raise ParameterError("a CRFsuite corpus cannot be hashed yet: leave n_bits out, or give lists of feature dicts")
+        return self.features.transform(_named(sequences))
 
     def feature_names(self) -> list[str]:
         """The feature strings by id."""
@@ -156,6 +150,11 @@ class TokenInput:
         """The inverse of to_bundle."""
         maker = FeatureHasher if _HASHED.read(header, "input.header")["hashed"] else FeatureDictionary
         return cls(maker.from_bundle(header, arrays, texts))
+
+
+def _named(sequences: Any) -> Any:
+    """With the names of features, which hashing needs."""
+    return sequences.dicts() if isinstance(sequences, AttributeCorpus) else sequences
 
 
 class RowInput:

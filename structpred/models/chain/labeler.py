@@ -24,6 +24,7 @@ from structpred.models.chain.explain import explain
 from structpred.models.chain.inputs import INPUT, INPUTS, Input, NumericInput, RowInput, choose_input, n_columns
 from structpred.models.chain.inspection import Inspection, chain_names, inspect_weights
 from structpred.models.chain.partial import comparable, partial_labels, where_known
+from structpred.models.chain.sharding import ChainSharding
 from structpred.models.chain.targets import LabelEncoder, as_label_lists
 from structpred.models.chain.tasks import chain_task
 from structpred.models.chain.templates import drop_templates
@@ -117,6 +118,7 @@ class ChainLabeler(StructuredEstimator):
     _n_total: float = field(init=False)
 
     _drop_groups = drop_templates
+    _sharding = ChainSharding()
     _HEADER = Record(
         {
             **COMMON,
@@ -162,8 +164,7 @@ class ChainLabeler(StructuredEstimator):
     def _restored(cls, head: dict[str, Any], arrays: dict[str, npt.NDArray[Any]], input_: Input) -> Self:
         """A fitted labeler of the input, the header and the weights."""
         model = cls(**plain_settings(head, cls))
-        model.input_, model.n_features_in_ = input_, n_columns(input_)
-        model._encoder = LabelEncoder(head["classes"])
+        model.input_, model.n_features_in_, model._encoder = input_, n_columns(input_), LabelEncoder(head["classes"])
         model.classes_ = model._encoder.classes
         restore_run(model, head, arrays, n_chain_weights(input_.n_features or 0, len(model.classes_)))
         return model
@@ -278,6 +279,7 @@ class ChainLabeler(StructuredEstimator):
         allowed, fixed: nested like y; for each token None, or the labels it may have, or the label it has.
         Raises InfeasibleError, naming the sample, where no labels satisfy all of them.
         """
+        self._check_fitted()
         return around_empty(lambda *full: self._decoded(*self._read(*full), checked_jobs(self.n_jobs)), X, allowed, fixed)
 
     def _decoded(self, data: PackedSequences, w: Vector, scores: FixedScores | None, n_jobs: int) -> list[npt.NDArray[Any]]:
@@ -333,8 +335,7 @@ class ChainLabeler(StructuredEstimator):
         lists: Sequence[Sequence[Any]] = as_label_lists(y, np.array([len(labels) for labels in predicted]))
         lists, predicted = where_known(lists, predicted, self.missing)
         right = np.array([(p == np.array(g)).sum() for p, g in zip(predicted, lists, strict=True)], dtype=np.float64)
-        lengths = np.array([len(labels) for labels in lists])
-        weights = checked_sample_weight(sample_weight, len(lists))
+        weights, lengths = checked_sample_weight(sample_weight, len(lists)), np.array([len(labels) for labels in lists])
         return float((weights @ right) / (weights @ lengths))
 
     def _dev_scorer(self, input_: Input, encoder: LabelEncoder, X: Any, y: Any) -> Callable[[Vector], float]:

@@ -70,10 +70,10 @@ def partial_fit(
         lists = as_label_lists(y, data.lengths)
         known = partial_labels(lists, labeler.missing, whole=False)
         seen = lists if known is None else known.known()
-        encoder = LabelEncoder.fit(seen) if classes is None else _encoder_of(classes)
+        encoder = LabelEncoder.fit(seen) if classes is None else encoder_of(classes)
     else:
         input_, encoder = before.input_, before.encoder
-        if classes is not None and _encoder_of(classes).classes.tolist() != encoder.classes.tolist():
+        if classes is not None and encoder_of(classes).classes.tolist() != encoder.classes.tolist():
             raise ParameterError(
                 "classes: the labels were fixed by the first call of partial_fit; leave classes out or repeat them"
             )
@@ -118,7 +118,7 @@ def fit_stream(
             raise ParameterError(f"{name} must be a whole number >= 1, got {value!r}")
     if labeler.patience is not None and dev is None:
         raise ParameterError("patience needs held-out data: give dev=(X, y) to fit_stream")
-    encoder = _encoder_of(classes)
+    encoder = encoder_of(classes)
     reader = _Reader(labeler, source, encoder, int(batch_size))
     first = reader.open()
     total = _checked_total(trainer, n_total)
@@ -131,6 +131,7 @@ def fit_stream(
         callbacks=as_callbacks(labeler.callbacks),
         checkpoint=None if labeler.checkpoint is None else Path(labeler.checkpoint),
         resume=labeler.resume,
+        verbose=labeler.verbose,
     )
     del first
     result, state = train_stream(problem, trainer, reader.batches, settings)
@@ -197,7 +198,8 @@ def _settings(labeler: OnlineLabeler) -> tuple[Any, ...]:
     return labeler.trainer, labeler.surrogate, labeler.regulariser, labeler.loss, float(labeler.C)
 
 
-def _encoder_of(classes: Any) -> LabelEncoder:
+def encoder_of(classes: Any) -> LabelEncoder:
+    """The labels that a user lists. Raises ParameterError for anything but a list of strings or of whole numbers."""
     if isinstance(classes, str | bytes) or not isinstance(classes, Iterable):
         raise ParameterError(f"classes: expected a list of labels, got {classes!r}")
     listed = classes.tolist() if isinstance(classes, np.ndarray) else list(classes)

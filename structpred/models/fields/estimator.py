@@ -16,6 +16,7 @@ from structpred.core.oracle import Oracle
 from structpred.core.partial_task import is_partial
 from structpred.core.requirements import require
 from structpred.core.steps import TaskLike
+from structpred.core.task import Task
 from structpred.core.weights import Vector
 from structpred.errors import ParameterError
 from structpred.models.base import StructuredEstimator, about_dev, checked_sample_weight, dev_parts
@@ -94,23 +95,30 @@ class FieldEstimator(StructuredEstimator, Generic[Outputs, Tables]):
         self, made: Field[Outputs, Tables], data: Any, truth: Outputs, dev: Any, *, sample_weight: Any,
         token_weights: Sequence[npt.ArrayLike] | None = None, choices: Mapping[int, Sequence[Any]] | None = None,
     ) -> None:  # fmt: skip
-        """Train on read samples, and keep the field. choices: of samples known in part the label codes that each node may have,
-        None for any.
-        """
+        """Train on read samples, and keep the field."""
+        task = self._task_of(
+            made, data, truth, sample_weight=sample_weight, token_weights=token_weights, choices=choices
+        )  # fmt: skip
+        self._default = self._default_for(task)
+        result = self._train(task, None if dev is None else dev_scorer(made, dev), made.weight_names)
+        self._keep_field(made, task.oracle)
+        self._keep(result)
+        self._stop_if_interrupted()
+
+    def _task_of(
+        self, made: Field[Outputs, Tables], data: Any, truth: Outputs, *, sample_weight: Any = None,
+        token_weights: Sequence[npt.ArrayLike] | None = None, choices: Mapping[int, Sequence[Any]] | None = None,
+    ) -> Task:  # fmt: skip
+        """The task of read samples. choices: of samples known in part the label codes that each node may have, None for any."""
         inference = made.inference(data)
         ruled, oracle = {}, inference.oracle
         for i, own in (choices or {}).items():
             shape = inference.shapes[i]
             ruled[i] = scores_of(own, oracle.label_grid(shape), oracle.n_parts(shape), i)  # type: ignore[attr-defined]
-        task = task_of(
+        return task_of(
             inference.features, oracle, made.codes(truth), inference.shapes, resolve_loss(self.loss), ruled,
             token_weights=token_weights, sample_weight=checked_sample_weight(sample_weight, len(inference)),
         )  # fmt: skip
-        self._default = self._default_for(task)
-        result = self._train(task, None if dev is None else _dev_scorer(made, dev), made.weight_names)
-        self._keep_field(made, inference.oracle)
-        self._keep(result)
-        self._stop_if_interrupted()
 
     def _default_for(self, task: TaskLike) -> str:
         """marginal_bcfw where it applies to task and settings, else bcfw."""
@@ -160,7 +168,7 @@ class FieldEstimator(StructuredEstimator, Generic[Outputs, Tables]):
         return self._field.agreement(truth, self._field.outputs(data, self.coef_))
 
 
-def _dev_scorer(made: Field[Outputs, Tables], dev: Any) -> Callable[[Vector], float]:
+def dev_scorer(made: Field[Outputs, Tables], dev: Any) -> Callable[[Vector], float]:
     """The agreement on held-out data as a function of the weights."""
     with about_dev():
         X, y = dev_parts(dev, "X, y")

@@ -1,6 +1,6 @@
 """Features scaled to one size: what is measured on the training data is applied to all later ones."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,6 +40,19 @@ class FeatureScale(NamedTuple):
             return cls(None, _inverse(abs(rows).max(axis=0).toarray().ravel()))
         raise ParameterError(f"scale: expected None, {' or '.join(map(repr, SCALES))}, got {scale!r}")
 
+    @classmethod
+    def merged(cls, scale: str | None, parts: Sequence["Spread"]) -> "FeatureScale | None":
+        """What `measured` finds on all rows, from the spread of each part of them (Chan, Golub and LeVeque 1979)."""
+        if scale is None:
+            return None
+        n, mean, squares = parts[0].n, parts[0].mean, parts[0].squares
+        for part in parts[1:]:
+            both, apart = n + part.n, part.mean - mean
+            squares = squares + part.squares + apart**2 * (n * part.n / both)
+            n, mean = both, mean + apart * (part.n / both)
+        largest = np.max([part.largest for part in parts], axis=0)
+        return cls(mean, _inverse(np.sqrt(squares / n))) if scale == "standard" else cls(None, _inverse(largest))
+
     def applied(self, rows: Any) -> Any:
         """The scaled rows, CSR."""
         from scipy import sparse
@@ -68,6 +81,26 @@ class FeatureScale(NamedTuple):
         if (found["scale.factor"] <= 0).any():
             raise ValueError("scale.factor must be > 0")
         return cls(found.get("scale.shift"), found["scale.factor"])
+
+
+class Spread(NamedTuple):
+    """n rows: the mean of each feature, the sum of squared distances from it, and the largest absolute value."""
+
+    n: int
+    mean: Floats
+    squares: Floats
+    largest: Floats
+
+    @classmethod
+    def of(cls, scale: str | None, rows: Any) -> "Spread | None":
+        """What `FeatureScale.merged` needs of these rows (CSR); None where nothing is scaled."""
+        found = FeatureScale.measured(scale, rows)
+        if found is None:
+            return None
+        n, zeros = rows.shape[0], np.zeros(rows.shape[1])
+        if found.shift is None:
+            return cls(n, zeros, zeros, abs(rows).max(axis=0).toarray().ravel())
+        return cls(n, found.shift, n * rows.toarray().var(axis=0), zeros)
 
 
 def _check_dense(rows: Any) -> None:

@@ -86,6 +86,10 @@ class LabelField:
         """The length of the flat weights."""
         return self.n_labels * (self.n_features + (self.bias != 0)) * 2 + self.tables * max(len(self.edges), 1) * 4
 
+    def token_weights(self, n: int) -> list[Floats] | None:
+        """What a wrong label costs, for each of n examples; None where all cost 1."""
+        return None if self.costs is None or (self.costs == 1.0).all() else [self.costs] * n
+
     def attributes(self) -> dict[str, Any]:
         """Sizes, names and edges; the hierarchy, its costs and what is required along it where there is one."""
         own = {"hierarchy_": self.hierarchy, "label_weights_": self.costs, "require_": self.require}

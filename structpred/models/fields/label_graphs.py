@@ -1,7 +1,7 @@
 """Which labels are joined by an edge, and which oracle then serves."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,8 +19,8 @@ ENUMERATED = 16
 MAX_NODES = 1_000_000
 
 
-def label_edges(edges: Any, Y: Integers) -> Integers:
-    """The edges (E, 2) over the columns of Y that the setting names.
+def label_edges(edges: Any, Y: "Integers | LabelCounts") -> Integers:
+    """The edges (E, 2) over the columns of Y, rows of labels or counts of them, that the setting names.
 
     "complete": all pairs. "tree": the spanning tree whose labels are most strongly correlated. A number k: the k pairs with the
     largest |correlation| in Y. Else pairs of label numbers. Raises ParameterError for anything else.
@@ -43,13 +43,42 @@ def label_edges(edges: Any, Y: Integers) -> Integers:
     raise ParameterError(f"edges: expected 'complete', 'tree', a number of pairs, or pairs of label numbers, got {edges!r}")
 
 
-def _correlations(Y: Integers) -> Floats:
+def _correlations(Y: "Integers | LabelCounts") -> Floats:
     """The correlations of the columns; 0 for columns that are all alike."""
+    if isinstance(Y, LabelCounts):
+        return Y.correlations()
     centred = Y - Y.mean(axis=0)
     norms = np.sqrt((centred**2).sum(axis=0))
     scaled = centred / np.where(norms > 0, norms, 1.0)
     found: Floats = scaled.T @ scaled
     return found
+
+
+class LabelCounts(NamedTuple):
+    """n rows of labels: how often each is on, and each pair of them. Float64, whole numbers, so that sums are exact."""
+
+    n: float
+    both: Floats
+
+    @classmethod
+    def of(cls, Y: Integers) -> "LabelCounts":
+        """Of these rows."""
+        on = Y.astype(np.float64)
+        return cls(float(len(Y)), on.T @ on)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Those of the rows."""
+        return int(self.n), len(self.both)
+
+    def correlations(self) -> Floats:
+        """Of the columns, over all rows that were counted; 0 for columns that are all alike."""
+        ones = np.diag(self.both)
+        covered = self.n * self.both - np.outer(ones, ones)
+        norms = np.sqrt(np.diag(covered))
+        scaled = np.where(norms > 0, norms, 1.0)
+        found: Floats = covered / np.outer(scaled, scaled)
+        return found
 
 
 def _spanning_tree(correlations: Floats) -> Integers:

@@ -14,6 +14,7 @@ from structpred.models.fields.feature_scale import FeatureScale
 from structpred.models.fields.label_field import FIELD, LabelField, kept_names, label_tags, pairs_of, scale_of
 from structpred.models.fields.label_graphs import checked_oracle, label_edges, label_oracle
 from structpred.models.fields.label_inputs import feature_names_of, label_choices, labelled_rows
+from structpred.models.fields.sharding import LabelSharding
 from structpred.storage.bundles import Bundle
 from structpred.storage.schema import AnyOf, Record, Text, Whole, maybe
 
@@ -76,6 +77,7 @@ class MultiLabelMRF(ExplainedLabelSets, FieldEstimator[Integers, Floats]):
     edges_: Integers = field(init=False)
 
     _field: LabelField = field(init=False)
+    _sharding = LabelSharding()
     _HEADER = Record({**FIELD, "edges": maybe(AnyOf((Text(), Whole())))})
 
     def fit(
@@ -92,14 +94,17 @@ class MultiLabelMRF(ExplainedLabelSets, FieldEstimator[Integers, Floats]):
         choices = label_choices(Y)
         Y = np.maximum(Y, 0)  # for choosing pairs; elsewhere what is missing is not looked at
         names = [str(k) for k in range(Y.shape[1])] if given is None else given
-        edges = label_edges(self.edges, Y)
-        oracle = label_oracle(len(names), edges) if self.oracle is None else checked_oracle(self.oracle)
         scale = FeatureScale.measured(self.scale, rows)
-        made = LabelField(
-            rows.shape[1], names, edges, checked_bias(self.bias), oracle, scale=scale, feature_names=feature_names_of(X)
-        )
+        made = self._field_of(rows.shape[1], names, feature_names_of(X), label_edges(self.edges, Y), scale)
         self._fit(made, rows, Y, dev, sample_weight=sample_weight, choices=choices)
         return self
+
+    def _field_of(
+        self, n_features: int, names: list[str], feature_names: list[str] | None, edges: Integers, scale: FeatureScale | None
+    ) -> LabelField:
+        oracle = label_oracle(len(names), edges) if self.oracle is None else checked_oracle(self.oracle)
+        bias = checked_bias(self.bias)
+        return LabelField(n_features, names, edges, bias, oracle, scale=scale, feature_names=feature_names)
 
     def predict_scores(self, X: Any) -> Floats:
         """(n, n_labels): the best score with the label on less the best score with it off, the other labels free.

@@ -39,6 +39,7 @@ class Kernelised(Labeler):
     _: KW_ONLY
     kernel: str | Kernel | Callable[[Any, Any], npt.ArrayLike] = "rbf"
 
+    _sharding = None  # type: ignore[assignment]  # a Gram matrix knows all samples
     _HEADER = Record({**ChainLabeler._HEADER.fields, "kernel": KERNEL})
 
     def _choose_input(self, X: Any) -> tuple[Input, Any]:

@@ -90,6 +90,8 @@ class LinearEstimator(StructuredEstimator):
         signs = None if self.signs is None else linear_signs(self.signs, self._names(outputs, offsets), self.n_features_in_)
         for k, make in enumerate(makers):
             run = copy(self)
+            if len(makers) > 1:
+                run._stage = str(outputs[k]) if len(outputs) else f"output {k + 1} of {len(makers)}"
             if signs is not None:
                 run.signs = signs.ravel() if len(makers) == 1 else signs[:, k]
             if k and self.checkpoint is not None:

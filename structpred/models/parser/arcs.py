@@ -35,13 +35,19 @@ def choose_projective(
 
     None: projective if less than one arc in a hundred crosses another one.
     """
+    crossing = crossing_arcs(heads, offsets)
+    counts = np.add.reduceat(np.append(crossing, 0).astype(np.int64), offsets[:-1]) if len(offsets) > 1 else np.zeros(0)
+    sentences = counts > 0
+    return bool(crossing.mean() < 0.01) if projective is None else bool(projective), sentences
+
+
+def crossing_arcs(heads: npt.NDArray[np.int64], offsets: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
+    """1 for each word whose arc crosses another one of its sentence."""
     from structpred.oracles.trees._geometry_kernels import mark_crossing
 
     crossing = np.zeros(len(heads), np.uint8)
     mark_crossing(heads, offsets, crossing)
-    counts = np.add.reduceat(np.append(crossing, 0).astype(np.int64), offsets[:-1]) if len(offsets) > 1 else np.zeros(0)
-    sentences = counts > 0
-    return bool(crossing.mean() < 0.01) if projective is None else bool(projective), sentences
+    return crossing
 
 
 def tree_task(

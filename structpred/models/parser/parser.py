@@ -32,6 +32,7 @@ from structpred.models.parser.arcs import (
     tree_oracle,
     tree_task,
 )  # fmt: skip
+from structpred.models.parser.attributes import warn_of_untagged
 from structpred.models.parser.bundles import (
     PARSER,
     Arrays,
@@ -49,6 +50,7 @@ from structpred.models.parser.partial import choose_kind, completed_heads, fille
 from structpred.models.parser.relations import RelationFeatures, forget_second_stage, second_callbacks, second_stage
 from structpred.models.parser.sentences import as_treebank, check_one_root, held_out_trees, share_right
 from structpred.models.parser.settings import check_settings, check_switches, checked_templates
+from structpred.models.parser.sharding import ParserSharding
 from structpred.models.partial_outputs import Ruled
 from structpred.models.settings import resolve_loss
 from structpred.runtime.threads import checked_jobs
@@ -144,7 +146,9 @@ class DependencyParser(ExplainedTrees, StructuredEstimator):
     left_out_: int = field(init=False)
 
     _HEADER = PARSER
+    _sharding = ParserSharding()
     _drop_groups = drop_templates
+    _stage = "arcs"
 
     def _to_bundle(self) -> Bundle:
         head: dict[str, Any] = {
@@ -267,7 +271,9 @@ class DependencyParser(ExplainedTrees, StructuredEstimator):
         first = DependencyParser(
             self.trainer, self.C, 3, projective=projective, single_root=self.single_root, labelled=False,
             templates=pruning_templates(), surrogate=self.surrogate, regulariser=self.regulariser, random_state=self.random_state,
+            verbose=self.verbose,
         )  # fmt: skip
+        first._stage = "pruning"
         try:
             first.fit(treebank, sample_weight=sample_weight)
         except KeyboardInterrupt:
@@ -285,8 +291,9 @@ class DependencyParser(ExplainedTrees, StructuredEstimator):
         labeler = ChainLabeler(
             self.trainer, self.label_C, self.max_iter, self.tol, surrogate=self.surrogate, check_every=self.check_every,
             n_jobs=self.n_jobs, callbacks=second_callbacks(self.callbacks), checkpoint=checkpoint, resume=resume,
-            random_state=self.random_state, regulariser=self.regulariser, missing="_",
+            random_state=self.random_state, regulariser=self.regulariser, missing="_", verbose=self.verbose,
         )  # fmt: skip
+        labeler._stage = "relations"
         labels = [treebank.labels[a:b] for a, b in itertools.pairwise(treebank.offsets.tolist())]
         try:
             labeler.fit(features.transform(data, heads), labels, sample_weight=sample_weight)
@@ -304,6 +311,7 @@ class DependencyParser(ExplainedTrees, StructuredEstimator):
         treebank: Treebank,
     ) -> Callable[[Vector], float]:  # fmt: skip
         data, jobs = featurizer.transform(treebank), checked_jobs(self.n_jobs)
+        warn_of_untagged(treebank, featurizer, trained.templates)
         with about_dev():
             features = ArcFeatures(data, trained.templates, trained.bits, candidates=kept_heads(pruner, data, None, self.prune))
             features.new_scratch(int(data.lengths.max()))  # what cannot be parsed is refused before training
@@ -315,6 +323,7 @@ class DependencyParser(ExplainedTrees, StructuredEstimator):
         """What prediction works on: the coded sentences, their features with constraints, and the oracle."""
         self._check_fitted()
         treebank = as_treebank(X)
+        warn_of_untagged(treebank, self.featurizer_, self.templates_)
         data = self.featurizer_.transform(treebank)
         rules = fixed_arcs(data.lengths.tolist(), fixed, forbidden)
         check_switches(projective=projective, single_root=single_root)

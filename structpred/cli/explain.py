@@ -1,0 +1,64 @@
+"""`structpred explain`: why a model gives one output, taken apart into what each feature adds."""
+
+import json
+import logging
+from typing import Any
+
+import click
+
+from structpred.cli.kinds.kind import Explaining
+from structpred.cli.model_command import ModelCommand, open_model, refuse_foreign
+from structpred.cli.options import InputFile, general_options, reading_options
+
+log = logging.getLogger("structpred.cli")
+
+
+@click.command(cls=ModelCommand, short_help="Show why a model gives one output.")
+@click.argument("model", type=InputFile())
+@click.argument("data", type=InputFile())
+@click.option(
+    "--sample", default=0, show_default=True, type=click.IntRange(0), metavar="N",
+    help="Which sequence, sentence or example of DATA, counted from 0 as in messages.",
+)  # fmt: skip
+@click.option(
+    "--against", metavar="WHAT",
+    help="Compare with another output: runner-up, or a label of the token of --position, a head of the word of --word.",
+)  # fmt: skip
+@click.option("--top", default=20, show_default=True, type=click.IntRange(1), metavar="N", help="Contributions to show.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object with all contributions.")
+@click.option("-o", "--output", metavar="PAGE", help="Write an .html page instead.")
+@reading_options
+@general_options
+@click.pass_context
+def explain(ctx: click.Context, /, model: str, data: str, output: str | None, **values: Any) -> None:
+    """Show why MODEL gives one sample of DATA its output: what each feature adds to the score, the largest first.
+
+    \b
+    structpred explain chunk.spz test.txt --sample 3 --position 5 --against I-NP
+    structpred explain en.spz test.conllu --word 4 --against 2
+    structpred explain yeast.spz test.arff --label Class7
+
+    With --against, and with --position, --word or --label, the output is compared with another one: what is shown are the
+    differences, which add up to the difference of the two scores.
+    """
+    from structpred.cli.files import check_output
+    from structpred.core.markup import join, tag
+    from structpred.report.page import html_page
+    from structpred.storage.atomic import write_atomic
+
+    asked = Explaining.of(model, data, values)
+    if output is not None and (asked.as_json or output == "-"):
+        raise click.UsageError("-o PAGE must be a file, and is not for --json")
+    if output is not None:
+        check_output(output, "-o", inputs=(model, data))
+    estimator, kind = open_model(ctx.obj, model, values)
+    refuse_foreign(ctx, kind)
+    title, why = kind.explain(estimator, asked)
+    if output is not None:
+        shown = join(tag("p", title), tag("div", why.html(asked.top), class_="wide"))
+        write_atomic(output, html_page(f"{data}, sample {asked.sample}", [("Explanation", shown)]).encode())
+        log.info("wrote %s", output)
+    elif asked.as_json:
+        click.echo(json.dumps({"sample": asked.sample, "title": title, **why.to_dict()}))
+    else:
+        click.echo(f"sample {asked.sample}: {title}\n\n{why.text(asked.top)}")

@@ -1,0 +1,134 @@
+"""The parts of the report page of a multi-label model: scores, labels, and which labels occur together."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from structpred.core.markup import Html, join, tag
+from structpred.evaluation.label_pairs import Cooccurrence, LabelPair
+from structpred.evaluation.multilabel import MultiLabelScores
+from structpred.report import sections
+from structpred.report.contents import Stage, Weights
+from structpred.report.drawings import heat_map, sequential
+from structpred.report.layout import Counts, columns, counts_table, data_table, in_row, large, percent, prose, scrolling, titled
+from structpred.report.page import html_page
+from structpred.report.training import training
+
+_MOST_PAIRS = 10
+_NOTHING = Html("")
+
+
+@dataclass(frozen=True)
+class LabelContents:
+    """All that the page of a multi-label model shows; what is None or empty is left out.
+
+    facts: (name, text). pairs: (label, other label, weight) of the model, the largest first. data: the name of the data, with
+    scores of what is predicted there; figures: (name, share) of all labels together. together: which labels occur together.
+    """
+
+    title: str
+    facts: Sequence[tuple[str, str]]
+    stages: Sequence[Stage]
+    weights: Sequence[Weights]
+    pairs: Sequence[tuple[str, str, float]] = ()
+    data: str | None = None
+    scores: MultiLabelScores | None = None
+    figures: Sequence[tuple[str, float]] = ()
+    together: Cooccurrence | None = None
+
+
+def label_report(contents: LabelContents, top: int = 15) -> str:
+    """The page as text; top: how many pairs of either sign."""
+    c = contents
+    parts = [
+        ("Model", sections.facts(c.facts)),
+        ("Scores", _scores(c)),
+        ("Training", training(c.stages)),
+        ("Labels", _labels(c.scores)),
+        ("Labels together", _together(c)),
+        ("Pairs of labels", _pairs(c.pairs, top)),
+        ("Strongest features", sections.weights(c.weights)),
+    ]
+    return html_page(c.title, parts)
+
+
+def _scores(c: LabelContents) -> Html:
+    if c.scores is None:
+        return _NOTHING
+    # Halves side by side: the table has a name and a figure only.
+    rows = [[name, percent(share)] for name, share in c.figures]
+    half = -(-len(rows) // 2)
+    tables = [data_table(["", ""], part, numbers=[False, True], name="scores") for part in (rows[:half], rows[half:])]
+    main = [("whole sets right", percent(c.scores.subset_accuracy)), ("micro F1", percent(c.scores.micro_f1))]
+    size = tag("p", f"{c.data}: {c.scores.n} examples, {len(c.scores.labels)} labels.", class_="note")
+    return join(size, large(main), prose(columns(*tables)))
+
+
+def _labels(scores: MultiLabelScores | None) -> Html:
+    if scores is None:
+        return _NOTHING
+    rows = [Counts(o.name, o.support, o.predicted, o.correct, o.precision, o.recall, o.f1) for o in scores.labels]
+    return counts_table("label", rows)
+
+
+def _together(c: LabelContents) -> Html:
+    """Co-occurrence in truth and as predicted as heat maps, and the pairs that are predicted too often or too seldom."""
+    found = c.together
+    if found is None or len(found.names) < 2:
+        return _NOTHING
+    all_labels = len(found.names) if c.scores is None else len(c.scores.labels)
+    few = "" if len(found.names) == all_labels else f" Shown are the {len(found.names)} most frequent of {all_labels} labels."
+    note = (
+        "A number: examples with both labels; on the diagonal: with this one. Colour: the share of the examples with the label "
+        f"of the row that have the label of the column, too.{few}"
+    )
+    maps = [
+        titled(heading, scrolling(_map(found.names, counts), heading))
+        for heading, counts in (("In truth", found.gold), ("As predicted", found.predicted))
+    ]
+    ordered = found.pairs()
+    often = [pair for pair in ordered if pair.excess > 0][:_MOST_PAIRS]
+    seldom = [pair for pair in reversed(ordered) if pair.excess < 0][:_MOST_PAIRS]
+    lists = [
+        titled(heading, _pair_table(pairs))
+        for heading, pairs in (("Predicted together too often", often), ("Predicted together too seldom", seldom))
+        if pairs
+    ]
+    return join(tag("p", note, class_="note"), in_row(*maps), columns(*lists) if lists else "")
+
+
+def _map(names: Sequence[str], counts: npt.NDArray[np.int64]) -> Html:
+    share = counts / np.maximum(np.diag(counts), 1)[:, None]
+    cells = [[(int(n), float(s)) for n, s in zip(*row, strict=True)] for row in zip(counts, share, strict=True)]
+    return heat_map(
+        names,
+        names,
+        [[sequential(s, 1.0) for _, s in row] for row in cells],
+        [[sections.brief(n) for n, _ in row] for row in cells],
+        [[_tip(names[i], names[j], *cell) for j, cell in enumerate(row)] for i, row in enumerate(cells)],
+        beside="with",
+        above="also with",
+    )
+
+
+def _tip(label: str, other: str, n: int, share: float) -> str:
+    return f"{label}: {n}" if label == other else f"{label} and {other}: {n} ({percent(share)} of {label})"
+
+
+def _pair_table(pairs: Sequence[LabelPair]) -> Html:
+    rows = [
+        [pair.label, pair.other, pair.gold, pair.predicted, f"{pair.excess:+d}".replace("-", "\N{MINUS SIGN}")] for pair in pairs
+    ]
+    head = ["label", "and label", "gold", "predicted", "too many"]
+    return data_table(head, rows, numbers=[False, False, True, True, True], name="pairs of labels")
+
+
+def _pairs(pairs: Sequence[tuple[str, str, float]], top: int) -> Html:
+    """What the model learnt of pairs: the strongest of either sign."""
+    if not pairs:
+        return _NOTHING
+    together = [(f"{a}, {b}", w) for a, b, w in pairs if w > 0][:top]
+    apart = [(f"{a}, {b}", w) for a, b, w in reversed(pairs) if w < 0][:top]
+    return sections.two_lists(("go together", together), ("exclude each other", apart))

@@ -1,0 +1,45 @@
+"""Report pages in a real browser, from the width of a telephone on: nothing is cut, and what scrolls shows it."""
+
+from pathlib import Path
+
+import pytest
+from browser import needs_browser, overflowing, silent_boxes
+from page_contents import LONG, NASTY, PAGES
+
+pytestmark = [needs_browser, pytest.mark.slow]
+
+
+@pytest.mark.parametrize("kind", PAGES)
+def test_nothing_is_cut_at_any_width(kind: str, tmp_path: Path) -> None:
+    """At 320, 768 and 1280 px the page fits its window, whatever the data are: long and hostile texts break or scroll."""
+    path = tmp_path / f"{kind}.html"
+    path.write_text(PAGES[kind]([*LONG, *NASTY]), encoding="utf-8")
+    for width in (320, 768, 1280):
+        assert overflowing(path, width) == [], width
+        assert silent_boxes(path, width) == [], width
+
+
+@pytest.mark.parametrize(
+    ("body", "offence"),
+    [
+        ('<p style="width: 400px">wide</p>', "the page is"),
+        ('<p style="overflow: hidden; width: 50px; white-space: nowrap">a text that does not fit</p>', "a text"),
+        ('<section style="width: 200px"><b style="display: block; width: 250px">b</b></section>', "50 px wider than its parent"),
+        ('<svg width="50" height="20"><text y="15">a long line of words</text></svg>', "cut off by its drawing"),
+        ('<details><summary>s</summary><p style="width: 400px">folded</p></details>', "outside the window"),
+        ('<div style="overflow: auto"><p style="overflow: hidden; width: 90px"><i>' + "w" * 40 + "</i></p></div>", "wider than"),
+    ],
+)
+def test_offenders_are_found(body: str, offence: str, tmp_path: Path) -> None:
+    """Each way to lose something is found by the measurement itself."""
+    (tmp_path / "a.html").write_text(f"<!DOCTYPE html><body>{body}", encoding="utf-8")
+    assert any(offence in line for line in overflowing(tmp_path / "a.html", 320))
+
+
+def test_boxes_that_scroll_are_no_offence_but_must_show_it(tmp_path: Path) -> None:
+    """What is reached by scrolling is not cut; a box without a bar, a shade or the keyboard is named."""
+    style = "<style>::-webkit-scrollbar { display: none }</style>"
+    box = '<div style="overflow-x: auto" tabindex="0"><p style="width: 900px">wide</p></div>'
+    (tmp_path / "a.html").write_text(f"<!DOCTYPE html><body>{style}{box}", encoding="utf-8")
+    assert overflowing(tmp_path / "a.html", 320) == []
+    assert silent_boxes(tmp_path / "a.html", 320) == ["div: nothing shows that it scrolls"]
