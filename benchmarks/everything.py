@@ -15,7 +15,7 @@ from pathlib import Path
 from measure import HERE, ONE_THREAD, ROOT, machine
 
 #: programs that are no comparison of their own
-HELPERS = ("measure", "everything", "before_after", "digests", "interrupts")
+HELPERS = ("measure", "everything", "before_after", "digests", "interrupts", "model_files")
 #: these use as many threads as they say
 OWN_THREADS = ("threads",)
 

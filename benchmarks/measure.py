@@ -52,9 +52,9 @@ def in_child(
     function: str, *, environment: dict[str, str] | None = None, timeout: float = 590, **arguments: Any
 ) -> dict[str, Any]:
     """Call ``module:function`` in a fresh process; what it returned, with cpu_seconds, seconds (sections) and peak_mb."""
-    command = [sys.executable, str(HERE / "measure.py"), function, json.dumps(arguments)]
+    command = [sys.executable, str(HERE / "measure.py"), function]
     env = {**os.environ, **ONE_THREAD, **(environment or {})}
-    done = subprocess.run(command, env=env, stdout=subprocess.PIPE, text=True, check=True)
+    done = subprocess.run(command, env=env, input=json.dumps(arguments), stdout=subprocess.PIPE, text=True, check=True)
     result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return result
 
@@ -63,7 +63,9 @@ def main() -> None:
     """The child's side: call the function and print the result as the last line of JSON."""
     module, name = sys.argv[1].split(":")
     watch = Stopwatch()
-    returned = getattr(importlib.import_module(module), name)(watch, **json.loads(sys.argv[2]))
+    returned = getattr(importlib.import_module(module), name)(
+        watch, **json.load(sys.stdin)
+    )  # arguments of a command line may be too long
     own = resource.getrusage(resource.RUSAGE_SELF)
     figures = {"cpu_seconds": own.ru_utime + own.ru_stime, "peak_mb": own.ru_maxrss / 1024, "seconds": watch.seconds}
     print()

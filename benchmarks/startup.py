@@ -146,8 +146,14 @@ def new_environments() -> None:
     print(verdict("README's first example compiles for at most 8 s", float(rows[0][3]) <= 8, f"{rows[0][3]} s"))
 
 
+def versions(seconds: list[float]) -> str:
+    """The sum, and of how many."""
+    return f"{sum(seconds):.2f}" * bool(seconds) + f" ({len(seconds)})" * (len(seconds) > 1)
+
+
 def main() -> None:
     """Print the tables and the verdicts."""
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # pip leaves compiled modules behind; a clone has them from its second run on
     conll = data_folder() / "conll2000"
     train_file = str(conll / "train.txt.gz")
     print(f"\nStarting up ({machine()}); CPU seconds\n")
@@ -155,7 +161,7 @@ def main() -> None:
     commands(train_file, str(conll / "test.txt.gz"))
     new_environments()
     rows = []
-    costs: dict[str, dict[str, float]] = {}
+    costs: dict[str, dict[str, list[float]]] = {}
     worst = {"first": 0.0, "second": 0.0}
     for trainer in ("perceptron", "sgd", "bcfw"):
         folder = scratch_folder()
@@ -169,12 +175,14 @@ def main() -> None:
         extra = first["seconds"]["first"] - second
         worst = {"first": max(worst["first"], extra), "second": max(worst["second"], second - hot)}
         rows.append([trainer, *(f"{x:.2f}" for x in (first["seconds"]["first"], second, hot, extra, second - hot))])
-        costs[trainer] = dict(first["compiled"])
+        costs[trainer] = {}
+        for name, seconds in first["compiled"]:
+            costs[trainer].setdefault(name, []).append(seconds)
     head = ["trainer", "first train", "second", "hot process", "compilation", "second over hot"]
     print("\n" + table(head, rows))
-    print("\nCompilation by function, with what it calls\n")
+    print("\nCompilation by function, with what it calls; how many versions, if more than one\n")
     names = sorted({name for by_name in costs.values() for name in by_name})
-    print(table(["function", *costs], [[n, *(f"{c[n]:.2f}" if n in c else "" for c in costs.values())] for n in names]))
+    print(table(["function", *costs], [[n, *(versions(c.get(n, [])) for c in costs.values())] for n in names]))
     print()
     print(verdict("first train compiles for at most 3 s", worst["first"] <= 3, f"{worst['first']:.2f} s"))
     print(verdict("second train at most 0.3 s over a hot process", worst["second"] <= 0.3, f"{worst['second']:.2f} s"))

@@ -57,6 +57,7 @@ def main():
     """Run the comparison and print it."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="fewer strings and passes")
+    parser.add_argument("--shown", type=int, default=12, help="how many strings the picture shows")
     parser.add_argument("--out", type=Path, default=Path("out/digits_demo.png"), help="where the picture goes")
     options = parser.parse_args()
     n_train, n_test, passes = (120, 100, 20) if options.quick else (400, 300, 50)
@@ -98,7 +99,7 @@ def main():
     )
     print(f"no other weights have a training objective more than {bounds.relative_gap:.1%} lower.")
 
-    shown = range(12)  # the first ones, not the nicest
+    shown = range(options.shown)  # the first ones, not the nicest
     options.out.parent.mkdir(parents=True, exist_ok=True)
     word_strips(
         [X_test[i].reshape(-1, 8, 8).clip(0, 1) for i in shown],

@@ -71,16 +71,6 @@ def test_the_feature_map_how_to_runs(tmp_path: Path) -> None:
     assert "gap" in lines[2]
 
 
-def test_the_three_functions_how_to_runs(tmp_path: Path) -> None:
-    """Every block runs: the certificate reaches its tolerance, and held-out summaries are nearly right."""
-    lines = run(python_of("howto/use_three_functions.md"), tmp_path).splitlines()
-    assert lines[0].startswith("primal ")
-    assert lines[0].endswith(" tol")
-    assert float(lines[1]) > 0.9
-    assert float(lines[2]) >= float(lines[1]) - 0.05
-    assert (tmp_path / "weights.npy").exists()
-
-
 def test_the_regulariser_of_the_how_to_keeps_its_contract() -> None:
     """The page's own class runs as it stands, and takes the scales of groups by name."""
     code = python_of("howto/add_a_regulariser.md", "What differs from group to group", "Below the estimators")

@@ -6,7 +6,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+from PIL import Image
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 EXAMPLES = sorted(path.name for path in (ROOT / "examples").glob("*.py"))
@@ -58,13 +60,26 @@ def test_the_digits_demo_shows_what_the_chain_gains(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_full_digits_demo_is_clearly_better(tmp_path: Path) -> None:
-    """digits_demo at full size: the chain makes less than 60 % of the wrong digits and of the wrong strings; gap below 1 %."""
-    printed = run("digits_demo.py", folder=tmp_path)
+    """digits_demo at full size: the chain makes less than 60 % of the wrong digits and of the wrong strings; gap below 1 %.
+
+    README says what it prints and has its picture: python examples/digits_demo.py --shown 6 --out docs/images/digits_demo.png.
+    """
+    printed = run("digits_demo.py", "--shown", "6", folder=tmp_path)
     check_digits(printed, tmp_path / "out" / "digits_demo.png")
     alone, chain = percentages(line_with(printed, "each digit alone")), percentages(line_with(printed, "the chain"))
     assert chain[0] < 0.6 * alone[0]
     assert chain[1] < 0.6 * alone[1]
     assert percentages(line_with(printed, "no other weights"))[0] < 1.0
+    claimed = percentages(line_with((ROOT / "README.md").read_text(encoding="utf-8"), "*Noisy digits"))
+    assert claimed == pytest.approx([alone[1], chain[1]], abs=1.0)
+    drawn, kept = (small(path) for path in (tmp_path / "out" / "digits_demo.png", ROOT / "docs" / "images" / "digits_demo.png"))
+    assert np.abs(drawn - kept).mean() < 4
+
+
+def small(picture: Path) -> np.ndarray:
+    """A picture in grey at a quarter of its size, in which letters that moved by a pixel hardly count."""
+    with Image.open(picture) as image:
+        return np.asarray(image.convert("L").resize((300, 160)), dtype=float)
 
 
 @pytest.mark.slow
@@ -136,6 +151,37 @@ def test_the_own_kind_example_runs_from_the_shell(tmp_path: Path) -> None:
     printed = run("own_kind.py", folder=tmp_path)
     assert percentages(line_with(printed, "100 questions"))[0] > 90
     assert printed.splitlines()[2].endswith("f0")
+
+
+NO_TORCH = "PyTorch is not installed: pip install torch, then 'structpred[torch]'"
+
+
+@pytest.mark.slow
+def test_the_torch_tagger_reads_strings_of_digits(tmp_path: Path) -> None:
+    """torch_tagger: after fifteen epochs the network with its chain reads more than 80 % of the digits of new strings."""
+    pytest.importorskip("torch", reason=NO_TORCH)
+    printed = run("torch_tagger.py", "--loss", "crf", "--epochs", "15", folder=tmp_path)
+    digits, strings = percentages(line_with(printed, "crf"))
+    assert 80 < digits <= 100
+    assert 30 < strings < digits
+
+
+@pytest.mark.slow
+def test_the_torch_parser_finds_heads(tmp_path: Path) -> None:
+    """torch_parser: after fifteen epochs of the toy grammar more than 90 % of the heads of other sentences are right."""
+    pytest.importorskip("torch", reason=NO_TORCH)
+    printed = run("torch_parser.py", "--loss", "crf", "--epochs", "15", folder=tmp_path)
+    assert percentages(line_with(printed, "crf"))[0] > 90
+
+
+@pytest.mark.slow
+def test_the_hinge_trains_the_torch_parser_on_a_treebank(tmp_path: Path, data_dir: Path) -> None:
+    """torch_parser: on real sentences, too, the hinge finds heads; it does not shrink all scores to 0."""
+    pytest.importorskip("torch", reason=NO_TORCH)
+    folder = data_dir / "ud_hungarian_szeged"
+    files = [str(folder / f"hu_szeged-ud-{part}.conllu.gz") for part in ("train", "test")]
+    printed = run("torch_parser.py", *files, "--loss", "hinge", "--epochs", "3", folder=tmp_path)
+    assert percentages(line_with(printed, "hinge"))[0] > 45
 
 
 def test_every_example_is_tested_here() -> None:

@@ -1,0 +1,110 @@
+"""The site that `make docs` has built: whole, without a dead link or anything from a network, and readable on a phone."""
+
+import importlib
+import re
+import zlib
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+from browser import needs_browser, overflowing
+from test_docs import LISTED
+
+SITE = Path(__file__).resolve().parent.parent / "site"
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not (SITE / "index.html").exists(), reason="`make docs` has not built the site"),
+]
+PAGES = sorted(path.relative_to(SITE).as_posix() for path in SITE.rglob("*.html"))
+#: what the theme moves on purpose: drawers and the search on small screens, links that show when pointed at; and boxes that
+#: scroll, which reach over the margins of the text
+ASIDE = ".md-sidebar, .md-sidebar *, .md-search, .md-search *, .md-skip, .headerlink, .highlight, .md-typeset__scrollwrap"
+LOADED = {("script", "src"), ("link", "href"), ("img", "src"), ("iframe", "src"), ("source", "src"), ("object", "data")}
+
+
+class Page(HTMLParser):
+    """What a page links to and loads, and the places in it that can be linked to."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.links: list[str] = []
+        self.loads: list[str] = []
+        self.places: set[str] = set()
+        self.feed(path.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Note one element."""
+        for name, value in attrs:
+            if name == "id" or (tag, name) == ("a", "name"):
+                self.places.add(value or "")
+            elif (tag, name) == ("a", "href"):
+                self.links.append(value or "")
+            elif (tag, name) in LOADED and ("rel", "canonical") not in attrs:
+                self.loads.append(value or "")
+
+
+@pytest.fixture(scope="module")
+def parsed() -> dict[str, Page]:
+    """Every page of the site."""
+    return {name: Page(SITE / name) for name in PAGES}
+
+
+def dead(pages: dict[str, Page], name: str) -> Iterator[str]:
+    """The links of a page, and what it loads, that lead nowhere on the site."""
+    for link in {*pages[name].links, *pages[name].loads}:
+        parts = urlsplit(link)
+        if parts.scheme in ("http", "https", "mailto", "data"):
+            continue
+        target = (SITE / name).parent / unquote(parts.path) if parts.path else SITE / name
+        target = target / "index.html" if target.is_dir() else target
+        inside = pages.get(target.resolve().relative_to(SITE).as_posix()) if target.exists() else None
+        if not target.exists() or (parts.fragment and inside and unquote(parts.fragment) not in inside.places):
+            yield link
+
+
+def test_no_link_is_dead(parsed: dict[str, Page]) -> None:
+    """Each link between pages leads to a page, and to a place that is on it."""
+    assert {name: found for name in PAGES if name != "404.html" and (found := sorted(dead(parsed, name)))} == {}
+
+
+def test_nothing_is_loaded_from_a_network(parsed: dict[str, Page]) -> None:
+    """No page loads a script, a style, a font or a picture from elsewhere, and neither do the styles."""
+    away = {name: [load for load in page.loads if urlsplit(load).netloc] for name, page in parsed.items()}
+    assert {name: loads for name, loads in away.items() if loads} == {}
+    styles = [path.read_text(encoding="utf-8") for path in SITE.rglob("*.css")]
+    assert not [found for text in styles for found in re.findall(r"(?:url\(|@import )['\"]?(?:https?:)?//", text)]
+
+
+def test_formulas_are_drawn_without_a_script(parsed: dict[str, Page]) -> None:
+    """Each formula of the pages has become MathML."""
+    assert "<math" in (SITE / "glossary.html").read_text(encoding="utf-8")
+    assert not [name for name in PAGES if 'class="arithmatex"' in (SITE / name).read_text(encoding="utf-8")]
+
+
+@pytest.mark.parametrize("package", LISTED)
+def test_every_public_name_has_a_signature_or_a_page(package: str) -> None:
+    """The site's inventory, which other projects link by, has every public name of these packages."""
+    lines = zlib.decompress((SITE / "objects.inv").read_bytes().split(b"\n", 4)[4]).decode().splitlines()
+    known = {line.split()[0] for line in lines}
+    names = set(importlib.import_module(package).__all__) - {"__version__", "errors"}
+    assert sorted(name for name in names if f"{package}.{name}" not in known) == []
+
+
+def test_the_search_knows_the_reference_and_the_texts() -> None:
+    """The index of the search holds names of the reference and words of the tutorial."""
+    index = (SITE / "search" / "search_index.json").read_text(encoding="utf-8")
+    assert "predict_score_gaps" in index
+    assert "A chunker" in index
+
+
+@needs_browser
+@pytest.mark.parametrize("width", [400, 1280])
+def test_nothing_sticks_out_or_is_cut(width: int) -> None:
+    """On a phone and on a desk every page fits: what is wider than the window scrolls in a box of its own.
+
+    Report pages, of which the gallery has two, are measured in tests/report.
+    """
+    own = [name for name in PAGES if not name.startswith("gallery/")]
+    assert {name: found for name in own if (found := overflowing(SITE / name, width, allowed=ASIDE))} == {}
