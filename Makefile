@@ -5,6 +5,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 DEMO_STAMP := $(VENV)/.demo
+DOCS_STAMP := $(VENV)/.docs
 PIP := $(BIN)/python -m pip install --disable-pip-version-check --no-input --only-binary :all:
 PYTEST := $(BIN)/python -m pytest
 # A worker that dies ends the run, and the report names its test: a new one in its place is left without tests, and waits for ever.
@@ -17,7 +18,7 @@ USABLE := import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))
 PYTHON ?= $(shell for p in $(CANDIDATES); do if $$p -c '$(USABLE)' >/dev/null 2>&1; then echo $$p; break; fi; done)
 
 .DEFAULT_GOAL := help
-.PHONY: help install smoke test test-slow test-bounds lint demo bench clean
+.PHONY: help install smoke test test-slow test-bounds lint demo docs bench clean
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
@@ -71,10 +72,20 @@ lint: $(STAMP)  ## style, formatting and types
 demo: $(DEMO_STAMP)  ## train on strings of handwritten digits; a picture goes to out/
 	$(BIN)/python examples/digits_demo.py
 
+$(DOCS_STAMP): pyproject.toml
+	$(VIRTUAL_ENVIRONMENT)
+	@echo "Installing structpred with MkDocs and Matplotlib: some 60 packages, which takes a minute or two."
+	$(PIP) -e '.[docs]'
+	@touch $(DOCS_STAMP)
+
+docs: $(DOCS_STAMP)  ## the documentation as a site, in site/; no network is needed once MkDocs is installed
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet --clean
+	@echo "site/index.html; with search: $(BIN)/python -m http.server -d site"
+
 bench: $(STAMP)  ## the comparison with other programs on CoNLL-2000 (needs the data, see docs/formats.md)
 	$(PIP) --quiet -e '.[bench]'
 	$(BIN)/python benchmarks/chunking.py
 
-clean:  ## remove the virtual environment, the caches and out/
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist out
+clean:  ## remove the virtual environment, the caches, out/ and site/
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist out site
 	find structpred tests examples benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -31,18 +31,30 @@ def make(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def requirements() -> list[str]:
-    """What structpred needs to run with every extra that users install."""
+    """What structpred needs to run, with its solvers, pictures and clusters."""
     extras = PROJECT["optional-dependencies"]
-    return [*PROJECT["dependencies"], *extras["solvers"], *extras["plot"]]
+    return [*PROJECT["dependencies"], *extras["solvers"], *extras["plot"], *extras["distributed"]]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("python", ["3.11", "3.12", "3.13", "3.14"])
 def test_every_dependency_has_wheels(python: str, tmp_path: Path) -> None:
     """On each supported Python the dependencies resolve to wheels alone: nobody has to compile anything."""
-    report = tmp_path / "report.json"
-    options = ["--dry-run", "--ignore-installed", "--only-binary", ":all:", "--python-version", python, "--target", str(tmp_path)]
-    pip("install", *options, "--report", str(report), *requirements())
+    resolve(python, requirements(), tmp_path)
+
+
+@pytest.mark.slow
+def test_the_libraries_of_the_bridges_have_wheels(tmp_path: Path) -> None:
+    """So do the libraries of structpred.bridges on the newest Python, for which wheels come last."""
+    extras = PROJECT["optional-dependencies"]
+    resolve("3.14", [one for name in ("pandas", "datasets", "spacy", "nltk") for one in extras[name]], tmp_path)
+
+
+def resolve(python: str, wanted: list[str], folder: Path) -> None:
+    """Let pip find wheels of these requirements and of all that they need."""
+    report = folder / "report.json"
+    options = ["--dry-run", "--ignore-installed", "--only-binary", ":all:", "--python-version", python, "--target", str(folder)]
+    pip("install", *options, "--report", str(report), *wanted)
     assert report.stat().st_size > 0
 
 
