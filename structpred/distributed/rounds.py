@@ -6,6 +6,7 @@ Client and scheduler see keys and a few numbers: what shards report goes from wo
 import contextlib
 import hashlib
 import logging
+import secrets
 import threading
 import time
 from collections import Counter
@@ -38,6 +39,7 @@ class Rounds:
         self.client, self.store, self.name, self.shards = client, store, name, shards
         self.job = tasks.Job(str(store.folder), "")
         self.dim = self.asked = 0
+        self.token = secrets.token_hex(4)
         self.known = "", 0.0
         self.owners: list[str | None] = [None] * len(shards)
 
@@ -199,7 +201,7 @@ class Rounds:
         """sum_i p_i H_i(w); at the weights that it was last asked about no shard is."""
         digest = hashlib.sha256(np.ascontiguousarray(w).data).hexdigest()
         if self.known[0] != digest:
-            with self._vectors(w) as n:
+            with self._weights(w) as n:
                 self.known = digest, float(self.round("the objective", tasks.losses, tasks.add_losses, n, closing=()))
         return self.known[1]
 
@@ -215,7 +217,7 @@ class Rounds:
 
     def pieces(self, w: npt.NDArray[Any]) -> list[dict[str, npt.NDArray[Any]]]:
         """The linear piece of each instance at w, by shard, as `tasks.pieces` writes them."""
-        with self._vectors(w) as n:
+        with self._weights(w) as n:
             self.round("the pieces", tasks.pieces, None, n, closing=())
             names = [f"pieces.{n}.{k}" for k in range(len(self.shards))]
             try:
@@ -224,20 +226,20 @@ class Rounds:
                 self.store.remove(*names)
 
     def _sums(self, what: str, each: Callable[..., Any], w: npt.NDArray[Any]) -> tuple[list[float], Floats]:
-        with self._vectors(w) as n:
+        with self._weights(w) as n:
             numbers = self.round(what, each, tasks.add_sums, n, closing=(self.dim, n))
-            return numbers, self.store.read_common(f"gradient.{n}").vectors[0]
+            return numbers, self.store.read_vector(f"gradient.{n}")
 
     @contextlib.contextmanager
-    def _vectors(self, w: npt.NDArray[Any]) -> Iterator[int]:
-        """Weights that the shards are asked about, by their number in the store."""
+    def _weights(self, w: npt.NDArray[Any]) -> Iterator[str]:
+        """Weights that the shards are asked about, by their name, which no other run has: workers keep what they read."""
         self.asked += 1
-        n = self.asked
-        self.store.write_common(f"vectors.{n}", Common((np.asarray(w, np.float64),), np.zeros(0)))
+        n = f"{self.token}-{self.asked}"
+        self.store.write_vector(f"weights.{n}", np.asarray(w, np.float64))
         try:
             yield n
         finally:
-            self.store.remove(f"vectors.{n}", f"gradient.{n}")
+            self.store.remove(f"weights.{n}", f"gradient.{n}")
 
 
 _LOST = (

@@ -6,8 +6,10 @@ bytes, so that it does not matter which of two workers was last.
 
 import contextlib
 import hashlib
+import os
 import secrets
 import shutil
+import zlib
 from collections import Counter
 from collections.abc import Iterator
 from functools import lru_cache
@@ -15,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from structpred.errors import CheckpointError, ClusterError
 from structpred.storage.atomic import storage_error, write_atomic
@@ -25,14 +28,16 @@ from structpred.trainers.states import Arrays
 
 #: bytes that this process has read from stores and written to them
 TRAFFIC: Counter[str] = Counter()
+#: bytes of a checksum
+_SUM = 16
 
 
 class Store:
     """The files of one run.
 
     `common.t` is what all shards know before round t, `state.k.t` what shard k keeps for itself; those before t - 1 are removed.
-    `rows.k` says which weights occur in shard k, `whole` which occur in any, `holders` in how many. `vectors.n` are weights that
-    the client asks about, `gradient.n` the answer.
+    `rows.k` says which weights occur in shard k, `whole` which occur in any, `holders` in how many. `weights.n` are those that
+    the client asks about, `gradient.n` the answer; they are for the moment, so that they need not outlive a power cut.
     """
 
     def __init__(self, folder: str | Path) -> None:
@@ -66,6 +71,33 @@ class Store:
         arrays = self.read(name)
         return Common(tuple(arrays[key] for key in sorted(arrays) if key != "numbers"), arrays["numbers"])
 
+    def write_vector(self, name: str, vector: npt.NDArray[np.float64]) -> None:
+        """Write a vector with its checksum, renamed when it is whole, but not synced: it is soon read, and removed."""
+        data = np.ascontiguousarray(vector, np.float64)
+        aside = self.folder / f".{name}.{secrets.token_hex(4)}.tmp"
+        try:
+            with open(aside, "wb") as file:
+                file.write(_checksum(data))
+                file.write(data.data)
+            os.replace(aside, self.folder / name)
+        except OSError as error:
+            aside.unlink(missing_ok=True)
+            raise storage_error(self.folder / name, error) from error
+        TRAFFIC["written"] += data.nbytes
+
+    def read_vector(self, name: str) -> npt.NDArray[np.float64]:
+        """The inverse of write_vector; CheckpointError where it is damaged or not there."""
+        path = self.folder / name
+        try:
+            with open(path, "rb") as file:
+                sum_, vector = file.read(_SUM), np.fromfile(file, np.float64)
+        except OSError as error:
+            raise CheckpointError(f"{path}: cannot be read: {error.strerror or error}") from error
+        if _checksum(vector) != sum_:
+            raise CheckpointError(f"{path}: it was truncated or damaged; resume from the checkpoint")
+        TRAFFIC["read"] += vector.nbytes
+        return vector
+
     def write_object(self, value: Any) -> str:
         """Write a Python object as a file that is called by its digest, which is returned."""
         from distributed.protocol.pickle import dumps
@@ -98,6 +130,11 @@ def digest_of_common(common: Common) -> str:
         found.update(f"{name} {array.dtype} {array.shape};".encode())
         found.update(np.ascontiguousarray(array).data)
     return found.hexdigest()
+
+
+def _checksum(vector: npt.NDArray[np.float64]) -> bytes:
+    """Length and CRC-32, which take no longer than reading."""
+    return len(vector).to_bytes(8, "little") + zlib.crc32(vector.data).to_bytes(8, "little")
 
 
 def _arrays_of(common: Common) -> Arrays:

@@ -7,6 +7,7 @@ the state after the last round. A function takes the shard out of the cache whil
 import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -26,7 +27,7 @@ from structpred.errors import CheckpointError, DataError
 from structpred.models.sharding import Columns, holders_of, sharding_of, whole_of
 from structpred.trainers.names import require
 from structpred.trainers.problem import Surrogate, Trainer
-from structpred.trainers.rounds import Common, Part, Report, Way, add, losses_of
+from structpred.trainers.rounds import Part, Places, Report, Way, add, losses_of
 from structpred.trainers.states import Arrays, flatten
 from structpred.trainers.stream import StreamProblem
 
@@ -115,6 +116,8 @@ def forget(folder: str) -> None:
     for key in list(_KEPT):
         if key[0] == folder or not Path(key[0]).exists():
             _KEPT.pop(key, None)
+    _read_weights.cache_clear()
+    _places.cache_clear()
 
 
 @contextmanager
@@ -156,11 +159,11 @@ def _part(job: Job, k: int) -> Iterator[tuple[Held, Part]]:
 def _part_of(job: Job, k: int, held: Held) -> Part:
     spec = job.spec
     assert spec.objective is not None
-    goal, at = spec.objective, held.columns.at(_whole(job, held.columns))
+    goal, at = spec.objective, _at(job, k)
     holders = job.store.read("holders")["holders"]
     problem = StreamProblem.of(held.task, goal.surrogate, goal.lam, goal.n_total, regulariser=goal.regulariser)
     require(goal.trainer, problem)
-    return Part(problem, k, len(spec.shards), at, holders if at is None else holders[at], goal.seed)
+    return Part(problem, k, len(spec.shards), at, holders if at is None else at.of(holders), goal.seed)
 
 
 def _whole(job: Job, columns: Columns) -> Columns:
@@ -302,8 +305,15 @@ def _filled(like: Any, arrays: Arrays, prefix: str = "") -> Any:
     return type(like)(*values)
 
 
-def _at(job: Job, k: int) -> npt.NDArray[np.int64] | None:
+def _at(job: Job, k: int) -> Places | None:
     """Where the weights of shard k are in the whole; None: at the same places."""
+    return _places(job.folder, k)
+
+
+@lru_cache(maxsize=64)
+def _places(folder: str, k: int) -> Places | None:
+    """Read once a process: a number for each row of a shard."""
+    job = Job(folder, "")
     columns = _columns(job, k)
     return columns.at(_whole(job, columns))
 
@@ -311,10 +321,10 @@ def _at(job: Job, k: int) -> npt.NDArray[np.int64] | None:
 # ------------------------------------------------------------------------------------------------ sums over the shards
 
 
-def losses(job: Job, k: int, n: int) -> float:
-    """sum_i p_i H_i of shard k at the weights of `vectors.n`."""
+def losses(job: Job, k: int, n: str) -> float:
+    """sum_i p_i H_i of shard k at the weights of `weights.n`."""
     with _part(job, k) as (_, part):
-        return losses_of(part, job.store.read_common(f"vectors.{n}").of(part.at).vectors[0])
+        return losses_of(part, _weights(job, part, n))
 
 
 def add_losses(job: Job, *values: float) -> float:
@@ -322,31 +332,33 @@ def add_losses(job: Job, *values: float) -> float:
     return running_sum(np.array(values))
 
 
-def gradient(job: Job, k: int, n: int) -> Report:
-    """sum_i p_i H_i of shard k at the weights of `vectors.n`, and its gradient in the weights of the shard."""
+def gradient(job: Job, k: int, n: str) -> Report:
+    """sum_i p_i H_i of shard k at the weights of `weights.n`, and its gradient in the weights of the shard."""
     with _part(job, k) as (_, part):
-        problem, w = part.problem, job.store.read_common(f"vectors.{n}").of(part.at).vectors[0]
+        problem, w = part.problem, _weights(job, part, n)
         values, slope = cast(Any, problem.surrogate).gradient(problem.task, w, problem.p)
         return Report((slope,), np.array([running_sum(problem.p * values)]))
 
 
-def plane(job: Job, k: int, n: int) -> Report:
-    """The linear pieces of shard k at the weights of `vectors.n`, summed up: their slope, and as numbers value and constant."""
+def plane(job: Job, k: int, n: str) -> Report:
+    """The linear pieces of shard k at the weights of `weights.n`, summed up: their slope, and as numbers value and constant."""
     with _part(job, k) as (_, part):
-        problem, w = part.problem, _weights(job, part, n)
+        problem = part.problem
+        w = cast(Vector, _weights(job, part, n).astype(problem.task.dtype))
         terms = cast(Any, problem.surrogate).terms(problem.task, w, np.arange(len(problem.task)), problem.p)
         return Report((terms.difference,), np.array([running_sum(problem.p * np.maximum(terms.bounds, 0.0)), terms.offset]))
 
 
-def pieces(job: Job, k: int, n: int) -> None:
-    """The linear piece of each instance of shard k at the weights of `vectors.n`, in the numbering of the whole: `pieces.n.k`."""
+def pieces(job: Job, k: int, n: str) -> None:
+    """The linear piece of each instance of shard k at the weights of `weights.n`, in the numbering of the whole: `pieces.n.k`."""
     with _part(job, k) as (_, part):
-        problem, w = part.problem, _weights(job, part, n)
+        problem = part.problem
+        w = cast(Vector, _weights(job, part, n).astype(problem.task.dtype))
         found = [_copied(problem.surrogate.term(problem.task, w, i)) for i in range(len(problem.task))]
         indices, values, *numbers = zip(*found, strict=True)
         flat = np.concatenate(indices)
         arrays = {
-            "indices": flat if part.at is None else part.at[flat], "values": np.concatenate(values),
+            "indices": flat if part.at is None else part.at.among(flat), "values": np.concatenate(values),
             "ends": np.cumsum([len(one) for one in indices]), "numbers": np.array(numbers, dtype=np.float64),
         }  # fmt: skip
         job.store.write(f"pieces.{n}.{k}", arrays)
@@ -357,18 +369,24 @@ def _copied(step: Step) -> tuple[Any, ...]:
     return step.difference.indices.copy(), step.difference.values.copy(), *step[1:]
 
 
-def _weights(job: Job, part: Part, n: int) -> Vector:
-    """Those of `vectors.n` that occur in the shard, in the type of its task."""
-    found = job.store.read_common(f"vectors.{n}").of(part.at).vectors[0]
-    return cast(Vector, found.astype(part.problem.task.dtype))
+def _weights(job: Job, part: Part, n: str) -> Floats:
+    """Those of `weights.n` that occur in the shard. Nobody writes to them: all shards of a process may share them."""
+    found = _read_weights(job.folder, n)
+    return found if part.at is None else part.at.of(found)
 
 
-def add_sums(job: Job, dim: int, n: int, *reports: Report) -> list[float]:
+@lru_cache(maxsize=1)
+def _read_weights(folder: str, n: str) -> Floats:
+    """Read once a process, for all of its shards."""
+    return Store(folder).read_vector(f"weights.{n}")
+
+
+def add_sums(job: Job, dim: int, n: str, *reports: Report) -> list[float]:
     """The sums of the numbers; that of the gradients or slopes goes to the store, as `gradient.n`."""
     total, numbers = np.zeros(dim), np.zeros(len(reports[0].numbers))
     for k, report in enumerate(reports):
         add(total, report.changes[0], _at(job, k))
         numbers += report.numbers
-    job.store.write_common(f"gradient.{n}", Common((total,), np.zeros(0)))
+    job.store.write_vector(f"gradient.{n}", total)
     found: list[float] = numbers.tolist()
     return found

@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TextIO, cast
+from typing import TextIO
 
 from structpred.errors import DataError, ParameterError
 from structpred.io.opening import PathLike, Source, open_bytes
@@ -87,7 +87,7 @@ def read_bytes(path: Source, encoding: str = "utf-8") -> bytes:
     Raises DataError, naming the file: missing, unreadable, a folder, damaged gzip data or such that unpack to too much;
     ParameterError for what is neither a path nor an open file.
     """
-    name = "<stream>" if hasattr(path, "read") else source_name(cast(PathLike, path))
+    name = "<stream>" if hasattr(path, "read") else source_name(path)
     with open_bytes(path, name, encoding) as stream:
         return stream.read().removeprefix(codecs.BOM_UTF8)
 

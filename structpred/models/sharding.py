@@ -18,6 +18,7 @@ from structpred.core.result import Result
 from structpred.core.task import Task
 from structpred.core.weights import Vector
 from structpred.errors import DataError, InfeasibleError, ParameterError
+from structpred.trainers.rounds import Places
 
 Ints = npt.NDArray[np.int64]
 _SAMPLE = re.compile(r"\bsample (\d+)(?:, position (\d+))?")
@@ -50,13 +51,12 @@ class Columns(NamedTuple):
         inside = np.searchsorted(self.rows, np.minimum(self.groups // self.width, self.n_rows)) * self.width
         return (inside + np.maximum(self.groups - self.n_rows * self.width, 0)).astype(np.int64)
 
-    def at(self, whole: "Columns") -> Ints | None:
-        """Weight j of these is weight at[j] of the whole, which has all of these; None: both are the same."""
+    def at(self, whole: "Columns") -> Places | None:
+        """Where these weights are in the whole, which has all of them; None: both are the same."""
         if self.rows is None or (whole.rows is not None and np.array_equal(self.rows, whole.rows)):
             return None
         places = self.rows if whole.rows is None else np.searchsorted(whole.rows, self.rows)
-        table = (places[:, None] * self.width + np.arange(self.width)).ravel()
-        return np.concatenate((table, np.arange(whole.dim - self.tail, whole.dim))).astype(np.int64)
+        return Places(places.astype(np.int64), self.width, self.tail, whole.dim)
 
     def spread(self, w: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """The flat weights of the model that are `w` at these places, and zero at all others."""
@@ -89,7 +89,11 @@ def holders_of(shards: Sequence[Columns], whole: Columns) -> Ints:
     """How many of the shards have each weight of the whole."""
     counts = np.zeros(whole.dim, np.int64)
     for columns in shards:
-        counts[slice(None) if (at := columns.at(whole)) is None else at] += 1
+        at = columns.at(whole)
+        if at is None:
+            counts += 1
+        else:
+            at.add_to(counts, np.ones(columns.dim, np.int64))
     return counts
 
 

@@ -21,7 +21,7 @@ from structpred.core.regulariser import DualMap
 from structpred.errors import ParameterError
 from structpred.trainers.bcfw import BCFW
 from structpred.trainers.problem import Problem, Trainer, once_per_problem
-from structpred.trainers.rounds import Common, Part, Report, add, checked_passes, mean_change, sparse, visits
+from structpred.trainers.rounds import Common, Part, Places, Report, add, checked_passes, mean_change, sparse, visits
 from structpred.trainers.sharded import ShardedTrainer
 from structpred.trainers.visits import updates
 
@@ -138,7 +138,7 @@ class CoCoAWay:
         numbers = np.array([after - loss, after, mass, problem.lam])
         return ShardBlocks(solver.at_rest(run), before), Report(tuple(changes), numbers)
 
-    def close(self, common: Common | None, dim: int, reports: Iterable[tuple[Integers | None, Report]], t: int) -> Common:
+    def close(self, common: Common | None, dim: int, reports: Iterable[tuple[Places | None, Report]], t: int) -> Common:
         """w plus all moves, or as much of them as the dual gains by; and the average over the rounds, by their mass."""
         moves = tuple(np.zeros(dim) for _ in range(1 + self.averaged))
         rise = after = mass = lam = 0.0

@@ -10,7 +10,7 @@ from structpred.core.sparse import SparseVector
 from structpred.errors import ParameterError
 from structpred.trainers.perceptron import AveragedPerceptron
 from structpred.trainers.problem import Problem, Surrogate, Trainer, once_per_problem
-from structpred.trainers.rounds import Common, Part, Report, add, checked_passes, mean_change, round_size, sparse, visits
+from structpred.trainers.rounds import Common, Part, Places, Report, add, checked_passes, mean_change, round_size, sparse, visits
 from structpred.trainers.sharded import ShardedTrainer
 from structpred.trainers.visits import updates
 
@@ -52,7 +52,7 @@ class MixingWay:
             changes.append(sparse(mean_change(run.weights, first_v, first_w)))
         return None, Report(tuple(changes), np.array([float(run.weights.mass)]))
 
-    def close(self, common: Common | None, dim: int, reports: Iterable[tuple[Integers | None, Report]], t: int) -> Common:
+    def close(self, common: Common | None, dim: int, reports: Iterable[tuple[Places | None, Report]], t: int) -> Common:
         """The mean of the shards' weights; and that of their averages, which enters the average over the rounds."""
         moves: list[Floats] = []
         mass, n = 0.0, 0

@@ -22,17 +22,54 @@ Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
 
+class Places(NamedTuple):
+    """Where the weights of a shard are among those of the whole: a table, a row for each feature, and a tail that all have.
+
+    rows: row j of the shard's table is row rows[j] of the whole, ascending. width: weights a row. tail: weights after the table.
+    dim: the number of weights of the whole.
+    """
+
+    rows: Integers
+    width: int
+    tail: int
+    dim: int
+
+    def of(self, vector: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """The shard's part of a vector of the whole."""
+        own = len(self.rows) * self.width
+        found = np.empty(own + self.tail, vector.dtype)
+        np.take(self._table(vector), self.rows, axis=0, out=found[:own].reshape(-1, self.width))
+        found[own:] = vector[self.dim - self.tail :]
+        return found
+
+    def add_to(self, out: npt.NDArray[Any], change: npt.NDArray[Any]) -> None:
+        """out += change, a vector of the shard, at its places in `out`, a vector of the whole."""
+        own = len(self.rows) * self.width
+        self._table(out)[self.rows] += change[:own].reshape(-1, self.width)
+        out[self.dim - self.tail :] += change[own:]
+
+    def among(self, indices: Integers) -> Integers:
+        """Where weights of the shard are in the whole, by their numbers in the shard."""
+        own = len(self.rows) * self.width
+        row, column = np.divmod(np.minimum(indices, own - 1), self.width) if own else (indices, indices)
+        table = self.rows[row] * self.width + column if own else indices
+        return np.where(indices < own, table, indices + (self.dim - self.tail - own)).astype(np.int64)
+
+    def _table(self, vector: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        return vector[: self.dim - self.tail].reshape(-1, self.width)
+
+
 class Part(NamedTuple):
     """One shard of a problem. problem: its instances, with their shares in the whole data, over the weights that occur in it.
 
-    at: its weight j is weight at[j] of the whole; None: both have the same weights. shard, n_shards: its number, of all.
-    shards: how many shards have each of its weights; None: all have all. seed: of the whole run.
+    at: where these are in the whole; None: both have the same weights. shard, n_shards: its number, of all. shards: how many
+    shards have each of its weights; None: all have all. seed: of the whole run.
     """
 
     problem: StreamProblem
     shard: int
     n_shards: int
-    at: Integers | None = None
+    at: Places | None = None
     shards: Integers | None = None
     seed: int = 0
 
@@ -46,9 +83,9 @@ class Common(NamedTuple):
     vectors: tuple[Floats, ...]
     numbers: Floats
 
-    def of(self, at: Integers | None) -> "Common":
+    def of(self, at: Places | None) -> "Common":
         """The same for a shard with these weights."""
-        return self if at is None else Common(tuple(vector[at] for vector in self.vectors), self.numbers)
+        return self if at is None else Common(tuple(at.of(vector) for vector in self.vectors), self.numbers)
 
 
 class Report(NamedTuple):
@@ -72,7 +109,7 @@ class Way(Protocol):
         """
         ...
 
-    def close(self, common: Common | None, dim: int, reports: Iterable[tuple[Integers | None, Report]], t: int) -> Common:
+    def close(self, common: Common | None, dim: int, reports: Iterable[tuple[Places | None, Report]], t: int) -> Common:
         """What all know after the round: the reports, each with the `at` of its shard, are added in the order of the shards.
 
         common: what was known before, None for the reports of `begin` (t is then -1). dim: the number of weights of the whole.
@@ -88,15 +125,14 @@ class Way(Protocol):
         ...
 
 
-def add(out: Floats, change: SparseVector | Floats, at: Integers | None) -> None:
-    """out += change, where weight j of the change is weight at[j] of `out`: each shard has a weight at most once."""
+def add(out: Floats, change: SparseVector | Floats, at: Places | None) -> None:
+    """out += change, which is in the weights of a shard: it has each at most once."""
     if isinstance(change, SparseVector):
-        places = change.indices if at is None else at[change.indices]
-        out[places] += change.values
+        out[change.indices if at is None else at.among(change.indices)] += change.values
     elif at is None:
         out += change
     else:
-        out[at] += change
+        at.add_to(out, change)
 
 
 def sparse(change: Floats) -> SparseVector | Floats:

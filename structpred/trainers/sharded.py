@@ -14,7 +14,7 @@ from structpred.core.weights import Vector
 from structpred.errors import ParameterError
 from structpred.trainers.inner import ByInner
 from structpred.trainers.problem import Problem, Trainer, once_per_problem
-from structpred.trainers.rounds import Common, Part, Report, Way, checked_passes, losses_of, round_size
+from structpred.trainers.rounds import Common, Part, Places, Report, Way, checked_passes, losses_of, round_size
 from structpred.trainers.states import COUNT
 from structpred.trainers.stream import StreamProblem
 
@@ -74,7 +74,7 @@ class ShardedTrainer(ByInner, Trainer):  # type: ignore[override]
         """One round: every shard from what all knew before it."""
         way, t, shards = self.way, int(state.rounds), list(state.shards)
 
-        def reports() -> Iterator[tuple[Integers | None, Report]]:
+        def reports() -> Iterator[tuple[Places | None, Report]]:
             for k, part in enumerate(self.parts(problem)):
                 shards[k], report = way.advance(part, shards[k], state.common.of(part.at), t)
                 yield part.at, report
@@ -93,7 +93,7 @@ class ShardedTrainer(ByInner, Trainer):  # type: ignore[override]
         if dual is None:
             return None, None
         w = self.weights(problem, state)
-        losses = [losses_of(part, w if part.at is None else w[part.at]) for part in self.parts(problem)]
+        losses = [losses_of(part, w if part.at is None else part.at.of(w)) for part in self.parts(problem)]
         return problem.lam * problem.regulariser.value(w) + running_sum(np.array(losses)), dual
 
 

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from structpred.core.task import Task
 from structpred.models.sharding import Columns, sharding_of, whole_of
+from structpred.trainers.rounds import add
 
 Floats = npt.NDArray[np.float64]
 
@@ -39,14 +40,14 @@ def sums(made: Sharded, w: Floats, surrogate: Any) -> tuple[float, Floats]:
     value, gradient = 0.0, np.zeros(made.whole.dim)
     for task, columns in made.parts:
         at = columns.at(made.whole)
-        own, shares = (w if at is None else w[at]).astype(task.dtype), task.sample_weight
+        own, shares = (w if at is None else at.of(w)).astype(task.dtype), task.sample_weight
         if hasattr(surrogate, "gradient"):
             losses, slope = surrogate.gradient(task, own, shares)
         else:
             found = surrogate.terms(task, own, np.arange(len(task)), shares)
             losses, slope = found.violations, -found.difference
         value += float(shares @ losses)
-        gradient[slice(None) if at is None else at] += slope
+        add(gradient, slope, at)
     return value, gradient
 
 

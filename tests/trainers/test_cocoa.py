@@ -20,7 +20,7 @@ from structpred.trainers.cocoa import CoCoA
 from structpred.trainers.loop import RunSettings, train
 from structpred.trainers.oeg import OnlineEG
 from structpred.trainers.perceptron import AveragedPerceptron
-from structpred.trainers.rounds import Part
+from structpred.trainers.rounds import Part, Places
 
 KINDS = {"bcfw": (BCFW, problem), "oeg": (OnlineEG, log_problem)}
 EVERY = RunSettings(max_iter=12, check_every=1)
@@ -121,8 +121,7 @@ def compact(part: Part, counts=None) -> Part:
         SequenceFeatures(small, n_labels, dtype=np.float64), ChainOracle(), task.labels, task.shapes, Hamming(),
         sample_weight=task.sample_weight,
     )  # fmt: skip
-    all_rows = np.append(rows, np.arange(data.n_features, data.n_features + 2 + n_labels))
-    at = (all_rows[:, None] * width + np.arange(width)).ravel()
+    at = Places(rows, width, (2 + n_labels) * width, task.dim)
     own = None if counts is None else np.repeat(np.append(counts[rows], [part.n_shards] * (2 + n_labels)), width)
     return part._replace(problem=replace(part.problem, task=made), at=at, shards=own)
 
@@ -141,6 +140,21 @@ def duals_of(way, parts, dim, rounds):
         common = way.close(common, dim, reports, t)
         duals.append(way.dual(common, parts[0].problem.lam))
     return np.array(duals), way.weights(common)
+
+
+@pytest.mark.parametrize(("rows", "width", "tail"), [([0, 2, 5], 3, 4), ([1], 2, 0), ([], 3, 2)])
+def test_places_of_weights(rows, width, tail) -> None:
+    """What is taken from a vector, added to one, and numbered, is what an index of every weight says."""
+    dim = 6 * width + tail
+    at = Places(np.array(rows, dtype=np.int64), width, tail, dim)
+    index = np.array([row * width + j for row in rows for j in range(width)] + list(range(dim - tail, dim)), dtype=np.int64)
+    vector = np.random.default_rng(1).normal(size=dim)
+    np.testing.assert_array_equal(at.of(vector), vector[index])
+    np.testing.assert_array_equal(at.among(np.arange(len(index))), index)
+    out, change = vector.copy(), np.arange(1.0, len(index) + 1)
+    at.add_to(out, change)
+    vector[index] += change
+    np.testing.assert_array_equal(out, vector)
 
 
 def sparse_chains():
