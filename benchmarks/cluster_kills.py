@@ -71,9 +71,10 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=40)
     parser.add_argument("--quick", action="store_true")
     options = parser.parse_args()
-    from distributed import Client, LocalCluster
+    from distributed import Client
 
     from structpred.distributed import Shards, fit
+    from structpred.distributed.cluster import local_cluster
     from structpred.models import ChainLabeler
 
     logging.getLogger("structpred.distributed").addHandler(again := Counting())
@@ -88,13 +89,7 @@ def main() -> None:
         with Client(processes=False, dashboard_address="127.0.0.1:0", n_workers=1, threads_per_worker=1) as client:
             expected = {trainer: digest(fit(model(trainer), shards, client=client)) for trainer in TRAINERS}
         with (
-            LocalCluster(
-                n_workers=2,
-                threads_per_worker=1,
-                host="127.0.0.1",
-                dashboard_address="127.0.0.1:0",
-                silence_logs=logging.CRITICAL,
-            ) as cluster,
+            local_cluster(2, silence_logs=logging.CRITICAL) as cluster,
             Client(cluster) as client,
         ):
             made = 0

@@ -18,9 +18,12 @@ pytestmark = [
     pytest.mark.skipif(not (SITE / "index.html").exists(), reason="`make docs` has not built the site"),
 ]
 PAGES = sorted(path.relative_to(SITE).as_posix() for path in SITE.rglob("*.html"))
-#: what the theme moves on purpose: drawers and the search on small screens, links that show when pointed at; and boxes that
-#: scroll, which reach over the margins of the text
-ASIDE = ".md-sidebar, .md-sidebar *, .md-search, .md-search *, .md-skip, .headerlink, .highlight, .md-typeset__scrollwrap"
+#: what the theme moves or cuts on purpose: drawers and the search on small screens, links that show when pointed at; boxes that
+#: scroll, which reach over the margins of the text; and the title in the bar, which is that of the page just below
+ASIDE = ", ".join((
+    ".md-header__topic *", ".md-sidebar, .md-sidebar *", ".md-search, .md-search *", ".md-skip", ".headerlink", ".highlight",
+    ".md-typeset__scrollwrap",
+))  # fmt: skip
 LOADED = {("script", "src"), ("link", "href"), ("img", "src"), ("iframe", "src"), ("source", "src"), ("object", "data")}
 
 

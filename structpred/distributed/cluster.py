@@ -16,6 +16,7 @@ from typing import Any
 
 from structpred.errors import ClusterError, DependencyError, ParameterError
 
+log = logging.getLogger("structpred.distributed")
 #: seconds that a scheduler may take to answer, and workers to come
 PATIENCE = 10.0
 #: what packed data take of the bytes of their files, at the very least (13 times was measured)
@@ -29,18 +30,15 @@ def cluster_of(client: Any, n_shards: int) -> Iterator[Any]:
     Raises ClusterError where no scheduler answers, and DependencyError without dask.
     """
     try:
-        from distributed import Client, LocalCluster
+        from distributed import Client
     except ImportError as error:
         raise DependencyError("shards need dask and distributed: install structpred[distributed]") from error
     if client is None:
         n_workers = max(min(n_shards, _cores()), 1)
         with (
-            LocalCluster(
-                n_workers=n_workers, threads_per_worker=1, processes=True, host="127.0.0.1", dashboard_address="127.0.0.1:0",
-                env={"NUMBA_NUM_THREADS": "1"}, silence_logs=logging.CRITICAL,
-            ) as cluster,
+            local_cluster(n_workers, env={"NUMBA_NUM_THREADS": "1"}, silence_logs=logging.CRITICAL) as cluster,
             Client(cluster, set_as_default=False) as own,
-        ):  # fmt: skip
+        ):
             own.register_plugin(_deaf_to_ctrl_c())
             yield own
     elif isinstance(client, str):
@@ -64,6 +62,26 @@ def cluster_of(client: Any, n_shards: int) -> Iterator[Any]:
         raise ParameterError(
             f"client: expected None, a distributed.Client, or the address of a scheduler, got {type(client).__name__}"
         )
+
+
+@contextlib.contextmanager
+def local_cluster(n_workers: int, **settings: Any) -> Iterator[Any]:
+    """A LocalCluster of processes with one thread each, on the loopback device. What goes wrong while it ends is logged alone.
+
+    dask may fail to end a cluster that has lost a worker (a KeyError for its address); by then the work is done.
+    """
+    from distributed import LocalCluster
+
+    cluster = LocalCluster(
+        n_workers=n_workers, threads_per_worker=1, processes=True, host="127.0.0.1", dashboard_address="127.0.0.1:0", **settings
+    )
+    try:
+        yield cluster
+    finally:
+        try:
+            cluster.close()
+        except Exception:
+            log.warning("the local cluster did not end as it should", exc_info=True)
 
 
 def _deaf_to_ctrl_c() -> Any:

@@ -14,6 +14,7 @@ import pytest
 from cli_helpers import Shell
 
 from structpred.distributed import Shards, fit, predict
+from structpred.distributed.cluster import local_cluster
 from structpred.distributed.predict import Job, write_part
 from structpred.errors import ClusterError, DataError, ModelFileError, ParameterError
 from structpred.io.columns import ColumnCorpus
@@ -209,7 +210,7 @@ def cluster() -> Iterator[Any]:
     settings = {"distributed.scheduler.allowed-failures": 1, "distributed.worker.daemon": False}
     with (
         dask.config.set(settings),
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=":0") as started,
+        local_cluster(2) as started,
         distributed.Client(started, set_as_default=False) as client,
     ):
         yield client

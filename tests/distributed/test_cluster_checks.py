@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from structpred.distributed import cluster
-from structpred.distributed.cluster import check_cluster, check_memory, cluster_of, facts_here
+from structpred.distributed.cluster import check_cluster, check_memory, cluster_of, facts_here, local_cluster
 from structpred.errors import ClusterError, ParameterError
 
 
@@ -107,3 +107,27 @@ def test_shards_that_no_memory_holds_are_refused_before_they_are_read() -> None:
     unlimited.limit = 0
     check_memory(unlimited, [Shard(10**12)])
     check_memory(Client(), [Shard(10**6), object()])
+
+
+def test_a_cluster_that_does_not_end_well_takes_no_result_along(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What dask raises while a local cluster ends is logged; what the body raises passes."""
+    pytest.importorskip("dask", reason="dask is not installed: pip install 'structpred[distributed]'")
+
+    class Ends:
+        """A cluster that lost a worker."""
+
+        def __init__(self, **settings: Any) -> None:
+            assert settings["n_workers"] == 3
+
+        def close(self) -> None:
+            raise KeyError("tcp://127.0.0.1:35951")
+
+    monkeypatch.setattr(pytest.importorskip("distributed"), "LocalCluster", Ends)
+    with local_cluster(3):
+        done = True
+    assert done
+    assert "did not end as it should" in caplog.text
+    with pytest.raises(ZeroDivisionError), local_cluster(3):
+        1 / 0  # noqa: B018

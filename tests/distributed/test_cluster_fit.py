@@ -15,6 +15,7 @@ import pytest
 from cluster_data import digest, labeler, small_shards
 
 from structpred.distributed import Shards, fit
+from structpred.distributed.cluster import local_cluster
 from structpred.errors import CheckpointError, ClusterError, DataError, MissingCapabilityError, ParameterError
 from structpred.models import ChainLabeler
 
@@ -46,10 +47,7 @@ def bits(here: Any, shards: Shards) -> Callable[[str], str]:
 @pytest.fixture(scope="module")
 def client() -> Iterator[Any]:
     """A client of two worker processes."""
-    with (
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0") as cluster,
-        distributed.Client(cluster) as client,
-    ):
+    with local_cluster(2) as cluster, distributed.Client(cluster) as client:
         yield client
 
 
@@ -191,7 +189,7 @@ def test_a_shard_that_kills_its_workers_is_named() -> None:
 
     with (
         dask.config.set({"distributed.scheduler.allowed-failures": 1}),
-        distributed.LocalCluster(n_workers=1, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0") as cluster,
+        local_cluster(1) as cluster,
         distributed.Client(cluster) as client,
         pytest.raises(ClusterError, match=r"shard 0 \(.*\): 2 workers died while they worked on it"),
     ):

@@ -5,7 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-pytest.importorskip("distributed", reason="dask.distributed is not installed")
+# dask first: without it the folder of these tests is found as `distributed`
+pytest.importorskip("dask", reason="dask is not installed: pip install 'structpred[distributed]'")
+pytest.importorskip("distributed")
 
 from structpred.distributed.store import Store
 from structpred.errors import CheckpointError
