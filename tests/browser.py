@@ -58,7 +58,8 @@ def overflowing(page_path: str | os.PathLike[str], width: int, *, allowed: str =
     parent; a text that is cut off by its drawing. A box that scrolls (overflow-x: auto or scroll) may hold more than fits: inside
     it only what another box cuts off is an offence. Folded details are opened first.
 
-    allowed: a CSS selector of elements that stick out of their parents on purpose, such as by negative margins.
+    allowed: a CSS selector of elements that stick out of their parents on purpose, such as by negative margins, or whose text
+    ends in an ellipsis on purpose.
     """
     found: list[str] = browser().evaluate(page_path, width, f"({_OVERFLOWING})({json.dumps(allowed)})")
     return found
@@ -183,13 +184,13 @@ _OVERFLOWING = (
   for (const el of all) {
     const box = el.getBoundingClientRect(), parent = el.parentElement, inside = within(el);
     const free = ["absolute", "fixed", "sticky"].includes(getComputedStyle(el).position);
-    const meant = allowed !== "" && el.matches(allowed);
+    const meant = allowed !== "" && el.matches(allowed), ends = meant && getComputedStyle(el).textOverflow === "ellipsis";
     if (!inside && !meant && beyond(box, {left: 0, right: wide}) > slack) say(el, "outside the window");
     const outside = beyond(box, parent.getBoundingClientRect());
     if (outside > slack && !free && !meant && shown(parent) && !scrolls(parent) && (!inside || cuts(parent)))
       say(el, `${outside} px wider than its parent`);
     for (const node of el.childNodes) {
-      if (node.nodeType !== Node.TEXT_NODE || !node.data.trim() || scrolls(el) || (inside && !cuts(el))) continue;
+      if (node.nodeType !== Node.TEXT_NODE || !node.data.trim() || scrolls(el) || ends || (inside && !cuts(el))) continue;
       const range = document.createRange();
       range.selectNodeContents(node);
       const out = beyond(range.getBoundingClientRect(), box);
