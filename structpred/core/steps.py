@@ -153,3 +153,7 @@ class SoftTask(TaskLike, Protocol):
     def log_losses(self, w: Vector, shares: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
         """-log p(y_i | x_i) of every instance, and the dense gradient of their sum weighed by `shares`."""
         ...
+
+    def squared_gradients(self, w: Vector, shares: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """sum_i shares_i g_i^2, g_i the gradient of -log p(y_i | x_i), squared weight by weight."""
+        ...

@@ -38,7 +38,7 @@ from structpred.core.task_checks import (
     refuse_marginals,
     true_parts,
 )
-from structpred.core.terms import one_run, running_sum, summed, summed_blocks
+from structpred.core.terms import one_run, running_sum, summed, summed_blocks, summed_losses, summed_squares
 from structpred.core.weights import Vector
 from structpred.errors import DataError, OracleError
 from structpred.runtime.ranges import ends_of
@@ -344,12 +344,12 @@ class Task:
             return found
         if self._blocks is not None and self._blocks.sums:
             return self._blocks.log_losses(w, shares, lambda i: self.soft_step(w, i))
-        values, gradient = np.empty(len(self)), np.zeros(self.dim)
-        for i in range(len(self)):
-            step = self.soft_step(w, i)
-            values[i] = step.violation
-            gradient[step.difference.indices] -= shares[i] * step.difference.values
-        return values, gradient
+        return summed_losses(self.dim, shares, lambda i: self.soft_step(w, i))
+
+    def squared_gradients(self, w: Vector, shares: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """sum_i shares_i g_i^2, g_i the gradient of -log p(y_i | x_i), squared weight by weight: dense, float64."""
+        own = getattr(self._fused, "squared_gradients", None)
+        return summed_squares(self.dim, shares, lambda i: self.soft_step(w, i)) if own is None else np.asarray(own(w, shares))
 
     def terms(self, w: Vector, rows: npt.ArrayLike, shares: npt.ArrayLike | None = None, *, loss_weight: float = 1.0) -> Terms:
         """The steps of these rows summed up, weighed by `shares` (ones if not given), and the numbers of each row."""

@@ -111,3 +111,22 @@ def _add(out: Floats, blocks: Sequence[Block], coefs: Sequence[Floats], n_jobs: 
 def running_sum(values: npt.NDArray[np.float64]) -> float:
     """The sum in order, one after the other, as compiled loops add it (numpy adds pairwise)."""
     return float(np.add.accumulate(values)[-1]) if len(values) else 0.0
+
+
+def summed_losses(dim: int, shares: Floats, step: Callable[[int], Step]) -> tuple[Floats, Floats]:
+    """The value of every instance by its step, and the gradient of their sum weighed by `shares`: dense, float64."""
+    values, gradient = np.empty(len(shares)), np.zeros(dim)
+    for i, share in enumerate(shares):
+        found = step(i)
+        values[i] = found.violation
+        gradient[found.difference.indices] -= share * found.difference.values
+    return values, gradient
+
+
+def summed_squares(dim: int, shares: Floats, step: Callable[[int], Step]) -> Floats:
+    """sum_i shares_i g_i^2, where g_i is the gradient of instance i, squared weight by weight: dense, float64."""
+    total = np.zeros(dim)
+    for i, share in enumerate(shares):
+        gradient = step(i).difference
+        total[gradient.indices] += share * gradient.values**2
+    return total

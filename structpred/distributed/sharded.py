@@ -75,6 +75,10 @@ class Summed:
         value, slope = cast(Any, task).rounds.gradient(w)
         return np.array([value]), slope
 
+    def squared_gradients(self, task: TaskLike, w: Vector, shares: Floats) -> Floats:
+        """Those of all instances, wherever they are."""
+        return cast(Floats, cast(Any, task).rounds.squares(w))
+
     def term(self, task: TaskLike, w: Vector, i: int, scale: Scale = 1.0) -> Step:
         """A plane that touches the mean loss of all data at w; `loss` is its constant."""
         with may_be_given_up():

@@ -25,6 +25,7 @@ from structpred.distributed.shards import about_shard
 from structpred.distributed.store import Store, read_object
 from structpred.errors import CheckpointError, DataError
 from structpred.models.sharding import Columns, holders_of, sharding_of, whole_of
+from structpred.trainers.lbfgs import squared_gradients
 from structpred.trainers.names import require
 from structpred.trainers.problem import Surrogate, Trainer
 from structpred.trainers.rounds import Part, Places, Report, Way, add, losses_of
@@ -338,6 +339,12 @@ def gradient(job: Job, k: int, n: str) -> Report:
         problem, w = part.problem, _weights(job, part, n)
         values, slope = cast(Any, problem.surrogate).gradient(problem.task, w, problem.p)
         return Report((slope,), np.array([running_sum(problem.p * values)]))
+
+
+def squares(job: Job, k: int, n: str) -> Report:
+    """What each instance of shard k adds to the squared gradients at the weights of `weights.n`, in the weights of the shard."""
+    with _part(job, k) as (_, part):
+        return Report((squared_gradients(part.problem, _weights(job, part, n)),), np.zeros(0))
 
 
 def plane(job: Job, k: int, n: str) -> Report:

@@ -260,3 +260,25 @@ def gather_rows(starts, tokens, values, errors, first, last, coef, out):
             row = errors[tokens[k]]
             for label in range(width):
                 target[label] += x * row[label]
+
+
+@njit(cache=True, nogil=True)
+def gather_squares(starts, tokens, values, errors, sequence, shares, first, last, out):
+    """out[f] += sum over sequences i of shares[i] * (sum over their tokens that have feature f of value * errors[token])^2.
+
+    For features first..last-1, whose tokens are ascending. sequence: that of each token.
+    """
+    width = out.shape[1]
+    total = np.zeros(width)
+    for f in range(first, last):
+        target = out[f]
+        for k in range(starts[f], starts[f + 1]):
+            x = np.float64(values[k])
+            row = errors[tokens[k]]
+            i = sequence[tokens[k]]
+            ends = k + 1 == starts[f + 1] or sequence[tokens[k + 1]] != i
+            for label in range(width):
+                total[label] += x * row[label]
+                if ends:
+                    target[label] += shares[i] * total[label] * total[label]
+                    total[label] = 0.0

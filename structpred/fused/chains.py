@@ -252,6 +252,44 @@ class ChainSteps:
         for piece in block.pieces:
             gradient[f.start_row + 2 :] -= edges[piece]
 
+    def squared_gradients(self, w: Vector, shares: Floats) -> Floats:
+        """sum_i shares_i g_i^2, g_i the gradient of -log p(y_i | x_i), squared weight by weight: flat, float64."""
+        f = self.features
+        out = np.zeros((f.n_rows, f.width))
+        for block in self._blocks:
+            self._squares_of(block, w, shares, out)
+        return out.ravel()
+
+    def _squares_of(self, block: "Block", w: Vector, shares: Floats, out: Floats) -> None:
+        from structpred.fused._chain_kernels import gather_squares, log_loss_sweep
+
+        f, offsets = self.features, self.features.data.offsets
+        base, ones, value = offsets[block.start], np.ones(len(shares)), np.empty(1)
+        errors = np.empty((int(offsets[block.stop] - base), f.width))
+        edges = {piece: np.zeros((f.n_labels, f.width)) for piece in block.pieces}
+
+        def run(a: int, b: int) -> None:
+            s, edge = SumScratch(f.n_labels, int(f.data.lengths[a:b].max())), np.empty((f.n_labels, f.width))
+            scratch = (s.trans, s.exp_trans, s.emissions, s.alpha, s.local, s.norm, s.counts, s.work)
+            for i in range(a, b):
+                here = errors[offsets[i] - base : offsets[i + 1] - base]
+                log_loss_sweep(f.table(w), self.corpus, i, i + 1, self.rule, self.gold, ones, scratch, here, edge, value.copy())
+                edges[a, b] += shares[i] * edge**2
+
+        own = shares[block.start : block.stop]
+        sequence = np.repeat(np.arange(len(own)), np.diff(offsets[block.start : block.stop + 1]))
+
+        def gather(a: int, b: int) -> None:
+            gather_squares(block.starts, block.tokens, block.values, errors, sequence, own, a, b, out)
+
+        run_ranges(run, block.pieces, self.n_jobs)
+        run_ranges(gather, split_evenly(np.diff(block.starts) + 1, self.n_jobs), self.n_jobs)
+        firsts, ends = offsets[block.start : block.stop] - base, offsets[block.start + 1 : block.stop + 1] - base
+        out[f.start_row] += (own[:, None] * errors[firsts] ** 2).sum(axis=0)
+        out[f.start_row + 1] += (own[:, None] * errors[ends - 1] ** 2).sum(axis=0)
+        for piece in block.pieces:
+            out[f.start_row + 2 :] += edges[piece]
+
     @cached_property
     def _blocks(self) -> list["Block"]:
         n = -(-self.features.data.n_tokens // BLOCK_TOKENS)

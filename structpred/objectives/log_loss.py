@@ -46,3 +46,10 @@ class LogLoss:
     ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
         """H_i of every instance, and the gradient of sum_i shares_i H_i (flat, float64)."""
         return cast(SoftTask, task).log_losses(w, shares)
+
+    def squared_gradients(self, task: TaskLike, w: Vector, shares: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """sum_i shares_i (dH_i / dw_j)^2 for each weight j: the empirical Fisher information, on its diagonal.
+
+        Where the model explains the data, it is about the second derivative along each weight.
+        """
+        return cast(SoftTask, task).squared_gradients(w, shares)

@@ -76,11 +76,15 @@ class OWLQN(LBFGS):
             )
         return self.state_at(problem, np.zeros(problem.task.dim))
 
-    def state_at(self, problem: Problem, w: Vector) -> LBFGSState:
-        """Start at these weights, of which only the free ones count."""
+    def _size(self, problem: Problem) -> int:
+        return problem.task.dim if self.free is None else len(self.free)
+
+    def _start(self, problem: Problem, w: Vector, scale: Floats) -> LBFGSState:
+        """Only the free weights count."""
         z = (w if self.free is None else w[self.free]).astype(np.float64)
         value, gradient = self._objective(problem, z)
-        return LBFGSState.start(z, gradient, value, self.memory, self._strength(problem))
+        own = scale if self.free is None or not len(scale) else scale[self.free]
+        return LBFGSState.start(z, gradient, value, self.memory, self._strength(problem), own)
 
     def update(self, problem: Problem, state: LBFGSState, item: int) -> tuple[LBFGSState, bool]:
         """A direction within the orthant, a step along it by backtracking, a new pair."""
@@ -90,7 +94,7 @@ class OWLQN(LBFGS):
             direction[direction * slopes >= 0.0] = 0.0  # what would go uphill stays
         if state.stuck or not dot(direction, slopes) < 0.0:
             return state, False
-        step = 1.0 if state.pairs else min(1.0, 1.0 / max(float(np.abs(slopes).sum()), 1e-300))
+        step = self._first_step(state, slopes)
         low, high = 0.0, np.inf
         for trial in range(self.max_trials):
             z = orthant_step(state.w, direction, slopes, step) if mu else state.w + step * direction

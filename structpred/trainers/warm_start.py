@@ -81,7 +81,9 @@ class WarmStart(ByInner, Trainer):  # type: ignore[override]
 
     def state_after(self, problem: Problem, state: WarmState, passes: int) -> WarmState:
         """Of the trainer that is at work after so many passes."""
-        return state if passes < self.passes else self._second(problem, np.zeros(problem.task.dim))
+        if passes < self.passes:
+            return state
+        return WarmState(np.array(self.passes), self._second.like(problem))
 
     def order(self, problem: Problem, state: WarmState, rng: np.random.Generator, n_pass: int) -> Integers:
         """That of the trainer at work."""
@@ -106,7 +108,7 @@ class WarmStart(ByInner, Trainer):  # type: ignore[override]
         done = int(state.done) + 1
         if done < self.passes:
             return WarmState(np.array(done), inner)
-        return self._second(problem, self.first.weights(before, inner))
+        return WarmState(np.array(self.passes), self._second.scaled_at(problem, self.first.weights(before, inner)))
 
     def weights(self, problem: Problem, state: WarmState) -> Vector:
         """Those of the trainer at work."""
@@ -141,9 +143,10 @@ class WarmStart(ByInner, Trainer):  # type: ignore[override]
     def _begins(self, state: WarmState) -> bool:
         return int(state.done) < self.passes
 
-    def _second(self, problem: Problem, w: Any) -> WarmState:
+    @property
+    def _second(self) -> LBFGS:
         assert isinstance(self.trainer, LBFGS)
-        return WarmState(np.array(self.passes), self.trainer.state_at(problem, w))
+        return self.trainer
 
     def _problem(self, problem: Problem) -> Problem:
         """What the trainer that begins minimises."""

@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 
 from structpred.core.costs import GridCosts
+from structpred.core.task import Task
 from structpred.data.sequences import PackedSequences
 from structpred.features.sequences import SequenceFeatures
 from structpred.fused.chains import ChainPair
+from structpred.objectives.part_losses import Hamming
 from structpred.oracles.chain import ChainOracle
 from structpred.oracles.chains import _chain_scratch
 
@@ -74,3 +76,28 @@ def test_values_that_are_all_one_are_left_out_and_change_no_bit() -> None:
     values = np.where(np.arange(counts.sum()) == 3, np.float32(2.0), np.float32(1.0))
     other = PackedSequences(data.indptr, features, values, ends, 30)
     assert len(ChainPair(SequenceFeatures(other, 5)).corpus[1]) == len(values)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 3])
+def test_squared_gradients_are_those_of_single_sentences(n_jobs: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The sum of squares of each weight, with start, stop and transitions, is what the steps of single sentences give."""
+    rng = np.random.default_rng(4)
+    lengths = [1, 7, 2, 5, 1, 9, 3, 4, 6, 2]
+    counts = rng.integers(0, 6, sum(lengths))
+    features, ends = rng.integers(0, 12, counts.sum()).astype(np.int32), np.cumsum([0, *lengths])
+    values = rng.normal(size=counts.sum()).astype(np.float32)
+    data = PackedSequences(np.cumsum([0, *counts]), features, values, ends, 12)
+    labels = [rng.integers(0, 4, length) for length in lengths]
+    monkeypatch.setattr("structpred.fused.chains.BLOCK_TOKENS", 15)
+    tasks = [
+        Task(
+            SequenceFeatures(data, 4, dtype=np.float64), ChainOracle(), labels, [(length, 4) for length in lengths], Hamming(),
+            compiled=compiled, n_jobs=n_jobs,
+        ) for compiled in (True, False)
+    ]  # fmt: skip
+    w, shares = rng.normal(size=tasks[0].dim), rng.uniform(0.1, 2.0, len(lengths))
+    found, expected = (task.squared_gradients(w, shares) for task in tasks)
+    np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-14)
+    single = sum(share * tasks[1].soft_step(w, i).difference.dense(tasks[1].dim) ** 2 for i, share in enumerate(shares))
+    np.testing.assert_allclose(expected, single, rtol=1e-12)
+    assert (found > 0).sum() > 50
