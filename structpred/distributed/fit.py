@@ -27,7 +27,7 @@ from structpred.models.settings import resolve_regulariser
 from structpred.models.sharding import Columns, Sharding, sharding_of
 from structpred.objectives.regularisers.l2 import L2
 from structpred.runtime.interrupts import GivenUp
-from structpred.trainers.loop import train
+from structpred.trainers.loop import RunSettings, train
 from structpred.trainers.names import can_minimise, require_regulariser
 from structpred.trainers.problem import Problem, Surrogate
 
@@ -45,11 +45,12 @@ def fit(
     """Train `model` on data that no machine needs to hold as a whole, on a cluster of dask.distributed; returns the model.
 
     It ends as after `model.fit`: history, certificate, callbacks, tol, patience, checkpoint, resume and Ctrl-C are the model's
-    own, and it is saved as any other. Its trainer says how it is trained: `"lbfgs"` and `"owlqn"` sum gradients over the shards,
-    after three rounds of `"oeg"` where the surrogate is the log loss; `"bcfw"` and `"oeg"` run as `CoCoA`, online trainers as
-    `ParameterMixing`, without a certificate; cutting planes and bundle methods (`"n_slack"`, `"one_slack"`, `"bmrm"`) get planes
-    from the shards, which suits expensive oracles. The result depends on the number of shards, which report_["shards"] holds;
-    not on how many workers there are, which of them has which shard, or which of them die.
+    own, and it is saved as any other; a parser learns heads, then relations. Its trainer says how it is trained: `"lbfgs"` and
+    `"owlqn"` sum gradients over the shards, after three rounds of `"oeg"` where the surrogate is the log loss; `"bcfw"` and
+    `"oeg"` run as `CoCoA`, online trainers as `ParameterMixing`, without a certificate; cutting planes and bundle methods
+    (`"n_slack"`, `"one_slack"`, `"bmrm"`) get planes from the shards, which suits expensive oracles. The result depends on the
+    number of shards, which report_["shards"] holds; not on how many workers there are, which of them has which shard, or which
+    of them die.
 
     Parameters
     ----------
@@ -91,34 +92,68 @@ def fit(
     """
     if not isinstance(shards, Shards):
         raise ParameterError(f"shards: expected Shards, such as Shards.of_file(path, 16), got {type(shards).__name__}")
-    sharding, way = sharding_of(model), plan_of(*model._trainer_and_surrogate(), seed_of(model.random_state))
-    regulariser = resolve_regulariser(model.regulariser, way.goal)
-    require_regulariser(way.goal, regulariser)
-    settings = model._run_settings(None if dev is None else _not_yet)
-    place = _place(store, settings.checkpoint)
+    sharding = sharding_of(model)
+    way = _way_of(model, None if dev is None else _not_yet)
+    place = _place(store, way.settings.checkpoint)
     with ExitStack() as stack:
         if place is None:
             place = Path(stack.enter_context(TemporaryDirectory(prefix="structpred-")))
         own = stack.enter_context(cluster_of(client, len(shards)))
-        folder = stack.enter_context(run_folder(place, settings.resume, keep=settings.checkpoint is not None))
-        check_cluster(own, folder)
-        check_memory(own, shards)
-        rounds = Rounds(own, Store(folder), f"{way.name}-{folder.name[4:]}", [str(shard) for shard in shards])
-        stack.callback(rounds.end)
-        begun = _begin(rounds, sharding, model, shards, classes, way, regulariser)
-        if dev is not None:
-            settings = replace(settings, dev=_scorer(model, sharding, begun, dev))
-        # what a checkpoint says must be in the store, which goes on from round to round: so it is written after each
-        every = 0.0 if way.way is not None else settings.checkpoint_seconds
-        try:
-            problem = _problem(rounds, begun, regulariser, way.gathers)
-            result = train(problem, way.loop(rounds), replace(settings, checkpoint_seconds=every))
-        except GivenUp:
-            raise KeyboardInterrupt("training was interrupted before the first round: nothing was learnt") from None
-        # how many shards there are is part of the model, as its settings are
-        result = replace(result, report={**result.report, "shards": np.array([float(len(shards))])})
-        sharding.keep(model, begun.plan, result, begun.whole)
+        _Run(own, shards, place).fit(model, sharding, way, classes, dev)
     return model
+
+
+class _Way(NamedTuple):
+    """What the settings of an estimator name: how it is trained over shards, the regulariser, and how long."""
+
+    plan: Plan
+    regulariser: Regulariser
+    settings: RunSettings
+
+
+def _way_of(model: StructuredEstimator, dev: Callable[[Vector], float] | None) -> _Way:
+    """ParameterError, and other errors of ours, for what cannot be."""
+    plan = plan_of(*model._trainer_and_surrogate(), seed_of(model.random_state))
+    regulariser = resolve_regulariser(model.regulariser, plan.goal)
+    require_regulariser(plan.goal, regulariser)
+    return _Way(plan, regulariser, model._run_settings(dev))
+
+
+class _Run(NamedTuple):
+    """The cluster, the shards, and the folder of the store."""
+
+    client: Any
+    shards: Shards
+    place: Path
+
+    def fit(self, model: StructuredEstimator, sharding: Sharding, way: _Way, classes: Sequence[Any] | None, dev: Any) -> None:
+        """Train the model in this way."""
+        plan, regulariser, settings = way
+        with ExitStack() as stack:
+            folder = stack.enter_context(run_folder(self.place, settings.resume, keep=settings.checkpoint is not None))
+            check_cluster(self.client, folder)
+            check_memory(self.client, self.shards)
+            names = [str(shard) for shard in self.shards]
+            rounds = Rounds(self.client, Store(folder), f"{plan.name}-{folder.name[4:]}", names)
+            stack.callback(rounds.end)
+            begun = _begin(rounds, sharding, model, self.shards, classes, plan, regulariser)
+            if dev is not None:
+                settings = replace(settings, dev=_scorer(model, sharding, begun, dev))
+            # what a checkpoint says must be in the store, which goes on from round to round: so it is written after each
+            every = 0.0 if plan.way is not None else settings.checkpoint_seconds
+            try:
+                problem = _problem(rounds, begun, regulariser, plan.gathers)
+                result = train(problem, plan.loop(rounds), replace(settings, checkpoint_seconds=every))
+            except GivenUp:
+                raise KeyboardInterrupt("training was interrupted before the first round: nothing was learnt") from None
+            # how many shards there are is part of the model, as its settings are
+            result = replace(result, report={**result.report, "shards": np.array([float(len(self.shards))])})
+
+            def further(other: StructuredEstimator, how: Sharding) -> None:
+                rounds.end()  # workers need no memory for this stage any more
+                self._replace(place=folder / "further").fit(other, how, _way_of(other, None), None, None)
+
+            sharding.keep(model, begun.plan, result, begun.whole, further)
 
 
 class _Begun(NamedTuple):
@@ -141,9 +176,9 @@ def _begin(
 ) -> _Begun:
     """Read all shards, agree, and build their tasks where they stay."""
     bare = type(model)(**{**model.get_params(deep=False), "callbacks": None, "checkpoint": None, "resume": False})
-    spec = tasks.Spec(tuple(shards), bare)
+    spec = tasks.Spec(tuple(shards), bare, sharding)
     rounds.tell(spec)
-    plan = sharding.plan(bare, rounds.round("reading the shards", tasks.scan, None, closing=()), classes)
+    plan = sharding.plan(model, rounds.round("reading the shards", tasks.scan, None, closing=()), classes)
     surrogate = model._trainer_and_surrogate()[1]
     own = regulariser if can_minimise(way.trainer, regulariser) else L2()  # sums leave it to the loop
     objective = tasks.Objective(surrogate, own, way.trainer, way.way, 1.0, 1.0, way.seed)

@@ -24,7 +24,7 @@ from structpred.distributed.cluster import is_memory_above
 from structpred.distributed.shards import about_shard
 from structpred.distributed.store import Store, read_object
 from structpred.errors import CheckpointError, DataError
-from structpred.models.sharding import Columns, holders_of, sharding_of, whole_of
+from structpred.models.sharding import Columns, Sharding, holders_of, whole_of
 from structpred.trainers.lbfgs import squared_gradients
 from structpred.trainers.names import require
 from structpred.trainers.problem import Surrogate, Trainer
@@ -49,10 +49,14 @@ class Objective(NamedTuple):
 
 
 class Spec(NamedTuple):
-    """All that a task must know of the run; the fields fill up while it begins. shards: objects with a method `load`."""
+    """All that a task must know of the run; the fields fill up while it begins. shards: objects with a method `load`.
+
+    sharding: how the model is trained on them.
+    """
 
     shards: Sequence[Any]
     model: Any
+    sharding: Sharding
     plan: Any = None
     objective: Objective | None = None
 
@@ -140,7 +144,7 @@ def _built(job: Job, k: int) -> Held:
     spec = job.spec
     with about_shard(k, spec.shards[k]):
         data = spec.shards[k].load()
-        task, columns = sharding_of(spec.model).task(spec.model, spec.plan, data.X, data.y)
+        task, columns = spec.sharding.task(spec.model, spec.plan, data.X, data.y)
         if not len(task):
             raise DataError("expected at least one sample, got none; leave the shard out")
         if is_partial(task):
@@ -180,7 +184,7 @@ def scan(job: Job, k: int) -> Any:
     spec = job.spec
     with about_shard(k, spec.shards[k]):
         data = spec.shards[k].load()
-        return sharding_of(spec.model).scan(spec.model, data.X, data.y)
+        return spec.sharding.scan(spec.model, data.X, data.y)
 
 
 def compile_kernels(job: Job, k: int) -> None:

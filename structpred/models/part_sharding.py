@@ -16,7 +16,7 @@ from structpred.models.output_scores import checked_scoring
 from structpred.models.part_inputs import PartInput, as_labels, as_list, split_instances
 from structpred.models.partial_outputs import split_partial, task_of
 from structpred.models.settings import resolve_loss
-from structpred.models.sharding import Columns, refuse_classes
+from structpred.models.sharding import Columns, Further, refuse_classes
 
 
 class PartScan(NamedTuple):
@@ -88,7 +88,7 @@ class PartSharding:
         score: Callable[[Vector], float] = model._dev_scorer(plan.input_, loss, scoring, dev)
         return score
 
-    def keep(self, model: Any, plan: PartPlan, result: Result, whole: Columns) -> None:
+    def keep(self, model: Any, plan: PartPlan, result: Result, whole: Columns, further: Further) -> None:
         """The fitted predictor."""
         model._keep_input(plan.input_)
         model._keep(whole.spread_result(result))

@@ -120,9 +120,16 @@ class Sharding(Protocol):
         """The score on held-out data, as a function of all weights of the model."""
         ...
 
-    def keep(self, model: Any, plan: Any, result: Result, whole: Columns) -> None:
-        """Leave the model as `fit` does. result: of training with the weights of the whole."""
+    def keep(self, model: Any, plan: Any, result: Result, whole: Columns, further: "Further") -> None:
+        """Leave the model as `fit` does. result: of training with the weights of the whole.
+
+        further: trains another estimator on the same shards, for a model of two stages.
+        """
         ...
+
+
+#: fits an estimator to the shards, in this way
+Further = Callable[[Any, Sharding], None]
 
 
 class Plan(Protocol):

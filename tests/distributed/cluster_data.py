@@ -28,7 +28,7 @@ def labeler(trainer: Any, **settings: Any) -> ChainLabeler:
     return ChainLabeler(trainer, **{"C": 0.1, "template": "pos", "n_bits": 8, "max_iter": 4, "check_every": 1, **settings})
 
 
-def digest(model: ChainLabeler) -> str:
+def digest(model: Any) -> str:
     """Of weights, certificate and history; how long it took is left out."""
     rows = [{name: value for name, value in row.items() if "seconds" not in name} for row in model.history_]
     return hashlib.sha256(model.coef_.tobytes() + repr((rows, model.certificate_)).encode()).hexdigest()

@@ -35,6 +35,11 @@ def sharded(model: Any, data: Sequence[tuple[Any, Any]], classes: Sequence[Any] 
     return Sharded(plan, parts, whole_of([columns for _, columns in parts]))
 
 
+def no_further(model: Any, sharding: Any) -> None:
+    """In the place of what trains a second stage, where there is none."""
+    raise AssertionError
+
+
 def sums(made: Sharded, w: Floats, surrogate: Any) -> tuple[float, Floats]:
     """sum_i s_i H_i(w) and its gradient, added over the shards; w: weights of the whole."""
     value, gradient = 0.0, np.zeros(made.whole.dim)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from shard_sums import check_same, pieces, sharded
+from shard_sums import check_same, no_further, pieces, sharded
 
 from structpred.core.result import Certificate, Result
 from structpred.data.vocabulary import FeatureDictionary
@@ -115,7 +115,7 @@ def test_what_is_kept_predicts_saves_and_loads(tmp_path: Path) -> None:
     made = sharded(model, [(ROWS, TAGS)])
     problem = Problem(made.parts[0][0], LogLoss(), 1.0 / made.plan.n_total)
     result = train(problem, LBFGS(), RunSettings(max_iter=60, tol=1e-4, check_every=1))
-    sharding_of(model).keep(model, made.plan, result, made.whole)
+    sharding_of(model).keep(model, made.plan, result, made.whole, no_further)
     fitted = ChainLabeler("lbfgs", template="pos", n_bits=12, C=1.0, max_iter=60, tol=1e-4, check_every=1).fit(ROWS, TAGS)
     np.testing.assert_allclose(model.coef_, fitted.coef_, atol=1e-5)
     assert (model.groups_.tolist(), model.group_names_) == (fitted.groups_.tolist(), fitted.group_names_)
@@ -132,7 +132,7 @@ def test_an_interrupted_run_is_kept_and_stops_the_program() -> None:
     made = sharded(model, [(DICTS, TAGS)])
     result = Result(np.ones(made.whole.dim), Certificate(), stop_reason="interrupted")
     with pytest.raises(KeyboardInterrupt):
-        sharding_of(model).keep(model, made.plan, result, made.whole)
+        sharding_of(model).keep(model, made.plan, result, made.whole, no_further)
     assert len(model.predict(DICTS)) == 9
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from shard_sums import check_same, pieces, sharded
+from shard_sums import check_same, no_further, pieces, sharded
 
 from structpred import Instance
 from structpred.errors import DataError, ParameterError
@@ -50,7 +50,7 @@ def test_what_is_kept_is_what_fit_keeps() -> None:
     model = StructuredPredictor(MulticlassOracle(), C=10.0)
     made = sharded(model, [(DICTS, Y)])
     result = train(Problem(made.parts[0][0], MarginRescaling(), 1.0 / 80.0), BCFW(), RunSettings(max_iter=300, tol=1e-4))
-    sharding_of(model).keep(model, made.plan, result, made.whole)
+    sharding_of(model).keep(model, made.plan, result, made.whole, no_further)
     assert model.feature_names_ == sorted(fitted.feature_names_ or [])
     order = [(fitted.feature_names_ or []).index(name) for name in model.feature_names_ or []]
     np.testing.assert_allclose(model.coef_, fitted.coef_[order], atol=0.05)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from shard_sums import check_same, sharded
+from shard_sums import check_same, no_further, sharded
 
 from structpred.distributed import Shards
 from structpred.distributed.shards import about_shard
@@ -59,7 +59,7 @@ def test_the_parser_is_that_of_fit(tmp_path: Path) -> None:
     fitted.fit(read_treebank(path))
     made = sharded(model, [(read_treebank(path), None)])
     result = train(Problem(made.parts[0][0], MarginRescaling(), 1.0 / (model.C * 9)), MIRA(), RunSettings(max_iter=3))
-    sharding_of(model).keep(model, made.plan, result, made.whole)
+    sharding_of(model).keep(model, made.plan, result, made.whole, no_further)
     assert model.coef_.tobytes() == fitted.coef_.tobytes()
     model.save(tmp_path / "model")
     again = DependencyParser.load(tmp_path / "model").predict(read_treebank(path))
@@ -67,10 +67,12 @@ def test_the_parser_is_that_of_fit(tmp_path: Path) -> None:
 
 
 def test_what_a_parser_cannot_do_on_shards_is_said_at_once(tmp_path: Path) -> None:
-    """Relations and pruning are refused by name; a second root names the line, counted from the shard's first byte."""
+    """Pruning is refused by name, and a relation that is missing; a second root names its line, from the shard's first byte."""
     path = treebank(tmp_path / "a.conllu", crossing=False)
-    with pytest.raises(ParameterError, match="labelled: on shards a parser learns heads"):
-        sharded(DependencyParser(), [(read_treebank(path), None)])
+    some = tmp_path / "some.conllu"
+    some.write_text(path.read_text().replace("\tdep\t", "\t_\t", 1))
+    with pytest.raises(DataError, match=r"1 of \d+ words have no relation: .* labelled=False"):
+        sharded(DependencyParser(), [(read_treebank(path), None), (read_treebank(some), None)])
     with pytest.raises(ParameterError, match="prune: training on shards does not take it"):
         sharded(DependencyParser(labelled=False, prune=2), [(read_treebank(path), None)])
     with pytest.raises(ParameterError, match="classes: DependencyParser has no list of labels"):

@@ -27,7 +27,7 @@ from structpred.models.chain.partial import partial_labels
 from structpred.models.chain.targets import LabelEncoder, as_label_lists
 from structpred.models.chain.tasks import chain_task
 from structpred.models.settings import resolve_loss
-from structpred.models.sharding import Columns, placed
+from structpred.models.sharding import Columns, Further, placed
 
 log = logging.getLogger("structpred.models")
 #: templates are hashed into 2**DEFAULT_BITS ids where n_bits and min_count are left as they are
@@ -110,7 +110,7 @@ class ChainSharding:
         score: Callable[[Vector], float] = model._dev_scorer(plan.input_, plan.encoder, *dev_parts(dev, "X, y"))
         return score
 
-    def keep(self, model: Any, plan: ChainPlan, result: Result, whole: Columns) -> None:
+    def keep(self, model: Any, plan: ChainPlan, result: Result, whole: Columns, further: Further) -> None:
         """The fitted labeler."""
         model.input_, model._encoder, model.classes_ = plan.input_, plan.encoder, plan.encoder.classes
         model.n_features_in_, model._n_total = n_columns(plan.input_), plan.n_total

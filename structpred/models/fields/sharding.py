@@ -16,7 +16,7 @@ from structpred.models.fields.feature_scale import FeatureScale, Spread
 from structpred.models.fields.label_field import LabelField
 from structpred.models.fields.label_graphs import Integers, LabelCounts, label_edges
 from structpred.models.fields.label_inputs import feature_names_of, label_choices, labelled_rows
-from structpred.models.sharding import Columns, refuse_classes
+from structpred.models.sharding import Columns, Further, refuse_classes
 
 
 class Needs(NamedTuple):
@@ -98,7 +98,7 @@ class LabelSharding:
         """The agreement on held-out data of weights of the model."""
         return dev_scorer(plan.field, dev)
 
-    def keep(self, model: Any, plan: LabelPlan, result: Result, whole: Columns) -> None:
+    def keep(self, model: Any, plan: LabelPlan, result: Result, whole: Columns, further: Further) -> None:
         """The fitted model."""
         model._keep_field(plan.field, plan.field.oracle)
         model._keep(whole.spread_result(result))

@@ -47,8 +47,8 @@ from structpred.models.parser.bundles import (
 )  # fmt: skip
 from structpred.models.parser.explain import ExplainedTrees
 from structpred.models.parser.partial import choose_kind, completed_heads, filled_heads, pruned_whole, ruled_out
-from structpred.models.parser.relations import RelationFeatures, forget_second_stage, second_callbacks, second_stage
-from structpred.models.parser.sentences import as_treebank, check_one_root, held_out_trees, share_right
+from structpred.models.parser.relations import RelationFeatures, fitted_labeler, forget_second_stage
+from structpred.models.parser.sentences import as_treebank, held_out_trees, share_right, training_trees
 from structpred.models.parser.settings import check_settings, check_switches, checked_templates
 from structpred.models.parser.sharding import ParserSharding
 from structpred.models.partial_outputs import Ruled
@@ -214,11 +214,7 @@ class DependencyParser(ExplainedTrees, StructuredEstimator):
         check_settings(self.label_C, self.max_bits, self.prune, self.projective)
         given = checked_templates(self.templates)
         loss, jobs = resolve_loss(self.loss), checked_jobs(self.n_jobs)
-        treebank = as_treebank(X, y, trees=True, missing=True)
-        if not len(treebank):
-            raise DataError("X: expected at least one sentence, got none")
-        if self.single_root:
-            check_one_root(treebank)
+        treebank = training_trees(X, y, self.single_root)
         importance = checked_sample_weight(sample_weight, len(treebank))
         held_out = None if dev is None else held_out_trees(dev)
         projective, crossing = choose_kind(self.projective, treebank, self.single_root)
@@ -248,9 +244,7 @@ class DependencyParser(ExplainedTrees, StructuredEstimator):
         self.featurizer_, self.templates_, self.bits_, self.pruner_, self.kept_ = featurizer, templates, bits, pruner, kept
         self.projective_, self.left_out_ = projective, int(crossing.sum()) if projective else 0
         self._keep(result)
-        self.relations_, self.relation_features_ = relations
-        if self.relations_ is not None and self.relations_.stop_reason_ == "interrupted":
-            self.stop_reason_ = "interrupted"
+        self._keep_relations(*relations)
         self._stop_if_interrupted()
         return self
 
@@ -287,21 +281,14 @@ class DependencyParser(ExplainedTrees, StructuredEstimator):
     ) -> tuple[ChainLabeler, RelationFeatures]:
         """The second stage; a labeller that was interrupted says so in its stop_reason_."""
         features = RelationFeatures(featurizer.usable(relation_templates())).fit(data, heads)
-        checkpoint, resume = second_stage(self.checkpoint, self.resume)
-        labeler = ChainLabeler(
-            self.trainer, self.label_C, self.max_iter, self.tol, surrogate=self.surrogate, check_every=self.check_every,
-            n_jobs=self.n_jobs, callbacks=second_callbacks(self.callbacks), checkpoint=checkpoint, resume=resume,
-            random_state=self.random_state, regulariser=self.regulariser, missing="_", verbose=self.verbose,
-        )  # fmt: skip
-        labeler._stage = "relations"
         labels = [treebank.labels[a:b] for a, b in itertools.pairwise(treebank.offsets.tolist())]
-        try:
-            labeler.fit(features.transform(data, heads), labels, sample_weight=sample_weight)
-        except KeyboardInterrupt:
-            if not hasattr(labeler, "coef_"):  # a second signal, in the midst of a step
-                raise
-        labeler.callbacks = self.callbacks  # the user's own, which pickle may know
-        return labeler, features
+        packed = features.transform(data, heads)
+        return fitted_labeler(self, lambda labeler: labeler.fit(packed, labels, sample_weight=sample_weight)), features
+
+    def _keep_relations(self, labeler: ChainLabeler | None, features: RelationFeatures | None) -> None:
+        self.relations_, self.relation_features_ = labeler, features
+        if labeler is not None and labeler.stop_reason_ == "interrupted":
+            self.stop_reason_ = "interrupted"
 
     def _features(self, data: AttributedSentences, **options: Any) -> ArcFeatures:
         return ArcFeatures(data, self.templates_, self.bits_, dtype=self.coef_.dtype, **options)

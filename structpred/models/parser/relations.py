@@ -1,7 +1,7 @@
 """The second stage of labelled parsing: the relation of each word to its head, a chain of relations in the order of the words."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +54,24 @@ def second_callbacks(callbacks: Callback | Sequence[Callback] | None) -> list[Ca
     return [told(callback) for callback in as_callbacks(callbacks)]
 
 
+def fitted_labeler(parser: Any, fit: Callable[[ChainLabeler], object]) -> ChainLabeler:
+    """The second stage with the settings of a parser, after `fit`; where it was interrupted, its stop_reason_ says so."""
+    checkpoint, resume = second_stage(parser.checkpoint, parser.resume)
+    labeler = ChainLabeler(
+        parser.trainer, parser.label_C, parser.max_iter, parser.tol, surrogate=parser.surrogate, check_every=parser.check_every,
+        n_jobs=parser.n_jobs, callbacks=second_callbacks(parser.callbacks), checkpoint=checkpoint, resume=resume,
+        random_state=parser.random_state, regulariser=parser.regulariser, missing="_", verbose=parser.verbose,
+    )  # fmt: skip
+    labeler._stage = "relations"
+    try:
+        fit(labeler)
+    except KeyboardInterrupt:
+        if not hasattr(labeler, "coef_"):  # a second signal, in the midst of a step
+            raise
+    labeler.callbacks = parser.callbacks  # the user's own, which pickle may know
+    return labeler
+
+
 class RelationFeatures:
     """Features of given arcs, hashed; those seen at least min_count times in training get a row of weights.
 
@@ -85,7 +103,14 @@ class RelationFeatures:
 
     def fit(self, data: AttributedSentences, heads: npt.NDArray[np.int64]) -> "RelationFeatures":
         """Learn which features there are."""
-        counts = np.bincount(self._hashed(data, heads).ravel(), minlength=1 << _SLOT_BITS)
+        return self.known_from(self.counts(data, heads))
+
+    def counts(self, data: AttributedSentences, heads: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """How often each hash occurs."""
+        return np.bincount(self._hashed(data, heads).ravel(), minlength=1 << _SLOT_BITS)
+
+    def known_from(self, counts: npt.NDArray[np.int64]) -> "RelationFeatures":
+        """Those of these counts."""
         self.slots = np.flatnonzero(counts >= self.min_count).astype(np.int32)
         self._rows = self._row_of_slot()
         return self

@@ -83,6 +83,16 @@ def _tree(tree: Any, n: int, i: int) -> Tree:
     return made
 
 
+def training_trees(X: Any, y: Any, single_root: bool) -> Treebank:
+    """The treebank to train on, of which some may be missing; DataError for no sentences, and where single_root does not fit."""
+    treebank = as_treebank(X, y, trees=True, missing=True)
+    if not len(treebank):
+        raise DataError("X: expected at least one sentence, got none")
+    if single_root:
+        check_one_root(treebank)
+    return treebank
+
+
 def held_out_trees(dev: Any) -> Treebank:
     """The held-out data as a treebank with trees; DataError and ParameterError say that it is about `dev`."""
     with about_dev():

@@ -14,22 +14,24 @@ from structpred.data.arc_templates import ArcTemplate
 from structpred.errors import DataError, ParameterError
 from structpred.features.arcs import ArcFeatures, bits_of, observed_places
 from structpred.io.templates.arc_featurizer import ATTRIBUTES, MOST_TAGS, ArcFeaturizer, has_attribute
-from structpred.io.treebanks.treebank import Treebank
 from structpred.models.parser.arcs import crossing_arcs, tree_oracle, tree_task
 from structpred.models.parser.partial import choose_kind, filled_heads, ruled_out
-from structpred.models.parser.sentences import as_treebank, check_one_root, held_out_trees
+from structpred.models.parser.relation_sharding import RelationSharding, without
+from structpred.models.parser.relations import fitted_labeler, forget_second_stage
+from structpred.models.parser.sentences import held_out_trees, training_trees
 from structpred.models.parser.settings import check_settings, checked_templates
 from structpred.models.settings import resolve_loss
-from structpred.models.sharding import Columns, refuse_classes
+from structpred.models.sharding import Columns, Further, refuse_classes
 
 
 class TreeScan(NamedTuple):
-    """One shard: sentences, words, words with crossing arcs, sentences that projective training leaves out; tags and attributes;
-    and which features its true arcs have, a bitmap for each template.
+    """One shard: sentences, words, words with a relation, words with crossing arcs, sentences that projective training leaves
+    out; tags and attributes; and which features its true arcs have, a bitmap for each template.
     """
 
     n: int
     n_words: int
+    n_related: int
     crossing_words: int
     crossing: int
     upos: dict[str, int]
@@ -39,7 +41,9 @@ class TreeScan(NamedTuple):
 
 
 class TreePlan(NamedTuple):
-    """All shards: how words are read, templates and the sizes of their blocks, the kind of trees, and the sentences."""
+    """All shards: how words are read, templates and the sizes of their blocks, the kind of trees, the sentences, and whether
+    there are relations to learn.
+    """
 
     featurizer: ArcFeaturizer
     templates: list[ArcTemplate]
@@ -47,6 +51,7 @@ class TreePlan(NamedTuple):
     projective: bool
     n: int
     left_out: int
+    related: bool
 
     @property
     def n_total(self) -> float:
@@ -55,16 +60,17 @@ class TreePlan(NamedTuple):
 
 
 class ParserSharding:
-    """How the heads of `DependencyParser` are learnt on shards. Arcs are hashed: every shard has all weights."""
+    """How `DependencyParser` is trained on shards: heads, then relations. Arcs are hashed: every shard has all their weights."""
 
     def scan(self, model: Any, X: Any, y: Any) -> TreeScan:
         """Sizes, tags and features of a shard."""
         templates = _checked(model)
-        treebank = _trees(model, X, y)
-        counts = len(treebank), treebank.n_words, int(crossing_arcs(filled_heads(treebank), treebank.offsets).sum())
+        treebank = training_trees(X, y, model.single_root)
+        related = treebank.n_words - treebank.labels.count("_")
+        counts = len(treebank), treebank.n_words, related, int(crossing_arcs(filled_heads(treebank), treebank.offsets).sum())
         crossing = choose_kind(True, treebank, model.single_root)[1]
         if model.projective:  # where that is not settled, tags and features of all sentences are counted
-            treebank = _without(treebank, crossing)
+            treebank = without(treebank, crossing)
         heads = filled_heads(treebank)
         everything = ArcFeaturizer(present=ATTRIBUTES, fine=all(tag == "_" for tag in treebank.upos)).transform(treebank)
         places = observed_places(everything, templates, heads)
@@ -74,6 +80,13 @@ class ParserSharding:
     def plan(self, model: Any, scans: Sequence[TreeScan], classes: Sequence[Any] | None) -> TreePlan:
         """Tags, attributes and features of all shards together; projective where less than one arc in a hundred crosses."""
         refuse_classes(model, classes)
+        related, n_words = sum(scan.n_related for scan in scans), sum(scan.n_words for scan in scans)
+        if model.labelled and 0 < related < n_words:
+            raise DataError(
+                f"{n_words - related:,} of {n_words:,} words have no relation: on shards all must have one, or none; give "
+                "labelled=False to learn heads alone, or use fit"
+            )
+        forget_second_stage(model.checkpoint, model.resume)
         upos = sum((Counter(scan.upos) for scan in scans), Counter[str]())
         xpos = sum((Counter(scan.xpos) for scan in scans), Counter[str]())
         fine = set(upos) <= {"_"}
@@ -86,16 +99,17 @@ class ParserSharding:
             raise ParameterError(f"none of the templates can be used: the treebank has only {featurizer.present}")
         places = np.bitwise_or.reduce([scan.places for scan in scans])
         bits = bits_of(places[[given.index(template) for template in usable]], max_bits=model.max_bits)
-        share = sum(scan.crossing_words for scan in scans) / sum(scan.n_words for scan in scans)
+        share = sum(scan.crossing_words for scan in scans) / n_words
         projective = share < 0.01 if model.projective is None else bool(model.projective)
         left_out = sum(scan.crossing for scan in scans) if projective else 0
-        return TreePlan(featurizer, usable, bits, projective, sum(scan.n for scan in scans), left_out)
+        n = sum(scan.n for scan in scans)
+        return TreePlan(featurizer, usable, bits, projective, n, left_out, bool(model.labelled and related))
 
     def task(self, model: Any, plan: TreePlan, X: Any, y: Any) -> tuple[Task, Columns]:
         """The task of a shard, over all weights."""
-        treebank = _trees(model, X, y)
+        treebank = training_trees(X, y, model.single_root)
         if plan.projective:
-            treebank = _without(treebank, choose_kind(True, treebank, model.single_root)[1])
+            treebank = without(treebank, choose_kind(True, treebank, model.single_root)[1])
         features = ArcFeatures(plan.featurizer.transform(treebank), plan.templates, plan.bits)
         oracle = tree_oracle(plan.projective, model.single_root)
         heads, ruled = filled_heads(treebank), ruled_out(treebank)
@@ -110,35 +124,24 @@ class ParserSharding:
         score: Callable[[Vector], float] = model._dev_scorer(plan.featurizer, known, oracle, None, held_out)
         return score
 
-    def keep(self, model: Any, plan: TreePlan, result: Result, whole: Columns) -> None:
-        """The fitted parser, without relations."""
+    def keep(self, model: Any, plan: TreePlan, result: Result, whole: Columns, further: Further) -> None:
+        """The fitted parser; its relations are learnt here."""
+        labeler, features = None, None
+        if plan.related and result.stop_reason != "interrupted":
+            sharding = RelationSharding(plan.featurizer, plan.projective, model.single_root)
+            labeler = fitted_labeler(model, lambda own: further(own, sharding))
+            features = sharding.features
         model.featurizer_, model.templates_, model.bits_ = plan.featurizer, plan.templates, plan.bits
         model.projective_, model.left_out_ = plan.projective, plan.left_out
-        model.pruner_, model.kept_, model.relations_, model.relation_features_ = None, None, None, None
+        model.pruner_, model.kept_ = None, None
         model._keep(whole.spread_result(result))
+        model._keep_relations(labeler, features)
         model._stop_if_interrupted()
 
 
 def _checked(model: Any) -> list[ArcTemplate]:
     """The templates; ParameterError for settings that shards do not take."""
     check_settings(model.label_C, model.max_bits, model.prune, model.projective)
-    if model.labelled:
-        raise ParameterError("labelled: on shards a parser learns heads, not relations yet; give labelled=False, or use fit")
     if model.prune is not None:
         raise ParameterError("prune: training on shards does not take it; leave it out, or use fit")
     return checked_templates(model.templates)
-
-
-def _without(treebank: Treebank, crossing: npt.NDArray[np.bool_]) -> Treebank:
-    if crossing.all():
-        raise DataError("every sentence has crossing arcs: nothing is left for projective trees; take fewer shards")
-    return treebank.take(~crossing)
-
-
-def _trees(model: Any, X: Any, y: Any) -> Treebank:
-    treebank = as_treebank(X, y, trees=True, missing=True)
-    if not len(treebank):
-        raise DataError("X: expected at least one sentence, got none")
-    if model.single_root:
-        check_one_root(treebank)
-    return treebank

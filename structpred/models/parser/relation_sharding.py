@@ -1,0 +1,109 @@
+"""The relations of parsers on shards: the second stage, whose features are those that arcs of all shards have."""
+
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from structpred.core.result import Result
+from structpred.core.task import Task
+from structpred.core.weights import Vector
+from structpred.data.sentences import AttributedSentences
+from structpred.errors import DataError
+from structpred.io.templates.arc_featurizer import ArcFeaturizer
+from structpred.io.templates.arc_template_sets import relation_templates
+from structpred.io.treebanks.treebank import Treebank
+from structpred.models.chain.inputs import NumericInput
+from structpred.models.chain.sharding import ChainPlan, ChainSharding
+from structpred.models.chain.targets import LabelEncoder
+from structpred.models.parser.partial import choose_kind, filled_heads
+from structpred.models.parser.relations import RelationFeatures
+from structpred.models.parser.sentences import training_trees
+from structpred.models.sharding import Columns, Further
+
+Integers = npt.NDArray[np.int64]
+
+
+class RelationScan(NamedTuple):
+    """One shard: its relations, sentences and words; bitmaps of the hashes that occur at least once, twice, up to min_count."""
+
+    labels: list[str]
+    n: int
+    n_words: int
+    seen: npt.NDArray[np.uint8]
+
+
+class RelationPlan(NamedTuple):
+    """All shards: which features arcs have, and the plan of the labeler over them."""
+
+    features: RelationFeatures
+    chains: ChainPlan
+
+    @property
+    def n_total(self) -> float:
+        """The number of sentences that are trained on."""
+        return self.chains.n_total
+
+
+@dataclass
+class RelationSharding:
+    """How the relations of a parser are learnt on the shards of its trees, once its heads are.
+
+    featurizer: how words are read. projective, single_root: the kind of trees that heads were learnt from. features: what arcs
+    have, known when the labeler is fitted.
+    """
+
+    featurizer: ArcFeaturizer
+    projective: bool
+    single_root: bool
+    features: RelationFeatures | None = None
+
+    def scan(self, model: Any, X: Any, y: Any) -> RelationScan:
+        """Relations and features of a shard."""
+        treebank, data, heads = self._read(X, y)
+        features = RelationFeatures(self.featurizer.usable(relation_templates()))
+        counts = features.counts(data, heads)
+        seen = np.stack([np.packbits(counts >= least) for least in range(1, features.min_count + 1)])
+        return RelationScan(sorted(set(treebank.labels) - {model.missing}), len(treebank), treebank.n_words, seen)
+
+    def plan(self, model: Any, scans: Sequence[RelationScan], classes: Sequence[Any] | None) -> RelationPlan:
+        """The relations of all shards, and the features that occur often enough in all of them together."""
+        features = RelationFeatures(self.featurizer.usable(relation_templates()))
+        counts = np.zeros(8 * scans[0].seen.shape[1], np.int64)
+        for scan in scans:  # a shard counts no further than is asked for
+            counts += np.unpackbits(scan.seen, axis=1).sum(axis=0, dtype=np.int64)
+        features.known_from(counts)
+        encoder, input_ = LabelEncoder.fit([scan.labels for scan in scans]), NumericInput(max(len(features.slots), 1))
+        chains = ChainPlan(input_, encoder, sum(scan.n for scan in scans), sum(scan.n_words for scan in scans))
+        return RelationPlan(features, chains)
+
+    def task(self, model: Any, plan: RelationPlan, X: Any, y: Any) -> tuple[Task, Columns]:
+        """The task over the features that occur in the shard."""
+        treebank, data, heads = self._read(X, y)
+        labels = [treebank.labels[a:b] for a, b in itertools.pairwise(treebank.offsets.tolist())]
+        return ChainSharding().task(model, plan.chains, plan.features.transform(data, heads), labels)
+
+    def dev_scorer(self, model: Any, plan: RelationPlan, dev: tuple[Any, Any]) -> Callable[[Vector], float]:
+        """Held-out data decide about heads alone, as in `fit`."""
+        raise NotImplementedError
+
+    def keep(self, model: Any, plan: RelationPlan, result: Result, whole: Columns, further: Further) -> None:
+        """The fitted labeler, and the features that it knows."""
+        self.features = plan.features
+        ChainSharding().keep(model, plan.chains, result, whole, further)
+
+    def _read(self, X: Any, y: Any) -> tuple[Treebank, AttributedSentences, Integers]:
+        treebank = training_trees(X, y, self.single_root)
+        if self.projective:
+            treebank = without(treebank, choose_kind(True, treebank, self.single_root)[1])
+        return treebank, self.featurizer.transform(treebank), filled_heads(treebank)
+
+
+def without(treebank: Treebank, crossing: npt.NDArray[np.bool_]) -> Treebank:
+    """The sentences that are not marked; DataError where none is left."""
+    if crossing.all():
+        raise DataError("every sentence has crossing arcs: nothing is left for projective trees; take fewer shards")
+    return treebank.take(~crossing)

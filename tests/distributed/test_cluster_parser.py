@@ -1,0 +1,121 @@
+"""Parsers on a cluster: heads, then relations, by the same rounds."""
+
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from cluster_data import digest
+
+from structpred.distributed import Shards, fit
+from structpred.io.treebanks.reader import read_treebank
+from structpred.models import DependencyParser
+
+# dask first: without it the folder of these tests is found as `distributed`
+pytest.importorskip("dask", reason="dask is not installed: pip install 'structpred[distributed]'")
+distributed = pytest.importorskip("distributed")
+WORD = "{0}\tw{1}\tl{1}\tT{2}\t_\t_\t{3}\t{4}\t_\t_\n"
+
+
+@pytest.fixture(scope="module")
+def here() -> Iterator[Any]:
+    """A client whose one worker is this process, with two threads."""
+    with distributed.Client(processes=False, dashboard_address="127.0.0.1:0", n_workers=1, threads_per_worker=2) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Forty sentences of two to five words, whose relations follow from the tags but for some noise."""
+    rng, out = np.random.default_rng(4), []
+    for k in range(40):
+        n = 2 + k % 4
+        heads, tags = [0, *rng.integers(1, 2, n - 1).tolist()], rng.integers(0, 3, n)
+        names = ["root", *(f"r{tag if rng.random() < 0.9 else 9}" for tag in tags[1:])]
+        out.append("".join(WORD.format(j + 1, rng.integers(20), tags[j], heads[j], names[j]) for j in range(n)) + "\n")
+    path = tmp_path_factory.mktemp("data") / "a.conllu"
+    path.write_text("".join(out))
+    return path
+
+
+def parser(**settings: Any) -> DependencyParser:
+    """A parser of few weights."""
+    return DependencyParser(**{"trainer": "lbfgs", "C": 0.1, "max_iter": 6, "max_bits": 8, "check_every": 1, **settings})
+
+
+def digests(model: DependencyParser) -> tuple[str, str]:
+    """Those of heads and relations."""
+    assert model.relations_ is not None
+    return digest(model), digest(model.relations_)
+
+
+def test_relations_are_those_of_one_machine(here: Any, path: Path, tmp_path: Path) -> None:
+    """Both stages reach the optimum of `fit`, know the same features and relations, and are saved and loaded as any parser."""
+    treebank, rows = read_treebank(path), list[Any]()
+    alone = parser(max_iter=40).fit(treebank)
+    spread = parser(max_iter=40, callbacks=rows.append)
+    fit(spread, Shards.of_file(path, 4, format="conllu"), client=here)
+    first, second = alone.relations_, spread.relations_
+    assert first is not None
+    assert second is not None
+    for one, other in ((alone, spread), (first, second)):
+        np.testing.assert_allclose(one.certificate_.primal, other.certificate_.primal, rtol=1e-6)
+        assert other.certificate_.relative_gap == pytest.approx(0.0, abs=1e-6)
+    assert second.classes_.tolist() == first.classes_.tolist()
+    assert alone.relation_features_ is not None
+    assert spread.relation_features_ is not None
+    assert spread.relation_features_.slots.tolist() == alone.relation_features_.slots.tolist()
+    assert second.report_["shards"].tolist() == [4.0]
+    assert [row.get("stage") for row in rows].count(2) == len(second.history_)
+    assert spread.score(treebank) == pytest.approx(alone.score(treebank), abs=0.02)
+    spread.save(tmp_path / "m")
+    assert DependencyParser.load(tmp_path / "m").predict(treebank)[3].labels == spread.predict(treebank)[3].labels
+
+
+def test_a_parser_resumes_in_either_stage(here: Any, path: Path, tmp_path: Path) -> None:
+    """An error in the first or in the second stage loses nothing: resume ends with the same bits."""
+    shards = Shards.of_file(path, 4, format="conllu")
+    whole = digests(fit(parser(), shards, client=here))
+    for stage in (1, 2):
+
+        def fail(row: Any, stage: int = stage) -> None:
+            if row.get("stage", 1) == stage and row["passes"] == 4:
+                raise RuntimeError("stop")
+
+        settings = {"checkpoint": tmp_path / f"{stage}.ckpt"}
+        with pytest.raises(RuntimeError, match="stop"):
+            fit(parser(callbacks=fail, **settings), shards, client=here)
+        assert digests(fit(parser(resume=True, **settings), shards, client=here)) == whole
+
+
+@pytest.mark.usefixtures("hears_interrupts")
+def test_ctrl_c_among_relations_keeps_both_stages(here: Any, path: Path) -> None:
+    """Ctrl-C in the second stage ends it; the parser has its heads, and relations as far as they were learnt."""
+
+    def press(row: Any) -> None:
+        if row.get("stage") == 2 and row["passes"] == 4:
+            threading.Timer(0.01, os.kill, (os.getpid(), signal.SIGINT)).start()
+
+    model = parser(max_iter=1000, tol=0.0, callbacks=press)
+    with pytest.raises(KeyboardInterrupt, match="the model holds what was learnt"):
+        fit(model, Shards.of_file(path, 4, format="conllu"), client=here)
+    assert model.relations_ is not None
+    assert model.relations_.stop_reason_ == model.stop_reason_ == "interrupted"
+    assert model.predict(read_treebank(path))[0].labels is not None
+
+
+@pytest.mark.slow
+def test_workers_never_show_in_heads_or_relations(here: Any, path: Path) -> None:
+    """The bits of both stages are the same in one process and on two workers."""
+    shards = Shards.of_file(path, 4, format="conllu")
+    with (
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0") as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        for trainer in ("lbfgs", "mira"):
+            model = fit(parser(trainer=trainer), shards, client=client)
+            assert digests(model) == digests(fit(parser(trainer=trainer), shards, client=here)), trainer
