@@ -13,7 +13,6 @@ from structpred.core.weights import Vector
 from structpred.distributed.rounds import Rounds
 from structpred.distributed.sharded import ShardedTask
 from structpred.distributed.tasks import Facts
-from structpred.errors import ParameterError
 from structpred.models.sharding import Columns
 from structpred.runtime.interrupts import may_be_given_up
 from structpred.trainers.problem import Surrogate
@@ -26,9 +25,7 @@ class GatheredTask(ShardedTask):
 
     def __init__(self, rounds: Rounds, facts: Sequence[Facts], whole: Columns) -> None:
         super().__init__(rounds, facts, whole)
-        if any(one.weight != one.n for one in facts):
-            raise ParameterError("sample_weight: this trainer takes no weights of samples on shards; take another one")
-        self.sample_weight = np.ones(len(self))
+        self.sample_weight = rounds.sample_weight()
 
     def __len__(self) -> int:
         """The number of instances."""

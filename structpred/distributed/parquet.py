@@ -12,24 +12,28 @@ from structpred.io.text import PathLike, source_name
 
 @dataclass(frozen=True)
 class ParquetShard(Shard):
-    """The row groups first..last - 1 of a file. tokens: the columns of the tokens; one: X holds what it holds."""
+    """The row groups first..last - 1 of a file. tokens: the columns of the tokens; one: X holds what it holds. weights: that of
+    the sample weights, where there is one.
+    """
 
     path: str
     first: int
     last: int
     tokens: tuple[str, ...]
     labels: str
+    weights: str | None
     rows: bool
     bytes: int
 
     def load(self) -> Loaded:
         """Sequences of tokens, or of rows of columns, and their labels."""
-        groups = list(range(self.first, self.last))
+        groups, weighted = list(range(self.first, self.last)), [] if self.weights is None else [self.weights]
         with _opened(self.path) as file:
-            table = file.read_row_groups(groups, columns=[*self.tokens, self.labels])
+            table = file.read_row_groups(groups, columns=[*self.tokens, self.labels, *weighted])
         *columns, y = (self._lists(table, name) for name in (*self.tokens, self.labels))
         X = [self._rows(i, lists) for i, lists in enumerate(zip(*columns, strict=True))] if self.rows else columns[0]
-        return Loaded(X, y, hashlib.sha256(repr((groups, X, y)).encode()).hexdigest())
+        weights = table.column(self.weights).to_pylist() if weighted else None
+        return Loaded(X, y, hashlib.sha256(repr((groups, X, y, weights)).encode()).hexdigest(), weights)
 
     def _lists(self, table: Any, name: str) -> list[list[Any]]:
         found: list[list[Any]] = table.column(name).to_pylist()
@@ -55,12 +59,14 @@ class ParquetShard(Shard):
         return f"{self.path}, row groups {self.first} to {self.last - 1}"
 
 
-def parquet_shards(path: PathLike, n: int | None, tokens: str | Sequence[str], labels: str) -> list[ParquetShard]:
+def parquet_shards(
+    path: PathLike, n: int | None, tokens: str | Sequence[str], labels: str, weights: str | None
+) -> list[ParquetShard]:
     """See `Shards.of_parquet`."""
     name, columns = source_name(path), (tokens,) if isinstance(tokens, str) else tuple(tokens)
     with _opened(name) as file:
         known, meta = file.schema_arrow.names, file.metadata
-        for column in (*columns, labels):
+        for column in (*columns, labels, *([] if weights is None else [weights])):
             if column not in known:
                 raise ParameterError(f"{name}: there is no column {column!r}; the file has {', '.join(known)}")
         sizes = [meta.row_group(k).total_byte_size if meta.row_group(k).num_rows else 0 for k in range(meta.num_row_groups)]
@@ -73,7 +79,7 @@ def parquet_shards(path: PathLike, n: int | None, tokens: str | Sequence[str], l
         first, last = bounds[k], bounds[k + 1]
         if not (size := sum(sizes[first:last])):
             raise ParameterError(f"{name}: shard {k} of {n} would be empty: row groups {first} to {last - 1} have no rows")
-        made.append(ParquetShard(name, first, last, columns, labels, not isinstance(tokens, str), size))
+        made.append(ParquetShard(name, first, last, columns, labels, weights, not isinstance(tokens, str), size))
     return made
 
 

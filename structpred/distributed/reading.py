@@ -21,12 +21,14 @@ from structpred.io.treebanks.source import HeldBytes
 class Loaded(NamedTuple):
     """The data of a shard, as fit takes them.
 
-    fingerprint: a digest of its bytes and how they were read; empty where there are no bytes.
+    fingerprint: a digest of its bytes and how they were read; empty where there are no bytes. sample_weight: a number for each
+    sample; None: all count alike.
     """
 
     X: Any
     y: Any
     fingerprint: str = ""
+    sample_weight: Any = None
 
 
 class Shard(ABC):

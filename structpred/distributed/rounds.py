@@ -219,6 +219,10 @@ class Rounds:
         (value, constant), slope = self._sums("the plane", tasks.plane, w)
         return value, constant, slope
 
+    def sample_weight(self) -> Floats:
+        """Those of all instances, in the order of the shards."""
+        return np.concatenate(self.round("the sample weights", tasks.sample_weight, None, closing=()))
+
     def pieces(self, w: npt.NDArray[Any]) -> list[dict[str, npt.NDArray[Any]]]:
         """The linear piece of each instance at w, by shard, as `tasks.pieces` writes them."""
         with self._weights(w) as n:

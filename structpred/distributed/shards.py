@@ -61,26 +61,33 @@ class DelayedShard(Shard):
     delayed: Any
 
     def load(self) -> Loaded:
-        """Compute it: a tuple (X, y), or the pairs (x, its y) that a partition of a bag has."""
+        """Compute it: a tuple (X, y) or (X, y, sample_weight); or the samples of a bag, (x, its y) or (x, its y, its weight)."""
         found = self.delayed.compute(scheduler="synchronous")
         if isinstance(found, tuple) or not isinstance(found, Iterable):
             return loaded(found, str(self))
-        pairs = list(found)
-        for i, pair in enumerate(pairs):
-            if not isinstance(pair, tuple | list) or len(pair) != 2:
-                raise DataError(f"{self}: sample {i}: expected a pair (x, its y), got {type(pair).__name__}")
-        return Loaded([x for x, _ in pairs], [y for _, y in pairs])
+        samples = list(found)
+        for i, sample in enumerate(samples):
+            if not isinstance(sample, tuple | list) or len(sample) not in (2, 3) or len(sample) != len(samples[0]):
+                raise DataError(
+                    f"{self}: sample {i}: expected a pair (x, its y), or (x, its y, its weight), as in all, got {_told(sample)}"
+                )
+        X, y, *weights = map(list, zip(*samples, strict=True)) if samples else ([], [])
+        return Loaded(X, y, sample_weight=weights[0] if weights else None)
 
     def __str__(self) -> str:
         """Its key."""
         return f"delayed {self.delayed.key}"
 
 
-def loaded(pair: Any, name: str) -> Loaded:
-    """What a function of the user returned; DataError unless it is a pair."""
-    if not isinstance(pair, tuple | list) or len(pair) != 2:
-        raise DataError(f"{name}: expected a pair (X, y), got {type(pair).__name__}")
-    return Loaded(pair[0], pair[1])
+def loaded(found: Any, name: str) -> Loaded:
+    """What a function of the user returned; DataError unless it is (X, y) or (X, y, sample_weight)."""
+    if not isinstance(found, tuple | list) or len(found) not in (2, 3):
+        raise DataError(f"{name}: expected a pair (X, y), or (X, y, sample_weight), got {_told(found)}")
+    return Loaded(found[0], found[1], sample_weight=found[2] if len(found) == 3 else None)
+
+
+def _told(value: Any) -> str:
+    return f"{type(value).__name__} of {len(value)}" if isinstance(value, tuple | list) else type(value).__name__
 
 
 class Shards(Sequence[Shard]):
@@ -155,20 +162,27 @@ class Shards(Sequence[Shard]):
 
     @classmethod
     def of_parquet(
-        cls, path: PathLike, n: int | None = None, *, tokens: str | Sequence[str] = "tokens", labels: str = "labels"
+        cls,
+        path: PathLike,
+        n: int | None = None,
+        *,
+        tokens: str | Sequence[str] = "tokens",
+        labels: str = "labels",
+        weights: str | None = None,
     ) -> "Shards":
         """Row groups of a Parquet file, a row a sequence; needs pyarrow.
 
         n: how many shards, each of some row groups that follow each other; None: one a row group. tokens: the column that holds
         the list of each sequence; or several, which make rows of columns, as templates read them. labels: that of the labels.
+        weights: that of the sample weights; None: all count alike.
 
         Raises ParameterError for more shards than row groups, and columns that are not there; DependencyError without pyarrow.
         """
-        return cls(parquet_shards(path, n, tokens, labels))
+        return cls(parquet_shards(path, n, tokens, labels, weights))
 
     @classmethod
     def of_functions(cls, functions: Sequence[Callable[[], Any]]) -> "Shards":
-        """One shard for each function; it takes nothing and returns a pair (X, y), the same at each call."""
+        """One shard for each function; it takes nothing and returns (X, y) or (X, y, sample_weight), the same at each call."""
         for k, function in enumerate(functions):
             if not callable(function):
                 raise ParameterError(f"functions: expected functions, got {type(function).__name__} as number {k}")
@@ -178,7 +192,7 @@ class Shards(Sequence[Shard]):
     def of_delayed(cls, delayed: Sequence[Any]) -> "Shards":
         """One shard for each dask Delayed object that gives a tuple (X, y), or a list of pairs (x, its y).
 
-        So `bag.to_delayed()` will do, for a bag of pairs.
+        So `bag.to_delayed()` will do, for a bag of pairs. Weights may follow: (X, y, sample_weight), (x, its y, its weight).
         """
         for k, one in enumerate(delayed):
             if not hasattr(one, "compute") or not hasattr(one, "key"):

@@ -144,7 +144,7 @@ def _built(job: Job, k: int) -> Held:
     spec = job.spec
     with about_shard(k, spec.shards[k]):
         data = spec.shards[k].load()
-        task, columns = spec.sharding.task(spec.model, spec.plan, data.X, data.y)
+        task, columns = spec.sharding.task(spec.model, spec.plan, data.X, data.y, data.sample_weight)
         if not len(task):
             raise DataError("expected at least one sample, got none; leave the shard out")
         if is_partial(task):
@@ -212,6 +212,12 @@ def build(job: Job, k: int) -> Facts:
         job.store.write(f"rows.{k}", {"sizes": sizes} if columns.rows is None else {"sizes": sizes, "rows": columns.rows})
         told = task.fingerprint(), len(task), str(task.dtype), bool(task.certified), running_sum(task.sample_weight)
         return Facts(*told, columns._replace(rows=None))
+
+
+def sample_weight(job: Job, k: int) -> Floats:
+    """Those of shard k."""
+    with _held(job, k) as held:
+        return held.task.sample_weight
 
 
 def join(job: Job, *facts: Facts) -> list[Facts]:
@@ -293,9 +299,9 @@ def _state(job: Job, k: int, part: Part, t: int) -> Any:
 
 
 def _few(part: Part) -> Part:
-    """Two instances of a shard: what they take is of the same form."""
+    """Two instances of a shard that count: what they take is of the same form."""
     task = cast(Task, part.problem.task)
-    return part._replace(problem=part.problem.with_task(task.take(np.arange(min(len(task), 2)))))
+    return part._replace(problem=part.problem.with_task(task.take(np.flatnonzero(task.sample_weight)[:2])))
 
 
 def _filled(like: Any, arrays: Arrays, prefix: str = "") -> Any:

@@ -12,6 +12,7 @@ from structpred.core.task import Task
 from structpred.core.weights import Vector
 from structpred.errors import DataError, ParameterError
 from structpred.features.parts import PartFeatures
+from structpred.models.base import checked_sample_weight
 from structpred.models.output_scores import checked_scoring
 from structpred.models.part_inputs import PartInput, as_labels, as_list, split_instances
 from structpred.models.partial_outputs import split_partial, task_of
@@ -32,11 +33,6 @@ class PartPlan(NamedTuple):
 
     input_: PartInput
     n: int
-
-    @property
-    def n_total(self) -> float:
-        """The number of instances."""
-        return float(self.n)
 
 
 class PartSharding:
@@ -70,7 +66,7 @@ class PartSharding:
         names = sorted(set().union(*(scan.names or () for scan in scans)))
         return PartPlan(PartInput(names, len(names)), n)
 
-    def task(self, model: Any, plan: PartPlan, X: Any, y: Any) -> tuple[Task, Columns]:
+    def task(self, model: Any, plan: PartPlan, X: Any, y: Any, sample_weight: Any = None) -> tuple[Task, Columns]:
         """The task over the features that occur in the shard."""
         given, listed = split_instances(X, None)
         features: Any = plan.input_.transform(given)
@@ -80,7 +76,8 @@ class PartSharding:
             rows, features = features.compact()
             columns = columns._replace(rows=rows)
         known, ruled = split_partial(as_list(y, "y"), model.oracle, listed)
-        return task_of(features, model.oracle, as_labels(known), listed, resolve_loss(model.loss), ruled), columns
+        options = {"sample_weight": checked_sample_weight(sample_weight, len(features))}
+        return task_of(features, model.oracle, as_labels(known), listed, resolve_loss(model.loss), ruled, **options), columns
 
     def dev_scorer(self, model: Any, plan: PartPlan, dev: tuple[Any, ...]) -> Callable[[Vector], float]:
         """The score on held-out data of weights of the model."""

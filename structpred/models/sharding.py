@@ -108,12 +108,15 @@ class Sharding(Protocol):
         """What all shards must agree on, of one of them. Raises DataError, naming file and line where the data have them."""
         ...
 
-    def plan(self, model: Any, scans: Sequence[Any], classes: Sequence[Any] | None) -> "Plan":
+    def plan(self, model: Any, scans: Sequence[Any], classes: Sequence[Any] | None) -> Any:
         """What all shards agree on. Raises DataError where they cannot, and ParameterError for the settings."""
         ...
 
-    def task(self, model: Any, plan: Any, X: Any, y: Any) -> tuple[Task, Columns]:
-        """The problem of one shard in its own weights. Raises DataError, naming file and line where the data have them."""
+    def task(self, model: Any, plan: Any, X: Any, y: Any, sample_weight: Any = None) -> tuple[Task, Columns]:
+        """The problem of one shard in its own weights. Raises DataError, naming file and line where the data have them.
+
+        sample_weight: as `fit` takes it, a number for each sample of the shard.
+        """
         ...
 
     def dev_scorer(self, model: Any, plan: Any, dev: tuple[Any, Any]) -> Callable[[Vector], float]:
@@ -130,14 +133,6 @@ class Sharding(Protocol):
 
 #: fits an estimator to the shards, in this way
 Further = Callable[[Any, Sharding], None]
-
-
-class Plan(Protocol):
-    """What every plan says."""
-
-    @property
-    def n_total(self) -> float:
-        """The sum of the weights of all samples."""
 
 
 def sharding_of(model: Any) -> Sharding:

@@ -35,6 +35,11 @@ def sharded(model: Any, data: Sequence[tuple[Any, Any]], classes: Sequence[Any] 
     return Sharded(plan, parts, whole_of([columns for _, columns in parts]))
 
 
+def n_total(made: Sharded) -> float:
+    """The sum of the weights of all samples."""
+    return float(sum(task.sample_weight.sum() for task, _ in made.parts))
+
+
 def no_further(model: Any, sharding: Any) -> None:
     """In the place of what trains a second stage, where there is none."""
     raise AssertionError

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from shard_sums import check_same, no_further, pieces, sharded
+from shard_sums import check_same, n_total, no_further, pieces, sharded
 
 from structpred.core.result import Certificate, Result
 from structpred.data.vocabulary import FeatureDictionary
@@ -58,7 +58,7 @@ def test_the_problems_of_shards_add_up_to_the_one_of_all_data(kind: str) -> None
     for bounds in ([0, 4, 9], list(range(10))):
         many = sharded(make(), pieces(X, TAGS, bounds))
         check_same(one, many, LOSSES)
-        assert many.plan.n_total == 9.0
+        assert n_total(many) == 9.0
         assert many.plan.n_tokens == sum(map(len, TAGS))
         assert many.plan.encoder.classes.tolist() == ["T0", "T1", "T2"]
         assert many.plan.input_.to_bundle()[2] == one.plan.input_.to_bundle()[2]  # names know nothing of the shards
@@ -113,7 +113,7 @@ def test_what_is_kept_predicts_saves_and_loads(tmp_path: Path) -> None:
     """The weights of the whole go to their places: the model is that of fit on the same features, and its file reads back."""
     model = ChainLabeler("lbfgs", template="pos", n_bits=12, C=1.0, max_iter=60, tol=1e-4, check_every=1)
     made = sharded(model, [(ROWS, TAGS)])
-    problem = Problem(made.parts[0][0], LogLoss(), 1.0 / made.plan.n_total)
+    problem = Problem(made.parts[0][0], LogLoss(), 1.0 / n_total(made))
     result = train(problem, LBFGS(), RunSettings(max_iter=60, tol=1e-4, check_every=1))
     sharding_of(model).keep(model, made.plan, result, made.whole, no_further)
     fitted = ChainLabeler("lbfgs", template="pos", n_bits=12, C=1.0, max_iter=60, tol=1e-4, check_every=1).fit(ROWS, TAGS)

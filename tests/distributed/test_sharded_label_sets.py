@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from shard_sums import check_same, no_further, pieces, sharded
+from shard_sums import check_same, n_total, no_further, pieces, sharded
 
 from structpred.data.hierarchy import LabelHierarchy
 from structpred.errors import DataError, ParameterError
@@ -37,7 +37,7 @@ def test_the_problems_of_shards_of_examples_add_up(kind: str) -> None:
     for bounds in ([0, 5, 12], list(range(13))):
         many = sharded(make(), pieces(X, Y, bounds))
         check_same(one, many, (MarginRescaling(),))
-        assert many.plan.n_total == 12.0
+        assert n_total(many) == 12.0
         assert many.plan.field.edges.tolist() == one.plan.field.edges.tolist()
         assert many.plan.field.require == one.plan.field.require
 

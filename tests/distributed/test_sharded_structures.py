@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from shard_sums import check_same, no_further, pieces, sharded
+from shard_sums import check_same, n_total, no_further, pieces, sharded
 
 from structpred import Instance
 from structpred.errors import DataError, ParameterError
@@ -29,7 +29,7 @@ def test_the_problems_of_shards_of_instances_add_up(X: list[Instance]) -> None:
     for bounds in ([0, 3, 8], list(range(9))):
         many = sharded(StructuredPredictor(MulticlassOracle()), pieces(X, Y, bounds))
         check_same(one, many, (LogLoss(), MarginRescaling()))
-        assert many.plan.n_total == 8.0
+        assert n_total(many) == 8.0
         assert many.plan.input_.names == one.plan.input_.names
     assert many.parts[0][0].dim < one.whole.dim or X is ARRAYS  # a shard has its own features alone
 

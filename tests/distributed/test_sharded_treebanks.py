@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from shard_sums import check_same, no_further, sharded
+from shard_sums import check_same, n_total, no_further, sharded
 
 from structpred.distributed import Shards
 from structpred.distributed.shards import about_shard
@@ -49,7 +49,7 @@ def test_the_problems_of_shards_of_a_treebank_add_up(tmp_path: Path, crossing: b
         assert many.plan.bits == fitted.bits_
         assert many.plan.featurizer.to_bundle() == fitted.featurizer_.to_bundle()
         assert (many.plan.projective, many.plan.left_out) == (fitted.projective_, fitted.left_out_)
-        assert many.plan.n_total == 9.0 - fitted.left_out_
+        assert n_total(many) == 9.0 - fitted.left_out_
 
 
 def test_the_parser_is_that_of_fit(tmp_path: Path) -> None:

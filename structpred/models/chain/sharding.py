@@ -56,11 +56,6 @@ class ChainPlan(NamedTuple):
     n: int
     n_tokens: int
 
-    @property
-    def n_total(self) -> float:
-        """The number of sequences."""
-        return float(self.n)
-
 
 class ChainSharding:
     """How `ChainLabeler` is trained on shards.
@@ -90,7 +85,7 @@ class ChainSharding:
         merged = _MERGE[kinds.pop()]([scan.learnt for scan in scans], model)
         return ChainPlan(merged, seen, sum(scan.n for scan in scans), sum(scan.n_tokens for scan in scans))
 
-    def task(self, model: Any, plan: ChainPlan, X: Any, y: Any) -> tuple[Task, Columns]:
+    def task(self, model: Any, plan: ChainPlan, X: Any, y: Any, sample_weight: Any = None) -> tuple[Task, Columns]:
         """The task over the features that occur in the shard."""
         with placed(X), _about_labels():
             input_, sequences = _input_for(model, X)
@@ -101,7 +96,7 @@ class ChainSharding:
             rows, small = data.compact()
             task = chain_task(
                 small, lists, plan.encoder, resolve_loss(model.loss), resolve_constraints(model.constraints),
-                partial=partial_labels(lists, model.missing, whole=False),
+                sample_weight=sample_weight, partial=partial_labels(lists, model.missing, whole=False),
             )  # fmt: skip
         return task, _columns(data, rows, len(plan.encoder.classes))
 
@@ -113,7 +108,7 @@ class ChainSharding:
     def keep(self, model: Any, plan: ChainPlan, result: Result, whole: Columns, further: Further) -> None:
         """The fitted labeler."""
         model.input_, model._encoder, model.classes_ = plan.input_, plan.encoder, plan.encoder.classes
-        model.n_features_in_, model._n_total = n_columns(plan.input_), plan.n_total
+        model.n_features_in_ = n_columns(plan.input_)
         model._keep(whole.spread_result(result))
         model._stop_if_interrupted()
 

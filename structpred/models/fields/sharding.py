@@ -44,11 +44,6 @@ class LabelPlan(NamedTuple):
     field: LabelField
     n: int
 
-    @property
-    def n_total(self) -> float:
-        """The number of examples."""
-        return float(self.n)
-
 
 class LabelSharding:
     """How `MultiLabelMRF` is trained on shards; `scale` and `edges` are measured on all of them. Every shard has all weights."""
@@ -83,14 +78,16 @@ class LabelSharding:
         made: LabelField = model._field_of(first.n_features, first.names, first.feature_names, edges, scale)
         return made
 
-    def task(self, model: Any, plan: LabelPlan, X: Any, y: Any) -> tuple[Task, Columns]:
+    def task(self, model: Any, plan: LabelPlan, X: Any, y: Any, sample_weight: Any = None) -> tuple[Task, Columns]:
         """The task of a shard, over all weights."""
         rows, Y, _ = labelled_rows(X, y, missing=True)
         made = plan.field
         if made.hierarchy is not None:
             Y = made.hierarchy.implied(Y)
         weights, choices = made.token_weights(len(Y)), label_choices(Y)
-        task: Task = model._task_of(made, rows, np.maximum(Y, 0), token_weights=weights, choices=choices)
+        task: Task = model._task_of(
+            made, rows, np.maximum(Y, 0), sample_weight=sample_weight, token_weights=weights, choices=choices
+        )
         groups = np.asarray(task.groups, dtype=np.int64), tuple(names_of_groups(task.features))
         return task, Columns(None, task.dim, 1, 0, *groups)
 

@@ -11,11 +11,11 @@ import numpy.typing as npt
 from structpred.core.result import Result
 from structpred.core.task import Task
 from structpred.core.weights import Vector
-from structpred.data.sentences import AttributedSentences
 from structpred.errors import DataError
 from structpred.io.templates.arc_featurizer import ArcFeaturizer
 from structpred.io.templates.arc_template_sets import relation_templates
 from structpred.io.treebanks.treebank import Treebank
+from structpred.models.base import checked_sample_weight
 from structpred.models.chain.inputs import NumericInput
 from structpred.models.chain.sharding import ChainPlan, ChainSharding
 from structpred.models.chain.targets import LabelEncoder
@@ -24,7 +24,7 @@ from structpred.models.parser.relations import RelationFeatures
 from structpred.models.parser.sentences import training_trees
 from structpred.models.sharding import Columns, Further
 
-Integers = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
 
 
 class RelationScan(NamedTuple):
@@ -42,11 +42,6 @@ class RelationPlan(NamedTuple):
     features: RelationFeatures
     chains: ChainPlan
 
-    @property
-    def n_total(self) -> float:
-        """The number of sentences that are trained on."""
-        return self.chains.n_total
-
 
 @dataclass
 class RelationSharding:
@@ -63,9 +58,9 @@ class RelationSharding:
 
     def scan(self, model: Any, X: Any, y: Any) -> RelationScan:
         """Relations and features of a shard."""
-        treebank, data, heads = self._read(X, y)
+        treebank, _ = trees_of(X, y, None, self.projective, self.single_root)
         features = RelationFeatures(self.featurizer.usable(relation_templates()))
-        counts = features.counts(data, heads)
+        counts = features.counts(self.featurizer.transform(treebank), filled_heads(treebank))
         seen = np.stack([np.packbits(counts >= least) for least in range(1, features.min_count + 1)])
         return RelationScan(sorted(set(treebank.labels) - {model.missing}), len(treebank), treebank.n_words, seen)
 
@@ -80,11 +75,12 @@ class RelationSharding:
         chains = ChainPlan(input_, encoder, sum(scan.n for scan in scans), sum(scan.n_words for scan in scans))
         return RelationPlan(features, chains)
 
-    def task(self, model: Any, plan: RelationPlan, X: Any, y: Any) -> tuple[Task, Columns]:
+    def task(self, model: Any, plan: RelationPlan, X: Any, y: Any, sample_weight: Any = None) -> tuple[Task, Columns]:
         """The task over the features that occur in the shard."""
-        treebank, data, heads = self._read(X, y)
+        treebank, weights = trees_of(X, y, sample_weight, self.projective, self.single_root)
+        data, heads = self.featurizer.transform(treebank), filled_heads(treebank)
         labels = [treebank.labels[a:b] for a, b in itertools.pairwise(treebank.offsets.tolist())]
-        return ChainSharding().task(model, plan.chains, plan.features.transform(data, heads), labels)
+        return ChainSharding().task(model, plan.chains, plan.features.transform(data, heads), labels, weights)
 
     def dev_scorer(self, model: Any, plan: RelationPlan, dev: tuple[Any, Any]) -> Callable[[Vector], float]:
         """Held-out data decide about heads alone, as in `fit`."""
@@ -95,15 +91,14 @@ class RelationSharding:
         self.features = plan.features
         ChainSharding().keep(model, plan.chains, result, whole, further)
 
-    def _read(self, X: Any, y: Any) -> tuple[Treebank, AttributedSentences, Integers]:
-        treebank = training_trees(X, y, self.single_root)
-        if self.projective:
-            treebank = without(treebank, choose_kind(True, treebank, self.single_root)[1])
-        return treebank, self.featurizer.transform(treebank), filled_heads(treebank)
 
-
-def without(treebank: Treebank, crossing: npt.NDArray[np.bool_]) -> Treebank:
-    """The sentences that are not marked; DataError where none is left."""
-    if crossing.all():
+def trees_of(X: Any, y: Any, sample_weight: Any, projective: bool, single_root: bool) -> tuple[Treebank, Floats]:
+    """The trees of a shard that are trained on, and their weights: not those with crossing arcs, where trees are projective."""
+    treebank = training_trees(X, y, single_root)
+    weights = checked_sample_weight(sample_weight, len(treebank))
+    if not projective:
+        return treebank, weights
+    kept = ~choose_kind(True, treebank, single_root)[1]
+    if not kept.any():
         raise DataError("every sentence has crossing arcs: nothing is left for projective trees; take fewer shards")
-    return treebank.take(~crossing)
+    return treebank.take(kept), weights[kept]

@@ -16,7 +16,7 @@ from structpred.features.arcs import ArcFeatures, bits_of, observed_places
 from structpred.io.templates.arc_featurizer import ATTRIBUTES, MOST_TAGS, ArcFeaturizer, has_attribute
 from structpred.models.parser.arcs import crossing_arcs, tree_oracle, tree_task
 from structpred.models.parser.partial import choose_kind, filled_heads, ruled_out
-from structpred.models.parser.relation_sharding import RelationSharding, without
+from structpred.models.parser.relation_sharding import RelationSharding, trees_of
 from structpred.models.parser.relations import fitted_labeler, forget_second_stage
 from structpred.models.parser.sentences import held_out_trees, training_trees
 from structpred.models.parser.settings import check_settings, checked_templates
@@ -53,11 +53,6 @@ class TreePlan(NamedTuple):
     left_out: int
     related: bool
 
-    @property
-    def n_total(self) -> float:
-        """The number of sentences that are trained on."""
-        return float(self.n - self.left_out)
-
 
 class ParserSharding:
     """How `DependencyParser` is trained on shards: heads, then relations. Arcs are hashed: every shard has all their weights."""
@@ -70,7 +65,7 @@ class ParserSharding:
         counts = len(treebank), treebank.n_words, related, int(crossing_arcs(filled_heads(treebank), treebank.offsets).sum())
         crossing = choose_kind(True, treebank, model.single_root)[1]
         if model.projective:  # where that is not settled, tags and features of all sentences are counted
-            treebank = without(treebank, crossing)
+            treebank, _ = trees_of(treebank, None, None, True, model.single_root)
         heads = filled_heads(treebank)
         everything = ArcFeaturizer(present=ATTRIBUTES, fine=all(tag == "_" for tag in treebank.upos)).transform(treebank)
         places = observed_places(everything, templates, heads)
@@ -105,15 +100,13 @@ class ParserSharding:
         n = sum(scan.n for scan in scans)
         return TreePlan(featurizer, usable, bits, projective, n, left_out, bool(model.labelled and related))
 
-    def task(self, model: Any, plan: TreePlan, X: Any, y: Any) -> tuple[Task, Columns]:
+    def task(self, model: Any, plan: TreePlan, X: Any, y: Any, sample_weight: Any = None) -> tuple[Task, Columns]:
         """The task of a shard, over all weights."""
-        treebank = training_trees(X, y, model.single_root)
-        if plan.projective:
-            treebank = without(treebank, choose_kind(True, treebank, model.single_root)[1])
+        treebank, weights = trees_of(X, y, sample_weight, plan.projective, model.single_root)
         features = ArcFeatures(plan.featurizer.transform(treebank), plan.templates, plan.bits)
         oracle = tree_oracle(plan.projective, model.single_root)
         heads, ruled = filled_heads(treebank), ruled_out(treebank)
-        task = tree_task(features, heads, oracle, resolve_loss(model.loss), ruled=ruled)
+        task = tree_task(features, heads, oracle, resolve_loss(model.loss), sample_weight=weights, ruled=ruled)
         return task, Columns(None, task.dim, 1, 0, features.groups, tuple(features.group_names))
 
     def dev_scorer(self, model: Any, plan: TreePlan, dev: Any) -> Callable[[Vector], float]:
