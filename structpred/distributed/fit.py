@@ -1,5 +1,6 @@
 """Training an estimator on shards."""
 
+import logging
 import os
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -18,9 +19,9 @@ from structpred.distributed.cluster import check_cluster, check_memory, cluster_
 from structpred.distributed.gathered import Gathered, GatheredTask
 from structpred.distributed.rounds import Rounds
 from structpred.distributed.sharded import ShardedTask, Summed
-from structpred.distributed.shards import Shards
+from structpred.distributed.shards import Shards, about_shard
 from structpred.distributed.store import Store, run_folder
-from structpred.distributed.ways import Plan, plan_of
+from structpred.distributed.ways import Plan, plan_of, plan_of_missing
 from structpred.errors import ParameterError
 from structpred.models.base import StructuredEstimator, checked_C, seed_of
 from structpred.models.settings import resolve_regulariser
@@ -31,6 +32,7 @@ from structpred.trainers.loop import RunSettings, train
 from structpred.trainers.names import can_minimise, require_regulariser
 from structpred.trainers.problem import Problem, Surrogate
 
+log = logging.getLogger("structpred.distributed")
 Model = TypeVar("Model", bound=StructuredEstimator)
 
 
@@ -48,7 +50,8 @@ def fit(
     own, and it is saved as any other; a parser learns heads, then relations. Its trainer says how it is trained: `"lbfgs"` and
     `"owlqn"` sum gradients over the shards, after three rounds of `"oeg"` where the surrogate is the log loss; `"bcfw"` and
     `"oeg"` run as `CoCoA`, online trainers as `ParameterMixing`, without a certificate; cutting planes and bundle methods
-    (`"n_slack"`, `"one_slack"`, `"bmrm"`) get planes from the shards, which suits expensive oracles. The result depends on the
+    (`"n_slack"`, `"one_slack"`, `"bmrm"`) get planes from the shards, which suits expensive oracles. Where labels are missing
+    `"lbfgs"` and `"owlqn"` maximise the likelihood of what is known, and end at a local optimum. The result depends on the
     number of shards, which report_["shards"] holds; not on how many workers there are, which of them has which shard, or which
     of them die.
 
@@ -141,10 +144,10 @@ class _Run(NamedTuple):
             if dev is not None:
                 settings = replace(settings, dev=_scorer(model, sharding, begun, dev))
             # what a checkpoint says must be in the store, which goes on from round to round: so it is written after each
-            every = 0.0 if plan.way is not None else settings.checkpoint_seconds
+            every = 0.0 if begun.way.way is not None else settings.checkpoint_seconds
             try:
-                problem = _problem(rounds, begun, regulariser, plan.gathers)
-                result = train(problem, plan.loop(rounds), replace(settings, checkpoint_seconds=every))
+                problem = _problem(rounds, begun, regulariser, begun.way.gathers)
+                result = train(problem, begun.way.loop(rounds), replace(settings, checkpoint_seconds=every))
             except GivenUp:
                 raise KeyboardInterrupt("training was interrupted before the first round: nothing was learnt") from None
             # how many shards there are is part of the model, as its settings are
@@ -158,9 +161,12 @@ class _Run(NamedTuple):
 
 
 class _Begun(NamedTuple):
-    """A run before its first round: what the shards agreed on, the weights that occur in them, and what is minimised."""
+    """A run before its first round: what the shards agreed on, how it goes on, the weights that occur in them, and what is
+    minimised.
+    """
 
     plan: Any
+    way: Plan
     whole: Columns
     facts: list[tasks.Facts]
     objective: tasks.Objective
@@ -180,18 +186,32 @@ def _begin(
     spec = tasks.Spec(tuple(shards), bare, sharding)
     rounds.tell(spec)
     plan = sharding.plan(model, rounds.round("reading the shards", tasks.scan, None, closing=()), classes)
-    surrogate = model._trainer_and_surrogate()[1]
-    own = regulariser if can_minimise(way.trainer, regulariser) else L2()  # sums leave it to the loop
-    objective = tasks.Objective(surrogate, own, way.trainer, way.way, 1.0, 1.0, way.seed)
+    trainer, surrogate = model._trainer_and_surrogate()
+    objective = _objective(way, surrogate, regulariser)
     rounds.tell(spec._replace(plan=plan, objective=objective))
     rounds.compile()
     facts = rounds.round("building the shards", tasks.build, tasks.join, closing=())
+    for k, one in enumerate(facts):
+        if one.partial:
+            with about_shard(k, shards[k]):
+                way, surrogate = plan_of_missing(trainer, surrogate, way.seed)
+            log.info("some labels are missing: the likelihood of what is known is maximised (not convex: a local optimum)")
+            objective = _objective(way, surrogate, regulariser)
+            rounds.tell(spec._replace(plan=plan, objective=objective))
+            rounds.compile()
+            break
     whole = facts[0].columns._replace(rows=rounds.store.read("whole").get("rows"))
     n_total = float(ShardedTask(rounds, facts, whole).sample_weight[0])
     objective = objective._replace(lam=1.0 / (checked_C(model.C) * n_total), n_total=n_total)
     rounds.tell(spec._replace(plan=plan, objective=objective))
     rounds.dim = whole.dim
-    return _Begun(plan, whole, facts, objective)
+    return _Begun(plan, way, whole, facts, objective)
+
+
+def _objective(way: Plan, surrogate: Surrogate, regulariser: Regulariser) -> tasks.Objective:
+    """What the shards minimise; lam and the number of samples come later."""
+    own = regulariser if can_minimise(way.trainer, regulariser) else L2()  # sums leave it to the loop
+    return tasks.Objective(surrogate, own, way.trainer, way.way, 1.0, 1.0, way.seed)
 
 
 def _problem(rounds: Rounds, begun: _Begun, regulariser: Regulariser, gathers: bool) -> Problem:

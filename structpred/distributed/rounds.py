@@ -214,6 +214,10 @@ class Rounds:
         """sum_i p_i (dH_i / dw_j)^2 for each weight j."""
         return self._sums("the squared gradients", tasks.squares, w)[1]
 
+    def start(self) -> Floats:
+        """Random features of all data."""
+        return self._sums("the start", tasks.start, np.zeros(self.dim))[1]
+
     def plane(self, w: npt.NDArray[Any]) -> tuple[float, float, Floats]:
         """sum_i p_i H_i(w); constant and slope of a plane that touches it there: constant - <w', slope> is nowhere above it."""
         (value, constant), slope = self._sums("the plane", tasks.plane, w)

@@ -37,7 +37,7 @@ class ShardedTask:
     def __init__(self, rounds: Rounds, facts: Sequence[Facts], whole: Columns) -> None:
         self.rounds, self.dim = rounds, whole.dim
         self.dtype = np.dtype(facts[0].dtype)
-        self.certified = all(one.certified for one in facts)
+        self.certified = all(one.certified and not one.partial for one in facts)
         self.sample_weight = np.array([running_sum(np.array([one.weight for one in facts]))])
         self.groups, self.group_names = whole.own_groups, list(whole.group_names)
         self.sizes = [one.n for one in facts]
@@ -52,6 +52,10 @@ class ShardedTask:
 
     def sample_with_priors(self) -> None:
         """The problems of the shards are checked where they are."""
+
+    def random_features(self) -> Floats:
+        """What a start near zero is made of, summed over the shards."""
+        return self.rounds.start()
 
     def fingerprint(self) -> str:
         """That of all shards, in their order: how many there are is a part of it."""

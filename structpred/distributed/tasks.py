@@ -25,9 +25,9 @@ from structpred.distributed.shards import about_shard
 from structpred.distributed.store import Store, read_object
 from structpred.errors import CheckpointError, DataError
 from structpred.models.sharding import Columns, Sharding, holders_of, whole_of
-from structpred.trainers.lbfgs import squared_gradients
+from structpred.trainers.lbfgs import random_features, squared_gradients
 from structpred.trainers.names import require
-from structpred.trainers.problem import Surrogate, Trainer
+from structpred.trainers.problem import Surrogate, Trainer, is_convex
 from structpred.trainers.rounds import Part, Places, Report, Way, add, losses_of
 from structpred.trainers.states import Arrays, flatten
 from structpred.trainers.stream import StreamProblem
@@ -82,7 +82,7 @@ class Job(NamedTuple):
 class Facts(NamedTuple):
     """What the client learns of a shard that was built. weight: the sum of its sample weights. columns: without its rows.
 
-    n: how many instances.
+    n: how many instances. partial: whether some labels are missing.
     """
 
     fingerprint: str
@@ -90,6 +90,7 @@ class Facts(NamedTuple):
     dtype: str
     certified: bool
     weight: float
+    partial: bool
     columns: Columns
 
 
@@ -147,8 +148,6 @@ def _built(job: Job, k: int) -> Held:
         task, columns = spec.sharding.task(spec.model, spec.plan, data.X, data.y, data.sample_weight)
         if not len(task):
             raise DataError("expected at least one sample, got none; leave the shard out")
-        if is_partial(task):
-            raise DataError("some labels are missing: training on shards needs all of them; use fit, or leave these samples out")
         return Held(task, columns)
 
 
@@ -193,6 +192,8 @@ def compile_kernels(job: Job, k: int) -> None:
     assert spec.objective is not None
     with _held(job, k) as held:
         goal, dim = spec.objective, held.task.dim
+        if is_partial(held.task) and is_convex(goal.surrogate):
+            return  # what is minimised then is not known before all shards are built
         problem = StreamProblem.of(held.task, goal.surrogate, goal.lam, goal.n_total, regulariser=goal.regulariser)
         require(goal.trainer, problem)
         part = _few(Part(problem, 0, len(spec.shards)))
@@ -211,7 +212,7 @@ def build(job: Job, k: int) -> Facts:
         sizes = np.array(columns[1:4])
         job.store.write(f"rows.{k}", {"sizes": sizes} if columns.rows is None else {"sizes": sizes, "rows": columns.rows})
         told = task.fingerprint(), len(task), str(task.dtype), bool(task.certified), running_sum(task.sample_weight)
-        return Facts(*told, columns._replace(rows=None))
+        return Facts(*told, is_partial(task), columns._replace(rows=None))
 
 
 def sample_weight(job: Job, k: int) -> Floats:
@@ -349,6 +350,12 @@ def gradient(job: Job, k: int, n: str) -> Report:
         problem, w = part.problem, _weights(job, part, n)
         values, slope = cast(Any, problem.surrogate).gradient(problem.task, w, problem.p)
         return Report((slope,), np.array([running_sum(problem.p * values)]))
+
+
+def start(job: Job, k: int, n: str) -> Report:
+    """Random features of shard k, of which L-BFGS makes its first weights where the problem is not convex."""
+    with _part(job, k) as (_, part):
+        return Report((random_features(cast(Any, part.problem.task), k),), np.zeros(0))
 
 
 def squares(job: Job, k: int, n: str) -> Report:

@@ -5,8 +5,10 @@ from typing import NamedTuple
 
 from structpred.distributed.rounds import Rounds
 from structpred.distributed.sharded import RoundTrainer
-from structpred.errors import ParameterError
+from structpred.errors import DataError, ParameterError
+from structpred.models.partial import NEEDS_ALL, sums_suffice
 from structpred.objectives.log_loss import LogLoss
+from structpred.objectives.marginal_log_loss import MarginalLogLoss
 from structpred.trainers.bundles import BundleMethod
 from structpred.trainers.cocoa import CoCoA
 from structpred.trainers.cutting_planes import CuttingPlanes
@@ -52,10 +54,24 @@ def plan_of(trainer: Trainer, surrogate: Surrogate, seed: int) -> Plan:
             raise ParameterError("free: the weights of shards have numbers of their own; leave it out")
         if isinstance(surrogate, LogLoss):
             return _warm(WarmStart(trainer, OnlineEG()), seed)
-        return Plan(trainer.name, trainer, trainer, None, seed, lambda rounds: trainer)
+        return _sums(trainer, seed)
     if isinstance(trainer, BundleMethod | CuttingPlanes):
-        return Plan(trainer.name, trainer, trainer, None, seed, lambda rounds: trainer, isinstance(trainer, NSlackCuttingPlane))
+        return _sums(trainer, seed)._replace(gathers=isinstance(trainer, NSlackCuttingPlane))
     return _rounds(_sharded(trainer, seed))
+
+
+def plan_of_missing(trainer: Trainer, surrogate: Surrogate, seed: int) -> tuple[Plan, Surrogate]:
+    """How it runs where labels are missing, and on what: sums of the likelihood of what is known, which no other trainer begins.
+
+    Raises DataError for all that needs the whole labels of a sample.
+    """
+    if not sums_suffice(trainer, surrogate):
+        raise DataError(f"some labels are missing, and {type(trainer).__name__} needs all of them: {NEEDS_ALL}")
+    return _sums(trainer, seed), MarginalLogLoss()
+
+
+def _sums(trainer: Trainer, seed: int) -> Plan:
+    return Plan(trainer.name, trainer, trainer, None, seed, lambda rounds: trainer)
 
 
 def _rounds(trainer: ShardedTrainer) -> Plan:

@@ -11,6 +11,7 @@ from structpred.core.steps import TaskLike
 from structpred.objectives.log_loss import LogLoss
 from structpred.objectives.marginal_log_loss import MarginalLogLoss
 from structpred.trainers.cccp import CCCP
+from structpred.trainers.lbfgs import LBFGS
 from structpred.trainers.problem import Surrogate, Trainer, is_convex
 
 log = logging.getLogger("structpred.models")
@@ -34,6 +35,15 @@ def for_task(task: TaskLike, trainer: Trainer, surrogate: Surrogate) -> tuple[Tr
         type(trainer).__name__,
     )
     return CCCP(trainer), surrogate
+
+
+def sums_suffice(trainer: Trainer, surrogate: Surrogate) -> bool:
+    """Whether it learns from outputs that are known in part by sums over the data alone, which shards can give."""
+    return isinstance(trainer, LBFGS) and isinstance(surrogate, LogLoss)
+
+
+#: what to do where they do not, on shards
+NEEDS_ALL = "trainer='lbfgs' or 'owlqn' with the log loss learns from them on shards; else use fit, or leave these samples out"
 
 
 def tell_missing(n_missing: int, n_sets: int, n: int, what: str = "labels") -> None:

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from structpred.core.products import add_multiple, dot
 from structpred.core.regulariser import Smooth
-from structpred.core.steps import SoftTask
+from structpred.core.steps import SoftTask, TaskLike
 from structpred.core.terms import summed_squares
 from structpred.core.weights import Vector
 from structpred.errors import ParameterError
@@ -117,7 +117,7 @@ class LBFGS(Trainer):
 
     def init_state(self, problem: Problem) -> LBFGSState:
         """Start at zero; near it where the problem is not convex, for which zero may be a saddle point."""
-        return self.state_at(problem, np.zeros(problem.task.dim) if problem.convex else _near_zero(cast(SoftTask, problem.task)))
+        return self.state_at(problem, np.zeros(problem.task.dim) if problem.convex else _near_zero(problem.task))
 
     def state_at(self, problem: Problem, w: Vector) -> LBFGSState:
         """Start at these weights."""
@@ -239,14 +239,20 @@ class LBFGS(Trainer):
         return problem.lam * problem.regulariser.strong_convexity if problem.convex else 0.0
 
 
-def _near_zero(task: SoftTask) -> Floats:
-    """Small weights that prefer no output: joint features of random part counts, so that weights without features stay zero.
+def _near_zero(task: TaskLike) -> Floats:
+    """Small weights that prefer no output, so that weights without features stay zero. Shards find them where they are.
 
     At zero all latent variables are alike, and so are their gradients: they would stay so.
     """
+    of_shards = getattr(task, "random_features", None)
+    found = random_features(cast(SoftTask, task), 0) if of_shards is None else of_shards()
+    return cast(Floats, found * (0.01 / max(float(np.abs(found).max(initial=0.0)), 1e-300)))
+
+
+def random_features(task: SoftTask, seed: int) -> Floats:
+    """The sum of joint features of random part counts."""
     ends = ends_of(np.array([task.features.n_parts(i) for i in range(len(task))]))
-    found = task.features.total(np.random.default_rng(0).normal(size=int(ends[-1])), ends, np.ones(len(task)))
-    return found * (0.01 / max(float(np.abs(found).max(initial=0.0)), 1e-300))
+    return task.features.total(np.random.default_rng(seed).normal(size=int(ends[-1])), ends, np.ones(len(task)))
 
 
 def squared_gradients(problem: Problem, w: Floats) -> Floats:

@@ -26,26 +26,27 @@ def filled_heads(treebank: Treebank) -> Integers:
 
 
 def ruled_out(treebank: Treebank) -> Ruled:
-    """For sentences with missing heads the scores that forbid the arcs that the others exclude; says how many are missing."""
+    """As `ruled_arcs`, for all data there will be: some heads must be known, and the log says how many are missing."""
     missing = treebank.heads < 0
     if missing.all():
         raise DataError(f"{treebank.where(0)}: expected a head: a parser learns from trees; got none in the whole treebank")
     if missing.any():
         tell_missing(int(missing.sum()), 0, len(missing), "heads")
-    return _ruled(treebank)
+    return ruled_arcs(treebank)
 
 
 def choose_kind(projective: bool | None, treebank: Treebank, single_root: bool) -> tuple[bool, npt.NDArray[np.bool_]]:
     """As `choose_projective`, by the arcs that are known; sentences that no projective tree completes count as crossing."""
     chosen, crossing = choose_projective(projective, filled_heads(treebank), treebank.offsets)
     oracle = tree_oracle(chosen, single_root)
-    for i, scores in _ruled(treebank).items() if chosen else ():
+    for i, scores in ruled_arcs(treebank).items() if chosen else ():
         shape = (int(treebank.lengths[i]),)
         crossing[i] |= scores[oracle.parts(oracle.argmax(scores, shape), shape)].min() <= 0.5 * FORBIDDEN
     return chosen, crossing
 
 
-def _ruled(treebank: Treebank) -> Ruled:
+def ruled_arcs(treebank: Treebank) -> Ruled:
+    """For sentences with missing heads the scores that forbid the arcs that the others exclude."""
     missing = treebank.heads < 0
     found: dict[int, npt.NDArray[np.float64]] = {}
     sentences = np.repeat(np.arange(len(treebank)), treebank.lengths)

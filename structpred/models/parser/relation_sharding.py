@@ -25,6 +25,7 @@ from structpred.models.parser.sentences import training_trees
 from structpred.models.sharding import Columns, Further
 
 Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
 
 
 class RelationScan(NamedTuple):
@@ -47,20 +48,21 @@ class RelationPlan(NamedTuple):
 class RelationSharding:
     """How the relations of a parser are learnt on the shards of its trees, once its heads are.
 
-    featurizer: how words are read. projective, single_root: the kind of trees that heads were learnt from. features: what arcs
-    have, known when the labeler is fitted.
+    featurizer: how words are read. projective, single_root: the kind of trees that heads were learnt from. heads: the heads of a
+    treebank, of which some may be missing. features: what arcs have, known when the labeler is fitted.
     """
 
     featurizer: ArcFeaturizer
     projective: bool
     single_root: bool
+    heads: Callable[[Treebank], Integers] = filled_heads
     features: RelationFeatures | None = None
 
     def scan(self, model: Any, X: Any, y: Any) -> RelationScan:
         """Relations and features of a shard."""
         treebank, _ = trees_of(X, y, None, self.projective, self.single_root)
         features = RelationFeatures(self.featurizer.usable(relation_templates()))
-        counts = features.counts(self.featurizer.transform(treebank), filled_heads(treebank))
+        counts = features.counts(self.featurizer.transform(treebank), self.heads(treebank))
         seen = np.stack([np.packbits(counts >= least) for least in range(1, features.min_count + 1)])
         return RelationScan(sorted(set(treebank.labels) - {model.missing}), len(treebank), treebank.n_words, seen)
 
@@ -78,7 +80,7 @@ class RelationSharding:
     def task(self, model: Any, plan: RelationPlan, X: Any, y: Any, sample_weight: Any = None) -> tuple[Task, Columns]:
         """The task over the features that occur in the shard."""
         treebank, weights = trees_of(X, y, sample_weight, self.projective, self.single_root)
-        data, heads = self.featurizer.transform(treebank), filled_heads(treebank)
+        data, heads = self.featurizer.transform(treebank), self.heads(treebank)
         labels = [treebank.labels[a:b] for a, b in itertools.pairwise(treebank.offsets.tolist())]
         return ChainSharding().task(model, plan.chains, plan.features.transform(data, heads), labels, weights)
 

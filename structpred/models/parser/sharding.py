@@ -2,11 +2,13 @@
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.costs import PartLoss
 from structpred.core.result import Result
 from structpred.core.task import Task
 from structpred.core.weights import Vector
@@ -14,23 +16,26 @@ from structpred.data.arc_templates import ArcTemplate
 from structpred.errors import DataError, ParameterError
 from structpred.features.arcs import ArcFeatures, bits_of, observed_places
 from structpred.io.templates.arc_featurizer import ATTRIBUTES, MOST_TAGS, ArcFeaturizer, has_attribute
+from structpred.io.treebanks.treebank import Treebank
 from structpred.models.parser.arcs import crossing_arcs, tree_oracle, tree_task
-from structpred.models.parser.partial import choose_kind, filled_heads, ruled_out
+from structpred.models.parser.partial import choose_kind, completed_heads, filled_heads, ruled_arcs
 from structpred.models.parser.relation_sharding import RelationSharding, trees_of
 from structpred.models.parser.relations import fitted_labeler, forget_second_stage
 from structpred.models.parser.sentences import held_out_trees, training_trees
 from structpred.models.parser.settings import check_settings, checked_templates
+from structpred.models.partial import NEEDS_ALL, sums_suffice, tell_missing
 from structpred.models.settings import resolve_loss
 from structpred.models.sharding import Columns, Further, refuse_classes
 
 
 class TreeScan(NamedTuple):
-    """One shard: sentences, words, words with a relation, words with crossing arcs, sentences that projective training leaves
-    out; tags and attributes; and which features its true arcs have, a bitmap for each template.
+    """One shard: sentences, words, words without a head, words with a relation, words with crossing arcs, sentences that
+    projective training leaves out; tags and attributes; and which features its true arcs have, a bitmap for each template.
     """
 
     n: int
     n_words: int
+    n_missing: int
     n_related: int
     crossing_words: int
     crossing: int
@@ -41,8 +46,8 @@ class TreeScan(NamedTuple):
 
 
 class TreePlan(NamedTuple):
-    """All shards: how words are read, templates and the sizes of their blocks, the kind of trees, the sentences, and whether
-    there are relations to learn.
+    """All shards: how words are read, templates and the sizes of their blocks, the kind of trees, the sentences, whether there
+    are relations to learn, and whether heads are missing.
     """
 
     featurizer: ArcFeaturizer
@@ -52,6 +57,7 @@ class TreePlan(NamedTuple):
     n: int
     left_out: int
     related: bool
+    incomplete: bool
 
 
 class ParserSharding:
@@ -61,8 +67,9 @@ class ParserSharding:
         """Sizes, tags and features of a shard."""
         templates = _checked(model)
         treebank = training_trees(X, y, model.single_root)
-        related = treebank.n_words - treebank.labels.count("_")
-        counts = len(treebank), treebank.n_words, related, int(crossing_arcs(filled_heads(treebank), treebank.offsets).sum())
+        n_words, related = treebank.n_words, treebank.n_words - treebank.labels.count("_")
+        crosses = crossing_arcs(filled_heads(treebank), treebank.offsets)
+        counts = len(treebank), n_words, int((treebank.heads < 0).sum()), related, int(crosses.sum())
         crossing = choose_kind(True, treebank, model.single_root)[1]
         if model.projective:  # where that is not settled, tags and features of all sentences are counted
             treebank, _ = trees_of(treebank, None, None, True, model.single_root)
@@ -76,11 +83,14 @@ class ParserSharding:
         """Tags, attributes and features of all shards together; projective where less than one arc in a hundred crosses."""
         refuse_classes(model, classes)
         related, n_words = sum(scan.n_related for scan in scans), sum(scan.n_words for scan in scans)
-        if model.labelled and 0 < related < n_words:
+        if model.labelled and 0 < related < n_words and not sums_suffice(*model._trainer_and_surrogate()):
             raise DataError(
-                f"{n_words - related:,} of {n_words:,} words have no relation: on shards all must have one, or none; give "
-                "labelled=False to learn heads alone, or use fit"
+                f"{n_words - related:,} of {n_words:,} words have no relation: {NEEDS_ALL}, or learn heads alone (labelled=False)"
             )
+        if (missing := sum(scan.n_missing for scan in scans)) == n_words:
+            raise DataError("expected some heads: a parser learns from trees; got none in all shards")
+        if missing:
+            tell_missing(missing, 0, n_words, "heads")
         forget_second_stage(model.checkpoint, model.resume)
         upos = sum((Counter(scan.upos) for scan in scans), Counter[str]())
         xpos = sum((Counter(scan.xpos) for scan in scans), Counter[str]())
@@ -98,16 +108,14 @@ class ParserSharding:
         projective = share < 0.01 if model.projective is None else bool(model.projective)
         left_out = sum(scan.crossing for scan in scans) if projective else 0
         n = sum(scan.n for scan in scans)
-        return TreePlan(featurizer, usable, bits, projective, n, left_out, bool(model.labelled and related))
+        stages = bool(model.labelled and related), missing > 0
+        return TreePlan(featurizer, usable, bits, projective, n, left_out, *stages)
 
     def task(self, model: Any, plan: TreePlan, X: Any, y: Any, sample_weight: Any = None) -> tuple[Task, Columns]:
         """The task of a shard, over all weights."""
         treebank, weights = trees_of(X, y, sample_weight, plan.projective, model.single_root)
-        features = ArcFeatures(plan.featurizer.transform(treebank), plan.templates, plan.bits)
-        oracle = tree_oracle(plan.projective, model.single_root)
-        heads, ruled = filled_heads(treebank), ruled_out(treebank)
-        task = tree_task(features, heads, oracle, resolve_loss(model.loss), sample_weight=weights, ruled=ruled)
-        return task, Columns(None, task.dim, 1, 0, features.groups, tuple(features.group_names))
+        task = _task(plan, treebank, model.single_root, resolve_loss(model.loss), weights)
+        return task, Columns(None, task.dim, 1, 0, np.asarray(task.groups, dtype=np.int64), tuple(task.group_names))
 
     def dev_scorer(self, model: Any, plan: TreePlan, dev: Any) -> Callable[[Vector], float]:
         """The share of right heads on a held-out treebank."""
@@ -122,6 +130,8 @@ class ParserSharding:
         labeler, features = None, None
         if plan.related and result.stop_reason != "interrupted":
             sharding = RelationSharding(plan.featurizer, plan.projective, model.single_root)
+            if plan.incomplete:
+                sharding.heads = partial(_completed, plan, model.single_root, whole.spread(result.weights))
             labeler = fitted_labeler(model, lambda own: further(own, sharding))
             features = sharding.features
         model.featurizer_, model.templates_, model.bits_ = plan.featurizer, plan.templates, plan.bits
@@ -130,6 +140,23 @@ class ParserSharding:
         model._keep(whole.spread_result(result))
         model._keep_relations(labeler, features)
         model._stop_if_interrupted()
+
+
+def _completed(plan: TreePlan, single_root: bool, w: Vector, treebank: Treebank) -> npt.NDArray[np.int64]:
+    """The heads, flat; those that are missing as the best trees have them that agree with the others."""
+    heads, missing = filled_heads(treebank), treebank.heads < 0
+    rows = np.unique(np.repeat(np.arange(len(treebank)), treebank.lengths)[missing])
+    if len(rows):
+        some = treebank.take(rows)
+        task = _task(plan, some, single_root, resolve_loss("hamming"), None)
+        heads[missing] = completed_heads(task, w, filled_heads(some))[some.heads < 0]
+    return heads
+
+
+def _task(plan: TreePlan, treebank: Treebank, single_root: bool, loss: PartLoss, weights: Any) -> Task:
+    features = ArcFeatures(plan.featurizer.transform(treebank), plan.templates, plan.bits)
+    oracle = tree_oracle(plan.projective, single_root)
+    return tree_task(features, filled_heads(treebank), oracle, loss, sample_weight=weights, ruled=ruled_arcs(treebank))
 
 
 def _checked(model: Any) -> list[ArcTemplate]:
