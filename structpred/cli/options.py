@@ -151,7 +151,7 @@ def shard_options(data: str, what: str) -> Callable[[Command], Command]:
     """--shards and --scheduler. data: the argument that is cut. what: is done with the pieces."""
     shards = click.option(
         "--shards", type=click.IntRange(1), metavar="N",
-        help=f"Cut {data}, a plain file, into N pieces at blank lines, which processes here, or of --scheduler, {what}.",
+        help=f"Cut {data}, a plain file, into N pieces, which processes here, or of --scheduler, {what}.",
     )  # fmt: skip
     scheduler = click.option(
         "--scheduler", metavar="ADDRESS",

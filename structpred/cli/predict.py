@@ -79,7 +79,9 @@ def predict(
         _check_shards(ctx, asked)
         estimator, kind = open_model(ctx.obj, model, values)
         refuse_foreign(ctx, kind)
-        _predict_shards(kind.shards(estimator, asked, shards), asked, scheduler)
+        # the file of a model does not hold an oracle of the user's own, which workers get with the model
+        fitted = asked.model if getattr(estimator, "oracle", None) is None else estimator
+        _predict_shards(fitted, kind.shards(estimator, asked, shards), asked, scheduler)
         return
     refuse(ctx, ("scheduler",), "needs --shards")
     checked_jobs(asked.n_jobs)
@@ -120,11 +122,11 @@ def _check_shards(ctx: click.Context, asked: Predicting) -> None:
         raise click.UsageError("--shards: MODEL and DATA must be files, not -")
 
 
-def _predict_shards(shards: "Shards", asked: Predicting, scheduler: str | None) -> None:
+def _predict_shards(model: Any, shards: "Shards", asked: Predicting, scheduler: str | None) -> None:
     from structpred.distributed import predict
 
     try:
-        parts = predict(asked.model, shards, asked.output, scheduler)
+        parts = predict(model, shards, asked.output, scheduler)
     except KeyboardInterrupt:
         raise Stop(EXIT_INTERRUPTED, "interrupted: the parts that are complete stay; the same command does the rest") from None
     log.info("wrote %d parts, from %s to %s", len(parts), parts[0], parts[-1])

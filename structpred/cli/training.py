@@ -2,6 +2,7 @@
 
 import logging
 import math
+import os
 import shlex
 import shutil
 from abc import ABC, abstractmethod
@@ -20,6 +21,7 @@ from structpred.trainers.checkpoints import claimed, previous, remove_checkpoint
 
 if TYPE_CHECKING:
     from structpred.core.result import Certificate, Record
+    from structpred.distributed import Shards
 
 log = logging.getLogger("structpred.cli")
 
@@ -31,12 +33,14 @@ class Training(ABC, Generic[Options]):
     """One run of a `train` command; a kind of model says what is particular to it.
 
     stages: the names of the parts of the training, where there are several. score: what held-out data are scored by.
-    shardable: whether it can be trained on shards of the data; `read` and `fit` then do so where --shards asks for it.
+    shardable: whether it can be trained on shards of the data; where --shards asks for it, `read` then calls `cut`, and `fit`
+    calls `fit_shards`.
     """
 
     shardable: ClassVar[bool] = False
     stages: ClassVar[tuple[str, ...]] = ()
     score: str = "score"
+    shards: "Shards"
 
     def __init__(self, options: Options) -> None:
         self.options = options
@@ -64,6 +68,19 @@ class Training(ABC, Generic[Options]):
     @abstractmethod
     def fit(self, model: Any) -> None:
         """Fit the estimator to what was read, and set its `reader_`: what later commands must know to read their data alike."""
+
+    def cut(self, shards: "Shards") -> dict[str, int]:
+        """Keep the shards; returns what `read` does."""
+        self.shards = shards
+        n, size = len(shards), os.path.getsize(self.options.data)
+        log.info("%s: %d shards of about %.1f MB", self.options.data, n, size / n / 1e6)
+        return {"shards": n, "bytes": size}
+
+    def fit_shards(self, model: Any, dev: Any) -> None:
+        """Fit the estimator to the shards."""
+        from structpred.distributed import fit
+
+        fit(model, self.shards, client=self.options.scheduler, store=self.options.store_path, dev=dev)
 
     def hold_out(self, n_folds: int, fold: int) -> None:
         """After `read`: hold out one of n_folds parts of the training data, drawn by --seed. ParameterError if it cannot be."""
@@ -149,16 +166,22 @@ def check_usage(training: Training[Any]) -> None:
             "--scheduler and --store need --shards N": (
                 options.shards is None and (options.scheduler is not None or options.store is not None)
             ),
-            "--shards is for `train chain`; other data are cut into shards from Python: structpred.distributed": options.shards
-            is not None
-            and not training.shardable,
-            "--shards: TRAIN must be a plain file, not -": options.shards is not None and options.data == "-",
-            "--n-jobs is for training without --shards, whose processes have one thread each": (
-                options.shards is not None and options.n_jobs is not None
-            ),
+            **_refused_by_shards(training),
             "only one of the files can be standard input": [options.data, options.dev, *training.inputs()].count("-") > 1,
         }
     )
+
+
+def _refused_by_shards(training: Training[Any]) -> dict[str, bool]:
+    """As `conflicts`: what --shards does not take, whatever the kind of model."""
+    options, shards = training.options, training.options.shards is not None
+    return {
+        "--shards: models of this kind are trained on all data at once; leave --shards out": shards and not training.shardable,
+        "--shards: TRAIN must be a plain file, not -": shards and options.data == "-",
+        "--shards needs --on-error raise: what is left out would be another cut": shards and options.on_error != "raise",
+        "--signs is for training without --shards": shards and options.signs is not None,
+        "--n-jobs is for training without --shards, whose processes have one thread each": shards and options.n_jobs is not None,
+    }
 
 
 def _check_files(training: Training[Any]) -> None:

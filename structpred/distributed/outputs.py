@@ -10,7 +10,6 @@ from structpred.errors import DataError
 from structpred.io.columns import ColumnCorpus, format_columns
 from structpred.io.multilabel.by_format import Reading, read_rows
 from structpred.io.predictions import label_lines, label_rows, label_sets
-from structpred.io.ranges import counted_from, read_range
 from structpred.io.treebanks.formats import TREEBANK_FORMATS
 from structpred.io.treebanks.reader import stream_treebank
 from structpred.io.treebanks.source import HeldBytes
@@ -33,14 +32,17 @@ def _inputs_of(model: Any, shard: Shard) -> Iterator[Any]:
         yield shard.load().X
         return
     path, reading = shard.path, shard.reading
-    if reading.format in TREEBANK_FORMATS:
-        held, format = HeldBytes(read_range(path, shard.start, shard.stop), path), TREEBANK_FORMATS[reading.format]
-        with counted_from(path, shard.start):
-            yield from stream_treebank(held, format, batch_size=_BATCH, check_trees=False, encoding=reading.encoding)
-    elif hasattr(model, "label_names_"):
-        yield read_rows(Reading.of_model(model), path, reading.format, reading.encoding)
-    else:
+    treebank, sets = reading.format in TREEBANK_FORMATS, hasattr(model, "label_names_")
+    if not treebank and not sets:
         yield shard.load().X
+        return
+    with reading.held(path, shard.start, shard.stop) as raw:
+        held = HeldBytes(raw, path)
+        if treebank:
+            format = TREEBANK_FORMATS[reading.format]
+            yield from stream_treebank(held, format, batch_size=_BATCH, check_trees=False, encoding=reading.encoding)
+        else:
+            yield read_rows(Reading.of_model(model), held, reading.format, reading.encoding)
 
 
 def written(model: Any, X: Any) -> bytes:

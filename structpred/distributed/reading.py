@@ -2,6 +2,8 @@
 
 import hashlib
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
@@ -10,6 +12,7 @@ from structpred.io.columns import ColumnCorpus, parse_columns
 from structpred.io.crfsuite import parse_crfsuite
 from structpred.io.multilabel.by_format import Source as TableSource
 from structpred.io.multilabel.by_format import read_training
+from structpred.io.multilabel.recognise import LABEL_FORMATS
 from structpred.io.opening import checked_encoding
 from structpred.io.ranges import counted_from, read_range
 from structpred.io.text import decoded, plain_bytes
@@ -46,14 +49,18 @@ class Shard(ABC):
 
 @dataclass(frozen=True)
 class Reading:
-    """A format and its options: see `Shards.of_file`."""
+    """A format and its options: see `Shards.of_file`.
+
+    table: how a file with sets of labels is read. head: the bytes before its first example, which all pieces of it begin with.
+    """
 
     format: str
     label_column: int = -1
     n_columns: int | None = None
     tabs: bool = False
     encoding: str = "utf-8"
-    labels: str | None = None
+    table: TableSource | None = None
+    head: int = 0
 
     @classmethod
     def checked(cls, format: str, **options: Any) -> Self:
@@ -65,21 +72,28 @@ class Reading:
         return made
 
     def check_cutting(self) -> None:
-        """Raise ParameterError unless a blank line ends a sentence, and is known by its bytes."""
-        if self.format in _TABLES:
+        """Raise ParameterError unless the file consists of lines, which are known by their bytes."""
+        if self.format == "npz":
             raise ParameterError(
-                f"format: {self.format} files have a header and cannot be cut; give one file a shard to Shards.of_files"
+                "npz files cannot be cut: write the examples as ARFF or LIBSVM text, or give one file a shard to Shards.of_files"
             )
         if "\n \t".encode(self.encoding)[-3:] != b"\n \t":
-            raise ParameterError(f"encoding: a file in {self.encoding} cannot be cut at blank lines; give one file a shard")
+            raise ParameterError(f"encoding: a file in {self.encoding} cannot be cut at ends of lines; give one file a shard")
 
     def read(self, path: str, start: int, stop: int | None) -> Loaded:
         """The data in bytes start..stop of a file. Raises DataError that names the file and the line from there."""
-        raw = read_range(path, start, stop)
-        digest = hashlib.sha256(repr((self, len(raw))).encode())
-        digest.update(raw)
-        with counted_from(path, start):
+        with self.held(path, start, stop) as raw:
+            digest = hashlib.sha256(repr((self, len(raw))).encode())
+            digest.update(raw)
             return Loaded(*FORMATS[self.format](self, raw, path), digest.hexdigest())
+
+    @contextmanager
+    def held(self, path: str, start: int, stop: int | None) -> Iterator[bytes]:
+        """Bytes start..stop of a file, behind its header; errors count their lines from there."""
+        raw = read_range(path, start, stop)
+        head = read_range(path, 0, self.head) if start else b""
+        with counted_from(path, start, head.count(b"\n")):
+            yield head + raw
 
 
 def _columns(reading: Reading, raw: bytes, name: str) -> tuple[Any, Any]:
@@ -107,14 +121,12 @@ def _treebank(reading: Reading, raw: bytes, name: str) -> tuple[Any, Any]:
 
 
 def _table(reading: Reading, raw: bytes, name: str) -> tuple[Any, Any]:
-    """These readers take a path; a table is a whole file."""
-    data, _ = read_training(name, TableSource(reading.format, reading.labels, encoding=reading.encoding))
-    return data, None
+    assert reading.table is not None
+    return read_training(HeldBytes(raw, name), reading.table)[0], None
 
 
-_TABLES = ("arff", "clus", "clus-dag", "npz")
 #: what reads the bytes of a format
 FORMATS = {
     **dict.fromkeys(("columns", "conll2000"), _columns), "crfsuite": _crfsuite, **dict.fromkeys(TREEBANK_FORMATS, _treebank),
-    **dict.fromkeys(_TABLES, _table),
+    **dict.fromkeys(LABEL_FORMATS, _table),
 }  # fmt: skip

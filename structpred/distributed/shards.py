@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -11,6 +11,8 @@ from structpred.distributed.cutting import cuts_of, size_of
 from structpred.distributed.parquet import parquet_shards
 from structpred.distributed.reading import Loaded, Reading, Shard
 from structpred.errors import DataError, ParameterError, StructpredError
+from structpred.io.multilabel.by_format import Source
+from structpred.io.multilabel.recognise import LABEL_FORMATS
 from structpred.io.ranges import counted_from
 from structpred.io.text import PathLike, source_name
 
@@ -136,11 +138,49 @@ class Shards(Sequence[Shard]):
         Raises ParameterError where a shard would be empty, for gzip files with n > 1, and for encodings that cannot be cut;
         DataError where there is no such file.
         """
+        if format in LABEL_FORMATS:
+            raise ParameterError(f"format: {format} files hold sets of labels: give this one to Shards.of_label_sets")
         reading = Reading.checked(format, label_column=label_column, n_columns=n_columns, tabs=tabs, encoding=encoding)
-        bounds, name = cuts_of(path, n, reading), source_name(path)
+        return cls._cut(path, n, reading)
+
+    @classmethod
+    def of_label_sets(
+        cls, path: PathLike, n: int, *, format: str, labels: str | None = None, hierarchy: str | None = None,
+        label_names: Sequence[str] | None = None, n_features: int | None = None, zero_based: bool = False,
+        encoding: str = "utf-8",
+    ) -> "Shards":  # fmt: skip
+        """n ranges of the lines of a plain file of examples with sets of labels; each is read with the header of the file.
+
+        format: "arff", "libsvm", "clus" or "clus-dag"; "npz" is for n = 1. labels: of "arff", as for `of_files`. hierarchy: a
+        file of the hierarchy of the labels, an edge a line. Only all lines of a LIBSVM file show which labels and features there
+        are: for training give label_names, in their order, and n_features. zero_based: whether its features are counted from 0.
+
+        Raises ParameterError and DataError as `of_file` does.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = pathlib.Path(folder) / "train.svm"
+        ...     _ = path.write_text("0 1:0.5\\n0,1 2:1\\n1 1:2\\n")
+        ...     shards = Shards.of_label_sets(path, 2, format="libsvm", label_names=["0", "1"], n_features=2)
+        ...     [shard.load().X.Y.tolist() for shard in shards]
+        [[[1, 0], [1, 1]], [[0, 1]]]
+        """
+        if format not in LABEL_FORMATS:
+            raise ParameterError(f"format: expected one of {', '.join(LABEL_FORMATS)}, got {format!r}")
+        names = None if label_names is None else tuple(label_names)
+        table = Source(format, labels, hierarchy, zero_based, encoding, names, n_features)
+        return cls._cut(path, n, Reading.checked(format, encoding=encoding, table=table))
+
+    @classmethod
+    def _cut(cls, path: PathLike, n: int, reading: Reading) -> "Shards":
+        """n byte ranges."""
+        bounds, head = cuts_of(path, n, reading)
+        name = source_name(path)
         if len(bounds) == 2:
             return cls([FileShard(name, reading, 0, None, bounds[-1])])
-        return cls([FileShard(name, reading, a, b, b - a) for a, b in pairwise(bounds)])
+        return cls([FileShard(name, replace(reading, head=head), a, b, b - a) for a, b in pairwise(bounds)])
 
     @classmethod
     def of_files(
@@ -155,8 +195,9 @@ class Shards(Sequence[Shard]):
         """
         if isinstance(paths, str | bytes | os.PathLike):
             raise ParameterError(f"paths: expected a list of files, got {paths!r}; Shards.of_file cuts a single one")
+        table = Source(format, labels, encoding=encoding) if format in LABEL_FORMATS else None
         reading = Reading.checked(
-            format, label_column=label_column, n_columns=n_columns, tabs=tabs, encoding=encoding, labels=labels
+            format, label_column=label_column, n_columns=n_columns, tabs=tabs, encoding=encoding, table=table
         )
         return cls([FileShard(source_name(path), reading, 0, None, size_of(path)) for path in paths])
 
@@ -204,7 +245,9 @@ class Shards(Sequence[Shard]):
 def about_shard(k: int, shard: Shard) -> Iterator[None]:
     """Errors of ours say which shard they are about; lines are counted from its first byte."""
     try:
-        with counted_from(shard.path, shard.start) if isinstance(shard, FileShard) else nullcontext():
+        # examples with sets of labels do not know their lines, and their reader says what is wrong with these
+        lines = isinstance(shard, FileShard) and shard.reading.table is None and counted_from(shard.path, shard.start)
+        with lines or nullcontext():
             yield
     except StructpredError as error:
         raise type(error)(f"shard {k} ({shard}): {error}") from error

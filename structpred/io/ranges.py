@@ -30,8 +30,8 @@ def read_range(path: PathLike, start: int = 0, stop: int | None = None) -> bytes
 
 
 @contextmanager
-def counted_from(name: str, start: int) -> Iterator[None]:
-    """Line numbers of errors are counted from byte `start` of the file, and say so.
+def counted_from(name: str, start: int, head: int = 0) -> Iterator[None]:
+    """Line numbers of errors are counted from byte `start` of the file, and say so. head: lines of a header in front of these.
 
     >>> with counted_from("train.txt", 1048576):
     ...     raise DataError("train.txt:17: expected 3 columns")
@@ -42,8 +42,8 @@ def counted_from(name: str, start: int) -> Iterator[None]:
         yield
     except StructpredError as error:
         found = re.compile(re.escape(name) + r":(\d+)(?=: )").search(str(error)) if start else None
-        if found is None:
+        if found is None or int(found[1]) <= head:
             raise
-        message = str(error)
-        placed = f"{message[: found.start()]}{name}: byte {start:,} + line {found[1]}{message[found.end() :]}"
+        message, line = str(error), int(found[1]) - head
+        placed = f"{message[: found.start()]}{name}: byte {start:,} + line {line}{message[found.end() :]}"
         raise type(error)(placed) from error

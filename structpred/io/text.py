@@ -24,6 +24,7 @@ __all__ = [
     "read_text",
     "source_name",
     "split_lines",
+    "stream_name",
 ]
 
 #: a longer line is not a line of any format that is read here, and would take much memory to be taken apart
@@ -47,10 +48,25 @@ def source_name(path: PathLike) -> str:
     return "<stdin>" if name == "-" else name
 
 
-def read_text(path: PathLike, encoding: str = "utf-8") -> str:
+def stream_name(source: Source) -> str:
+    """The name of a source in messages, also of an open file: its own, if it has one.
+
+    Raises ParameterError for what is neither a path nor an open file.
+    """
+    if isinstance(source, str | os.PathLike):
+        return source_name(source)
+    if not hasattr(source, "read"):
+        raise ParameterError(f"expected a path, '-' or an open binary file, got {type(source).__name__}")
+    name = getattr(source, "name", None)
+    return name if isinstance(name, str) else "<stream>"
+
+
+def read_text(path: Source, encoding: str = "utf-8") -> str:
     """The whole text of a file; ``-`` is standard input, gzip is unpacked, a byte order mark is removed.
 
-    Line ends are left as they are. Raises DataError, naming the file and where possible the line: a missing or unreadable file,
+    path: or an open binary file. Line ends are left as they are.
+
+    Raises DataError, naming the file and where possible the line: a missing or unreadable file,
     a folder, damaged gzip data or such that unpack to too much, bytes that are not in the encoding, NUL bytes, a line of more
     than 16 MiB. Raises ParameterError for an encoding that Python does not know.
 
@@ -61,7 +77,7 @@ def read_text(path: PathLike, encoding: str = "utf-8") -> str:
     ...     read_text(path, "latin-1")
     'café NN\\n'
     """
-    return decoded(read_bytes(path, encoding), source_name(path))
+    return decoded(read_bytes(path, encoding), stream_name(path))
 
 
 def decoded(data: bytes, name: str) -> str:
@@ -87,8 +103,7 @@ def read_bytes(path: Source, encoding: str = "utf-8") -> bytes:
     Raises DataError, naming the file: missing, unreadable, a folder, damaged gzip data or such that unpack to too much;
     ParameterError for what is neither a path nor an open file.
     """
-    name = "<stream>" if hasattr(path, "read") else source_name(path)
-    with open_bytes(path, name, encoding) as stream:
+    with open_bytes(path, stream_name(path), encoding) as stream:
         return stream.read().removeprefix(codecs.BOM_UTF8)
 
 

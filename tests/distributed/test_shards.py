@@ -132,13 +132,57 @@ def test_treebanks_are_cut_and_name_the_line(tmp_path: Path) -> None:
         last.load()
 
 
-def test_tables_of_label_sets_are_one_file_a_shard(tmp_path: Path) -> None:
-    """ARFF files have a header: they are shards whole, and cutting one is an error that says so."""
+def test_label_sets_are_shards_file_by_file(tmp_path: Path) -> None:
+    """A list of ARFF files makes a shard of each; what cuts a single one is named."""
     path = tmp_path / "a.arff"
     path.write_text("@relation a\n@attribute x numeric\n@attribute L {0,1}\n@data\n1,0\n2,1\n")
     assert Shards.of_files([path, path], format="arff", labels="1")[1].load().X.Y.tolist() == [[0], [1]]
-    with pytest.raises(ParameterError, match="arff files have a header and cannot be cut"):
+    with pytest.raises(ParameterError, match=r"arff files hold sets of labels: give this one to Shards\.of_label_sets"):
         Shards.of_file(path, 2, format="arff")
+
+
+HEADER = "@relation r\n% 0,0,0\n@attribute x numeric\n@attribute a {0,1}\n@attribute b {0,1}\n\n@DATA\n% none yet\n"
+
+
+@pytest.mark.parametrize("n", range(1, 8))
+def test_ranges_of_lines_hold_every_example_once_and_in_order(tmp_path: Path, n: int) -> None:
+    """ARFF is cut at its examples, each piece with the header; comments and blank lines make no shard; LIBSVM has no header."""
+    arff, svm = tmp_path / "a.arff", tmp_path / "a.svm"
+    arff.write_text(HEADER + "".join(f"{k},{k % 2},1\n% comment {k}\n\n" for k in range(7)))
+    svm.write_text("# comment\n\n" + "".join(f"{k % 2},2 {1 + k % 3}:{k}\n  # comment\n" for k in range(7)))
+    parts = [shard.load().X for shard in Shards.of_label_sets(arff, n, format="arff", labels="2")]
+    assert [row for part in parts for row in part.X.toarray().tolist()] == [[float(k)] for k in range(7)]
+    assert [row for part in parts for row in part.Y.tolist()] == [[k % 2, 1] for k in range(7)]
+    shards = Shards.of_label_sets(svm, n, format="libsvm", label_names=["2", "1", "0"], n_features=3)
+    parts = [shard.load().X for shard in shards]
+    assert [row.sum() for part in parts for row in part.X.toarray()] == list(range(7))
+    assert [row for part in parts for row in part.Y.tolist()] == [[1, k % 2, 1 - k % 2] for k in range(7)]
+    assert all(len(part) for part in parts)
+
+
+def test_what_is_wrong_with_examples_is_said_with_the_place(tmp_path: Path) -> None:
+    """Too many shards, no @data, npz; a bad example names file and line, from the shard's first byte, behind the header."""
+    path = tmp_path / "a.arff"
+    path.write_text(HEADER + "1,0,1\n" * 9 + "2,0\n")
+    with pytest.raises(ParameterError, match=r"a\.arff: shard \d+ of 12 would be empty: cut at ends of lines"):
+        Shards.of_label_sets(path, 12, format="arff", labels="2")
+    shards = Shards.of_label_sets(path, 2, format="arff", labels="2")
+    line = path.read_bytes()[shards[1].start :].count(b"\n")
+    with (
+        pytest.raises(DataError, match=rf"shard 1 .*: .*a\.arff: byte {shards[1].start} \+ line {line}: expected 3 values"),
+        about_shard(1, shards[1]),
+    ):
+        shards[1].load()
+    path.write_text(HEADER.replace("numeric", "{1,}") + "1,0,1\n" * 9)
+    with pytest.raises(DataError, match=r"a\.arff:3: expected different nominal values"), about_shard(1, shards[1]):
+        Shards.of_label_sets(path, 2, format="arff", labels="2")[1].load()
+    path.write_text("1,0\n2,1\n")
+    with pytest.raises(DataError, match="expected @data in front of the examples, got none"):
+        Shards.of_label_sets(path, 2, format="arff", labels="1")
+    with pytest.raises(ParameterError, match="npz files cannot be cut: write the examples as ARFF or LIBSVM text"):
+        Shards.of_label_sets(path, 2, format="npz")
+    with pytest.raises(ParameterError, match="format: expected one of arff, libsvm, npz, clus, clus-dag, got 'columns'"):
+        Shards.of_label_sets(path, 2, format="columns")
     with pytest.raises(ParameterError, match=r"format: expected one of columns, .*got 'xml'"):
         Shards.of_file(path, 2, format="xml")
 

@@ -1,7 +1,6 @@
 """What `structpred predict` does for parsers: read a treebank, parse it batch by batch, and write it."""
 
 import json
-import os
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
@@ -14,7 +13,6 @@ from structpred.io.treebanks.treebank import Sentence, Tree, Treebank
 from structpred.io.treebanks.writer import write_treebank
 
 if TYPE_CHECKING:
-    from structpred.distributed import Shards
     from structpred.models import DependencyParser
 
 #: sentences that are in memory at once while parsing
@@ -49,17 +47,6 @@ def predict(parser: "DependencyParser", asked: Predicting) -> None:
                 write_treebank(batch, stream, found)
 
     write_stream(asked.output, produce)
-
-
-def shards_to_parse(asked: Predicting, n: int) -> "Shards":
-    """Pieces of a treebank, for `predict --shards`. Raises ParameterError for trees of another kind than in training."""
-    from structpred.distributed import Shards
-
-    if asked.own["projective"] is not None or asked.own["multi_root"]:
-        raise ParameterError("--shards parses as the model was trained: leave --projective and --multi-root out")
-    encoding, format = asked.reading.encoding, treebank_format(asked.reading.format)
-    first = next(stream_treebank(asked.data, format, batch_size=1, check_trees=False, encoding=encoding))
-    return Shards.of_file(os.path.abspath(asked.data), n, format=first.format.name, encoding=encoding)
 
 
 def words_as_treebank(parser: "DependencyParser", asked: Predicting, sentences: Sequence[Sequence[str]]) -> str:

@@ -9,12 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from structpred.cli.dependencies.shards import shards_of
 from structpred.cli.training import Training, stage_facts, tell_stage
 from structpred.cli.training_options import TrainingOptions
 from structpred.errors import DataError
 from structpred.evaluation import CONLL07, UD, ParsingScores, evaluate_trees
 from structpred.io.templates.arc_template_files import read_arc_templates
 from structpred.io.templates.arc_template_sets import conjunction_family
+from structpred.io.text import source_name
 from structpred.io.treebanks.formats import CONLL_U, TREEBANK_FORMATS
 from structpred.io.treebanks.reader import OnError, read_treebank
 from structpred.io.treebanks.treebank import Treebank
@@ -43,17 +45,20 @@ class ParserOptions(TrainingOptions):
 class ParserTraining(Training[ParserOptions]):
     """Train a DependencyParser on a treebank."""
 
+    shardable = True
     stages = ("arcs", "relations")
     score = "UAS"
 
     def conflicts(self) -> dict[str, bool]:
         """For options that do not go together the message, and whether they were given."""
         options = self.options
-        both = options.templates is not None and options.conjunctions
+        both, shards = options.templates is not None and options.conjunctions, options.shards is not None
         return {
             "--templates cannot be combined with --conjunctions, which brings its own templates": both,
             "--templates must be a file, not -": options.templates == "-",
             "--label-C must be a finite number": not math.isfinite(options.label_C),
+            "--shards: relations are learnt without it; give --unlabelled for heads alone": shards and not options.unlabelled,
+            "--prune is for training without --shards": shards and options.prune is not None,
         }
 
     def inputs(self) -> list[str]:
@@ -66,12 +71,21 @@ class ParserTraining(Training[ParserOptions]):
         self.templates = conjunction_family() if options.conjunctions else None
         if options.templates is not None:
             self.templates = read_arc_templates(options.templates)
-        self.data = _read(options.data, options)
+        sizes = self._read_whole() if options.shards is None else self._cut(options.shards)
         self.dev = None if options.dev is None else _read(options.dev, options)
         if self.dev is not None and not self.dev.has_trees:
             where = self.dev.where(int(np.argmax(self.dev.heads < 0)))
             raise DataError(f"{where}: expected a head: held-out trees are compared with whole ones; got none")
+        return sizes
+
+    def _read_whole(self) -> dict[str, int]:
+        self.data = _read(self.options.data, self.options)
+        self.format = self.data.format.name
         return {"sentences": len(self.data), "words": self.data.n_words}
+
+    def _cut(self, n: int) -> dict[str, int]:
+        shards, self.format = shards_of(self.options.data, n, self.options.format, self.options.encoding)
+        return self.cut(shards)
 
     def hold_out(self, n_folds: int, fold: int) -> None:
         """One part of the sentences."""
@@ -96,11 +110,14 @@ class ParserTraining(Training[ParserOptions]):
         )
 
     def fit(self, model: DependencyParser) -> None:
-        """Fit both stages, and keep how the data were read."""
-        model.fit(self.data, dev=self.dev)
+        """Fit both stages, on shards the heads alone, and keep how the data were read."""
         options = self.options
+        if options.shards is None:
+            model.fit(self.data, dev=self.dev)
+        else:
+            self.fit_shards(model, self.dev)
         template = "conjunctions" if options.conjunctions else options.templates
-        model.reader_ = {"format": self.data.format.name, "template": template}
+        model.reader_ = {"format": self.format, "template": template}
 
     def checkpoints(self) -> list[Path]:
         """The files of both stages."""
@@ -129,14 +146,14 @@ class ParserTraining(Training[ParserOptions]):
             if stage is not None:
                 tell_stage(stage, f"{name}: ")
         kind = "projective trees" if model.projective_ else "all trees, crossing arcs included"
-        n, all_of = model.left_out_, len(self.data)
-        left = f"; {n} of {all_of} sentences cross and were left out of training" if n else ""
+        all_of = f" of {len(self.data)}" if options.shards is None else ""
+        left = f"; {model.left_out_}{all_of} sentences cross and were left out of training" if model.left_out_ else ""
         log.info("trees: %s, %s%s", kind, "one root" if model.single_root else "any number of roots", left)
         if model.kept_ is not None:
             log.info("pruning: %s heads per word hold %.2f %% of the true arcs", options.prune, 100 * model.kept_)
         if unused := len(model.templates or ()) - len(model.templates_) if model.templates is not None else 0:
-            present = ", ".join(model.featurizer_.present)
-            log.warning("%d of the templates were left out: the words of %s have only %s", unused, self.data.path, present)
+            name, present = source_name(options.data), ", ".join(model.featurizer_.present)
+            log.warning("%d of the templates were left out: the words of %s have only %s", unused, name, present)
         if scores is not None:
             las = "" if scores.las is None else f", LAS {100 * scores.las:.2f} %"
             log.info("%s: UAS %.2f %%%s (rules of %s)", options.dev, 100 * scores.uas, las, scores.rules)

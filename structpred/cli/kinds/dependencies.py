@@ -80,6 +80,7 @@ class Dependencies(Kind):
     structpred train parser train.conllu --dev dev.conllu -o en.spz
     structpred train parser train.conllu --trainer bcfw --tol 0.02 --max-iter 100 -o certified.spz
     structpred train parser train.conllx --non-projective --multi-root -o cs.spz
+    structpred train parser train.conllu --unlabelled --shards 8 -o heads.spz
 
     --max-iter counts passes for arcs, and as many for relations. Ctrl-C or SIGTERM finishes the current step, writes the
     checkpoint and prints the command that continues the run.
@@ -120,7 +121,7 @@ class Dependencies(Kind):
 
     def shards(self, model: "DependencyParser", asked: Predicting, n: int) -> "Shards":
         """Pieces of the file."""
-        from structpred.cli.dependencies.parsing import shards_to_parse
+        from structpred.cli.dependencies.shards import shards_to_parse
 
         return shards_to_parse(asked, n)
 

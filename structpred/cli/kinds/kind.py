@@ -158,7 +158,7 @@ class Kind(ABC):
 
     def shards(self, model: Any, asked: Predicting, n: int) -> "Shards":
         """The data in n pieces, for `predict --shards`."""
-        raise click.UsageError(f"--shards is for sequence labellers and parsers, not for {self.plural}")
+        raise click.UsageError(f"--shards: {self.plural} predict all data at once; leave --shards out")
 
     def words_as_data(self, model: Any, asked: Predicting, sentences: Sequence[Sequence[str]]) -> str:
         """Sentences of words as the data file that `predict` reads for this model. Raises DataError where it needs more."""

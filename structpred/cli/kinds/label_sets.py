@@ -11,6 +11,7 @@ from structpred.cli.suggestions import Choice
 
 if TYPE_CHECKING:
     from structpred.cli.training import Training
+    from structpred.distributed import Shards
     from structpred.models import HierarchicalMultiLabel, MultiLabelMRF
 
     Model = MultiLabelMRF | HierarchicalMultiLabel
@@ -118,6 +119,12 @@ class LabelSets(Kind):
         from structpred.cli.label_sets.results import predict
 
         predict(model, asked)
+
+    def shards(self, model: "Model", asked: Predicting, n: int) -> "Shards":
+        """Ranges of the lines of the file."""
+        from structpred.cli.label_sets.shards import shards_to_label
+
+        return shards_to_label(model, asked, n)
 
     def evaluate(self, model: "Model", asked: Evaluating) -> str:
         """Accuracy, loss and F1, with a hierarchy along it, too."""

@@ -10,6 +10,7 @@ from structpred.cli.suggestions import Choice
 
 if TYPE_CHECKING:
     from structpred.cli.training import Training
+    from structpred.distributed import Shards
     from structpred.models import StructuredPredictor
 
 ORACLE = click.Option(
@@ -75,6 +76,14 @@ class Structures(Kind):
         from structpred.cli.structures.results import predict
 
         predict(model, asked)
+
+    def shards(self, model: "StructuredPredictor", asked: Predicting, n: int) -> "Shards":
+        """Parts of what the reader gives."""
+        from structpred.cli.structures.results import asked_reader
+        from structpred.cli.structures.shards import shards_of
+
+        _, reader = asked_reader(asked)
+        return shards_of(asked.data, n, reader, labelled=False)
 
     def evaluate(self, model: "StructuredPredictor", asked: Evaluating) -> str:
         """The score of the model, and the share of outputs that are right in all labels."""

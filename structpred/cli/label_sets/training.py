@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from structpred.cli.label_sets.shards import shards_to_learn
 from structpred.cli.training import Training
 from structpred.cli.training_options import TrainingOptions
 from structpred.errors import ParameterError
@@ -41,6 +42,7 @@ class MultiLabelOptions(TrainingOptions):
 class MultiLabelTraining(Training[MultiLabelOptions]):
     """Train a MultiLabelMRF, or with a hierarchy of labels a HierarchicalMultiLabel."""
 
+    shardable = True
     score = "accuracy"
 
     def conflicts(self) -> dict[str, bool]:
@@ -61,22 +63,33 @@ class MultiLabelTraining(Training[MultiLabelOptions]):
 
     def read(self) -> dict[str, int]:
         """The examples, and the held-out ones with the same labels and features."""
-        options, start = self.options, time.perf_counter()
+        options = self.options
         source = Source(options.format, options.labels, options.hierarchy, options.zero_based, options.encoding)
-        self.data, self.facts = read_training(options.data, source)
-        data, n_features = self.data, self.data.X.shape[1]
+        sizes = self._read_whole(source) if options.shards is None else self._cut(source, options.shards)
+        data = self.data
         self.edges = self._checked_edges(data)
+        reading = Reading(data.label_names, data.X.shape[1], data.hierarchy, self.facts)
+        self.dev = None
+        if options.dev is not None:
+            self.dev = read_examples(reading, options.dev, options.format, encoding=options.encoding)
+        return sizes
+
+    def _read_whole(self, source: Source) -> dict[str, int]:
+        start = time.perf_counter()
+        self.data, self.facts = read_training(self.options.data, source)
+        data, n_features = self.data, self.data.X.shape[1]
         log.info(
             "read %s: %d examples, %d features, %d labels, %.2f of them on in an example%s, format %s (%.1f s)",
             data.name, len(data), n_features, len(data.label_names), data.cardinality,
             "" if data.hierarchy is None else f", hierarchy of depth {int(data.hierarchy.depths.max())}",
             self.facts["format"], time.perf_counter() - start,
         )  # fmt: skip
-        reading = Reading(data.label_names, n_features, data.hierarchy, self.facts)
-        self.dev = None
-        if options.dev is not None:
-            self.dev = read_examples(reading, options.dev, options.format, encoding=options.encoding)
         return {"examples": len(data), "features": n_features, "labels": len(data.label_names)}
+
+    def _cut(self, source: Source, n: int) -> dict[str, int]:
+        """The shards; `data` are the first examples, which have all labels and features."""
+        shards, self.data, self.facts = shards_to_learn(self.options.data, n, source)
+        return self.cut(shards)
 
     def _checked_edges(self, data: MultiLabelData) -> str | int:
         """The pairs of labels that have weights; ParameterError for options that these data do not have."""
@@ -115,7 +128,11 @@ class MultiLabelTraining(Training[MultiLabelOptions]):
 
     def fit(self, model: Model) -> None:
         """Fit, and keep how the data were read."""
-        model.fit(self.data, dev=None if self.dev is None else (self.dev.X, self.dev.Y))
+        dev = None if self.dev is None else (self.dev.X, self.dev.Y)
+        if self.options.shards is None:
+            model.fit(self.data, dev=dev)
+        else:
+            self.fit_shards(model, dev)
         model.reader_ = self.facts
 
     def end(self, model: Model) -> dict[str, Any]:

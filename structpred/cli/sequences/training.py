@@ -5,7 +5,6 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -78,7 +77,6 @@ class ChainTraining(Training[ChainOptions]):
             "--dev FILE and --dev-fraction exclude each other": options.dev is not None and options.dev_fraction is not None,
             "--shards is for column files and CRFsuite text, not for pixels": shards and options.format == "ocr",
             "--shards and --dev-fraction exclude each other: give --dev FILE": shards and options.dev_fraction is not None,
-            "--shards needs --on-error raise: what is left out would be another cut": shards and options.on_error != "raise",
             "--patience needs --dev FILE or --dev-fraction": options.patience is not None and not self.holds_out(),
         }
 
@@ -117,10 +115,7 @@ class ChainTraining(Training[ChainOptions]):
         """The shards; what is wrong with all lines is found in the first ones."""
         path, encoding = self.options.data, self.options.encoding
         self.reader = _with_columns(head_of(path, reader, encoding), reader)
-        self.shards = shards_of(path, n, self.reader, encoding)
-        size = Path(path).stat().st_size
-        log.info("%s: %d shards of about %.1f MB", path, n, size / n / 1e6)
-        return {"shards": n, "bytes": size}
+        return self.cut(shards_of(path, n, self.reader, encoding))
 
     def hold_out(self, n_folds: int, fold: int) -> None:
         """One part of the sequences."""
@@ -155,9 +150,7 @@ class ChainTraining(Training[ChainOptions]):
         if self.options.shards is None:
             model.fit(*self.train, dev=self.dev)
         else:
-            from structpred.distributed import fit
-
-            fit(model, self.shards, client=self.options.scheduler, store=self.options.store_path, dev=self.dev)
+            self.fit_shards(model, self.dev)
         model.reader_ = self.reader.to_dict()
 
     def end(self, model: ChainLabeler) -> dict[str, Any]:

@@ -23,12 +23,18 @@ class StructureOptions(TrainingOptions):
 class StructureTraining(Training[StructureOptions]):
     """Train a StructuredPredictor."""
 
+    shardable = True
+
     def read(self) -> dict[str, int]:
         """The instances, and the held-out ones, by the user's reader."""
         options = self.options
         self.oracle, reader = made(options.oracle, Oracle, "my_module:Matching"), reader_of(options.reader)
-        self.train = read_labelled(reader, options.reader, options.data)
         self.dev = None if options.dev is None else read_labelled(reader, options.reader, options.dev)
+        if options.shards is not None:
+            from structpred.cli.structures.shards import shards_of
+
+            return self.cut(shards_of(options.data, options.shards, options.reader, labelled=True))
+        self.train = read_labelled(reader, options.reader, options.data)
         return {"instances": len(self.train[0])}
 
     def estimator(self, common: dict[str, Any]) -> StructuredPredictor:
@@ -37,7 +43,10 @@ class StructureTraining(Training[StructureOptions]):
 
     def fit(self, model: StructuredPredictor) -> None:
         """Fit it; the names of oracle and reader are kept for people, who are told what to give again."""
-        model.fit(*self.train, dev=self.dev)
+        if self.options.shards is None:
+            model.fit(*self.train, dev=self.dev)
+        else:
+            self.fit_shards(model, self.dev)
         model.reader_ = {"oracle": self.options.oracle, "reader": self.options.reader}
 
     def shape(self, model: StructuredPredictor) -> str:

@@ -15,7 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.errors import DataError
-from structpred.io.text import PathLike, quoted, read_text, source_name, split_lines
+from structpred.io.opening import Source
+from structpred.io.text import quoted, read_text, split_lines, stream_name
 
 # *+ gives nothing back: what does not match is refused in linear time
 _NAME = re.compile(r"""\s*+(?:'((?:[^'\\]|\\.)*+)'|"((?:[^"\\]|\\.)*+)"|([^\s{,%'"]\S*+))\s*+""")
@@ -70,14 +71,14 @@ class ArffTable:
         return self.codes.tocsc()
 
 
-def read_arff(path: PathLike, *, text_kinds: tuple[str, ...] = (), encoding: str = "utf-8") -> ArffTable:
-    """Read an ARFF file, plain or gzip; ``-`` is standard input.
+def read_arff(path: Source, *, text_kinds: tuple[str, ...] = (), encoding: str = "utf-8") -> ArffTable:
+    """Read an ARFF file, plain or gzip, or an open binary one; ``-`` is standard input.
 
     text_kinds: further kinds of attributes whose values are text. Raises DataError with file and line: no @data, attributes
     declared twice or of an unknown kind, rows with a wrong number of values, invalid numbers or not finite, undeclared
     nominal values, indices out of range or out of order, no rows.
     """
-    name = source_name(path)
+    name = stream_name(path)
     whole = read_text(path, encoding)
     lines = enumerate(split_lines(whole), 1)
     relation, attributes = _header(lines, name, text_kinds)

@@ -8,6 +8,7 @@ import numpy as np
 
 from structpred.data.hierarchy import LabelHierarchy
 from structpred.errors import DataError, ParameterError
+from structpred.io import opening
 from structpred.io.multilabel.arff import read_arff
 from structpred.io.multilabel.clus import read_clus
 from structpred.io.multilabel.data import MultiLabelData, read_libsvm_multilabel, read_npz_multilabel
@@ -15,34 +16,44 @@ from structpred.io.multilabel.hierarchy_files import with_hierarchy
 from structpred.io.multilabel.mulan import feature_columns, read_mulan
 from structpred.io.multilabel.recognise import label_format, label_source
 from structpred.io.templates.numbered_names import NumberedNames
-from structpred.io.text import quoted
+from structpred.io.text import quoted, stream_name
 
 
 class Source(NamedTuple):
-    """How the training data are read. labels: of ARFF files, a label XML or a number as text; None: the XML next to the file."""
+    """How the training data are read.
+
+    labels: of ARFF files, a label XML or a number as text; None: the XML next to the file. label_names, n_features: of LIBSVM
+    files; None: those that the file shows.
+    """
 
     format: str | None = None
     labels: str | None = None
     hierarchy: str | None = None
     zero_based: bool = False
     encoding: str = "utf-8"
+    label_names: Sequence[str] | None = None
+    n_features: int | None = None
 
 
-def read_training(path: str, source: Source) -> tuple[MultiLabelData, dict[str, Any]]:
+def read_training(path: opening.Source, source: Source) -> tuple[MultiLabelData, dict[str, Any]]:
     """The data, and what a model file says of how they were read. Raises DataError, naming file and line, ParameterError."""
-    format = label_format(path, source.format)
+    name = stream_name(path)
+    format = label_format(name, source.format)
     if source.labels is not None and format != "arff":
         raise ParameterError(f"--labels says which attributes of an ARFF file are labels; {format} says so itself")
     if source.zero_based and format != "libsvm":
         raise ParameterError(f"--zero-based is for --format libsvm, not for {format}")
     labels = None
     if format == "arff":
-        labels = label_source(path) if source.labels is None else source.labels
+        labels = label_source(name) if source.labels is None else source.labels
         data = read_mulan(path, int(labels) if re.fullmatch(r"-?\d{1,9}", labels) else labels, encoding=source.encoding)
     elif format == "libsvm":
-        data = read_libsvm_multilabel(path, zero_based=source.zero_based, encoding=source.encoding)
+        data = read_libsvm_multilabel(
+            path, label_names=source.label_names, n_features=source.n_features, zero_based=source.zero_based,
+            encoding=source.encoding,
+        )  # fmt: skip
     elif format == "npz":
-        data = read_npz_multilabel(path)
+        data = read_npz_multilabel(name)
     else:
         data = read_clus(path, dag=format == "clus-dag", encoding=source.encoding)
     if source.hierarchy is not None:
@@ -67,9 +78,9 @@ class Reading(NamedTuple):
         return cls(list(model.label_names_), model.n_features_in_, hierarchy, dict(getattr(model, "reader_", None) or {}))
 
 
-def read_rows(reading: Reading, path: str, format: str | None, encoding: str = "utf-8") -> Any:
+def read_rows(reading: Reading, path: opening.Source, format: str | None, encoding: str = "utf-8") -> Any:
     """The features of a file (CSR), for prediction: labels may be there or not, and are not looked at in ARFF files."""
-    kind = label_format(path, format)
+    kind = label_format(stream_name(path), format)
     if kind not in ("arff", "clus", "clus-dag"):
         return read_examples(reading, path, kind, labelled=False, encoding=encoding).X
     table = read_arff(path, text_kinds=("hierarchical",), encoding=encoding)
@@ -83,14 +94,14 @@ def read_rows(reading: Reading, path: str, format: str | None, encoding: str = "
 
 
 def read_examples(
-    reading: Reading, path: str, format: str | None, *, labelled: bool = True, encoding: str = "utf-8"
+    reading: Reading, path: opening.Source, format: str | None, *, labelled: bool = True, encoding: str = "utf-8"
 ) -> MultiLabelData:
     """Examples with the labels of the model, in its order. labelled: False leaves labels as they are.
 
     Raises DataError, naming the file: other features than in training, labels that the model does not know or that are not
     columns, and, where they are asked for, labels that are missing in an example.
     """
-    kind = label_format(path, format)
+    kind = label_format(stream_name(path), format)
     names = reading.label_names
     if kind == "arff":
         data = read_mulan(path, names, encoding=encoding)
@@ -101,7 +112,8 @@ def read_examples(
             path, label_names=known, n_features=reading.n_features, zero_based=zero_based, encoding=encoding
         )
     else:
-        data = read_npz_multilabel(path) if kind == "npz" else read_clus(path, dag=kind == "clus-dag", encoding=encoding)
+        dag = kind == "clus-dag"
+        data = read_npz_multilabel(stream_name(path)) if kind == "npz" else read_clus(path, dag=dag, encoding=encoding)
     _check_features(reading, data.feature_names, data.name)
     if not labelled:
         return data

@@ -11,13 +11,14 @@ from structpred.errors import DataError
 from structpred.io.multilabel.arff import ArffTable, Attribute, read_arff
 from structpred.io.multilabel.data import MultiLabelData, check_table
 from structpred.io.multilabel.mulan import feature_columns
-from structpred.io.text import PathLike, quoted
+from structpred.io.opening import Source
+from structpred.io.text import quoted
 
 #: names of labels are whole paths: those above a path of many parts would be as long as the square of its length
 _DEEPEST = 100
 
 
-def read_clus(path: PathLike, *, dag: bool = False, encoding: str = "utf-8") -> MultiLabelData:
+def read_clus(path: Source, *, dag: bool = False, encoding: str = "utf-8") -> MultiLabelData:
     """Read a hierarchical ARFF file, plain or gzip: ``@ATTRIBUTE class hierarchical 1,1/1,1/2,2``, rows end ``...,1/2@2``.
 
     Labels are the paths, in the order of the declaration; the ancestors that it leaves out follow. Ancestors of a row's labels

@@ -15,10 +15,10 @@ import numpy.typing as npt
 
 from structpred.data.hierarchy import LabelHierarchy
 from structpred.errors import DataError, ParameterError
-from structpred.io.opening import check_unpacked, limit_of_unpacking
+from structpred.io.opening import Source, check_unpacked, limit_of_unpacking
 from structpred.io.string_codes import StringCodes
 from structpred.io.templates.numbered_names import NumberedNames
-from structpred.io.text import PathLike, quoted, read_text, source_name, split_lines
+from structpred.io.text import quoted, read_text, source_name, split_lines, stream_name
 from structpred.runtime.memory import check_fits
 
 #: the largest number of features that a file may show by its indices alone: a few bytes of text can name any
@@ -95,7 +95,7 @@ class MultiLabelData:
 
 
 def read_libsvm_multilabel(
-    path: PathLike,
+    path: Source,
     *,
     label_names: Sequence[str] | None = None,
     n_features: int | None = None,
@@ -104,12 +104,15 @@ def read_libsvm_multilabel(
 ) -> MultiLabelData:
     """Read LIBSVM's multi-label text: ``1,3 4:0.5 7:1``, labels before the first space, then index:value in ascending order.
 
-    A line without labels begins with a space. `#` starts a comment. label_names: the labels and their order; None: those of the
-    file, as numbers if they are such, else by the alphabet. n_features: None for the largest index, which may then be 2**27 at
-    most. zero_based: whether indices begin at 0. Raises DataError with file and line.
+    path: or an open binary file. A line without labels begins with a space. `#` starts a comment.
+
+    label_names: the labels and their order; None: those of the file, as numbers if they are such, else by the alphabet.
+    n_features: None for the largest index, which may then be 2**27 at most. zero_based: whether indices begin at 0. Raises
+    DataError with file and line.
     """
     text = read_text(path, encoding)
-    name, rows = source_name(path), _LibsvmRows(source_name(path), zero_based, n_features)
+    name = stream_name(path)
+    rows = _LibsvmRows(name, zero_based, n_features)
     codes, labels = StringCodes(), array("i")
     unchecked = _CHUNK
     lines, ends = array("i"), array("i", [0])  # a list for each example would take many times the memory of a short line
@@ -124,7 +127,7 @@ def read_libsvm_multilabel(
                 unchecked += _CHUNK
     if not lines:
         raise DataError(f"{name}: expected at least one example, got none")
-    names = _ordered(codes) if label_names is None else [str(label) for label in label_names]
+    names = ordered_labels(codes) if label_names is None else [str(label) for label in label_names]
     place = {label: k for k, label in enumerate(names)}
     check_table(len(lines), len(names), len(text), name)
     for label, code in codes.items():
@@ -139,7 +142,8 @@ def read_libsvm_multilabel(
     return MultiLabelData(X, Y, names, NumberedNames(first, X.shape[1]), None, name)
 
 
-def _ordered(labels: Iterable[str]) -> list[str]:
+def ordered_labels(labels: Iterable[str]) -> list[str]:
+    """Names of labels as LIBSVM data have them: by number if they are numbers, else by the alphabet."""
     try:
         return sorted(labels, key=lambda label: (int(label), label))
     except ValueError:

@@ -12,11 +12,12 @@ from structpred.data.hierarchy import LabelHierarchy
 from structpred.errors import DataError, ParameterError
 from structpred.io.multilabel.arff import ArffTable, Attribute, read_arff
 from structpred.io.multilabel.data import MultiLabelData, check_table, label_table
+from structpred.io.opening import Source
 from structpred.io.text import PathLike, quoted, read_bytes, source_name
 
 
-def read_mulan(path: PathLike, labels: PathLike | int | Sequence[str], *, encoding: str = "utf-8") -> MultiLabelData:
-    """Read a multi-label ARFF file, plain or gzip.
+def read_mulan(path: Source, labels: PathLike | int | Sequence[str], *, encoding: str = "utf-8") -> MultiLabelData:
+    """Read a multi-label ARFF file, plain or gzip, or an open binary one.
 
     labels: the label XML (a path); or how many of the last attributes are labels (-3: the first three, as MEKA has it); or a list
     of names. Labels keep the order of the ARFF file. Label attributes have the values 0 and 1, nominal or numeric, or `?` where

@@ -4,7 +4,8 @@ import os
 import re
 
 from structpred.errors import DataError, ParameterError
-from structpred.io.text import read_bytes
+from structpred.io.opening import open_bytes
+from structpred.io.text import LONGEST_LINE
 
 LABEL_FORMATS = ("arff", "libsvm", "npz", "clus", "clus-dag")
 
@@ -25,10 +26,11 @@ def label_format(path: str, given: str | None) -> str:
         raise ParameterError("data from standard input need --format: a stream can be read only once")
     if path.lower().endswith(".npz"):
         return "npz"
-    raw = read_bytes(path)
+    with open_bytes(path, path) as stream:
+        raw = stream.read(LONGEST_LINE)
     if raw.startswith(b"PK\x03\x04"):
         return "npz"
-    head = raw.decode("utf-8", errors="replace")
+    head = raw.decode("utf-8-sig", errors="replace")
     head = head[: end.start()] if (end := _DATA.search(head)) else head
     if _ARFF_NAMES.search(path) or _RELATION.search(head):
         return "clus" if _HIERARCHICAL.search(head) else "arff"

@@ -3,17 +3,16 @@
 import codecs
 import io
 import itertools
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import BinaryIO, NamedTuple
 
-from structpred.errors import DataError, ParameterError
+from structpred.errors import DataError
 from structpred.io.opening import Source, open_bytes
-from structpred.io.text import check_lines, source_name
+from structpred.io.text import check_lines, stream_name
 from structpred.io.treebanks.formats import LINES_THAT_TELL, TreebankFormat, treebank_format_of
 
-__all__ = ["Chunk", "HeldBytes", "Source", "TreebankSource", "held_treebank", "open_treebank", "treebank_name"]
+__all__ = ["Chunk", "HeldBytes", "Source", "TreebankSource", "held_treebank", "open_treebank"]
 
 #: a longer line is not a line of a treebank, and must not fill the memory
 _LONGEST_LINE = 1 << 20
@@ -26,16 +25,6 @@ class Chunk(NamedTuple):
     line: int
     sentence: int
     last: bool
-
-
-def treebank_name(source: Source) -> str:
-    """The name of a source in messages. Raises ParameterError for an object of another kind."""
-    if isinstance(source, str | os.PathLike):
-        return source_name(source)
-    if not hasattr(source, "read"):
-        raise ParameterError(f"expected a path, '-' or an open binary file, got {type(source).__name__}")
-    name = getattr(source, "name", None)
-    return name if isinstance(name, str) else "<stream>"
 
 
 class TreebankSource:
@@ -105,7 +94,7 @@ def open_treebank(source: Source, encoding: str = "utf-8") -> Iterator[TreebankS
 
     Raises DataError, naming the source: missing, unreadable, a folder, damaged gzip data or such that unpack to too much.
     """
-    name = treebank_name(source)
+    name = stream_name(source)
     with open_bytes(source, name, encoding) as stream:
         yield TreebankSource(stream, name)
 

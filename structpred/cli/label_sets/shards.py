@@ -1,0 +1,63 @@
+"""What `--shards` does for label sets: a look at the header and the first examples, and a file in pieces that workers read."""
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from structpred.cli.kinds.kind import Predicting
+from structpred.io.multilabel.by_format import Reading, Source, read_rows, read_training
+from structpred.io.multilabel.data import MultiLabelData, ordered_labels
+from structpred.io.multilabel.recognise import label_format
+
+if TYPE_CHECKING:
+    from structpred.distributed import Shards
+
+
+def shards_to_learn(path: str, n: int, source: Source) -> tuple["Shards", MultiLabelData, dict[str, Any]]:
+    """n ranges of the lines of a file; its first examples, with all labels and features; and how they were read.
+
+    Only all lines of LIBSVM's text show labels and features: it is read once here, a piece at a time. Raises DataError, naming
+    file and line, and ParameterError for files that cannot be cut.
+    """
+    from structpred.distributed.cutting import held_examples
+
+    source = source._replace(format=(format := label_format(path, source.format)))
+    shards = _ranges(path, n, source._replace(hierarchy=None) if format == "libsvm" else source)
+    if format == "libsvm":
+        read_training(held_examples(path, format), source._replace(hierarchy=None))  # options of other formats are refused
+        names, n_features = _shown(shards)
+        source = source._replace(label_names=names, n_features=n_features)
+        shards = _ranges(path, n, source)
+    return shards, *read_training(held_examples(path, format), source)
+
+
+def shards_to_label(model: Any, asked: Predicting, n: int) -> "Shards":
+    """Those of `structpred predict`; there may be no labels."""
+    from structpred.distributed.cutting import held_examples
+
+    format, encoding = label_format(asked.data, asked.reading.format), asked.reading.encoding
+    shards = _ranges(asked.data, n, Source(format, encoding=encoding))
+    read_rows(Reading.of_model(model), held_examples(asked.data, format), format, encoding)
+    return shards
+
+
+def _ranges(path: str, n: int, source: Source) -> "Shards":
+    from structpred.distributed import Shards
+
+    labels, hierarchy = source.labels, source.hierarchy
+    if labels is not None and not labels.removeprefix("-").isdecimal():
+        labels = os.path.abspath(labels)
+    placed = source._replace(labels=labels, hierarchy=None if hierarchy is None else os.path.abspath(hierarchy))
+    return Shards.of_label_sets(os.path.abspath(path), n, **placed._asdict())
+
+
+def _shown(shards: "Shards") -> tuple[list[str], int]:
+    """The labels and the number of features that occur in some shard."""
+    from structpred.distributed.shards import about_shard
+
+    names, n_features = set[str](), 0
+    for k, shard in enumerate(shards):
+        with about_shard(k, shard):
+            data = shard.load().X
+        names.update(data.label_names)
+        n_features = max(n_features, data.X.shape[1])
+    return ordered_labels(names), n_features

@@ -1,0 +1,209 @@
+"""--shards of parsers, label sets and structures: the shell trains and predicts what Python does with the same shards."""
+
+import gzip
+import importlib
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli_helpers import Shell
+from label_helpers import N_FEATURES
+
+from structpred.cli.structures.shards import ReadShard
+from structpred.distributed import Shards, fit
+from structpred.errors import DataError
+from structpred.io.multilabel.clus import read_clus
+from structpred.io.treebanks.reader import read_treebank
+from structpred.models import DependencyParser, HierarchicalMultiLabel, MultiLabelMRF, StructuredPredictor, load
+from structpred.oracles.multiclass import MulticlassOracle
+
+# dask first: without it the folder of the tests of structpred.distributed is found as `distributed`
+pytest.importorskip("dask", reason="dask is not installed: pip install 'structpred[distributed]'")
+distributed = pytest.importorskip("distributed")
+
+CODE = """
+from structpred import Instance
+
+
+def read(path):
+    X, y = [], []
+    for line in open(path):
+        values, _, label = line.partition("=")
+        X.append(Instance([{"size": float(v)} for v in values.split()], (3,)))
+        y.append([int(label)] if label.strip() else None)
+    return X, None if None in y else y
+"""
+OWN = ("--oracle", "structpred.oracles.multiclass:MulticlassOracle", "--reader", "readers:read")
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[Any]:
+    """A client whose one worker is this process; so the shell, which runs here in tests, finds it by its address."""
+    with distributed.Client(processes=False, dashboard_address="127.0.0.1:0", n_workers=1, threads_per_worker=2) as client:
+        yield client
+
+
+@pytest.fixture
+def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder with a reader, and with data that it reads."""
+    (tmp_path / "readers.py").write_text(CODE)
+    (tmp_path / "train.txt").write_text("1 0 0 = 0\n0 2 1 = 1\n0 0.5 1 = 2\n3 0 2 = 0\n-1 0 1 = 2\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    importlib.invalidate_caches()
+    yield tmp_path
+    sys.modules.pop("readers", None)
+
+
+def train(shell: Shell, client: Any, cwd: Path, model: Path, *arguments: str) -> None:
+    """`structpred train ... --shards 2`."""
+    done = shell("train", *arguments, "--shards", "2", "--scheduler", client.scheduler.address, "-o", str(model), cwd=cwd)
+    assert done.returncode == 0, done.stderr
+    assert "2 shards of about" in done.stderr
+    assert not list(model.parent.glob("*.ckpt*"))
+
+
+@pytest.mark.parametrize("trainer", ["mira", "lbfgs"])
+def test_heads_learnt_in_the_shell_are_those_of_fit(
+    shell: Shell, client: Any, treebanks: Path, tmp_path: Path, trainer: str
+) -> None:
+    """`train parser --unlabelled --shards 2` gives the weights of `fit` over the same shards, and predict parses with them."""
+    options = ("--unlabelled", "--trainer", trainer, "--max-iter", "2", "--dev", "dev.conllu")
+    train(shell, client, treebanks, tmp_path / "m.spz", "parser", "train.conllu", *options)
+    made, model = load(tmp_path / "m.spz"), DependencyParser(trainer, C=0.01, labelled=False, max_iter=2)
+    dev: Any = read_treebank(treebanks / "dev.conllu")
+    fit(model, Shards.of_file(treebanks / "train.conllu", 2, format="conllu"), client=client, dev=dev)
+    assert made.coef_.tobytes() == model.coef_.tobytes()
+    assert made.reader_ == {"format": "conllu", "template": None}
+    parsed = shell("predict", str(tmp_path / "m.spz"), "test.conllu", cwd=treebanks)
+    assert parsed.stdout.count("\n") == (treebanks / "test.conllu").read_text().count("\n")
+
+
+SETS = {
+    "weather-train.arff": {"format": "arff", "labels": "weather.xml"},
+    "train.svm": {"format": "libsvm", "label_names": ["0", "1", "2", "3"], "n_features": N_FEATURES},
+    "tree-train.arff": {"format": "clus"},
+}
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_label_sets_learnt_in_the_shell_are_those_of_fit(
+    shell: Shell, client: Any, labelled: Path, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`train multilabel --shards 2` gives the weights of `fit` over the same shards, in every format of text."""
+    options = ("--max-iter", "2", "--scale", "standard", "--dev", name)
+    train(shell, client, labelled, tmp_path / "m.spz", "multilabel", name, *options)
+    monkeypatch.chdir(labelled)
+    settings: dict[str, Any] = {"C": 0.1, "max_iter": 2, "tol": 0.01, "scale": "standard"}
+    hierarchy = read_clus(name).hierarchy if name.startswith("tree") else None
+    model: Any = HierarchicalMultiLabel(hierarchy=hierarchy, **settings) if hierarchy else MultiLabelMRF(**settings)
+    whole, shards = (Shards.of_label_sets(name, n, **SETS[name]) for n in (1, 2))  # type: ignore[arg-type]
+    fit(model, shards, client=client, dev=((data := whole[0].load().X).X, data.Y))
+    made = load(tmp_path / "m.spz")
+    assert made.coef_.tobytes() == model.coef_.tobytes()
+    assert made.label_names_ == model.label_names_
+    assert shell("evaluate", str(tmp_path / "m.spz"), name, cwd=labelled).returncode == 0
+
+
+def test_a_hierarchy_beside_the_data(shell: Shell, client: Any, labelled: Path, tmp_path: Path) -> None:
+    """--hierarchy goes with --shards: workers close the rows of their examples, in files whose labels all lines show alone."""
+    (tmp_path / "edges.txt").write_text("1\t3\n")
+    options = ("--hierarchy", str(tmp_path / "edges.txt"), "--max-iter", "1")
+    train(shell, client, labelled, tmp_path / "m.spz", "multilabel", "train.svm", *options)
+    found = shell("predict", str(tmp_path / "m.spz"), "test.svm", cwd=labelled).stdout.splitlines()
+    assert all("1" in line.split("\t") for line in found if "3" in line.split("\t"))
+
+
+def test_structures_learnt_in_the_shell_are_those_of_fit(shell: Shell, client: Any, own: Path) -> None:
+    """`train structure --shards 2` gives the weights of `fit` where each shard is a part of what the reader gives."""
+    train(shell, client, own, own / "m.spz", "structure", "train.txt", *OWN, "--trainer", "n_slack", "--dev", "train.txt")
+    X, y = importlib.import_module("readers").read(own / "train.txt")
+    model = StructuredPredictor(MulticlassOracle(), trainer="n_slack")
+    fit(model, Shards.of_functions([lambda: (X[:2], y[:2]), lambda: (X[2:], y[2:])]), client=client, dev=(X, y))
+    made = StructuredPredictor.load(own / "m.spz", MulticlassOracle())
+    assert made.coef_.tobytes() == model.coef_.tobytes()
+    assert made.report_["shards"].tolist() == [2.0]
+
+
+def test_parts_of_what_a_reader_gives(own: Path) -> None:
+    """The parts are all instances in order; fewer instances than parts is an error that says so."""
+    path = str(own / "train.txt")
+    _, y = importlib.import_module("readers").read(path)
+    for n in range(1, 6):
+        parts = [ReadShard("readers:read", path, k, n, labelled=True).load() for k in range(n)]
+        assert [label for part in parts for label in part.y] == y
+        assert all(len(part.X) == len(part.y) > 0 for part in parts)
+    with pytest.raises(DataError, match=r"train\.txt: 5 instances do not make 6 shards; ask for fewer"):
+        ReadShard("readers:read", path, 0, 6, labelled=True).load()
+
+
+@pytest.mark.slow
+def test_processes_of_the_shell_find_the_reader(shell: Shell, process: Shell, client: Any, own: Path) -> None:
+    """Without --scheduler worker processes find the user's module in the working folder; they show in no bit of the model."""
+    train(shell, client, own, own / "here.spz", "structure", "train.txt", *OWN)
+    done = process("train", "structure", "train.txt", *OWN, "--shards", "2", "-o", "there.spz", cwd=own)
+    assert done.returncode == 0, done.stderr
+    here, there = (StructuredPredictor.load(own / f"{name}.spz", MulticlassOracle()) for name in ("here", "there"))
+    assert here.coef_.tobytes() == there.coef_.tobytes()
+
+
+# ------------------------------------------------------------------------------------------------ prediction
+
+
+@pytest.mark.parametrize("data", ["weather-test.arff", "bare.arff"])
+def test_parts_of_label_sets_are_what_predict_writes(
+    shell: Shell, client: Any, labelled: Path, tmp_path: Path, data: str
+) -> None:
+    """The parts of `predict --shards 3`, one after the other, are what `predict` writes; labels may be missing."""
+    model = str(labelled / "m.spz")
+    options = ("--shards", "3", "--scheduler", client.scheduler.address, "-o", str(tmp_path / "{shard}.txt"))
+    done = shell("predict", model, data, *options, cwd=labelled)
+    assert done.returncode == 0, done.stderr
+    parts = [(tmp_path / f"{k}.txt").read_text() for k in range(3)]
+    assert all(parts)
+    assert "".join(parts) == shell("predict", model, data, cwd=labelled).stdout
+
+
+def test_parts_of_structures_are_what_predict_writes(shell: Shell, client: Any, own: Path) -> None:
+    """The same for a structure of one's own, whose oracle no model file holds; labels need not be known."""
+    done = shell("train", "structure", "train.txt", *OWN, "-o", "m.spz", cwd=own)
+    assert done.returncode == 0, done.stderr
+    (own / "new.txt").write_text("".join(line.partition("=")[0] + "\n" for line in (own / "train.txt").open()))
+    options = ("--shards", "2", "--scheduler", client.scheduler.address, "-o", "out/{shard}.txt")
+    done = shell("predict", "m.spz", "new.txt", *OWN, *options, cwd=own)
+    assert done.returncode == 0, done.stderr
+    parts = "".join((own / "out" / f"{k}.txt").read_text() for k in range(2))
+    assert parts == shell("predict", "m.spz", "new.txt", *OWN, cwd=own).stdout
+    assert len(list((own / "out").iterdir())) == 2
+
+
+# ------------------------------------------------------------------------------------------------ what is refused
+
+
+WRONG = {
+    ("none.arff",): (1, "TRAIN none.arff: there is no such file"),
+    ("-", "--format", "arff", "--labels", "4"): (2, "TRAIN must be a plain file, not -"),
+    ("train.npz",): (2, "npz files cannot be cut: write the examples as ARFF or LIBSVM text, or give"),
+    ("packed.svm",): (2, "a gzip file cannot be cut into byte ranges: unpack it"),
+    ("weather-train.arff", "--encoding", "utf-16"): (2, "a file in utf-16 cannot be cut at ends of lines"),
+    ("weather-train.arff", "--trainer", "marginal_bcfw"): (2, "MarginalBCFW cannot be trained on shards; trainers that can: "),
+    ("weather-train.arff", "--labels", "none.xml"): (1, "none.xml: there is no such file"),
+    ("train.svm", "--labels", "4"): (2, "--labels says which attributes of an ARFF file are labels"),
+    ("train.svm", "--shards", "99"): (2, r"shard \d+ of 99 would be empty"),
+    ("bad.svm",): (1, r"shard 1 \(.*\): .*bad\.svm: byte [\d,]+ \+ line 1200: expected index:value, got 'x'"),
+}
+
+
+@pytest.mark.parametrize("arguments", WRONG, ids=" ".join)
+def test_what_label_sets_on_shards_do_not_take(shell: Shell, labelled: Path, arguments: tuple[str, ...]) -> None:
+    """Files that cannot be cut or read, and trainers that shards do not take, are one line before any cluster is asked."""
+    text = (labelled / "train.svm").read_text()
+    (labelled / "packed.svm").write_bytes(gzip.compress(text.encode()))
+    (labelled / "bad.svm").write_text(f"{text * 30}1 x\n")  # beyond what the shell looks at first
+    code, message = WRONG[arguments]
+    options = (*arguments, "--scheduler", "tcp://127.0.0.1:1", "-o", "never.spz")
+    done = shell("train", "multilabel", *options, *(() if "--shards" in arguments else ("--shards", "2")), cwd=labelled)
+    assert done.returncode == code, done.stderr
+    assert re.search(message, done.stderr), done.stderr
