@@ -189,9 +189,9 @@ class Shards(Sequence[Shard]):
     ) -> "Shards":  # fmt: skip
         """One shard a file, gzip or plain.
 
-        format: as for `of_file`, or "arff", "clus", "clus-dag" or "npz": examples with sets of labels. labels: of "arff", a label
-        XML, or how many of the last attributes are labels, as text; None: the XML next to each file.
-        The other arguments are those of `of_file`. Raises DataError where a file is missing or empty.
+        format: as for `of_file`, or "arff", "clus", "clus-dag" or "npz": examples with sets of labels; for prediction also
+        "libsvm". labels: of "arff", a label XML, or how many of the last attributes are labels, as text; None: the XML next to
+        each file. The other arguments are those of `of_file`. Raises DataError where a file is missing or empty.
         """
         if isinstance(paths, str | bytes | os.PathLike):
             raise ParameterError(f"paths: expected a list of files, got {paths!r}; Shards.of_file cuts a single one")
