@@ -139,6 +139,27 @@ def test_parts_of_what_a_reader_gives(own: Path) -> None:
         ReadShard("readers:read", path, 0, 6, labelled=True).load()
 
 
+def test_a_run_that_is_continued_ends_in_the_same_weights(shell: Shell, client: Any, treebanks: Path, tmp_path: Path) -> None:
+    """--resume continues a run on shards from its checkpoint and store, as for sequence labellers."""
+    run = ("parser", "train.conllu", "--unlabelled", "--trainer", "oeg", "--checkpoint", str(tmp_path / "c"))
+    train(shell, client, treebanks, tmp_path / "two.spz", *run, "--max-iter", "2")
+    assert (tmp_path / "c.store").is_dir()
+    train(shell, client, treebanks, tmp_path / "four.spz", *run, "--max-iter", "4", "--resume")
+    train(shell, client, treebanks, tmp_path / "whole.spz", *run[:-1], str(tmp_path / "other"), "--max-iter", "4")
+    assert load(tmp_path / "four.spz").coef_.tobytes() == load(tmp_path / "whole.spz").coef_.tobytes()
+    assert load(tmp_path / "two.spz").coef_.tobytes() != load(tmp_path / "whole.spz").coef_.tobytes()
+
+
+def test_labels_that_are_missing(shell: Shell, client: Any, treebanks: Path, tmp_path: Path) -> None:
+    """A treebank whose heads are known in part is one line that says what to do."""
+    (tmp_path / "part.conllu").write_text((treebanks / "train.conllu").read_text().replace("\t0\troot\t0:root", "\t_\t_\t_"))
+    options = ("--unlabelled", "--shards", "2", "--scheduler", client.scheduler.address, "-o", "never.spz")
+    done = shell("train", "parser", "part.conllu", *options)
+    assert done.returncode == 1, done.stderr
+    said = r"error: shard 0 \(.*part\.conllu, bytes .*\): some labels are missing, .*: train without, or leave these samples"
+    assert re.search(said, done.stderr), done.stderr
+
+
 @pytest.mark.slow
 def test_processes_of_the_shell_find_the_reader(shell: Shell, process: Shell, client: Any, own: Path) -> None:
     """Without --scheduler worker processes find the user's module in the working folder; they show in no bit of the model."""
