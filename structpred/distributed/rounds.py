@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from structpred.distributed import tasks
+from structpred.distributed import sums, tasks
 from structpred.distributed.store import Store
 from structpred.errors import ClusterError
 from structpred.runtime.interrupts import give_up_if_asked
@@ -202,25 +202,25 @@ class Rounds:
         digest = hashlib.sha256(np.ascontiguousarray(w).data).hexdigest()
         if self.known[0] != digest:
             with self._weights(w) as n:
-                self.known = digest, float(self.round("the objective", tasks.losses, tasks.add_losses, n, closing=()))
+                self.known = digest, float(self.round("the objective", sums.losses, sums.add_losses, n, closing=()))
         return self.known[1]
 
     def gradient(self, w: npt.NDArray[Any]) -> tuple[float, Floats]:
         """sum_i p_i H_i(w), and its gradient."""
-        (value,), slope = self._sums("the gradient", tasks.gradient, w)
+        (value,), slope = self._sums("the gradient", sums.gradient, w)
         return value, slope
 
     def squares(self, w: npt.NDArray[Any]) -> Floats:
         """sum_i p_i (dH_i / dw_j)^2 for each weight j."""
-        return self._sums("the squared gradients", tasks.squares, w)[1]
+        return self._sums("the squared gradients", sums.squares, w)[1]
 
     def start(self) -> Floats:
         """Random features of all data."""
-        return self._sums("the start", tasks.start, np.zeros(self.dim))[1]
+        return self._sums("the start", sums.start, np.zeros(self.dim))[1]
 
     def plane(self, w: npt.NDArray[Any]) -> tuple[float, float, Floats]:
         """sum_i p_i H_i(w); constant and slope of a plane that touches it there: constant - <w', slope> is nowhere above it."""
-        (value, constant), slope = self._sums("the plane", tasks.plane, w)
+        (value, constant), slope = self._sums("the plane", sums.plane, w)
         return value, constant, slope
 
     def sample_weight(self) -> Floats:
@@ -228,9 +228,9 @@ class Rounds:
         return np.concatenate(self.round("the sample weights", tasks.sample_weight, None, closing=()))
 
     def pieces(self, w: npt.NDArray[Any]) -> list[dict[str, npt.NDArray[Any]]]:
-        """The linear piece of each instance at w, by shard, as `tasks.pieces` writes them."""
+        """The linear piece of each instance at w, by shard, as `sums.pieces` writes them."""
         with self._weights(w) as n:
-            self.round("the pieces", tasks.pieces, None, n, closing=())
+            self.round("the pieces", sums.pieces, None, n, closing=())
             names = [f"pieces.{n}.{k}" for k in range(len(self.shards))]
             try:
                 return [self.store.read(name) for name in names]
@@ -239,7 +239,7 @@ class Rounds:
 
     def _sums(self, what: str, each: Callable[..., Any], w: npt.NDArray[Any]) -> tuple[list[float], Floats]:
         with self._weights(w) as n:
-            numbers = self.round(what, each, tasks.add_sums, n, closing=(self.dim, n))
+            numbers = self.round(what, each, sums.add_sums, n, closing=(self.dim, n))
             return numbers, self.store.read_vector(f"gradient.{n}")
 
     @contextlib.contextmanager

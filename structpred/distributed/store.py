@@ -123,6 +123,12 @@ def read_object(folder: str, digest: str) -> Any:
     return loads(data)
 
 
+@lru_cache(maxsize=1)
+def read_once(folder: str, name: str) -> npt.NDArray[np.float64]:
+    """A vector of a name that is never used again, read once a process, for all of its shards."""
+    return Store(folder).read_vector(name)
+
+
 def digest_of_common(common: Common) -> str:
     """SHA-256 of names, types, shapes and bytes."""
     found = hashlib.sha256()

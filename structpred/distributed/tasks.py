@@ -16,19 +16,16 @@ import numpy.typing as npt
 
 from structpred.core.partial_task import is_partial
 from structpred.core.regulariser import Regulariser
-from structpred.core.steps import Step
 from structpred.core.task import Task
 from structpred.core.terms import running_sum
-from structpred.core.weights import Vector
 from structpred.distributed.cluster import is_memory_above
 from structpred.distributed.shards import about_shard
-from structpred.distributed.store import Store, read_object
+from structpred.distributed.store import Store, read_object, read_once
 from structpred.errors import CheckpointError, DataError
 from structpred.models.sharding import Columns, Sharding, holders_of, whole_of
-from structpred.trainers.lbfgs import random_features, squared_gradients
 from structpred.trainers.names import require
 from structpred.trainers.problem import Surrogate, Trainer, is_convex
-from structpred.trainers.rounds import Part, Places, Report, Way, add, losses_of
+from structpred.trainers.rounds import Part, Places, Report, Way, losses_of
 from structpred.trainers.states import Arrays, flatten
 from structpred.trainers.stream import StreamProblem
 
@@ -122,7 +119,7 @@ def forget(folder: str) -> None:
     for key in list(_KEPT):
         if key[0] == folder or not Path(key[0]).exists():
             _KEPT.pop(key, None)
-    _read_weights.cache_clear()
+    read_once.cache_clear()
     _places.cache_clear()
 
 
@@ -152,18 +149,18 @@ def _built(job: Job, k: int) -> Held:
 
 
 @contextmanager
-def _part(job: Job, k: int) -> Iterator[tuple[Held, Part]]:
+def part_of(job: Job, k: int) -> Iterator[tuple[Held, Part]]:
     """Shard k as a part of the problem."""
     with _held(job, k) as held:
         if held.part is None or held.digest != job.digest:
-            held.part, held.digest, held.t = _part_of(job, k, held), job.digest, -1
+            held.part, held.digest, held.t = _made_part(job, k, held), job.digest, -1
         yield held, held.part
 
 
-def _part_of(job: Job, k: int, held: Held) -> Part:
+def _made_part(job: Job, k: int, held: Held) -> Part:
     spec = job.spec
     assert spec.objective is not None
-    goal, at = spec.objective, _at(job, k)
+    goal, at = spec.objective, place_of(job, k)
     holders = job.store.read("holders")["holders"]
     problem = StreamProblem.of(held.task, goal.surrogate, goal.lam, goal.n_total, regulariser=goal.regulariser)
     require(goal.trainer, problem)
@@ -243,7 +240,7 @@ def _columns(job: Job, k: int) -> Columns:
 
 def begin(job: Job, k: int) -> Report:
     """The state of shard k before the first round, and the weights that it begins with."""
-    with _part(job, k) as (held, part):
+    with part_of(job, k) as (held, part):
         held.state, report = _way(job).begin(part)
         held.t = 0
         _keep_state(job, k, held)
@@ -252,7 +249,7 @@ def begin(job: Job, k: int) -> Report:
 
 def advance(job: Job, k: int, t: int) -> Report:
     """Round t of shard k."""
-    with _part(job, k) as (held, part):
+    with part_of(job, k) as (held, part):
         common = job.store.read_common(f"common.{t}").of(part.at)
         if held.t != t:
             held.state = _state(job, k, part, t)
@@ -267,7 +264,7 @@ def close(job: Job, dim: int, t: int, *reports: Report) -> Closed:
     """Add the reports of round t in the order of the shards; -1 are those of `begin`."""
     store, way = job.store, _way(job)
     before = None if t < 0 else store.read_common(f"common.{t}")
-    after = way.close(before, dim, ((_at(job, k), report) for k, report in enumerate(reports)), t)
+    after = way.close(before, dim, ((place_of(job, k), report) for k, report in enumerate(reports)), t)
     digest = store.write_common(f"common.{t + 1}", after)
     store.remove(f"common.{t - 1}")
     assert job.spec.objective is not None
@@ -317,7 +314,7 @@ def _filled(like: Any, arrays: Arrays, prefix: str = "") -> Any:
     return type(like)(*values)
 
 
-def _at(job: Job, k: int) -> Places | None:
+def place_of(job: Job, k: int) -> Places | None:
     """Where the weights of shard k are in the whole; None: at the same places."""
     return _places(job.folder, k)
 
@@ -328,89 +325,3 @@ def _places(folder: str, k: int) -> Places | None:
     job = Job(folder, "")
     columns = _columns(job, k)
     return columns.at(_whole(job, columns))
-
-
-# ------------------------------------------------------------------------------------------------ sums over the shards
-
-
-def losses(job: Job, k: int, n: str) -> float:
-    """sum_i p_i H_i of shard k at the weights of `weights.n`."""
-    with _part(job, k) as (_, part):
-        return losses_of(part, _weights(job, part, n))
-
-
-def add_losses(job: Job, *values: float) -> float:
-    """Their sum, in the order of the shards."""
-    return running_sum(np.array(values))
-
-
-def gradient(job: Job, k: int, n: str) -> Report:
-    """sum_i p_i H_i of shard k at the weights of `weights.n`, and its gradient in the weights of the shard."""
-    with _part(job, k) as (_, part):
-        problem, w = part.problem, _weights(job, part, n)
-        values, slope = cast(Any, problem.surrogate).gradient(problem.task, w, problem.p)
-        return Report((slope,), np.array([running_sum(problem.p * values)]))
-
-
-def start(job: Job, k: int, n: str) -> Report:
-    """Random features of shard k, of which L-BFGS makes its first weights where the problem is not convex."""
-    with _part(job, k) as (_, part):
-        return Report((random_features(cast(Any, part.problem.task), k),), np.zeros(0))
-
-
-def squares(job: Job, k: int, n: str) -> Report:
-    """What each instance of shard k adds to the squared gradients at the weights of `weights.n`, in the weights of the shard."""
-    with _part(job, k) as (_, part):
-        return Report((squared_gradients(part.problem, _weights(job, part, n)),), np.zeros(0))
-
-
-def plane(job: Job, k: int, n: str) -> Report:
-    """The linear pieces of shard k at the weights of `weights.n`, summed up: their slope, and as numbers value and constant."""
-    with _part(job, k) as (_, part):
-        problem = part.problem
-        w = cast(Vector, _weights(job, part, n).astype(problem.task.dtype))
-        terms = cast(Any, problem.surrogate).terms(problem.task, w, np.arange(len(problem.task)), problem.p)
-        return Report((terms.difference,), np.array([running_sum(problem.p * np.maximum(terms.bounds, 0.0)), terms.offset]))
-
-
-def pieces(job: Job, k: int, n: str) -> None:
-    """The linear piece of each instance of shard k at the weights of `weights.n`, in the numbering of the whole: `pieces.n.k`."""
-    with _part(job, k) as (_, part):
-        problem = part.problem
-        w = cast(Vector, _weights(job, part, n).astype(problem.task.dtype))
-        found = [_copied(problem.surrogate.term(problem.task, w, i)) for i in range(len(problem.task))]
-        indices, values, *numbers = zip(*found, strict=True)
-        flat = np.concatenate(indices)
-        arrays = {
-            "indices": flat if part.at is None else part.at.among(flat), "values": np.concatenate(values),
-            "ends": np.cumsum([len(one) for one in indices]), "numbers": np.array(numbers, dtype=np.float64),
-        }  # fmt: skip
-        job.store.write(f"pieces.{n}.{k}", arrays)
-
-
-def _copied(step: Step) -> tuple[Any, ...]:
-    """The step apart from buffers that the next one may use."""
-    return step.difference.indices.copy(), step.difference.values.copy(), *step[1:]
-
-
-def _weights(job: Job, part: Part, n: str) -> Floats:
-    """Those of `weights.n` that occur in the shard. Nobody writes to them: all shards of a process may share them."""
-    found = _read_weights(job.folder, n)
-    return found if part.at is None else part.at.of(found)
-
-
-@lru_cache(maxsize=1)
-def _read_weights(folder: str, n: str) -> Floats:
-    """Read once a process, for all of its shards."""
-    return Store(folder).read_vector(f"weights.{n}")
-
-
-def add_sums(job: Job, dim: int, n: str, *reports: Report) -> list[float]:
-    """The sums of the numbers; that of the gradients or slopes goes to the store, as `gradient.n`."""
-    total, numbers = np.zeros(dim), np.zeros(len(reports[0].numbers))
-    for k, report in enumerate(reports):
-        add(total, report.changes[0], _at(job, k))
-        numbers += report.numbers
-    job.store.write_vector(f"gradient.{n}", total)
-    found: list[float] = numbers.tolist()
-    return found

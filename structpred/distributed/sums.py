@@ -1,0 +1,93 @@
+"""Sums over the shards, as tasks on workers: losses, gradients, planes and pieces at the weights that the client asks about."""
+
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from structpred.core.steps import Step
+from structpred.core.terms import running_sum
+from structpred.core.weights import Vector
+from structpred.distributed.store import read_once
+from structpred.distributed.tasks import Job, part_of, place_of
+from structpred.trainers.lbfgs import random_features, squared_gradients
+from structpred.trainers.rounds import Part, Report, add, losses_of
+
+Floats = npt.NDArray[np.float64]
+
+
+def losses(job: Job, k: int, n: str) -> float:
+    """sum_i p_i H_i of shard k at the weights of `weights.n`."""
+    with part_of(job, k) as (_, part):
+        return losses_of(part, _weights(job, part, n))
+
+
+def add_losses(job: Job, *values: float) -> float:
+    """Their sum, in the order of the shards."""
+    return running_sum(np.array(values))
+
+
+def gradient(job: Job, k: int, n: str) -> Report:
+    """sum_i p_i H_i of shard k at the weights of `weights.n`, and its gradient in the weights of the shard."""
+    with part_of(job, k) as (_, part):
+        problem, w = part.problem, _weights(job, part, n)
+        values, slope = cast(Any, problem.surrogate).gradient(problem.task, w, problem.p)
+        return Report((slope,), np.array([running_sum(problem.p * values)]))
+
+
+def start(job: Job, k: int, n: str) -> Report:
+    """Random features of shard k, of which L-BFGS makes its first weights where the problem is not convex."""
+    with part_of(job, k) as (_, part):
+        return Report((random_features(cast(Any, part.problem.task), k),), np.zeros(0))
+
+
+def squares(job: Job, k: int, n: str) -> Report:
+    """What each instance of shard k adds to the squared gradients at the weights of `weights.n`, in the weights of the shard."""
+    with part_of(job, k) as (_, part):
+        return Report((squared_gradients(part.problem, _weights(job, part, n)),), np.zeros(0))
+
+
+def plane(job: Job, k: int, n: str) -> Report:
+    """The linear pieces of shard k at the weights of `weights.n`, summed up: their slope, and as numbers value and constant."""
+    with part_of(job, k) as (_, part):
+        problem = part.problem
+        w = cast(Vector, _weights(job, part, n).astype(problem.task.dtype))
+        terms = cast(Any, problem.surrogate).terms(problem.task, w, np.arange(len(problem.task)), problem.p)
+        return Report((terms.difference,), np.array([running_sum(problem.p * np.maximum(terms.bounds, 0.0)), terms.offset]))
+
+
+def pieces(job: Job, k: int, n: str) -> None:
+    """The linear piece of each instance of shard k at the weights of `weights.n`, in the numbering of the whole: `pieces.n.k`."""
+    with part_of(job, k) as (_, part):
+        problem = part.problem
+        w = cast(Vector, _weights(job, part, n).astype(problem.task.dtype))
+        found = [_copied(problem.surrogate.term(problem.task, w, i)) for i in range(len(problem.task))]
+        indices, values, *numbers = zip(*found, strict=True)
+        flat = np.concatenate(indices)
+        arrays = {
+            "indices": flat if part.at is None else part.at.among(flat), "values": np.concatenate(values),
+            "ends": np.cumsum([len(one) for one in indices]), "numbers": np.array(numbers, dtype=np.float64),
+        }  # fmt: skip
+        job.store.write(f"pieces.{n}.{k}", arrays)
+
+
+def _copied(step: Step) -> tuple[Any, ...]:
+    """The step apart from buffers that the next one may use."""
+    return step.difference.indices.copy(), step.difference.values.copy(), *step[1:]
+
+
+def _weights(job: Job, part: Part, n: str) -> Floats:
+    """Those of `weights.n` that occur in the shard. Nobody writes to them: all shards of a process may share them."""
+    found = read_once(job.folder, f"weights.{n}")
+    return found if part.at is None else part.at.of(found)
+
+
+def add_sums(job: Job, dim: int, n: str, *reports: Report) -> list[float]:
+    """The sums of the numbers; that of the gradients or slopes goes to the store, as `gradient.n`."""
+    total, numbers = np.zeros(dim), np.zeros(len(reports[0].numbers))
+    for k, report in enumerate(reports):
+        add(total, report.changes[0], place_of(job, k))
+        numbers += report.numbers
+    job.store.write_vector(f"gradient.{n}", total)
+    found: list[float] = numbers.tolist()
+    return found
