@@ -48,8 +48,10 @@ def digest(model: Any) -> str:
     return hashlib.sha256(model.coef_.tobytes() + repr((rows, model.certificate_)).encode()).hexdigest()
 
 
-def killer(cluster: Any, passes: int, delay: float, which: int, killed: list[int]) -> Callable[[Any], None]:
-    """A callback that kills a worker process `delay` seconds after a pass."""
+def killer(
+    cluster: Any, passes: int, delay: float, which: int, killed: list[int], timers: list[threading.Timer]
+) -> Callable[[Any], None]:
+    """A callback that kills a worker process `delay` seconds after a pass, by one of `timers`."""
 
     def kill() -> None:
         with contextlib.suppress(ProcessLookupError):
@@ -60,7 +62,8 @@ def killer(cluster: Any, passes: int, delay: float, which: int, killed: list[int
 
     def callback(row: Any) -> None:
         if row["passes"] == passes:
-            threading.Timer(delay, kill).start()
+            timers.append(threading.Timer(delay, kill))
+            timers[-1].start()
 
     return callback
 
@@ -96,10 +99,13 @@ def main() -> None:
             while made < (4 if options.quick else options.kills):
                 trainer, passes, delay = TRAINERS[made % len(TRAINERS)], rng.randrange(1, ROUNDS), rng.uniform(0.0, 0.25)
                 killed: list[int] = []
+                timers: list[threading.Timer] = []
                 begun, before = time.perf_counter(), again.count
-                found = digest(
-                    fit(model(trainer, callbacks=killer(cluster, passes, delay, rng.randrange(2), killed)), shards, client=client)
-                )
+                callback = killer(cluster, passes, delay, rng.randrange(2), killed, timers)
+                found = digest(fit(model(trainer, callbacks=callback), shards, client=client))
+                for timer in timers:
+                    timer.cancel()  # a run that was over before it counts for nothing
+                    timer.join()
                 if not killed:
                     continue
                 made += 1

@@ -29,6 +29,25 @@ def dot(a, b):
 
 
 @njit(cache=True, nogil=True)
+def weighted_square(a, weights):
+    """sum_k weights[k] a[k]^2 in float64, added up as `dot` does."""
+    sums = np.zeros(WIDTH)
+    whole = a.shape[0] - a.shape[0] % WIDTH
+    for start in range(0, whole, WIDTH):
+        x, y = a[start : start + WIDTH], weights[start : start + WIDTH]
+        for k in range(WIDTH):
+            sums[k] += np.float64(y[k]) * (np.float64(x[k]) * np.float64(x[k]))
+    for k in range(whole, a.shape[0]):
+        sums[k - whole] += np.float64(weights[k]) * (np.float64(a[k]) * np.float64(a[k]))
+    half = WIDTH // 2
+    while half > 0:
+        for k in range(half):
+            sums[k] += sums[k + half]
+        half //= 2
+    return sums[0]
+
+
+@njit(cache=True, nogil=True)
 def add_multiple(out, coef, vector):
     """out += coef * vector, each product rounded before it is added."""
     for k in range(out.shape[0]):

@@ -21,9 +21,18 @@ def dot(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> float:
     return float(_kernels().dot(np.ascontiguousarray(a), np.ascontiguousarray(b)))
 
 
-def add_multiple(out: npt.NDArray[np.float32], coef: float, vector: npt.NDArray[np.float32]) -> None:
-    """out += coef * vector, in single precision, without a vector in between. BLAS rounds once or twice, as the CPU does."""
-    _kernels().add_multiple(out, np.float32(coef), vector)
+def weighted_square(a: npt.NDArray[np.float32], weights: npt.NDArray[np.float32]) -> float:
+    """sum_k weights[k] a[k]^2 in float64, added up in a fixed order.
+
+    >>> weighted_square(np.array([1.0, 2.0], np.float32), np.array([3.0, 0.5], np.float32))
+    5.0
+    """
+    return float(_kernels().weighted_square(a, weights))
+
+
+def add_multiple(out: npt.NDArray[Any], coef: float, vector: npt.NDArray[Any]) -> None:
+    """out += coef * vector, in their own precision, without a vector in between. BLAS rounds once or twice, as the CPU does."""
+    _kernels().add_multiple(out, out.dtype.type(coef), vector)
 
 
 @lru_cache(maxsize=1)

@@ -19,6 +19,8 @@ from structpred.errors import ClusterError, DependencyError, ParameterError
 log = logging.getLogger("structpred.distributed")
 #: seconds that a scheduler may take to answer, and workers to come
 PATIENCE = 10.0
+#: how often workers are asked what they are, where some are lost meanwhile
+_TRIALS = 3
 #: what packed data take of the bytes of their files, at the very least (13 times was measured)
 _TIMES = 6
 
@@ -127,7 +129,7 @@ def check_cluster(client: Any, store: str | os.PathLike[str]) -> None:
     word, name = secrets.token_hex(16), f"check-{secrets.token_hex(4)}"
     (folder / name).write_text(word)
     try:
-        found: dict[str, Any] = client.run(facts_here, str(folder), name, on_error="return")
+        found = _asked(client, str(folder), name)
         failed = {worker: error for worker, error in found.items() if isinstance(error, BaseException)}
         if failed:
             worker, error = next(iter(failed.items()))
@@ -146,6 +148,16 @@ def check_cluster(client: Any, store: str | os.PathLike[str]) -> None:
             "another run may give other last digits",
             stacklevel=2,
         )
+
+
+def _asked(client: Any, folder: str, name: str) -> dict[str, Any]:
+    """What all workers say. One that dies just then is no fault of the others: they are asked again, without it."""
+    for _ in range(_TRIALS):
+        found: dict[str, Any] = client.run(facts_here, folder, name, on_error="return")
+        if not any(isinstance(error, OSError) for error in found.values()):
+            break
+        client.wait_for_workers(1, timeout=PATIENCE)
+    return found
 
 
 def facts_here(folder: str, name: str) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from typing import Annotated, Any, NamedTuple, cast
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.products import add_multiple, dot
+from structpred.core.products import add_multiple, dot, weighted_square
 from structpred.core.regulariser import Smooth
 from structpred.core.steps import SoftTask, TaskLike
 from structpred.core.terms import summed_squares
@@ -14,7 +14,7 @@ from structpred.errors import ParameterError
 from structpred.objectives.log_loss import LogLoss
 from structpred.runtime.interrupts import may_be_given_up
 from structpred.runtime.ranges import ends_of
-from structpred.trainers.problem import Problem, Surrogate, Trainer, is_convex
+from structpred.trainers.problem import Problem, Surrogate, Trainer, is_convex, once_per_problem
 from structpred.trainers.states import COUNT, Values
 from structpred.trainers.tangents import Tangent
 
@@ -160,7 +160,8 @@ class LBFGS(Trainer):
         low, high = 0.0, np.inf
         good = state.w, float(state.value), state.gradient  # the point at `low`
         for trial in range(self.max_trials):
-            w = state.w + step * direction
+            w = step * direction
+            w += state.w
             with may_be_given_up():
                 value, gradient = objective(problem, w)
             if not value <= state.value + 1e-4 * step * slope:
@@ -183,7 +184,8 @@ class LBFGS(Trainer):
 
     def _direction(self, state: LBFGSState) -> Floats:
         """The two-loop recursion, in place."""
-        q = (-state.gradient).astype(np.float32)
+        q = np.empty(len(state.gradient), np.float32)
+        np.negative(state.gradient, out=q, casting="same_kind")
         n, m = int(state.pairs), self.memory
         newest_first = [(int(state.following) - 1 - k) % m for k in range(n)]
         alphas = []
@@ -195,14 +197,16 @@ class LBFGS(Trainer):
         if n:
             k = newest_first[0]
             y = state.y[k]
-            q *= 1.0 / (state.rho[k] * dot(y, y * state.scale if len(state.scale) else y))
+            q *= 1.0 / (state.rho[k] * (weighted_square(y, state.scale) if len(state.scale) else dot(y, y)))
         for k, alpha in zip(reversed(newest_first), reversed(alphas), strict=True):
             add_multiple(q, alpha - float(state.rho[k]) * dot(state.y[k], q), state.s[k])
         return q.astype(np.float64)
 
     def _accept(self, problem: Problem, state: LBFGSState, w: Floats, value: float, gradient: Floats, trials: int) -> LBFGSState:
         state.evaluations[...] += trials
-        s, y = w - state.w, gradient - state.gradient
+        s, y = _scratch(problem, len(w))
+        np.subtract(w, state.w, out=s)
+        np.subtract(gradient, state.gradient, out=y)
         curvature = dot(s, y)
         if curvature > 0.0:
             k = int(state.following)
@@ -210,7 +214,7 @@ class LBFGS(Trainer):
             state.following[...] = (k + 1) % self.memory
             state.pairs[...] = min(int(state.pairs) + 1, self.memory)
         strength = self._strength(problem)
-        tangent = state.tangent.mixed(Tangent.at(w, value, gradient, strength), strength)
+        tangent = state.tangent.mixed(w, value, gradient, strength, s)
         return state._replace(w=w, gradient=gradient, value=np.array(value), tangent=tangent)
 
     def weights(self, problem: Problem, state: LBFGSState) -> Vector:
@@ -237,6 +241,20 @@ class LBFGS(Trainer):
     def _strength(self, problem: Problem) -> float:
         """How strongly convex the objective is, where its tangents bound it; else 0."""
         return problem.lam * problem.regulariser.strong_convexity if problem.convex else 0.0
+
+
+def _scratch(problem: Problem, n: int) -> tuple[Floats, Floats]:
+    """Two vectors to work in: new ones at each iteration would take longer than what is done in them."""
+    kept = _kept_scratch(problem)
+    if n not in kept:
+        kept[n] = np.empty(n), np.empty(n)
+    return kept[n]
+
+
+@once_per_problem
+def _kept_scratch(problem: Problem) -> dict[int, tuple[Floats, Floats]]:
+    """By their length."""
+    return {}
 
 
 def _near_zero(task: TaskLike) -> Floats:
@@ -267,5 +285,5 @@ def objective(problem: Problem, w: Floats) -> tuple[float, Floats]:
     surrogate, regulariser = cast(Any, problem.surrogate), cast(Smooth, problem.regulariser)
     values, gradient = surrogate.gradient(problem.task, w, problem.p)
     r, slope = regulariser.gradient(w)
-    gradient += problem.lam * slope
+    add_multiple(gradient, problem.lam, slope)
     return problem.lam * r + dot(problem.p, values), gradient

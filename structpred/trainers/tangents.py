@@ -33,14 +33,21 @@ class Tangent(NamedTuple):
         """The lower bound of f."""
         return float(self.height) - dot(self.slope, self.slope) / (2.0 * strength)
 
-    def mixed(self, new: "Tangent", strength: float) -> "Tangent":
-        """The mean of both with the largest bound, a concave parabola in the share of the new one."""
+    def mixed(self, w: Floats, value: float, gradient: Floats, strength: float, scratch: Floats) -> "Tangent":
+        """The mean of this and of the tangent at w with the largest bound, a concave parabola in the share of the new one.
+
+        It takes the place of this. scratch: as long as w; it is overwritten.
+        """
         if not len(self.slope):
             return self
-        direction = new.slope - self.slope
-        rise = float(new.height) - float(self.height) - dot(self.slope, direction) / strength
+        new = np.multiply(w, -strength, out=scratch)
+        new += gradient
+        height = value - 0.5 * strength * dot(w, w) - dot(new, w)
+        direction = new
+        direction -= self.slope
+        rise = height - float(self.height) - dot(self.slope, direction) / strength
         bend = dot(direction, direction) / strength
         share = 0.0 if rise <= 0.0 else 1.0 if rise >= bend else rise / bend
         direction *= share
-        direction += self.slope
-        return Tangent(direction, np.array((1.0 - share) * self.height + share * new.height))
+        np.add(self.slope, direction, out=self.slope)
+        return Tangent(self.slope, np.array((1.0 - share) * self.height + share * height))

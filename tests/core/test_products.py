@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from structpred.core.products import add_multiple, dot
+from structpred.core.products import add_multiple, dot, weighted_square
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -23,11 +23,20 @@ def test_the_order_is_fixed(dtype, n) -> None:
     assert dot(a, b.astype(np.float64)) == dot(a, b)
 
 
-def test_a_multiple_is_rounded_before_it_is_added() -> None:
-    """As NumPy does it in single precision, whether the CPU could do both at once or not."""
+@pytest.mark.parametrize("n", [0, 1, 64, 1003])
+def test_weighted_squares_are_added_up_in_the_same_order(n) -> None:
+    """To the last bit as the inner product of squares and weights."""
+    rng = np.random.default_rng(n)
+    a, weights = rng.normal(size=n).astype(np.float32), rng.random(n).astype(np.float32)
+    assert weighted_square(a, weights) == dot(a.astype(np.float64) ** 2, weights.astype(np.float64))
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_a_multiple_is_rounded_before_it_is_added(dtype) -> None:
+    """As NumPy does it in either precision, whether the CPU could do both at once or not."""
     rng = np.random.default_rng(0)
-    out, vector = rng.normal(size=(2, 1003)).astype(np.float32)
-    expected = out + np.float32(0.3) * vector
+    out, vector = rng.normal(size=(2, 1003)).astype(dtype)
+    expected = out + dtype(0.3) * vector
     add_multiple(out, 0.3, vector)
     assert out.tobytes() == expected.tobytes()
 

@@ -131,3 +131,23 @@ def test_a_cluster_that_does_not_end_well_takes_no_result_along(
     assert "did not end as it should" in caplog.text
     with pytest.raises(ZeroDivisionError), local_cluster(3):
         1 / 0  # noqa: B018
+
+
+def test_a_worker_that_dies_while_it_is_asked_is_no_fault_of_the_others(tmp_path: Path) -> None:
+    """It is asked again who is there; one that is lost each time is an error that names it."""
+
+    class Losing(MadeUp):
+        """A second worker whose connection breaks the first `times` times."""
+
+        def __init__(self, times: int) -> None:
+            super().__init__(lambda facts: facts)
+            self.times = times
+
+        def run(self, function: Any, *args: Any, on_error: str) -> dict[str, Any]:
+            found = super().run(function, *args, on_error=on_error)
+            self.times -= 1
+            return found if self.times < 0 else {**found, "tcp://b:2": ConnectionResetError("reset by peer")}
+
+    check_cluster(Losing(2), tmp_path)
+    with pytest.raises(ClusterError, match=r"1 of 2 workers cannot run structpred: tcp://b:2: ConnectionResetError"):
+        check_cluster(Losing(9), tmp_path)

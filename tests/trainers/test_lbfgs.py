@@ -50,9 +50,10 @@ def test_the_bound_of_all_tangents_is_above_that_of_the_last() -> None:
 
 def test_tangents_of_one_slope_keep_the_higher_one() -> None:
     """Where nothing bends, as on a plateau of the loss, the mean is the better of both."""
-    low, high = (Tangent(np.array([1.0, -2.0]), np.array(height)) for height in (0.5, 0.7))
-    for one, other in ((low, high), (high, low), (high, high)):
-        assert one.mixed(other, 0.1).bound(0.1) == high.bound(0.1)
+    slope, origin = np.array([1.0, -2.0]), np.zeros(2)
+    for first, second in ((0.5, 0.7), (0.7, 0.5), (0.7, 0.7)):
+        one = Tangent(slope.copy(), np.array(first))
+        assert one.mixed(origin, second, slope, 0.1, np.empty(2)).bound(0.1) == Tangent(slope, np.array(0.7)).bound(0.1)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
