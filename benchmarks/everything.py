@@ -1,8 +1,9 @@
-"""Every table of docs/benchmarks.md again, at one commit: ``python benchmarks/everything.py [--only NAME ...] [--list]``.
+"""Every table of docs/benchmarks.md again, at one commit: ``python benchmarks/everything.py [--at COMMIT] [--only NAME ...]``.
 
-Each program runs by itself, one after another, and what it prints goes to ``out/benchmarks/NAME.txt``, below a heading with the
-commit, the machine and its load before and after. A program whose file is already there for this commit is left out, so a run
-that was interrupted goes on. The whole takes some hours; `--quick` gives the programs that have it their shorter form.
+Each program runs by itself, one after another, and what it prints goes to ``benchmarks/results/COMMIT/NAME.txt``, below a heading
+with the machine and its load before and after. A program whose file is there already is left out, so a run that was interrupted
+goes on. The whole takes most of a working day of one core: with `--at COMMIT` it goes on with the programs and the library as
+they were at that commit, whatever was done since. `--quick` gives the programs that have it their shorter form.
 """
 
 import argparse
@@ -20,14 +21,14 @@ HELPERS = ("measure", "everything", "before_after", "digests", "interrupts", "mo
 OWN_THREADS = ("threads",)
 
 
-def programs() -> dict[str, list[str]]:
-    """The command of each table: the files of this folder, and the experiments of the papers."""
-    files = sorted(path.stem for path in HERE.glob("*.py") if path.stem not in HELPERS)
+def programs(root: Path) -> dict[str, list[str]]:
+    """The command of each table: the files of the folder of benchmarks, and the experiments of the papers."""
+    files = sorted(path.stem for path in (root / "benchmarks").glob("*.py") if path.stem not in HELPERS)
     from structpred.experiments.experiment import experiments
 
     shell = [sys.executable, "-c", "from structpred.cli import main; main()", "bench"]
     return {
-        **{name: [sys.executable, str(HERE / f"{name}.py")] for name in files},
+        **{name: [sys.executable, str(root / "benchmarks" / f"{name}.py")] for name in files},
         **{f"bench-{name}": [*shell, name] for name in sorted(experiments())},
     }
 
@@ -41,18 +42,27 @@ def commit() -> str:
     return git("rev-parse", "--short", "HEAD") + ("+" if git("status", "--porcelain", "--untracked-files=no") else "")
 
 
-def has_quick(name: str) -> bool:
+def at(name: str) -> Path:
+    """A work tree of a commit, made where there is none."""
+    tree = ROOT / "out" / "trees" / name
+    if not tree.exists():
+        subprocess.run(["git", "worktree", "add", "--quiet", "--detach", str(tree), name], cwd=ROOT, check=True)
+    return tree
+
+
+def has_quick(name: str, root: Path) -> bool:
     """Whether the program has a shorter form; every experiment has."""
-    return name.startswith("bench-") or '"--quick"' in (HERE / f"{name}.py").read_text()
+    return name.startswith("bench-") or '"--quick"' in (root / "benchmarks" / f"{name}.py").read_text()
 
 
-def run(name: str, command: list[str], folder: Path, heading: str) -> bool:
-    """Run one program; whether it ended well. The file gets its name last, so that half a run is not taken for a whole."""
-    environment = os.environ if name in OWN_THREADS else {**os.environ, **ONE_THREAD}
+def run(name: str, command: list[str], root: Path, folder: Path, heading: str) -> bool:
+    """Run one program of a work tree; whether it ended well. The file gets its name last: half a run is not taken for a whole."""
+    path = os.pathsep.join([str(root), os.environ.get("PYTHONPATH", "")])
+    environment = {**os.environ, **({} if name in OWN_THREADS else ONE_THREAD), "PYTHONPATH": path}
     part, begun, load = folder / f"{name}.part", time.monotonic(), os.getloadavg()[0]
     with part.open("w") as out:
         print(heading, file=out, flush=True)
-        done = subprocess.run(command, cwd=HERE, env=environment, stdout=out, stderr=subprocess.PIPE, text=True)
+        done = subprocess.run(command, cwd=root / "benchmarks", env=environment, stdout=out, stderr=subprocess.PIPE, text=True)
         print(f"\nload {load:.1f} before, {os.getloadavg()[0]:.1f} after; {time.monotonic() - begun:.0f} s", file=out)
     if done.returncode == 0:
         part.replace(folder / f"{name}.txt")
@@ -67,24 +77,27 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", metavar="NAME", help="names as --list prints them")
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--at", metavar="COMMIT", help="the short name of the commit whose programs are run, of whose library")
     arguments = parser.parse_args()
-    known = programs()
+    name_of_commit = arguments.at or commit()
+    root = ROOT if name_of_commit == commit() else at(name_of_commit)
+    known = programs(root)
     if arguments.list:
         print("\n".join(known))
         return
     if unknown := sorted(set(arguments.only or ()) - set(known)):
         parser.error(f"unknown: {', '.join(unknown)}; known: {', '.join(known)}")
-    heading = f"commit {commit()}, {machine()}" + (", --quick" if arguments.quick else "")
-    folder = ROOT / "out" / "benchmarks"
+    heading = machine() + (", --quick" if arguments.quick else "")
+    folder = HERE / "results" / (name_of_commit + ("-quick" if arguments.quick else ""))
     folder.mkdir(parents=True, exist_ok=True)
     failed = []
     for name in arguments.only or known:
         file = folder / f"{name}.txt"
-        if file.exists() and file.read_text().startswith(heading + "\n"):
+        if file.exists():
             continue
         print(name, flush=True)
-        command = [*known[name], "--quick"] if arguments.quick and has_quick(name) else known[name]
-        if not run(name, command, folder, heading):
+        command = [*known[name], "--quick"] if arguments.quick and has_quick(name, root) else known[name]
+        if not run(name, command, root, folder, heading):
             failed.append(name)
     sys.exit(f"failed: {', '.join(failed)}" if failed else 0)
 
