@@ -55,7 +55,8 @@ def killer(
 
     def kill() -> None:
         with contextlib.suppress(ProcessLookupError):
-            processes = [pid for worker in cluster.workers.values() if (pid := getattr(worker, "pid", None))]
+            # one that dies while it starts is given up by dask, and the cluster would become smaller with each
+            processes = [one.pid for one in cluster.workers.values() if one.status.name == "running" and one.pid]
             if processes:
                 os.kill(processes[which % len(processes)], signal.SIGKILL)
                 killed.append(passes)

@@ -96,20 +96,20 @@ class Rounds:
         """The value; a signal ends the wait where the trainer says that its step may be given up."""
         done, keys, idle = threading.Event(), {one.key for one in futures}, 0
         future.add_done_callback(lambda _: done.set())
-        looked = time.monotonic()
+        looked = peopled = time.monotonic()
         while not done.wait(0.2):
             give_up_if_asked()
             if time.monotonic() - looked > 1.0:
-                idle = 0 if self._worked_on(keys) else idle + 1
                 looked = time.monotonic()
+                found = self.client.processing()
+                if found:
+                    peopled = looked
+                elif looked - peopled > _PATIENCE:
+                    raise ClusterError(_DESERTED)
+                idle = 0 if not found or any(key in keys for own in found.values() for key in own) else idle + 1
             if idle == 3 and not done.is_set():
                 raise _Stalled
         return future.result()
-
-    def _worked_on(self, keys: set[str]) -> bool:
-        """Whether a worker has one of the tasks; also where there is no worker to have it."""
-        found = self.client.processing()
-        return not found or any(key in keys for own in found.values() for key in own)
 
     def _assign(self) -> list[str | None]:
         """A shard stays with the worker that has it; those of workers that left, or have too many, go to the one with least."""
@@ -117,10 +117,7 @@ class Rounds:
             self.client.wait_for_workers(1, timeout=_PATIENCE)
             workers = sorted(self.client.nthreads())
         except TimeoutError as error:
-            raise ClusterError(
-                f"the cluster has no workers any more, and none came within {_PATIENCE:g} s; what was closed is in the store: "
-                "resume from the checkpoint when there are some"
-            ) from error
+            raise ClusterError(_DESERTED) from error
         except Exception as error:
             raise ClusterError(_LOST.format(error=_one_line(error))) from error
         most, counts = -(-len(self.owners) // len(workers)), Counter(dict.fromkeys(workers, 0))
@@ -254,6 +251,10 @@ class Rounds:
             self.store.remove(f"weights.{n}", f"gradient.{n}")
 
 
+_DESERTED = (
+    f"the cluster has no workers any more, and none came within {_PATIENCE:g} s; what was closed is in the store: resume from "
+    "the checkpoint when there are some"
+)
 _LOST = (
     "the scheduler cannot be reached any more, or gave the run up ({error}); what was closed is in the store: start the "
     "scheduler again and resume from the checkpoint"

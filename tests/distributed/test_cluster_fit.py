@@ -5,6 +5,7 @@ import shutil
 import signal
 import subprocess
 import threading
+import time
 from collections.abc import Callable, Iterator
 from functools import cache, partial
 from pathlib import Path
@@ -194,6 +195,24 @@ def test_a_shard_that_kills_its_workers_is_named() -> None:
         pytest.raises(ClusterError, match=r"shard 0 \(.*\): 2 workers died while they worked on it"),
     ):
         fit(ChainLabeler("bcfw"), Shards.of_functions([partial(os._exit, 1)]), client=client)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("asleep", [True, False])
+def test_a_cluster_that_loses_its_workers_for_good_ends_the_run(
+    asleep: bool, shards: Shards, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether they leave between rounds or in the middle of one, the run waits for others a while, and then says so."""
+    monkeypatch.setattr("structpred.distributed.rounds._PATIENCE", 3.0)
+    with local_cluster(1) as cluster, distributed.Client(cluster) as client:
+
+        def leave(row: Any) -> None:
+            if row["passes"] == 2:
+                threading.Timer(0.0 if asleep else 0.2, cluster.scale, (0,)).start()
+                time.sleep(1.0 if asleep else 0.0)
+
+        with pytest.raises(ClusterError, match=r"the cluster has no workers any more, .* resume from the checkpoint"):
+            fit(labeler("oeg", max_iter=500, tol=0.0, callbacks=leave), shards, client=client)
 
 
 @pytest.mark.slow
