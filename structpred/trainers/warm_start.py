@@ -30,7 +30,8 @@ class WarmStart(ByInner, Trainer):  # type: ignore[override]
     """L-BFGS or OWL-QN from the weights that some passes of another trainer lead to, as one run with one history.
 
     Exponentiated gradient comes near the optimum in few passes, however many samples there are; L-BFGS closes the rest of the
-    gap, and its sums over the data do not mind how many machines share them. A pass of the history is a pass or round of the
+    gap, and its sums over the data do not mind how many machines share them. How strongly the loss curves along each weight
+    where the first ends, the diagonal of the empirical Fisher information, is L-BFGS's first guess of the Hessian. A pass of the history is a pass or round of the
     trainer that begins, then an iteration of the other. The state of the first is dropped where the other begins.
 
     Parameters
