@@ -55,8 +55,7 @@ def killer(
 
     def kill() -> None:
         with contextlib.suppress(ProcessLookupError):
-            # one that dies while it starts is given up by dask, and the cluster would become smaller with each
-            processes = [one.pid for one in cluster.workers.values() if one.status.name == "running" and one.pid]
+            processes = [pid for worker in cluster.workers.values() if (pid := getattr(worker, "pid", None))]
             if processes:
                 os.kill(processes[which % len(processes)], signal.SIGKILL)
                 killed.append(passes)
@@ -99,6 +98,7 @@ def main() -> None:
             made = 0
             while made < (4 if options.quick else options.kills):
                 trainer, passes, delay = TRAINERS[made % len(TRAINERS)], rng.randrange(1, ROUNDS), rng.uniform(0.0, 0.25)
+                client.wait_for_workers(2)  # one that dies while it starts is given up by dask for good
                 killed: list[int] = []
                 timers: list[threading.Timer] = []
                 begun, before = time.perf_counter(), again.count
