@@ -155,6 +155,7 @@ class LBFGS(Trainer):
         direction = self._direction(state)
         slope = dot(direction, state.gradient)
         if slope >= 0.0 or state.stuck:
+            state.stuck[...] = 1
             return state, False
         step = self._first_step(state, state.gradient)
         low, high = 0.0, np.inf
@@ -171,7 +172,7 @@ class LBFGS(Trainer):
             else:
                 return self._accept(problem, state, w, value, gradient, trial + 1), True
             step = 2.0 * low if high == np.inf else 0.5 * (low + high)
-        if low == 0.0:
+        if good[1] == state.value:
             state.evaluations[...] += self.max_trials
             state.stuck[...] = 1  # no decrease can be seen in float64: the optimum to rounding
             return state, False

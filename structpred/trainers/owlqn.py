@@ -93,25 +93,28 @@ class OWLQN(LBFGS):
         if mu:
             direction[direction * slopes >= 0.0] = 0.0  # what would go uphill stays
         if state.stuck or not dot(direction, slopes) < 0.0:
+            state.stuck[...] = 1
             return state, False
         step = self._first_step(state, slopes)
         low, high = 0.0, np.inf
+        good = state.w, float(state.value), state.gradient  # the point at `low`
         for trial in range(self.max_trials):
             z = orthant_step(state.w, direction, slopes, step) if mu else state.w + step * direction
             with may_be_given_up():
                 value, gradient = self._objective(problem, z)
-            if not value <= state.value + 1e-4 * dot(slopes, z - state.w):
+            # beside the objective what is asked for may round to nothing: a shorter step would always do, and never end the run
+            if not value <= state.value + 1e-4 * dot(slopes, z - state.w) or (mu and value == state.value):
                 high = step
             elif not mu and dot(gradient, direction) < 0.9 * dot(slopes, direction):
-                low = step  # without a kink the weak Wolfe conditions hold, as in L-BFGS
+                low, good = step, (z, value, gradient)  # without a kink the weak Wolfe conditions hold, as in L-BFGS
             else:
                 return self._accept(problem, state, z, value, gradient, trial + 1), True
             step = 2.0 * low if high == np.inf else 0.5 * (low + high)
-        if low == 0.0:
+        if good[1] == state.value:
             state.evaluations[...] += self.max_trials
             state.stuck[...] = 1  # no decrease can be seen in float64: the optimum to rounding
             return state, False
-        return self._accept(problem, state, z, value, gradient, self.max_trials), True
+        return self._accept(problem, state, *good, self.max_trials), True
 
     def _regulariser(self, problem: Problem) -> Regulariser:
         return L1(self.l1) if self.l1 else problem.regulariser

@@ -7,6 +7,7 @@ from training_cases import sequences
 from structpred.core.task import Task
 from structpred.errors import ParameterError
 from structpred.features.sequences import SequenceFeatures
+from structpred.models import ChainLabeler
 from structpred.objectives.log_loss import LogLoss
 from structpred.objectives.margin import MarginRescaling
 from structpred.objectives.part_losses import Hamming
@@ -86,6 +87,28 @@ def test_without_l1_it_is_lbfgs() -> None:
     problem = make_problem(3)
     one, other = (train(problem, t, RunSettings(max_iter=15)) for t in (OWLQN(), LBFGS()))
     np.testing.assert_array_equal(one.weights, other.weights)
+
+
+@pytest.mark.parametrize("regulariser", ["l1", "l2"])
+@pytest.mark.parametrize("seed", [12, 13, 14])
+def test_where_labels_are_missing_it_ends_when_no_step_helps(
+    regulariser: str, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A step so short that nothing changes is no success: one search for a decrease finds none, and the run ends there."""
+    rng, evaluations, own = np.random.default_rng(seed), [0], OWLQN._objective
+    X = [rng.normal(size=(n, 3)) for n in rng.integers(2, 6, 30)]
+    whole = [np.where(x.sum(axis=1) > 0, "a", "b").tolist() for x in X]
+    y = [[None if rng.random() < 0.3 and i % 3 else label for label in labels] for i, labels in enumerate(whole)]
+
+    def counted(self, problem, z):
+        evaluations[0] += 1
+        return own(self, problem, z)
+
+    monkeypatch.setattr(OWLQN, "_objective", counted)
+    model = ChainLabeler("owlqn", regulariser=regulariser, C=0.3, max_iter=200).fit(X, y)
+    assert model.stop_reason_ == "tol"
+    assert model.n_iter_ < 40
+    assert evaluations[0] < model.n_iter_ + 20 + 20  # the last search, and some steps that are too long
 
 
 @pytest.fixture(scope="module")
