@@ -144,6 +144,10 @@ class Rounds:
             yield
         except KilledWorker as error:
             raise ClusterError(f"{what}: {self._which(str(error.task))}") from error
+        except ModuleNotFoundError as error:
+            raise ClusterError(
+                f"{what}: a worker has no module {error.name!r}: code of yours must be installed there, or on its PYTHONPATH"
+            ) from error
         except (CancelledError, CommClosedError) as error:
             raise ClusterError(_LOST.format(error=_one_line(error))) from error
 

@@ -1,5 +1,6 @@
 """Training on shards through a cluster: what it gives, and that workers never show in it."""
 
+import importlib
 import os
 import shutil
 import signal
@@ -105,6 +106,8 @@ def test_a_bad_shard_is_named(here: Any, shards: Shards, tmp_path: Path) -> None
         fit(model, Shards([shards[0], *Shards.of_functions([lambda: ([], [])])]), client=here)
     with pytest.raises(DataError, match=r"shard 1 .*some labels are missing"):
         fit(model, Shards([shards[0], *Shards.of_functions([lambda: ([[["w1"], ["w2"]]], [["L1", None]])])]), client=here)
+    with pytest.raises(ClusterError, match="reading the shards: a worker has no module 'nowhere'"):
+        fit(model, Shards.of_functions([lambda: importlib.import_module("nowhere")]), client=here)
     assert not hasattr(model, "coef_")
 
 

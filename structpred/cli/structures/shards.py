@@ -4,9 +4,11 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import click
+
 from structpred.cli.structures.results import read, read_labelled, reader_of
 from structpred.distributed.reading import Loaded, Shard
-from structpred.errors import DataError
+from structpred.errors import ClusterError, DataError
 
 if TYPE_CHECKING:
     from structpred.distributed import Shards
@@ -23,8 +25,12 @@ class ReadShard(Shard):
     labelled: bool
 
     def load(self) -> Loaded:
-        """Call the reader."""
-        X, y = (read_labelled if self.labelled else read)(reader_of(self.reader), self.reader, self.path)
+        """Call the reader. Raises ClusterError where it is not, DataError where it fails."""
+        try:
+            reader = reader_of(self.reader)
+        except click.UsageError as error:  # the shell found it
+            raise ClusterError(f"--reader {self.reader}, on this worker: {error.format_message()}") from None
+        X, y = (read_labelled if self.labelled else read)(reader, self.reader, self.path)
         if len(X) < self.n:
             raise DataError(f"{self.path}: {len(X)} instances do not make {self.n} shards; ask for fewer")
         part = slice(self.k * len(X) // self.n, (self.k + 1) * len(X) // self.n)
