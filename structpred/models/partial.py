@@ -43,7 +43,7 @@ def sums_suffice(trainer: Trainer, surrogate: Surrogate) -> bool:
 
 
 #: what to do where they do not, on shards
-NEEDS_ALL = "trainer='lbfgs' or 'owlqn' with the log loss learns from them on shards; else use fit, or leave these samples out"
+NEEDS_ALL = "on shards lbfgs and owlqn learn from them, with the log loss; else train without shards, or leave these samples out"
 
 
 def tell_missing(n_missing: int, n_sets: int, n: int, what: str = "labels") -> None:

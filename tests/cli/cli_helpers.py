@@ -3,6 +3,7 @@
 import contextlib
 import io
 import logging
+import random
 import signal
 import subprocess
 import sys
@@ -73,6 +74,17 @@ def column_text(n_sentences: int, seed: int) -> str:
             rows.append(f"{word} {'NN' if rng.random() < 0.2 else pos} {label}\n")
         sentences.append("".join(rows))
     return "\n".join(sentences)
+
+
+def blanked(text: str, share: float) -> tuple[str, int]:
+    """The text with `_` in place of a share of its labels; and how many they are."""
+    rng, lines, n = random.Random(0), [], 0
+    for line in text.split("\n"):
+        fields = line.split(" ")
+        if len(fields) > 1 and rng.random() < share:
+            fields[-1], n = "_", n + 1
+        lines.append(" ".join(fields))
+    return "\n".join(lines), n
 
 
 def crfsuite_text(columns: str) -> str:

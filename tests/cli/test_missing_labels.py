@@ -4,19 +4,9 @@ import json
 import random
 
 import pytest
+from cli_helpers import blanked
 from label_helpers import arff_text, examples
 from treebank_helpers import treebank_text
-
-
-def blanked(text: str, share: float) -> tuple[str, int]:
-    """The text with `_` in place of a share of its labels; and how many they are."""
-    rng, lines, n = random.Random(0), [], 0
-    for line in text.split("\n"):
-        fields = line.split(" ")
-        if len(fields) > 1 and rng.random() < share:
-            fields[-1], n = "_", n + 1
-        lines.append(" ".join(fields))
-    return "\n".join(lines), n
 
 
 @pytest.mark.parametrize("trainer", ["bcfw", "lbfgs"])

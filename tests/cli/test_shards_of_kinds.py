@@ -2,6 +2,7 @@
 
 import gzip
 import importlib
+import json
 import re
 import sys
 from collections.abc import Iterator
@@ -9,12 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli_helpers import Shell
+from cli_helpers import Run, Shell, blanked
 from label_helpers import N_FEATURES
 
+from structpred.cli.events import Events
 from structpred.cli.structures.shards import ReadShard
 from structpred.distributed import Shards, fit
-from structpred.errors import DataError
+from structpred.errors import ClusterError, DataError
 from structpred.io.multilabel.clus import read_clus
 from structpred.io.treebanks.reader import read_treebank
 from structpred.models import DependencyParser, HierarchicalMultiLabel, MultiLabelMRF, StructuredPredictor, load
@@ -57,28 +59,48 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     sys.modules.pop("readers", None)
 
 
-def train(shell: Shell, client: Any, cwd: Path, model: Path, *arguments: str) -> None:
+def train(shell: Shell, client: Any, cwd: Path, model: Path, *arguments: str) -> Run:
     """`structpred train ... --shards 2`."""
     done = shell("train", *arguments, "--shards", "2", "--scheduler", client.scheduler.address, "-o", str(model), cwd=cwd)
     assert done.returncode == 0, done.stderr
     assert "2 shards of about" in done.stderr
     assert not list(model.parent.glob("*.ckpt*"))
+    return done
 
 
 @pytest.mark.parametrize("trainer", ["mira", "lbfgs"])
-def test_heads_learnt_in_the_shell_are_those_of_fit(
+def test_parsers_learnt_in_the_shell_are_those_of_fit(
     shell: Shell, client: Any, treebanks: Path, tmp_path: Path, trainer: str
 ) -> None:
-    """`train parser --unlabelled --shards 2` gives the weights of `fit` over the same shards, and predict parses with them."""
-    options = ("--unlabelled", "--trainer", trainer, "--max-iter", "2", "--dev", "dev.conllu")
-    train(shell, client, treebanks, tmp_path / "m.spz", "parser", "train.conllu", *options)
-    made, model = load(tmp_path / "m.spz"), DependencyParser(trainer, C=0.01, labelled=False, max_iter=2)
+    """`train parser --shards 2` gives the heads and relations of `fit` over the same shards; predict writes both."""
+    options = ("--trainer", trainer, "--max-iter", "4", "--dev", "dev.conllu", "--json")
+    done = train(shell, client, treebanks, tmp_path / "m.spz", "parser", "train.conllu", *options)
+    events = [json.loads(line) for line in done.stdout.splitlines()]
+    stages = [event["stage"] for event in events if event["event"] == "pass"]
+    assert stages == ["arcs"] * 4 + ["relations"] * 4
+    assert events[-1]["relations"]["passes"] == 4
+    assert events[-1]["dev"]["las"] > 0.5
+    for line in ("arcs: trained 4 passes", "relations: trained 4 passes", "LAS"):
+        assert line in done.stderr
+    made, model = load(tmp_path / "m.spz"), DependencyParser(trainer, C=0.01, max_iter=4)
     dev: Any = read_treebank(treebanks / "dev.conllu")
     fit(model, Shards.of_file(treebanks / "train.conllu", 2, format="conllu"), client=client, dev=dev)
     assert made.coef_.tobytes() == model.coef_.tobytes()
+    assert model.relation_features_ is not None
+    assert stages_of(made) == stages_of(model)
+    assert made.relation_features_.slots.tolist() == model.relation_features_.slots.tolist()
     assert made.reader_ == {"format": "conllu", "template": None}
-    parsed = shell("predict", str(tmp_path / "m.spz"), "test.conllu", cwd=treebanks)
-    assert parsed.stdout.count("\n") == (treebanks / "test.conllu").read_text().count("\n")
+    output = ("--shards", "3", "--scheduler", client.scheduler.address, "-o", str(tmp_path / "{shard}.conllu"))
+    assert shell("predict", str(tmp_path / "m.spz"), "test.conllu", *output, cwd=treebanks).returncode == 0
+    whole = shell("predict", str(tmp_path / "m.spz"), "test.conllu", cwd=treebanks).stdout
+    assert "".join((tmp_path / f"{k}.conllu").read_text() for k in range(3)) == whole
+    assert "\tnsubj\t" in whole
+
+
+def test_heads_alone_and_on_shards(shell: Shell, client: Any, treebanks: Path, tmp_path: Path) -> None:
+    """--unlabelled goes with --shards as without."""
+    train(shell, client, treebanks, tmp_path / "m.spz", "parser", "train.conllu", "--unlabelled", "--max-iter", "1")
+    assert load(tmp_path / "m.spz").relations_ is None
 
 
 SETS = {
@@ -140,24 +162,105 @@ def test_parts_of_what_a_reader_gives(own: Path) -> None:
 
 
 def test_a_run_that_is_continued_ends_in_the_same_weights(shell: Shell, client: Any, treebanks: Path, tmp_path: Path) -> None:
-    """--resume continues a run on shards from its checkpoint and store, as for sequence labellers."""
-    run = ("parser", "train.conllu", "--unlabelled", "--trainer", "oeg", "--checkpoint", str(tmp_path / "c"))
+    """--resume continues a run on shards from its checkpoint and store, in both stages, as for sequence labellers."""
+    run = ("parser", "train.conllu", "--trainer", "oeg", "--checkpoint", str(tmp_path / "c"))
     train(shell, client, treebanks, tmp_path / "two.spz", *run, "--max-iter", "2")
     assert (tmp_path / "c.store").is_dir()
     train(shell, client, treebanks, tmp_path / "four.spz", *run, "--max-iter", "4", "--resume")
     train(shell, client, treebanks, tmp_path / "whole.spz", *run[:-1], str(tmp_path / "other"), "--max-iter", "4")
-    assert load(tmp_path / "four.spz").coef_.tobytes() == load(tmp_path / "whole.spz").coef_.tobytes()
-    assert load(tmp_path / "two.spz").coef_.tobytes() != load(tmp_path / "whole.spz").coef_.tobytes()
+    two, four, whole = (load(tmp_path / f"{name}.spz") for name in ("two", "four", "whole"))
+    assert stages_of(four) == stages_of(whole)
+    assert not set(stages_of(two)) & set(stages_of(whole))
 
 
-def test_labels_that_are_missing(shell: Shell, client: Any, treebanks: Path, tmp_path: Path) -> None:
-    """A treebank whose heads are known in part is one line that says what to do."""
-    (tmp_path / "part.conllu").write_text((treebanks / "train.conllu").read_text().replace("\t0\troot\t0:root", "\t_\t_\t_"))
-    options = ("--unlabelled", "--shards", "2", "--scheduler", client.scheduler.address, "-o", "never.spz")
-    done = shell("train", "parser", "part.conllu", *options)
-    assert done.returncode == 1, done.stderr
-    said = r"error: shard 0 \(.*part\.conllu, bytes .*\): some labels are missing, .*: train without, or leave these samples"
-    assert re.search(said, done.stderr), done.stderr
+def stages_of(parser: DependencyParser) -> list[bytes]:
+    """The weights of heads and relations."""
+    assert parser.relations_ is not None
+    return [parser.coef_.tobytes(), parser.relations_.coef_.tobytes()]
+
+
+@pytest.mark.parametrize("stage", ["arcs", "relations"])
+def test_interrupted_in_either_stage(
+    shell: Shell, client: Any, treebanks: Path, tmp_path: Path, stage: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The command that an interrupted run names ends in the weights of one that was not, and leaves no files behind."""
+    run = ("parser", "train.conllu", "--trainer", "oeg", "--max-iter", "4")
+    train(shell, client, treebanks, tmp_path / "whole.spz", *run)
+    emit = Events.emit
+
+    def stop(events: Events, event: str, **fields: Any) -> None:
+        if fields.get("stage") == stage and fields["passes"] == 3:
+            raise KeyboardInterrupt
+        emit(events, event, **fields)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Events, "emit", stop)
+        more = ("--shards", "2", "--scheduler", client.scheduler.address, "-o", str(tmp_path / "m.spz"))
+        done = shell("train", *run, *more, cwd=treebanks)
+    assert done.returncode == 130, done.stderr
+    assert done.stderr.rstrip().endswith("--resume")
+    train(shell, client, treebanks, tmp_path / "m.spz", *run, "--resume")
+    assert stages_of(load(tmp_path / "m.spz")) == stages_of(load(tmp_path / "whole.spz"))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["m.spz", "whole.spz"]
+
+
+# ------------------------------------------------------------------------------------------------ missing labels
+
+
+def with_missing(kind: str, corpus: Path, labelled: Path, treebanks: Path) -> tuple[str, tuple[str, ...]]:
+    """Data without some of their labels; and what to say to `train`."""
+    if kind == "chain":
+        text = blanked((corpus / "train.txt").read_text(), 0.3)[0].replace(" _\n", " ???\n")
+        return text, ("chain", "--format", "conll2000", "--template", "chunking", "--missing", "???")
+    if kind == "multilabel":
+        return (labelled / "weather-train.arff").read_text().replace(",0,0\n", ",?,0\n"), ("multilabel", "--labels", "4")
+    return (treebanks / "train.conllu").read_text().replace("\t0\troot\t0:root", "\t_\t_\t_"), ("parser",)
+
+
+@pytest.mark.parametrize("kind", ["chain", "multilabel", "parser"])
+def test_labels_that_are_missing(
+    shell: Shell, client: Any, corpus: Path, labelled: Path, treebanks: Path, tmp_path: Path, kind: str
+) -> None:
+    """lbfgs and owlqn learn from what is known, as without shards; other trainers are one line that says so."""
+    text, options = with_missing(kind, corpus, labelled, treebanks)
+    (tmp_path / "part").write_text(text)
+    for more in (("lbfgs",), ("owlqn", "--regulariser", "l1")):
+        done = train(shell, client, tmp_path, tmp_path / "m.spz", *options, "part", "--max-iter", "3", "--trainer", *more)
+        assert "missing" in done.stderr
+        assert "local: the problem is not convex" in done.stderr
+        model = load(tmp_path / "m.spz")
+        assert not {"_", "???"} & set(getattr(getattr(model, "relations_", model), "classes_", ()))
+    options = (*options, "part", "--shards", "2", "--scheduler", client.scheduler.address, "-o", "never.spz")
+    for trainer in ("perceptron", "bcfw"):
+        done = shell("train", *options, "--trainer", trainer)
+        assert done.returncode == 1, done.stderr
+        assert "Traceback" not in done.stderr
+        said = r"^error: .*: on shards lbfgs and owlqn learn from them, with the log loss; else train without shards, or leave .*"
+        assert re.fullmatch(said, done.stderr.rstrip().splitlines()[-1]), done.stderr
+
+
+# ------------------------------------------------------------------------------------------------ code of the user
+
+
+def test_a_worker_without_the_reader(own: Path) -> None:
+    """It is said that it is the worker who does not find it."""
+    with pytest.raises(ClusterError, match="--reader nowhere:read, on this worker: there is no module 'nowhere' here"):
+        ReadShard("nowhere:read", str(own / "train.txt"), 0, 1, labelled=True).load()
+
+
+@pytest.mark.parametrize("shards", [False, True])
+def test_a_reader_that_fails_is_one_line(shell: Shell, client: Any, own: Path, shards: bool) -> None:
+    """Reader, file, error and place are named, with and without shards; with them the shard, too, in training and prediction."""
+    train(shell, client, own, own / "m.spz", "structure", "train.txt", *OWN)
+    (own / "bad.txt").write_text("1 0 0 = 0\n0 x 1 = 1\n")
+    said = r"bad\.txt: --reader readers:read failed: ValueError: could not .*: 'x' \(.*readers\.py, line 9\)"
+    more = ("--shards", "2", "--scheduler", client.scheduler.address) if shards else ()
+    shard = r"shard 0 \(.*bad\.txt, part 1 of 2\): .*" if shards else ""
+    for command in (("train", "structure", "bad.txt", "-o", "never.spz"), ("predict", "m.spz", "bad.txt", "-o", "{shard}.txt")):
+        done = shell(*command, *OWN, *more, cwd=own)
+        assert done.returncode == 1, done.stderr
+        assert "Traceback" not in done.stderr
+        assert re.fullmatch(f"error: {shard}{said}", done.stderr.rstrip().splitlines()[-1]), done.stderr
 
 
 @pytest.mark.slow

@@ -65,9 +65,9 @@ def test_what_needs_all_labels_says_what_does_not(here: Any) -> None:
     for settings in ({"trainer": "bcfw"}, {"trainer": "oeg"}, {"trainer": "perceptron"}, {"trainer": "one_slack"},
                      {"trainer": "lbfgs", "surrogate": "soft_margin"}):  # fmt: skip
         model = ChainLabeler(**settings)
-        with pytest.raises(DataError, match=r"shard 1 \(.*\): some labels are missing, .* trainer='lbfgs' or 'owlqn' with"):
+        with pytest.raises(DataError, match=r"shard 1 \(.*\): some labels are missing, .*: on shards lbfgs and owlqn learn"):
             fit(model, both(whole, data), client=here)
-        with pytest.raises(DataError, match=r"shard 0 \(.*\): some labels are missing, .* trainer='lbfgs' or 'owlqn' with"):
+        with pytest.raises(DataError, match=r"shard 0 \(.*\): some labels are missing, .*: on shards lbfgs and owlqn learn"):
             fit(model, both(data), client=here)
         assert not hasattr(model, "coef_")
 
@@ -100,7 +100,7 @@ def test_trees_and_relations_may_be_known_in_part(here: Any) -> None:
     assert spread.relation_features_ is not None
     assert spread.relation_features_.slots.tolist() == alone.relation_features_.slots.tolist()
     margin = DependencyParser(**{**settings, "trainer": "mira"})
-    with pytest.raises(DataError, match=r"6 of 80 words have no relation: trainer='lbfgs' .*labelled=False"):
+    with pytest.raises(DataError, match=r"6 of 80 words have no relation: on shards lbfgs .*, or learn heads alone"):
         fit(margin, Shards.of_functions([lambda: (words, trees)]), client=here)
 
 

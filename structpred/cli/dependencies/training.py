@@ -52,13 +52,12 @@ class ParserTraining(Training[ParserOptions]):
     def conflicts(self) -> dict[str, bool]:
         """For options that do not go together the message, and whether they were given."""
         options = self.options
-        both, shards = options.templates is not None and options.conjunctions, options.shards is not None
+        both = options.templates is not None and options.conjunctions
         return {
             "--templates cannot be combined with --conjunctions, which brings its own templates": both,
             "--templates must be a file, not -": options.templates == "-",
             "--label-C must be a finite number": not math.isfinite(options.label_C),
-            "--shards: relations are learnt without it; give --unlabelled for heads alone": shards and not options.unlabelled,
-            "--prune is for training without --shards": shards and options.prune is not None,
+            "--prune is for training without --shards": options.shards is not None and options.prune is not None,
         }
 
     def inputs(self) -> list[str]:
@@ -110,7 +109,7 @@ class ParserTraining(Training[ParserOptions]):
         )
 
     def fit(self, model: DependencyParser) -> None:
-        """Fit both stages, on shards the heads alone, and keep how the data were read."""
+        """Fit both stages, and keep how the data were read."""
         options = self.options
         if options.shards is None:
             model.fit(self.data, dev=self.dev)

@@ -80,7 +80,7 @@ class Dependencies(Kind):
     structpred train parser train.conllu --dev dev.conllu -o en.spz
     structpred train parser train.conllu --trainer bcfw --tol 0.02 --max-iter 100 -o certified.spz
     structpred train parser train.conllx --non-projective --multi-root -o cs.spz
-    structpred train parser train.conllu --unlabelled --shards 8 -o heads.spz
+    structpred train parser train.conllu --trainer lbfgs --shards 8 -o en.spz
 
     --max-iter counts passes for arcs, and as many for relations. Ctrl-C or SIGTERM finishes the current step, writes the
     checkpoint and prints the command that continues the run.

@@ -84,9 +84,7 @@ class ParserSharding:
         refuse_classes(model, classes)
         related, n_words = sum(scan.n_related for scan in scans), sum(scan.n_words for scan in scans)
         if model.labelled and 0 < related < n_words and not sums_suffice(*model._trainer_and_surrogate()):
-            raise DataError(
-                f"{n_words - related:,} of {n_words:,} words have no relation: {NEEDS_ALL}, or learn heads alone (labelled=False)"
-            )
+            raise DataError(f"{n_words - related:,} of {n_words:,} words have no relation: {NEEDS_ALL}, or learn heads alone")
         if (missing := sum(scan.n_missing for scan in scans)) == n_words:
             raise DataError("expected some heads: a parser learns from trees; got none in all shards")
         if missing:
