@@ -143,11 +143,9 @@ class _Run(NamedTuple):
             begun = _begin(rounds, sharding, model, self.shards, classes, plan, regulariser)
             if dev is not None:
                 settings = replace(settings, dev=_scorer(model, sharding, begun, dev))
-            # what a checkpoint says must be in the store, which goes on from round to round: so it is written after each
-            every = 0.0 if begun.way.way is not None else settings.checkpoint_seconds
             try:
                 problem = _problem(rounds, begun, regulariser, begun.way.gathers)
-                result = train(problem, begun.way.loop(rounds), replace(settings, checkpoint_seconds=every))
+                result = train(problem, begun.way.loop(rounds), settings)
             except GivenUp:
                 raise KeyboardInterrupt("training was interrupted before the first round: nothing was learnt") from None
             # how many shards there are is part of the model, as its settings are

@@ -149,6 +149,10 @@ class RoundTrainer(ByInner, Trainer):  # type: ignore[override]
             with _the_right_store():
                 return _after(self.rounds.advance(t), t + 1), True
 
+    def kept_elsewhere(self, state: RoundState) -> bool:
+        """In the store, which has the last two rounds."""
+        return True
+
     def weights(self, problem: Problem, state: RoundState) -> Vector:
         """Read from the store."""
         if not state.started:

@@ -190,7 +190,7 @@ class Run:
     def _tick(self) -> None:
         now = time.perf_counter()
         self.display.update(self.passes, self._part(), self.history)
-        if now - self.saved >= self.settings.checkpoint_seconds:
+        if now - self.saved >= self.settings.checkpoint_seconds or self.trainer.kept_elsewhere(self.state):
             self._save()
 
     def _save(self) -> None:

@@ -233,6 +233,10 @@ class Trainer(ABC):
         """The state after a whole pass; the same one unless something is done between passes."""
         return state
 
+    def kept_elsewhere(self, state: Any) -> bool:
+        """Whether the state names what is kept elsewhere, which goes on from step to step: a checkpoint is written after each."""
+        return False
+
     def weights(self, problem: Problem, state: Any) -> Vector:
         """The weights to return: of `state.weights` the average where one is kept, else the present ones."""
         average: Vector = state.weights.average()

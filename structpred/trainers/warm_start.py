@@ -31,8 +31,9 @@ class WarmStart(ByInner, Trainer):  # type: ignore[override]
 
     Exponentiated gradient comes near the optimum in few passes, however many samples there are; L-BFGS closes the rest of the
     gap, and its sums over the data do not mind how many machines share them. How strongly the loss curves along each weight
-    where the first ends, the diagonal of the empirical Fisher information, is L-BFGS's first guess of the Hessian. A pass of the history is a pass or round of the
-    trainer that begins, then an iteration of the other. The state of the first is dropped where the other begins.
+    where the first ends, the diagonal of the empirical Fisher information, is L-BFGS's first guess of the Hessian. A pass of
+    the history is a pass or round of the trainer that begins, then an iteration of the other. The state of the first is
+    dropped where the other begins.
 
     Parameters
     ----------
@@ -110,6 +111,10 @@ class WarmStart(ByInner, Trainer):  # type: ignore[override]
         if done < self.passes:
             return WarmState(np.array(done), inner)
         return WarmState(np.array(self.passes), self._second.scaled_at(problem, self.first.weights(before, inner)))
+
+    def kept_elsewhere(self, state: WarmState) -> bool:
+        """As the trainer at work says."""
+        return (self.first if self._begins(state) else self.trainer).kept_elsewhere(state.state)
 
     def weights(self, problem: Problem, state: WarmState) -> Vector:
         """Those of the trainer at work."""
