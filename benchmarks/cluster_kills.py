@@ -68,6 +68,15 @@ def killer(
     return callback
 
 
+def has_two(client: Any) -> bool:
+    """Whether both workers are there again."""
+    try:
+        client.wait_for_workers(2, timeout=20)
+    except TimeoutError:
+        return False
+    return True
+
+
 def main() -> None:
     """One run a kill, and a table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -86,38 +95,33 @@ def main() -> None:
         return ChainLabeler(trainer, C=0.1, template="pos", n_bits=8, max_iter=ROUNDS, check_every=1, **settings)
 
     print(machine())
-    rows, rng = [], random.Random(0)
+    rows, rng, wanted = [], random.Random(0), 4 if options.quick else options.kills
     with tempfile.TemporaryDirectory(prefix="structpred-bench-") as folder:
         shards = Shards.of_file(made_file(Path(folder)), 8)
         with Client(processes=False, dashboard_address="127.0.0.1:0", n_workers=1, threads_per_worker=1) as client:
             expected = {trainer: digest(fit(model(trainer), shards, client=client)) for trainer in TRAINERS}
-        with (
-            local_cluster(2, silence_logs=logging.CRITICAL) as cluster,
-            Client(cluster) as client,
-        ):
-            made = 0
-            while made < (4 if options.quick else options.kills):
-                trainer, passes, delay = TRAINERS[made % len(TRAINERS)], rng.randrange(1, ROUNDS), rng.uniform(0.0, 0.25)
-                client.wait_for_workers(2)  # one that dies while it starts is given up by dask for good
-                killed: list[int] = []
-                timers: list[threading.Timer] = []
-                begun, before = time.perf_counter(), again.count
-                callback = killer(cluster, passes, delay, rng.randrange(2), killed, timers)
-                found = digest(fit(model(trainer, callbacks=callback), shards, client=client))
-                for timer in timers:
-                    timer.cancel()  # a run that was over before it counts for nothing
-                    timer.join()
-                if not killed:
-                    continue
-                made += 1
-                same = "same" if found == expected[trainer] else "DIFFERENT"
-                rows.append(
-                    [made, trainer, passes, f"{delay:.3f}", same, again.count - before, f"{time.perf_counter() - begun:.1f}"]
-                )
-                print(*rows[-1], flush=True)
+        while len(rows) < wanted:
+            with local_cluster(2, silence_logs=logging.CRITICAL) as cluster, Client(cluster) as client:
+                # dask gives some workers up for good: then the next kills are those of another cluster
+                while len(rows) < wanted and has_two(client):
+                    trainer, passes, delay = TRAINERS[len(rows) % len(TRAINERS)], rng.randrange(1, ROUNDS), rng.uniform(0.0, 0.25)
+                    killed: list[int] = []
+                    timers: list[threading.Timer] = []
+                    begun, before = time.perf_counter(), again.count
+                    callback = killer(cluster, passes, delay, rng.randrange(2), killed, timers)
+                    found = digest(fit(model(trainer, callbacks=callback), shards, client=client))
+                    for timer in timers:
+                        timer.cancel()  # a run that was over before it counts for nothing
+                        timer.join()
+                    if not killed:
+                        continue
+                    same = "same" if found == expected[trainer] else "DIFFERENT"
+                    took = time.perf_counter() - begun
+                    rows.append([len(rows) + 1, trainer, passes, f"{delay:.3f}", same, again.count - before, f"{took:.1f}"])
+                    print(*rows[-1], flush=True)
     print(table(["kill", "trainer", "after round", "s later", "bits", "submitted again", "wall s"], rows))
     different = sum(row[4] != "same" for row in rows)
-    print(f"{len(rows)} kills, {different} different, {options.kills - len(rows) if not options.quick else 0} lost")
+    print(f"{len(rows)} kills, {different} different, {wanted - len(rows)} lost")
     raise SystemExit(bool(different))
 
 
