@@ -65,6 +65,7 @@ def run(name: str, command: list[str], root: Path, folder: Path, heading: str) -
         done = subprocess.run(command, cwd=root / "benchmarks", env=environment, stdout=out, stderr=subprocess.PIPE, text=True)
         print(f"\nload {load:.1f} before, {os.getloadavg()[0]:.1f} after; {time.monotonic() - begun:.0f} s", file=out)
     if done.returncode == 0:
+        part.write_text(part.read_text().replace(f"{root}{os.sep}", ""))  # where it ran is nobody's business
         part.replace(folder / f"{name}.txt")
     else:
         print(f"{name}: exit {done.returncode}\n{done.stderr[-2000:]}", file=sys.stderr)
