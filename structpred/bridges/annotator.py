@@ -76,8 +76,8 @@ class Annotator:
             self._read(model)
 
     @property
-    def model(self) -> "ChainLabeler | DependencyParser":
-        """The fitted estimator; read now if it was not there before."""
+    def estimator(self) -> "ChainLabeler | DependencyParser":
+        """The fitted model; read now if it was not there before. (spaCy looks at an attribute `model` of its own components.)"""
         if self._parser is None and self._labeler is None:
             if self.path is None:
                 raise ParameterError(f"the component {self.name!r} has no model: config={{'model': 'FILE'}}")
@@ -92,7 +92,7 @@ class Annotator:
 
     def pipe(self, stream: Iterable[Doc], *, batch_size: int = 128) -> Iterator[Doc]:
         """Annotate documents, so many at once as batch_size says: each block is one call of `predict`."""
-        docs, _ = iter(stream), self.model
+        docs, _ = iter(stream), self.estimator
         while block := list(itertools.islice(docs, batch_size)):
             sentences = list(each_sentence(block))
             if self._parser is not None:
@@ -104,7 +104,7 @@ class Annotator:
     def to_disk(self, path: str | os.PathLike[str], *, exclude: Iterable[str] = ()) -> None:
         """Write the model into a folder."""
         Path(path).mkdir(parents=True, exist_ok=True)
-        self.model.save(Path(path) / "model.spz")
+        self.estimator.save(Path(path) / "model.spz")
 
     def from_disk(self, path: str | os.PathLike[str], *, exclude: Iterable[str] = ()) -> "Annotator":
         """Read what to_disk wrote."""
