@@ -153,7 +153,7 @@ def measure_speed(folder: Path, quick: bool) -> str:
     for sentences_ in [400] if quick else [None, 60_000]:
         tokens = resampled(path, sentences_)
         shards, found = Shards.of_file(path, 4), {1: [], 2: []}  # type: ignore[var-annotated]
-        for _ in range(1 if quick else 3):
+        for _ in range(1 if quick else 2):
             for n in found:
                 with workers(n) as client:
                     history = fit(labeler("lbfgs", max_iter=8, check_every=100), shards, client=client).history_
