@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from structpred.io import (
     stream_treebank,
     validate_treebank,
 )
+from structpred.io.multilabel.recognise import label_format
 from structpred.io.opening import LIMIT_VARIABLE, MAX_UNPACKED
 
 # two hundred members, each a line of half a megabyte: 100 MB in 100 kB
@@ -29,13 +31,23 @@ BOMB = gzip.compress(b"#" + b"a" * (1 << 19) + b"\n", mtime=0) * 200
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name in READERS if name != "npz"])
+@pytest.mark.parametrize("name", [name for name in READERS if name not in ("npz", "which format")])
 def test_every_reader_stops_at_the_limit(name: str, tmp_path: Path) -> None:
     """A packed file that unpacks to a thousand times its size is refused, naming the file, the limit and what to do."""
     path = tmp_path / "bomb.gz"
     path.write_bytes(BOMB)
     with pytest.raises(DataError, match=rf"bomb\.gz: .*more than the limit of {MAX_UNPACKED:,} bytes.*{LIMIT_VARIABLE}"):
         READERS[name][1](path)
+
+
+def test_a_format_is_recognised_by_the_beginning_alone(tmp_path: Path) -> None:
+    """However much a packed file unpacks to, no more than the longest line is looked at."""
+    path = tmp_path / "bomb.gz"
+    path.write_bytes(gzip.compress(b"@relation x\n" + b"%" * 1000, mtime=0) + BOMB)
+    tracemalloc.start()
+    assert label_format(str(path), None) == "arff"
+    assert tracemalloc.get_traced_memory()[1] < 100 << 20
+    tracemalloc.stop()
 
 
 @pytest.mark.slow

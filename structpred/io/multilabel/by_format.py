@@ -37,7 +37,7 @@ class Source(NamedTuple):
 
 def read_training(path: opening.Source, source: Source) -> tuple[MultiLabelData, dict[str, Any]]:
     """The data, and what a model file says of how they were read. Raises DataError, naming file and line, ParameterError."""
-    name = stream_name(path)
+    name = _path_of(path)
     format = label_format(name, source.format)
     if source.labels is not None and format != "arff":
         raise ParameterError(f"--labels says which attributes of an ARFF file are labels; {format} says so itself")
@@ -63,6 +63,11 @@ def read_training(path: opening.Source, source: Source) -> tuple[MultiLabelData,
     return data, {"format": format, "labels": labels, "zero_based": source.zero_based, "feature_names": named}
 
 
+def _path_of(path: opening.Source) -> str:
+    """The path as it was given, - among them; of an open file its name."""
+    return path if isinstance(path, str) else stream_name(path)
+
+
 class Reading(NamedTuple):
     """What a model knows of its data. label_names, n_features: as trained; facts: what `read_training` found."""
 
@@ -80,7 +85,7 @@ class Reading(NamedTuple):
 
 def read_rows(reading: Reading, path: opening.Source, format: str | None, encoding: str = "utf-8") -> Any:
     """The features of a file (CSR), for prediction: labels may be there or not, and are not looked at in ARFF files."""
-    kind = label_format(stream_name(path), format)
+    kind = label_format(_path_of(path), format)
     if kind not in ("arff", "clus", "clus-dag"):
         return read_examples(reading, path, kind, labelled=False, encoding=encoding).X
     table = read_arff(path, text_kinds=("hierarchical",), encoding=encoding)
@@ -101,7 +106,7 @@ def read_examples(
     Raises DataError, naming the file: other features than in training, labels that the model does not know or that are not
     columns, and, where they are asked for, labels that are missing in an example.
     """
-    kind = label_format(stream_name(path), format)
+    kind = label_format(_path_of(path), format)
     names = reading.label_names
     if kind == "arff":
         data = read_mulan(path, names, encoding=encoding)
@@ -113,7 +118,7 @@ def read_examples(
         )
     else:
         dag = kind == "clus-dag"
-        data = read_npz_multilabel(stream_name(path)) if kind == "npz" else read_clus(path, dag=dag, encoding=encoding)
+        data = read_npz_multilabel(_path_of(path)) if kind == "npz" else read_clus(path, dag=dag, encoding=encoding)
     _check_features(reading, data.feature_names, data.name)
     if not labelled:
         return data
