@@ -10,8 +10,19 @@ WIDTH = 64
 
 
 @njit(cache=True, nogil=True)
+def folded(sums):
+    """The upper half of WIDTH sums is added to the lower, and so on."""
+    half = WIDTH // 2
+    while half > 0:
+        for k in range(half):
+            sums[k] += sums[k + half]
+        half //= 2
+    return sums[0]
+
+
+@njit(cache=True, nogil=True)
 def dot(a, b):
-    """Product k is added to sum k modulo WIDTH, in float64; in the end the upper half of the sums to the lower, and so on."""
+    """Product k is added to sum k modulo WIDTH, in float64; in the end these are folded."""
     sums = np.zeros(WIDTH)
     whole = a.shape[0] - a.shape[0] % WIDTH
     for start in range(0, whole, WIDTH):
@@ -20,12 +31,7 @@ def dot(a, b):
             sums[k] += np.float64(x[k]) * np.float64(y[k])
     for k in range(whole, a.shape[0]):
         sums[k - whole] += np.float64(a[k]) * np.float64(b[k])
-    half = WIDTH // 2
-    while half > 0:
-        for k in range(half):
-            sums[k] += sums[k + half]
-        half //= 2
-    return sums[0]
+    return folded(sums)
 
 
 @njit(cache=True, nogil=True)
@@ -39,12 +45,22 @@ def weighted_square(a, weights):
             sums[k] += np.float64(y[k]) * (np.float64(x[k]) * np.float64(x[k]))
     for k in range(whole, a.shape[0]):
         sums[k - whole] += np.float64(weights[k]) * (np.float64(a[k]) * np.float64(a[k]))
-    half = WIDTH // 2
-    while half > 0:
-        for k in range(half):
-            sums[k] += sums[k + half]
-        half //= 2
-    return sums[0]
+    return folded(sums)
+
+
+@njit(cache=True, nogil=True)
+def dot_of_differences(a, b, c, d):
+    """<a - b, c - d>, added up as `dot` does."""
+    sums = np.zeros(WIDTH)
+    whole = a.shape[0] - a.shape[0] % WIDTH
+    for start in range(0, whole, WIDTH):
+        stop = start + WIDTH
+        p, q, r, s = a[start:stop], b[start:stop], c[start:stop], d[start:stop]
+        for k in range(WIDTH):
+            sums[k] += (p[k] - q[k]) * (r[k] - s[k])
+    for k in range(whole, a.shape[0]):
+        sums[k - whole] += (a[k] - b[k]) * (c[k] - d[k])
+    return folded(sums)
 
 
 @njit(cache=True, nogil=True)

@@ -30,6 +30,17 @@ def weighted_square(a: npt.NDArray[np.float32], weights: npt.NDArray[np.float32]
     return float(_kernels().weighted_square(a, weights))
 
 
+def dot_of_differences(
+    a: npt.NDArray[np.float64], b: npt.NDArray[np.float64], c: npt.NDArray[np.float64], d: npt.NDArray[np.float64]
+) -> float:
+    """<a - b, c - d>, added up in a fixed order, without vectors in between.
+
+    >>> dot_of_differences(np.array([3.0, 2.0]), np.array([1.0, 2.0]), np.array([5.0, 1.0]), np.zeros(2))
+    10.0
+    """
+    return float(_kernels().dot_of_differences(a, b, c, d))
+
+
 def add_multiple(out: npt.NDArray[Any], coef: float, vector: npt.NDArray[Any]) -> None:
     """out += coef * vector, in their own precision, without a vector in between. BLAS rounds once or twice, as the CPU does."""
     _kernels().add_multiple(out, out.dtype.type(coef), vector)

@@ -5,7 +5,7 @@ from typing import Annotated, Any, NamedTuple, cast
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.products import add_multiple, dot, weighted_square
+from structpred.core.products import add_multiple, dot, dot_of_differences, weighted_square
 from structpred.core.regulariser import Smooth
 from structpred.core.steps import SoftTask, TaskLike
 from structpred.core.terms import summed_squares
@@ -14,7 +14,7 @@ from structpred.errors import ParameterError
 from structpred.objectives.log_loss import LogLoss
 from structpred.runtime.interrupts import may_be_given_up
 from structpred.runtime.ranges import ends_of
-from structpred.trainers.problem import Problem, Surrogate, Trainer, is_convex, once_per_problem
+from structpred.trainers.problem import Problem, Surrogate, Trainer, is_convex
 from structpred.trainers.states import COUNT, Values
 from structpred.trainers.tangents import Tangent
 
@@ -205,17 +205,16 @@ class LBFGS(Trainer):
 
     def _accept(self, problem: Problem, state: LBFGSState, w: Floats, value: float, gradient: Floats, trials: int) -> LBFGSState:
         state.evaluations[...] += trials
-        s, y = _scratch(problem, len(w))
-        np.subtract(w, state.w, out=s)
-        np.subtract(gradient, state.gradient, out=y)
-        curvature = dot(s, y)
+        curvature = dot_of_differences(w, state.w, gradient, state.gradient)
         if curvature > 0.0:
             k = int(state.following)
-            state.s[k], state.y[k], state.rho[k] = s, y, 1.0 / curvature
+            np.subtract(w, state.w, out=state.s[k], casting="same_kind")
+            np.subtract(gradient, state.gradient, out=state.y[k], casting="same_kind")
+            state.rho[k] = 1.0 / curvature
             state.following[...] = (k + 1) % self.memory
             state.pairs[...] = min(int(state.pairs) + 1, self.memory)
         strength = self._strength(problem)
-        tangent = state.tangent.mixed(w, value, gradient, strength, s)
+        tangent = state.tangent.mixed(w, value, gradient, strength)
         return state._replace(w=w, gradient=gradient, value=np.array(value), tangent=tangent)
 
     def weights(self, problem: Problem, state: LBFGSState) -> Vector:
@@ -242,20 +241,6 @@ class LBFGS(Trainer):
     def _strength(self, problem: Problem) -> float:
         """How strongly convex the objective is, where its tangents bound it; else 0."""
         return problem.lam * problem.regulariser.strong_convexity if problem.convex else 0.0
-
-
-def _scratch(problem: Problem, n: int) -> tuple[Floats, Floats]:
-    """Two vectors to work in: new ones at each iteration would take longer than what is done in them."""
-    kept = _kept_scratch(problem)
-    if n not in kept:
-        kept[n] = np.empty(n), np.empty(n)
-    return kept[n]
-
-
-@once_per_problem
-def _kept_scratch(problem: Problem) -> dict[int, tuple[Floats, Floats]]:
-    """By their length."""
-    return {}
 
 
 def _near_zero(task: TaskLike) -> Floats:

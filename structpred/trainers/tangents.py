@@ -33,21 +33,18 @@ class Tangent(NamedTuple):
         """The lower bound of f."""
         return float(self.height) - dot(self.slope, self.slope) / (2.0 * strength)
 
-    def mixed(self, w: Floats, value: float, gradient: Floats, strength: float, scratch: Floats) -> "Tangent":
+    def mixed(self, w: Floats, value: float, gradient: Floats, strength: float) -> "Tangent":
         """The mean of this and of the tangent at w with the largest bound, a concave parabola in the share of the new one.
 
-        It takes the place of this. scratch: as long as w; it is overwritten.
+        It takes the place of this.
         """
         if not len(self.slope):
             return self
-        new = np.multiply(w, -strength, out=scratch)
-        new += gradient
-        height = value - 0.5 * strength * dot(w, w) - dot(new, w)
-        direction = new
-        direction -= self.slope
-        rise = height - float(self.height) - dot(self.slope, direction) / strength
-        bend = dot(direction, direction) / strength
+        from structpred.trainers import _tangent_kernels
+
+        square, rest, along, length = _tangent_kernels.products(self.slope, w, gradient, strength)
+        height = value - 0.5 * strength * square - rest
+        rise, bend = height - float(self.height) - along / strength, length / strength
         share = 0.0 if rise <= 0.0 else 1.0 if rise >= bend else rise / bend
-        direction *= share
-        np.add(self.slope, direction, out=self.slope)
+        _tangent_kernels.move(self.slope, w, gradient, strength, share)
         return Tangent(self.slope, np.array((1.0 - share) * self.height + share * height))

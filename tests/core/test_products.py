@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from structpred.core.products import add_multiple, dot, weighted_square
+from structpred.core.products import add_multiple, dot, dot_of_differences, weighted_square
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -29,6 +29,13 @@ def test_weighted_squares_are_added_up_in_the_same_order(n) -> None:
     rng = np.random.default_rng(n)
     a, weights = rng.normal(size=n).astype(np.float32), rng.random(n).astype(np.float32)
     assert weighted_square(a, weights) == dot(a.astype(np.float64) ** 2, weights.astype(np.float64))
+
+
+@pytest.mark.parametrize("n", [0, 1, 64, 1003])
+def test_differences_are_multiplied_as_if_they_were_vectors(n) -> None:
+    """To the last bit."""
+    a, b, c, d = np.random.default_rng(n).normal(size=(4, n))
+    assert dot_of_differences(a, b, c, d) == dot(a - b, c - d)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])

@@ -5,6 +5,7 @@ import pytest
 from scipy.optimize import minimize
 from training_cases import chain_task, log_optimum, log_problem, multiclass_task, problem
 
+from structpred.core.products import dot
 from structpred.errors import ParameterError
 from structpred.trainers.lbfgs import LBFGS, objective
 from structpred.trainers.loop import RunSettings, train
@@ -53,7 +54,23 @@ def test_tangents_of_one_slope_keep_the_higher_one() -> None:
     slope, origin = np.array([1.0, -2.0]), np.zeros(2)
     for first, second in ((0.5, 0.7), (0.7, 0.5), (0.7, 0.7)):
         one = Tangent(slope.copy(), np.array(first))
-        assert one.mixed(origin, second, slope, 0.1, np.empty(2)).bound(0.1) == Tangent(slope, np.array(0.7)).bound(0.1)
+        assert one.mixed(origin, second, slope, 0.1).bound(0.1) == Tangent(slope, np.array(0.7)).bound(0.1)
+
+
+@pytest.mark.parametrize("n", [1, 64, 1003])
+def test_the_mean_of_two_tangents_has_the_largest_bound(n) -> None:
+    """No other mean of the two is above it, and its numbers are those of its definition, to the last bit."""
+    rng = np.random.default_rng(n)
+    w, gradient, slope = rng.normal(size=(3, n))
+    one, new = Tangent(slope.copy(), np.array(0.3)), Tangent.at(w, 0.4, gradient, 0.5)
+    mixed = one.mixed(w, 0.4, gradient, 0.5)
+    direction = new.slope - slope
+    rise, bend = float(new.height) - 0.3 - dot(slope, direction) / 0.5, dot(direction, direction) / 0.5
+    share = min(max(rise / bend, 0.0), 1.0)
+    assert mixed.slope.tobytes() == (slope + share * direction).tobytes()
+    assert float(mixed.height) == (1.0 - share) * 0.3 + share * float(new.height)
+    others = [Tangent(slope + s * direction, (1 - s) * np.array(0.3) + s * new.height) for s in np.linspace(0.0, 1.0, 11)]
+    assert mixed.bound(0.5) >= max(other.bound(0.5) for other in others) - 1e-12
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
