@@ -183,12 +183,12 @@ def _begin(
     bare = type(model)(**{**model.get_params(deep=False), "callbacks": None, "checkpoint": None, "resume": False})
     spec = tasks.Spec(tuple(shards), bare, sharding)
     rounds.tell(spec)
-    plan = sharding.plan(model, rounds.round("reading the shards", tasks.scan, None, closing=()), classes)
+    plan = sharding.plan(model, rounds.round("reading the shards", tasks.scan), classes)
     trainer, surrogate = model._trainer_and_surrogate()
     objective = _objective(way, surrogate, regulariser)
     rounds.tell(spec._replace(plan=plan, objective=objective))
     rounds.compile()
-    facts = rounds.round("building the shards", tasks.build, tasks.join, closing=())
+    facts = rounds.round("building the shards", tasks.build, last=tasks.join)
     for k, one in enumerate(facts):
         if one.partial:
             with about_shard(k, shards[k]):
@@ -202,7 +202,7 @@ def _begin(
     n_total = float(ShardedTask(rounds, facts, whole).sample_weight[0])
     objective = objective._replace(lam=1.0 / (checked_C(model.C) * n_total), n_total=n_total)
     rounds.tell(spec._replace(plan=plan, objective=objective))
-    rounds.dim = whole.dim
+    rounds.whole = whole
     return _Begun(plan, way, whole, facts, objective)
 
 

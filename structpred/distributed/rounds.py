@@ -19,6 +19,7 @@ import numpy.typing as npt
 from structpred.distributed import sums, tasks
 from structpred.distributed.store import Store
 from structpred.errors import ClusterError
+from structpred.models.sharding import Columns
 from structpred.runtime.interrupts import give_up_if_asked
 from structpred.trainers.rounds import Common
 
@@ -26,6 +27,12 @@ log = logging.getLogger("structpred.distributed")
 Floats = npt.NDArray[np.float64]
 #: seconds that a cluster without workers is waited for
 _PATIENCE = 60.0
+#: weights of a slice, at least; bytes of reports that one worker adds up at once; how many slices there are at most
+_SLICE, _AT_ONCE, _MOST_SLICES = 1 << 19, 1 << 28, 16
+
+
+#: which worker a shard is for; None: for any
+Owners = Sequence[str | None]
 
 
 class _Stalled(Exception):
@@ -38,7 +45,8 @@ class Rounds:
     def __init__(self, client: Any, store: Store, name: str, shards: Sequence[str]) -> None:
         self.client, self.store, self.name, self.shards = client, store, name, shards
         self.job = tasks.Job(str(store.folder), "")
-        self.dim = self.asked = 0
+        self.asked = 0
+        self.whole: Columns | None = None
         self.token = secrets.token_hex(4)
         self.known = "", 0.0
         self.owners: list[str | None] = [None] * len(shards)
@@ -51,50 +59,97 @@ class Rounds:
         """The tasks from now on know this of the run."""
         self.job = self.job._replace(digest=self.store.write_object(spec))
 
-    def round(
-        self, what: str, each: Callable[..., Any], last: Callable[..., Any] | None, *args: Any, closing: tuple[Any, ...]
-    ) -> Any:
-        """each(job, k, *args) of every shard, then last(job, *closing, *reports), whose value is returned; without it the values.
+    @property
+    def dim(self) -> int:
+        """How many weights occur in some shard."""
+        return 0 if self.whole is None else self.whole.dim
+
+    def round(self, what: str, each: Callable[..., Any], *args: Any, last: Callable[..., Any] | None = None) -> Any:
+        """each(job, k, *args) of every shard; last(job, *values) of all of them, or the values themselves where it is None."""
+
+        def submit(job: tasks.Job, label: str, owners: Owners) -> list[Any]:
+            futures = self._each(job, label, owners, each, args)
+            return futures if last is None else [*futures, self._submit(f"{label}-close", last, job, *futures)]
+
+        found = self._run(what, submit, len(self.shards) if last is None else 1)
+        return found if last is None else found[0]
+
+    @contextlib.contextmanager
+    def added(
+        self, what: str, each: Callable[..., Any], *args: Any, last: Callable[..., Any], closing: Any = ()
+    ) -> Iterator[Any]:
+        """The reports each(job, k, *args) of every shard added up: the value of last(job, *closing, n, ends, *told).
+
+        `sums.add` made the sums `sum.n` of the store, which ends with the context, in slices with these ends. A report is cut
+        where it is, before the next shard has its turn, and dropped. The slices never show in the bits.
+        """
+        ends = self._slices()
+
+        def submit(job: tasks.Job, label: str, owners: Owners) -> list[Any]:
+            n, futures = f"{self.token}-{job.number}", self._each(job, label, owners, each, args)
+            closers: Owners = sorted({owner for owner in owners if owner is not None}) or [None]
+            pieces, told = [], []
+            for j, (start, stop) in enumerate(zip([0, *ends], ends, strict=False)):
+                own = [
+                    self._submit(f"{label}-cut{j}-{k:03}", sums.cut, job, k, start, stop, report, priority=1)
+                    for k, report in enumerate(futures)
+                ]
+                by = closers[j % len(closers)]
+                told.append(self._submit(f"{label}-add{j}", sums.add, job, n, start, stop, *own, owner=by))
+                pieces += own
+            return [*pieces, *told, self._submit(f"{label}-close", last, job, *closing, n, ends, *told)]
+
+        try:
+            yield self._run(what, submit, 1)[0]
+        finally:
+            self.store.remove(*(path.name for path in self.store.folder.glob(f"sum.{self.token}-*")))
+
+    def _slices(self) -> list[int]:
+        """The ends of the slices in which a sum is made; the last one is that of all weights.
+
+        As many as there are workers, as long as they are worth a message; more where one worker would get much at once.
+        """
+        assert self.whole is not None
+        n_rows = (self.dim - self.whole.tail) // max(self.whole.width, 1)
+        large = -(-len(self.owners) * self.dim * 8 // _AT_ONCE)
+        n = min(max(len({*self.owners}), large), self.dim // _SLICE, _MOST_SLICES, n_rows)
+        return [n_rows * j // n * self.whole.width for j in range(1, n)] + [self.dim]
+
+    def _run(self, what: str, submit: Callable[[tasks.Job, str, Owners], list[Any]], n_last: int) -> list[Any]:
+        """The values of the last tasks of a round.
 
         A round that nobody works on any more is submitted again, which gives the same bytes: dask never gives a task that prefers
         a lost worker to a new one if there was no other at that moment. So the tasks prefer none then.
         """
-        owners: Sequence[str | None] = self._assign()
+        owners: Owners = self._assign()
         while True:
+            self.job = job = self.job._replace(number=self.job.number + 1)
+            label = f"{self.name}-{job.number:04}"
+            futures: list[Any] = []
             try:
                 with self._one_error(what):
-                    return self._once(each, last, args, closing, owners)
-            except _Stalled:
+                    futures = submit(job, label, owners)
+                    return [self._wait(future, label) for future in futures[-n_last:]]
+            except BaseException as error:
+                with contextlib.suppress(Exception):
+                    self.client.cancel(futures)
+                if not isinstance(error, _Stalled):
+                    raise
                 log.warning("%s: no worker works on it: submitted again", what)
                 owners = [None] * len(self.shards)
 
-    def _once(
-        self,
-        each: Callable[..., Any],
-        last: Callable[..., Any] | None,
-        args: tuple[Any, ...],
-        closing: tuple[Any, ...],
-        owners: Sequence[str | None],
-    ) -> Any:
-        self.job = job = self.job._replace(number=self.job.number + 1)
-        label = f"{self.name}-{job.number:04}"
-        futures = [self._submit(f"{label}-{k:03}", each, job, k, *args, owner=owner) for k, owner in enumerate(owners)]
-        try:
-            if last is None:
-                return [self._wait(future, futures) for future in futures]
-            futures.append(self._submit(f"{label}-close", last, job, *closing, *futures))
-            return self._wait(futures[-1], futures)
-        except BaseException:
-            with contextlib.suppress(Exception):
-                self.client.cancel(futures)
-            raise
+    def _each(self, job: tasks.Job, label: str, owners: Owners, function: Callable[..., Any], args: tuple[Any, ...]) -> list[Any]:
+        return [self._submit(f"{label}-{k:03}", function, job, k, *args, owner=owner) for k, owner in enumerate(owners)]
 
-    def _submit(self, key: str, function: Callable[..., Any], *args: Any, owner: str | None = None) -> Any:
-        return self.client.submit(function, *args, key=key, workers=owner, allow_other_workers=owner is not None, pure=False)
+    def _submit(self, key: str, function: Callable[..., Any], *args: Any, owner: str | None = None, priority: int = 0) -> Any:
+        others = owner is not None
+        return self.client.submit(
+            function, *args, key=key, workers=owner, allow_other_workers=others, pure=False, priority=priority
+        )
 
-    def _wait(self, future: Any, futures: Sequence[Any]) -> Any:
-        """The value; a signal ends the wait where the trainer says that its step may be given up."""
-        done, keys, idle = threading.Event(), {one.key for one in futures}, 0
+    def _wait(self, future: Any, label: str) -> Any:
+        """The value; a signal ends the wait where the trainer says that its step may be given up. label: how the keys begin."""
+        done, idle = threading.Event(), 0
         future.add_done_callback(lambda _: done.set())
         looked = peopled = time.monotonic()
         while not done.wait(0.2):
@@ -106,7 +161,7 @@ class Rounds:
                     peopled = looked
                 elif looked - peopled > _PATIENCE:
                     raise ClusterError(_DESERTED)
-                idle = 0 if not found or any(key in keys for own in found.values() for key in own) else idle + 1
+                idle = 0 if not found or any(str(key).startswith(label) for own in found.values() for key in own) else idle + 1
             if idle == 3 and not done.is_set():
                 raise _Stalled
         return future.result()
@@ -171,13 +226,13 @@ class Rounds:
         first: dict[str, int] = {}
         for k, owner in enumerate(self.owners):
             first.setdefault(hosts.get(str(owner), str(owner)), k)
+        label = f"{self.name}-compile"
         with self._one_error("compiling"):
             futures = [
-                self._submit(f"{self.name}-compile-{k:03}", tasks.compile_kernels, self.job, k, owner=self.owners[k])
-                for k in first.values()
+                self._submit(f"{label}-{k:03}", tasks.compile_kernels, self.job, k, owner=self.owners[k]) for k in first.values()
             ]
             for future in futures:
-                self._wait(future, futures)
+                self._wait(future, label)
 
     def end(self) -> None:
         """The workers forget the run; it does not matter whether they hear of it."""
@@ -188,11 +243,13 @@ class Rounds:
 
     def begin(self) -> tasks.Closed:
         """Before round 0."""
-        return self.round("before the first round", tasks.begin, tasks.close, closing=(self.dim, -1))  # type: ignore[no-any-return]
+        with self.added("before the first round", tasks.begin, last=tasks.close, closing=(-1,)) as closed:
+            return closed  # type: ignore[no-any-return]
 
     def advance(self, t: int) -> tasks.Closed:
         """Round t."""
-        return self.round(f"round {t}", tasks.advance, tasks.close, t, closing=(self.dim, t))  # type: ignore[no-any-return]
+        with self.added(f"round {t}", tasks.advance, t, last=tasks.close, closing=(t,)) as closed:
+            return closed  # type: ignore[no-any-return]
 
     def common(self, t: int) -> Common:
         """What all know before round t."""
@@ -203,7 +260,7 @@ class Rounds:
         digest = hashlib.sha256(np.ascontiguousarray(w).data).hexdigest()
         if self.known[0] != digest:
             with self._weights(w) as n:
-                self.known = digest, float(self.round("the objective", sums.losses, sums.add_losses, n, closing=()))
+                self.known = digest, float(self.round("the objective", sums.losses, n, last=sums.add_losses))
         return self.known[1]
 
     def gradient(self, w: npt.NDArray[Any]) -> tuple[float, Floats]:
@@ -226,12 +283,12 @@ class Rounds:
 
     def sample_weight(self) -> Floats:
         """Those of all instances, in the order of the shards."""
-        return np.concatenate(self.round("the sample weights", tasks.sample_weight, None, closing=()))
+        return np.concatenate(self.round("the sample weights", tasks.sample_weight))
 
     def pieces(self, w: npt.NDArray[Any]) -> list[dict[str, npt.NDArray[Any]]]:
         """The linear piece of each instance at w, by shard, as `sums.pieces` writes them."""
         with self._weights(w) as n:
-            self.round("the pieces", sums.pieces, None, n, closing=())
+            self.round("the pieces", sums.pieces, n)
             names = [f"pieces.{n}.{k}" for k in range(len(self.shards))]
             try:
                 return [self.store.read(name) for name in names]
@@ -239,9 +296,8 @@ class Rounds:
                 self.store.remove(*names)
 
     def _sums(self, what: str, each: Callable[..., Any], w: npt.NDArray[Any]) -> tuple[list[float], Floats]:
-        with self._weights(w) as n:
-            numbers = self.round(what, each, sums.add_sums, n, closing=(self.dim, n))
-            return numbers, self.store.read_vector(f"gradient.{n}")
+        with self._weights(w) as asked, self.added(what, each, asked, last=sums.told) as (numbers, n, ends):
+            return numbers, self.store.read_sum(f"{n}.0", ends)
 
     @contextlib.contextmanager
     def _weights(self, w: npt.NDArray[Any]) -> Iterator[str]:
@@ -252,7 +308,7 @@ class Rounds:
         try:
             yield n
         finally:
-            self.store.remove(f"weights.{n}", f"gradient.{n}")
+            self.store.remove(f"weights.{n}")
 
 
 _DESERTED = (

@@ -11,7 +11,7 @@ import secrets
 import shutil
 import zlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -37,7 +37,8 @@ class Store:
 
     `common.t` is what all shards know before round t, `state.k.t` what shard k keeps for itself; those before t - 1 are removed.
     `rows.k` says which weights occur in shard k, `whole` which occur in any, `holders` in how many. `weights.n` are those that
-    the client asks about, `gradient.n` the answer; they are for the moment, so that they need not outlive a power cut.
+    the client asks about, `sum.n.j.start` what shards said of vector j, from weight `start` on; both are for the moment, so
+    that they need not outlive a power cut.
     """
 
     def __init__(self, folder: str | Path) -> None:
@@ -85,18 +86,27 @@ class Store:
             raise storage_error(self.folder / name, error) from error
         TRAFFIC["written"] += data.nbytes
 
-    def read_vector(self, name: str) -> npt.NDArray[np.float64]:
-        """The inverse of write_vector; CheckpointError where it is damaged or not there."""
+    def read_vector(self, name: str, into: npt.NDArray[np.float64] | None = None) -> npt.NDArray[np.float64]:
+        """The inverse of write_vector; CheckpointError where it is damaged or not there. into: where it goes; None: a new one."""
         path = self.folder / name
         try:
             with open(path, "rb") as file:
-                sum_, vector = file.read(_SUM), np.fromfile(file, np.float64)
+                sum_ = file.read(_SUM)
+                vector = np.empty(max(os.fstat(file.fileno()).st_size - _SUM, 0) // 8) if into is None else into
+                file.readinto(vector.data)
         except OSError as error:
             raise CheckpointError(f"{path}: cannot be read: {error.strerror or error}") from error
         if _checksum(vector) != sum_:
             raise CheckpointError(f"{path}: it was truncated or damaged; resume from the checkpoint")
         TRAFFIC["read"] += vector.nbytes
         return vector
+
+    def read_sum(self, name: str, ends: Sequence[int]) -> npt.NDArray[np.float64]:
+        """The sum of this name, which was written in slices that end there. Errors as those of read_vector."""
+        found = np.empty(ends[-1])
+        for start, stop in zip([0, *ends], ends, strict=False):
+            self.read_vector(f"sum.{name}.{start}", found[start:stop])
+        return found
 
     def write_object(self, value: Any) -> str:
         """Write a Python object as a file that is called by its digest, which is returned."""

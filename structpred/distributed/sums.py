@@ -1,5 +1,6 @@
 """Sums over the shards, as tasks on workers: losses, gradients, planes and pieces at the weights that the client asks about."""
 
+from collections.abc import Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -9,9 +10,10 @@ from structpred.core.steps import Step
 from structpred.core.terms import running_sum
 from structpred.core.weights import Vector
 from structpred.distributed.store import read_once
-from structpred.distributed.tasks import Job, part_of, place_of
+from structpred.distributed.tasks import Job, Told, part_of, place_of
+from structpred.trainers import rounds
 from structpred.trainers.lbfgs import random_features, squared_gradients
-from structpred.trainers.rounds import Part, Report, add, losses_of
+from structpred.trainers.rounds import Part, Report, losses_of
 
 Floats = npt.NDArray[np.float64]
 
@@ -82,12 +84,22 @@ def _weights(job: Job, part: Part, n: str) -> Floats:
     return found if part.at is None else part.at.of(found)
 
 
-def add_sums(job: Job, dim: int, n: str, *reports: Report) -> list[float]:
-    """The sums of the numbers; that of the gradients or slopes goes to the store, as `gradient.n`."""
-    total, numbers = np.zeros(dim), np.zeros(len(reports[0].numbers))
-    for k, report in enumerate(reports):
-        add(total, report.changes[0], place_of(job, k))
-        numbers += report.numbers
-    job.store.write_vector(f"gradient.{n}", total)
-    found: list[float] = numbers.tolist()
-    return found
+def told(job: Job, n: str, ends: Sequence[int], *told: Told) -> tuple[list[float], str, Sequence[int]]:
+    """The sums of the numbers, and where those of the vectors are in the store."""
+    return [running_sum(column) for column in told[0].numbers.T], n, ends
+
+
+def cut(job: Job, k: int, start: int, stop: int, report: Report) -> Report:
+    """What shard k says of the weights from start to stop of the whole: a copy, so that the report itself can go."""
+    at = place_of(job, k)
+    return Report(tuple(rounds.cut(change, at, start, stop) for change in report.changes), report.numbers)
+
+
+def add(job: Job, n: str, start: int, stop: int, *reports: Report) -> Told:
+    """Add what was cut, in the order of the shards. The sum of the vectors j goes to the store, as `sum.n.j.start`."""
+    for j in range(len(reports[0].changes)):
+        total = np.zeros(stop - start)
+        for k, report in enumerate(reports):
+            rounds.add_cut(total, report.changes[j], place_of(job, k), start, stop)
+        job.store.write_vector(f"sum.{n}.{j}.{start}", total)
+    return Told(len(reports[0].changes), np.array([report.numbers for report in reports]))

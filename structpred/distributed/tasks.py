@@ -25,7 +25,7 @@ from structpred.errors import CheckpointError, DataError
 from structpred.models.sharding import Columns, Sharding, holders_of, whole_of
 from structpred.trainers.names import require
 from structpred.trainers.problem import Surrogate, Trainer, is_convex
-from structpred.trainers.rounds import Part, Places, Report, Way, losses_of
+from structpred.trainers.rounds import Part, Places, Report, Totals, Way, losses_of, totals
 from structpred.trainers.states import Arrays, flatten
 from structpred.trainers.stream import StreamProblem
 
@@ -96,6 +96,13 @@ class Closed(NamedTuple):
 
     digest: str
     dual: float | None
+
+
+class Told(NamedTuple):
+    """What of all reports is no vector. n_vectors: how many a report has. numbers: those of every shard, a row each."""
+
+    n_vectors: int
+    numbers: Floats
 
 
 class Held:
@@ -199,7 +206,7 @@ def compile_kernels(job: Job, k: int) -> None:
             goal.surrogate.gradient(part.problem.task, np.zeros(dim), part.problem.p)
         if (way := goal.way) is not None:
             state, report = way.begin(part)
-            way.advance(part, state, way.close(None, dim, [(None, report)] * part.n_shards, -1), 0)
+            way.advance(part, state, way.close(None, totals(dim, [(None, report)] * part.n_shards)), 0)
 
 
 def build(job: Job, k: int) -> Facts:
@@ -260,11 +267,12 @@ def advance(job: Job, k: int, t: int) -> Report:
         return report
 
 
-def close(job: Job, dim: int, t: int, *reports: Report) -> Closed:
-    """Add the reports of round t in the order of the shards; -1 are those of `begin`."""
+def close(job: Job, t: int, n: str, ends: Sequence[int], *told: Told) -> Closed:
+    """End round t with the sums of `n`; -1 are those of `begin`."""
     store, way = job.store, _way(job)
     before = None if t < 0 else store.read_common(f"common.{t}")
-    after = way.close(before, dim, ((place_of(job, k), report) for k, report in enumerate(reports)), t)
+    moves = tuple(store.read_sum(f"{n}.{j}", ends) for j in range(told[0].n_vectors))
+    after = way.close(before, Totals(moves, told[0].numbers))
     digest = store.write_common(f"common.{t + 1}", after)
     store.remove(f"common.{t - 1}")
     assert job.spec.objective is not None

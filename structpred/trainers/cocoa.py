@@ -10,7 +10,6 @@ machine raises where w moves sigma' times as fast as its blocks do; so it runs t
 its own, the number m_j of the shards that have it, since |sum_k r_k|^2 <= sum_j m_j sum_k r_kj^2.
 """
 
-from collections.abc import Iterable
 from typing import Any, NamedTuple, Protocol, cast
 
 import numpy as np
@@ -18,10 +17,11 @@ import numpy.typing as npt
 
 from structpred.core.products import dot
 from structpred.core.regulariser import DualMap
+from structpred.core.terms import running_sum
 from structpred.errors import ParameterError
 from structpred.trainers.bcfw import BCFW
 from structpred.trainers.problem import Problem, Trainer, once_per_problem
-from structpred.trainers.rounds import Common, Part, Places, Report, add, checked_passes, mean_change, sparse, visits
+from structpred.trainers.rounds import Common, Part, Report, Totals, checked_passes, mean_change, sparse, visits
 from structpred.trainers.sharded import ShardedTrainer
 from structpred.trainers.visits import updates
 
@@ -138,20 +138,14 @@ class CoCoAWay:
         numbers = np.array([after - loss, after, mass, problem.lam])
         return ShardBlocks(solver.at_rest(run), before), Report(tuple(changes), numbers)
 
-    def close(self, common: Common | None, dim: int, reports: Iterable[tuple[Places | None, Report]], t: int) -> Common:
+    def close(self, common: Common | None, totals: Totals) -> Common:
         """w plus all moves, or as much of them as the dual gains by; and the average over the rounds, by their mass."""
-        moves = tuple(np.zeros(dim) for _ in range(1 + self.averaged))
-        rise = after = mass = lam = 0.0
-        n = 0
-        for at, report in reports:
-            for move, change in zip(moves, report.changes, strict=True):
-                add(move, change, at)
-            rise, after, mass = rise + report.numbers[RISE], after + report.numbers[AFTER], mass + report.numbers[INCLUDED]
-            lam, n = report.numbers[LAM], n + 1
+        moves, numbers = totals
+        rise, after, mass = (running_sum(numbers[:, which]) for which in (RISE, AFTER, INCLUDED))
         if common is None:
             return Common(moves, np.array([after, 1.0, 0.0]))
         w, r = common.vectors[0], moves[0]
-        eta = _step(rise, dot(w, r), dot(r, r), lam) if self.searches(n) else 1.0
+        eta = _step(rise, dot(w, r), dot(r, r), numbers[-1, LAM]) if self.searches(len(numbers)) else 1.0
         total = float(common.numbers[MASS]) + mass
         vectors = [w + eta * r]
         if self.averaged:

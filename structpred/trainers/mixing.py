@@ -1,16 +1,16 @@
 """Iterative parameter mixing of online trainers (McDonald, Hall & Mann 2010, figure 3)."""
 
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from structpred.core.sparse import SparseVector
+from structpred.core.terms import running_sum
 from structpred.errors import ParameterError
 from structpred.trainers.perceptron import AveragedPerceptron
 from structpred.trainers.problem import Problem, Surrogate, Trainer, once_per_problem
-from structpred.trainers.rounds import Common, Part, Places, Report, add, checked_passes, mean_change, round_size, sparse, visits
+from structpred.trainers.rounds import Common, Part, Report, Totals, checked_passes, mean_change, round_size, sparse, visits
 from structpred.trainers.sharded import ShardedTrainer
 from structpred.trainers.visits import updates
 
@@ -52,17 +52,12 @@ class MixingWay:
             changes.append(sparse(mean_change(run.weights, first_v, first_w)))
         return None, Report(tuple(changes), np.array([float(run.weights.mass)]))
 
-    def close(self, common: Common | None, dim: int, reports: Iterable[tuple[Places | None, Report]], t: int) -> Common:
+    def close(self, common: Common | None, totals: Totals) -> Common:
         """The mean of the shards' weights; and that of their averages, which enters the average over the rounds."""
-        moves: list[Floats] = []
-        mass, n = 0.0, 0
-        for at, report in reports:
-            moves = moves or [np.zeros(dim) for _ in report.changes]
-            for move, change in zip(moves, report.changes, strict=True):
-                add(move, change, at)
-            mass, n = mass + report.numbers[0], n + 1
+        moves, n = totals.moves, len(totals.numbers)
         if common is None:
-            return Common(tuple(moves), np.zeros(1))
+            return Common(moves, np.zeros(1))
+        mass = running_sum(totals.numbers[:, 0])
         w, total = common.vectors[0], float(common.numbers[0]) + mass
         vectors = [w + moves[0] / n]
         if len(moves) > 1:

@@ -38,15 +38,29 @@ class Places(NamedTuple):
         """The shard's part of a vector of the whole."""
         own = len(self.rows) * self.width
         found = np.empty(own + self.tail, vector.dtype)
-        np.take(self._table(vector), self.rows, axis=0, out=found[:own].reshape(-1, self.width))
+        # the rows are there: of them that is known, and "raise" would write into a copy of `out` first
+        np.take(self._table(vector), self.rows, axis=0, out=found[:own].reshape(-1, self.width), mode="clip")
         found[own:] = vector[self.dim - self.tail :]
         return found
 
     def add_to(self, out: npt.NDArray[Any], change: npt.NDArray[Any]) -> None:
         """out += change, a vector of the shard, at its places in `out`, a vector of the whole."""
+        from structpred.trainers import _round_kernels
+
         own = len(self.rows) * self.width
-        self._table(out)[self.rows] += change[:own].reshape(-1, self.width)
+        _round_kernels.add_rows(self._table(out), self.rows, change[:own].reshape(-1, self.width))
         out[self.dim - self.tail :] += change[own:]
+
+    def cut(self, start: int, stop: int) -> tuple[slice, "Places"]:
+        """Which of the shard's weights are those from start to stop of the whole, and where they are among these.
+
+        Both are at ends of rows; if stop is the last of them, the tail is included.
+        """
+        end = self.dim - self.tail
+        first, last = np.searchsorted(self.rows, [start // self.width, min(stop, end) // self.width]).tolist()
+        tail = self.tail if stop == self.dim else 0
+        rows = self.rows[first:last] - start // self.width
+        return slice(first * self.width, last * self.width + tail), Places(rows, self.width, tail, stop - start)
 
     def among(self, indices: Integers) -> Integers:
         """Where weights of the shard are in the whole, by their numbers in the shard."""
@@ -95,6 +109,15 @@ class Report(NamedTuple):
     numbers: Floats
 
 
+class Totals(NamedTuple):
+    """What all shards tell after a round. moves: the changes of each vector, added in the order of the shards, in the weights of
+    the whole. numbers: those of every shard, a row each.
+    """
+
+    moves: tuple[Floats, ...]
+    numbers: Floats
+
+
 class Way(Protocol):
     """A way of training over shards. It pickles small: its settings only."""
 
@@ -109,11 +132,8 @@ class Way(Protocol):
         """
         ...
 
-    def close(self, common: Common | None, dim: int, reports: Iterable[tuple[Places | None, Report]], t: int) -> Common:
-        """What all know after the round: the reports, each with the `at` of its shard, are added in the order of the shards.
-
-        common: what was known before, None for the reports of `begin` (t is then -1). dim: the number of weights of the whole.
-        """
+    def close(self, common: Common | None, totals: Totals) -> Common:
+        """What all know after the round. common: what was known before, None for the reports of `begin`."""
         ...
 
     def weights(self, common: Common) -> Floats:
@@ -133,6 +153,32 @@ def add(out: Floats, change: SparseVector | Floats, at: Places | None) -> None:
         out += change
     else:
         at.add_to(out, change)
+
+
+def totals(dim: int, reports: Iterable[tuple[Places | None, Report]]) -> Totals:
+    """The reports, each with the `at` of its shard, added up. dim: the number of weights of the whole."""
+    moves: tuple[Floats, ...] = ()
+    numbers = []
+    for at, report in reports:
+        moves = moves or tuple(np.zeros(dim) for _ in report.changes)
+        for move, change in zip(moves, report.changes, strict=True):
+            add(move, change, at)
+        numbers.append(report.numbers)
+    return Totals(moves, np.array(numbers))
+
+
+def cut(change: SparseVector | Floats, at: Places | None, start: int, stop: int) -> SparseVector | Floats:
+    """A copy of what a change says of the weights from start to stop of the whole; pairs are then in the numbering of these."""
+    if not isinstance(change, SparseVector):
+        return change[slice(start, stop) if at is None else at.cut(start, stop)[0]].copy()
+    indices = change.indices if at is None else at.among(change.indices)
+    inside = np.flatnonzero((indices >= start) & (indices < stop))
+    return SparseVector(indices[inside] - start, change.values[inside])
+
+
+def add_cut(out: Floats, change: SparseVector | Floats, at: Places | None, start: int, stop: int) -> None:
+    """out += what `cut` left of the change of a shard."""
+    add(out, change, None if at is None or isinstance(change, SparseVector) else at.cut(start, stop)[1])
 
 
 def sparse(change: Floats) -> SparseVector | Floats:

@@ -14,7 +14,7 @@ from structpred.core.weights import Vector
 from structpred.errors import ParameterError
 from structpred.trainers.inner import ByInner
 from structpred.trainers.problem import Problem, Trainer, once_per_problem
-from structpred.trainers.rounds import Common, Part, Places, Report, Way, checked_passes, losses_of, round_size
+from structpred.trainers.rounds import Common, Part, Places, Report, Way, checked_passes, losses_of, round_size, totals
 from structpred.trainers.states import COUNT
 from structpred.trainers.stream import StreamProblem
 
@@ -59,7 +59,7 @@ class ShardedTrainer(ByInner, Trainer):  # type: ignore[override]
         way, parts = self.way, self.parts(problem)
         begun = [way.begin(part) for part in parts]
         reports = [(part.at, report) for part, (_, report) in zip(parts, begun, strict=True)]
-        common = way.close(None, problem.task.dim, reports, -1)
+        common = way.close(None, totals(problem.task.dim, reports))
         return ShardedState(common, tuple(state for state, _ in begun), np.array(0))
 
     def order(self, problem: Problem, state: ShardedState, rng: np.random.Generator, n_pass: int) -> Integers:
@@ -79,7 +79,7 @@ class ShardedTrainer(ByInner, Trainer):  # type: ignore[override]
                 shards[k], report = way.advance(part, shards[k], state.common.of(part.at), t)
                 yield part.at, report
 
-        common = way.close(state.common, problem.task.dim, reports(), t)
+        common = way.close(state.common, totals(problem.task.dim, reports()))
         changed = not np.array_equal(common.vectors[0], state.common.vectors[0])
         return ShardedState(common, tuple(shards), np.array(t + 1)), changed
 

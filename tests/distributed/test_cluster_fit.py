@@ -27,6 +27,14 @@ distributed = pytest.importorskip("distributed")
 TRAINERS = ("lbfgs", "oeg", "bcfw")
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _small_slices() -> Iterator[None]:
+    """Sums are made in slices as soon as there are two workers."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("structpred.distributed.rounds._SLICE", 64)
+        yield
+
+
 @pytest.fixture(scope="module")
 def shards(tmp_path_factory: pytest.TempPathFactory) -> Shards:
     """A small file, cut into eight."""

@@ -19,6 +19,9 @@ def test_vectors_come_back(tmp_path: Path) -> None:
     for n, vector in enumerate([np.array([1.5, -0.0, np.inf]), np.empty(0), np.arange(6.0)[::2]]):
         store.write_vector(f"weights.{n}", vector)
         assert store.read_vector(f"weights.{n}").tobytes() == vector.tobytes()
+        room = np.zeros(len(vector) + 2)
+        store.read_vector(f"weights.{n}", room[1:-1])
+        assert room.tolist() == [0.0, *vector, 0.0]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["weights.0", "weights.1", "weights.2"]
 
 
@@ -33,5 +36,6 @@ def test_damaged_vectors_are_refused(tmp_path: Path, change: str) -> None:
     path.write_bytes(data[:-8] if change == "cut" else b"" if change == "empty" else data)
     if change == "none":
         path.unlink()
-    with pytest.raises(CheckpointError, match=r"weights\.1: (it was truncated or damaged|cannot be read)"):
-        store.read_vector("weights.1")
+    for room in (None, np.zeros(100)):
+        with pytest.raises(CheckpointError, match=r"weights\.1: (it was truncated or damaged|cannot be read)"):
+            store.read_vector("weights.1", room)

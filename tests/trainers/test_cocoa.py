@@ -20,7 +20,7 @@ from structpred.trainers.cocoa import CoCoA
 from structpred.trainers.loop import RunSettings, train
 from structpred.trainers.oeg import OnlineEG
 from structpred.trainers.perceptron import AveragedPerceptron
-from structpred.trainers.rounds import Part, Places
+from structpred.trainers.rounds import Part, Places, totals
 
 KINDS = {"bcfw": (BCFW, problem), "oeg": (OnlineEG, log_problem)}
 EVERY = RunSettings(max_iter=12, check_every=1)
@@ -130,14 +130,14 @@ def duals_of(way, parts, dim, rounds):
     """The dual value of each round, and the weights at the end."""
     begun = [way.begin(part) for part in parts]
     states = [state for state, _ in begun]
-    common = way.close(None, dim, [(part.at, report) for part, (_, report) in zip(parts, begun, strict=True)], -1)
+    common = way.close(None, totals(dim, [(part.at, report) for part, (_, report) in zip(parts, begun, strict=True)]))
     duals = []
     for t in range(rounds):
         reports = []
         for k, part in enumerate(parts):
             states[k], report = way.advance(part, states[k], common.of(part.at), t)
             reports.append((part.at, report))
-        common = way.close(common, dim, reports, t)
+        common = way.close(common, totals(dim, reports))
         duals.append(way.dual(common, parts[0].problem.lam))
     return np.array(duals), way.weights(common)
 
@@ -153,8 +153,15 @@ def test_places_of_weights(rows, width, tail) -> None:
     np.testing.assert_array_equal(at.among(np.arange(len(index))), index)
     out, change = vector.copy(), np.arange(1.0, len(index) + 1)
     at.add_to(out, change)
+    before = vector.copy()
     vector[index] += change
     np.testing.assert_array_equal(out, vector)
+    ends = [2 * width, 5 * width, dim]
+    for start, stop in zip([0, *ends], ends, strict=False):
+        own, inside = at.cut(start, stop)
+        piece = before[start:stop].copy()
+        inside.add_to(piece, change[own])
+        np.testing.assert_array_equal(piece, vector[start:stop])
 
 
 def sparse_chains():
