@@ -27,8 +27,8 @@ log = logging.getLogger("structpred.distributed")
 Floats = npt.NDArray[np.float64]
 #: seconds that a cluster without workers is waited for
 _PATIENCE = 60.0
-#: weights of a slice, at least; bytes of reports that one worker adds up at once; how many slices there are at most
-_SLICE, _AT_ONCE, _MOST_SLICES = 1 << 19, 1 << 28, 16
+#: weights of a slice, at least; how many slices there are at most; of how many shards reports are added at once
+_SLICE, _MOST_SLICES, _TOGETHER = 1 << 19, 16, 8
 
 
 #: which worker a shard is for; None: for any
@@ -80,24 +80,27 @@ class Rounds:
     ) -> Iterator[Any]:
         """The reports each(job, k, *args) of every shard added up: the value of last(job, *closing, n, ends, *told).
 
-        `sums.add` made the sums `sum.n` of the store, which ends with the context, in slices with these ends. A report is cut
-        where it is, before the next shard has its turn, and dropped. The slices never show in the bits.
+        The sums are `sum.n` of the store, in slices with these ends, until the context ends. A report is cut where it is, each
+        worker adds a slice of the reports of some shards as soon as these are there, and they are dropped: memory holds some
+        vectors, not one of each shard. Neither shows in the bits.
         """
         ends = self._slices()
 
         def submit(job: tasks.Job, label: str, owners: Owners) -> list[Any]:
             n, futures = f"{self.token}-{job.number}", self._each(job, label, owners, each, args)
             closers: Owners = sorted({owner for owner in owners if owner is not None}) or [None]
-            pieces, told = [], []
+            told = []
             for j, (start, stop) in enumerate(zip([0, *ends], ends, strict=False)):
-                own = [
+                total, by = None, closers[j % len(closers)]
+                cuts = [
                     self._submit(f"{label}-cut{j}-{k:03}", sums.cut, job, k, start, stop, report, priority=1)
                     for k, report in enumerate(futures)
                 ]
-                by = closers[j % len(closers)]
-                told.append(self._submit(f"{label}-add{j}", sums.add, job, n, start, stop, *own, owner=by))
-                pieces += own
-            return [*pieces, *told, self._submit(f"{label}-close", last, job, *closing, n, ends, *told)]
+                for k in range(0, len(cuts), _TOGETHER):
+                    own, key = cuts[k : k + _TOGETHER], f"{label}-add{j}-from{k}"
+                    total = self._submit(key, sums.add, job, k, start, stop, total, *own, owner=by, priority=2)
+                told.append(self._submit(f"{label}-keep{j}", sums.keep, job, n, start, total, owner=by))
+            return [*told, self._submit(f"{label}-close", last, job, *closing, n, ends, *told)]
 
         try:
             yield self._run(what, submit, 1)[0]
@@ -107,12 +110,11 @@ class Rounds:
     def _slices(self) -> list[int]:
         """The ends of the slices in which a sum is made; the last one is that of all weights.
 
-        As many as there are workers, as long as they are worth a message; more where one worker would get much at once.
+        As many as there are workers, as long as they are worth a message.
         """
         assert self.whole is not None
         n_rows = (self.dim - self.whole.tail) // max(self.whole.width, 1)
-        large = -(-len(self.owners) * self.dim * 8 // _AT_ONCE)
-        n = min(max(len({*self.owners}), large), self.dim // _SLICE, _MOST_SLICES, n_rows)
+        n = min(len({*self.owners}), self.dim // _SLICE, _MOST_SLICES, n_rows)
         return [n_rows * j // n * self.whole.width for j in range(1, n)] + [self.dim]
 
     def _run(self, what: str, submit: Callable[[tasks.Job, str, Owners], list[Any]], n_last: int) -> list[Any]:

@@ -90,16 +90,26 @@ def told(job: Job, n: str, ends: Sequence[int], *told: Told) -> tuple[list[float
 
 
 def cut(job: Job, k: int, start: int, stop: int, report: Report) -> Report:
-    """What shard k says of the weights from start to stop of the whole: a copy, so that the report itself can go."""
+    """What shard k says of the weights from start to stop of the whole."""
     at = place_of(job, k)
     return Report(tuple(rounds.cut(change, at, start, stop) for change in report.changes), report.numbers)
 
 
-def add(job: Job, n: str, start: int, stop: int, *reports: Report) -> Told:
-    """Add what was cut, in the order of the shards. The sum of the vectors j goes to the store, as `sum.n.j.start`."""
-    for j in range(len(reports[0].changes)):
-        total = np.zeros(stop - start)
-        for k, report in enumerate(reports):
+def add(job: Job, first: int, start: int, stop: int, before: Report | None, *reports: Report) -> Report:
+    """The sum `before` of earlier shards and what was cut for those from `first` on, in their order; numbers are put together."""
+    totals = tuple(np.zeros(stop - start) for _ in reports[0].changes) if before is None else before.changes
+    changes = []
+    for j, sum_ in enumerate(totals):
+        total = cast(Floats, sum_).copy()
+        for k, report in enumerate(reports, first):
             rounds.add_cut(total, report.changes[j], place_of(job, k), start, stop)
-        job.store.write_vector(f"sum.{n}.{j}.{start}", total)
-    return Told(len(reports[0].changes), np.array([report.numbers for report in reports]))
+        changes.append(total)
+    numbers = np.array([report.numbers for report in reports])
+    return Report(tuple(changes), numbers if before is None else np.concatenate([before.numbers, numbers]))
+
+
+def keep(job: Job, n: str, start: int, total: Report) -> Told:
+    """Write the sums, vector j as `sum.n.j.start`."""
+    for j, change in enumerate(total.changes):
+        job.store.write_vector(f"sum.{n}.{j}.{start}", cast(Floats, change))
+    return Told(len(total.changes), total.numbers)

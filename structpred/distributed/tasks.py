@@ -7,7 +7,7 @@ the state after the last round. A function takes the shard out of the cache whil
 import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -128,6 +128,7 @@ def forget(folder: str) -> None:
             _KEPT.pop(key, None)
     read_once.cache_clear()
     _places.cache_clear()
+    _all_holders.cache_clear()
 
 
 @contextmanager
@@ -168,10 +169,21 @@ def _made_part(job: Job, k: int, held: Held) -> Part:
     spec = job.spec
     assert spec.objective is not None
     goal, at = spec.objective, place_of(job, k)
-    holders = job.store.read("holders")["holders"]
     problem = StreamProblem.of(held.task, goal.surrogate, goal.lam, goal.n_total, regulariser=goal.regulariser)
     require(goal.trainer, problem)
-    return Part(problem, k, len(spec.shards), at, holders if at is None else at.of(holders), goal.seed)
+    return Part(problem, k, len(spec.shards), at, partial(_holders, job.folder, at), goal.seed)
+
+
+def _holders(folder: str, at: Places | None) -> npt.NDArray[np.int64]:
+    """How many shards have each of the weights at these places: as long as these, so that shards do not keep it."""
+    found = _all_holders(folder)
+    return found if at is None else at.of(found)
+
+
+@lru_cache(maxsize=1)
+def _all_holders(folder: str) -> npt.NDArray[np.int64]:
+    """Those of all weights, read once a process."""
+    return Store(folder).read("holders")["holders"]
 
 
 def _whole(job: Job, columns: Columns) -> Columns:

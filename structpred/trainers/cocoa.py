@@ -167,7 +167,7 @@ class CoCoAWay:
         sigma = float(part.n_shards if self.sigma is None else self.sigma)
         if part.shards is None:
             return DualMap.alike(sigma)
-        sigmas = np.maximum(part.shards * (sigma / part.n_shards), 1.0)
+        sigmas = np.maximum(part.shards() * (sigma / part.n_shards), 1.0)
         ends = np.append(np.flatnonzero(np.diff(sigmas)) + 1, len(sigmas))
         return DualMap.of(ends, sigmas[ends - 1])
 

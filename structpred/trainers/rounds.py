@@ -5,7 +5,7 @@ package `distributed` runs the same functions as tasks on a cluster. What a func
 task that is run twice, late, or elsewhere gives the same bytes.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -76,15 +76,15 @@ class Places(NamedTuple):
 class Part(NamedTuple):
     """One shard of a problem. problem: its instances, with their shares in the whole data, over the weights that occur in it.
 
-    at: where these are in the whole; None: both have the same weights. shard, n_shards: its number, of all. shards: how many
-    shards have each of its weights; None: all have all. seed: of the whole run.
+    at: where these are in the whole; None: both have the same weights. shard, n_shards: its number, of all. shards(): how many
+    shards have each of its weights, which nobody keeps; None: all have all. seed: of the whole run.
     """
 
     problem: StreamProblem
     shard: int
     n_shards: int
     at: Places | None = None
-    shards: Integers | None = None
+    shards: Callable[[], Integers] | None = None
     seed: int = 0
 
 
@@ -168,9 +168,9 @@ def totals(dim: int, reports: Iterable[tuple[Places | None, Report]]) -> Totals:
 
 
 def cut(change: SparseVector | Floats, at: Places | None, start: int, stop: int) -> SparseVector | Floats:
-    """A copy of what a change says of the weights from start to stop of the whole; pairs are then in the numbering of these."""
+    """What a change says of the weights from start to stop of the whole; pairs are then in the numbering of these."""
     if not isinstance(change, SparseVector):
-        return change[slice(start, stop) if at is None else at.cut(start, stop)[0]].copy()
+        return change[slice(start, stop) if at is None else at.cut(start, stop)[0]]
     indices = change.indices if at is None else at.among(change.indices)
     inside = np.flatnonzero((indices >= start) & (indices < stop))
     return SparseVector(indices[inside] - start, change.values[inside])

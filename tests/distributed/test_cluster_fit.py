@@ -29,9 +29,10 @@ TRAINERS = ("lbfgs", "oeg", "bcfw")
 
 @pytest.fixture(scope="module", autouse=True)
 def _small_slices() -> Iterator[None]:
-    """Sums are made in slices as soon as there are two workers."""
+    """Sums are made in slices as soon as there are two workers, of three shards at once."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("structpred.distributed.rounds._SLICE", 64)
+        patch.setattr("structpred.distributed.rounds._TOGETHER", 3)
         yield
 
 

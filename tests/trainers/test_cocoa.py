@@ -123,7 +123,7 @@ def compact(part: Part, counts=None) -> Part:
     )  # fmt: skip
     at = Places(rows, width, (2 + n_labels) * width, task.dim)
     own = None if counts is None else np.repeat(np.append(counts[rows], [part.n_shards] * (2 + n_labels)), width)
-    return part._replace(problem=replace(part.problem, task=made), at=at, shards=own)
+    return part._replace(problem=replace(part.problem, task=made), at=at, shards=None if own is None else lambda: own)
 
 
 def duals_of(way, parts, dim, rounds):
