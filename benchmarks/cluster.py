@@ -211,7 +211,7 @@ def measure_large(folder: Path, quick: bool) -> str:
     """One run on a million sentences, and what the constants predict of it."""
     from structpred.distributed import Shards, fit
 
-    n, K, path = (2000 if quick else 1_000_000), 32, folder / "train.txt"
+    n, K, path = (2000 if quick else 1_000_000), 48, folder / "train.txt"
     tokens = resampled(path, n)
     with workers(2, memory_limit="5.5GB") as client:
         seen: list[tuple[float, dict[str, float]]] = []
@@ -224,7 +224,7 @@ def measure_large(folder: Path, quick: bool) -> str:
             )
 
         model = fit(
-            labeler("lbfgs", max_iter=5 if quick else 25, tol=0.01, callbacks=look), Shards.of_file(path, K), client=client
+            labeler("lbfgs", max_iter=5 if quick else 45, tol=0.01, callbacks=look), Shards.of_file(path, K), client=client
         )
         end = total(client)
     first, after, last = seen[0][0], seen[2][0], seen[-1][0]

@@ -117,8 +117,9 @@ class Held:
 
 
 _KEPT: dict[tuple[str, int], Held] = {}
-#: the shares of a worker's memory above which it keeps no states, which are in the store, and no shards. dask pauses it at 0.8
-_STATES, _SHARDS = 0.4, 0.7
+#: the shares of a worker's memory above which it keeps no states, which are in the store, nothing that tasks made in order to be
+#: faster, such as features by column, and no shards. dask pauses it at 0.8
+_STATES, _CACHES, _SHARDS = 0.4, 0.5, 0.7
 
 
 def forget(folder: str) -> None:
@@ -137,6 +138,8 @@ def _held(job: Job, k: int) -> Iterator[Held]:
     held = _KEPT.pop((job.folder, k), None) or _built(job, k)
     yield held
     held.used = job.number
+    if is_memory_above(_CACHES):
+        held.part, held.task = None, held.task.take(np.arange(len(held.task)))
     if is_memory_above(_SHARDS):
         log.warning("shard %d is not kept in memory, and will be loaded again: give the workers more", k)
     else:
@@ -160,8 +163,10 @@ def _built(job: Job, k: int) -> Held:
 def part_of(job: Job, k: int) -> Iterator[tuple[Held, Part]]:
     """Shard k as a part of the problem."""
     with _held(job, k) as held:
-        if held.part is None or held.digest != job.digest:
-            held.part, held.digest, held.t = _made_part(job, k, held), job.digest, -1
+        if held.digest != job.digest:
+            held.part, held.digest, held.t = None, job.digest, -1
+        if held.part is None:
+            held.part = _made_part(job, k, held)
         yield held, held.part
 
 
