@@ -25,7 +25,7 @@ from structpred.distributed.ways import Plan, plan_of, plan_of_missing
 from structpred.errors import ParameterError
 from structpred.models.base import StructuredEstimator, checked_C, seed_of
 from structpred.models.settings import resolve_regulariser
-from structpred.models.sharding import Columns, Sharding, sharding_of
+from structpred.models.sharding import Columns, Prepared, Sharding, sharding_of
 from structpred.objectives.regularisers.l2 import L2
 from structpred.runtime.interrupts import GivenUp
 from structpred.trainers.loop import RunSettings, train
@@ -47,13 +47,13 @@ def fit(
     """Train `model` on data that no machine needs to hold as a whole, on a cluster of dask.distributed; returns the model.
 
     It ends as after `model.fit`: history, certificate, callbacks, tol, patience, checkpoint, resume and Ctrl-C are the model's
-    own, and it is saved as any other; a parser learns heads, then relations. Its trainer says how it is trained: `"lbfgs"` and
-    `"owlqn"` sum gradients over the shards, after three rounds of `"oeg"` where the surrogate is the log loss; `"bcfw"` and
-    `"oeg"` run as `CoCoA`, online trainers as `ParameterMixing`, without a certificate; cutting planes and bundle methods
-    (`"n_slack"`, `"one_slack"`, `"bmrm"`) get planes from the shards, which suits expensive oracles. Where labels are missing
-    `"lbfgs"` and `"owlqn"` maximise the likelihood of what is known, and end at a local optimum. The result depends on the
-    number of shards, which report_["shards"] holds; not on how many workers there are, which of them has which shard, or which
-    of them die.
+    own, and it is saved as any other; a parser learns which arcs to keep if it prunes, then heads, then relations. Its trainer
+    says how it is trained: `"lbfgs"` and `"owlqn"` sum gradients over the shards, after three rounds of `"oeg"` where the
+    surrogate is the log loss; `"bcfw"` and `"oeg"` run as `CoCoA`, online trainers as `ParameterMixing`, without a certificate;
+    cutting planes and bundle methods (`"n_slack"`, `"one_slack"`, `"bmrm"`) get planes from the shards, which suits expensive
+    oracles. Where labels are missing `"lbfgs"` and `"owlqn"` maximise the likelihood of what is known, and end at a local
+    optimum. The result depends on the number of shards, which report_["shards"] holds; not on how many workers there are, which
+    of them has which shard, or which of them die.
 
     Parameters
     ----------
@@ -140,6 +140,13 @@ class _Run(NamedTuple):
             names = [str(shard) for shard in self.shards]
             rounds = Rounds(self.client, Store(folder), f"{plan.name}-{folder.name[4:]}", names)
             stack.callback(rounds.end)
+
+            def further(other: StructuredEstimator, how: Sharding) -> None:
+                rounds.end()  # workers need no memory for this stage, or none yet
+                self._replace(place=folder / other._stage).fit(other, how, _way_of(other, None), None, None)
+
+            if isinstance(sharding, Prepared):
+                sharding = sharding.prepared(model, further)
             begun = _begin(rounds, sharding, model, self.shards, classes, plan, regulariser)
             if dev is not None:
                 settings = replace(settings, dev=_scorer(model, sharding, begun, dev))
@@ -150,11 +157,6 @@ class _Run(NamedTuple):
                 raise KeyboardInterrupt("training was interrupted before the first round: nothing was learnt") from None
             # how many shards there are is part of the model, as its settings are
             result = replace(result, report={**result.report, "shards": np.array([float(len(self.shards))])})
-
-            def further(other: StructuredEstimator, how: Sharding) -> None:
-                rounds.end()  # workers need no memory for this stage any more
-                self._replace(place=folder / "further").fit(other, how, _way_of(other, None), None, None)
-
             sharding.keep(model, begun.plan, result, begun.whole, further)
 
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -135,6 +135,15 @@ class Sharding(Protocol):
 Further = Callable[[Any, Sharding], None]
 
 
+@runtime_checkable
+class Prepared(Sharding, Protocol):
+    """A sharding that may have to know another estimator, trained on the same shards, before any of its own functions run."""
+
+    def prepared(self, model: Any, further: Further) -> Sharding:
+        """The sharding that knows it. further: trains it; nothing of the model is trained yet."""
+        ...
+
+
 def sharding_of(model: Any) -> Sharding:
     """How the estimator is trained on shards. Raises ParameterError for one that cannot be, and for settings that do not fit.
 
@@ -146,8 +155,8 @@ def sharding_of(model: Any) -> Sharding:
     name = type(model).__name__
     if found is None:
         raise ParameterError(
-            f"{name} cannot be trained on shards: use fit. Sequence labellers without a kernel, parsers, label sets and "
-            "StructuredPredictor can"
+            f"{name} cannot be trained on shards: use fit. Sequence labellers without a kernel, parsers, label sets, "
+            "GraphLabeler and StructuredPredictor can"
         )
     for setting in ("signs", "warm_start"):
         if getattr(model, setting, None):

@@ -57,7 +57,6 @@ class ParserTraining(Training[ParserOptions]):
             "--templates cannot be combined with --conjunctions, which brings its own templates": both,
             "--templates must be a file, not -": options.templates == "-",
             "--label-C must be a finite number": not math.isfinite(options.label_C),
-            "--prune is for training without --shards": options.shards is not None and options.prune is not None,
         }
 
     def inputs(self) -> list[str]:

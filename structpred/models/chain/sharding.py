@@ -79,15 +79,13 @@ class ChainSharding:
         kinds = {scan.kind for scan in scans}
         if len(kinds) != 1:
             raise DataError(f"the shards must hold features of one form, got {' and '.join(sorted(kinds))}")
-        seen = LabelEncoder.fit([scan.labels for scan in scans]) if classes is None else encoder_of(classes)
-        if not len(seen.classes):
-            raise DataError("y: expected some labels, but all are missing")
+        seen = encoder_of_shards([scan.labels for scan in scans], classes)
         merged = _MERGE[kinds.pop()]([scan.learnt for scan in scans], model)
         return ChainPlan(merged, seen, sum(scan.n for scan in scans), sum(scan.n_tokens for scan in scans))
 
     def task(self, model: Any, plan: ChainPlan, X: Any, y: Any, sample_weight: Any = None) -> tuple[Task, Columns]:
         """The task over the features that occur in the shard."""
-        with placed(X), _about_labels():
+        with placed(X), about_labels():
             input_, sequences = _input_for(model, X)
             if input_.kind != plan.input_.kind:
                 raise DataError(f"the shards must hold features of one form, got {input_.kind} after {plan.input_.kind}")
@@ -113,8 +111,19 @@ class ChainSharding:
         model._stop_if_interrupted()
 
 
+def encoder_of_shards(labels: Sequence[Sequence[Any]], classes: Sequence[Any] | None) -> LabelEncoder:
+    """The labels `classes`, or all that occur in some shard. Raises DataError where there are none, and where kinds are mixed."""
+    try:
+        seen = LabelEncoder.fit(labels) if classes is None else encoder_of(classes)
+    except DataError as error:
+        raise DataError(str(error).replace("sample", "shard", 1)) from None
+    if not len(seen.classes):
+        raise DataError("y: expected some labels, but all are missing")
+    return seen
+
+
 @contextmanager
-def _about_labels() -> Iterator[None]:
+def about_labels() -> Iterator[None]:
     """An unknown label is one that `classes` do not have: without them, all labels of all shards are known."""
     try:
         yield

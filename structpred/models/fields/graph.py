@@ -17,9 +17,9 @@ from structpred.models.fields.estimator import BIAS, ORACLE, FieldEstimator, che
 from structpred.models.fields.explain import ExplainedGraphs
 from structpred.models.fields.graph_field import Floats, GraphField, NodeLabels
 from structpred.models.fields.graph_inputs import GraphTable, as_graphs, as_node_labels
-from structpred.models.fields.label_graphs import checked_oracle, graph_oracle
+from structpred.models.fields.graph_sharding import GraphSharding
+from structpred.models.fields.label_graphs import GraphSizes, checked_oracle, graph_oracle
 from structpred.models.partial import warn_of_minus_one
-from structpred.oracles.mrf import graph_shape
 from structpred.storage.bundles import Bundle
 from structpred.storage.schema import Flag, Record, Text, Whole, maybe
 
@@ -86,6 +86,7 @@ class GraphLabeler(ExplainedGraphs, FieldEstimator[NodeLabels, list[Floats]]):
     directed_: bool = field(init=False)
 
     _field: GraphField = field(init=False)
+    _sharding = GraphSharding()
     _INSTEAD = ""
     _HEADER = Record(
         {
@@ -118,30 +119,33 @@ class GraphLabeler(ExplainedGraphs, FieldEstimator[NodeLabels, list[Floats]]):
         Raises DataError, naming the sample, before training starts: edges that name missing nodes, NaN, empty graphs, wrong
         shapes.
         """
+        table, lists = self._graphs_of(X, y)
+        partial = partial_labels(lists, self.missing)
+        encoder = LabelEncoder.fit(lists if partial is None else partial.known())
+        made = self._field_of(encoder, table.n_features, table.n_edge_features, table.directed)
+        weights = None if node_weight is None else checked_token_weights(node_weight, table.lengths)
+        truth, choices = made.given_labels(lists, partial)
+        self._fit(made, table, truth, dev, sample_weight=sample_weight, token_weights=weights, choices=choices)
+        return self
+
+    def _graphs_of(self, X: Any, y: Any) -> tuple[GraphTable, list[list[Any]]]:
+        """The checked graphs, at least one, and the labels of their nodes."""
         table = as_graphs(X, self.node_features, self.edge_features)
         if not table.samples:
             raise DataError("X: expected at least one graph, got none")
-        lists = as_node_labels(y, table)
-        partial = partial_labels(lists, self.missing)
-        encoder = LabelEncoder.fit(lists if partial is None else partial.known())
+        return table, as_node_labels(y, table)
+
+    def _field_of(self, encoder: LabelEncoder, n_features: int, n_edge_features: int | None, directed: bool) -> GraphField:
+        """The field over nodes with these labels. directed: whether some graph is."""
+        if self.directed is not None and not isinstance(self.directed, bool | np.bool_):
+            raise ParameterError(f"directed: expected True, False or None, got {self.directed!r}")
         warn_of_minus_one(encoder.classes, self.missing)
-        made = GraphField(
-            encoder, table.n_features, table.n_edge_features, checked_bias(self.bias), self._is_directed(table),
+        return GraphField(
+            encoder, n_features, n_edge_features, checked_bias(self.bias),
+            directed if self.directed is None else bool(self.directed),
             None if self.oracle is None else checked_oracle(self.oracle), self.node_features, self.edge_features,
             self.missing,
         )  # fmt: skip
-        weights = None if node_weight is None else checked_token_weights(node_weight, table.lengths)
-        codes: dict[int, Any] = {}
-        if partial is not None:
-            codes, lists = partial.codes(encoder), partial.filled(encoder.classes[0].item())
-        truth = made.truth(X, lists, table)
-        self._fit(made, table, truth, dev, sample_weight=sample_weight, token_weights=weights, choices=codes)
-        return self
-
-    def _is_directed(self, table: GraphTable) -> bool:
-        if self.directed is not None and not isinstance(self.directed, bool | np.bool_):
-            raise ParameterError(f"directed: expected True, False or None, got {self.directed!r}")
-        return any(sample.directed for sample in table.samples) if self.directed is None else bool(self.directed)
 
     def _to_bundle(self) -> Bundle:
         head: dict[str, Any] = {
@@ -162,7 +166,7 @@ class GraphLabeler(ExplainedGraphs, FieldEstimator[NodeLabels, list[Floats]]):
         directed, bias, encoder = head["directed"], float(head["bias"]), LabelEncoder(head["classes"])
         model = cls(**plain_settings(head, cls), bias=bias, directed=directed, oracle=oracle, **names)
         made = GraphField(encoder, head["n_features"], head["n_edge_features"], bias, directed, oracle, *names.values())
-        chosen = graph_oracle([graph_shape(1, made.n_labels, [])]) if oracle is None else oracle
+        chosen = graph_oracle(GraphSizes(True, 1), made.n_labels) if oracle is None else oracle
         model._keep_field(made, chosen)
         restore_run(model, head, bundle.arrays, made.n_weights)
         return model

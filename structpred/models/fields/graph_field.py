@@ -12,11 +12,11 @@ from structpred.core.requirements import require
 from structpred.core.weights import Vector
 from structpred.errors import DataError
 from structpred.features.graphs import GraphFeatures
-from structpred.models.chain.partial import where_known
+from structpred.models.chain.partial import PartialLabels, where_known
 from structpred.models.chain.targets import LabelEncoder
 from structpred.models.fields.field_names import FieldNames
 from structpred.models.fields.graph_inputs import GraphTable, as_graphs, as_node_labels
-from structpred.models.fields.label_graphs import graph_oracle
+from structpred.models.fields.label_graphs import GraphSizes, graph_oracle
 from structpred.models.signs import NameTable
 
 Floats = npt.NDArray[np.float64]
@@ -72,6 +72,17 @@ class GraphField:
             raise DataError("X: expected at least one graph, got none")
         return [np.array(labels, dtype=object) for labels in lists]
 
+    def given_labels(self, lists: list[list[Any]], partial: PartialLabels | None) -> tuple[NodeLabels, dict[int, Any]]:
+        """The labels to train on, and for graphs known in part the codes that each node may have.
+
+        DataError, naming the sample, for a label that the encoder does not have.
+        """
+        choices: dict[int, Any] = {}
+        if partial is not None:
+            self.encoder.encode(partial.known())
+            choices, lists = partial.codes(self.encoder), partial.filled(self.encoder.classes[0].item())
+        return [np.array(labels, dtype=object) for labels in lists], choices
+
     def codes(self, truth: NodeLabels) -> list[Integers]:
         """The labels as whole numbers; DataError for one that was not seen at fit."""
         ends = np.cumsum([len(labels) for labels in truth])[:-1]
@@ -80,7 +91,7 @@ class GraphField:
     def inference(self, data: GraphTable) -> Inference:
         """Inference over at least one graph."""
         shapes = data.shapes(self.n_labels)
-        oracle = graph_oracle(shapes) if self.oracle is None else self.oracle
+        oracle = graph_oracle(GraphSizes.of(shapes), self.n_labels) if self.oracle is None else self.oracle
         return Inference(graph_features(data, shapes, self.n_labels, self.bias, self.directed), oracle, shapes)
 
     def outputs(self, data: GraphTable, w: Vector) -> NodeLabels:

@@ -48,6 +48,11 @@ class GraphTable(NamedTuple):
         return found
 
     @property
+    def directed(self) -> bool:
+        """Whether an edge of some graph has a first node."""
+        return any(sample.directed for sample in self.samples)
+
+    @property
     def lengths(self) -> Integers:
         """The number of nodes of each graph."""
         return np.array([len(sample.names) for sample in self.samples], dtype=np.int64)

@@ -154,15 +154,32 @@ def hierarchy_oracle(n_labels: int, edges: Integers, require: str | None) -> Ora
     return CpSatMRF()
 
 
-def graph_oracle(shapes: Sequence[Shape]) -> Oracle:
+class GraphSizes(NamedTuple):
+    """What says which oracle serves some graphs. forests: whether none has a cycle. n_nodes: of the largest."""
+
+    forests: bool
+    n_nodes: int
+
+    @classmethod
+    def of(cls, shapes: Sequence[Shape]) -> "GraphSizes":
+        """Of these graphs; equal shapes that are the same object are looked at once."""
+        distinct = {id(shape): shape for shape in shapes}.values()
+        forests = all(is_forest(shape[0], np.array(shape[2:], dtype=np.int64).reshape(-1, 2)) for shape in distinct)
+        return cls(forests, max(shape[0] for shape in distinct))
+
+    @classmethod
+    def merged(cls, parts: "Sequence[GraphSizes]") -> "GraphSizes":
+        """Of all graphs of the parts."""
+        return cls(all(part.forests for part in parts), max(part.n_nodes for part in parts))
+
+
+def graph_oracle(sizes: GraphSizes, n_states: int) -> Oracle:
     """TreeMRF for forests, EnumerationMRF up to 2^16 outputs, else QPBO for two states and DualMRF for more."""
-    distinct = {id(shape): shape for shape in shapes}.values()
-    n_states = max(shape[1] for shape in distinct)
-    if all(is_forest(shape[0], np.array(shape[2:], dtype=np.int64).reshape(-1, 2)) for shape in distinct):
+    if sizes.forests:
         from structpred.oracles.tree_mrf import TreeMRF
 
         return TreeMRF()
-    if max(shape[0] for shape in distinct) * np.log2(n_states) <= ENUMERATED:
+    if sizes.n_nodes * np.log2(n_states) <= ENUMERATED:
         from structpred.oracles.mrf_enumeration import EnumerationMRF
 
         return EnumerationMRF()

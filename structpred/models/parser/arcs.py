@@ -162,11 +162,11 @@ def _check_arc(head: Any, modifier: Any, n: int, where: str) -> None:
 
 def candidate_heads(
     features: ArcFeatures, w: Vector, k: int, heads: npt.NDArray[np.int64] | None = None, *, whole: Sequence[bool] | None = None
-) -> tuple[ArcCandidates, float]:
+) -> tuple[ArcCandidates, int]:
     """The k heads that a first model scores highest for each word, and the left neighbour, so that a tree always exists.
 
-    heads: the true ones (flat), which are kept while training. whole: which sentences keep all heads. Returns also the share of
-    the true arcs that were among the candidates by themselves: what pruning loses is one minus that (nan without heads).
+    heads: the true ones (flat), which are kept while training. whole: which sentences keep all heads. Returns also how many of
+    the true arcs were among the candidates of the other sentences by themselves: what pruning loses is the rest.
     """
     from structpred.oracles.trees._geometry_kernels import top_heads
 
@@ -185,8 +185,7 @@ def candidate_heads(
             continue
         end, found = top_heads(theta, n, k, first, gold, starts, listed, end)
         kept += found
-    share = kept / max(data.n_words, 1) if heads is not None else float("nan")
-    return ArcCandidates(starts, listed[:end].copy()), share
+    return ArcCandidates(starts, listed[:end].copy()), kept
 
 
 def kept_heads(pruner: Any, data: AttributedSentences, rules: FixedArcs | None, k: int | None) -> ArcCandidates | None:

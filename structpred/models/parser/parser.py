@@ -12,7 +12,7 @@ import numpy.typing as npt
 from structpred.core.weights import Vector
 from structpred.data.arc_templates import ArcTemplate
 from structpred.data.sentences import AttributedSentences
-from structpred.errors import DataError, ParameterError
+from structpred.errors import DataError
 from structpred.features.arcs import ArcCandidates, ArcFeatures, observed_bits
 from structpred.io.templates.arc_featurizer import ArcFeaturizer
 from structpred.io.templates.arc_template_sets import pruning_templates, relation_templates
@@ -49,7 +49,7 @@ from structpred.models.parser.explain import ExplainedTrees
 from structpred.models.parser.partial import choose_kind, completed_heads, filled_heads, pruned_whole, ruled_out
 from structpred.models.parser.relations import RelationFeatures, fitted_labeler, forget_second_stage
 from structpred.models.parser.sentences import as_treebank, held_out_trees, share_right, training_trees
-from structpred.models.parser.settings import check_settings, check_switches, checked_templates
+from structpred.models.parser.settings import check_settings, check_switches, checked_templates, used_templates
 from structpred.models.parser.sharding import ParserSharding
 from structpred.models.partial_outputs import Ruled
 from structpred.models.settings import resolve_loss
@@ -226,9 +226,7 @@ class DependencyParser(ExplainedTrees, StructuredEstimator):
             if not len(treebank):
                 raise DataError("projective=True: every sentence has crossing arcs; there is nothing to train on")
         featurizer = ArcFeaturizer().fit(treebank)
-        templates = featurizer.usable(given)
-        if not templates:
-            raise ParameterError(f"none of the templates can be used: the treebank has only {featurizer.present}")
+        templates = used_templates(featurizer, given, self._stage)
         data, heads, ruled = featurizer.transform(treebank), filled_heads(treebank), ruled_out(treebank)
         bits = observed_bits(data, templates, heads, max_bits=self.max_bits)
         pruner, candidates, kept = self._pruned(featurizer, treebank, data, projective, importance, ruled)
@@ -260,8 +258,13 @@ class DependencyParser(ExplainedTrees, StructuredEstimator):
         """The cheap first model, the arcs that it keeps, and the share of true arcs among them."""
         if self.prune is None:
             return None, None, None
-        if not featurizer.usable(pruning_templates()):
-            raise ParameterError(f"prune needs tags or lemmas, and the treebank has only {featurizer.present}; leave it out")
+        first = self._pruning_model(projective, lambda first: first.fit(treebank, sample_weight=sample_weight))
+        whole = pruned_whole(len(data), ruled)
+        found, kept = candidate_heads(first._features(data), first.coef_, self.prune, filled_heads(treebank), whole=whole)
+        return first, found, kept / max(data.n_words, 1) if whole is None else None
+
+    def _pruning_model(self, projective: bool | None, fit: Callable[["DependencyParser"], Any]) -> "DependencyParser":
+        """The cheap first model, fitted."""
         first = DependencyParser(
             self.trainer, self.C, 3, projective=projective, single_root=self.single_root, labelled=False,
             templates=pruning_templates(), surrogate=self.surrogate, regulariser=self.regulariser, random_state=self.random_state,
@@ -269,12 +272,10 @@ class DependencyParser(ExplainedTrees, StructuredEstimator):
         )  # fmt: skip
         first._stage = "pruning"
         try:
-            first.fit(treebank, sample_weight=sample_weight)
+            fit(first)
         except KeyboardInterrupt:
             raise KeyboardInterrupt("training was interrupted while the model for pruning was trained; nothing is kept") from None
-        whole = pruned_whole(len(data), ruled)
-        found = candidate_heads(first._features(data), first.coef_, self.prune, filled_heads(treebank), whole=whole)
-        return first, found[0], found[1] if whole is None else None
+        return first
 
     def _fit_relations(
         self, featurizer: ArcFeaturizer, data: AttributedSentences, treebank: Treebank, heads: Integers, sample_weight: Floats

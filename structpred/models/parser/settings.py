@@ -7,7 +7,7 @@ import numpy as np
 
 from structpred.data.arc_templates import ArcTemplate
 from structpred.errors import ParameterError
-from structpred.io.templates.arc_featurizer import ATTRIBUTES
+from structpred.io.templates.arc_featurizer import ATTRIBUTES, ArcFeaturizer
 from structpred.io.templates.arc_template_sets import default_templates
 from structpred.models.base import checked_C
 
@@ -38,6 +38,15 @@ def checked_templates(templates: Sequence[ArcTemplate | str] | None) -> list[Arc
         if unknown := sorted(template.attributes - set(ATTRIBUTES)):
             raise ParameterError(f"arc template {str(template)!r}: the attributes are {ATTRIBUTES}, got {unknown[0]!r}")
     return found
+
+
+def used_templates(featurizer: ArcFeaturizer, given: Sequence[ArcTemplate], stage: str) -> list[ArcTemplate]:
+    """Those whose attributes the words have; ParameterError where there are none. stage: that of the parser."""
+    if found := featurizer.usable(given):
+        return found
+    if stage == "pruning":
+        raise ParameterError(f"prune needs tags or lemmas, and the treebank has only {featurizer.present}; leave it out")
+    raise ParameterError(f"none of the templates can be used: the treebank has only {featurizer.present}")
 
 
 def _whole(value: Any) -> bool:

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -13,24 +14,25 @@ from structpred.core.result import Result
 from structpred.core.task import Task
 from structpred.core.weights import Vector
 from structpred.data.arc_templates import ArcTemplate
-from structpred.errors import DataError, ParameterError
-from structpred.features.arcs import ArcFeatures, bits_of, observed_places
+from structpred.errors import DataError
+from structpred.features.arcs import ArcCandidates, ArcFeatures, bits_of, observed_places
 from structpred.io.templates.arc_featurizer import ATTRIBUTES, MOST_TAGS, ArcFeaturizer, has_attribute
 from structpred.io.treebanks.treebank import Treebank
-from structpred.models.parser.arcs import crossing_arcs, tree_oracle, tree_task
-from structpred.models.parser.partial import choose_kind, completed_heads, filled_heads, ruled_arcs
+from structpred.models.parser.arcs import candidate_heads, crossing_arcs, tree_oracle, tree_task
+from structpred.models.parser.partial import choose_kind, completed_heads, filled_heads, pruned_whole, ruled_arcs
 from structpred.models.parser.relation_sharding import RelationSharding, trees_of
 from structpred.models.parser.relations import fitted_labeler, forget_second_stage
 from structpred.models.parser.sentences import held_out_trees, training_trees
-from structpred.models.parser.settings import check_settings, checked_templates
+from structpred.models.parser.settings import check_settings, checked_templates, used_templates
 from structpred.models.partial import NEEDS_ALL, sums_suffice, tell_missing
 from structpred.models.settings import resolve_loss
-from structpred.models.sharding import Columns, Further, refuse_classes
+from structpred.models.sharding import Columns, Further, Sharding, refuse_classes
 
 
 class TreeScan(NamedTuple):
     """One shard: sentences, words, words without a head, words with a relation, words with crossing arcs, sentences that
-    projective training leaves out; tags and attributes; and which features its true arcs have, a bitmap for each template.
+    projective training leaves out, true arcs that pruning keeps by itself, and of how many; tags and attributes; and which
+    features its true arcs have, a bitmap for each template.
     """
 
     n: int
@@ -39,6 +41,7 @@ class TreeScan(NamedTuple):
     n_related: int
     crossing_words: int
     crossing: int
+    kept: tuple[int, int]
     upos: dict[str, int]
     xpos: dict[str, int]
     present: tuple[str, ...]
@@ -46,8 +49,8 @@ class TreeScan(NamedTuple):
 
 
 class TreePlan(NamedTuple):
-    """All shards: how words are read, templates and the sizes of their blocks, the kind of trees, the sentences, whether there
-    are relations to learn, and whether heads are missing.
+    """All shards: how words are read, templates and the sizes of their blocks, the kind of trees, the sentences, the share
+    of true arcs that pruning keeps, whether there are relations to learn, and whether heads are missing.
     """
 
     featurizer: ArcFeaturizer
@@ -56,12 +59,26 @@ class TreePlan(NamedTuple):
     projective: bool
     n: int
     left_out: int
+    kept: float | None
     related: bool
     incomplete: bool
 
 
+@dataclass(frozen=True)
 class ParserSharding:
-    """How `DependencyParser` is trained on shards: heads, then relations. Arcs are hashed: every shard has all their weights."""
+    """How `DependencyParser` is trained on shards: what prunes, heads, relations. Arcs are hashed: every shard has all weights.
+
+    pruner: the model whose best arcs alone are looked at; None: all arcs.
+    """
+
+    pruner: Any = None
+
+    def prepared(self, model: Any, further: Further) -> Sharding:
+        """With the model for pruning, where the setting asks for one: it is a parser without relations, trained as any other."""
+        _checked(model)
+        if model.prune is None:
+            return self
+        return ParserSharding(model._pruning_model(model.projective, lambda first: further(first, self)))
 
     def scan(self, model: Any, X: Any, y: Any) -> TreeScan:
         """Sizes, tags and features of a shard."""
@@ -71,13 +88,17 @@ class ParserSharding:
         crosses = crossing_arcs(filled_heads(treebank), treebank.offsets)
         counts = len(treebank), n_words, int((treebank.heads < 0).sum()), related, int(crosses.sum())
         crossing = choose_kind(True, treebank, model.single_root)[1]
+        kept = 0, 0
+        if self.pruner is not None:
+            trained, _ = trees_of(treebank, None, None, self.pruner.projective_, model.single_root)
+            kept = self._candidates(model, trained)[1], trained.n_words
         if model.projective:  # where that is not settled, tags and features of all sentences are counted
             treebank, _ = trees_of(treebank, None, None, True, model.single_root)
         heads = filled_heads(treebank)
         everything = ArcFeaturizer(present=ATTRIBUTES, fine=all(tag == "_" for tag in treebank.upos)).transform(treebank)
         places = observed_places(everything, templates, heads)
         present = tuple(name for name in ATTRIBUTES if has_attribute(name, treebank))
-        return TreeScan(*counts, int(crossing.sum()), Counter(treebank.upos), Counter(treebank.xpos), present, places)
+        return TreeScan(*counts, int(crossing.sum()), kept, Counter(treebank.upos), Counter(treebank.xpos), present, places)
 
     def plan(self, model: Any, scans: Sequence[TreeScan], classes: Sequence[Any] | None) -> TreePlan:
         """Tags, attributes and features of all shards together; projective where less than one arc in a hundred crosses."""
@@ -97,30 +118,38 @@ class ParserSharding:
         tags = sorted(tag for tag, _ in ranked[:MOST_TAGS])
         featurizer = ArcFeaturizer(tags, {name for scan in scans for name in scan.present}, fine=fine)
         given = checked_templates(model.templates)
-        usable = featurizer.usable(given)
-        if not usable:
-            raise ParameterError(f"none of the templates can be used: the treebank has only {featurizer.present}")
+        usable = used_templates(featurizer, given, model._stage)
         places = np.bitwise_or.reduce([scan.places for scan in scans])
         bits = bits_of(places[[given.index(template) for template in usable]], max_bits=model.max_bits)
         share = sum(scan.crossing_words for scan in scans) / n_words
         projective = share < 0.01 if model.projective is None else bool(model.projective)
         left_out = sum(scan.crossing for scan in scans) if projective else 0
         n = sum(scan.n for scan in scans)
-        stages = bool(model.labelled and related), missing > 0
-        return TreePlan(featurizer, usable, bits, projective, n, left_out, *stages)
+        hits, words = np.sum([scan.kept for scan in scans], axis=0).tolist()
+        kept = None if self.pruner is None or missing else hits / words
+        return TreePlan(featurizer, usable, bits, projective, n, left_out, kept, bool(model.labelled and related), missing > 0)
 
     def task(self, model: Any, plan: TreePlan, X: Any, y: Any, sample_weight: Any = None) -> tuple[Task, Columns]:
         """The task of a shard, over all weights."""
         treebank, weights = trees_of(X, y, sample_weight, plan.projective, model.single_root)
-        task = _task(plan, treebank, model.single_root, resolve_loss(model.loss), weights)
+        candidates, _ = self._candidates(model, treebank)
+        task = _task(plan, treebank, model.single_root, resolve_loss(model.loss), weights, candidates)
         return task, Columns(None, task.dim, 1, 0, np.asarray(task.groups, dtype=np.int64), tuple(task.group_names))
+
+    def _candidates(self, model: Any, treebank: Treebank) -> tuple[ArcCandidates | None, int]:
+        """The heads that pruning keeps in training, None for all; and how many of the true ones it keeps by itself."""
+        if self.pruner is None:
+            return None, 0
+        data, whole = self.pruner.featurizer_.transform(treebank), pruned_whole(len(treebank), ruled_arcs(treebank))
+        features, w = self.pruner._features(data), self.pruner.coef_
+        return candidate_heads(features, w, model.prune, filled_heads(treebank), whole=whole)
 
     def dev_scorer(self, model: Any, plan: TreePlan, dev: Any) -> Callable[[Vector], float]:
         """The share of right heads on a held-out treebank."""
         held_out = held_out_trees(dev)
         known = ArcFeatures(plan.featurizer.transform(held_out), plan.templates, plan.bits)
         oracle = tree_oracle(plan.projective, model.single_root)
-        score: Callable[[Vector], float] = model._dev_scorer(plan.featurizer, known, oracle, None, held_out)
+        score: Callable[[Vector], float] = model._dev_scorer(plan.featurizer, known, oracle, self.pruner, held_out)
         return score
 
     def keep(self, model: Any, plan: TreePlan, result: Result, whole: Columns, further: Further) -> None:
@@ -134,7 +163,7 @@ class ParserSharding:
             features = sharding.features
         model.featurizer_, model.templates_, model.bits_ = plan.featurizer, plan.templates, plan.bits
         model.projective_, model.left_out_ = plan.projective, plan.left_out
-        model.pruner_, model.kept_ = None, None
+        model.pruner_, model.kept_ = self.pruner, plan.kept
         model._keep(whole.spread_result(result))
         model._keep_relations(labeler, features)
         model._stop_if_interrupted()
@@ -146,20 +175,20 @@ def _completed(plan: TreePlan, single_root: bool, w: Vector, treebank: Treebank)
     rows = np.unique(np.repeat(np.arange(len(treebank)), treebank.lengths)[missing])
     if len(rows):
         some = treebank.take(rows)
-        task = _task(plan, some, single_root, resolve_loss("hamming"), None)
+        task = _task(plan, some, single_root, resolve_loss("hamming"), None, None)  # these keep all arcs, pruned or not
         heads[missing] = completed_heads(task, w, filled_heads(some))[some.heads < 0]
     return heads
 
 
-def _task(plan: TreePlan, treebank: Treebank, single_root: bool, loss: PartLoss, weights: Any) -> Task:
-    features = ArcFeatures(plan.featurizer.transform(treebank), plan.templates, plan.bits)
+def _task(
+    plan: TreePlan, treebank: Treebank, single_root: bool, loss: PartLoss, weights: Any, candidates: ArcCandidates | None
+) -> Task:
+    features = ArcFeatures(plan.featurizer.transform(treebank), plan.templates, plan.bits, candidates=candidates)
     oracle = tree_oracle(plan.projective, single_root)
     return tree_task(features, filled_heads(treebank), oracle, loss, sample_weight=weights, ruled=ruled_arcs(treebank))
 
 
 def _checked(model: Any) -> list[ArcTemplate]:
-    """The templates; ParameterError for settings that shards do not take."""
+    """The templates; ParameterError, naming the setting, for an invalid one."""
     check_settings(model.label_C, model.max_bits, model.prune, model.projective)
-    if model.prune is not None:
-        raise ParameterError("prune: training on shards does not take it; leave it out, or use fit")
     return checked_templates(model.templates)
