@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.task import Task
-from structpred.models.sharding import Columns, sharding_of, whole_of
+from structpred.models.sharding import Columns, Sharding, sharding_of, whole_of
 from structpred.trainers.rounds import add
 
 Floats = npt.NDArray[np.float64]
@@ -29,7 +29,11 @@ def pieces(X: Sequence[Any], y: Sequence[Any], bounds: Sequence[int]) -> list[tu
 
 def sharded(model: Any, data: Sequence[tuple[Any, Any]], classes: Sequence[Any] | None = None) -> Sharded:
     """Scan all pieces, agree on a plan, and make the tasks."""
-    sharding = sharding_of(model)
+    return agreed(sharding_of(model), model, data, classes)
+
+
+def agreed(sharding: Sharding, model: Any, data: Sequence[tuple[Any, Any]], classes: Sequence[Any] | None = None) -> Sharded:
+    """The same in this way."""
     plan = sharding.plan(model, [sharding.scan(model, X, y) for X, y in data], classes)
     parts = [sharding.task(model, plan, X, y) for X, y in data]
     return Sharded(plan, parts, whole_of([columns for _, columns in parts]))

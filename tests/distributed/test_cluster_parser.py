@@ -76,6 +76,43 @@ def test_relations_are_those_of_one_machine(here: Any, path: Path, tmp_path: Pat
     assert DependencyParser.load(tmp_path / "m").predict(treebank)[3].labels == spread.predict(treebank)[3].labels
 
 
+def test_a_pruned_parser_is_that_of_one_machine(here: Any, path: Path, tmp_path: Path) -> None:
+    """n-slack in all three stages gives the bits of `fit`: of what prunes, of heads and of relations; held-out trees, too."""
+    treebank, dev = read_treebank(path), read_treebank(path).take(np.arange(8))
+    settings: dict[str, Any] = {"trainer": "n_slack", "prune": 1, "tol": 0.0}
+    alone, spread = parser(**settings).fit(treebank, dev=dev), parser(**settings)
+    fit(spread, Shards.of_file(path, 4, format="conllu"), client=here, dev=dev)
+    assert alone.pruner_ is not None
+    assert spread.pruner_ is not None
+    assert alone.kept_ is not None
+    assert spread.kept_ == alone.kept_ < 1.0
+    assert alone.relations_ is not None
+    assert spread.relations_ is not None
+    for one, other in ((alone, spread), (alone.pruner_, spread.pruner_), (alone.relations_, spread.relations_)):
+        assert other.coef_.tobytes() == one.coef_.tobytes()
+        assert other.certificate_ == one.certificate_
+        assert other.report_["shards"].tolist() == [4.0]
+    assert [row["dev_score"] for row in spread.history_] == [row["dev_score"] for row in alone.history_]
+    spread.save(tmp_path / "m")
+    assert DependencyParser.load(tmp_path / "m").predict(treebank)[3].labels == alone.predict(treebank)[3].labels
+
+
+@pytest.mark.parametrize("stage", [1, 2])
+def test_a_pruned_parser_resumes_in_either_stage(here: Any, path: Path, tmp_path: Path, stage: int) -> None:
+    """What prunes is learnt again, to the same bits, and does not touch what the other stages have stored."""
+    shards = Shards.of_file(path, 4, format="conllu")
+    whole = digests(fit(parser(prune=1), shards, client=here))
+
+    def fail(row: Any) -> None:
+        if row.get("stage", 1) == stage and row["passes"] == 4:
+            raise RuntimeError("stop")
+
+    settings = {"checkpoint": tmp_path / "p.ckpt", "prune": 1}
+    with pytest.raises(RuntimeError, match="stop"):
+        fit(parser(callbacks=fail, **settings), shards, client=here)
+    assert digests(fit(parser(resume=True, **settings), shards, client=here)) == whole
+
+
 def test_a_parser_resumes_in_either_stage(here: Any, path: Path, tmp_path: Path) -> None:
     """An error in the first or in the second stage loses nothing: resume ends with the same bits."""
     shards = Shards.of_file(path, 4, format="conllu")
@@ -116,6 +153,6 @@ def test_workers_never_show_in_heads_or_relations(here: Any, path: Path) -> None
         distributed.LocalCluster(n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0") as cluster,
         distributed.Client(cluster) as client,
     ):
-        for trainer in ("lbfgs", "mira"):
-            model = fit(parser(trainer=trainer), shards, client=client)
-            assert digests(model) == digests(fit(parser(trainer=trainer), shards, client=here)), trainer
+        for settings in ({}, {"trainer": "mira"}, {"prune": 1}, {"trainer": "mira", "prune": 1}):
+            model = fit(parser(**settings), shards, client=client)
+            assert digests(model) == digests(fit(parser(**settings), shards, client=here)), settings

@@ -4,13 +4,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from shard_sums import check_same, n_total, no_further, sharded
+from shard_sums import agreed, check_same, n_total, no_further, sharded
+from sklearn.base import clone
 
 from structpred.distributed import Shards
 from structpred.distributed.shards import about_shard
 from structpred.errors import DataError, ParameterError
 from structpred.io.treebanks.reader import read_treebank
 from structpred.models import DependencyParser
+from structpred.models.parser.sharding import ParserSharding
 from structpred.models.sharding import sharding_of
 from structpred.objectives.log_loss import LogLoss
 from structpred.objectives.margin import MarginRescaling
@@ -52,6 +54,30 @@ def test_the_problems_of_shards_of_a_treebank_add_up(tmp_path: Path, crossing: b
         assert n_total(many) == 9.0 - fitted.left_out_
 
 
+@pytest.mark.parametrize("projective", [False, True])
+def test_what_pruning_keeps_is_that_of_one_machine(tmp_path: Path, projective: bool) -> None:
+    """With the model for pruning of `fit` the shards have its arcs, and the share of true arcs that it keeps is that of all."""
+    rng, path = np.random.default_rng(8), tmp_path / "a.conllu"
+    lengths = [2 + k % 4 for k in range(30)]
+    heads = [[0, *(int(rng.integers(1, j)) for j in range(2, n + 1))] for n in lengths]
+    rows = ["".join(WORD.format(j + 1, rng.integers(20), f"T{rng.integers(3)}", h) for j, h in enumerate(own)) for own in heads]
+    path.write_text("\n".join(rows) + "\n")
+    model = DependencyParser("bcfw", labelled=False, projective=projective, prune=1, max_iter=1)
+    fitted = clone(model).fit(read_treebank(path))
+    assert fitted.kept_ is not None
+    assert 0.5 < fitted.kept_ < 1.0
+    assert (fitted.left_out_ > 0) == projective
+    sharding = ParserSharding(fitted.pruner_)
+    for n in (1, 2, 3):
+        data = [shard.load()[:2] for shard in Shards.of_file(path, n, format="conllu")]
+        many = agreed(sharding, model, data)
+        assert many.plan.kept == fitted.kept_
+        if n == 1:
+            one = many
+        check_same(one, many, (LogLoss(), MarginRescaling()))
+        assert not any(task.features.candidates.complete for task, _ in many.parts)
+
+
 def test_the_parser_is_that_of_fit(tmp_path: Path) -> None:
     """What is kept parses, saves and loads as the parser of fit."""
     path = treebank(tmp_path / "a.conllu", crossing=False)
@@ -67,14 +93,17 @@ def test_the_parser_is_that_of_fit(tmp_path: Path) -> None:
 
 
 def test_what_a_parser_cannot_do_on_shards_is_said_at_once(tmp_path: Path) -> None:
-    """Pruning is refused by name, and a relation that is missing; a second root names its line, from the shard's first byte."""
+    """A relation that is missing, and pruning without tags; a second root names its line, from the shard's first byte."""
     path = treebank(tmp_path / "a.conllu", crossing=False)
     some = tmp_path / "some.conllu"
     some.write_text(path.read_text().replace("\tdep\t", "\t_\t", 1))
     with pytest.raises(DataError, match=r"1 of \d+ words have no relation: .* or learn heads alone"):
         sharded(DependencyParser(), [(read_treebank(path), None), (read_treebank(some), None)])
-    with pytest.raises(ParameterError, match="prune: training on shards does not take it"):
-        sharded(DependencyParser(labelled=False, prune=2), [(read_treebank(path), None)])
+    bare = [["w1", "w2"]], [[0, 1]]
+    with pytest.raises(ParameterError, match=r"prune needs tags or lemmas, and the treebank has only .*form"):
+        ParserSharding().prepared(DependencyParser(prune=2), lambda first, how: agreed(how, first, [bare]))
+    with pytest.raises(ParameterError, match="prune: expected a number of heads per word >= 1, or None, got 0"):
+        ParserSharding().prepared(DependencyParser(prune=0), no_further)
     with pytest.raises(ParameterError, match="classes: DependencyParser has no list of labels"):
         sharded(DependencyParser(labelled=False), [(read_treebank(path), None)], classes=["a"])
     path.write_text(path.read_text() + "".join(WORD.format(j, j, "T0", 0) for j in (1, 2)) + "\n")
