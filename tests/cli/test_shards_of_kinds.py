@@ -98,9 +98,13 @@ def test_parsers_learnt_in_the_shell_are_those_of_fit(
 
 
 def test_heads_alone_and_on_shards(shell: Shell, client: Any, treebanks: Path, tmp_path: Path) -> None:
-    """--unlabelled goes with --shards as without."""
-    train(shell, client, treebanks, tmp_path / "m.spz", "parser", "train.conllu", "--unlabelled", "--max-iter", "1")
-    assert load(tmp_path / "m.spz").relations_ is None
+    """--unlabelled and --prune go with --shards as without."""
+    options = ("--unlabelled", "--prune", "2", "--max-iter", "1", "--json")
+    done = train(shell, client, treebanks, tmp_path / "m.spz", "parser", "train.conllu", *options)
+    model = load(tmp_path / "m.spz")
+    assert model.relations_ is None
+    assert f"pruning: 2 heads per word hold {100 * model.kept_:.2f} % of the true arcs" in done.stderr
+    assert [json.loads(line)["stage"] for line in done.stdout.splitlines() if '"pass"' in line] == ["arcs"]
 
 
 SETS = {

@@ -187,7 +187,6 @@ TRAINING = {
     ("chain", "train.data", "--format", "ocr", "--shards", "2"): "not for pixels",
     ("chain", "-", "--format", "crfsuite", "--shards", "2"): "TRAIN must be a plain file",
     (*COLUMNS, "--shards", "2", "--signs", "train.txt"): "--signs is for training without --shards",
-    ("parser", "train.txt", "--unlabelled", "--prune", "3", "--shards", "2"): "--prune is for training without --shards",
     ("decision", "train.txt", "--oracle", "a:b", "--reader", "a:b", "--shards", "2"): "leave --shards out",
 }
 

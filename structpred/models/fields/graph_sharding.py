@@ -46,7 +46,8 @@ class GraphSharding:
         table, lists = model._graphs_of(X, y)
         known = partial_labels(lists, model.missing, whole=False)
         labels = LabelEncoder.fit(lists if known is None else known.known()).classes.tolist()
-        return GraphScan(labels, *table[1:], table.directed, GraphSizes.of(table.shapes(1)))
+        sizes = GraphSizes.of(table.shapes(1))
+        return GraphScan(labels, table.n_features, table.n_edge_features, table.directed, sizes)
 
     def plan(self, model: Any, scans: Sequence[GraphScan], classes: Sequence[Any] | None) -> GraphPlan:
         """Labels: `classes`, or all that occur. The oracle fits the graphs of all shards."""
