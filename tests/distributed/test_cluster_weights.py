@@ -13,7 +13,14 @@ from structpred import Instance
 from structpred.distributed import Shards, fit
 from structpred.errors import DataError, ParameterError
 from structpred.io.templates.arc_featurizer import ArcFeaturizer
-from structpred.models import ChainLabeler, DependencyParser, HierarchicalMultiLabel, MultiLabelMRF, StructuredPredictor
+from structpred.models import (
+    ChainLabeler,
+    DependencyParser,
+    GraphLabeler,
+    HierarchicalMultiLabel,
+    MultiLabelMRF,
+    StructuredPredictor,
+)
 from structpred.models.parser.relation_sharding import RelationSharding
 from structpred.models.parser.sentences import as_treebank
 from structpred.models.sharding import sharding_of
@@ -83,7 +90,7 @@ def test_online_trainers_weigh_as_mixing_does_in_one_process(here: Any, trainer:
 
 
 def test_every_estimator_weighs_its_samples() -> None:
-    """Sums with weights are those of the repeated samples, for label sets, hierarchies, instances, heads and relations."""
+    """Sums with weights are those of the repeated samples, for label sets, hierarchies, graphs, instances, heads, relations."""
     rows, sets = np.abs(RNG.normal(size=(6, 3))), RNG.integers(0, 2, (6, 3))
     sets[:, 0] |= sets[:, 1]
     given = [Instance(RNG.normal(size=(3, 2)), (3,)) for _ in range(6)]
@@ -93,6 +100,7 @@ def test_every_estimator_weighs_its_samples() -> None:
     models: list[tuple[Any, Any, Any]] = [
         (MultiLabelMRF(edges=[(0, 2)]), rows, sets),
         (HierarchicalMultiLabel(hierarchy=np.array([[0, 1]])), rows, sets),
+        (GraphLabeler(), [(x.features, [(0, 1), (1, 2)]) for x in given], [["a", "b", "ab"[i % 2]] for i in range(6)]),
         (StructuredPredictor(MulticlassOracle()), given, [[i % 3] for i in range(6)]),
         (DependencyParser(projective=True, max_bits=6), words, trees),
         (ChainLabeler(missing="_"), words, trees),

@@ -1,6 +1,7 @@
 """Treebanks on shards: the problems of the shards add up to the one of all data."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -92,6 +93,11 @@ def test_the_parser_is_that_of_fit(tmp_path: Path) -> None:
     assert [tree.heads.tolist() for tree in again] == [tree.heads.tolist() for tree in fitted.predict(read_treebank(path))]
 
 
+def interrupted(model: Any, sharding: Any) -> None:
+    """In the place of a run that Ctrl-C ends."""
+    raise KeyboardInterrupt
+
+
 def test_what_a_parser_cannot_do_on_shards_is_said_at_once(tmp_path: Path) -> None:
     """A relation that is missing, and pruning without tags; a second root names its line, from the shard's first byte."""
     path = treebank(tmp_path / "a.conllu", crossing=False)
@@ -104,6 +110,8 @@ def test_what_a_parser_cannot_do_on_shards_is_said_at_once(tmp_path: Path) -> No
         ParserSharding().prepared(DependencyParser(prune=2), lambda first, how: agreed(how, first, [bare]))
     with pytest.raises(ParameterError, match="prune: expected a number of heads per word >= 1, or None, got 0"):
         ParserSharding().prepared(DependencyParser(prune=0), no_further)
+    with pytest.raises(KeyboardInterrupt, match="while the model for pruning was trained; nothing is kept"):
+        ParserSharding().prepared(DependencyParser(prune=2), interrupted)
     with pytest.raises(ParameterError, match="classes: DependencyParser has no list of labels"):
         sharded(DependencyParser(labelled=False), [(read_treebank(path), None)], classes=["a"])
     path.write_text(path.read_text() + "".join(WORD.format(j, j, "T0", 0) for j in (1, 2)) + "\n")
