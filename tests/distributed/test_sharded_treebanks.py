@@ -105,6 +105,8 @@ def test_what_a_parser_cannot_do_on_shards_is_said_at_once(tmp_path: Path) -> No
     some.write_text(path.read_text().replace("\tdep\t", "\t_\t", 1))
     with pytest.raises(DataError, match=r"1 of \d+ words have no relation: .* or learn heads alone"):
         sharded(DependencyParser(), [(read_treebank(path), None), (read_treebank(some), None)])
+    with pytest.raises(DataError, match="words have no relation"):  # before what prunes is trained
+        ParserSharding().prepared(DependencyParser(prune=2), lambda first, how: agreed(how, first, [(read_treebank(some), None)]))
     bare = [["w1", "w2"]], [[0, 1]]
     with pytest.raises(ParameterError, match=r"prune needs tags or lemmas, and the treebank has only .*form"):
         ParserSharding().prepared(DependencyParser(prune=2), lambda first, how: agreed(how, first, [bare]))

@@ -68,17 +68,20 @@ class TreePlan(NamedTuple):
 class ParserSharding:
     """How `DependencyParser` is trained on shards: what prunes, heads, relations. Arcs are hashed: every shard has all weights.
 
-    pruner: the model whose best arcs alone are looked at; None: all arcs.
+    pruner: the model whose best arcs alone are looked at; None: all arcs. labelled: whether relations are learnt later
+    by another model: what is wrong with them is then said before this one is trained.
     """
 
     pruner: Any = None
+    labelled: bool = False
 
     def prepared(self, model: Any, further: Further) -> Sharding:
         """With the model for pruning, where the setting asks for one: it is a parser without relations, trained as any other."""
         _checked(model)
         if model.prune is None:
             return self
-        return ParserSharding(model._pruning_model(model.projective, lambda first: further(first, self)))
+        own = ParserSharding(labelled=bool(model.labelled))
+        return ParserSharding(model._pruning_model(model.projective, lambda first: further(first, own)))
 
     def scan(self, model: Any, X: Any, y: Any) -> TreeScan:
         """Sizes, tags and features of a shard."""
@@ -104,7 +107,7 @@ class ParserSharding:
         """Tags, attributes and features of all shards together; projective where less than one arc in a hundred crosses."""
         refuse_classes(model, classes)
         related, n_words = sum(scan.n_related for scan in scans), sum(scan.n_words for scan in scans)
-        if model.labelled and 0 < related < n_words and not sums_suffice(*model._trainer_and_surrogate()):
+        if (model.labelled or self.labelled) and 0 < related < n_words and not sums_suffice(*model._trainer_and_surrogate()):
             raise DataError(f"{n_words - related:,} of {n_words:,} words have no relation: {NEEDS_ALL}, or learn heads alone")
         if (missing := sum(scan.n_missing for scan in scans)) == n_words:
             raise DataError("expected some heads: a parser learns from trees; got none in all shards")
