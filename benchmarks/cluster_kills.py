@@ -5,7 +5,7 @@ L-BFGS after exponentiated gradient, exponentiated gradient and BCFW by CoCoA+, 
 weights, history and certificate, is compared with a run in one process that nobody disturbs. Of each run: where the kill fell,
 whether the bits are the same, and the rounds that were submitted again.
 
---quick makes four kills.
+--quick makes four kills. --every 3 stores the states of the shards in every third round; the run in one process in each.
 """
 
 import argparse
@@ -81,6 +81,7 @@ def main() -> None:
     """One run a kill, and a table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kills", type=int, default=40)
+    parser.add_argument("--every", type=int, default=1, help="rounds between two writes of the states of the shards")
     parser.add_argument("--quick", action="store_true")
     options = parser.parse_args()
     from distributed import Client
@@ -109,7 +110,7 @@ def main() -> None:
                     timers: list[threading.Timer] = []
                     begun, before = time.perf_counter(), again.count
                     callback = killer(cluster, passes, delay, rng.randrange(2), killed, timers)
-                    found = digest(fit(model(trainer, callbacks=callback), shards, client=client))
+                    found = digest(fit(model(trainer, callbacks=callback), shards, client=client, every=options.every))
                     for timer in timers:
                         timer.cancel()  # a run that was over before it counts for nothing
                         timer.join()

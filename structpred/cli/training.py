@@ -80,7 +80,8 @@ class Training(ABC, Generic[Options]):
         """Fit the estimator to the shards."""
         from structpred.distributed import fit
 
-        fit(model, self.shards, client=self.options.scheduler, store=self.options.store_path, dev=dev)
+        options = self.options
+        fit(model, self.shards, client=options.scheduler, store=options.store_path, dev=dev, every=options.store_every or 1)
 
     def hold_out(self, n_folds: int, fold: int) -> None:
         """After `read`: hold out one of n_folds parts of the training data, drawn by --seed. ParameterError if it cannot be."""
@@ -163,8 +164,8 @@ def check_usage(training: Training[Any]) -> None:
                 options.signs is not None and options.regulariser not in (None, "l2")
             ),
             "--signs must be a file, not -": options.signs == "-",
-            "--scheduler and --store need --shards N": (
-                options.shards is None and (options.scheduler is not None or options.store is not None)
+            "--scheduler, --store and --store-every need --shards N": (
+                options.shards is None and any(x is not None for x in (options.scheduler, options.store, options.store_every))
             ),
             **_refused_by_shards(training),
             "only one of the files can be standard input": [options.data, options.dev, *training.inputs()].count("-") > 1,

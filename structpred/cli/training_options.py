@@ -42,6 +42,7 @@ class TrainingOptions:
     shards: int | None = None
     scheduler: str | None = None
     store: str | None = None
+    store_every: int | None = None
 
     @property
     def checkpoint_path(self) -> Path:
@@ -104,6 +105,10 @@ def add_training_options(command: click.Command, given: Mapping[str, Any], witho
         click.Option(
             ["--store"], metavar="FOLDER",
             help="With --shards: where the state of a run is kept, which all workers must see. Default: MODEL.ckpt.store.",
+        ),
+        click.Option(
+            ["--store-every"], type=click.IntRange(1), metavar="N",
+            help="With --shards: what bcfw and oeg keep of each shard goes to the store in every N-th round. Default: 1.",
         ),
     ]  # fmt: skip
     own = command.params

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 #: shared options of `train` that the search sets itself
 SET = {
     "output": "best.spz", "tol": 0.0, "check_every": 1, "patience": None, "checkpoint": None, "resume": False, "strict": False,
-    "as_json": False, "shards": None, "scheduler": None, "store": None,
+    "as_json": False, "shards": None, "scheduler": None, "store": None, "store_every": None,
 }  # fmt: skip
 _UNSAID = SET.keys() - {"output", "tol"}
 #: shared options of which all settings have the same value

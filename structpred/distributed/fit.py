@@ -43,6 +43,7 @@ def fit(
     client: Any = None,
     store: str | os.PathLike[str] | None = None,
     dev: tuple[Any, Any] | None = None,
+    every: int = 1,
 ) -> Model:
     """Train `model` on data that no machine needs to hold as a whole, on a cluster of dask.distributed; returns the model.
 
@@ -72,11 +73,15 @@ def fit(
         and for resume. None: next to the checkpoint, or a temporary folder. With a checkpoint what resume needs stays there.
     dev : tuple, optional
         Held-out data (X, y), scored here.
+    every : int
+        The states that shards keep (`"bcfw"`, `"oeg"`, and the rounds before `"lbfgs"`) go to the store in every so many rounds.
+        Where it is larger, less is written, and a worker that takes a shard over, or has no memory for its state, runs up to
+        every - 1 of its rounds again. The bits are the same. A run is resumed with the `every` that it began with.
 
     Raises
     ------
     ParameterError
-        For estimators, trainers and settings that shards do not take.
+        For estimators, trainers and settings that shards do not take, and an `every` that is no whole number >= 1.
     DataError
         For anything wrong in a shard: it names the shard, and file and line.
     ClusterError
@@ -96,6 +101,8 @@ def fit(
     """
     if not isinstance(shards, Shards):
         raise ParameterError(f"shards: expected Shards, such as Shards.of_file(path, 16), got {type(shards).__name__}")
+    if isinstance(every, bool) or not isinstance(every, int | np.integer) or every < 1:
+        raise ParameterError(f"every must be a whole number >= 1, got {every!r}")
     sharding = sharding_of(model)
     way = _way_of(model, None if dev is None else _not_yet)
     place = _place(store, way.settings.checkpoint)
@@ -103,7 +110,7 @@ def fit(
         if place is None:
             place = Path(stack.enter_context(TemporaryDirectory(prefix="structpred-")))
         own = stack.enter_context(cluster_of(client, len(shards)))
-        _Run(own, shards, place).fit(model, sharding, way, classes, dev)
+        _Run(own, shards, place, int(every)).fit(model, sharding, way, classes, dev)
     return model
 
 
@@ -124,11 +131,12 @@ def _way_of(model: StructuredEstimator, dev: Callable[[Vector], float] | None) -
 
 
 class _Run(NamedTuple):
-    """The cluster, the shards, and the folder of the store."""
+    """The cluster, the shards, the folder of the store, and after how many rounds the states of the shards go there."""
 
     client: Any
     shards: Shards
     place: Path
+    every: int
 
     def fit(self, model: StructuredEstimator, sharding: Sharding, way: _Way, classes: Sequence[Any] | None, dev: Any) -> None:
         """Train the model in this way."""
@@ -138,7 +146,7 @@ class _Run(NamedTuple):
             check_cluster(self.client, folder)
             check_memory(self.client, self.shards)
             names = [str(shard) for shard in self.shards]
-            rounds = Rounds(self.client, Store(folder), f"{plan.name}-{folder.name[4:]}", names)
+            rounds = Rounds(self.client, Store(folder), f"{plan.name}-{folder.name[4:]}", names, self.every)
             stack.callback(rounds.end)
 
             def further(other: StructuredEstimator, how: Sharding) -> None:

@@ -40,11 +40,14 @@ class _Stalled(Exception):
 
 
 class Rounds:
-    """The rounds of one run. name: what its tasks are called. shards: what each of them is, for errors."""
+    """The rounds of one run. name: what its tasks are called. shards: what each of them is, for errors.
 
-    def __init__(self, client: Any, store: Store, name: str, shards: Sequence[str]) -> None:
+    every: after how many rounds the states of the shards go to the store.
+    """
+
+    def __init__(self, client: Any, store: Store, name: str, shards: Sequence[str], every: int = 1) -> None:
         self.client, self.store, self.name, self.shards = client, store, name, shards
-        self.job = tasks.Job(str(store.folder), "")
+        self.job = tasks.Job(str(store.folder), "", every=every)
         self.asked = 0
         self.whole: Columns | None = None
         self.token = secrets.token_hex(4)
@@ -52,8 +55,8 @@ class Rounds:
         self.owners: list[str | None] = [None] * len(shards)
 
     def __repr__(self) -> str:
-        """The same wherever it runs: it is part of what says whether two runs are the same."""
-        return f"Rounds of {len(self.shards)} shards"
+        """The same wherever it runs: it is part of what says whether two runs are the same, and have the same in the store."""
+        return f"Rounds of {len(self.shards)} shards, states stored every {self.job.every}"
 
     def tell(self, spec: tasks.Spec) -> None:
         """The tasks from now on know this of the run."""

@@ -150,7 +150,7 @@ class RoundTrainer(ByInner, Trainer):  # type: ignore[override]
                 return _after(self.rounds.advance(t), t + 1), True
 
     def kept_elsewhere(self, state: RoundState) -> bool:
-        """In the store, which has the last two rounds."""
+        """In the store, which has what this round and the one before it need."""
         return True
 
     def weights(self, problem: Problem, state: RoundState) -> Vector:

@@ -35,7 +35,8 @@ _SUM = 16
 class Store:
     """The files of one run.
 
-    `common.t` is what all shards know before round t, `state.k.t` what shard k keeps for itself; those before t - 1 are removed.
+    `common.t` is what all shards know before round t, `state.k.t` what shard k keeps for itself, written where t is a multiple of
+    `every`. The last two states of a shard stay, and `common` of every + 1 rounds: what leads from a state to the present round.
     `rows.k` says which weights occur in shard k, `whole` which occur in any, `holders` in how many. `weights.n` are those that
     the client asks about, `sum.n.j.start` what shards said of vector j, from weight `start` on; both are for the moment, so
     that they need not outlive a power cut.

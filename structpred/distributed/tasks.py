@@ -59,11 +59,15 @@ class Spec(NamedTuple):
 
 
 class Job(NamedTuple):
-    """Where the store is, the digest of the Spec in it, and a running number of the round, by which caches forget."""
+    """Where the store is, the digest of the Spec in it, and a running number of the round, by which caches forget.
+
+    every: after how many rounds the states of the shards go to the store.
+    """
 
     folder: str
     digest: str
     number: int = 0
+    every: int = 1
 
     @property
     def store(self) -> Store:
@@ -117,7 +121,7 @@ class Held:
 
 
 _KEPT: dict[tuple[str, int], Held] = {}
-#: the shares of a worker's memory above which it keeps no states, which are in the store, nothing that tasks made in order to be
+#: the shares of a worker's memory above which it keeps no states, which `_before` knows, nothing that tasks made in order to be
 #: faster, such as features by column, and no shards. dask pauses it at 0.8
 _STATES, _CACHES, _SHARDS = 0.4, 0.5, 0.7
 
@@ -272,13 +276,14 @@ def begin(job: Job, k: int) -> Report:
 
 
 def advance(job: Job, k: int, t: int) -> Report:
-    """Round t of shard k."""
+    """Round t of shard k, after those again that are missing since its last state in memory or in the store."""
     with part_of(job, k) as (held, part):
-        common = job.store.read_common(f"common.{t}").of(part.at)
-        if held.t != t:
-            held.state = _state(job, k, part, t)
-        held.t = -1  # while it changes
-        held.state, report = _way(job).advance(part, held.state, common, t)
+        if held.state is None or not _stored(job, t) <= held.t <= t:
+            held.state, held.t = _before(job, k, part, t)
+        first, held.t = held.t, -1  # while it changes
+        for now in range(first, t + 1):  # all but the last are closed, and what they reported is known
+            common = job.store.read_common(f"common.{now}").of(part.at)
+            held.state, report = _way(job).advance(part, held.state, common, now)
         held.t = t + 1
         _keep_state(job, k, held)
         return report
@@ -291,7 +296,7 @@ def close(job: Job, t: int, n: str, ends: Sequence[int], *told: Told) -> Closed:
     moves = tuple(store.read_sum(f"{n}.{j}", ends) for j in range(told[0].n_vectors))
     after = way.close(before, Totals(moves, told[0].numbers))
     digest = store.write_common(f"common.{t + 1}", after)
-    store.remove(f"common.{t - 1}")
+    store.remove(f"common.{t - job.every}")  # no state that is needed is that old
     assert job.spec.objective is not None
     return Closed(digest, way.dual(after, job.spec.objective.lam))
 
@@ -302,23 +307,35 @@ def _way(job: Job) -> Way:
 
 
 def _keep_state(job: Job, k: int, held: Held) -> None:
-    """In the store; in memory, too, where there is room: the states of all shards may be far larger than the data."""
-    if held.state is not None:
+    """In the store, every so many rounds; in memory where there is room: all states may be far larger than the data."""
+    if held.state is None:
+        return
+    if held.t == _stored(job, held.t):
         job.store.write(f"state.{k}.{held.t}", flatten(held.state))
-        job.store.remove(f"state.{k}.{held.t - 2}")
-        if is_memory_above(_STATES):
-            held.state, held.t = None, -1
+        job.store.remove(f"state.{k}.{held.t - 2 * job.every}")
+    if is_memory_above(_STATES):
+        # also between two writes: its rounds since then run again, as after a loss. To write it then would be simple, too, but
+        # what is read and removed would no longer follow from the number of the round
+        if held.t != _stored(job, held.t):
+            log.warning("shard %d: no memory for its state: its last rounds will run again; give the workers more, or every=1", k)
+        held.state, held.t = None, -1
 
 
-def _state(job: Job, k: int, part: Part, t: int) -> Any:
-    """The state before round t, as the store has it."""
+def _before(job: Job, k: int, part: Part, t: int) -> tuple[Any, int]:
+    """The last state in the store before round t, and the round before which it is."""
     like, _ = _way(job).begin(_few(part))
     if like is None:
-        return None
+        return None, t
+    first = _stored(job, t)
     try:
-        return _filled(like, job.store.read(f"state.{k}.{t}"))
+        return _filled(like, job.store.read(f"state.{k}.{first}")), first
     except (CheckpointError, KeyError) as error:
-        raise CheckpointError(f"shard {k}: its state before round {t} is not in the store: {error}") from error
+        raise CheckpointError(f"shard {k}: its state before round {first} is not in the store: {error}") from error
+
+
+def _stored(job: Job, t: int) -> int:
+    """The last round up to t before which states go to the store."""
+    return t - t % job.every
 
 
 def _few(part: Part) -> Part:

@@ -179,8 +179,10 @@ def test_what_shards_do_not_take(shell: Shell, corpus: Path, options: tuple[str,
 
 COLUMNS = ("chain", "train.txt", "--format", "conll2000", "--template", "chunking")
 TRAINING = {
-    (*COLUMNS, "--scheduler", "tcp://a:1"): "--scheduler and --store need --shards N",
-    (*COLUMNS, "--store", "folder"): "--scheduler and --store need --shards N",
+    (*COLUMNS, "--scheduler", "tcp://a:1"): "--scheduler, --store and --store-every need --shards N",
+    (*COLUMNS, "--store", "folder"): "--scheduler, --store and --store-every need --shards N",
+    (*COLUMNS, "--store-every", "5"): "--scheduler, --store and --store-every need --shards N",
+    (*COLUMNS, "--shards", "2", "--store-every", "0"): "'--store-every': 0 is not in the range x>=1",
     (*COLUMNS, "--shards", "2", "--dev-fraction", "0.1"): "--shards and --dev-fraction exclude each other",
     (*COLUMNS, "--shards", "2", "--on-error", "skip"): "--shards needs --on-error raise",
     (*COLUMNS, "--shards", "2", "--n-jobs", "2"): "--n-jobs is for training without --shards",

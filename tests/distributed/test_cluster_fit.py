@@ -134,18 +134,22 @@ def test_states_that_are_only_in_the_store_give_the_same_bits(
 @pytest.mark.slow
 def test_workers_never_show_in_the_bits(client: Any, shards: Shards, bits: Callable[[str], str]) -> None:
     """Weights, history and certificate are the same to the last bit in one process, on one worker, on two and on three."""
-    for n_workers, trainer in ((2, "bcfw"), (2, "oeg"), (3, "lbfgs"), (1, "lbfgs"), (2, "lbfgs")):
+    runs = ((2, "bcfw", 1), (2, "oeg", 3), (3, "lbfgs", 1), (3, "oeg", 2), (1, "lbfgs", 1), (1, "bcfw", 3), (2, "lbfgs", 2))
+    for n_workers, trainer, every in runs:
         client.cluster.scale(n_workers)
         client.wait_for_workers(n_workers)
-        assert digest(fit(labeler(trainer), shards, client=client)) == bits(trainer), (n_workers, trainer)
+        found = digest(fit(labeler(trainer), shards, client=client, every=every))
+        assert found == bits(trainer), (n_workers, trainer, every)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("trainer", TRAINERS)
-def test_a_killed_worker_never_shows_in_the_bits(client: Any, shards: Shards, bits: Callable[[str], str], trainer: str) -> None:
+@pytest.mark.parametrize(("trainer", "every"), [*((trainer, 1) for trainer in TRAINERS), ("oeg", 3), ("bcfw", 3)])
+def test_a_killed_worker_never_shows_in_the_bits(
+    client: Any, shards: Shards, bits: Callable[[str], str], trainer: str, every: int
+) -> None:
     """A worker that is killed (-9) in mid-round loses nothing: others take its shards over, and the bits are the same."""
     model = labeler(trainer, callbacks=killing(client, 2, 0.01))
-    assert digest(fit(model, shards, client=client)) == bits(trainer)
+    assert digest(fit(model, shards, client=client, every=every)) == bits(trainer)
 
 
 @pytest.mark.slow
