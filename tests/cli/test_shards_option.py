@@ -289,6 +289,17 @@ def test_train_on_shards_from_the_shell(cluster: Any, shell: Shell, corpus: Path
 
 
 @pytest.mark.slow
+def test_store_every_says_what_the_store_has(cluster: Any, shell: Shell, corpus: Path, tmp_path: Path) -> None:
+    """`--store-every 2` writes the states of the shards in every second round."""
+    train = ("train", "chain", str(corpus / "train.txt"), "--format", "conll2000", "--template", "chunking", "--n-bits", "12")
+    options = ("--shards", "2", "--scheduler", cluster.scheduler.address, "--trainer", "bcfw", "--max-iter", "3", "-C", "1")
+    done = shell(*train, *options, "--store", "kept", "--store-every", "2", "--checkpoint", "m.ckpt", "-o", "m.spz")
+    assert done.returncode == 0, done.stderr
+    states = {path.name for path in (tmp_path / "kept").glob("run-*/state.*")}
+    assert states == {"state.0.0", "state.0.2", "state.1.0", "state.1.2"}
+
+
+@pytest.mark.slow
 def test_a_bad_line_stops_training_on_shards(cluster: Any, shell: Shell, corpus: Path) -> None:
     """A bad line far down is exit code 1 and one line that names shard, file and place; nothing is left behind."""
     text = (corpus / "train.txt").read_text()
