@@ -278,7 +278,7 @@ def begin(job: Job, k: int) -> Report:
 def advance(job: Job, k: int, t: int) -> Report:
     """Round t of shard k, after those again that are missing since its last state in memory or in the store."""
     with part_of(job, k) as (held, part):
-        if held.state is None or not _stored(job, t) <= held.t <= t:
+        if not _stored(job, t) <= held.t <= t:
             held.state, held.t = _before(job, k, part, t)
         first, held.t = held.t, -1  # while it changes
         for now in range(first, t + 1):  # all but the last are closed, and what they reported is known
