@@ -10,21 +10,18 @@ Wall time means something on a quiet machine alone. --quick takes small data: a 
 """
 
 import argparse
-import logging
 import os
 import random
 import resource
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
 from typing import Any
 
-from measure import data_folder, machine, table
+from measure import data_folder, machine, table, workers
 
 PARTS = ("bytes", "growth", "speed", "rounds", "large")
 C = 0.1
@@ -32,21 +29,6 @@ C = 0.1
 LOAD, STEP, SWEEP, PACKED = 4.4, 5.4, 1.9, 179
 #: bytes of the state of exponentiated gradient, a token
 STATE = 679
-
-
-@contextmanager
-def workers(n: int, **settings: Any) -> Iterator[Any]:
-    """A client of n worker processes."""
-    from distributed import Client, LocalCluster
-
-    with (
-        LocalCluster(
-            n_workers=n, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0", silence_logs=logging.ERROR,
-            env={"NUMBA_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}, **settings,
-        ) as cluster,
-        Client(cluster) as client,
-    ):  # fmt: skip
-        yield client
 
 
 def traffic(dask_worker: Any) -> dict[str, float]:

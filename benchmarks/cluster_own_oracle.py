@@ -15,6 +15,7 @@ from statistics import median
 from typing import Any
 
 import numpy as np
+from measure import workers
 
 from structpred import Instance, Oracle
 from structpred.distributed import Shards, fit
@@ -94,8 +95,6 @@ def seconds_of(trainer: str, oracle: Slow, shards: Shards, client: Any, passes: 
 
 def main() -> None:
     """Measure and print a table."""
-    from distributed import Client, LocalCluster
-
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--milliseconds", type=float, default=5.0)
     parser.add_argument("--instances", type=int, default=400)
@@ -107,12 +106,7 @@ def main() -> None:
     oracle = Slow(0, asked.milliseconds / 1000) if asked.waiting else Slow(loops_of(asked.milliseconds), 0.0)
     bounds = np.linspace(0, asked.instances, asked.shards + 1).astype(int).tolist()
     shards = Shards.of_functions([partial(instances, a, b) for a, b in pairwise(bounds)])
-    with (
-        LocalCluster(n_workers=1, threads_per_worker=1, host="127.0.0.1", dashboard_address=":0") as one,
-        LocalCluster(n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=":0") as two,
-        Client(one, set_as_default=False) as first,
-        Client(two, set_as_default=False) as second,
-    ):
+    with workers(1) as first, workers(2) as second:
         for trainer in ("n_slack", "one_slack", "bcfw"):
             runs = [
                 [seconds_of(trainer, oracle, shards, client, asked.passes) for client in (first, second)]

@@ -87,6 +87,22 @@ def scratch_folder() -> Path:
     return Path(tempfile.mkdtemp(prefix="structpred-bench-"))
 
 
+@contextmanager
+def workers(n: int, **settings: Any) -> Iterator[Any]:
+    """A client of n worker processes of this machine. settings: of dask's LocalCluster."""
+    import logging
+
+    from distributed import Client
+
+    from structpred.distributed.cluster import local_cluster
+
+    with (
+        local_cluster(n, silence_logs=logging.ERROR, env=ONE_THREAD, **settings) as cluster,
+        Client(cluster, set_as_default=False) as client,
+    ):
+        yield client
+
+
 def machine() -> str:
     """The machine in a few words."""
     versions = ", ".join(f"{name} {metadata.version(name)}" for name in ("numpy", "numba"))
