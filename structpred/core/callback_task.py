@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.group_scales import GroupScales, Scale, scaled, scaled_dot
+from structpred.core.own_code import raised
 from structpred.core.sparse import SparseVector, coalesced
 from structpred.core.steps import Step, Terms
 from structpred.core.task_checks import checked_weights
@@ -191,7 +192,7 @@ class CallbackTask:
         try:
             return function(*args)
         except Exception as error:
-            raise OracleError(f"sample {i}: {name} raised {type(error).__name__}: {error}") from error
+            raise OracleError(f"sample {i}: {name} raised {raised(error)}") from error
 
 
 def _pairs(found: Any) -> tuple[Any, Any]:

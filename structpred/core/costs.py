@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.oracle import Labels, Oracle, Shape
+from structpred.core.own_code import raised
 from structpred.errors import LossError, ParameterError, StructpredError
 from structpred.runtime.ranges import ends_of
 
@@ -130,7 +131,7 @@ class TaskCosts:
         except (StructpredError, MemoryError):
             raise
         except Exception as error:
-            raise LossError(f"sample {i}: {self._name}.costs raised {type(error).__name__}: {error}") from error
+            raise LossError(f"sample {i}: {self._name}.costs raised {raised(error)}") from error
 
     def _checked(self, i: int, answer: object, truth: npt.NDArray[np.int64]) -> "GridCosts | _Sparse":
         if isinstance(answer, GridCosts):

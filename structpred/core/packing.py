@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.oracle import Labels, Oracle, Scores, Shape
+from structpred.core.own_code import raised
 from structpred.core.scores import all_finite
 from structpred.core.stand_ins import stand_in
 from structpred.core.task_checks import asked_parts, blamed
@@ -46,11 +47,11 @@ def argmax_batch(
 def _asked(batch: Callable[..., Any], oracle: Oracle, method: str, *arguments: Any) -> Any:
     try:
         return batch(*arguments)
-    except StructpredError:
+    except (StructpredError, MemoryError):
         raise
     except Exception as error:
         name = f"{type(oracle).__name__}.{method}"
-        raise OracleError(f"a batch of {len(arguments[-1])} samples: {name} raised {type(error).__name__}: {error}") from error
+        raise OracleError(f"a batch of {len(arguments[-1])} samples: {name} raised {raised(error)}") from error
 
 
 def argmax_bound_batch(
@@ -116,10 +117,11 @@ def marginals_batch(
     """(log partition functions, expected part counts), flat as the scores are: what `marginals` gives one by one.
 
     This is the only caller of an oracle's own `marginals_batch`; where there is none, or a subclass has changed `marginals`
-    since, it loops. Raises OracleError for answers of another size.
+    since, it loops. Raises OracleError for answers of another size, and for an exception of the method itself.
     """
     if (batch := stand_in(oracle, "marginals_batch", ("marginals", "n_parts"))) is not None:
-        return _checked_sums(batch(scores, offsets, shapes), oracle, len(shapes), len(scores))
+        answer = _asked(batch, oracle, "marginals_batch", scores, offsets, shapes)
+        return _checked_sums(answer, oracle, len(shapes), len(scores))
     found = [oracle.marginals(scores[a:b], shape) for (a, b), shape in zip(pairwise(offsets.tolist()), shapes, strict=True)]
     return np.array([log_z for log_z, _ in found], dtype=np.float64), np.concatenate([*(mu for _, mu in found), np.empty(0)])
 

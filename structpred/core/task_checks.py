@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.oracle import Labels, Oracle, Scores, Shape
+from structpred.core.own_code import raised
 from structpred.errors import DataError, InfeasibleError, OracleError, ParameterError, StructpredError
 
 #: outputs listed in all, to see whether true labels are outputs: few enough to cost nothing compared with a pass
@@ -129,7 +130,7 @@ def blamed(error: Exception, i: int, thing: object, method: str) -> Exception:
     """What to raise where a method of a user's object raised `error` at sample i: it says where; errors of ours stay."""
     if isinstance(error, StructpredError | MemoryError):
         return error
-    return OracleError(f"sample {i}: {type(thing).__name__}.{method} raised {type(error).__name__}: {error}")
+    return OracleError(f"sample {i}: {type(thing).__name__}.{method} raised {raised(error)}")
 
 
 def renumbered(error: Exception, first: int) -> Exception:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from structpred.core.oracle import Labels, Oracle
+from structpred.core.own_code import raised
 from structpred.errors import DataError, LossError, ParameterError
 from structpred.layers.loss import Given, Loss, Terms
 from structpred.layers.noise import Noise, Perturbed
@@ -77,7 +78,7 @@ class ExpectedCost(Loss):
         try:
             found = float(self.cost(labels.copy(), name))
         except Exception as error:
-            raise LossError(f"sample {i}: cost raised {type(error).__name__}: {error}") from error
+            raise LossError(f"sample {i}: cost raised {raised(error)}") from error
         if not np.isfinite(found):
             raise DataError(f"sample {i}: the cost of the output {labels[:20].tolist()} is {found}; costs must be finite")
         return found

@@ -1,7 +1,6 @@
 """What `structpred predict`, `evaluate`, `inspect` and `report` do for structures of a user's own."""
 
 import json
-import traceback
 from collections.abc import Callable, Sequence
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
@@ -24,6 +23,7 @@ from structpred.cli.files import write_output
 from structpred.cli.kinds.kind import Asked, Evaluating, Explained, Explaining, Inspecting, Predicting, Reporting
 from structpred.cli.own_code import made
 from structpred.core.oracle import Labels
+from structpred.core.own_code import raised
 from structpred.errors import DataError, StructpredError
 from structpred.io.predictions import label_rows
 from structpred.models import DecisionModel, StructuredPredictor
@@ -47,10 +47,8 @@ def read(reader: Reader, name: str, path: str) -> tuple[list[Any], Any]:
         found = reader(path)
     except (StructpredError, MemoryError):
         raise
-    except Exception as error:  # a worker sends no traceback that people could read: so the line is named
-        at = traceback.extract_tb(error.__traceback__)[-1]
-        told = " ".join(f"{type(error).__name__}: {error}".split())
-        raise DataError(f"{path}: --reader {name} failed: {told} ({at.filename}, line {at.lineno})") from error
+    except Exception as error:
+        raise DataError(f"{path}: --reader {name} failed: {raised(error)}") from error
     if not isinstance(found, tuple) or len(found) != 2:
         raise DataError(f"--reader {name}: expected a pair (X, y), y None where labels are not known, got {type(found).__name__}")
     return found
