@@ -250,4 +250,10 @@ def about_shard(k: int, shard: Shard) -> Iterator[None]:
         with lines or nullcontext():
             yield
     except StructpredError as error:
-        raise type(error)(f"shard {k} ({shard}): {error}") from error
+        raise in_shard(error, k, shard) from error
+
+
+def in_shard(error: StructpredError, k: int, shard: Shard) -> StructpredError:
+    """The error with its shard. What code of a user's own raised stays behind: it may not go from one process to another."""
+    error.__cause__ = error.__context__ = None
+    return type(error)(f"shard {k} ({shard}): {error}")

@@ -19,9 +19,9 @@ from structpred.core.regulariser import Regulariser
 from structpred.core.task import Task
 from structpred.core.terms import running_sum
 from structpred.distributed.cluster import is_memory_above
-from structpred.distributed.shards import about_shard
+from structpred.distributed.shards import about_shard, in_shard
 from structpred.distributed.store import Store, read_object, read_once
-from structpred.errors import CheckpointError, DataError
+from structpred.errors import CheckpointError, DataError, FileFormatError, InfeasibleError, LossError, OracleError
 from structpred.models.sharding import Columns, Sharding, holders_of, whole_of
 from structpred.trainers.names import require
 from structpred.trainers.problem import Surrogate, Trainer, is_convex
@@ -140,7 +140,8 @@ def forget(folder: str) -> None:
 def _held(job: Job, k: int) -> Iterator[Held]:
     """Shard k, from the cache or built again; what other workers took over is forgotten."""
     held = _KEPT.pop((job.folder, k), None) or _built(job, k)
-    yield held
+    with _about_samples(job, k):
+        yield held
     held.used = job.number
     if is_memory_above(_CACHES):
         held.part, held.task = None, held.task.take(np.arange(len(held.task)))
@@ -151,6 +152,17 @@ def _held(job: Job, k: int) -> Iterator[Held]:
     for key, other in list(_KEPT.items()):
         if key[0] == job.folder and other.used < job.number - 4:
             _KEPT.pop(key, None)
+
+
+@contextmanager
+def _about_samples(job: Job, k: int) -> Iterator[None]:
+    """What is wrong with a sample, or with code of a user's own that is asked about it, is an error that says in which shard."""
+    try:
+        yield
+    except FileFormatError:  # the store's
+        raise
+    except (DataError, InfeasibleError, LossError, OracleError) as error:
+        raise in_shard(error, k, job.spec.shards[k]) from error
 
 
 def _built(job: Job, k: int) -> Held:

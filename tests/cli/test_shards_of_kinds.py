@@ -56,7 +56,8 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.syspath_prepend(tmp_path)
     importlib.invalidate_caches()
     yield tmp_path
-    sys.modules.pop("readers", None)
+    for name in ("readers", "failing"):
+        sys.modules.pop(name, None)
 
 
 def train(shell: Shell, client: Any, cwd: Path, model: Path, *arguments: str) -> Run:
@@ -259,12 +260,54 @@ def test_a_reader_that_fails_is_one_line(shell: Shell, client: Any, own: Path, s
     (own / "bad.txt").write_text("1 0 0 = 0\n0 x 1 = 1\n")
     said = r"bad\.txt: --reader readers:read failed: ValueError: could not .*: 'x' \(.*readers\.py, line 9\)"
     more = ("--shards", "2", "--scheduler", client.scheduler.address) if shards else ()
-    shard = r"shard 0 \(.*bad\.txt, part 1 of 2\): .*" if shards else ""
+    shard = r"shard \d \(.*bad\.txt, part \d of 2\): .*" if shards else ""
     for command in (("train", "structure", "bad.txt", "-o", "never.spz"), ("predict", "m.spz", "bad.txt", "-o", "{shard}.txt")):
         done = shell(*command, *OWN, *more, cwd=own)
         assert done.returncode == 1, done.stderr
         assert "Traceback" not in done.stderr
         assert re.fullmatch(f"error: {shard}{said}", done.stderr.rstrip().splitlines()[-1]), done.stderr
+
+
+FAILING = """
+import threading
+from structpred.oracles.multiclass import MulticlassOracle
+
+
+class Gone(Exception):
+    def __init__(self):
+        super().__init__(threading.Lock())  # goes to no other process
+
+    def __str__(self):
+        return "the solver\\nis gone"
+
+
+class Tour(MulticlassOracle):
+    left = -1  # calls before it fails
+
+    def argmax(self, scores, shape):
+        if not Tour.left:
+            raise Gone()
+        Tour.left -= 1
+        return super().argmax(scores, shape)
+"""
+
+
+@pytest.mark.parametrize("shards", [False, True])
+@pytest.mark.parametrize("trainer", ["bcfw", "n_slack"])
+def test_an_oracle_that_fails_is_one_line(shell: Shell, client: Any, own: Path, shards: bool, trainer: str) -> None:
+    """In training and prediction sample, method, error and place are named; on shards the shard, too."""
+    (own / "failing.py").write_text(FAILING)
+    code = ("--oracle", "failing:Tour", "--reader", "readers:read")
+    assert shell("train", "structure", "train.txt", *code, "--max-iter", "1", "-o", "m.spz", cwd=own).returncode == 0
+    more = ("--shards", "2", "--scheduler", client.scheduler.address) if shards else ()
+    shard = r"shard \d \(.*train\.txt, part \d of 2\): " if shards else ""
+    train = ("train", "structure", "train.txt", "--trainer", trainer, "--max-iter", "50", "--tol", "0", "-o", "never.spz")
+    for left, command in ((20, train), (0, ("predict", "m.spz", "train.txt", "-o", "{shard}.txt"))):
+        importlib.import_module("failing").Tour.left = left
+        done = shell(*command, *code, *more, cwd=own)
+        assert done.returncode == 1, done.stderr
+        said = rf"error: {shard}sample \d: Tour\.argmax raised Gone: the solver is gone \(.*failing\.py, line 19\)"
+        assert re.fullmatch(said, done.stderr.rstrip().splitlines()[-1]), done.stderr
 
 
 @pytest.mark.slow
