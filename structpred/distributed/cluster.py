@@ -229,6 +229,13 @@ def check_memory(client: Any, shards: Sequence[Any]) -> None:
         )
 
 
+def without_module(what: str, error: ModuleNotFoundError) -> ClusterError:
+    """What to raise where a worker does not find a module, over `what` it did."""
+    return ClusterError(
+        f"{what}: a worker has no module {error.name!r}: code of yours must be installed there, or on its PYTHONPATH"
+    )
+
+
 def is_memory_above(share: float) -> bool:
     """Whether this worker has used more than that share of the memory that it may use."""
     from distributed import get_worker

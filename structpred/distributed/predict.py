@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from structpred.distributed.cluster import check_cluster, cluster_of
+from structpred.distributed.cluster import check_cluster, cluster_of, without_module
 from structpred.distributed.journal import Journal, Part, key_of
 from structpred.distributed.outputs import outputs_of
 from structpred.distributed.shards import about_shard
@@ -137,10 +137,11 @@ def _digest(path: str) -> str:
 def _completed(client: Any, job: Job, work: dict[int, tuple[Any, str]]) -> Iterator[tuple[int, Part]]:
     """Parts as they are complete. The error of one that fails is raised, with the shard's number; the rest is given up."""
     from distributed import as_completed
+    from distributed.protocol.pickle import dumps
 
     run = job.digest[:8]
     futures = {
-        client.submit(write_part, job, shard, k, target, key=f"predict-{run}-{time.time_ns()}-{k}", pure=False): k
+        client.submit(_write_packed, dumps((job, shard)), k, target, key=f"predict-{run}-{time.time_ns()}-{k}", pure=False): k
         for k, (shard, target) in work.items()
     }
     begun, done = time.perf_counter(), Part(0, 0, 0, 0.0)
@@ -173,6 +174,8 @@ def _part_of(future: Any, k: int, shard: Any, target: str) -> Part:
             f"shard {k} ({shard}): every worker that took it died, {error.last_worker.address} last; is it too large for their "
             "memory? Cut the data into more shards"
         ) from None
+    except ModuleNotFoundError as error:
+        raise without_module(f"shard {k} ({shard})", error) from error
     except Exception as error:
         error.add_note(f"in shard {k} ({shard}), for {target}")
         raise
@@ -182,6 +185,14 @@ def _part_of(future: Any, k: int, shard: Any, target: str) -> Part:
 
 _LOADED: dict[str, Any] = {}
 _LOADING = threading.Lock()
+
+
+def _write_packed(packed: bytes, k: int, target: str) -> Part:
+    """`write_part` of a job and a shard that are read here: so the scheduler needs no module of the user's."""
+    from distributed.protocol.pickle import loads
+
+    job, shard = loads(packed)
+    return write_part(job, shard, k, target)
 
 
 def write_part(job: Job, shard: Any, k: int, target: str) -> Part:

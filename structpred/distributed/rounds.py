@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.distributed import sums, tasks
+from structpred.distributed.cluster import without_module
 from structpred.distributed.store import Store
 from structpred.errors import ClusterError
 from structpred.models.sharding import Columns
@@ -205,9 +206,7 @@ class Rounds:
         except KilledWorker as error:
             raise ClusterError(f"{what}: {self._which(str(error.task))}") from error
         except ModuleNotFoundError as error:
-            raise ClusterError(
-                f"{what}: a worker has no module {error.name!r}: code of yours must be installed there, or on its PYTHONPATH"
-            ) from error
+            raise without_module(what, error) from error
         except (CancelledError, CommClosedError) as error:
             raise ClusterError(_LOST.format(error=_one_line(error))) from error
 

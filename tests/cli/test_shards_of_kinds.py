@@ -15,7 +15,7 @@ from label_helpers import N_FEATURES
 
 from structpred.cli.events import Events
 from structpred.cli.structures.shards import ReadShard
-from structpred.distributed import Shards, fit
+from structpred.distributed import Shards, fit, predict
 from structpred.errors import ClusterError, DataError
 from structpred.io.multilabel.clus import read_clus
 from structpred.io.treebanks.reader import read_treebank
@@ -249,8 +249,27 @@ def test_labels_that_are_missing(
 
 def test_a_worker_without_the_reader(own: Path) -> None:
     """It is said that it is the worker who does not find it."""
-    with pytest.raises(ClusterError, match="--reader nowhere:read, on this worker: there is no module 'nowhere' here"):
+    with pytest.raises(ClusterError, match=r"nowhere:read, on this worker: there is no module 'nowhere' .* its PYTHONPATH"):
         ReadShard("nowhere:read", str(own / "train.txt"), 0, 1, labelled=True).load()
+
+
+class OfElsewhere(MulticlassOracle):
+    """An oracle whose module no other process has."""
+
+    def __reduce__(self) -> Any:
+        return importlib.import_module, ("nowhere",)
+
+
+def test_a_worker_without_the_oracle(client: Any, own: Path) -> None:
+    """Training and prediction say in one line which module a worker does not find, and where it must be."""
+    X, y = importlib.import_module("readers").read(own / "train.txt")
+    model = StructuredPredictor(OfElsewhere(), max_iter=1).fit(X, y)
+    said = r"a worker has no module 'nowhere': code of yours must be installed there, or on its PYTHONPATH"
+    with pytest.raises(ClusterError, match=rf"^shard 0 \(function .*\): {said}$"):
+        predict(model, Shards.of_functions([lambda: (X, y)]), own / "out" / "{shard}.txt", client)
+    with pytest.raises(ClusterError, match=rf"^reading the shards: {said}$"):
+        fit(model, Shards.of_functions([lambda: (X, y)]), client=client)
+    assert list((own / "out").iterdir()) == []
 
 
 @pytest.mark.parametrize("shards", [False, True])

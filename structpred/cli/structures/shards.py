@@ -29,7 +29,10 @@ class ReadShard(Shard):
         try:
             reader = reader_of(self.reader)
         except click.UsageError as error:  # the shell found it
-            raise ClusterError(f"--reader {self.reader}, on this worker: {error.format_message()}") from None
+            raise ClusterError(
+                f"--reader {self.reader}, on this worker: {error.format_message()}; code of yours must be installed there, or on "
+                "its PYTHONPATH"
+            ) from None
         X, y = (read_labelled if self.labelled else read)(reader, self.reader, self.path)
         if len(X) < self.n:
             raise DataError(f"{self.path}: {len(X)} instances do not make {self.n} shards; ask for fewer")
