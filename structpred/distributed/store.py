@@ -162,10 +162,23 @@ def _arrays_of(common: Common) -> Arrays:
 def run_folder(place: Path, resume: bool, keep: bool) -> Iterator[Path]:
     """The folder of a run within the store `place`: a new one, or the one that a resumed run wrote to. keep: also afterwards.
 
-    Its name is drawn: a task of an earlier run, that a lost worker still works on, cannot touch it. ClusterError where another
-    run uses the store; StorageError where it cannot be written.
+    A run that fails before it has closed a round leaves nothing: resume needs nothing of what it wrote, and `place` goes where
+    it was made for it. The name of the folder is drawn: a task of an earlier run, that a lost worker still works on, cannot
+    touch it. ClusterError where another run uses the store; StorageError where it cannot be written.
     """
-    current = place / "run"
+    made = not place.exists()
+    try:
+        with _locked(place), _run_in(place, resume, keep) as folder:
+            yield folder
+    except BaseException:
+        if made:
+            with contextlib.suppress(OSError):  # what is kept is in it
+                place.rmdir()
+        raise
+
+
+@contextlib.contextmanager
+def _locked(place: Path) -> Iterator[None]:
     with contextlib.ExitStack() as stack:
         try:
             place.mkdir(parents=True, exist_ok=True)
@@ -174,17 +187,31 @@ def run_folder(place: Path, resume: bool, keep: bool) -> Iterator[Path]:
             raise ClusterError(f"{place}: another run uses this store; wait until it ends, or give each run its own") from error
         except OSError as error:
             raise storage_error(place, error) from error
-        folder = place / current.read_text() if current.exists() else place / "none"
-        if not (resume and folder.is_dir()):
+        yield
+
+
+@contextlib.contextmanager
+def _run_in(place: Path, resume: bool, keep: bool) -> Iterator[Path]:
+    current = place / "run"
+    folder = place / current.read_text() if current.exists() else place / "none"
+    if not (resume and folder.is_dir()):
+        _clear(place)
+        folder = place / f"run-{secrets.token_hex(4)}"
+        folder.mkdir()
+        write_atomic(current, folder.name.encode())
+    try:
+        yield folder
+    except BaseException:
+        keep = keep and _has_rounds(folder)
+        raise
+    finally:
+        if not keep:
             _clear(place)
-            folder = place / f"run-{secrets.token_hex(4)}"
-            folder.mkdir()
-            write_atomic(current, folder.name.encode())
-        try:
-            yield folder
-        finally:
-            if not keep:
-                _clear(place)
+
+
+def _has_rounds(folder: Path) -> bool:
+    """Whether a round was closed, in any stage: `common.0` is there before the first."""
+    return any(file.name != "common.0" for file in folder.rglob("common.*"))
 
 
 def _clear(place: Path) -> None:

@@ -285,6 +285,7 @@ def test_a_reader_that_fails_is_one_line(shell: Shell, client: Any, own: Path, s
         assert done.returncode == 1, done.stderr
         assert "Traceback" not in done.stderr
         assert re.fullmatch(f"error: {shard}{said}", done.stderr.rstrip().splitlines()[-1]), done.stderr
+    assert sorted(path.name for path in own.glob("*.spz*")) == ["m.spz"]
 
 
 FAILING = """

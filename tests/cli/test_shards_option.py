@@ -300,11 +300,12 @@ def test_store_every_says_what_the_store_has(cluster: Any, shell: Shell, corpus:
 
 
 @pytest.mark.slow
-def test_a_bad_line_stops_training_on_shards(cluster: Any, shell: Shell, corpus: Path) -> None:
+def test_a_bad_line_stops_training_on_shards(cluster: Any, shell: Shell, corpus: Path, tmp_path: Path) -> None:
     """A bad line far down is exit code 1 and one line that names shard, file and place; nothing is left behind."""
     text = (corpus / "train.txt").read_text()
     (corpus / "bad.txt").write_text("\n".join([*[text] * 15, "one-column\n"]))
     options = ("--shards", "3", "--scheduler", cluster.scheduler.address, "--template", "chunking", "--format", "conll2000")
     done = shell("train", "chain", str(corpus / "bad.txt"), *options, "-o", "m.spz")
     assert done.returncode == 1
+    assert list(tmp_path.iterdir()) == []
     assert re.search(r"error: shard 2 \(.*\): .*bad\.txt: byte [\d,]+ \+ line \d+: expected 3 columns", done.stderr), done.stderr

@@ -1,5 +1,6 @@
 """The store of a run: what is read is what was written, to the last bit, or an error that names the file."""
 
+import contextlib
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 pytest.importorskip("dask", reason="dask is not installed: pip install 'structpred[distributed]'")
 pytest.importorskip("distributed")
 
-from structpred.distributed.store import Store
+from structpred.distributed.store import Store, run_folder
 from structpred.errors import CheckpointError
 
 
@@ -39,3 +40,32 @@ def test_damaged_vectors_are_refused(tmp_path: Path, change: str) -> None:
     for room in (None, np.zeros(100)):
         with pytest.raises(CheckpointError, match=r"weights\.1: (it was truncated or damaged|cannot be read)"):
             store.read_vector("weights.1", room)
+
+
+def failed(place: Path, *names: str, resume: bool = False) -> Path:
+    """The folder of a run that wrote these files, and was stopped."""
+    with contextlib.suppress(KeyboardInterrupt), run_folder(place, resume=resume, keep=True) as folder:
+        for name in names:
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).touch()
+        raise KeyboardInterrupt
+    return folder
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_a_run_that_fails_before_its_first_round_leaves_nothing(tmp_path: Path, there: bool) -> None:
+    """What it wrote goes, and the folder that was made for it; a folder that was there stays."""
+    place = tmp_path / "store"
+    if there:
+        place.mkdir()
+        (place / "notes").touch()
+    failed(place, "rows.0", "common.0", "state.0.0")
+    assert sorted(tmp_path.rglob("*")) == ([place, place / "notes"] if there else [])
+
+
+@pytest.mark.parametrize("stage", ["", "further/run-01234567/"])
+def test_closed_rounds_are_kept(tmp_path: Path, stage: str) -> None:
+    """After a round of any stage a run that fails leaves its folder, and resume finds it."""
+    folder = failed(tmp_path / "store", f"{stage}common.1")
+    assert failed(tmp_path / "store", resume=True) == folder
+    assert (folder / f"{stage}common.1").exists()
