@@ -61,8 +61,8 @@ def fit(
     model : StructuredEstimator
         With its settings, such as ``ChainLabeler("lbfgs", C=0.1, template="chunking")``.
     shards : Shards
-        The data, with sample weights where they have some. A worker loads the shards that it has; nothing passes this process
-        or the scheduler.
+        The data, with weights of samples and tokens where they have some. A worker loads the shards that it has; nothing
+        passes this process or the scheduler.
     classes : list, optional
         All labels; None: those that occur.
     client : Client or str, optional

@@ -13,7 +13,7 @@ from structpred.io.text import PathLike, source_name
 @dataclass(frozen=True)
 class ParquetShard(Shard):
     """The row groups first..last - 1 of a file. tokens: the columns of the tokens; one: X holds what it holds. weights: that of
-    the sample weights, where there is one.
+    the sample weights, where there is one; token_weights: the same for tokens.
     """
 
     path: str
@@ -22,18 +22,19 @@ class ParquetShard(Shard):
     tokens: tuple[str, ...]
     labels: str
     weights: str | None
+    token_weights: str | None
     rows: bool
     bytes: int
 
     def load(self) -> Loaded:
         """Sequences of tokens, or of rows of columns, and their labels."""
-        groups, weighted = list(range(self.first, self.last)), [] if self.weights is None else [self.weights]
+        groups, given = list(range(self.first, self.last)), (self.weights, self.token_weights)
         with _opened(self.path) as file:
-            table = file.read_row_groups(groups, columns=[*self.tokens, self.labels, *weighted])
+            table = file.read_row_groups(groups, columns=[*self.tokens, self.labels, *filter(None, given)])
         *columns, y = (self._lists(table, name) for name in (*self.tokens, self.labels))
         X = [self._rows(i, lists) for i, lists in enumerate(zip(*columns, strict=True))] if self.rows else columns[0]
-        weights = table.column(self.weights).to_pylist() if weighted else None
-        return Loaded(X, y, hashlib.sha256(repr((groups, X, y, weights)).encode()).hexdigest(), weights)
+        weights = [None if name is None else table.column(name).to_pylist() for name in given]
+        return Loaded(X, y, hashlib.sha256(repr((groups, X, y, weights)).encode()).hexdigest(), *weights)
 
     def _lists(self, table: Any, name: str) -> list[list[Any]]:
         found: list[list[Any]] = table.column(name).to_pylist()
@@ -60,13 +61,13 @@ class ParquetShard(Shard):
 
 
 def parquet_shards(
-    path: PathLike, n: int | None, tokens: str | Sequence[str], labels: str, weights: str | None
+    path: PathLike, n: int | None, tokens: str | Sequence[str], labels: str, weights: str | None, token_weights: str | None
 ) -> list[ParquetShard]:
     """See `Shards.of_parquet`."""
     name, columns = source_name(path), (tokens,) if isinstance(tokens, str) else tuple(tokens)
     with _opened(name) as file:
         known, meta = file.schema_arrow.names, file.metadata
-        for column in (*columns, labels, *([] if weights is None else [weights])):
+        for column in (*columns, labels, *filter(None, (weights, token_weights))):
             if column not in known:
                 raise ParameterError(f"{name}: there is no column {column!r}; the file has {', '.join(known)}")
         sizes = [meta.row_group(k).total_byte_size if meta.row_group(k).num_rows else 0 for k in range(meta.num_row_groups)]
@@ -79,7 +80,8 @@ def parquet_shards(
         first, last = bounds[k], bounds[k + 1]
         if not (size := sum(sizes[first:last])):
             raise ParameterError(f"{name}: shard {k} of {n} would be empty: row groups {first} to {last - 1} have no rows")
-        made.append(ParquetShard(name, first, last, columns, labels, weights, not isinstance(tokens, str), size))
+        rows = not isinstance(tokens, str)
+        made.append(ParquetShard(name, first, last, columns, labels, weights, token_weights, rows, size))
     return made
 
 

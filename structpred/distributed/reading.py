@@ -25,13 +25,14 @@ class Loaded(NamedTuple):
     """The data of a shard, as fit takes them.
 
     fingerprint: a digest of its bytes and how they were read; empty where there are no bytes. sample_weight: a number for each
-    sample; None: all count alike.
+    sample; None: all count alike. token_weight: the same for each position, nested like y.
     """
 
     X: Any
     y: Any
     fingerprint: str = ""
     sample_weight: Any = None
+    token_weight: Any = None
 
 
 class Shard(ABC):

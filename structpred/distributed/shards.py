@@ -63,18 +63,19 @@ class DelayedShard(Shard):
     delayed: Any
 
     def load(self) -> Loaded:
-        """Compute it: a tuple (X, y) or (X, y, sample_weight); or the samples of a bag, (x, its y) or (x, its y, its weight)."""
+        """Compute it: what a function returns, or the samples of a bag: (x, its y), perhaps with its weight and its tokens'."""
         found = self.delayed.compute(scheduler="synchronous")
         if isinstance(found, tuple) or not isinstance(found, Iterable):
             return loaded(found, str(self))
         samples = list(found)
         for i, sample in enumerate(samples):
-            if not isinstance(sample, tuple | list) or len(sample) not in (2, 3) or len(sample) != len(samples[0]):
+            if not isinstance(sample, tuple | list) or len(sample) not in (2, 3, 4) or len(sample) != len(samples[0]):
                 raise DataError(
-                    f"{self}: sample {i}: expected a pair (x, its y), or (x, its y, its weight), as in all, got {_told(sample)}"
+                    f"{self}: sample {i}: expected a pair (x, its y), or (x, its y, its weight), or also the weights of its "
+                    f"tokens, as in all, got {_told(sample)}"
                 )
         X, y, *weights = map(list, zip(*samples, strict=True)) if samples else ([], [])
-        return Loaded(X, y, sample_weight=weights[0] if weights else None)
+        return Loaded(X, y, "", *weights)
 
     def __str__(self) -> str:
         """Its key."""
@@ -82,10 +83,13 @@ class DelayedShard(Shard):
 
 
 def loaded(found: Any, name: str) -> Loaded:
-    """What a function of the user returned; DataError unless it is (X, y) or (X, y, sample_weight)."""
-    if not isinstance(found, tuple | list) or len(found) not in (2, 3):
-        raise DataError(f"{name}: expected a pair (X, y), or (X, y, sample_weight), got {_told(found)}")
-    return Loaded(found[0], found[1], sample_weight=found[2] if len(found) == 3 else None)
+    """What a function of the user returned; DataError unless it is (X, y), perhaps with one or both kinds of weights."""
+    if not isinstance(found, tuple | list) or len(found) not in (2, 3, 4):
+        raise DataError(
+            f"{name}: expected a pair (X, y), (X, y, sample_weight) or (X, y, sample_weight, token_weight), got {_told(found)}"
+        )
+    X, y, *weights = found
+    return Loaded(X, y, "", *weights)
 
 
 def _told(value: Any) -> str:
@@ -210,20 +214,23 @@ class Shards(Sequence[Shard]):
         tokens: str | Sequence[str] = "tokens",
         labels: str = "labels",
         weights: str | None = None,
+        token_weights: str | None = None,
     ) -> "Shards":
         """Row groups of a Parquet file, a row a sequence; needs pyarrow.
 
         n: how many shards, each of some row groups that follow each other; None: one a row group. tokens: the column that holds
         the list of each sequence; or several, which make rows of columns, as templates read them. labels: that of the labels.
-        weights: that of the sample weights; None: all count alike.
+        weights: that of the sample weights; None: all count alike. token_weights: that of the lists of the weights of tokens.
 
         Raises ParameterError for more shards than row groups, and columns that are not there; DependencyError without pyarrow.
         """
-        return cls(parquet_shards(path, n, tokens, labels, weights))
+        return cls(parquet_shards(path, n, tokens, labels, weights, token_weights))
 
     @classmethod
     def of_functions(cls, functions: Sequence[Callable[[], Any]]) -> "Shards":
-        """One shard for each function; it takes nothing and returns (X, y) or (X, y, sample_weight), the same at each call."""
+        """One shard for each function, which takes nothing and returns the same at each call: (X, y), (X, y, sample_weight), or
+        (X, y, sample_weight, token_weight), as `fit` takes them; weights may be None.
+        """
         for k, function in enumerate(functions):
             if not callable(function):
                 raise ParameterError(f"functions: expected functions, got {type(function).__name__} as number {k}")
@@ -233,7 +240,8 @@ class Shards(Sequence[Shard]):
     def of_delayed(cls, delayed: Sequence[Any]) -> "Shards":
         """One shard for each dask Delayed object that gives a tuple (X, y), or a list of pairs (x, its y).
 
-        So `bag.to_delayed()` will do, for a bag of pairs. Weights may follow: (X, y, sample_weight), (x, its y, its weight).
+        So `bag.to_delayed()` will do, for a bag of pairs. Weights may follow, as in `of_functions`: (X, y, sample_weight), or
+        (x, its y, its weight) of a bag.
         """
         for k, one in enumerate(delayed):
             if not hasattr(one, "compute") or not hasattr(one, "key"):

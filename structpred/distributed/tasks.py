@@ -169,7 +169,7 @@ def _built(job: Job, k: int) -> Held:
     spec = job.spec
     with about_shard(k, spec.shards[k]):
         data = spec.shards[k].load()
-        task, columns = spec.sharding.task(spec.model, spec.plan, data.X, data.y, data.sample_weight)
+        task, columns = spec.sharding.task(spec.model, spec.plan, data.X, data.y, data.sample_weight, data.token_weight)
         if not len(task):
             raise DataError("expected at least one sample, got none; leave the shard out")
         return Held(task, columns)

@@ -17,7 +17,7 @@ from structpred.models.output_scores import checked_scoring
 from structpred.models.part_inputs import PartInput, as_labels, as_list, split_instances
 from structpred.models.partial_outputs import split_partial, task_of
 from structpred.models.settings import resolve_loss
-from structpred.models.sharding import Columns, Further, refuse_classes
+from structpred.models.sharding import Columns, Further, refuse_classes, refuse_token_weight
 
 
 class PartScan(NamedTuple):
@@ -66,8 +66,11 @@ class PartSharding:
         names = sorted(set().union(*(scan.names or () for scan in scans)))
         return PartPlan(PartInput(names, len(names)), n)
 
-    def task(self, model: Any, plan: PartPlan, X: Any, y: Any, sample_weight: Any = None) -> tuple[Task, Columns]:
+    def task(
+        self, model: Any, plan: PartPlan, X: Any, y: Any, sample_weight: Any = None, token_weight: Any = None
+    ) -> tuple[Task, Columns]:
         """The task over the features that occur in the shard."""
+        refuse_token_weight(model, token_weight)
         given, listed = split_instances(X, None)
         features: Any = plan.input_.transform(given)
         groups = np.asarray(features.groups, dtype=np.int64), tuple(names_of_groups(features))

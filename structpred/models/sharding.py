@@ -112,10 +112,12 @@ class Sharding(Protocol):
         """What all shards agree on. Raises DataError where they cannot, and ParameterError for the settings."""
         ...
 
-    def task(self, model: Any, plan: Any, X: Any, y: Any, sample_weight: Any = None) -> tuple[Task, Columns]:
+    def task(
+        self, model: Any, plan: Any, X: Any, y: Any, sample_weight: Any = None, token_weight: Any = None
+    ) -> tuple[Task, Columns]:
         """The problem of one shard in its own weights. Raises DataError, naming file and line where the data have them.
 
-        sample_weight: as `fit` takes it, a number for each sample of the shard.
+        sample_weight: as `fit` takes it, a number for each sample of the shard. token_weight: the same for each position.
         """
         ...
 
@@ -168,6 +170,12 @@ def refuse_classes(model: Any, classes: Any) -> None:
     """Raise ParameterError where `classes` are given to an estimator that has none."""
     if classes is not None:
         raise ParameterError(f"classes: {type(model).__name__} has no list of labels; leave classes out")
+
+
+def refuse_token_weight(model: Any, token_weight: Any) -> None:
+    """Raise ParameterError where weights of positions are given to an estimator that does not take them."""
+    if token_weight is not None:
+        raise ParameterError(f"token_weight: {type(model).__name__} weighs whole samples alone; leave token_weight out")
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Weights of samples on shards."""
+"""Weights of samples, and of the positions in them, on shards."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -37,6 +37,7 @@ Y = [np.where(x.sum(axis=1) + RNG.normal(size=len(x)) > 0, "a", "b").tolist() fo
 WEIGHTS = np.zeros(24)  # the first ones of the first shard are zero
 WEIGHTS[2:] = RNG.choice([0.0, 1.0, 2.0, 3.0], 22, p=[0.1, 0.4, 0.4, 0.1])
 TIMES = WEIGHTS.astype(int)
+TOKENS = [RNG.choice([0.0, 1.0, 5.0], len(y)).tolist() for y in Y]
 HALVES = (slice(0, 10), slice(10, 24))
 CERTIFIED = ("lbfgs", "owlqn", "oeg", "bcfw", "n_slack", "one_slack", "bmrm")
 
@@ -44,6 +45,11 @@ CERTIFIED = ("lbfgs", "owlqn", "oeg", "bcfw", "n_slack", "one_slack", "bmrm")
 def weighted(rows: slice) -> tuple[Any, Any, Any]:
     """Samples with their weights."""
     return X[rows], Y[rows], WEIGHTS[rows]
+
+
+def weighted_tokens(rows: slice) -> tuple[Any, Any, Any, Any]:
+    """Samples with their weights, and those of their tokens."""
+    return *weighted(rows), TOKENS[rows]
 
 
 def repeated(rows: slice) -> tuple[Any, Any]:
@@ -76,6 +82,35 @@ def test_a_weight_of_two_is_the_sample_twice(here: Any, trainer: str) -> None:
         assert model.certificate_.primal == pytest.approx(models[0].certificate_.primal, rel=5e-3)
     plain = ChainLabeler(trainer, C=0.1, max_iter=300, tol=5e-3, check_every=5).fit(X, Y)
     assert plain.certificate_.primal != pytest.approx(models[0].certificate_.primal, rel=2e-2)
+
+
+def test_weights_of_tokens_count_as_on_one_machine(here: Any) -> None:
+    """n-slack has the bits of `fit` with the same weights; the gap of bcfw is one about the same optimum."""
+    for trainer in ("n_slack", "bcfw"):
+        spread, alone, plain = (ChainLabeler(trainer, C=0.1, max_iter=300, tol=5e-3, check_every=5) for _ in range(3))
+        fit(spread, shards(weighted_tokens), client=here)
+        alone.fit(X, Y, sample_weight=WEIGHTS, token_weight=TOKENS)
+        plain.fit(X, Y, sample_weight=WEIGHTS)
+        assert trainer == "bcfw" or spread.coef_.tobytes() == alone.coef_.tobytes()
+        assert spread.certificate_.primal == pytest.approx(alone.certificate_.primal, rel=5e-3)
+        assert spread.certificate_.primal != pytest.approx(plain.certificate_.primal, rel=2e-2)
+
+
+def test_weights_of_tokens_that_cannot_be_taken_name_the_shard(here: Any) -> None:
+    """Lists that do not fit the tokens, and estimators that do not weigh them, are one line each."""
+    bad = Shards.of_functions([lambda: (X, Y), lambda: (X, Y, None, [[1.0] * 9] * 24)])
+    with pytest.raises(ParameterError, match=r"shard 1 \(function .*\): token_weight, sample 0: expected \d finite numbers"):
+        fit(ChainLabeler("bcfw"), bad, client=here)
+    given = [Instance(np.eye(3)[:, :2], (3,))]
+    words, trees = [[{"form": "a", "upos": "T"}]], [[(0, "root")]]
+    for model, features, truth in (
+        (MultiLabelMRF(edges=[]), np.eye(1), np.array([[1, 0]])),
+        (StructuredPredictor(MulticlassOracle()), given, [[0]]),
+        (DependencyParser(), words, trees),
+    ):
+        one = Shards.of_functions([lambda features=features, truth=truth: (features, truth, None, [[1.0]])])  # type: ignore[misc]
+        with pytest.raises(ParameterError, match=rf"shard 0 .*token_weight: {type(model).__name__} weighs whole samples alone"):
+            fit(model, one, client=here)
 
 
 @pytest.mark.parametrize("trainer", ["perceptron", "sgd", "mira", "pa"])
@@ -132,12 +167,12 @@ def test_weights_that_do_not_fit_name_the_shard(here: Any) -> None:
         bad = Shards.of_functions([lambda: (X, Y), lambda weights=weights: (X, Y, weights)])  # type: ignore[misc]
         with pytest.raises(ParameterError, match=message):
             fit(ChainLabeler("bcfw"), bad, client=here)
-    with pytest.raises(DataError, match=r"expected a pair \(X, y\), or \(X, y, sample_weight\), got tuple of 4"):
-        Shards.of_functions([lambda: (X, Y, None, None)])[0].load()
+    with pytest.raises(DataError, match=r"expected a pair \(X, y\), .* or \(X, y, sample_weight, token_weight\), got tuple of 5"):
+        Shards.of_functions([lambda: (X, Y, None, None, None)])[0].load()
 
 
 def test_delayed_objects_and_bags_have_weights() -> None:
-    """A tuple of three, and samples of three, hold weights; samples of two and of three are not mixed."""
+    """A tuple of three, and samples of three or four, hold weights; samples of two and of three are not mixed."""
     import dask
 
     one = Shards.of_delayed([dask.delayed((X[:2], Y[:2], [1.0, 2.0]))])[0].load()
@@ -145,6 +180,8 @@ def test_delayed_objects_and_bags_have_weights() -> None:
     bag = Shards.of_delayed([dask.delayed([(X[0], Y[0], 2.0), (X[1], Y[1], 0.5)])])[0].load()
     assert bag.sample_weight == [2.0, 0.5]
     assert bag.y == Y[:2]
+    bag = Shards.of_delayed([dask.delayed([(X[0], Y[0], 2.0, TOKENS[0]), (X[1], Y[1], 0.5, TOKENS[1])])])[0].load()
+    assert (bag.sample_weight, bag.token_weight) == ([2.0, 0.5], TOKENS[:2])
     with pytest.raises(DataError, match=r"sample 1: expected a pair .* as in all, got tuple of 2"):
         Shards.of_delayed([dask.delayed([(X[0], Y[0], 2.0), (X[1], Y[1])])])[0].load()
 

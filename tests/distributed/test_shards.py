@@ -205,6 +205,12 @@ def test_row_groups_of_parquet_are_shards(tmp_path: Path) -> None:
     parquet.write_table(arrow.table({"tokens": words, "labels": tags, "w": [1.0, 2.0, 0.5, 1.0]}), weighted, row_group_size=2)
     assert [shard.load().sample_weight for shard in Shards.of_parquet(weighted, weights="w")] == [[1.0, 2.0], [0.5, 1.0]]
     assert shards[0].load().sample_weight is None
+    lists = [[float(k) for k, _ in enumerate(row)] for row in words]
+    parquet.write_table(arrow.table({"tokens": words, "labels": tags, "t": lists}), weighted, row_group_size=2)
+    assert [shard.load()[3:] for shard in Shards.of_parquet(weighted, token_weights="t")] == [
+        (None, lists[:2]),
+        (None, lists[2:]),
+    ]
     with pytest.raises(ParameterError, match="no column 'ner'; the file has tokens, pos, labels"):
         Shards.of_parquet(path, labels="ner")
     with pytest.raises(DataError, match="cannot be read as Parquet"):

@@ -83,7 +83,9 @@ class ChainSharding:
         merged = _MERGE[kinds.pop()]([scan.learnt for scan in scans], model)
         return ChainPlan(merged, seen, sum(scan.n for scan in scans), sum(scan.n_tokens for scan in scans))
 
-    def task(self, model: Any, plan: ChainPlan, X: Any, y: Any, sample_weight: Any = None) -> tuple[Task, Columns]:
+    def task(
+        self, model: Any, plan: ChainPlan, X: Any, y: Any, sample_weight: Any = None, token_weight: Any = None
+    ) -> tuple[Task, Columns]:
         """The task over the features that occur in the shard."""
         with placed(X), about_labels():
             input_, sequences = _input_for(model, X)
@@ -94,7 +96,8 @@ class ChainSharding:
             rows, small = data.compact()
             task = chain_task(
                 small, lists, plan.encoder, resolve_loss(model.loss), resolve_constraints(model.constraints),
-                sample_weight=sample_weight, partial=partial_labels(lists, model.missing, whole=False),
+                sample_weight=sample_weight, token_weight=token_weight,
+                partial=partial_labels(lists, model.missing, whole=False),
             )  # fmt: skip
         return task, _columns(data, rows, len(plan.encoder.classes))
 

@@ -16,7 +16,7 @@ from structpred.models.fields.feature_scale import FeatureScale, Spread
 from structpred.models.fields.label_field import LabelField
 from structpred.models.fields.label_graphs import Integers, LabelCounts, label_edges
 from structpred.models.fields.label_inputs import feature_names_of, label_choices, labelled_rows
-from structpred.models.sharding import Columns, Further, refuse_classes
+from structpred.models.sharding import Columns, Further, refuse_classes, refuse_token_weight
 
 
 class Needs(NamedTuple):
@@ -78,8 +78,11 @@ class LabelSharding:
         made: LabelField = model._field_of(first.n_features, first.names, first.feature_names, edges, scale)
         return made
 
-    def task(self, model: Any, plan: LabelPlan, X: Any, y: Any, sample_weight: Any = None) -> tuple[Task, Columns]:
+    def task(
+        self, model: Any, plan: LabelPlan, X: Any, y: Any, sample_weight: Any = None, token_weight: Any = None
+    ) -> tuple[Task, Columns]:
         """The task of a shard, over all weights."""
+        refuse_token_weight(model, token_weight)
         rows, Y, _ = labelled_rows(X, y, missing=True)
         made = plan.field
         if made.hierarchy is not None:

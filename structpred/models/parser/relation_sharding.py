@@ -77,8 +77,10 @@ class RelationSharding:
         chains = ChainPlan(input_, encoder, sum(scan.n for scan in scans), sum(scan.n_words for scan in scans))
         return RelationPlan(features, chains)
 
-    def task(self, model: Any, plan: RelationPlan, X: Any, y: Any, sample_weight: Any = None) -> tuple[Task, Columns]:
-        """The task over the features that occur in the shard."""
+    def task(
+        self, model: Any, plan: RelationPlan, X: Any, y: Any, sample_weight: Any = None, token_weight: Any = None
+    ) -> tuple[Task, Columns]:
+        """The task over the features that occur in the shard. token_weight: the heads, which come first, have refused it."""
         treebank, weights = trees_of(X, y, sample_weight, self.projective, self.single_root)
         data, heads = self.featurizer.transform(treebank), self.heads(treebank)
         labels = [treebank.labels[a:b] for a, b in itertools.pairwise(treebank.offsets.tolist())]

@@ -26,7 +26,7 @@ from structpred.models.parser.sentences import held_out_trees, training_trees
 from structpred.models.parser.settings import check_settings, checked_templates, used_templates
 from structpred.models.partial import NEEDS_ALL, sums_suffice, tell_missing
 from structpred.models.settings import resolve_loss
-from structpred.models.sharding import Columns, Further, Sharding, refuse_classes
+from structpred.models.sharding import Columns, Further, Sharding, refuse_classes, refuse_token_weight
 
 
 class TreeScan(NamedTuple):
@@ -132,8 +132,11 @@ class ParserSharding:
         kept = None if self.pruner is None or missing else hits / words
         return TreePlan(featurizer, usable, bits, projective, n, left_out, kept, bool(model.labelled and related), missing > 0)
 
-    def task(self, model: Any, plan: TreePlan, X: Any, y: Any, sample_weight: Any = None) -> tuple[Task, Columns]:
+    def task(
+        self, model: Any, plan: TreePlan, X: Any, y: Any, sample_weight: Any = None, token_weight: Any = None
+    ) -> tuple[Task, Columns]:
         """The task of a shard, over all weights."""
+        refuse_token_weight(model, token_weight)
         treebank, weights = trees_of(X, y, sample_weight, plan.projective, model.single_root)
         candidates, _ = self._candidates(model, treebank)
         task = _task(plan, treebank, model.single_root, resolve_loss(model.loss), weights, candidates)
