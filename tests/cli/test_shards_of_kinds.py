@@ -330,6 +330,21 @@ def test_an_oracle_that_fails_is_one_line(shell: Shell, client: Any, own: Path, 
         assert re.fullmatch(said, done.stderr.rstrip().splitlines()[-1]), done.stderr
 
 
+def test_a_bug_keeps_its_traceback(shell: Shell, client: Any, own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What code of structpred raises in a worker is not told in a line: it is to be reported with all that is known."""
+
+    def broken(*arguments: Any) -> None:
+        raise KeyError("by hand")
+
+    monkeypatch.setattr("structpred.distributed.tasks.losses_of", broken)
+    options = (*OWN, "--shards", "2", "--scheduler", client.scheduler.address, "-o", "never.spz")
+    done = shell("train", "structure", "train.txt", *options, cwd=own)
+    assert done.returncode == 1, done.stderr
+    assert "Traceback" in done.stderr
+    assert "KeyError: 'by hand'" in done.stderr
+    assert "this is a bug in structpred, or in code of yours" in done.stderr
+
+
 @pytest.mark.slow
 def test_processes_of_the_shell_find_the_reader(shell: Shell, process: Shell, client: Any, own: Path) -> None:
     """Without --scheduler worker processes find the user's module in the working folder; they show in no bit of the model."""
