@@ -4,7 +4,7 @@ bytes: what workers read from the store, write to it and get from each other, a 
 growth: by how much the process of client and scheduler grows while the shards hold 1 GB.
 speed: wall seconds of two workers beside one, in turns: exponentiated gradient, then L-BFGS; CoNLL-2000 and 60,000 sentences.
 rounds: to 10, 3, 1 and 0.1 % gap, for 8, 16 and 64 shards, and scores on the test set beside one machine's.
-large: 1,000,000 sentences, resampled: seconds, bytes, rounds, and the largest memory of a worker, beside what constants predict.
+large: 1,000,000 resampled sentences: seconds, bytes, rounds, the largest memory of a worker, beside what smaller runs predict.
 
 Wall time means something on a quiet machine alone. --quick takes small data: a check that everything runs, no measurement.
 """
@@ -19,16 +19,16 @@ from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
 
 from measure import data_folder, machine, table, workers
 
 PARTS = ("bytes", "growth", "speed", "rounds", "large")
 C = 0.1
-#: measured a token, microseconds: reading and hashing, a step of exponentiated gradient, a sweep; bytes: packed, with objects
-LOAD, STEP, SWEEP, PACKED = 4.4, 5.4, 1.9, 179
-#: bytes of the state of exponentiated gradient, a token
-STATE = 679
+#: bytes a token: of a shard, with its objects; of what exponentiated gradient needs of the one shard that it begins with
+PACKED, STATE = 216, 1740
+#: MB of a worker without data
+BASE = 300
 
 
 def traffic(dask_worker: Any) -> dict[str, float]:
@@ -189,47 +189,53 @@ def measure_rounds(folder: Path, quick: bool) -> str:
     return table(["trainer", "data", "shards", "to 10 %", "3 %", "1 %", "0.1 %", "dual fell", "F1", "wall s"], rows)
 
 
-def measure_large(folder: Path, quick: bool) -> str:
-    """One run on a million sentences, and what the constants predict of it."""
+class Run(NamedTuple):
+    """tokens; seconds before the first round, of a round of exponentiated gradient, of an iteration of L-BFGS; what is told."""
+
+    tokens: int
+    seconds: tuple[float, float, float]
+    peak: float
+    told: str
+
+
+def one_run(folder: Path, n: int, K: int, most: int) -> Run:
+    """On n resampled sentences: three rounds of exponentiated gradient, then L-BFGS up to `most` in all."""
     from structpred.distributed import Shards, fit
 
-    n, K, path = (2000 if quick else 1_000_000), 48, folder / "train.txt"
+    path = folder / "train.txt"
     tokens = resampled(path, n)
     with workers(2, memory_limit="5.5GB") as client:
-        seen: list[tuple[float, dict[str, float]]] = []
+        seen: list[float] = []
         begun = time.perf_counter()
 
         def look(row: Any) -> None:
-            seen.append((time.perf_counter() - begun, total(client)))
-            print(
-                row["passes"], f"{seen[-1][0]:.0f} s", f"gap {row['gap'] / row['primal']:.4f}" if row["gap"] else "", flush=True
-            )
+            seen.append(time.perf_counter() - begun)
+            gap = f"gap {row['gap'] / row['primal']:.4f}" if row["gap"] else ""
+            print(row["passes"], f"{seen[-1]:.0f} s", gap, f"largest worker {total(client)['peak'] / 1e6:.0f} MB", flush=True)
 
-        model = fit(
-            labeler("lbfgs", max_iter=5 if quick else 45, tol=0.01, callbacks=look), Shards.of_file(path, K), client=client
-        )
+        model = fit(labeler("lbfgs", max_iter=most, tol=0.01, callbacks=look), Shards.of_file(path, K), client=client)
         end = total(client)
-    first, after, last = seen[0][0], seen[2][0], seen[-1][0]
-    iterations = len(seen) - 3
-    cores = 2 * 1e6
-    predicted = [
-        2 * tokens * LOAD / cores,
-        3 * tokens * (STEP + SWEEP) / cores,
-        tokens * SWEEP * 1.26 * iterations / cores,
-        (tokens * PACKED / 2 + tokens / K * STATE) / 1e6 + 300,
-    ]
-    one_round = (after - first) / 2
-    measured = [first - one_round, 3 * one_round, last - after, end["peak"] / 1e6]
-    names = ["reading and building, s", "3 rounds of oeg, s", f"{iterations} iterations of lbfgs, s", "largest worker, MB"]
-    rows = [
-        [name, f"{a:.0f}", f"{b:.0f}", f"{a / b:.2f}" if b else "-"]
-        for name, a, b in zip(names, measured, predicted, strict=True)
-    ]
+    one_round = (seen[2] - seen[0]) / 2
     sizes = ", ".join(f"{name} {end[name] / 1e9:.1f} GB" for name in ("read", "written", "between workers"))
-    told = (
-        f"{n:,} sentences, {tokens:,} tokens, {K} shards; {len(seen)} rounds: {model.stop_reason_}, {model.certificate_}\n{sizes}"
-    )
-    return told + "\n" + table(["part", "measured", "predicted", "ratio"], rows)
+    size = f"{n:,} sentences, {tokens:,} tokens, {K} shards, {len(seen)} rounds, {seen[-1]:.0f} s"
+    seconds = seen[0] - one_round, one_round, (seen[-1] - seen[2]) / (len(seen) - 3)
+    return Run(tokens, seconds, end["peak"], f"{size}: {model.stop_reason_}, {model.certificate_}\n{sizes}")
+
+
+def measure_large(folder: Path, quick: bool) -> str:
+    """A million sentences, beside what runs on 2,000 and 100,000 predict of it: seconds that grow with the tokens, and others."""
+    sizes = [(100, 5, 5), (200, 5, 5), (400, 5, 5)] if quick else [(2_000, 5, 8), (100_000, 5, 8), (1_000_000, 48, 45)]
+    tiny, small, large = (one_run(folder, *size) for size in sizes)
+    names = ["reading, building, first states", "a round of oeg", "an iteration of lbfgs"]
+    rows = []
+    for name, a, b, c in zip(names, tiny.seconds, small.seconds, large.seconds, strict=True):
+        predicted = a + (b - a) * (large.tokens - tiny.tokens) / (small.tokens - tiny.tokens)
+        per_token = 1e6 * 2 * (b - a) / (small.tokens - tiny.tokens)
+        rows.append([f"{name}, s", f"{c:.1f}", f"{predicted:.1f}", f"{c / predicted:.2f}", f"{per_token:.2f}"])
+    memory = (large.tokens * PACKED / 2 + large.tokens / sizes[-1][1] * STATE) / 1e6 + BASE
+    rows.append(["largest worker, MB", f"{large.peak / 1e6:.0f}", f"{memory:.0f}", f"{large.peak / 1e6 / memory:.2f}", "-"])
+    head = ["part", "measured", "predicted", "ratio", "us of a core, a token"]
+    return "\n".join([run.told for run in (tiny, small, large)]) + "\n" + table(head, rows)
 
 
 def main() -> None:

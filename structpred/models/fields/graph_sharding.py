@@ -18,7 +18,7 @@ from structpred.models.chain.targets import LabelEncoder
 from structpred.models.fields.estimator import dev_scorer
 from structpred.models.fields.graph_field import GraphField
 from structpred.models.fields.label_graphs import GraphSizes, graph_oracle
-from structpred.models.sharding import Columns, Further
+from structpred.models.sharding import Columns, Further, refuse_token_weight
 
 
 class GraphScan(NamedTuple):
@@ -63,8 +63,11 @@ class GraphSharding:
         sizes = GraphSizes.merged([scan.sizes for scan in scans])
         return GraphPlan(made, graph_oracle(sizes, made.n_labels) if made.oracle is None else made.oracle)
 
-    def task(self, model: Any, plan: GraphPlan, X: Any, y: Any, sample_weight: Any = None) -> tuple[Task, Columns]:
+    def task(
+        self, model: Any, plan: GraphPlan, X: Any, y: Any, sample_weight: Any = None, token_weight: Any = None
+    ) -> tuple[Task, Columns]:
         """The task of a shard, over all weights."""
+        refuse_token_weight(model, token_weight)
         table, lists = model._graphs_of(X, y)
         made = replace(plan.field, oracle=plan.oracle)
         with about_labels():
