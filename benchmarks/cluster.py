@@ -2,7 +2,7 @@
 
 bytes: what workers read from the store, write to it and get from each other, a round; CoNLL-2000, four shards, 2**16 rows.
 growth: by how much the process of client and scheduler grows while the shards hold 1 GB.
-speed: wall seconds of two workers beside one, in turns: exponentiated gradient, then L-BFGS; CoNLL-2000 and 60,000 sentences.
+speed: wall seconds of two workers beside one, in turns: exponentiated gradient and L-BFGS; CoNLL-2000, 60,000 and 300,000 of it.
 rounds: to 10, 3, 1 and 0.1 % gap, for 8, 16 and 64 shards, and scores on the test set beside one machine's.
 large: 1,000,000 resampled sentences: seconds, bytes, rounds, the largest memory of a worker, beside what smaller runs predict.
 
@@ -128,24 +128,29 @@ def resident() -> int:
 
 
 def measure_speed(folder: Path, quick: bool) -> str:
-    """Wall seconds of three rounds of exponentiated gradient and of five iterations of L-BFGS, medians of turns."""
+    """Wall seconds of three rounds of exponentiated gradient, and of five iterations of L-BFGS, medians of turns."""
     from structpred.distributed import Shards, fit
 
     path, rows = folder / "train.txt", []
-    for sentences_ in [400] if quick else [None, 60_000]:
-        tokens = resampled(path, sentences_)
-        shards, found = Shards.of_file(path, 4), {1: [], 2: []}  # type: ignore[var-annotated]
-        for _ in range(1 if quick else 2):
-            for n in found:
+    after_oeg = {"oeg": (None, 2), "lbfgs": (2, -1)}  # between which rounds of the history
+    alone = {"lbfgs, softmax margin": (0, -1)}
+    small, large = (400, 400) if quick else (60_000, 300_000)
+    runs = [(None, 4, {"max_iter": 8}, after_oeg), (small, 4, {"max_iter": 8}, after_oeg)]
+    runs.append((large, 8, {"max_iter": 6, "surrogate": "soft_margin"}, alone))
+    for n_sentences, K, settings, parts in runs[1:] if quick else runs:
+        tokens, turns = resampled(path, n_sentences), 1 if quick else 2
+        found: dict[int, list[list[float]]] = {1: [], 2: []}
+        for _ in range(turns):
+            for n, ends in found.items():
                 with workers(n) as client:
-                    history = fit(labeler("lbfgs", max_iter=8, check_every=100), shards, client=client).history_
-                ends = [row["seconds"] for row in history]
-                found[n].append((ends[2], ends[-1] - ends[2]))
-        for k, name in enumerate(("oeg", "lbfgs")):
-            one, two = ([turn[k] for turn in found[n]] for n in (1, 2))
+                    model = fit(labeler("lbfgs", check_every=100, **settings), Shards.of_file(path, K), client=client)
+                ends.append([row["seconds"] for row in model.history_])
+        for name, (first, last) in parts.items():
+            one, two = ([ends[last] - (0.0 if first is None else ends[first]) for ends in found[n]] for n in (1, 2))
             ratios = " ".join(f"{a / b:.2f}" for a, b in zip(one, two, strict=True))
             times = [f"{median(one):.1f}", f"{median(two):.1f}", f"{median(one) / median(two):.2f}", ratios]
             rows.append([f"{tokens:,}", name, *times])
+            print(*rows[-1], flush=True)
     return table(["tokens", "part", "one worker, s", "two workers, s", "ratio", "of each turn"], rows)
 
 
@@ -224,7 +229,7 @@ def one_run(folder: Path, n: int, K: int, most: int) -> Run:
 
 def measure_large(folder: Path, quick: bool) -> str:
     """A million sentences, beside what runs on 2,000 and 100,000 predict of it: seconds that grow with the tokens, and others."""
-    sizes = [(100, 5, 5), (200, 5, 5), (400, 5, 5)] if quick else [(2_000, 5, 8), (100_000, 5, 8), (1_000_000, 48, 45)]
+    sizes = [(100, 6, 5), (200, 6, 5), (400, 6, 5)] if quick else [(2_000, 6, 8), (100_000, 6, 8), (1_000_000, 48, 45)]
     tiny, small, large = (one_run(folder, *size) for size in sizes)
     names = ["reading, building, first states", "a round of oeg", "an iteration of lbfgs"]
     rows = []

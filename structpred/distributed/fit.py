@@ -104,6 +104,7 @@ def fit(
     if isinstance(every, bool) or not isinstance(every, int | np.integer) or every < 1:
         raise ParameterError(f"every must be a whole number >= 1, got {every!r}")
     sharding = sharding_of(model)
+    model._choose_anew()
     way = _way_of(model, None if dev is None else _not_yet)
     place = _place(store, way.settings.checkpoint)
     with ExitStack() as stack:

@@ -14,6 +14,7 @@ from structpred.distributed.cluster import check_cluster, cluster_of, without_mo
 from structpred.distributed.journal import Journal, Part, key_of
 from structpred.distributed.outputs import outputs_of
 from structpred.distributed.shards import about_shard
+from structpred.distributed.store import unpacked
 from structpred.errors import ClusterError, ModelFileError, ParameterError, StructpredError
 from structpred.models.files import load
 from structpred.storage.atomic import packing, remove_leftovers, write_atomic
@@ -189,9 +190,7 @@ _LOADING = threading.Lock()
 
 def _write_packed(packed: bytes, k: int, target: str) -> Part:
     """`write_part` of a job and a shard that are read here: so the scheduler needs no module of the user's."""
-    from distributed.protocol.pickle import loads
-
-    job, shard = loads(packed)
+    job, shard = unpacked(packed)
     return write_part(job, shard, k, target)
 
 

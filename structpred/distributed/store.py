@@ -122,8 +122,6 @@ class Store:
 @lru_cache(maxsize=4)
 def read_object(folder: str, digest: str) -> Any:
     """The object of a digest, read once a process. Only bytes of that digest, which the client sent, are unpickled."""
-    from distributed.protocol.pickle import loads
-
     path = Path(folder) / f"spec.{digest}"
     try:
         data = path.read_bytes()
@@ -131,7 +129,19 @@ def read_object(folder: str, digest: str) -> Any:
         raise ClusterError(f"{path}: this worker cannot read the store: {error.strerror or error}") from error
     if hashlib.sha256(data).hexdigest() != digest:
         raise CheckpointError(f"{path}: the file was changed after the run began; start the run again")
-    return loads(data)
+    return unpacked(data)
+
+
+def unpacked(data: bytes) -> Any:
+    """What another process pickled. ClusterError where its modules have what those of this one lack."""
+    from distributed.protocol.pickle import loads
+
+    try:
+        return loads(data)
+    except AttributeError as error:
+        raise ClusterError(
+            f"a worker has another version of code of yours, which must be the same everywhere: {error}"
+        ) from error
 
 
 @lru_cache(maxsize=1)

@@ -277,6 +277,9 @@ class StructuredEstimator(Estimator, ABC):
         """The setting `trainer`; an estimator may put its default in place of None."""
         return self.trainer
 
+    def _choose_anew(self) -> None:
+        """Forget what `fit` put in place of None for earlier data."""
+
     def _trainer_and_surrogate(self) -> tuple[Trainer, Surrogate]:
         """What the settings name; a surrogate of its own belongs to each trainer."""
         trainer, surrogate = resolve_trainer(self._chosen_trainer())

@@ -260,14 +260,31 @@ class OfElsewhere(MulticlassOracle):
         return importlib.import_module, ("nowhere",)
 
 
-def test_a_worker_without_the_oracle(client: Any, own: Path) -> None:
-    """Training and prediction say in one line which module a worker does not find, and where it must be."""
+class OfAnotherVersion(MulticlassOracle):
+    """An oracle whose module has it in this process alone."""
+
+    def __reduce__(self) -> Any:
+        return getattr, (importlib, "Nothing")
+
+
+#: how what a worker does not find begins, in prediction and in training
+PLACE = r"^(shard 0 \(function .*\)|reading the shards)"
+
+
+@pytest.mark.parametrize(
+    ("oracle", "said"),
+    [
+        (OfElsewhere, f"{PLACE}: a worker has no module 'nowhere': code of yours must be installed there, or on its PYTHONPATH$"),
+        (OfAnotherVersion, r"a worker has another version of code of yours, which must be the same everywhere: .* 'Nothing'"),
+    ],
+)
+def test_a_worker_without_the_oracle(client: Any, own: Path, oracle: type, said: str) -> None:
+    """Training and prediction say in one line what a worker does not find, and what must be done."""
     X, y = importlib.import_module("readers").read(own / "train.txt")
-    model = StructuredPredictor(OfElsewhere(), max_iter=1).fit(X, y)
-    said = r"a worker has no module 'nowhere': code of yours must be installed there, or on its PYTHONPATH"
-    with pytest.raises(ClusterError, match=rf"^shard 0 \(function .*\): {said}$"):
+    model = StructuredPredictor(oracle(), max_iter=1).fit(X, y)
+    with pytest.raises(ClusterError, match=said):
         predict(model, Shards.of_functions([lambda: (X, y)]), own / "out" / "{shard}.txt", client)
-    with pytest.raises(ClusterError, match=rf"^reading the shards: {said}$"):
+    with pytest.raises(ClusterError, match=said):
         fit(model, Shards.of_functions([lambda: (X, y)]), client=client)
     assert list((own / "out").iterdir()) == []
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from cluster_data import digest
+from graph_cases import PATHS
 from shard_sums import Sharded, n_total, sums
 
 from structpred import Instance
@@ -107,6 +108,7 @@ def test_weights_of_tokens_that_cannot_be_taken_name_the_shard(here: Any) -> Non
         (MultiLabelMRF(edges=[]), np.eye(1), np.array([[1, 0]])),
         (StructuredPredictor(MulticlassOracle()), given, [[0]]),
         (DependencyParser(), words, trees),
+        (GraphLabeler(), PATHS[0][:1], PATHS[1][:1]),
     ):
         one = Shards.of_functions([lambda features=features, truth=truth: (features, truth, None, [[1.0]])])  # type: ignore[misc]
         with pytest.raises(ParameterError, match=rf"shard 0 .*token_weight: {type(model).__name__} weighs whole samples alone"):

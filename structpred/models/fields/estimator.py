@@ -125,6 +125,9 @@ class FieldEstimator(StructuredEstimator, Generic[Outputs, Tables]):
         plain = self.surrogate in (None, "margin") and self.regulariser in (None, "l2") and self.signs is None
         return MarginalBCFW.name if plain and not is_partial(task) and MarginalBCFW.applies(task) else "bcfw"
 
+    def _choose_anew(self) -> None:
+        self.__dict__.pop("_default", None)
+
     def _chosen_trainer(self) -> str | Trainer:
         return self._default if self.trainer is None else self.trainer
 
