@@ -111,14 +111,6 @@ def test_an_inexact_oracle_and_a_line_a_graph(here: Any, tmp_path: Path) -> None
     assert lines == [labels.tolist() for labels in model.predict(X)]
 
 
-def test_a_labeler_that_was_fitted_before_chooses_its_trainer_anew(here: Any) -> None:
-    """What `fit` takes by itself for a small path cannot be trained on shards; it is not what shards are asked for."""
-    data = shards(*PATHS)
-    again = GraphLabeler(max_iter=2).fit(*PATHS)
-    assert again._chosen_trainer() == "marginal_bcfw"
-    assert digest(fit(again, data, client=here)) == digest(fit(GraphLabeler(max_iter=2), data, client=here))
-
-
 def test_a_bad_shard_is_named(here: Any) -> None:
     """No graphs, an edge to nowhere, no labels: one line that names the shard; the model stays as it was."""
     (X, y), model = PATHS, GraphLabeler()

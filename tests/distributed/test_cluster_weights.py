@@ -115,6 +115,19 @@ def test_weights_of_tokens_that_cannot_be_taken_name_the_shard(here: Any) -> Non
             fit(model, one, client=here)
 
 
+def test_an_estimator_that_was_fitted_before_chooses_its_trainer_anew(here: Any) -> None:
+    """What `fit` takes by itself where it can is no way to train on shards; it is not what shards are asked for."""
+    rows, sets = np.eye(4), np.array([[1, 0], [0, 1], [1, 1], [0, 0]])
+    data = Shards.of_functions([partial(_rows, rows[:2], sets[:2]), partial(_rows, rows[2:], sets[2:])])
+    again = MultiLabelMRF(max_iter=2).fit(rows, sets)
+    assert again._chosen_trainer() == "marginal_bcfw"
+    assert digest(fit(again, data, client=here)) == digest(fit(MultiLabelMRF(max_iter=2), data, client=here))
+
+
+def _rows(X: Any, y: Any) -> tuple[Any, Any]:
+    return X, y
+
+
 @pytest.mark.parametrize("trainer", ["perceptron", "sgd", "mira", "pa"])
 def test_online_trainers_weigh_as_mixing_does_in_one_process(here: Any, trainer: str) -> None:
     """The rounds of a cluster give the weights of the same shards in one process, and others than without weights."""
