@@ -211,12 +211,24 @@ def _check_store(found: Mapping[str, Any], folder: Path, name: str, word: str) -
         )
 
 
-def check_memory(client: Any, shards: Sequence[Any]) -> None:
-    """ClusterError where the workers cannot hold the shards, or one of these no worker: training needs many times their bytes."""
-    limits = {worker: facts["memory_limit"] for worker, facts in client.scheduler_info()["workers"].items()}
+def workers_of(client: Any) -> dict[str, Any]:
+    """What the scheduler knows of each worker, by its address.
+
+    `client.scheduler_info` tells of five of them, and of none where the client itself asks at that moment for less.
+    """
+    found: dict[str, Any] = client.sync(client.scheduler.identity, n_workers=-1)["workers"]
+    return found
+
+
+def check_memory(workers: Mapping[str, Any], shards: Sequence[Any]) -> None:
+    """ClusterError where the workers cannot hold the shards, or one of these no worker: training needs many times their bytes.
+
+    workers: as `workers_of` gives them.
+    """
+    limits = {worker: facts["memory_limit"] for worker, facts in workers.items()}
     needs = [(_TIMES * (getattr(shard, "size", None) or 0), shard) for shard in shards]
-    if not all(limits.values()):
-        return  # workers without a limit
+    if not limits or not all(limits.values()):
+        return  # workers without a limit, or lost just now: the next round waits for others
     if (largest := max(needs, key=lambda need: need[0]))[0] > max(limits.values()):
         raise ClusterError(
             f"{largest[1]}: training on this shard needs at least {_gb(largest[0])}, and no worker has more than "

@@ -15,7 +15,7 @@ from structpred.core.regulariser import Regulariser
 from structpred.core.steps import TaskLike
 from structpred.core.weights import Vector
 from structpred.distributed import tasks
-from structpred.distributed.cluster import check_cluster, check_memory, cluster_of
+from structpred.distributed.cluster import check_cluster, check_memory, cluster_of, workers_of
 from structpred.distributed.gathered import Gathered, GatheredTask
 from structpred.distributed.rounds import Rounds
 from structpred.distributed.sharded import ShardedTask, Summed
@@ -145,7 +145,7 @@ class _Run(NamedTuple):
         with ExitStack() as stack:
             folder = stack.enter_context(run_folder(self.place, settings.resume, keep=settings.checkpoint is not None))
             check_cluster(self.client, folder)
-            check_memory(self.client, self.shards)
+            check_memory(workers_of(self.client), self.shards)
             names = [str(shard) for shard in self.shards]
             rounds = Rounds(self.client, Store(folder), f"{plan.name}-{folder.name[4:]}", names, self.every)
             stack.callback(rounds.end)

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.distributed import sums, tasks
-from structpred.distributed.cluster import without_module
+from structpred.distributed.cluster import without_module, workers_of
 from structpred.distributed.store import Store
 from structpred.errors import ClusterError
 from structpred.models.sharding import Columns
@@ -226,7 +226,7 @@ class Rounds:
     def compile(self) -> None:
         """One process of each host compiles, before all begin."""
         self._assign()
-        hosts = {worker: facts.get("host", worker) for worker, facts in self.client.scheduler_info()["workers"].items()}
+        hosts = {worker: facts.get("host", worker) for worker, facts in workers_of(self.client).items()}
         first: dict[str, int] = {}
         for k, owner in enumerate(self.owners):
             first.setdefault(hosts.get(str(owner), str(owner)), k)
@@ -300,7 +300,7 @@ class Rounds:
                 self.store.remove(*names)
 
     def _sums(self, what: str, each: Callable[..., Any], w: npt.NDArray[Any]) -> tuple[list[float], Floats]:
-        with self._weights(w) as asked, self.added(what, each, asked, last=sums.told) as (numbers, n, ends):
+        with self._weights(w) as asked, self.added(what, each, asked, last=sums.sums_of) as (numbers, n, ends):
             return numbers, self.store.read_sum(f"{n}.0", ends)
 
     @contextlib.contextmanager

@@ -84,7 +84,7 @@ def _weights(job: Job, part: Part, n: str) -> Floats:
     return found if part.at is None else part.at.of(found)
 
 
-def told(job: Job, n: str, ends: Sequence[int], *told: Told) -> tuple[list[float], str, Sequence[int]]:
+def sums_of(job: Job, n: str, ends: Sequence[int], *told: Told) -> tuple[list[float], str, Sequence[int]]:
     """The sums of the numbers, and where those of the vectors are in the store."""
     return [running_sum(column) for column in told[0].numbers.T], n, ends
 

@@ -143,7 +143,7 @@ def _held(job: Job, k: int) -> Iterator[Held]:
     with _about_samples(job, k):
         yield held
     held.used = job.number
-    if is_memory_above(_CACHES):
+    if held.part is not None and is_memory_above(_CACHES):  # only steps of the problem make such things
         held.part, held.task = None, held.task.take(np.arange(len(held.task)))
     if is_memory_above(_SHARDS):
         log.warning("shard %d is not kept in memory, and will be loaded again: give the workers more", k)

@@ -10,6 +10,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import numpy as np
@@ -110,3 +111,12 @@ def ocr_text(n_words: int, seed: int) -> str:
             lines.append("\t".join(map(str, [*head, *pixels.tolist()])) + "\n")
             number += 1
     return "".join(lines)
+
+
+def train_on_shards(shell: Shell, client: Any, cwd: Path, model: Path, *arguments: str) -> Run:
+    """`structpred train ... --shards 2`."""
+    done = shell("train", *arguments, "--shards", "2", "--scheduler", client.scheduler.address, "-o", str(model), cwd=cwd)
+    assert done.returncode == 0, done.stderr
+    assert "2 shards of about" in done.stderr
+    assert not list(model.parent.glob("*.ckpt*"))
+    return done

@@ -3,8 +3,9 @@
 import logging
 import subprocess
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cli_helpers import PROGRAM, Run, Shell, call, column_text, crfsuite_text, ocr_text
@@ -37,6 +38,15 @@ def process(tmp_path: Path) -> Shell:
         )
 
     return run
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[Any]:
+    """A dask client whose one worker is this process; so the shell, which runs here in tests, finds it by its address."""
+    from distributed import Client
+
+    with Client(processes=False, dashboard_address="127.0.0.1:0", n_workers=1, threads_per_worker=2) as client:
+        yield client
 
 
 @pytest.fixture(scope="session")

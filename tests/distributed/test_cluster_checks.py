@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from structpred.distributed import cluster
-from structpred.distributed.cluster import check_cluster, check_memory, cluster_of, facts_here, local_cluster
+from structpred.distributed.cluster import check_cluster, check_memory, cluster_of, facts_here, local_cluster, workers_of
 from structpred.errors import ClusterError, ParameterError
 
 
@@ -82,14 +82,6 @@ def test_a_folder_that_is_not_there_is_not_seen(tmp_path: Path) -> None:
 def test_shards_that_no_memory_holds_are_refused_before_they_are_read() -> None:
     """A shard larger than any worker, and shards larger than all workers, are one line each; workers without a limit pass."""
 
-    class Client:
-        """Two workers of 1 GB."""
-
-        limit = 10**9
-
-        def scheduler_info(self) -> dict[str, Any]:
-            return {"workers": {f"tcp://{name}:1": {"memory_limit": self.limit} for name in "ab"}}
-
     class Shard:
         """A file of some size."""
 
@@ -99,14 +91,25 @@ def test_shards_that_no_memory_holds_are_refused_before_they_are_read() -> None:
         def __str__(self) -> str:
             return "big.txt"
 
+    workers = {f"tcp://{name}:1": {"memory_limit": 10**9} for name in "ab"}
     with pytest.raises(ClusterError, match=r"^big\.txt: .* at least 1\.2 GB, .* more than 1 GB: cut the data into more shards"):
-        check_memory(Client(), [Shard(10), Shard(2 * 10**8)])
+        check_memory(workers, [Shard(10), Shard(2 * 10**8)])
     with pytest.raises(ClusterError, match=r"at least 2\.4 GB, .* together have 2 GB \(tcp://a:1, tcp://b:1\)"):
-        check_memory(Client(), [Shard(10**8)] * 4)
-    unlimited = Client()
-    unlimited.limit = 0
-    check_memory(unlimited, [Shard(10**12)])
-    check_memory(Client(), [Shard(10**6), object()])
+        check_memory(workers, [Shard(10**8)] * 4)
+    check_memory({"tcp://a:1": {"memory_limit": 0}}, [Shard(10**12)])
+    check_memory({}, [Shard(10**12)])
+    check_memory(workers, [Shard(10**6), object()])
+
+
+def test_all_workers_are_known() -> None:
+    """Also the sixth and seventh: what they hold is counted, and no host compiles twice."""
+    pytest.importorskip("dask")
+    distributed = pytest.importorskip("distributed")
+    with distributed.Client(processes=False, dashboard_address="127.0.0.1:0", n_workers=7, threads_per_worker=1) as client:
+        client.wait_for_workers(7)
+        found = workers_of(client)
+        assert sorted(found) == sorted(client.nthreads())
+        assert all(facts["memory_limit"] > 0 and facts["host"] for facts in found.values())
 
 
 def test_a_cluster_that_does_not_end_well_takes_no_result_along(

@@ -43,13 +43,6 @@ def shards(tmp_path_factory: pytest.TempPathFactory) -> Shards:
 
 
 @pytest.fixture(scope="module")
-def here() -> Iterator[Any]:
-    """A client whose one worker is this process, with two threads."""
-    with distributed.Client(processes=False, dashboard_address="127.0.0.1:0", n_workers=1, threads_per_worker=2) as client:
-        yield client
-
-
-@pytest.fixture(scope="module")
 def bits(here: Any, shards: Shards) -> Callable[[str], str]:
     """The digest of a run in this process, by the name of the trainer."""
     return cache(lambda trainer: digest(fit(labeler(trainer), shards, client=here)))

@@ -1,6 +1,5 @@
 """Graphs on a cluster: what one machine gives, whichever workers there are."""
 
-from collections.abc import Iterator
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -34,13 +33,6 @@ def shards(X: Any, y: Any, weights: Any = None, bounds: Any = BOUNDS) -> Shards:
         return (X[a:b], y[a:b]) if weights is None else (X[a:b], y[a:b], weights[a:b])
 
     return Shards.of_functions([partial(piece, a, b) for a, b in pairwise(bounds)])
-
-
-@pytest.fixture(scope="module")
-def here() -> Iterator[Any]:
-    """A client whose one worker is this process, with two threads."""
-    with distributed.Client(processes=False, dashboard_address="127.0.0.1:0", n_workers=1, threads_per_worker=2) as client:
-        yield client
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """Labels that are missing, on shards: the likelihood of what is known, by sums."""
 
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -36,13 +35,6 @@ def whole(rows: slice) -> tuple[Any, Any]:
 def both(function: Any, other: Any = None) -> Shards:
     """Two shards."""
     return Shards.of_functions([partial(function, CUTS[0]), partial(other or function, CUTS[1])])
-
-
-@pytest.fixture(scope="module")
-def here() -> Iterator[Any]:
-    """A client whose one worker is this process, with two threads."""
-    with distributed.Client(processes=False, dashboard_address="127.0.0.1:0", n_workers=1, threads_per_worker=2) as client:
-        yield client
 
 
 @pytest.mark.parametrize("settings", [{"trainer": "lbfgs"}, {"trainer": "owlqn", "regulariser": "l1"}], ids=["l2", "l1"])

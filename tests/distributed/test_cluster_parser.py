@@ -3,7 +3,6 @@
 import os
 import signal
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +18,6 @@ from structpred.models import DependencyParser
 pytest.importorskip("dask", reason="dask is not installed: pip install 'structpred[distributed]'")
 distributed = pytest.importorskip("distributed")
 WORD = "{0}\tw{1}\tl{1}\tT{2}\t_\t_\t{3}\t{4}\t_\t_\n"
-
-
-@pytest.fixture(scope="module")
-def here() -> Iterator[Any]:
-    """A client whose one worker is this process, with two threads."""
-    with distributed.Client(processes=False, dashboard_address="127.0.0.1:0", n_workers=1, threads_per_worker=2) as client:
-        yield client
 
 
 @pytest.fixture(scope="module")

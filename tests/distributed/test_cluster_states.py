@@ -2,7 +2,7 @@
 
 import copy
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -24,13 +24,6 @@ ROUNDS = 7
 def shards(tmp_path_factory: pytest.TempPathFactory) -> Shards:
     """A small file, cut into two."""
     return small_shards(tmp_path_factory.mktemp("data"), 2)
-
-
-@pytest.fixture(scope="module")
-def here() -> Iterator[Any]:
-    """A client whose one worker is this process, with two threads."""
-    with distributed.Client(processes=False, dashboard_address="127.0.0.1:0", n_workers=1, threads_per_worker=2) as client:
-        yield client
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,5 @@
 """Weights of samples, and of the positions in them, on shards."""
 
-from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -62,13 +61,6 @@ def repeated(rows: slice) -> tuple[Any, Any]:
 def shards(function: Any) -> Shards:
     """Two shards of what the function makes of their samples."""
     return Shards.of_functions([partial(function, rows) for rows in HALVES])
-
-
-@pytest.fixture(scope="module")
-def here() -> Iterator[Any]:
-    """A client whose one worker is this process, with two threads."""
-    with distributed.Client(processes=False, dashboard_address="127.0.0.1:0", n_workers=1, threads_per_worker=2) as client:
-        yield client
 
 
 @pytest.mark.parametrize("trainer", CERTIFIED)
