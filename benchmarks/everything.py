@@ -1,4 +1,4 @@
-"""Every table of docs/benchmarks.md again, at one commit: ``python benchmarks/everything.py [--at COMMIT] [--only NAME ...]``.
+"""Every program behind docs/benchmarks.md, at one commit: ``python benchmarks/everything.py [--at COMMIT] [--only NAME ...]``.
 
 Each program runs by itself, one after another, and what it prints goes to ``benchmarks/results/COMMIT/NAME.txt``, below a heading
 with the machine and its load before and after. A program whose file is there already is left out, so a run that was interrupted

@@ -12,12 +12,16 @@ from structpred import errors
 from structpred.core import marginal_blocks, pairs
 
 if TYPE_CHECKING:
+    from structpred.contracts.callbacks import check_callbacks
     from structpred.contracts.checks import check_feature_map, check_oracle
     from structpred.contracts.losses import check_loss
     from structpred.contracts.projections import check_projection
     from structpred.contracts.prox import check_prox
     from structpred.contracts.regularisers import check_regulariser
     from structpred.contracts.scalar_losses import check_scalar_loss
+    from structpred.contracts.score_losses import check_layer, check_score_loss
+    from structpred.contracts.surrogates import check_surrogate
+    from structpred.contracts.trainers import check_trainer
     from structpred.core.callback_task import CallbackTask
     from structpred.core.feature_map import FeatureMap
     from structpred.core.instances import Instance
@@ -27,8 +31,9 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
-    "CallbackTask", "FeatureMap", "Instance", "LabelRows", "Oracle", "Task", "__version__", "check_feature_map", "check_loss",
-    "check_oracle", "check_projection", "check_prox", "check_regulariser", "check_scalar_loss", "errors",
+    "CallbackTask", "FeatureMap", "Instance", "LabelRows", "Oracle", "Task", "__version__", "check_callbacks",
+    "check_feature_map", "check_layer", "check_loss", "check_oracle", "check_projection", "check_prox", "check_regulariser",
+    "check_scalar_loss", "check_score_loss", "check_surrogate", "check_trainer", "errors",
 ]  # fmt: skip
 
 logging.getLogger("structpred").addHandler(logging.NullHandler())
@@ -40,13 +45,18 @@ _PUBLIC = {
     "LabelRows": "structpred.features.label_rows",
     "Oracle": "structpred.core.oracle",
     "Task": "structpred.core.task",
+    "check_callbacks": "structpred.contracts.callbacks",
     "check_feature_map": "structpred.contracts.checks",
+    "check_layer": "structpred.contracts.score_losses",
     "check_loss": "structpred.contracts.losses",
     "check_oracle": "structpred.contracts.checks",
     "check_projection": "structpred.contracts.projections",
     "check_prox": "structpred.contracts.prox",
     "check_regulariser": "structpred.contracts.regularisers",
     "check_scalar_loss": "structpred.contracts.scalar_losses",
+    "check_score_loss": "structpred.contracts.score_losses",
+    "check_surrogate": "structpred.contracts.surrogates",
+    "check_trainer": "structpred.contracts.trainers",
 }
 
 

@@ -33,7 +33,7 @@ class ProjectionError(StructpredError, ValueError):
 
 
 class MissingCapabilityError(StructpredError, TypeError):
-    """A trainer or a search needs a method that the oracle does not have."""
+    """A trainer or a search needs a method that the oracle does not have; or a derivative is asked for that is not known."""
 
 
 class InfeasibleError(StructpredError, ValueError):
@@ -81,7 +81,7 @@ class StructpredWarning(UserWarning):
 
 
 class NoUpdateWarning(StructpredWarning):
-    """A whole first pass over the data changed nothing: the oracle, the loss or the features are probably wrong."""
+    """A first pass over the data changed nothing, or the weights in the end are no better than zero: see what may be wrong."""
 
 
 class CheckpointWarning(StructpredWarning):

@@ -31,10 +31,12 @@ def data_dir() -> Path:
 
 @pytest.fixture
 def hears_interrupts() -> Iterator[None]:
-    """SIGINT and SIGTERM raise KeyboardInterrupt in this process, as at a terminal: jobs in the background ignore the one, and
-    the other would end a test process without a word.
+    """The signals that end a run raise KeyboardInterrupt in this process, as at a terminal: jobs in the background ignore the
+    one, and the others would end a test process without a word.
     """
-    before = {number: signal.signal(number, signal.default_int_handler) for number in (signal.SIGINT, signal.SIGTERM)}
+    from structpred.runtime.interrupts import SIGNALS
+
+    before = {number: signal.signal(number, signal.default_int_handler) for number in SIGNALS}
     yield
     for number, handler in before.items():
         signal.signal(number, handler)

@@ -118,7 +118,7 @@ def test_kernels_compile_where_nothing_can_be_written(read_only_copy: tuple[Path
     assert first.splitlines()[-1] == second.splitlines()[-1] == "42"
     assert first.count("compiling kernels") == 1
     assert "compiling kernels" not in second
-    assert any(Path(env["TMPDIR"]).rglob("*.nbi"))
+    assert any(Path(env["TMPDIR"]).rglob("*.nbc"))
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the user's cache folder is not found through the environment")

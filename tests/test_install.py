@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tarfile
 import tomllib
 import zipfile
 from pathlib import Path
@@ -74,6 +75,62 @@ def test_the_wheel_is_pure_python_and_complete(tmp_path: Path) -> None:
     assert {name.split("/")[0] for name in files} == {"structpred"}
     assert {name for name in tracked.stdout.split("\0") if name.startswith("structpred/") and (ROOT / name).exists()} <= files
     assert not [name for name in files if "__pycache__" in name]
+
+
+IMPORT_ALL = """
+import importlib, sys
+from structpred.errors import DependencyError
+OPTIONAL = "cvxpy dask datasets distributed highspy matplotlib nltk ortools pandas pyarrow spacy torch".split()
+for name in sys.stdin.read().split():
+    try:
+        importlib.import_module(name)
+    except ImportError as error:
+        if not isinstance(error, DependencyError) and str(error.name).partition(".")[0] not in OPTIONAL:
+            raise
+import structpred
+print(structpred.__file__)
+"""
+
+
+@pytest.mark.slow
+def test_a_release_has_every_module_and_installs_from_its_source(tmp_path: Path) -> None:
+    """`python -m build` gives an archive and a wheel with every module of the tree; all of them import from a new environment."""
+    pytest.importorskip("build", reason="build is not installed")
+    pytest.importorskip("hatchling", reason="hatchling is not installed")
+    tree, out, venv = tmp_path / "tree", tmp_path / "out", tmp_path / "venv"
+    shutil.copytree(
+        ROOT, tree, symlinks=True, ignore=shutil.ignore_patterns(".git", ".venv", "__pycache__", ".*_cache", ".hypothesis")
+    )
+    done = run([sys.executable, "-m", "build", "--no-isolation", "--outdir", str(out), str(tree)])
+    assert done.returncode == 0, done.stderr
+    wanted = {path.relative_to(tree).as_posix() for path in (tree / "structpred").rglob("*.py")}
+    (archive,), (wheel,) = out.glob("*.tar.gz"), out.glob("*.whl")
+    with tarfile.open(archive) as file:
+        inside = {name.partition("/")[2] for name in file.getnames()}
+    assert wanted == {name for name in inside if name.startswith("structpred/") and name.endswith(".py")}
+    assert wanted == {name for name in zipfile.ZipFile(wheel).namelist() if name.endswith(".py")}
+
+    run([sys.executable, "-m", "venv", "--without-pip", str(venv)]).check_returncode()
+    python = venv / "bin" / "python"
+    # libraries come from here; an editable installation in the same folder does not, because its .pth file is not read
+    (site,) = venv.glob("lib/python*/site-packages")
+    libraries = [path for path in sys.path if Path(path).name in ("site-packages", "dist-packages")]
+    (site / "libraries.pth").write_text("\n".join(libraries))
+    offline = ["--no-deps", "--no-index", "--no-build-isolation", "--ignore-installed", "--quiet"]
+    pip("--python", str(python), "install", *offline, str(archive), cwd=tmp_path)
+    modules = sorted(name.removesuffix(".py").removesuffix("/__init__").replace("/", ".") for name in wanted)
+    done = run([str(python), "-c", IMPORT_ALL], "\n".join(name for name in modules if not name.endswith("__main__")))
+    assert done.returncode == 0, done.stderr
+    assert Path(done.stdout.strip()).is_relative_to(site)
+    assert "structpred" in run([str(venv / "bin" / "structpred"), "--version"]).stdout
+
+
+def run(command: list[str], given: str | None = None) -> subprocess.CompletedProcess[str]:
+    """Run a program outside the tree, so that nothing of the tree is imported by chance."""
+    env = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    return subprocess.run(
+        command, input=given, capture_output=True, text=True, cwd=ROOT.anchor, timeout=1800, env=env, check=False
+    )
 
 
 def test_the_solver_pins_hold() -> None:

@@ -19,7 +19,6 @@ MAY_IMPORT: dict[str, set[str]] = {
     "runtime": {"errors"},
     "storage": {"runtime", "errors"},
     "core": {"runtime", "errors"},
-    "contracts": {"core", "runtime", "errors"},
     "data": {"storage", "runtime", "errors"},
     "projections": {"core", "runtime", "errors"},
     "io": {"data", "core", "storage", "runtime", "errors"},
@@ -30,6 +29,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "slack": {"core", "runtime", "errors"},
     "trainers": {"core", "objectives", "projections", "slack", "storage", "runtime", "errors"},
     "nonconvex": {"core", "objectives", "projections", "slack", "runtime", "errors"},
+    "contracts": {"core", "features", "oracles", "objectives", "layers", "trainers", "runtime", "errors"},
     "fused": {"core", "features", "oracles", "runtime", "errors"},  # it alone imports both, apart from models
     "models": _BELOW_MODELS,
     "evaluation": {"models", "data", "core", "io", "errors"},

@@ -95,6 +95,13 @@ def test_every_public_name_has_a_signature_or_a_page(package: str) -> None:
     assert sorted(name for name in names if f"{package}.{name}" not in known) == []
 
 
+@pytest.mark.parametrize("package", ["models", "layers"])
+def test_each_class_has_a_page_of_its_own(package: str) -> None:
+    """Each public name of these packages has its own page, so that a page of the reference is short enough to scroll."""
+    names = importlib.import_module(f"structpred.{package}").__all__
+    assert [name for name in names if not (SITE / "reference" / package / f"{name}.html").exists()] == []
+
+
 def test_the_search_knows_the_reference_and_the_texts() -> None:
     """The index of the search holds names of the reference and words of the tutorial."""
     index = (SITE / "search" / "search_index.json").read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""What mkdocs does beside its plugins: pages from outside docs/, links between them, formulas, and the gallery."""
+"""What mkdocs does beside its plugins: pages from outside docs/, short pages of the reference, links, formulas, the gallery."""
 
 import html
 import posixpath
@@ -9,6 +9,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import pages
 from latex2mathml.converter import convert
 from mkdocs.structure.files import File, Files
 
@@ -28,10 +29,24 @@ def on_startup(command: str, dirty: bool) -> None:
     subprocess.run([sys.executable, GALLERY, _made[-1].name], check=True, cwd=ROOT)
 
 
+def on_config(config: Any) -> Any:
+    """Put the pages of classes and modules into the navigation, below their package."""
+    (reference,) = (entry["Reference"] for entry in config.nav if "Reference" in entry)
+    for at, entry in enumerate(reference):
+        name, place = next(iter(entry.items())) if isinstance(entry, dict) else ("", "")
+        if (package := name.removeprefix("structpred.")) in (*pages.NAMES, *pages.MODULES):
+            own = [{one.removeprefix(f"{name}."): pages.place_of(package, one)} for one in pages.split(package)]
+            reference[at] = {name: [place, *own]}
+    return config
+
+
 def on_files(files: Files, config: Any) -> Files:
     """Add the pages of the top level, the gallery, and the examples that pages link to."""
     for name, page in PAGES.items():
         files.append(File.generated(config, page, content=(ROOT / name).read_text(encoding="utf-8")))
+    for package in (*pages.NAMES, *pages.MODULES):
+        for name, (content, _) in pages.split(package).items():
+            files.append(File.generated(config, pages.place_of(package, name), content=content))
     files.append(File.generated(config, "CITATION.cff", abs_src_path=str(ROOT / "CITATION.cff")))
     for folder, place in ((Path(_made[-1].name), "gallery"), (ROOT / "examples", "examples")):
         for path in sorted(folder.iterdir()):
@@ -53,7 +68,9 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
         new = PAGES.get(target, target.removeprefix("docs/"))
         return link[1] + posixpath.relpath(new, posixpath.dirname(place) or ".")
 
-    return _LINK.sub(moved, markdown)
+    markdown = _LINK.sub(moved, markdown)
+    package = place.removeprefix("reference/").removesuffix(".md")
+    return pages.listed(package, markdown) if package in (*pages.NAMES, *pages.MODULES) else markdown
 
 
 def on_page_content(html: str, **_: Any) -> str:

@@ -8,7 +8,6 @@ import signal
 import sys
 import traceback
 from collections.abc import Sequence
-from types import FrameType
 from typing import NoReturn
 
 import click
@@ -16,9 +15,10 @@ import click
 from structpred.cli.kinds.kind import Kind
 from structpred.cli.model_command import ModelCommand, kinds_of
 from structpred.cli.own_code import made
-from structpred.cli.session import EXIT_DATA, EXIT_INTERRUPTED, EXIT_PIPE, EXIT_USAGE, Session, Stop
+from structpred.cli.session import EXIT_DATA, EXIT_PIPE, EXIT_USAGE, Session, Stop, interrupted
 from structpred.cli.suggestions import SuggestingGroup
 from structpred.errors import ParameterError, StructpredError
+from structpred.runtime.interrupts import hear
 from structpred.runtime.standard_error import say
 
 #: command -> (module, its name there); a module is loaded when its command is called
@@ -85,7 +85,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     session = Session(tuple(sys.argv[1:] if arguments is None else arguments))
     session.start_logging()
     gc.set_threshold(100_000)  # libraries make a million objects that stay; cycles among every 700 cost a tenth of a command
-    signal.signal(signal.SIGTERM, _terminated)
+    hear(signal.default_int_handler)  # SIGTERM and SIGHUP act as Ctrl-C; while it trains, the loop has its own handler
     atexit.register(gc.freeze)  # else Python looks for cycles among all objects as it ends: half a second after training
     try:
         code = run(session)
@@ -116,8 +116,7 @@ def run(session: Session) -> int:
     except Exception as error:
         return _explain(error, session)
     except (KeyboardInterrupt, click.Abort):
-        say("interrupted: nothing was written")
-        return EXIT_INTERRUPTED
+        return _explain(interrupted("nothing was written"), session)
 
 
 def _explain_usage(error: click.ClickException) -> int:
@@ -152,11 +151,6 @@ def _explain(error: Exception, session: Session) -> int:
         say("".join(traceback.format_exception(error)).rstrip())
     say("error: this is a bug in structpred, or in code of yours that it called; please report it with the lines above")
     return EXIT_DATA
-
-
-def _terminated(number: int, frame: FrameType | None) -> None:
-    """SIGTERM acts as Ctrl-C; while it trains, the training loop has its own handler."""
-    raise KeyboardInterrupt
 
 
 def _abandon_stdout() -> None:

@@ -10,6 +10,7 @@ import click
 from structpred.cli.options import FORMATS, Folds, InputFile, encoding_option, general_options, on_error_option
 from structpred.cli.suggestions import Choice
 from structpred.cli.trainer_options import trainer_of
+from structpred.cli.training_options import resolved_passes
 
 if TYPE_CHECKING:
     from structpred.evaluation.curves import LearningCurve
@@ -43,9 +44,9 @@ class CurveOptions:
     label_column: int
     folds: tuple[int, ...] | None
     test_folds: tuple[int, ...] | None
-    trainer: str
+    trainer: str | None
     C: float
-    max_iter: int
+    max_iter: int | None
     min_count: int
     fractions: tuple[float, ...]
     seeds: int
@@ -69,11 +70,11 @@ class CurveOptions:
 @click.option("--label-column", type=int, default=-1, show_default=True, metavar="N", help="Column of the labels, from 0.")
 @click.option("--folds", type=Folds(), help="Train on these folds of OCR data only: 0, 1-9 or 0,3,5-7.")
 @click.option("--test-folds", "--dev-folds", "test_folds", type=Folds(), help="Score on these folds of OCR data in --test.")
-@click.option("--trainer", default="bcfw", show_default=True, metavar="NAME", help="As of `train chain`.")
+@click.option("--trainer", show_default="bcfw", metavar="NAME", help="As of `train chain`.")
 @click.option(
     "--C", "-C", "C", default=0.3, show_default=True, type=click.FloatRange(0, min_open=True), help="Weight of the loss."
 )
-@click.option("--max-iter", default=10, show_default=True, type=click.IntRange(1), metavar="N", help="Passes over the data.")
+@click.option("--max-iter", type=click.IntRange(1), metavar="N", help="Passes over the data. Default: as of `train chain`.")
 @click.option("--min-count", default=1, show_default=True, type=click.IntRange(1), metavar="N", help="Leave out rarer features.")
 @click.option("--fractions", type=Numbers(), default="0.1,0.2,0.4,0.7,1", show_default=True, help="Parts of TRAIN to train on.")
 @click.option("--seeds", default=3, show_default=True, type=click.IntRange(1), metavar="N", help="Runs a fraction, seeds 0..N-1.")
@@ -116,9 +117,8 @@ def _measured(asked: CurveOptions) -> "LearningCurve":
     from structpred.evaluation.curves import learning_curve
     from structpred.models import ChainLabeler
 
-    n = asked.max_iter
+    n = resolved_passes(vars(asked), {})
     trainer, template = trainer_of(asked.trainer), asked.template
-    assert trainer is not None
     model = ChainLabeler(trainer, asked.C, n, template=template, min_count=asked.min_count, check_every=n)
     reader = Reader(asked.format, asked.label_column)
     data, held_out = (

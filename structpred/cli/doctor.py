@@ -167,7 +167,7 @@ def _kernel_cache() -> Finding:
     location = find_cache()
     detail = f"{location.folder} ({location.reason})"
     if not location.lasting:
-        advice = "set NUMBA_CACHE_DIR to a folder that can be written, or every process compiles again for some seconds"
+        advice = "set NUMBA_CACHE_DIR to a folder that you alone can write, or every process compiles again for some seconds"
         return Finding("kernel cache", "missing", detail, advice, required=False)
     return Finding("kernel cache", "ok", detail)
 

@@ -12,30 +12,37 @@ import click
 def made(name: str, parent: type, example: str) -> Any:
     """An instance, made without arguments, of the class that the name stands for; or the object itself that it stands for.
 
-    Usage errors say what is wrong with the name. The module is looked for in the working folder, too. parent: what the class must
-    be a subclass of. example: of such a name.
+    Usage errors say what is wrong with the name. The module is looked for in the working folder, too, after all other places: no
+    file there takes the place of an installed module. parent: what the class must be a subclass of. example: of such a name.
     """
     module_name, colon, class_name = name.partition(":")
     if not (module_name and colon and class_name):
         raise click.UsageError(f"expected MODULE:CLASS, such as {example}, got {name!r}")
-    if os.getcwd() not in sys.path:
-        sys.path.insert(0, os.getcwd())
-    try:
-        module = importlib.import_module(module_name)
-    except ModuleNotFoundError as error:
-        if error.name is None or not f"{module_name}.".startswith(f"{error.name}."):
-            raise  # the module is there, and imports something that is not
-        raise click.UsageError(f"there is no module {error.name!r} here or among the installed ones") from None
+    module = _module(module_name)
     found: Any = module
     for part in class_name.split("."):
         if not hasattr(found, part):
-            raise click.UsageError(f"{module_name} has no {class_name!r}")
+            raise click.UsageError(f"{module_name} ({getattr(module, '__file__', 'built in')}) has no {class_name!r}")
         found = getattr(found, part)
     if not (issubclass(found, parent) if isinstance(found, type) else isinstance(found, parent)):
         got = found.__name__ if isinstance(found, type) else type(found).__name__
         needed = "a class with the methods of" if getattr(parent, "_is_protocol", False) else "a subclass of"
         raise click.UsageError(f"{name}: expected {needed} {parent.__module__}.{parent.__name__}, got {got}")
     return _instance(found, name) if isinstance(found, type) else found
+
+
+def _module(name: str) -> Any:
+    """The installed module of this name, else that of the working folder."""
+    lacking = ""
+    for place in ([], [os.getcwd()]):
+        sys.path += [folder for folder in place if folder not in sys.path]
+        try:
+            return importlib.import_module(name)
+        except ModuleNotFoundError as error:
+            lacking = error.name or ""
+            if not (lacking and f"{name}.".startswith(f"{lacking}.")):
+                raise  # the module is there, and imports something that is not
+    raise click.UsageError(f"there is no module {lacking!r} here or among the installed ones")
 
 
 def _instance(kind: type, name: str) -> Any:

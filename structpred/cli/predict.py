@@ -13,7 +13,7 @@ import click
 from structpred.cli.kinds.kind import Kind, Predicting
 from structpred.cli.model_command import ModelCommand, open_model, refuse_foreign
 from structpred.cli.options import InputFile, general_options, given, reading_options, refuse, shard_options
-from structpred.cli.session import EXIT_INTERRUPTED, Stop
+from structpred.cli.session import interrupted
 
 if TYPE_CHECKING:
     from structpred.distributed import Shards
@@ -128,7 +128,7 @@ def _predict_shards(model: Any, shards: "Shards", asked: Predicting, scheduler: 
     try:
         parts = predict(model, shards, asked.output, scheduler)
     except KeyboardInterrupt:
-        raise Stop(EXIT_INTERRUPTED, "interrupted: the parts that are complete stay; the same command does the rest") from None
+        raise interrupted("the parts that are complete stay; the same command does the rest") from None
     log.info("wrote %d parts, from %s to %s", len(parts), parts[0], parts[-1])
 
 

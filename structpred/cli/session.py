@@ -1,16 +1,18 @@
 """What all commands share: exit codes, how much is written to stderr, and how a command ends early."""
 
 import logging
+import signal
 import warnings
 from dataclasses import dataclass
 from typing import Any
 
+from structpred.runtime.interrupts import hear
 from structpred.runtime.standard_error import say
 
 EXIT_DATA = 1
 EXIT_USAGE = 2
 EXIT_NOT_CONVERGED = 3
-EXIT_INTERRUPTED = 130  # 128 + SIGINT, as shells count; SIGTERM ends a run in the same way
+EXIT_INTERRUPTED = 130  # 128 + SIGINT, as shells count; SIGTERM and SIGHUP end a run in the same way
 EXIT_PIPE = 141  # 128 + SIGPIPE
 
 
@@ -20,6 +22,12 @@ class Stop(Exception):
     def __init__(self, code: int, message: str) -> None:
         super().__init__(message)
         self.code, self.message = code, message
+
+
+def interrupted(kept: str) -> Stop:
+    """How an interrupted command ends; signals are heard no more, so that the last line, which says what was kept, is written."""
+    hear(signal.SIG_IGN)
+    return Stop(EXIT_INTERRUPTED, f"interrupted: {kept}")
 
 
 @dataclass

@@ -9,7 +9,7 @@ from structpred.cli.kinds.kind import Kind
 from structpred.cli.model_command import kinds_of
 from structpred.cli.session import Session
 from structpred.cli.suggestions import SuggestingGroup
-from structpred.cli.training_options import add_training_options
+from structpred.cli.training_options import add_training_options, resolved_passes
 
 
 class KindsOfModels(SuggestingGroup):
@@ -37,6 +37,8 @@ def train_command(kind: Kind) -> click.Command:
     def run(session: Session, /, **values: Any) -> None:
         from structpred.cli.training import run_training
 
+        if "max_iter" in values:
+            values["max_iter"] = resolved_passes(values, kind.defaults)
         run_training(kind.training(values), values, session)
 
     own: list[click.Parameter] = list(kind.options.get("train", ()))

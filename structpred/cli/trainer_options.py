@@ -129,7 +129,7 @@ def check_objective(
     from structpred.errors import MissingCapabilityError, ParameterError
     from structpred.models.settings import resolve_loss, resolve_regulariser, resolve_surrogate, resolve_trainer
     from structpred.objectives.regularisers.sign_constraints import SignConstraints
-    from structpred.trainers.names import require_methods, require_regulariser, require_surrogate
+    from structpred.trainers.names import require_before_data, require_surrogate
 
     minimiser, minimised = resolve_trainer(trainer_of(trainer) or "bcfw")  # None: where another is taken, it fits
     resolve_loss(loss_of(loss))
@@ -138,10 +138,7 @@ def check_objective(
         require_surrogate(minimiser, minimised)
     try:
         found = SignConstraints() if signs else resolve_regulariser(regulariser_of(regulariser), minimiser)
-        if regulariser is not None and ":" in regulariser:  # what it is like it may say only when it knows the groups
-            require_methods(minimiser, found)
-        else:
-            require_regulariser(minimiser, found)
+        require_before_data(minimiser, found)
     except MissingCapabilityError as error:
         raise ParameterError(str(error)) from None  # two options that do not go together, not a fault of the data
     if strict and not minimiser.certifies(minimised):

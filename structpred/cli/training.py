@@ -5,6 +5,7 @@ import math
 import os
 import shlex
 import shutil
+import signal
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,10 +13,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from structpred.cli.events import REASONS, Events, Reporter
 from structpred.cli.files import check_output
-from structpred.cli.session import EXIT_INTERRUPTED, EXIT_NOT_CONVERGED, Session, Stop
+from structpred.cli.session import EXIT_NOT_CONVERGED, Session, Stop, interrupted
 from structpred.cli.trainer_options import check_objective, loss_of, regulariser_of, signs_of, trainer_of
 from structpred.cli.training_options import TrainingOptions
 from structpred.errors import CheckpointError, ParameterError
+from structpred.runtime.interrupts import hear
 from structpred.runtime.threads import checked_jobs
 from structpred.trainers.checkpoints import claimed, previous, remove_checkpoint
 
@@ -123,6 +125,7 @@ def run_training(training: Training[Any], values: Mapping[str, Any], session: Se
         training.fit(model)
         model.save(options.output)
     except KeyboardInterrupt:
+        hear(signal.SIG_IGN)  # a second signal is too late to lose the line that says how to go on
         raise _interrupted(options, session, events, before) from None
     if options.checkpoint is None:
         for path in training.checkpoints():
@@ -230,9 +233,9 @@ def _interrupted(options: TrainingOptions, session: Session, events: Events, bef
     kept = _stamp(path) is not None and (options.resume or _stamp(path) != before)
     events.emit("interrupted", checkpoint=str(path) if kept else None)
     if not kept:
-        return Stop(EXIT_INTERRUPTED, "interrupted: training had not begun, nothing was written")
+        return interrupted("there was no checkpoint yet, nothing was written")
     command = shlex.join(["structpred", *session.arguments, *([] if options.resume else ["--resume"])])
-    return Stop(EXIT_INTERRUPTED, f"interrupted: the run is kept in {path}, no model was written. To continue:\n  {command}")
+    return interrupted(f"the run is kept in {path}, no model was written. To continue:\n  {command}")
 
 
 def _stamp(path: Path) -> Stamp:

@@ -8,10 +8,13 @@ from typing import Any
 import click
 
 from structpred.cli.options import InputFile, encoding_option, general_options, on_error_option, shard_options
-from structpred.cli.trainer_options import trainer_options
+from structpred.cli.trainer_options import trainer_of, trainer_options
 
 #: what the shared options are if the kind of model says nothing else
-DEFAULTS: dict[str, Any] = {"trainer": "bcfw", "trainer_shown": True, "C": 1.0, "max_iter": 10, "tol": 0.0, "score": "score"}
+DEFAULTS: dict[str, Any] = {
+    "trainer": None, "trainer_shown": "bcfw; corrective with --surrogate slack", "C": 1.0, "max_iter": 10, "tol": 0.0,
+    "score": "score",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,7 +26,7 @@ class TrainingOptions:
     trainer: str | None
     surrogate: str | None
     C: float
-    max_iter: int
+    max_iter: int | None
     tol: float
     check_every: int
     dev: str | None
@@ -55,6 +58,16 @@ class TrainingOptions:
         return Path(self.store or f"{self.checkpoint_path}.store")
 
 
+def resolved_passes(values: Mapping[str, Any], given: Mapping[str, Any]) -> int:
+    """--max-iter; where it was not given the default, or what the trainer needs at least. given: other defaults, as below."""
+    from structpred.models.settings import resolve_trainer
+
+    named = trainer_of(values.get("minimiser") or values.get("trainer"))
+    least = 1 if named in (None, "adam") else resolve_trainer(named)[0].least_passes
+    passes: int = values["max_iter"] or max({**DEFAULTS, **given}["max_iter"], least)
+    return passes
+
+
 def add_training_options(command: click.Command, given: Mapping[str, Any], without: tuple[str, ...]) -> click.Command:
     """Give a command TRAIN, -o and the shared options.
 
@@ -70,8 +83,8 @@ def add_training_options(command: click.Command, given: Mapping[str, Any], witho
             help="Weight of the training loss against the regulariser; perceptron, pa and arow ignore it.",
         ),
         click.Option(
-            ["--max-iter"], default=defaults["max_iter"], show_default=True, type=click.IntRange(1), metavar="N",
-            help="Passes over the data; lbfgs and owlqn: iterations.",
+            ["--max-iter"], show_default=f"{defaults['max_iter']}; 200 of bmrm, ls_bmrm and one_slack", type=click.IntRange(1),
+            metavar="N", help="Passes over the data; lbfgs and owlqn: iterations.",
         ),
         click.Option(
             ["--tol"], metavar="X", default=defaults["tol"], show_default=True, type=click.FloatRange(0),

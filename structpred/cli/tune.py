@@ -12,8 +12,9 @@ import click
 from structpred.cli.kinds.kind import Kind
 from structpred.cli.model_command import kinds_of
 from structpred.cli.options import InputFile, Several, Values
-from structpred.cli.session import EXIT_INTERRUPTED, Session, Stop
+from structpred.cli.session import Session, interrupted
 from structpred.cli.train import KindsOfModels, train_command
+from structpred.cli.training_options import resolved_passes
 
 if TYPE_CHECKING:
     from structpred.cli.tuning_work import KindWork
@@ -172,7 +173,7 @@ def run_tuning(asked: Asked, session: Session, picture: str | None, as_json: boo
         kept = "nothing was kept; --resume FOLDER keeps the state of a search"
         if asked.state is not None:
             kept = f"the state is kept in {asked.state}. To continue:\n  {shlex.join(['structpred', *session.arguments])}"
-        raise Stop(EXIT_INTERRUPTED, f"interrupted: {kept}") from None
+        raise interrupted(kept) from None
     score = work.training().score
     if picture is not None:
         halving_curves(found, picture, score)
@@ -202,7 +203,8 @@ def _search(asked: Asked) -> "tuple[Search, KindWork]":
         }
     )
     settings = grid_of(asked.grid)
-    steps = rungs(len(settings), values["max_iter"], asked.min_passes, asked.eta)
+    passes = max(resolved_passes({**values, **setting}, asked.kind.defaults) for setting in settings)
+    steps = rungs(len(settings), passes, asked.min_passes, asked.eta)
     runs = [asked.kind.training({**values, **setting}) for setting in settings]
     for training in runs:
         check_usage(training)

@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from structpred.contracts.engine import Examiner, Floats, Space, place
+from structpred.contracts.engine import Examiner, Space, place
 from structpred.contracts.scores import HUGE, RANDOM, TIES, Answer
+from structpred.core.types import Floats
 
 #: a point so far out that its projection lies on the face of the best outputs, to |x|^2 / 1e5
 _FAR = 1e5

@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import islice
@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.oracle import Labels, Oracle, Scores, Shape, capabilities
+from structpred.core.oracle import Labels, Scores, Shape, capabilities
+from structpred.core.types import Floats
 from structpred.errors import OracleError
 
 Array = npt.NDArray[Any]
-Floats = npt.NDArray[np.float64]
 
 #: enumerations longer than this are not walked to the end: the shape then counts as one without `enumerate`
 MAX_OUTPUTS = 20_000
@@ -23,6 +23,8 @@ MAX_OUTPUTS = 20_000
 
 #: arrays of an answer that are compared after the next call
 N_HELD = 3
+#: methods that search nothing, whose calls are not counted
+_LIGHT = frozenset({"n_parts", "parts", "enumerate", "label_grid", "example_shapes"})
 
 
 @dataclass
@@ -62,11 +64,13 @@ class Space:
 class Examiner:
     """Calls an oracle's methods, watches what they do to their arguments, and collects the rules that are broken.
 
-    A method that raises, or answers with something that cannot be checked further, ends the case: OracleError.
+    A method that raises, or answers with something that cannot be checked further, ends the case: OracleError. So does a call
+    after `max_calls` of them: what is left is not checked.
     """
 
-    def __init__(self, oracle: Oracle, rng: np.random.Generator) -> None:
+    def __init__(self, oracle: Any, rng: np.random.Generator, max_calls: int | None = None) -> None:
         self.oracle, self.rng, self.name = oracle, rng, type(oracle).__name__
+        self.calls, self.max_calls = 0, max_calls
         self.has = capabilities(oracle)
         self.broken: dict[str, Broken] = {}
         self.checked: Counter[str] = Counter()
@@ -95,6 +99,11 @@ class Examiner:
 
         given_by: the method whose answer is among the arguments: it is at fault where they are refused.
         """
+        if method not in _LIGHT:
+            self.calls += len(args[2]) if method.endswith("_batch") else 1
+            if self.max_calls is not None and self.calls > self.max_calls:
+                self.skip(f"some answers of {method}", f"more than {self.max_calls} calls of the oracle")
+                raise OracleError(method)
         given = [a.copy() if isinstance(a, np.ndarray) else a for a in args]
         earlier = [(name, a, a.copy()) for name, held in self._held.items() for a in held]
         start = time.process_time()
@@ -121,6 +130,22 @@ class Examiner:
                 cause = "an operation in place (+=, sort, out=...): work on a copy"
                 self.expect("mutated input", same, where, f"{method} to leave its arguments as they are", "changed ones", cause)
         return result
+
+    def ask(self, call: Callable[..., Any], where: object, *args: Any, **options: Any) -> Any:
+        """What a call gives that may fill its arguments, or an answer again; the case ends where it raises."""
+        try:
+            found = call(*args, **options)
+        except Exception as error:
+            name, came = getattr(call, "__name__", "a call"), f"{type(error).__name__}: {error}"
+            self.insist("no exceptions", False, where, f"an answer from {name}", came, "a bug in the method")
+        self.checked["no exceptions"] += 1
+        return found
+
+    def near(self, rule: str, found: Any, wanted: Any, where: object, what: str, cause: str, tol: Any = 1e-9) -> bool:
+        """Whether numbers agree, to `tol` times 1 + the wanted ones."""
+        found, wanted = np.asarray(found, np.float64), np.asarray(wanted, np.float64)
+        ok = found.shape == wanted.shape and bool((np.abs(found - wanted) <= tol * (1.0 + np.abs(wanted))).all())
+        return self.expect(rule, ok, where, f"{what}, {brief(wanted)}", found, cause)
 
     def left_alone(self, held: Array, copy: Array, where: object, name: str, method: str) -> None:
         """An earlier answer of the method `name` is as it was before a call of `method`."""
@@ -187,15 +212,16 @@ class Examiner:
         self.skipped.setdefault(rule, reason)
 
 
-def enumerated(examiner: Examiner, shape: Shape, n_parts: int) -> Space | None:
+def enumerated(examiner: Examiner, shape: Shape, n_parts: int, most: int = MAX_OUTPUTS) -> Space | None:
     """All outputs of a shape by the oracle's own `enumerate`; None if it has none or there are too many."""
     if "enumerate" not in examiner.has:
         return None
     where = place(shape)
     found = examiner.call("enumerate", where, shape)
-    labels = list(islice(_walk(examiner, found, where), MAX_OUTPUTS + 1))
-    if len(labels) > MAX_OUTPUTS:
-        examiner.skip(f"{where} against all outputs", f"more than {MAX_OUTPUTS} outputs: give smaller shapes")
+    most = min(most, examiner.max_calls or most)
+    labels = list(islice(_walk(examiner, found, where), most + 1))
+    if len(labels) > most:
+        examiner.skip(f"{where} against all outputs", f"more than {most} outputs: give smaller shapes")
         return None
     cause = "the same output reached in two ways: keep a set, or enumerate in a canonical order"
     n_unique = len({y.tobytes() for y in labels})

@@ -4,9 +4,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from structpred.contracts.engine import Examiner, Floats, Space, brief, place
+from structpred.contracts.engine import Examiner, Space, brief, place
 from structpred.contracts.scores import ShapeCase
 from structpred.core.oracle import Labels
+from structpred.core.types import Floats
 
 RULE = "invalid labels"
 #: outputs of a shape that are bent, and random labels that are tried

@@ -5,17 +5,20 @@ from contextlib import suppress
 
 import numpy as np
 
-from structpred.contracts.engine import Examiner, Floats, Space, brief, enumerated, kind_of, place, pooled
+from structpred.contracts.engine import Examiner, Space, brief, enumerated, kind_of, place, pooled
 from structpred.contracts.report import Report, raise_if_broken
 from structpred.core.costs import GridCosts, PartCosts, PartLoss, missing_method
 from structpred.core.oracle import Labels, Oracle, Shape
+from structpred.core.types import Floats
 from structpred.errors import LossError, OracleError
 
 #: true outputs that are tried for each shape
 N_TRUTHS = 30
 
 
-def check_loss(loss: PartLoss, oracle: Oracle, *, shapes: Iterable[Shape] | None = None, seed: int = 0) -> Report:
+def check_loss(
+    loss: PartLoss, oracle: Oracle, *, shapes: Iterable[Shape] | None = None, seed: int = 0, max_calls: int | None = None
+) -> Report:
     """Check a loss against its contract, with outputs of an oracle as true ones; the report says what was checked.
 
     Parameters
@@ -29,6 +32,8 @@ def check_loss(loss: PartLoss, oracle: Oracle, *, shapes: Iterable[Shape] | None
         The shapes to try; None: `oracle.example_shapes()`.
     seed : int
         Seed of the choice of truths.
+    max_calls : int, optional
+        For slow oracles, as for `check_oracle`.
 
     Raises
     ------
@@ -48,7 +53,7 @@ def check_loss(loss: PartLoss, oracle: Oracle, *, shapes: Iterable[Shape] | None
     if (reason := missing_method(loss)) is not None:
         raise LossError(f"check_loss: {reason}")
     rng = np.random.default_rng(seed)
-    of_oracle, examiner = Examiner(oracle, rng), Examiner(loss, rng)  # type: ignore[arg-type]  # it calls methods by name
+    of_oracle, examiner = Examiner(oracle, rng, max_calls), Examiner(loss, rng)
     tried = list(oracle.example_shapes() if shapes is None else shapes)
     telling = False
     for shape in tried:

@@ -2,9 +2,10 @@
 
 import numpy as np
 
-from structpred.contracts.engine import Examiner, Floats, Space, tolerance
+from structpred.contracts.engine import Examiner, Space, tolerance
 from structpred.contracts.scores import RANDOM, Answer
 from structpred.core.oracle import Scores
+from structpred.core.types import Floats
 
 _RULE = "marginals"
 #: from this size of scores on exp() overflows or cancels where the largest score is not taken out first

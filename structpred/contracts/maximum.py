@@ -14,6 +14,8 @@ from structpred.errors import OracleError
 
 #: outputs and parts that are queried one by one when a cause is sought
 _MOST = 200
+#: misses that are all smaller, relative to the score, are taken for a solver's gap
+GAP = 0.05
 
 
 class Verdict(NamedTuple):
@@ -24,11 +26,12 @@ class Verdict(NamedTuple):
     low: float
     high: float
     best: Labels
+    allowed: float
 
     @property
     def missed(self) -> bool:
-        """Whether an output scores more than the answer."""
-        return self.answer.score < self.high - tolerance([self.low, self.high])
+        """Whether an output scores more than the answer, by more than the oracle allows."""
+        return self.answer.score + self.allowed < self.high - tolerance([self.low, self.high])
 
     @property
     def worst(self) -> bool:
@@ -65,16 +68,26 @@ def _verdicts(examiner: Examiner, case: ShapeCase) -> Iterator[Verdict]:
         low, high = float(values.min()), float(values.max())
         examiner.checked["wrong argmax"] += 1
         if high - low > tolerance([low, high]):
-            yield Verdict(space, answer, low, high, space.labels[int(values.argmax())])
+            allowed = examiner.oracle.tolerance * (1.0 + abs(answer.score))
+            yield Verdict(space, answer, low, high, space.labels[int(values.argmax())], allowed)
 
 
 def _cause(examiner: Examiner, verdicts: list[Verdict]) -> str:
     """The first explanation that fits all answers."""
-    for explain in (_constant, _few_digits, _renumbered, _unknown_parts, _never_found, _left_out, _one_sign):
+    for explain in (_constant, _gap, _few_digits, _renumbered, _unknown_parts, _never_found, _left_out, _one_sign):
         with suppress(OracleError):
             if text := explain(examiner, verdicts):
                 return text
     return "a greedy or otherwise heuristic search, which errs for some scores only (then set exact = False)"
+
+
+def _gap(examiner: Examiner, verdicts: list[Verdict]) -> str | None:
+    """Whether every miss is small beside the score, where scores are not so large that digits are lost."""
+    wrong = [(v.high - v.answer.score) / (1.0 + abs(v.answer.score)) for v in verdicts if v.missed]
+    usual = any(v.missed and np.abs(v.answer.theta).max() < 1e4 for v in verdicts)
+    if usual and max(wrong) <= GAP:
+        return f"a solver that stops at a gap, of {max(wrong):.3g} at most here: declare tolerance = ..., or exact = False"
+    return None
 
 
 def _few_digits(examiner: Examiner, verdicts: list[Verdict]) -> str | None:

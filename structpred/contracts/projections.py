@@ -5,8 +5,9 @@ from contextlib import suppress
 
 import numpy as np
 
-from structpred.contracts.engine import Examiner, Floats, brief, kind_of
+from structpred.contracts.engine import Examiner, brief, kind_of
 from structpred.contracts.report import Report, raise_if_broken
+from structpred.core.types import Floats
 from structpred.errors import OracleError, ProjectionError, StructpredError
 
 Projection = Callable[[Floats], Floats]
@@ -64,7 +65,7 @@ def check_projection(
     True
     """
     rng = np.random.default_rng(seed)
-    examiner = Examiner(_Named(project), rng)  # type: ignore[arg-type]  # it calls methods by name
+    examiner = Examiner(_Named(project), rng)
     examiner.name = getattr(project, "__name__", type(project).__name__)
     tried = [tuple(shape) for shape in shapes]
     for shape in tried:
@@ -154,7 +155,7 @@ class _Case:
     def examine_refused(self, bad: Floats) -> None:
         what = "NaN" if bad.size else "no entries"
         try:
-            found: object = self.examiner.oracle.project(bad)  # type: ignore[attr-defined]
+            found: object = self.examiner.oracle.project(bad)
         except StructpredError:
             self.examiner.checked["bad points"] += 1
             return

@@ -5,8 +5,9 @@ from contextlib import suppress
 
 import numpy as np
 
-from structpred.contracts.engine import Examiner, Floats, brief, kind_of
+from structpred.contracts.engine import Examiner, brief, kind_of
 from structpred.contracts.report import Report, raise_if_broken
+from structpred.core.types import Floats
 from structpred.errors import OracleError, ProjectionError, StructpredError
 
 Prox = Callable[[Floats, float], Floats]
@@ -65,7 +66,7 @@ def check_prox(
     True
     """
     rng = np.random.default_rng(seed)
-    examiner = Examiner(_Named(prox, value, conjugate, conjugate_prox), rng)  # type: ignore[arg-type]  # it calls methods by name
+    examiner = Examiner(_Named(prox, value, conjugate, conjugate_prox), rng)
     examiner.name = getattr(prox, "__name__", type(prox).__name__)
     tried = tuple((int(n),) for n in sizes)
     for (n,) in tried:
@@ -104,7 +105,7 @@ class _Case:
 
     def __init__(self, examiner: Examiner, n: int, steps: tuple[float, ...]) -> None:
         self.examiner, self.n, self.steps, self.where = examiner, n, steps, f"points of {n} entries"
-        self.given: _Named = examiner.oracle  # type: ignore[assignment]
+        self.given: _Named = examiner.oracle
 
     def examine(self, n_random: int) -> None:
         rng, n = self.examiner.rng, self.n

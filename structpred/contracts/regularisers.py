@@ -7,10 +7,11 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from structpred.contracts.engine import Examiner, Floats, brief, kind_of
+from structpred.contracts.engine import Examiner, brief, kind_of
 from structpred.contracts.prox import examine_argmin
 from structpred.contracts.report import Report, raise_if_broken
 from structpred.core.regulariser import DualMap, Regulariser, capabilities
+from structpred.core.types import Floats
 from structpred.errors import MissingCapabilityError, OracleError, RegulariserError
 
 #: sizes of the groups of weights: one weight, several groups, an empty one among them
@@ -46,7 +47,7 @@ def check_regulariser(
     True
     """
     rng = np.random.default_rng(seed)
-    report = Examiner(regulariser, rng)  # type: ignore[arg-type]  # it calls methods by name
+    report = Examiner(regulariser, rng)
     tried = [tuple(case) for case in sizes]
     for case in tried:
         with suppress(OracleError):
@@ -66,7 +67,7 @@ class _Case:
     def __init__(self, examiner: Examiner, regulariser: Regulariser, ends: npt.NDArray[np.int64], where: str) -> None:
         self.examiner, self.r, self.ends, self.dim, self.where = examiner, regulariser, ends, int(ends[-1]), where
         self.has, self.rng = capabilities(regulariser), examiner.rng
-        examiner.oracle = regulariser  # type: ignore[assignment]  # whose methods are called by name
+        examiner.oracle = regulariser
 
     def examine(self, n_random: int) -> None:
         zero = np.zeros(self.dim)

@@ -1,11 +1,15 @@
 """What a contract check found: a report where everything held, an error that lists the broken rules where it did not."""
 
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
+
+import numpy as np
 
 from structpred.contracts.engine import Examiner, brief
 from structpred.core.markup import join, preformatted, tag
 from structpred.core.oracle import Shape
-from structpred.errors import StructpredError
+from structpred.errors import OracleError, StructpredError
 
 
 @dataclass(frozen=True)
@@ -54,3 +58,12 @@ def raise_if_broken(examiner: Examiner, error: type[StructpredError]) -> None:
         often = f" ({case.times} times in all)" if case.times > 1 else ""
         lines.append(f"- {rule}, at {case.where}{often}: expected {case.expected}; got {case.came}. Likely cause: {case.cause}.")
     raise error("\n".join(lines))
+
+
+def examined(thing: object, examine: Callable[[Examiner], object], error: type[StructpredError], seed: int) -> Report:
+    """The report of an examination, which may end where a case ends; `error` for the rules that it found broken."""
+    examiner = Examiner(thing, np.random.default_rng(seed))
+    with suppress(OracleError):
+        examine(examiner)
+    raise_if_broken(examiner, error)
+    return Report(examiner.name, (), dict(examiner.checked), examiner.skipped)

@@ -5,9 +5,10 @@ from contextlib import suppress
 import numpy as np
 import numpy.typing as npt
 
-from structpred.contracts.engine import Examiner, Floats, kind_of
+from structpred.contracts.engine import Examiner, kind_of
 from structpred.contracts.report import Report, raise_if_broken
 from structpred.core.scalar_loss import DualTable, ScalarLoss
+from structpred.core.types import Floats
 from structpred.errors import LossError, OracleError
 
 #: width of a difference, the shares of an interval that are tried, and the curvatures of dual steps
@@ -42,7 +43,7 @@ def check_scalar_loss(loss: ScalarLoss, *, n_random: int = 40, seed: int = 0) ->
     True
     """
     rng = np.random.default_rng(seed)
-    examiner = Examiner(loss, rng)  # type: ignore[arg-type]  # it calls methods by name
+    examiner = Examiner(loss, rng)
     y = np.where(rng.random(n_random) < 0.5, 1.0, -1.0) if loss.signs else np.r_[0.0, 1.0, 3.0 * rng.normal(size=n_random - 2)]
     z = np.concatenate([rng.normal(size=n_random) * rng.choice([0.1, 1.0, 10.0], n_random), y, 0.0 * y, 1000.0 * y, -1000.0 * y])
     with suppress(OracleError):

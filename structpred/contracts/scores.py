@@ -4,8 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from structpred.contracts.engine import Floats, Space
+from structpred.contracts.engine import Space
 from structpred.core.oracle import Labels, Scores
+from structpred.core.types import Floats
 
 #: weights of the loss in loss-augmented inference: none, tiny to huge
 LAMBDAS = (0.0, *np.logspace(-3, 6, 19).tolist())

@@ -52,3 +52,18 @@ def finish_step(w, labels, gold, weights, n, idx, val, idx2, val2):
             loss += weights[t]
     n = coalesce(idx, val, n, idx2, val2)
     return n, loss, dot(w, idx[:n], val[:n])
+
+
+@njit(cache=True, nogil=True)
+def finish_checked(w, labels, gold, weights, n, idx, val, idx2, val2, scores):
+    """What `finish_step` gives, then by how much the truth scores above `labels`, and the sizes of the terms of that."""
+    gap = 0.0
+    size = 0.0
+    n_labels = scores.shape[0] // max(gold.shape[0], 1)
+    for t in range(gold.shape[0]):
+        if labels[t] != gold[t]:
+            right, found = scores[t * n_labels + gold[t]], scores[t * n_labels + labels[t]]
+            gap += right - found
+            size += abs(right) + abs(found)
+    n, loss, product = finish_step(w, labels, gold, weights, n, idx, val, idx2, val2)
+    return n, loss, product, gap, size

@@ -85,21 +85,52 @@ def loss_of(found, constant, costs):
 
 
 @njit(cache=True, nogil=True)
-def compare(truth, found, constant, costs):
-    """(whether `found` are parts, their loss, truth - found as parts, counts): sorted, unique, without zeros."""
+def weigh(w, idx, val):
+    """(the inner product of dense weights and a sparse vector, the sum of the sizes of its terms); NaN beyond the weights."""
+    total = 0.0
+    size = 0.0
+    for k in range(idx.shape[0]):
+        if not 0 <= idx[k] < w.shape[0]:
+            return np.nan, 0.0
+        term = w[idx[k]] * val[k]
+        total += term
+        size += abs(term)
+    return total, size
+
+
+@njit(cache=True, nogil=True)
+def weigh_each(w, idx, val, ends, totals, others, sizes, drift):
+    """totals: `weigh` for the vectors idx[ends[k]:ends[k + 1]], val; sizes are added up. Whether a total is not the other."""
+    apart = False
+    for k in range(totals.shape[0]):
+        here = slice(ends[k], ends[k + 1])
+        totals[k], size = weigh(w, idx[here], val[here])
+        sizes[k] += size
+        apart |= not abs(others[k] - totals[k]) <= drift * sizes[k]
+    return apart
+
+
+@njit(cache=True, nogil=True)
+def compare(truth, found, constant, costs, scores):
+    """(whether `found` are parts, their loss, by how much the truth scores above them, the sizes of the terms of that,
+    truth - found as parts, counts): sorted, unique, without zeros."""
     size = truth.shape[0] + found.shape[0]
     idx = np.empty(size, np.int64)
     val = np.empty(size)
     fits, loss = loss_of(found, constant, costs)
     n = subtract(truth, found, idx, val, np.empty(size, np.int64), np.empty(size)) if fits else 0
-    return fits, loss, idx[:n], val[:n]
+    gap, terms = weigh(scores, idx[:n], val[:n])
+    return fits, loss, gap, terms, idx[:n], val[:n]
 
 
 @njit(cache=True, nogil=True)
-def compare_each(truth, truth_ends, found, found_ends, constants, costs, places, losses, ends):
+def compare_each(
+    truth, truth_ends, found, found_ends, constants, costs, scores, loss_weight, free, places, losses, gaps, sizes, ends
+):
     """`compare` for a block: (the first instance whose `found` are not parts, or -1, the differences as parts and counts, flat).
 
     truth_ends[k] is where the true parts of instance k begin; its costs begin at places[k], its difference at ends[k].
+    gaps, sizes: by how much the truth, which costs nothing, scores above what was found without its loss; the sizes of the terms.
     """
     n_instances = losses.shape[0]
     size = truth_ends[n_instances] - truth_ends[0] + found.shape[0]
@@ -117,7 +148,11 @@ def compare_each(truth, truth_ends, found, found_ends, constants, costs, places,
         fits, losses[k] = loss_of(own, constants[k], costs[places[k] : places[k + 1]])
         if not fits:
             return k, idx, val
-        n += subtract(truth[truth_ends[k] : truth_ends[k + 1]], own, idx[n:], val[n:], idx2, val2)
+        m = n + subtract(truth[truth_ends[k] : truth_ends[k + 1]], own, idx[n:], val[n:], idx2, val2)
+        gaps[k], sizes[k] = weigh(scores[places[k] : places[k + 1]], idx[n:m], val[n:m])
+        gaps[k] += loss_weight * losses[k]
+        sizes[k] += abs(loss_weight) * (abs(losses[k]) + free * (1.0 + abs(constants[k])))
+        n = m
         ends[k + 1] = n
     return -1, idx[:n], val[:n]
 

@@ -177,13 +177,6 @@ def grouped_dot(v, ends, factors, idx, val):
 
 
 @njit(cache=True, nogil=True)
-def dots(v, idx, val, ends, out):
-    """out[k] = the inner product of v and the sparse vector idx[ends[k]:ends[k + 1]], val."""
-    for k in range(out.shape[0]):
-        out[k] = dot(v, idx[ends[k] : ends[k + 1]], val[ends[k] : ends[k + 1]])
-
-
-@njit(cache=True, nogil=True)
 def dots_from(v, idx, val, starts, lengths):
     """The inner products of v and the sparse vectors that begin at starts[k] and have lengths[k] pairs."""
     out = np.empty(starts.shape[0])

@@ -10,7 +10,6 @@ from math import prod
 from typing import Any, Protocol, cast
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.costs import GridCosts
 from structpred.core.feature_map import FeatureMap
@@ -18,15 +17,15 @@ from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.inference import Inference
 from structpred.core.oracle import Labels, Oracle
 from structpred.core.pairs import find_visits
+from structpred.core.sparse import SparseVector
 from structpred.core.stand_ins import stand_in
 from structpred.core.steps import Visits
+from structpred.core.two_ways import DRIFT, refuse_two_ways
+from structpred.core.types import Floats, Integers
 from structpred.core.weights import Vector
 from structpred.errors import DataError, InfeasibleError
 from structpred.runtime.memory import check_fits
 from structpred.runtime.threads import run_ranges, split_evenly
-
-Integers = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 #: the calls of an oracle that compiled steps replace
 _ORACLE = ("argmax", "parts", "n_parts", "marginals", "label_grid")
@@ -82,9 +81,9 @@ def _all_on_grid(inference: Inference) -> bool:
 @lru_cache(maxsize=1)
 def _kernels() -> tuple[Any, Any]:
     """What adds the loss to scores, and what ends a step."""
-    from structpred.core._block_kernels import add_wrong, finish_step
+    from structpred.core._block_kernels import add_wrong, finish_checked
 
-    return add_wrong, finish_step
+    return add_wrong, finish_checked
 
 
 class BlockSteps:
@@ -122,7 +121,7 @@ class BlockSteps:
         self, w: Vector, scale: float, i: int, loss_weight: float, idx: Integers, val: Floats
     ) -> tuple[int, float, float]:
         """Decode instance i and write its difference, sorted and unique."""
-        add_wrong, finish_step = _kernels()
+        add_wrong, finish_checked = _kernels()
         f, s, here, places = self.features, self.scratch, slice(self._ends[i], self._ends[i + 1]), self._place
         places[1] = size = self._sizes[i]
         out = self.out[:size]
@@ -131,7 +130,12 @@ class BlockSteps:
         labels, gold = self.oracle.argmax(out, self.inference.shapes[i]), self.gold[here]
         self._last = labels, size // max(len(labels), 1)
         n = f.emit_difference(gold, labels, idx, val, s)
-        n, loss, product = finish_step(w, labels, gold, self.weights[here], n, idx, val, self.idx2, self.val2)
+        n, loss, product, gap, size = finish_checked(w, labels, gold, self.weights[here], n, idx, val, self.idx2, self.val2, out)
+        gap, size = gap + loss_weight * loss, size + abs(loss_weight * loss)
+        if not abs(gap - scale * product) <= DRIFT * size:
+            at, n_labels, phi = np.flatnonzero(gold != labels), len(out) // len(gold), SparseVector(idx[:n], val[:n])
+            parts = np.concatenate((at * n_labels + gold[at], at * n_labels + labels[at]))
+            refuse_two_ways(f, i, (parts, np.repeat([1.0, -1.0], len(at))), (gap, size), phi, w, scale)
         return n, loss, scale * product
 
     def last_parts(self, i: int) -> Integers:

@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -13,10 +14,12 @@ from structpred.core.sparse import SparseVector, coalesced
 from structpred.core.steps import Step, Terms
 from structpred.core.task_checks import checked_weights
 from structpred.core.terms import summed
+from structpred.core.types import Floats
 from structpred.core.weights import Vector
 from structpred.errors import DataError, MissingCapabilityError, OracleError, ParameterError
 
-Floats = npt.NDArray[np.float64]
+#: samples of which argmax is asked before training
+PROBED = 10
 
 
 class CallbackTask:
@@ -48,7 +51,8 @@ class CallbackTask:
     DataError
         If inputs and outputs differ in number.
     OracleError
-        In training, naming the sample, if a function raises or returns something invalid.
+        Naming the sample, if a function raises or returns something invalid; before training, if an exact argmax gives, for the
+        largest loss at zero weights, an output that costs less than others that it gives.
     MissingCapabilityError
         If the trainer or surrogate needs more than argmax.
 
@@ -89,6 +93,8 @@ class CallbackTask:
         for i in range(len(self)):
             self.features(i, outputs[i])
             self.loss(i, outputs[i])
+        if self.certified:
+            self._probe()
 
     def __len__(self) -> int:
         """The number of samples."""
@@ -187,6 +193,39 @@ class CallbackTask:
             digest.update(repr(len(phi.indices)).encode())
             digest.update(phi.indices.tobytes() + phi.values.tobytes())
         return digest.hexdigest()
+
+    def _probe(self) -> None:
+        """Ask for the costliest output at w = 0: none costs more that argmax itself gives at other weights and loss weights.
+
+        An argmax that minimises, leaves out the loss or returns the truth would make the truth look like the optimum in training.
+        """
+        n, costly, moved = min(len(self), PROBED), False, False
+        for i in range(n):
+            found, given = self.loss(i, self.argmax(np.zeros(self.dim), i, 1.0)), 0.0
+            others = [(0.0, self.outputs[(i + k) % len(self)]) for k in (1, 2, 3)]
+            for loss_weight, output in [(-1.0, self.outputs[i]), *others]:
+                with suppress(OracleError):  # it may be no output of sample i, and training asks for no loss weight below 0
+                    costly |= self.loss(i, output) > 0.0
+                    given = max(given, self.loss(i, self.argmax(self._towards(i, output), i, loss_weight)))
+            moved |= max(found, given) > 0.0
+            if given > found + 1e-7 * (1.0 + given):
+                raise OracleError(
+                    f"sample {i}: at zero weights and loss_weight = 1 argmax gave an output that costs {found:.6g}, but at other "
+                    f"weights, or loss_weight = -1, one that costs {given:.6g}: does it minimise, or leave out "
+                    "loss_weight * loss? If it is a heuristic, pass exact=False"
+                )
+        if costly and not moved:
+            raise OracleError(
+                f"argmax gave the true output of all of the first {n} samples whatever it was asked, though others cost more: "
+                "does it return y_true? If it is a heuristic, pass exact=False"
+            )
+
+    def _towards(self, i: int, output: Any) -> Floats:
+        """Weights at which this output scores more than the true one, the difference of their features; zeros for that one."""
+        w = np.zeros(self.dim)
+        for sign, phi in ((1.0, self.features(i, output)), (-1.0, self.features(i, self.outputs[i]))):
+            w[phi.indices] += sign * phi.values
+        return w
 
     def _call(self, name: str, i: int, function: Callable[..., Any], *args: Any) -> Any:
         try:

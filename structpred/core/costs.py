@@ -12,10 +12,9 @@ import numpy.typing as npt
 
 from structpred.core.oracle import Labels, Oracle, Shape
 from structpred.core.own_code import raised
+from structpred.core.types import Floats
 from structpred.errors import LossError, ParameterError, StructpredError
 from structpred.runtime.ranges import ends_of
-
-Floats = npt.NDArray[np.float64]
 
 #: dense part costs of all instances are kept if they take at most so many bytes, else they are computed again at each call
 KEPT_BYTES = 1 << 28

@@ -9,13 +9,32 @@ import numpy.typing as npt
 from structpred.core.sparse import SparseVector, squared_norm
 from structpred.core.weights import Vector
 
+#: Optional calls and attributes: the name, and what it promises. `check_feature_map` tries each call beside the plain one.
+OPTIONAL: dict[str, str] = {
+    "score_block": "(w, scale, start, stop, places, out): scale * scores + fixed_scores at out[places[i - start]]; on threads",
+    "adjoint_block": "(start, parts, counts, ends) -> (indices, values, offsets): adjoints, flat, from start on, on threads",
+    "group_scores": "(w, scales, i) -> theta: scores at the weights scales * w, without a copy of all weights",
+    "take": "(rows) -> map: the instances with these numbers, in this order; repeats are allowed",
+    "with_scores": "(added) -> map | None: the map with one array an instance added to its fixed scores; None if it cannot",
+    "corner_calls": "() -> (kernels, arguments): whole visits of bcfw in compiled calls",
+    "block_scratch": "(start, stop) -> working memory of score_into and emit_difference, for one thread",
+    "score_into": "(w, scale, start, stop, places, out, scratch): as score_block, with working memory",
+    "most_pairs": "() -> int: the largest number of pairs that emit_difference writes",
+    "emit_difference": "(truth, found, idx, val, scratch) -> n: phi(truth) - phi(found) of what was scored last, n pairs",
+    "add_spread": "(i, mu, coef, out): out += coef * Psi_i^T mu for dense mu",
+    "capabilities": "names of further methods that a trainer may require, as it may of an oracle (`label_rows`)",
+    "group_names": "what the groups are called, one name each",
+    "shapes": "the shape of each instance; then no shapes= is needed",
+    "space": "the space of functions that the weights stand for (`core.function_space`)",
+}
+
 
 @runtime_checkable
 class FeatureMap(Protocol):
     """What a task needs of features. The two calls must be adjoint: <mu, scores(w, i)> = <w, adjoint(i, mu)>.
 
     A subclass sets the attributes and writes __len__, n_parts, scores, adjoint and arrays. It inherits the rest, and may
-    replace it by something faster. `structpred.check_feature_map` tests it.
+    replace it by something faster; OPTIONAL has what else it may have. `structpred.check_feature_map` tests it.
 
     Attributes
     ----------

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.types import Floats
 from structpred.core.weights import Vector
 from structpred.runtime.ranges import ends_of
 
-Floats = npt.NDArray[np.float64]
 #: a symmetric matrix of float32, (positions, positions): an array, or a SciPy CSR array with sorted indices
 Gram = Any
 

@@ -4,9 +4,8 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.regulariser import DualMap, pieces_of
+from structpred.core.types import Floats
 from structpred.core.weights import Vector
-
-Floats = npt.NDArray[np.float64]
 
 
 def group_norms(w: Vector, groups: npt.ArrayLike) -> Floats:

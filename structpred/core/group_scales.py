@@ -9,9 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.sparse import SparseVector, sparse_dot
+from structpred.core.types import Floats
 from structpred.core.weights import Vector
-
-Floats = npt.NDArray[np.float64]
 
 
 class GroupScales(NamedTuple):

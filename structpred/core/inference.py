@@ -9,7 +9,6 @@ from functools import cached_property, lru_cache
 from typing import Any, cast
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.feature_map import FeatureMap
 from structpred.core.fixed_scores import FORBIDDEN
@@ -19,14 +18,13 @@ from structpred.core.packing import argmax_batch, argmax_bound_batch, check_fini
 from structpred.core.pairs import find
 from structpred.core.stand_ins import stand_in
 from structpred.core.taken import take_features
-from structpred.core.task_checks import blamed
+from structpred.core.task_checks import asked_parts, blamed
+from structpred.core.types import Floats, Integers
 from structpred.core.weights import Vector
 from structpred.errors import DataError, InfeasibleError, OracleError
 from structpred.runtime.memory import check_fits
 from structpred.runtime.threads import run_ranges, split_evenly
 
-Integers = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 Fixed = Sequence[Floats | None]
 
 #: instances and part scores of a block, which is scored and then decoded: its scores stay in the cache
@@ -61,7 +59,7 @@ class Inference:
         self.bounded = callable(getattr(oracle, "argmax_bound", None))
         self._block_of_one = np.zeros(2, np.int64)
         self._in_blocks = stand_in(features, "score_block", ("scores", "fixed_scores", "n_parts")) is not None
-        self.pair = find(features, oracle) if compiled and self.shapes else None
+        self.pair = find(features, oracle) if compiled and self.shapes and not oracle.tolerance else None
 
     def __len__(self) -> int:
         """The number of instances."""
@@ -116,11 +114,17 @@ class Inference:
         """The oracle's best output of instance i at given part scores; and its bound, where the oracle gives bounds."""
         try:
             if not self.bounded:
-                return checked_labels(self.oracle.argmax(scores, self.shapes[i]), self.oracle), None
+                labels = checked_labels(self.oracle.argmax(scores, self.shapes[i]), self.oracle)
+                return labels, self._most(scores, i, labels) if self.oracle.tolerance else None
             labels, bound = self.oracle.argmax_bound(scores, self.shapes[i])  # type: ignore[attr-defined]
             return checked_labels(labels, self.oracle), float(bound)
         except Exception as error:
             raise blamed(error, i, self.oracle, "argmax_bound" if self.bounded else "argmax") from error
+
+    def _most(self, scores: Scores, i: int, labels: Labels) -> float:
+        """What no output scores more than, by the oracle's tolerance."""
+        found = float(scores[asked_parts(self.oracle, i, labels, self.shapes[i])].sum())
+        return found + self.oracle.tolerance * (1.0 + abs(found))
 
     @property
     def scores_blocks(self) -> bool:
@@ -130,7 +134,8 @@ class Inference:
     @property
     def batched(self) -> bool:
         """Whether blocks are decoded in one call, which gives what `best` gives one by one."""
-        return self.compiled and stand_in(self.oracle, self.batch_method, ("argmax", "argmax_bound", "n_parts")) is not None
+        plain = self.compiled and (self.bounded or not self.oracle.tolerance)
+        return plain and stand_in(self.oracle, self.batch_method, ("argmax", "argmax_bound", "n_parts")) is not None
 
     @property
     def batch_method(self) -> str:

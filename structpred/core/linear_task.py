@@ -15,10 +15,9 @@ from structpred.core.steps import Step, Terms
 from structpred.core.taken import checked_rows
 from structpred.core.task_checks import checked_weights
 from structpred.core.terms import checked_shares
+from structpred.core.types import Floats
 from structpred.core.weights import Vector
 from structpred.errors import DataError, MissingCapabilityError
-
-Floats = npt.NDArray[np.float64]
 
 
 class RowTask:

@@ -8,9 +8,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.types import Floats
 from structpred.core.weights import Weights
-
-Floats = npt.NDArray[np.float64]
 
 #: formulas of the coefficient of a difference psi, where limit_i is the number that the trainer has for the instance
 #: limit_i, wherever psi is not zero

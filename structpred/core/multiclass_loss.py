@@ -19,10 +19,10 @@ from structpred.core.sparse import SparseVector
 from structpred.core.steps import Step, TaskLike, Terms
 from structpred.core.task import Task
 from structpred.core.terms import summed
+from structpred.core.types import Floats
 from structpred.core.weights import Vector
 from structpred.errors import DataError, LossError, ParameterError
 
-Floats = npt.NDArray[np.float64]
 #: how far scores spread at which a loss is looked at before training, and for how many true classes
 _PROBES, _PROBED = (0.0, 0.3, 0.3, 1.0, 1.0, 4.0, 4.0), 3
 

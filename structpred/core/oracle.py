@@ -67,6 +67,9 @@ class Oracle(ABC):
     ----------
     exact : bool
         False: argmax may miss the maximum. No certificate is then called a proof, unless the oracle also has `argmax_bound`.
+    tolerance : float
+        No output scores more than s + tolerance * (1 + abs(s)), where s is the score of argmax's (solvers that stop at a gap).
+        Training takes that for the bound, as if it came from `argmax_bound`, so certificates stay true.
     expensive : bool
         Whether a call of argmax takes many times longer than scoring the parts: it is worthwhile to remember outputs.
     output : str
@@ -86,6 +89,7 @@ class Oracle(ABC):
     """
 
     exact: bool = True
+    tolerance: float = 0.0
     expensive: bool = False
     #: what errors call an output
     output: str = "output"

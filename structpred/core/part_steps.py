@@ -10,7 +10,6 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.costs import TaskCosts
 from structpred.core.feature_map import FeatureMap
@@ -21,13 +20,12 @@ from structpred.core.pairs import find_visits
 from structpred.core.sparse import SparseVector
 from structpred.core.stand_ins import stand_in
 from structpred.core.steps import Visits
-from structpred.core.task_checks import blamed, doubtful
+from structpred.core.task_checks import blamed, checked_bound, doubtful
 from structpred.core.terms import Block, added
+from structpred.core.two_ways import DRIFT, FREE, refuse_two_ways
+from structpred.core.types import Floats, Integers
 from structpred.core.weights import Vector
 from structpred.runtime.ranges import ends_of
-
-Integers = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 #: what must be as it was written for compiled calls to stand in for it
 _FEATURES, _ORACLE = ("adjoint", "n_parts"), ("parts", "n_parts")
@@ -85,10 +83,10 @@ class PartSteps:
         scores += loss_weight * costs
         labels, label_ends, bounds = self.inference.best_of_block(scores, first, last, places)
         found, found_ends = parts_batch(self.inference.oracle, labels, label_ends, self.inference.shapes[first:last], first)
-        losses, ends = np.empty(last - first), np.empty(last - first + 1, np.int64)
-        wrong, parts, counts = compare_each(
-            self.truth, self.ends[first : last + 1], found, found_ends, constants, costs, places, losses, ends
-        )
+        (losses, gaps, sizes), ends = np.empty((3, last - first)), np.empty(last - first + 1, np.int64)
+        outputs = self.truth, self.ends[first : last + 1], found, found_ends
+        into = places, losses, gaps, sizes, ends
+        wrong, parts, counts = compare_each(*outputs, constants, costs, scores, loss_weight, FREE, *into)
 
         def look(k: int) -> None:
             answer = labels[label_ends[k] : label_ends[k + 1]], None if bounds is None else float(bounds[k])
@@ -96,28 +94,23 @@ class PartSteps:
 
         if wrong >= 0:
             look(wrong)
-        block = self._with_differences(w, loss_weight, first, losses, parts, counts, ends)
+        products, pairs = checked_block(self.inference.features, w, first, parts, counts, ends, gaps, sizes)
+        # from the differences, not from the scores: so sweeps and single steps agree to the last bit
+        violations = loss_weight * losses - products
+        block = Block(first, losses, violations, violations, *pairs)
         expected = block.violations >= doubtful(loss_weight * losses)  # False for NaN
         for k in np.flatnonzero(~(expected & (losses >= 0.0) & np.isfinite(block.violations))).tolist():
             look(k)
-        return block if bounds is None else block._replace(bounds=self._bounds(block, bounds, scores, places))
+        return block if bounds is None else block._replace(bounds=self._bounds(block, bounds, scores, places, found, found_ends))
 
-    def _bounds(self, block: Block, bounds: Floats, scores: Floats, places: Integers) -> Floats:
+    def _bounds(self, block: Block, bounds: Floats, scores: Floats, places: Integers, found: Integers, ends: Integers) -> Floats:
         """By how much, at most, outputs score above the truth: as the oracle bounds them, never below what was found."""
         truths = [float(scores[places[k] :][self.parts[block.first + k]].sum()) for k in range(len(bounds))]
-        return np.array(np.fmax(block.violations, bounds - np.array(truths)))
-
-    def _with_differences(
-        self, w: Vector, loss_weight: float, first: int, losses: Floats, parts: Integers, counts: Floats, ends: Integers
-    ) -> Block:
-        from structpred.core._sparse_kernels import dots
-
-        indices, values, at = adjoint_block(self.inference.features, first, parts, counts, ends)
-        products = np.empty(len(losses))
-        dots(w, indices, values, at, products)
-        # from the differences, not from the scores: so sweeps and single steps agree to the last bit
-        violations = loss_weight * losses - products
-        return Block(first, losses, violations, violations, indices, values, at)
+        above = bounds - np.array(truths)
+        for k in np.flatnonzero(~((block.violations <= above) & (above < np.inf))).tolist():  # False for NaN
+            own = scores[places[k] :][found[ends[k] : ends[k + 1]]]
+            checked_bound(self.inference.oracle, "argmax_bound_batch", block.first + k, float(bounds[k]), own)
+        return np.array(np.maximum(block.violations, above))
 
     @property
     def sums(self) -> bool:
@@ -133,6 +126,7 @@ class PartSteps:
 
     def soft_blocks(self, w: Vector, confirm: Callable[[int], Any]) -> Iterator[Block]:
         """phi(x_i, y_i) - E[phi(x_i, y)], with -log p(y_i | x_i) as the violation and no loss, of all instances, in order."""
+        from structpred.core._part_kernels import weigh_each
 
         def block(first: int, last: int, places: Integers) -> Block:
             scores = self.inference.score_block(w, 1.0, first, last, places)
@@ -153,11 +147,28 @@ class PartSteps:
             on = np.flatnonzero(error)
             ends = np.searchsorted(on, places)
             parts = on - np.repeat(places[:-1], np.diff(ends))
-            found = adjoint_block(self.inference.features, first, parts, error[on], ends)
+            gaps, sizes = np.zeros((2, last - first))
+            weigh_each(scores, on, error[on], ends, gaps, gaps, sizes, DRIFT)
+            _, found = checked_block(self.inference.features, w, first, parts, error[on], ends, gaps, sizes)
             values = np.maximum(log_zs - truths, 0.0)
             return Block(first, np.zeros(last - first), values, values, *found)
 
         return self.inference.in_blocks(block, 0, len(self.inference), self._jobs("marginals_batch"))
+
+
+def checked_block(
+    features: FeatureMap, w: Vector, first: int, parts: Integers, counts: Floats, ends: Integers, gaps: Floats, sizes: Floats
+) -> tuple[Floats, tuple[Integers, Floats, Integers]]:
+    """(products with w, `adjoint_block`); OracleError for a product that is not its gap, which is what its parts score."""
+    from structpred.core._part_kernels import weigh_each
+
+    indices, values, at = adjoint_block(features, first, parts, counts, ends)
+    products = np.empty(len(gaps))
+    if weigh_each(w, indices, values, at, products, gaps, sizes, DRIFT):
+        for k in np.flatnonzero(~(abs(gaps - products) <= DRIFT * sizes)).tolist():  # True for NaN
+            mu, phi = slice(ends[k], ends[k + 1]), SparseVector(indices[at[k] : at[k + 1]], values[at[k] : at[k + 1]])
+            refuse_two_ways(features, first + k, (parts[mu], counts[mu]), (float(gaps[k]), float(sizes[k])), phi, w)
+    return products, (indices, values, at)
 
 
 def adjoint_block(

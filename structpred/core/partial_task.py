@@ -20,11 +20,9 @@ from structpred.core.oracle import Labels, Oracle, Shape
 from structpred.core.taken import checked_rows
 from structpred.core.task import Task
 from structpred.core.task_checks import true_parts
+from structpred.core.types import Integers
 from structpred.core.weights import Vector
 from structpred.errors import DataError, InfeasibleError, LossError, ParameterError
-
-Integers = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 
 class PartialTask(Task):
@@ -42,6 +40,8 @@ class PartialTask(Task):
         The features of `rows` alone, with fixed scores of -1e30 on what their labels rule out.
     rows : ndarray of int64
         The instances that are known in part, ascending.
+    asks_costs : bool
+        False where what is minimised has no costs, as the log loss: then no loss has to answer what it cannot.
 
     Attributes
     ----------
@@ -64,12 +64,13 @@ class PartialTask(Task):
         *,
         allowed: FeatureMap,
         rows: npt.ArrayLike,
+        asks_costs: bool = True,
         token_weights: Sequence[npt.ArrayLike] | None = None,
         sample_weight: npt.ArrayLike | None = None,
         compiled: bool = True,
         n_jobs: int = 1,
     ) -> None:
-        self.rows = checked_rows(rows, len(shapes))
+        self.rows, self._asks_costs = checked_rows(rows, len(shapes)), asks_costs
         of_rows, options = [shapes[i] for i in self.rows.tolist()], {"compiled": compiled, "n_jobs": n_jobs}
         inference = Inference(allowed, oracle, of_rows, **options)  # type: ignore[arg-type]
         with _numbered(self.rows):
@@ -115,10 +116,13 @@ class PartialTask(Task):
         name, own = type(self.loss).__name__, getattr(self.loss, "allowed_costs", None)
         if self.token_weights is not None:
             raise ParameterError(f"token weights need positions with costs of labels, and {name} gives costs of parts instead")
+        if own is None and not self._asks_costs:
+            return PartCosts(0.0, np.zeros(len(ruled_out)))
         if own is None:
             raise ParameterError(
                 f"sample {i}: the true output is known in part, and the part costs of {name} depend on all of it; take "
-                "loss='hamming' or 'extra_parts', or add allowed_costs(ruled_out, shape, oracle) -> PartCosts to your loss"
+                "loss='hamming' or 'extra_parts', add allowed_costs(ruled_out, shape, oracle) -> PartCosts to your loss, or take "
+                "surrogate='log', which has no costs"
             )
         answer: PartCosts = own(ruled_out, self.shapes[i], self.oracle)
         costs = np.asarray(answer.costs, dtype=np.float64)

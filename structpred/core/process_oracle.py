@@ -4,17 +4,16 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.oracle import OPTIONAL, Labels, Oracle, Scores, Shape
 from structpred.core.packing import checked_labels
 from structpred.core.task_checks import blamed, renumbered
+from structpred.core.types import Integers
 from structpred.errors import StructpredError
 from structpred.runtime.processes import Processes
 from structpred.runtime.ranges import ends_of
 from structpred.runtime.threads import checked_jobs, split_evenly
 
-Integers = npt.NDArray[np.int64]
 #: pieces of a batch for each process: all end at about the same time
 PIECES = 8
 #: methods for batches that the wrapper has where the oracle has the single one
@@ -52,6 +51,8 @@ class ProcessOracle(Oracle):
 
     def __init__(self, oracle: Oracle, *, n_jobs: int = 2) -> None:
         self.oracle, self.exact, self.expensive, self.output = oracle, oracle.exact, oracle.expensive, oracle.output
+        if oracle.tolerance:  # else no setting of its own: digests of checkpoints know none
+            self.tolerance = oracle.tolerance
         # the number of processes is no plain setting, so that a checkpoint may be taken up with another one
         self._processes = Processes(oracle, answers, checked_jobs(n_jobs))
 

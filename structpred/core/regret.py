@@ -9,11 +9,10 @@ import numpy.typing as npt
 
 from structpred.core.oracle import Labels, Oracle, Shape
 from structpred.core.packing import argmax_batch, check_finite, has_points, parts_batch, points_batch
+from structpred.core.types import Floats, Integers
 from structpred.errors import DataError, ParameterError
 from structpred.runtime.ranges import ends_of
 
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 #: one number a part: an array (n, p), or an array for each instance
 Numbers = npt.ArrayLike | Sequence[npt.ArrayLike]
 

@@ -17,10 +17,10 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.products import dot
+from structpred.core.types import Floats
 from structpred.core.weights import Vector
 from structpred.errors import MissingCapabilityError
 
-Floats = npt.NDArray[np.float64]
 #: the consecutive pieces of a long vector, in order
 Pieces = Iterable[Floats]
 

@@ -64,7 +64,7 @@ def _message(alternatives: tuple[str, ...], oracle: object, who: str, has: froze
         f"{who} needs {' or '.join(alternatives)}, which {kind.__name__} does not have. "
         f"It has: {', '.join(sorted(has)) or 'nothing'}. "
         f"{family.plural} that have it: {', '.join(owners) or 'none of those loaded'}"
-        + (f". To add it, write in {_file_of(kind)}: {signatures}" if own_code or not _is_ours(kind) else "")
+        + (f". To add it, write in {_file_of(kind)}: {signatures}" if own_code or not is_ours(kind) else "")
     )
 
 
@@ -75,7 +75,8 @@ def _known(parent: type) -> Iterator[type]:
         yield from _known(child)
 
 
-def _is_ours(kind: type) -> bool:
+def is_ours(kind: type) -> bool:
+    """Whether a class is of this package."""
     return kind.__module__.split(".")[0] == __name__.split(".")[0]
 
 

@@ -13,6 +13,11 @@ from structpred.core.weights import Vector
 #: One row of the history. Keys: passes, seconds, cpu_seconds, oracle_calls, primal, dual, gap, dev_score; None where not known.
 Record = dict[str, float | int | None]
 
+#: by how much, relative to 1 + |primal|, bounds may cross by rounding
+CROSSING = 1e-5
+#: by how much, relative to the sizes of its terms, a sum in float64 may be wrong: a few units in the last place
+ROUNDING = 8 * float(np.finfo(np.float64).eps)
+
 
 @dataclass(frozen=True)
 class Certificate:
@@ -21,12 +26,15 @@ class Certificate:
     gap = primal - dual, or None where either is missing. `proven` is False where the oracle may have missed the
     maximum: `primal` is then only an estimate from below, and the numbers prove nothing. local: the problem is not convex, as
     where labels are missing: `primal` is its value at a local optimum at best, and no bound on the optimum is known.
+    checked: True where every class from outside the package that took part passed its contract, False where that check was
+    turned off, None where no such class took part, or nobody asked.
     """
 
     primal: float | None = None
     dual: float | None = None
     proven: bool = False
     local: bool = False
+    checked: bool | None = None
 
     @property
     def gap(self) -> float | None:
@@ -40,29 +48,35 @@ class Certificate:
 
     @property
     def certifies(self) -> bool:
-        """Whether the bounds prove anything about the weights: there are two of them, and both hold."""
-        return self.gap is not None and self.proven and not self.local
+        """Whether the bounds prove anything about the weights: there are two of them, both hold, and they do not cross."""
+        return self.gap is not None and self.proven and not self.local and not crossing(self.primal, self.dual)
 
     def meaning(self) -> str:
-        """What the numbers say of the weights, in two sentences.
+        """What the numbers say of the weights, in two sentences or three.
 
         >>> Certificate(primal=14.28, proven=True).meaning()
         'Nothing is certified: no lower bound on the optimum was computed. Judge the model by its scores on new data.'
         """
         if self.gap is not None and self.certifies:
-            share = 100 * (self.relative_gap or 0.0)
-            settled = "More passes can hardly lower it." if share <= 1.0 else "Scores usually settle long before this gap closes."
+            share = 100 * max(self.relative_gap or 0.0, 0.0)
+            unchecked = " Own classes took part that were not checked." if self.checked is False else ""
+            if share <= 1.0:
+                return f"The training objective is optimal to {share:.3g} %. More passes can hardly lower it.{unchecked}"
+            told = f"the optimum of the training objective is at most {share:.3g} % below what was reached"
             if share >= 100.0:  # "121 % below" says nothing of an objective that cannot be negative
-                return f"The optimum of the training objective lies between {self.dual:.3g} and {self.primal:.3g}. {settled}"
-            return (
-                f"The optimum of the training objective is proven to be at most {share:.3g} % below what was reached. {settled}"
-            )
+                told = f"the optimum of the training objective lies between {self.dual:.3g} and {self.primal:.3g}"
+            advice = "Scores usually settle long before this gap closes."
+            if share > 50.0:
+                advice = "That says little of these weights: train longer, or judge them by their scores on new data."
+            return f"The bounds hold: {told}. {advice}{unchecked}"
         if self.primal is None:
             why = "no objective was computed"
         elif self.local:
             why = "the problem is not convex, and training may have ended in a local optimum"
         elif self.dual is None:
             why = "no lower bound on the optimum was computed"
+        elif crossing(self.primal, self.dual):
+            why = "the lower bound lies above what was reached, so that one of them is wrong"
         else:
             why = "inference is inexact, and the bounds are estimates"
         return f"Nothing is certified: {why}. Judge the model by its scores on new data."
@@ -78,13 +92,25 @@ class Certificate:
             return f"{line}, local: the problem is not convex, and no bound on the optimum is known"
         if not self.proven:
             return f"{line}: an estimate, not a proof (the oracle is inexact)"
-        return line if self.dual is not None else f"{line}, without a lower bound"
+        if self.dual is None:
+            line += ", without a lower bound"
+        return {None: line, True: f"{line}, own classes checked", False: f"{line}, own classes were not checked"}[self.checked]
 
     def _repr_html_(self) -> str:
         """The bounds as a table, and the line, for notebooks."""
         bounds = (self.primal, self.dual, self.gap)
         shown = ["" if value is None else f"{value:.6g}" for value in bounds]
         return join(table(("primal", "dual", "gap"), [shown], numbers=3), tag("p", str(self)), tag("p", self.meaning()))
+
+
+def crossing(primal: float | None, dual: float | None) -> bool:
+    """Whether a lower bound lies above an upper bound of the same number, by more than rounding."""
+    return primal is not None and dual is not None and dual > primal + CROSSING * (1.0 + abs(primal))
+
+
+def sound(bound: float, size: float) -> float:
+    """A lower bound; minus infinity, which bounds nothing, where its terms, whose sizes add up to `size`, may be rounding."""
+    return bound if ROUNDING * size <= CROSSING * (1.0 + abs(bound)) else -float("inf")
 
 
 class History(list[Record]):

@@ -20,10 +20,10 @@ from structpred.core.sparse import SparseVector
 from structpred.core.steps import Step, TaskLike, Terms
 from structpred.core.taken import checked_rows
 from structpred.core.terms import checked_shares
+from structpred.core.types import Floats
 from structpred.core.weights import Vector
 from structpred.errors import DataError, LossError, MissingCapabilityError
 
-Floats = npt.NDArray[np.float64]
 #: a loss that writes its own value is tried at these scores, for so many samples, before it is trained on
 _PROBES, _PROBED = (-4.0, -1.0, -0.3, 0.0, 0.3, 1.0, 4.0), 200
 
@@ -167,28 +167,31 @@ class ScalarLoss:
                 "losses for numbers are squared, absolute and huber"
             )
         if type(self).value is not ScalarLoss.value or type(self).derivative is not ScalarLoss.derivative:
-            self._refuse_contradictions(targets[:_PROBED])
+            rng = np.random.default_rng(0)
+            some = targets[rng.permutation(len(targets))[:_PROBED]]
+            fixed = np.repeat(np.array(_PROBES)[:, None], len(some), axis=1)
+            self._refuse_contradictions(some, np.vstack((fixed, rng.normal(size=fixed.shape))))
+            self._refuse_contradictions(targets, rng.normal(size=(2, len(targets))))
 
-    def _refuse_contradictions(self, y: Floats) -> None:
-        """LossError where a tangent is above the loss, or the table gives other values: bounds would then be no bounds."""
-        z = np.array(_PROBES)
-        values, slopes = (np.array([of(np.full(len(y), x), y) for x in z]) for of in (self.value, self.derivative))
-        tangents = values[:, None] + slopes[:, None] * (z[None, :, None] - z[:, None, None])
+    def _refuse_contradictions(self, y: Floats, z: Floats) -> None:
+        """LossError where a tangent at the scores z, rows of one a target, is above the loss, or the table gives other values."""
+        values, slopes = (np.array([of(row, y) for row in z]) for of in (self.value, self.derivative))
+        tangents = values[:, None] + slopes[:, None] * (z[None] - z[:, None])
         if (wrong := np.argwhere(~(tangents <= values + 1e-7 * (1.0 + np.abs(values))))).size:
             at, other, i = wrong[0]
             raise LossError(
-                f"{type(self).__name__}: for target {y[i]:g} its tangent at z = {z[at]:g} is {tangents[at, other, i]:g} at z = "
-                f"{z[other]:g}, where the loss is {values[other, i]:g}: value or derivative is wrong, or the loss is not convex; "
-                "run check_scalar_loss on it"
+                f"{type(self).__name__}: for target {y[i]:g} its tangent at z = {z[at, i]:g} is {tangents[at, other, i]:g} at "
+                f"z = {z[other, i]:g}, where the loss is {values[other, i]:g}: value or derivative is wrong, or the loss is not "
+                "convex; run check_scalar_loss on it"
             )
         if not hasattr(self, "dual_table"):
             return
-        told = np.array([ScalarLoss.value(self, np.full(len(y), x), y) for x in z])
+        told = np.array([ScalarLoss.value(self, row, y) for row in z])
         if (wrong := np.argwhere(~(np.abs(told - values) <= 1e-7 * (1.0 + np.abs(values))))).size:
             at, i = wrong[0]
             raise LossError(
-                f"{type(self).__name__}: for the target {y[i]:g} value gives {values[at, i]:g} at z = {z[at]:g}, and dual_table "
-                f"{told[at, i]:g}: one of them is wrong; run check_scalar_loss on it"
+                f"{type(self).__name__}: for the target {y[i]:g} value gives {values[at, i]:g} at z = {z[at, i]:g}, and "
+                f"dual_table {told[at, i]:g}: one of them is wrong; run check_scalar_loss on it"
             )
 
     def term(self, task: TaskLike, w: Vector, i: int, scale: Scale = 1.0) -> Step:

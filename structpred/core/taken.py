@@ -9,11 +9,9 @@ import numpy.typing as npt
 from structpred.core.feature_map import FeatureMap
 from structpred.core.sparse import SparseVector
 from structpred.core.stand_ins import stand_in
+from structpred.core.types import Floats, Integers
 from structpred.core.weights import Vector
 from structpred.errors import DataError
-
-Integers = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 
 def checked_rows(rows: npt.ArrayLike, n: int) -> Integers:

@@ -7,9 +7,9 @@ argmax(theta + loss_weight * ell). (Margin rescaling: loss_weight = 1. Perceptro
 import hashlib
 import logging
 from collections.abc import Sequence
-from functools import lru_cache, partial
+from functools import partial
 from itertools import pairwise
-from math import isfinite
+from math import inf, isfinite
 from typing import Any, NoReturn
 
 import numpy as np
@@ -19,7 +19,7 @@ from structpred.core.block_steps import block_steps
 from structpred.core.costs import GridCosts, InstanceLosses, PartLoss, TaskCosts, losses_of
 from structpred.core.feature_map import FeatureMap, names_of_groups
 from structpred.core.fixed_scores import FORBIDDEN
-from structpred.core.group_scales import GroupScales, Scale, scaled_dot
+from structpred.core.group_scales import GroupScales, Scale
 from structpred.core.inference import Inference
 from structpred.core.oracle import Labels, Oracle, Scores, Shape, capabilities
 from structpred.core.part_steps import PartSteps
@@ -31,6 +31,7 @@ from structpred.core.task_checks import (
     asked_parts,
     blamed,
     check_outputs,
+    checked_bound,
     checked_token_weights,
     checked_weights,
     doubtful,
@@ -39,6 +40,7 @@ from structpred.core.task_checks import (
     true_parts,
 )
 from structpred.core.terms import one_run, running_sum, summed, summed_blocks, summed_losses, summed_squares
+from structpred.core.two_ways import FREE, checked_product, kernels
 from structpred.core.weights import Vector
 from structpred.errors import DataError, OracleError
 from structpred.runtime.ranges import ends_of
@@ -94,7 +96,7 @@ class Task:
         self.labels = [np.ascontiguousarray(y, dtype=np.int64) for y in labels]
         sizes = self.inference.sizes.tolist()
         self.parts = true_parts(self.oracle, self.labels, self.shapes, self.inference.sizes)
-        check_outputs(self.oracle, self.labels, self.shapes, self.parts)
+        check_outputs(self.oracle, self.labels, self.shapes, self.parts, self.infer)
         self._costs = self._asked_costs(sizes)
         self._make_steps()
         if self._fused is None:
@@ -245,8 +247,9 @@ class Task:
 
     def difference(self, i: int, labels: Labels) -> SparseVector:
         """phi(x_i, y_i) - phi(x_i, labels), sorted and unique."""
-        compare, _ = _kernels()
-        return self.adjoint(i, *compare(self.parts[i], self.parts_found(i, labels), 0.0, self._costs.of(i)[1])[2:])
+        compare = kernels()[0]
+        ell = self._costs.of(i)[1]
+        return self.adjoint(i, *compare(self.parts[i], self.parts_found(i, labels), 0.0, ell, ell)[4:])
 
     def adjoint(self, i: int, parts: npt.NDArray[np.int64], counts: npt.NDArray[np.float64]) -> SparseVector:
         """Psi_i^T mu for the sparse mu that has `counts` at `parts`."""
@@ -282,24 +285,27 @@ class Task:
     ) -> Step:  # fmt: skip
         """The step of instance i towards what the oracle found at the scores `augmented`."""
         (labels, bound), (constant, ell) = answer, costs
-        compare, dot = _kernels()
+        compare = kernels()[0]
         found = asked_parts(self.oracle, i, labels, self.shapes[i])
-        fits, loss, at, counts = compare(self.parts[i], found, constant, ell)
+        fits, loss, gap, size, at, counts = compare(self.parts[i], found, constant, ell, augmented)
         if not fits:
             self._refuse_parts(i)
         if loss < 0.0:
             self.refuse_negative(i, loss, found)
         difference = self.adjoint(i, at, counts)
         # from the difference, not from the scores: so compiled and plain steps agree to the last bit
-        product = scaled_dot(w, difference, scale) if isinstance(scale, GroupScales) else scale * dot(w, *difference)
-        violation = loss_weight * loss - product
+        margin = loss_weight * loss
+        scored = gap + margin, size + abs(margin) + abs(loss_weight) * FREE * (1.0 + abs(constant))
+        violation = margin - checked_product(self.features, i, (at, counts), scored, difference, w, scale)
         if not isfinite(violation):
             raise DataError(f"sample {i}: the features of the output found, or the weights, are not finite numbers")
-        if violation < doubtful(loss_weight * loss):
+        if violation < doubtful(margin):
             self.refuse_contradiction(i, augmented, found, bound)
         if bound is None:
             return Step(difference, loss, violation, violation)
         truth = float(augmented[self.parts[i]].sum())  # its loss is zero: costs . mu(truth) = -constant, which cancels
+        if not violation <= bound - truth < inf:  # False for NaN
+            checked_bound(self.oracle, "argmax_bound", i, bound, augmented[found])
         return Step(difference, loss, violation, max(violation, bound - truth))
 
     def _look(self, w: Vector, loss_weight: float, answer: tuple[Labels, float | None], scores: Scores, i: int) -> None:
@@ -331,7 +337,10 @@ class Task:
         error = -mu
         np.add.at(error, self.parts[i], 1.0)
         at = np.flatnonzero(error)
-        return Step(self.adjoint(i, at, error[at]), 0.0, value, value)
+        counts = at, error[at]
+        difference, scored = self.adjoint(i, *counts), kernels()[1](np.ascontiguousarray(theta, np.float64), *counts)
+        checked_product(self.features, i, counts, scored, difference, w, scale)
+        return Step(difference, 0.0, value, value)
 
     def marginals(self, scores: Scores, i: int) -> tuple[float, npt.NDArray[np.float64]]:
         """(log partition function, expected part counts) of instance i at given part scores."""
@@ -389,12 +398,3 @@ class Task:
             digest.update(np.ascontiguousarray(array).data)
         digest.update(self._costs.digest())
         return digest.hexdigest()
-
-
-@lru_cache(maxsize=1)
-def _kernels() -> tuple[Any, Any]:
-    """What compares an output with the truth, and the inner product of weights and a difference."""
-    from structpred.core._part_kernels import compare
-    from structpred.core._sparse_kernels import dot
-
-    return compare, dot

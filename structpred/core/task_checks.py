@@ -1,7 +1,7 @@
 """What a task checks: its weights, whether labels are outputs, and whether an oracle visibly contradicts itself."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from itertools import islice
 from typing import Any
@@ -11,21 +11,26 @@ import numpy.typing as npt
 
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.oracle import Labels, Oracle, Scores, Shape
-from structpred.core.own_code import raised
+from structpred.core.own_code import own_code, raised
 from structpred.errors import DataError, InfeasibleError, OracleError, ParameterError, StructpredError
 
 #: outputs listed in all, to see whether true labels are outputs: few enough to cost nothing compared with a pass
 LISTED_OUTPUTS = 20_000
+#: shapes, and outputs of them in all, with which an argmax from outside the package is compared at three score vectors each
+COMPARED_SHAPES, COMPARED_OUTPUTS = 10, 2_000
 #: by how much, relative to the sizes of the terms, a score may be wrong by rounding (solvers work to about 1e-8)
 TOLERANCE = 1e-7
 _INTEGER = np.dtype(np.int64)
+#: the best output of an instance at given scores, and the bound where there is one
+Best = Callable[[Scores, int], tuple[Labels, float | None]]
 
 
 def check_outputs(
-    oracle: Oracle, labels: Sequence[Labels], shapes: Sequence[Shape], parts: Sequence[npt.NDArray[np.int64]]
+    oracle: Oracle, labels: Sequence[Labels], shapes: Sequence[Shape], parts: Sequence[npt.NDArray[np.int64]], best: Best
 ) -> None:
     """Where the outputs of a shape can be listed, the true labels must be among them: `parts` may accept anything.
 
+    So must be what `best` finds, the argmax of an instance, where that is code from outside the package.
     Shapes count as small where they have no more parts than the largest of the oracle's own example shapes.
     """
     if not callable(getattr(oracle, "enumerate", None)):
@@ -33,11 +38,14 @@ def check_outputs(
     small = max((oracle.n_parts(shape) for shape in oracle.example_shapes()), default=0)
     known: dict[Shape, _Outputs | None] = {}
     left = LISTED_OUTPUTS
+    to_compare = COMPARED_OUTPUTS if own_code(oracle) else 0
     for i, shape in enumerate(shapes):
         try:
             if shape not in known:
                 known[shape] = _Outputs.of(oracle, shape, left) if oracle.n_parts(shape) <= small else None
                 left -= len(known[shape] or ())
+                if (new := known[shape]) and len(known) <= COMPARED_SHAPES and (to_compare := to_compare - len(new)) >= 0:
+                    new.compare(best, i)
             if (outputs := known[shape]) is None or outputs.have(labels[i], parts[i]):
                 continue
         except Exception as error:
@@ -73,6 +81,23 @@ class _Outputs:
     def have(self, labels: Labels, parts: npt.NDArray[Any]) -> bool:
         """Whether these labels are among them, or others with the same parts."""
         return labels.tobytes() in self.written or _key(parts) in self.keys
+
+    def compare(self, best: Best, i: int) -> None:
+        """OracleError where the argmax of instance i misses the best listed output, or finds one that scores more than all."""
+        n, name, rng = int(self.oracle.n_parts(self.shape)), type(self.oracle).__name__, np.random.default_rng(0)
+        counts = np.array([np.bincount(asked_parts(self.oracle, i, y, self.shape), minlength=n)[:n] for y in self.listed])
+        for theta in (rng.normal(size=n), rng.exponential(size=n), -rng.exponential(size=n)):
+            labels, bound = best(theta, i)
+            found, top = float(theta[asked_parts(self.oracle, i, labels, self.shape)].sum()), float((counts @ theta).max())
+            room = TOLERANCE * (1.0 + float((counts @ np.abs(theta)).max()))
+            claimed = bound if bound is not None else found if self.oracle.exact else np.inf
+            if found > top + room or not top <= claimed + room:
+                told = "" if bound is None else f" and the bound {bound:.9g}"
+                raise OracleError(
+                    f"sample {i}: {name}.argmax gave an output with the score {found:.9g}{told}, and the best of {len(self)} "
+                    f"that enumerate lists for the shape {self.shape} has {top:.9g}: does it find what is no output, or minimise "
+                    "(scores taken for costs)? If it is a heuristic, set exact = False; run check_oracle on it"
+                )
 
 
 def _key(parts: npt.NDArray[Any]) -> bytes:
@@ -111,6 +136,17 @@ def refuse_contradiction(
             f"sample {i}: {claim} {claimed:.9g}, but the true output has {least:.9g} at the same scores: {cause}; "
             "run check_oracle on it"
         )
+
+
+def checked_bound(oracle: object, method: str, i: int, bound: float, found: Scores) -> float:
+    """The bound that came with an output whose parts score `found`; OracleError unless it is finite and not below that."""
+    score = float(found.sum())
+    if score - TOLERANCE * (1.0 + float(np.abs(found).sum())) <= bound < np.inf:
+        return bound
+    raise OracleError(
+        f"sample {i}: {type(oracle).__name__}.{method} gave the bound {bound:.9g} with an output that scores {score:.9g}: "
+        "expected a finite number that no output exceeds, also from a solver that ran out of time; run check_oracle on it"
+    )
 
 
 def refuse_marginals(oracle: Oracle, i: int, log_z: float, truth: Scores) -> None:

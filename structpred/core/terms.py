@@ -9,12 +9,10 @@ import numpy.typing as npt
 
 from structpred.core.steps import Step, Terms
 from structpred.core.taken import checked_rows
+from structpred.core.types import Floats, Integers
 from structpred.errors import DataError
 from structpred.runtime.interrupts import give_up_if_asked
 from structpred.runtime.threads import run_ranges
-
-Integers = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 #: fewer pairs are added faster by one thread than others are started
 FEW_PAIRS = 50_000

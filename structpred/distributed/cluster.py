@@ -6,15 +6,16 @@ import logging
 import os
 import platform
 import secrets
-import signal
 import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from structpred.errors import ClusterError, DependencyError, ParameterError
+from structpred.runtime.interrupts import leave_to_parent
 
 log = logging.getLogger("structpred.distributed")
 #: seconds that a scheduler may take to answer, and workers to come
@@ -70,20 +71,31 @@ def cluster_of(client: Any, n_shards: int) -> Iterator[Any]:
 def local_cluster(n_workers: int, **settings: Any) -> Iterator[Any]:
     """A LocalCluster of processes with one thread each, on the loopback device. What goes wrong while it ends is logged alone.
 
-    dask may fail to end a cluster that has lost a worker (a KeyError for its address); by then the work is done.
+    Other users reach that device, too: TLS with a key that these processes alone have keeps them out, there are no pages, and
+    what workers move to disk lies in a folder of the owner. dask may fail to end a cluster that has lost a worker (a KeyError
+    for its address); by then the work is done. DependencyError without cryptography, which makes the key.
     """
-    from distributed import LocalCluster
+    import dask
+    from distributed import LocalCluster, Security
 
-    cluster = LocalCluster(
-        n_workers=n_workers, threads_per_worker=1, processes=True, host="127.0.0.1", dashboard_address="127.0.0.1:0", **settings
-    )
     try:
-        yield cluster
-    finally:
+        security = Security.temporary()
+    except ImportError as error:
+        raise DependencyError("a local cluster needs cryptography for its keys: install structpred[distributed]") from error
+    no_pages: dict[str, list[str]] = {"distributed.scheduler.http.routes": [], "distributed.worker.http.routes": []}
+    place = dask.config.get("temporary-directory", None)
+    with TemporaryDirectory(prefix="structpred-", dir=place, ignore_cleanup_errors=True) as scratch, dask.config.set(no_pages):
+        cluster = LocalCluster(
+            n_workers=n_workers, threads_per_worker=1, processes=True, host="127.0.0.1", dashboard_address="127.0.0.1:0",
+            security=security, scheduler_kwargs={"dashboard": False}, local_directory=scratch, **settings,
+        )  # fmt: skip
         try:
-            cluster.close()
-        except Exception:
-            log.warning("the local cluster did not end as it should", exc_info=True)
+            yield cluster
+        finally:
+            try:
+                cluster.close()
+            except Exception:
+                log.warning("the local cluster did not end as it should", exc_info=True)
 
 
 def _deaf_to_ctrl_c() -> Any:
@@ -94,7 +106,7 @@ def _deaf_to_ctrl_c() -> Any:
         """In the main thread of a worker, as dask starts it."""
 
         def setup(self, worker: Any) -> None:
-            signal.signal(signal.SIGINT, signal.SIG_IGN)
+            leave_to_parent()
 
     return DeafToCtrlC()
 

@@ -17,6 +17,7 @@ from structpred.core.weights import Vector
 from structpred.distributed import tasks
 from structpred.distributed.cluster import check_cluster, check_memory, cluster_of, workers_of
 from structpred.distributed.gathered import Gathered, GatheredTask
+from structpred.distributed.prints import Print
 from structpred.distributed.rounds import Rounds
 from structpred.distributed.sharded import ShardedTask, Summed
 from structpred.distributed.shards import Shards, about_shard
@@ -24,12 +25,14 @@ from structpred.distributed.store import Store, run_folder
 from structpred.distributed.ways import Plan, plan_of, plan_of_missing
 from structpred.errors import ParameterError
 from structpred.models.base import StructuredEstimator, checked_C, seed_of
+from structpred.models.nothing_learnt import warned
+from structpred.models.own_components import marked
 from structpred.models.settings import resolve_regulariser
 from structpred.models.sharding import Columns, Prepared, Sharding, sharding_of
 from structpred.objectives.regularisers.l2 import L2
 from structpred.runtime.interrupts import GivenUp
 from structpred.trainers.loop import RunSettings, train
-from structpred.trainers.names import can_minimise, require_regulariser
+from structpred.trainers.names import can_minimise, require_before_data
 from structpred.trainers.problem import Problem, Surrogate
 
 log = logging.getLogger("structpred.distributed")
@@ -111,7 +114,7 @@ def fit(
         if place is None:
             place = Path(stack.enter_context(TemporaryDirectory(prefix="structpred-")))
         own = stack.enter_context(cluster_of(client, len(shards)))
-        _Run(own, shards, place, int(every)).fit(model, sharding, way, classes, dev)
+        _Run(own, shards, place, int(every), []).fit(model, sharding, way, classes, dev)
     return model
 
 
@@ -127,17 +130,20 @@ def _way_of(model: StructuredEstimator, dev: Callable[[Vector], float] | None) -
     """ParameterError, and other errors of ours, for what cannot be."""
     plan = plan_of(*model._trainer_and_surrogate(), seed_of(model.random_state))
     regulariser = resolve_regulariser(model.regulariser, plan.goal)
-    require_regulariser(plan.goal, regulariser)
+    require_before_data(plan.goal, regulariser)
     return _Way(plan, regulariser, model._run_settings(dev))
 
 
 class _Run(NamedTuple):
-    """The cluster, the shards, the folder of the store, and after how many rounds the states of the shards go there."""
+    """The cluster, the shards, the folder of the store, after how many rounds the states of the shards go there, and what the
+    first read of each shard gave, for all stages.
+    """
 
     client: Any
     shards: Shards
     place: Path
     every: int
+    prints: list[Print]
 
     def fit(self, model: StructuredEstimator, sharding: Sharding, way: _Way, classes: Sequence[Any] | None, dev: Any) -> None:
         """Train the model in this way."""
@@ -156,12 +162,12 @@ class _Run(NamedTuple):
 
             if isinstance(sharding, Prepared):
                 sharding = sharding.prepared(model, further)
-            begun = _begin(rounds, sharding, model, self.shards, classes, plan, regulariser)
+            begun = _begin(rounds, sharding, model, self.shards, self.prints, classes, plan, regulariser)
             if dev is not None:
                 settings = replace(settings, dev=_scorer(model, sharding, begun, dev))
             try:
                 problem = _problem(rounds, begun, regulariser, begun.way.gathers)
-                result = train(problem, begun.way.loop(rounds), settings)
+                result = warned(marked(train(problem, begun.way.loop(rounds), settings), begun.facts[0].checked))
             except GivenUp:
                 raise KeyboardInterrupt("training was interrupted before the first round: nothing was learnt") from None
             # how many shards there are is part of the model, as its settings are
@@ -186,15 +192,19 @@ def _begin(
     sharding: Sharding,
     model: StructuredEstimator,
     shards: Sequence[Any],
+    prints: list[Print],
     classes: Sequence[Any] | None,
     way: Plan,
     regulariser: Regulariser,
 ) -> _Begun:
-    """Read all shards, agree, and build their tasks where they stay."""
+    """Read all shards, agree, and build their tasks where they stay. prints: filled by the first stage of a model."""
     bare = type(model)(**{**model.get_params(deep=False), "callbacks": None, "checkpoint": None, "resume": False})
-    spec = tasks.Spec(tuple(shards), bare, sharding)
+    spec = tasks.Spec(tuple(shards), bare, sharding, prints=tuple(prints))
     rounds.tell(spec)
-    plan = sharding.plan(model, rounds.round("reading the shards", tasks.scan), classes)
+    seen, scans = zip(*rounds.round("reading the shards", tasks.scan), strict=True)
+    prints[:] = seen
+    spec = spec._replace(prints=seen)
+    plan = sharding.plan(model, scans, classes)
     trainer, surrogate = model._trainer_and_surrogate()
     objective = _objective(way, surrogate, regulariser)
     rounds.tell(spec._replace(plan=plan, objective=objective))

@@ -45,6 +45,13 @@ def _inputs_of(model: Any, shard: Shard) -> Iterator[Any]:
             yield read_rows(Reading.of_model(model), held, reading.format, reading.encoding)
 
 
+def between(model: Any, end: bytes) -> bytes:
+    """What a part that ends so lacks of the blank line between its last sentence and the first of the next part."""
+    if hasattr(model, "label_names_") or hasattr(model, "oracle"):
+        return b""  # a line an instance
+    return b"\n" * max(2 - end[len(end.rstrip()) :].count(b"\n"), 0)
+
+
 def written(model: Any, X: Any) -> bytes:
     """The predictions for X: column files and treebanks as they were, with the new column or the new trees; otherwise labels."""
     found = model.predict(X)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from structpred.distributed.cluster import check_cluster, cluster_of, without_module
 from structpred.distributed.journal import Journal, Part, key_of
-from structpred.distributed.outputs import outputs_of
+from structpred.distributed.outputs import between, outputs_of
 from structpred.distributed.shards import about_shard
 from structpred.distributed.store import unpacked
 from structpred.errors import ClusterError, ModelFileError, ParameterError, StructpredError
@@ -26,8 +26,9 @@ def predict(model: Any, shards: Any, output: str | os.PathLike[str], client: Any
     """Write what `model` predicts for each shard as a file; returns the files, in the order of the shards.
 
     A part holds what `structpred predict` writes for the same lines: column files and treebanks with the new column or trees;
-    otherwise labels, a line for a token, an example or an instance. The parts of a column file, one after the other, are the
-    prediction for the whole file. Workers read the model file once a process, and their shards themselves.
+    otherwise labels, a line for a token, an example or an instance. The parts, one after the other, are the prediction for all
+    data: where blank lines part sentences, each part but the last ends in one. Workers read the model file once a process, and
+    their shards themselves.
 
     A part is written aside and renamed, so that one that is there is whole. If the run is stopped, the same call does what is
     left: a part is kept if model file, shard, version of this package, and size and time of the data file are those by which it
@@ -78,7 +79,8 @@ def predict(model: Any, shards: Any, output: str | os.PathLike[str], client: Any
         os.makedirs(folder, exist_ok=True)
     first = Path(targets[0])
     with Journal.opened(first.with_name(f".{first.name}.parts")) as journal, _saved(model, first) as job:
-        keys = [key_of(job.digest, shard) for shard in shards]
+        job = job._replace(n=len(shards))
+        keys = [key_of(f"{job.digest} {k + 1 < job.n}", shard) for k, shard in enumerate(shards)]
         left = [k for k, key in enumerate(keys) if key not in journal.parts or not journal.parts[key].is_there(targets[k])]
         if len(left) < len(shards):
             log.info("%d of %d parts are there from an earlier run", len(shards) - len(left), len(shards))
@@ -93,11 +95,14 @@ def predict(model: Any, shards: Any, output: str | os.PathLike[str], client: Any
 
 
 class Job(NamedTuple):
-    """What all tasks share. model: the path of the file, whose bytes have the digest. oracle: of a StructuredPredictor."""
+    """What all tasks share. model: the path of the file, whose bytes have the digest. oracle: of a StructuredPredictor.
+    n: how many parts there are.
+    """
 
     model: str
     digest: str
     oracle: Any = None
+    n: int = 1
 
 
 def _targets(output: str, n: int, inputs: set[str]) -> list[str]:
@@ -202,9 +207,12 @@ def write_part(job: Job, shard: Any, k: int, target: str) -> Part:
 
         def produce(stream: Any) -> None:
             nonlocal samples
+            piece = b""
             for n, piece in outputs_of(model, shard):
                 samples += n
                 stream.write(piece)
+            if k + 1 < job.n:
+                stream.write(between(model, piece[-1000:]))
 
         write_atomic(target, packing(produce) if target.endswith(".gz") else produce)
         status = os.stat(target)

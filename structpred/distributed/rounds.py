@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.types import Floats
 from structpred.distributed import sums, tasks
 from structpred.distributed.cluster import without_module, workers_of
 from structpred.distributed.store import Store
@@ -25,7 +26,6 @@ from structpred.runtime.interrupts import give_up_if_asked
 from structpred.trainers.rounds import Common
 
 log = logging.getLogger("structpred.distributed")
-Floats = npt.NDArray[np.float64]
 #: seconds that a cluster without workers is waited for
 _PATIENCE = 60.0
 #: weights of a slice, at least; how many slices there are at most; of how many shards reports are added at once

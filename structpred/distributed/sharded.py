@@ -12,6 +12,7 @@ from structpred.core.group_scales import Scale
 from structpred.core.sparse import SparseVector
 from structpred.core.steps import Step, TaskLike, Terms
 from structpred.core.terms import running_sum
+from structpred.core.types import Floats
 from structpred.core.weights import Vector
 from structpred.distributed.rounds import Rounds
 from structpred.distributed.store import digest_of_common
@@ -24,8 +25,6 @@ from structpred.trainers.problem import Problem, Surrogate, Trainer
 from structpred.trainers.rounds import round_size
 from structpred.trainers.sharded import ShardedTrainer
 from structpred.trainers.states import COUNT, Values
-
-Floats = npt.NDArray[np.float64]
 
 
 class ShardedTask:

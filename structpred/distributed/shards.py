@@ -229,7 +229,7 @@ class Shards(Sequence[Shard]):
     @classmethod
     def of_functions(cls, functions: Sequence[Callable[[], Any]]) -> "Shards":
         """One shard for each function, which takes nothing and returns the same at each call: (X, y), (X, y, sample_weight), or
-        (X, y, sample_weight, token_weight), as `fit` takes them; weights may be None.
+        (X, y, sample_weight, token_weight), as `fit` takes them; weights may be None. DataError where a later call differs.
         """
         for k, function in enumerate(functions):
             if not callable(function):

@@ -4,18 +4,16 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.steps import Step
 from structpred.core.terms import running_sum
+from structpred.core.types import Floats
 from structpred.core.weights import Vector
 from structpred.distributed.store import read_once
 from structpred.distributed.tasks import Job, Told, part_of, place_of
 from structpred.trainers import rounds
 from structpred.trainers.lbfgs import random_features, squared_gradients
 from structpred.trainers.rounds import Part, Report, losses_of
-
-Floats = npt.NDArray[np.float64]
 
 
 def losses(job: Job, k: int, n: str) -> float:

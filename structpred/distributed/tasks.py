@@ -18,10 +18,14 @@ from structpred.core.partial_task import is_partial
 from structpred.core.regulariser import Regulariser
 from structpred.core.task import Task
 from structpred.core.terms import running_sum
+from structpred.core.types import Floats
 from structpred.distributed.cluster import is_memory_above
+from structpred.distributed.prints import Print, read
 from structpred.distributed.shards import about_shard, in_shard
 from structpred.distributed.store import Store, read_object, read_once
 from structpred.errors import CheckpointError, DataError, FileFormatError, InfeasibleError, LossError, OracleError
+from structpred.models.own_components import check_own, components_of
+from structpred.models.settings import resolve_regulariser
 from structpred.models.sharding import Columns, Sharding, holders_of, whole_of
 from structpred.trainers.names import require
 from structpred.trainers.problem import Surrogate, Trainer, is_convex
@@ -30,7 +34,6 @@ from structpred.trainers.states import Arrays, flatten
 from structpred.trainers.stream import StreamProblem
 
 log = logging.getLogger("structpred.distributed")
-Floats = npt.NDArray[np.float64]
 
 
 class Objective(NamedTuple):
@@ -48,7 +51,7 @@ class Objective(NamedTuple):
 class Spec(NamedTuple):
     """All that a task must know of the run; the fields fill up while it begins. shards: objects with a method `load`.
 
-    sharding: how the model is trained on them.
+    sharding: how the model is trained on them. prints: what the first read of each gave; empty before.
     """
 
     shards: Sequence[Any]
@@ -56,6 +59,7 @@ class Spec(NamedTuple):
     sharding: Sharding
     plan: Any = None
     objective: Objective | None = None
+    prints: Sequence[Print] = ()
 
 
 class Job(NamedTuple):
@@ -83,7 +87,8 @@ class Job(NamedTuple):
 class Facts(NamedTuple):
     """What the client learns of a shard that was built. weight: the sum of its sample weights. columns: without its rows.
 
-    n: how many instances. partial: whether some labels are missing.
+    n: how many instances. partial: whether some labels are missing. checked: as certificates say it, of components of a user's
+    own as they are here.
     """
 
     fingerprint: str
@@ -93,6 +98,7 @@ class Facts(NamedTuple):
     weight: float
     partial: bool
     columns: Columns
+    checked: bool | None = None
 
 
 class Closed(NamedTuple):
@@ -114,6 +120,7 @@ class Held:
 
     def __init__(self, task: Task, columns: Columns) -> None:
         self.task, self.columns = task, columns
+        self.checked: bool | None = None
         self.part: Part | None = None
         self.digest, self.used = "", 0
         self.state: Any = None
@@ -168,11 +175,16 @@ def _about_samples(job: Job, k: int) -> Iterator[None]:
 def _built(job: Job, k: int) -> Held:
     spec = job.spec
     with about_shard(k, spec.shards[k]):
-        data = spec.shards[k].load()
+        data, _ = read(spec.shards[k], spec.prints[k] if spec.prints else None)
         task, columns = spec.sharding.task(spec.model, spec.plan, data.X, data.y, data.sample_weight, data.token_weight)
         if not len(task):
             raise DataError("expected at least one sample, got none; leave the shard out")
-        return Held(task, columns)
+        held = Held(task, columns)
+        if (goal := spec.objective) is not None:
+            regulariser = resolve_regulariser(spec.model.regulariser, goal.trainer)
+            components = components_of(task, goal.trainer, goal.surrogate, regulariser)
+            held.checked = check_own(components, spec.model.check_components)
+        return held
 
 
 @contextmanager
@@ -215,12 +227,12 @@ def _whole(job: Job, columns: Columns) -> Columns:
 # ------------------------------------------------------------------------------------------------ before the first round
 
 
-def scan(job: Job, k: int) -> Any:
-    """What all shards must agree on, as this one has it."""
+def scan(job: Job, k: int) -> tuple[Print, Any]:
+    """What the shard holds, and what all shards must agree on, as this one has it."""
     spec = job.spec
     with about_shard(k, spec.shards[k]):
-        data = spec.shards[k].load()
-        return spec.sharding.scan(spec.model, data.X, data.y)
+        data, seen = read(spec.shards[k], spec.prints[k] if spec.prints else None)
+        return seen, spec.sharding.scan(spec.model, data.X, data.y)
 
 
 def compile_kernels(job: Job, k: int) -> None:
@@ -249,7 +261,7 @@ def build(job: Job, k: int) -> Facts:
         sizes = np.array(columns[1:4])
         job.store.write(f"rows.{k}", {"sizes": sizes} if columns.rows is None else {"sizes": sizes, "rows": columns.rows})
         told = task.fingerprint(), len(task), str(task.dtype), bool(task.certified), running_sum(task.sample_weight)
-        return Facts(*told, is_partial(task), columns._replace(rows=None))
+        return Facts(*told, is_partial(task), columns._replace(rows=None), held.checked)
 
 
 def sample_weight(job: Job, k: int) -> Floats:

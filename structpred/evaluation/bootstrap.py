@@ -4,14 +4,13 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from structpred.core.types import Floats
 from structpred.errors import DataError, ParameterError
 from structpred.evaluation.chunks import matched
 from structpred.evaluation.coding import Coded, Sequences, encode
 from structpred.evaluation.parsing_scores import ParsingScores
 
-Floats = npt.NDArray[np.float64]
 Metric = Callable[[Floats], Floats]
 _BLOCK = 4_000_000  # numbers drawn at once; bounds the memory at some 32 MB
 _RIGHT, _TOKENS, _WHOLE, _SEQUENCES, _CORRECT, _GOLD, _PREDICTED = range(7)

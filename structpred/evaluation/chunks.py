@@ -15,8 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.types import Integers
 from structpred.errors import ParameterError
-from structpred.evaluation.coding import Coded, Ints, Sequences, encode
+from structpred.evaluation.coding import Coded, Sequences, encode
 
 SCHEMES = ("conlleval", "iob2", "iobes")
 _OUT, _B, _I, _E, _S, _OTHER = range(6)
@@ -56,9 +57,9 @@ class ChunkCounts:
 class Spans:
     """The phrases of one labelling, in order: tokens ``starts[j]`` to ``ends[j] - 1``, of the type ``types[j]`` (a code)."""
 
-    starts: Ints
-    ends: Ints
-    types: Ints
+    starts: Integers
+    ends: Integers
+    types: Integers
 
 
 def chunk_counts(gold: Sequences, predicted: Sequences, scheme: str = "conlleval") -> tuple[ChunkCounts, dict[str, ChunkCounts]]:
@@ -120,7 +121,7 @@ def strict_scheme(coded: Coded) -> str:
     return "iobes" if np.isin(tags, (_E, _S)).any() else "iob2"
 
 
-def _split(coded: Coded) -> tuple[tuple[str, ...], Ints, Ints]:
+def _split(coded: Coded) -> tuple[tuple[str, ...], Integers, Integers]:
     """The type names, and for each label its tag and the code of its type."""
     parts = [str(label).split("-", 1) for label in coded.labels]
     kinds = [part[1] if len(part) > 1 else "" for part in parts]
@@ -129,7 +130,7 @@ def _split(coded: Coded) -> tuple[tuple[str, ...], Ints, Ints]:
     return names, tags, np.array([names.index(kind) for kind in kinds], dtype=np.int64)
 
 
-def _spans(side: Ints, label_tags: Ints, label_types: Ints, offsets: Ints, scheme: str) -> Spans:
+def _spans(side: Integers, label_tags: Integers, label_types: Integers, offsets: Integers, scheme: str) -> Spans:
     tag, kind = label_tags[side], label_types[side]
     before, kind_before = np.roll(tag, 1), np.roll(kind, 1)
     first = offsets[:-1]
@@ -155,7 +156,7 @@ def _known(scheme: str) -> str:
 # phrase starts, and where a phrase that is open before the token ends.
 
 
-def _lenient(before: Ints, tag: Ints, same: Flags) -> tuple[Flags, Flags]:
+def _lenient(before: Integers, tag: Integers, same: Flags) -> tuple[Flags, Flags]:
     closed = np.isin(before, (_E, _S))
     opens = np.isin(tag, (_B, _S))
     inside = np.isin(tag, (_I, _E))
@@ -163,11 +164,11 @@ def _lenient(before: Ints, tag: Ints, same: Flags) -> tuple[Flags, Flags]:
     return starts, opens | closed | (tag == _OUT) | ~same
 
 
-def _iob2(before: Ints, tag: Ints, same: Flags) -> tuple[Flags, Flags]:
+def _iob2(before: Integers, tag: Integers, same: Flags) -> tuple[Flags, Flags]:
     return tag == _B, (tag != _I) | ~same
 
 
-def _iobes(before: Ints, tag: Ints, same: Flags) -> tuple[Flags, Flags]:
+def _iobes(before: Integers, tag: Integers, same: Flags) -> tuple[Flags, Flags]:
     goes_on = np.isin(before, (_B, _I)) & np.isin(tag, (_I, _E)) & same
     return np.isin(tag, (_B, _S)), ~goes_on
 

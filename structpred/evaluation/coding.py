@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.types import Integers
 from structpred.errors import DataError
 
-Ints = npt.NDArray[np.int64]
 Sequences = Sequence[Sequence[Hashable]]
 
 
@@ -23,11 +23,11 @@ class Coded:
     """
 
     labels: tuple[Any, ...]
-    gold: Ints
-    predicted: Ints
-    offsets: Ints
+    gold: Integers
+    predicted: Integers
+    offsets: Integers
 
-    def sums(self, per_token: npt.NDArray[Any]) -> Ints:
+    def sums(self, per_token: npt.NDArray[Any]) -> Integers:
         """Add up a figure per token over each sequence: int64 (n_sequences)."""
         totals = np.concatenate(([0], np.cumsum(per_token, dtype=np.int64)))
         return totals[self.offsets[1:]] - totals[self.offsets[:-1]]

@@ -4,11 +4,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from structpred.core.types import Integers
 from structpred.errors import DataError, ParameterError
-
-Ints = npt.NDArray[np.int64]
 
 
 def cross_val_predict(
@@ -55,7 +53,7 @@ def _length(X: Any, y: Any) -> int:
     return len(X)
 
 
-def _folds(cv: Any, y: Any, groups: Any, n: int) -> list[tuple[Ints, Ints]]:
+def _folds(cv: Any, y: Any, groups: Any, n: int) -> list[tuple[Integers, Integers]]:
     from sklearn.model_selection import check_cv
 
     numbers = np.arange(n)  # splitters look at y: whole sequences would be mistaken for many labels
@@ -70,12 +68,12 @@ def _folds(cv: Any, y: Any, groups: Any, n: int) -> list[tuple[Ints, Ints]]:
     return folds
 
 
-def _numbers(chosen: Any, n: int) -> Ints:
+def _numbers(chosen: Any, n: int) -> Integers:
     array = np.asarray(chosen)
     return np.flatnonzero(array) if array.dtype == bool and len(array) == n else array.astype(np.int64)
 
 
-def _fold(estimator: Any, X: Any, y: Any, train: Ints, test: Ints, method: str, params: dict[str, Any]) -> list[Any]:
+def _fold(estimator: Any, X: Any, y: Any, train: Integers, test: Integers, method: str, params: dict[str, Any]) -> list[Any]:
     from sklearn.base import clone
 
     n = len(X)

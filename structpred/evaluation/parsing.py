@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.types import Integers
 from structpred.errors import DataError
 from structpred.evaluation.parsing_rules import ParsingRules
 from structpred.evaluation.parsing_scores import ArcCounts, Attachment, ParsingScores
-from structpred.evaluation.trees import Flags, Forest, Ints, Parse, check_trees, forest
+from structpred.evaluation.trees import Flags, Forest, Parse, check_trees, forest
 
 if TYPE_CHECKING:
     from structpred.io.treebanks.treebank import Treebank
@@ -128,7 +129,7 @@ class _Comparison:
         self.scored = np.ones(n, dtype=np.bool_) if rules.scores_punctuation else ~marks
         self.heads = gold.heads == predicted.heads
         self.names: list[str] = []
-        self.codes: tuple[Ints, Ints] | None = None
+        self.codes: tuple[Integers, Integers] | None = None
         if gold.labels is not None and predicted.labels is not None:
             raw = {label: rules.relation(label) for label in {*gold.labels, *predicted.labels}}
             self.names = sorted(set(raw.values()))
@@ -169,7 +170,7 @@ class _Comparison:
         """Which words have the right head and relation; without relations none is known to be right."""
         return self.heads & self.labels if self.labels is not None else np.zeros_like(self.heads)
 
-    def _counts(self) -> Ints:
+    def _counts(self) -> Integers:
         """Per sentence: scored words, heads, heads with relation, relations; wholly right; scored at all; roots; labelled."""
         none = np.zeros_like(self.heads)
         labels = none if self.labels is None else self.labels
@@ -182,9 +183,9 @@ class _Comparison:
         ]  # fmt: skip
         return np.column_stack(columns).astype(np.int64)
 
-    def _sums(self, flags: Flags) -> Ints:
+    def _sums(self, flags: Flags) -> Integers:
         totals = np.concatenate(([0], np.cumsum(flags, dtype=np.int64)))
-        sums: Ints = totals[self.gold.offsets[1:]] - totals[self.gold.offsets[:-1]]
+        sums: Integers = totals[self.gold.offsets[1:]] - totals[self.gold.offsets[:-1]]
         return sums
 
     def _attachment(self, chosen: Flags) -> Attachment:

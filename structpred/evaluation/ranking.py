@@ -3,9 +3,8 @@
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.types import Floats
 from structpred.errors import DataError
-
-Floats = npt.NDArray[np.float64]
 
 
 def roc_area(positive: npt.ArrayLike, scores: npt.ArrayLike) -> float:

@@ -8,9 +8,7 @@ import numpy.typing as npt
 
 from structpred.core.oracle import Labels, Oracle, Shape
 from structpred.core.regret import Numbers, PartScores, Regrets, packed_labels, regrets, true_scores
-
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
+from structpred.core.types import Floats, Integers
 
 #: an output is best at the predicted scores if it lacks so little, relative to the largest of them
 _TIED = 1e-10

@@ -5,14 +5,12 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from structpred.core.types import Integers
 from structpred.data.sequences import PackedSequences
 from structpred.io.columns import ColumnCorpus
 from structpred.io.crfsuite import AttributeCorpus
 from structpred.io.ocr import OcrWords
-
-Ints = npt.NDArray[np.int64]
 
 
 def select_sequences(X: Any, chosen: Sequence[int]) -> Any:
@@ -39,7 +37,7 @@ def select_sequences(X: Any, chosen: Sequence[int]) -> Any:
     return [X[i] for i in numbers.tolist()]
 
 
-def _runs(offsets: Ints, chosen: Ints) -> tuple[Ints, Ints]:
+def _runs(offsets: Integers, chosen: Integers) -> tuple[Integers, Integers]:
     """The entries offsets[i]:offsets[i+1] of each chosen i, one run after the other, and the offsets of the runs."""
     lengths = np.diff(offsets)[chosen]
     bounds = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)

@@ -8,10 +8,10 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.types import Integers
 from structpred.errors import DataError
 from structpred.evaluation.parsing_rules import ParsingRules
 
-Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 _BLOCK = 2_000_000  # pairs of an arc and a word under it looked at together; bounds the memory at some 100 MB
 _NO_LABEL = "_"  # the relation of words in a tree without relations, next to trees that have some
@@ -39,12 +39,12 @@ class Forest:
     if no tree has any.
     """
 
-    heads: Ints
-    parents: Ints
-    offsets: Ints
+    heads: Integers
+    parents: Integers
+    offsets: Integers
     labels: list[str] | None
 
-    def positions(self) -> Ints:
+    def positions(self) -> Integers:
         """The number of each word in its sentence, from 1: int64 (n_words)."""
         starts = np.repeat(self.offsets[:-1], np.diff(self.offsets))
         return np.arange(1, len(self.heads) + 1) - starts
@@ -79,7 +79,7 @@ class Forest:
             found[arc[~self._descends(under, self.parents[arc])]] = True
         return found
 
-    def _descends(self, words: Ints, heads: Ints) -> Flags:
+    def _descends(self, words: Integers, heads: Integers) -> Flags:
         """Whether each word descends from its head (indices in the row)."""
         descends = np.zeros(len(words), dtype=np.bool_)
         left, at = np.arange(len(words)), words
@@ -141,7 +141,7 @@ def where(i: int, forms: Sequence[Sequence[str]]) -> str:
     return f"sentence {i} ({words!r})"
 
 
-def _check_range(heads: Ints, offsets: Ints, forms: Sequence[Sequence[str]], name: str) -> None:
+def _check_range(heads: Integers, offsets: Integers, forms: Sequence[Sequence[str]], name: str) -> None:
     lengths = np.diff(offsets)
     position = np.arange(1, len(heads) + 1) - np.repeat(offsets[:-1], lengths)
     wrong = (heads < 0) | (heads > np.repeat(lengths, lengths)) | ((heads == position) & (name == "gold"))
@@ -158,7 +158,7 @@ def _size(row: npt.NDArray[np.generic]) -> str:
     return f"shape {row.shape} of {row.dtype}" if row.dtype.kind not in "iu" or row.ndim != 1 else str(len(row))
 
 
-def _parts(sizes: Ints) -> list[slice]:
+def _parts(sizes: Integers) -> list[slice]:
     """Cut a list into parts whose sizes add up to about _BLOCK at most."""
     numbers = np.cumsum(sizes) // _BLOCK
     cuts = [0, *(np.flatnonzero(np.diff(numbers)) + 1).tolist(), len(sizes)]

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.task import Task
+from structpred.core.types import Floats
 from structpred.experiments.experiment import Experiment, Wanted
 from structpred.features.parts import PartFeatures
 from structpred.objectives.margin import MarginRescaling
@@ -18,8 +18,6 @@ from structpred.trainers.bmrm import BMRM
 from structpred.trainers.bundles import BundleMethod
 from structpred.trainers.ls_bmrm import LineSearchBMRM
 from structpred.trainers.problem import Problem
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from structpred.core.function_space import Gram
 from structpred.core.result import Result
 from structpred.core.task import Task
+from structpred.core.types import Integers
 from structpred.features.positions import PositionFeatures
 from structpred.io.ocr import OcrWords
 from structpred.models.kernels.functions import RBF, B1Spline, Linear, Polynomial, ProductKernel
@@ -28,7 +29,6 @@ from structpred.trainers.problem import Problem
 from structpred.trainers.proximal import OnlineProximal, best_rate
 
 Floats = npt.NDArray[Any]
-Ints = npt.NDArray[np.int64]
 
 #: linear and quadratic kernels with unit diagonal, sigma^2 = 5, and 5 % of the B1-spline's values not zero
 KERNELS: dict[str, ProductKernel] = {
@@ -73,8 +73,8 @@ class Fold:
     """Words to train on: images, codes of the letters, where words begin, and the Gram matrices."""
 
     images: npt.NDArray[np.float32]
-    codes: Ints
-    offsets: Ints
+    codes: Integers
+    offsets: Integers
     n_labels: int
     kernels: dict[str, ProductKernel]
     grams: dict[str, Gram] = field(repr=False)
@@ -92,11 +92,11 @@ class Fold:
             grams[name] = checked_gram(found, f"kernel {name}", kernel)
         return cls(images, _codes(words, labels), words.offsets, len(labels), kernels, grams)
 
-    def positions(self, words: Ints) -> Ints:
+    def positions(self, words: Integers) -> Integers:
         """The positions of some of the words."""
         return np.concatenate([np.arange(self.offsets[i], self.offsets[i + 1]) for i in words.tolist()])
 
-    def take(self, words: Ints, kernels: Sequence[str]) -> "Fold":
+    def take(self, words: Integers, kernels: Sequence[str]) -> "Fold":
         """Some of the words, with the Gram matrices of these kernels."""
         positions, offsets = self.positions(words), np.concatenate(([0], np.cumsum(np.diff(self.offsets)[words])))
         grams = {name: _part(self.grams[name], positions, positions) for name in kernels}
@@ -206,7 +206,7 @@ def accuracies(fold: Fold, models: Sequence[Expansion], test: OcrWords, labels: 
     return [accuracy(model, own, test.offsets, codes) for model, own in zip(models, scores, strict=True)]
 
 
-def accuracy(model: Expansion, scores: Floats, offsets: Ints, codes: Ints) -> float:
+def accuracy(model: Expansion, scores: Floats, offsets: Integers, codes: Integers) -> float:
     """The share of letters that the best label sequences have right. scores: (letters, labels) of the kernels, changed."""
     scores[offsets[:-1]] += model.edges[0]
     scores[offsets[1:] - 1] += model.edges[1]
@@ -224,12 +224,12 @@ def values_of(kernels: dict[str, ProductKernel], A: Floats, B: Floats) -> Iterat
         yield name, kernel, kernel.of_products(inner.copy(), a, b)
 
 
-def _codes(words: OcrWords, labels: Sequence[str]) -> Ints:
+def _codes(words: OcrWords, labels: Sequence[str]) -> Integers:
     number = {label: code for code, label in enumerate(labels)}
     return np.array([number[letter] for word in words.letters for letter in word], np.int64)
 
 
-def _part(gram: Gram, rows: Ints, columns: Ints) -> Gram:
+def _part(gram: Gram, rows: Integers, columns: Integers) -> Gram:
     """Some rows and columns."""
     if isinstance(gram, np.ndarray):
         return gram[np.ix_(rows, columns)]

@@ -7,11 +7,9 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.types import Floats, Integers
 from structpred.errors import DataError
 from structpred.experiments.experiment import data_file
-
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 #: standard deviation of the noise of two moons, and of the spirals; the turns of a spiral
 MOON_NOISE, SPIRAL_NOISE, TURNS = 0.08, 0.1, 1.25

@@ -22,7 +22,6 @@ from structpred.trainers.problem import Problem, Trainer
 from structpred.trainers.sdca import SDCA
 
 log = logging.getLogger("structpred.experiments")
-Floats = npt.NDArray[np.float64]
 
 #: of the smoothed hinge, as in the paper
 GAMMA = 0.01

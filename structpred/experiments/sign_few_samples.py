@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.types import Floats
 from structpred.evaluation.ranking import break_even_point, roc_area
 from structpred.models.linear.classifier import LinearClassifier
 
-Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 
 #: so many samples to train on, as in the paper

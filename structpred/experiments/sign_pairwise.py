@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from structpred.core.types import Floats
 from structpred.evaluation.ranking import roc_area
 from structpred.experiments.experiment import data_file
 from structpred.io import read_treebank
@@ -20,7 +21,6 @@ from structpred.models.linear.classifier import LinearClassifier
 from structpred.models.linear.similarities import SimilarityFeatures
 
 log = logging.getLogger("structpred.experiments")
-Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 
 #: lambda = 1/n, and a hundredth of it; the paper names none

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.group_scales import GroupScales
 from structpred.core.sparse import SparseVector, coalesced
+from structpred.core.types import Floats
 from structpred.core.weights import Vector, check_length
 from structpred.data.arc_templates import TAGS_BETWEEN, ArcTemplate, compile_templates
 from structpred.data.sentences import AttributedSentences
@@ -19,8 +20,6 @@ from structpred.errors import DataError, ParameterError
 from structpred.runtime.entries import entry_of
 from structpred.runtime.memory import SMALL, check_fits
 from structpred.runtime.ranges import ends_of, spans
-
-Floats = npt.NDArray[np.float64]
 
 #: so many arcs, of one sentence or of several short ones, are scored together, one template after the other
 ARCS = 1 << 15

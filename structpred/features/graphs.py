@@ -12,13 +12,11 @@ import numpy.typing as npt
 
 from structpred.core.oracle import Shape
 from structpred.core.sparse import SparseVector
+from structpred.core.types import Floats, Integers
 from structpred.core.weights import Vector, check_length
 from structpred.errors import DataError, ParameterError
 from structpred.features.rows import FeatureRows, checked_places, one_each, stack_rows
 from structpred.runtime.memory import check_fits
-
-Integers = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -10,13 +10,11 @@ import numpy.typing as npt
 from structpred.core.feature_map import FeatureMap
 from structpred.core.oracle import Shape
 from structpred.core.sparse import SparseVector, coalesced
+from structpred.core.types import Floats, Integers
 from structpred.core.weights import Vector, check_length
 from structpred.errors import DataError, ParameterError
 from structpred.features.rows import stack_rows
 from structpred.runtime.memory import check_fits
-
-Integers = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 
 class LabelRows(FeatureMap):

@@ -10,12 +10,10 @@ import numpy.typing as npt
 
 from structpred.core.feature_map import FeatureMap
 from structpred.core.sparse import SparseVector
+from structpred.core.types import Floats, Integers
 from structpred.core.weights import Vector, check_length
 from structpred.errors import DataError
 from structpred.features.rows import FeatureRows, csr_of
-
-Integers = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 
 class PartFeatures(FeatureMap):

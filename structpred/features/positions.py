@@ -12,11 +12,9 @@ from structpred.core.feature_map import FeatureMap
 from structpred.core.function_space import FunctionSpace, Gram
 from structpred.core.group_scales import GroupScales
 from structpred.core.sparse import SparseVector
+from structpred.core.types import Floats, Integers
 from structpred.core.weights import Vector, check_length
 from structpred.features.fixed_scores import FixedScores
-
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

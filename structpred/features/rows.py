@@ -6,10 +6,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.types import Integers
 from structpred.errors import DataError
 from structpred.runtime.ranges import ends_of, spans
-
-Integers = npt.NDArray[np.int64]
 
 
 class FeatureRows(NamedTuple):

@@ -3,12 +3,12 @@
 from collections.abc import Callable, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.moves import Moves
 from structpred.core.oracle import Oracle, Shape
 from structpred.core.part_steps import PartSteps
 from structpred.core.steps import Visits
+from structpred.core.types import Floats, Integers
 from structpred.errors import DataError
 from structpred.features.graphs import GraphFeatures
 from structpred.oracles.fields._label_forest import forest_of
@@ -18,8 +18,6 @@ from structpred.oracles.mrf_enumeration import enumeration_plan
 from structpred.oracles.tree_mrf import TreeMRF, tree_plan
 from structpred.runtime.ranges import ends_of
 
-Integers = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 #: (its kind, which graph each instance has, all edges, where those of a graph begin, all plans, where that of a graph begins)
 Search = tuple[int, Integers, Integers, Integers, Integers, Integers]
 

@@ -13,6 +13,7 @@ from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.marginal_blocks import MarginalBlocks, MarginalLayout, MarginalPoint
 from structpred.core.oracle import Shape
 from structpred.core.stand_ins import redefined
+from structpred.core.types import Floats, Integers
 from structpred.features.graphs import GraphFeatures
 from structpred.oracles.fields._label_forest import forest_of
 from structpred.oracles.fields._pairwise_links import links_of
@@ -20,9 +21,6 @@ from structpred.oracles.label_paths import LabelPaths
 from structpred.oracles.mrf_enumeration import EnumerationMRF, enumeration_plan
 from structpred.oracles.tree_mrf import TreeMRF, tree_plan
 from structpred.runtime.memory import check_fits
-
-Integers = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 _FEATURES = ("scores", "score_block", "fixed_scores", "adjoint", "n_parts")
 _ORACLE = ("argmax", "argmax_batch", "parts", "n_parts")

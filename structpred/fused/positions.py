@@ -3,19 +3,16 @@
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.costs import GridCosts
 from structpred.core.group_scales import GroupScales, Scale
 from structpred.core.oracle import Labels
+from structpred.core.types import Floats, Integers
 from structpred.core.weights import Vector, check_length
 from structpred.features.fixed_scores import FixedScores
 from structpred.features.positions import PositionFeatures
 from structpred.fused.chains import parts_of_chain, refuse_impossible, run_pieces
 from structpred.oracles.chains._chain_scratch import best_scratch
-
-Integers = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 
 class PositionPair:

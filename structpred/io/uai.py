@@ -14,13 +14,13 @@ import numpy.typing as npt
 
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.oracle import Shape
+from structpred.core.types import Floats
 from structpred.errors import DataError
 from structpred.io._uai_tokens import Tokens
 from structpred.io.text import PathLike, quoted, read_bytes, source_name
 from structpred.io.uai_factors import Scopes, Tables
 from structpred.runtime.memory import check_fits
 
-Floats = npt.NDArray[np.float64]
 KINDS = ("MARKOV", "BAYES")
 
 #: the most parts of a pairwise problem (512 MiB of scores): a few bytes of text may declare any number of states

@@ -6,9 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import overload
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from structpred.core.types import Floats
 
 
 class Scopes(Sequence[tuple[int, ...]]):

@@ -1,9 +1,10 @@
 """The black-box layer: the decision, differentiated as a function that interpolates between decisions."""
 
 from structpred.core.oracle import Oracle
+from structpred.core.types import Floats, Integers
 from structpred.layers.layer import Layer, Point
 from structpred.layers.loss import checked_positive
-from structpred.layers.record import Floats, Integers, Scores
+from structpred.layers.record import Scores
 
 
 class BlackBoxLayer(Layer):
@@ -28,6 +29,7 @@ class BlackBoxLayer(Layer):
     """
 
     name = "blackbox"
+    smooth = False
 
     def __init__(self, oracle: Oracle, *, lam: float = 10.0) -> None:
         super().__init__(oracle)

@@ -3,9 +3,10 @@
 import numpy as np
 
 from structpred.core.oracle import Oracle
+from structpred.core.types import Floats, Integers
 from structpred.errors import ConvergenceError, ParameterError
 from structpred.layers.loss import Given, Loss, Terms, checked_count, checked_positive
-from structpred.layers.record import Floats, Integers, Scores
+from structpred.layers.record import Scores
 
 
 class ConeAlignment(Loss):
@@ -50,7 +51,7 @@ class ConeAlignment(Loss):
         size, safe = np.where(flat, 1.0, size), np.where(flat, 1.0, length)
         gradient = theta * batch.spread(safe / size**3) - point * batch.spread(1.0 / (safe * size))
         gradient[batch.spread(flat)] = 0.0
-        gap = np.zeros(len(batch)) if self.oracle.exact else np.full(len(batch), np.inf)
+        gap = np.zeros(len(batch)) if self.oracle.exact and not self.oracle.tolerance else np.full(len(batch), np.inf)
         return Terms(np.where(flat, 1.0, 1.0 - length / size), gradient, gap)
 
     def project(self, batch: Scores, theta: Floats, gold: Floats) -> Floats:

@@ -10,9 +10,10 @@ import numpy.typing as npt
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.oracle import Labels
 from structpred.core.requirements import require
+from structpred.core.types import Floats
 from structpred.errors import OracleError
 from structpred.layers.loss import checked_count
-from structpred.layers.record import Floats, Gold, Outputs, Scores
+from structpred.layers.record import Gold, Outputs, Scores
 
 #: parts with a smaller probability, or a smaller one of being off, are taken as decided
 _NEVER = 1e-12

@@ -6,11 +6,12 @@ import numpy as np
 
 from structpred.core.oracle import Labels, Oracle
 from structpred.core.own_code import raised
+from structpred.core.types import Floats, Integers
 from structpred.errors import DataError, LossError, ParameterError
 from structpred.layers.loss import Given, Loss, Terms
 from structpred.layers.noise import Noise, Perturbed
 from structpred.layers.perturbed import mean_of, score_function
-from structpred.layers.record import Floats, Integers, Scores
+from structpred.layers.record import Scores
 
 
 class ExpectedCost(Loss):

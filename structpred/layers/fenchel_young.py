@@ -1,7 +1,7 @@
 """Fenchel-Young losses: the perceptron, the hinge, the CRF, and whatever else comes from a convex function of the hull."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -11,20 +11,24 @@ from structpred.core.costs import PartLoss, TaskCosts
 from structpred.core.oracle import Oracle
 from structpred.core.requirements import Needs
 from structpred.core.task_checks import true_parts
+from structpred.core.types import Floats
 from structpred.layers.loss import Given, Loss, Terms, checked_positive, checked_weight
-from structpred.layers.record import Floats, Outputs, Scores
+from structpred.layers.record import Outputs, Scores
+from structpred.layers.soft import covariances
 
 
 class Conjugate(NamedTuple):
     """Omega*(theta) = max_mu theta . mu - Omega(mu) of each instance (n,), its maximiser mu (flat), and gaps (n,).
 
-    The exact value is at most values + gap. decisions: the best outputs at theta, if at hand.
+    The exact value is at most values + gap. decisions: the best outputs at theta, if at hand. curvature: flat numbers times the
+    derivative of mu, if it is known.
     """
 
     values: Floats
     mu: Floats
     gap: Floats
     decisions: Outputs | None = None
+    curvature: Callable[[Floats], Floats] | None = None
 
 
 class Smoothing(ABC):
@@ -64,7 +68,8 @@ class Entropy(Smoothing):
     def conjugate(self, batch: Scores, scores: Floats, given: Given) -> Conjugate:
         """The log partition function and the marginals."""
         log_z, mu = batch.marginals(scores / self.temperature)
-        return Conjugate(self.temperature * log_z, mu, np.zeros(len(batch)))
+        curvature = covariances(batch, scores, self.temperature)
+        return Conjugate(self.temperature * log_z, mu, np.zeros(len(batch)), curvature=curvature)
 
 
 class FenchelYoung(Loss):
@@ -103,7 +108,8 @@ class FenchelYoung(Loss):
         found = self.smoothing.conjugate(batch, scores, given)
         values = found.values + self.smoothing.omega(batch, given.target) - batch.dots(scores, given.target)
         plain = found.decisions if self.scale == 1.0 and not self.cost_weight else None
-        return Terms(values, self.scale * (found.mu - given.target), found.gap, scores, plain)
+        curvature = None if (bend := found.curvature) is None else lambda v: self.scale**2 * bend(v)
+        return Terms(values, self.scale * (found.mu - given.target), found.gap, scores, plain, curvature=curvature)
 
 
 class Perceptron(FenchelYoung):

@@ -10,9 +10,10 @@ import numpy.typing as npt
 
 from structpred.core.oracle import Oracle
 from structpred.core.requirements import Needs, require
+from structpred.core.types import Floats, Integers
 from structpred.errors import DataError
 from structpred.layers.loss import check_oracle_of, checked_count, checked_ids
-from structpred.layers.record import Floats, Integers, Outputs, Scores
+from structpred.layers.record import Outputs, Scores
 
 #: from the gradient by mu to that by theta, both flat
 PullBack = Callable[[npt.ArrayLike], Floats]
@@ -70,10 +71,14 @@ class LayerRecord:
 
 
 class Layer(ABC):
-    """A layer theta -> mu over any oracle; `requires` and `name` as for losses."""
+    """A layer theta -> mu over any oracle; `requires` and `name` as for losses. `structpred.check_layer` tests it.
+
+    smooth: whether pull-backs are derivatives of mu; False for estimates and heuristics.
+    """
 
     name: str = ""
     requires: Needs = ("argmax",)
+    smooth: bool = True
 
     def __init__(self, oracle: Oracle) -> None:
         require(self.requires, oracle, type(self).__name__)

@@ -12,8 +12,9 @@ import numpy.typing as npt
 
 from structpred.core.oracle import Labels, Oracle
 from structpred.core.requirements import Needs, require
+from structpred.core.types import Floats, Integers
 from structpred.errors import DataError, ParameterError
-from structpred.layers.record import Floats, Gold, Integers, Outputs, Scores
+from structpred.layers.record import Gold, Outputs, Scores
 
 #: a value below minus this share of the terms that cancel in it is no rounding: the gold lies outside the hull
 _ROUNDING = 1e-9
@@ -51,7 +52,7 @@ class Terms(NamedTuple):
     """What one loss computes: values (n,), the flat gradient, gaps (n,), and what it knows besides.
 
     scores: the scores that were maximised, where they are not theta. decisions: the best outputs at theta, if at hand.
-    flips: of losses with noise: the flip rate beside these decisions; see LossRecord.
+    flips: of losses with noise: the flip rate beside these decisions; see LossRecord. curvature: as in LossRecord.
     """
 
     values: Floats
@@ -60,6 +61,7 @@ class Terms(NamedTuple):
     scores: Floats | None = None
     decisions: Outputs | None = None
     flips: Callable[[Outputs], float] | None = None
+    curvature: Callable[[Floats], Floats] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,6 +79,8 @@ class LossRecord:
     flip_rate : float or None
         Of losses with noise: the share of noisy outputs that differ from the best one. Near 0: sigma is too small to learn from;
         near 1: it drowns the scores. Counted when first asked for, which takes `labels`.
+    curvature : callable or None
+        ``curvature(v)``: the Hessian of the sum of the values times v, both flat as the scores. None where it is not known.
     labels : Outputs
         The decision: the best output of each instance at theta. Found when first asked for, unless the loss came across it.
     proven : bool
@@ -88,6 +92,7 @@ class LossRecord:
     gap: Floats
     _decide: Callable[[], Outputs] = field(repr=False)
     _flips: Callable[[Outputs], float] | None = field(repr=False)
+    curvature: Callable[[npt.ArrayLike], Floats] | None = field(default=None, repr=False)
 
     @cached_property
     def labels(self) -> Outputs:
@@ -107,6 +112,8 @@ class LossRecord:
 
 class Loss(ABC):
     """A loss of part scores theta, with its gradient. Calls do not change it, but for what it keeps for given ids.
+
+    `structpred.check_score_loss` tests one.
 
     Parameters
     ----------
@@ -196,10 +203,11 @@ class Loss(ABC):
         found = self.terms(batch, full, given)
         if self.nonnegative:
             self._refuse_negative(batch, full if found.scores is None else found.scores, found, given)
-        decisions = found.decisions
+        decisions, bend = found.decisions, found.curvature
         return LossRecord(
             found.values, batch.masked(found.gradient), found.gap,
             (lambda: batch.best(full).outputs) if decisions is None else (lambda: decisions), found.flips,
+            None if bend is None else (lambda v: batch.masked(bend(batch.masked(batch.flat(v, "gradient"))))),
         )  # fmt: skip
 
     def _given(

@@ -5,9 +5,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from structpred.core.types import Floats, Integers
 from structpred.errors import ParameterError
 from structpred.layers.loss import checked_count, checked_positive
-from structpred.layers.record import Best, Floats, Integers, Outputs, Scores
+from structpred.layers.record import Best, Outputs, Scores
 from structpred.runtime.memory import check_fits
 from structpred.runtime.threads import run_ranges, split_evenly
 

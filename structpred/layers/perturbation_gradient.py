@@ -1,8 +1,9 @@
 """Perturbation gradient losses: the decision's true worth as a directional derivative of the best score."""
 
 from structpred.core.oracle import Oracle
+from structpred.core.types import Floats
 from structpred.layers.loss import Given, Loss, Terms, checked_positive
-from structpred.layers.record import Floats, Scores
+from structpred.layers.record import Scores
 
 
 class PerturbationGradient(Loss):

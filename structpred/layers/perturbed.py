@@ -3,11 +3,12 @@
 import numpy as np
 
 from structpred.core.oracle import Oracle
+from structpred.core.types import Floats, Integers
 from structpred.errors import DataError
 from structpred.layers.layer import Layer, Point
 from structpred.layers.loss import Given, Loss, Terms
 from structpred.layers.noise import Noise, Perturbed
-from structpred.layers.record import Floats, Integers, Scores
+from structpred.layers.record import Scores
 
 
 class PerturbedLoss(Loss):
@@ -80,6 +81,7 @@ class PerturbedLayer(Layer):
     """
 
     name = "perturbed"
+    smooth = False
 
     def __init__(
         self, oracle: Oracle, *, samples: int = 10, sigma: float = 1.0, seed: int = 0, antithetic: bool = True,

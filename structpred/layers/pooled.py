@@ -8,9 +8,8 @@ import numpy.typing as npt
 
 from structpred.core.oracle import Labels, Oracle, Scores, Shape
 from structpred.core.task_checks import asked_parts
+from structpred.core.types import Floats
 from structpred.errors import ParameterError
-
-Floats = npt.NDArray[np.float64]
 
 
 class PooledOracle(Oracle):

@@ -11,9 +11,10 @@ import numpy as np
 
 from structpred.core.oracle import Labels, Oracle
 from structpred.core.task_checks import asked_parts, blamed
+from structpred.core.types import Floats, Integers
 from structpred.errors import DataError
 from structpred.layers.loss import Given, Loss, Terms, checked_count, keys_of
-from structpred.layers.record import Floats, Integers, Scores
+from structpred.layers.record import Scores
 from structpred.runtime.ranges import ends_of
 
 

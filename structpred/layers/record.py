@@ -15,6 +15,7 @@ from structpred.core.regret import packed_labels
 from structpred.core.scores import all_finite
 from structpred.core.stand_ins import stand_in
 from structpred.core.task_checks import blamed, renumbered, true_parts
+from structpred.core.types import Floats, Integers
 from structpred.errors import DataError, InfeasibleError, OracleError
 from structpred.runtime.interrupts import give_up_if_asked
 from structpred.runtime.ranges import ends_of, spans
@@ -22,8 +23,6 @@ from structpred.runtime.threads import checked_jobs, run_ranges, split_evenly
 
 T = TypeVar("T", bound=np.generic)
 A = TypeVar("A")
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 #: errors that a sample causes
 _OF_SAMPLES = (OracleError, InfeasibleError, DataError)
 #: one output an instance, or a flat array of part counts: points of the hulls, mixtures of outputs for example
@@ -231,8 +230,8 @@ class Scores:
         return Best(outputs, none[:0], none, values, self._gaps(values, bounds), amounts)
 
     def _gaps(self, values: Floats, bounds: Floats | None) -> Floats:
-        unknown = 0.0 if self.oracle.exact else np.inf
-        return np.full(len(self), unknown) if bounds is None else np.maximum(bounds - values, 0.0)
+        unknown = self.oracle.tolerance * (1.0 + np.abs(values)) if self.oracle.exact else np.full(len(self), np.inf)
+        return unknown if bounds is None else np.maximum(bounds - values, 0.0)
 
     def _forbidding(self, scores: Floats) -> Floats:
         """The scores, with those of forbidden parts as they must be whatever was done to them."""

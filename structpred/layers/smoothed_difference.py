@@ -6,11 +6,12 @@ from typing import Any
 import numpy as np
 
 from structpred.core.oracle import Oracle
+from structpred.core.types import Floats, Integers
 from structpred.layers.layer import Layer, Point
 from structpred.layers.loss import checked_positive
 from structpred.layers.noise import Noise, Perturbed
 from structpred.layers.perturbed import mean_of, mean_point
-from structpred.layers.record import Floats, Integers, Scores
+from structpred.layers.record import Scores
 
 
 class SmoothedDifferenceLayer(Layer):
@@ -29,6 +30,7 @@ class SmoothedDifferenceLayer(Layer):
     """
 
     name = "imle"
+    smooth = False
 
     def __init__(
         self, oracle: Oracle, *, lam: float = 10.0, samples: int = 10, sigma: float = 1.0, seed: int = 0, antithetic: bool = True

@@ -1,11 +1,14 @@
 """The marginals layer: expected part counts, differentiated by two more marginals."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 from structpred.core.oracle import Oracle
+from structpred.core.types import Floats, Integers
 from structpred.layers.layer import Layer, Point
 from structpred.layers.loss import checked_positive
-from structpred.layers.record import Floats, Integers, Scores
+from structpred.layers.record import Scores
 
 
 class SoftLayer(Layer):
@@ -41,14 +44,19 @@ class SoftLayer(Layer):
 
     def point(self, batch: Scores, theta: Floats, ids: Integers, kept: bool, step: int) -> Point:
         """The marginals."""
-        scores = theta / self.temperature
-        _, mu = batch.marginals(scores)
+        _, mu = batch.marginals(theta / self.temperature)
+        return Point(mu, covariances(batch, theta, self.temperature, self.width), np.zeros(len(batch)))
 
-        def pull(gradient: Floats) -> Floats:
-            largest = batch.largest(gradient)
-            r = batch.spread(self.width / np.where(largest > 0.0, largest, 1.0))
-            _, both = batch.copies(2).marginals(np.concatenate((scores + r * gradient, scores - r * gradient)))
-            found: Floats = (both[: batch.size] - both[batch.size :]) / (2.0 * self.temperature * r)
-            return found
 
-        return Point(mu, pull, np.zeros(len(batch)))
+def covariances(batch: Scores, theta: Floats, temperature: float = 1.0, width: float = 1e-5) -> Callable[[Floats], Floats]:
+    """The derivative of the marginals at theta / t in the direction of flat numbers: their covariance over t, times these."""
+    scores = theta / temperature
+
+    def times(direction: Floats) -> Floats:
+        largest = batch.largest(direction)
+        r = batch.spread(width / np.where(largest > 0.0, largest, 1.0))
+        _, both = batch.copies(2).marginals(np.concatenate((scores + r * direction, scores - r * direction)))
+        found: Floats = (both[: batch.size] - both[batch.size :]) / (2.0 * temperature * r)
+        return found
+
+    return times

@@ -7,10 +7,11 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.oracle import Oracle, Shape
+from structpred.core.types import Floats, Integers
 from structpred.errors import DataError, InfeasibleError
 from structpred.layers.layer import Layer, Point
 from structpred.layers.loss import Given, Loss, Terms, checked_positive
-from structpred.layers.record import Floats, Integers, Scores
+from structpred.layers.record import Scores
 from structpred.projections.lockstep import ActiveSets, HullPoints, nearest_in_hulls
 
 #: shape -> d >= 0, a number a part
@@ -58,7 +59,7 @@ class _Projection:
 
     def gaps(self, found: HullPoints) -> Floats:
         """What is proven of the gaps: nothing where the oracle may miss the maximum."""
-        return found.gaps if self.oracle.exact else np.full(len(found.gaps), np.inf)
+        return found.gaps if self.oracle.exact and not self.oracle.tolerance else np.full(len(found.gaps), np.inf)
 
 
 class SparseMAPLoss(Loss):

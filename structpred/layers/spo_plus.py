@@ -3,9 +3,10 @@
 import numpy.typing as npt
 
 from structpred.core.oracle import Oracle
+from structpred.core.types import Floats
 from structpred.errors import MissingCapabilityError
 from structpred.layers.loss import Given, Loss, LossRecord, Terms, checked_positive
-from structpred.layers.record import Floats, Scores
+from structpred.layers.record import Scores
 
 
 class SPOPlus(Loss):
@@ -22,7 +23,6 @@ class SPOPlus(Loss):
 
     Examples
     --------
-    >>> import numpy as np
     >>> from structpred.oracles.multiclass import MulticlassOracle
     >>> oracle = MulticlassOracle()
     >>> found = SPOPlus(oracle)(Scores.of(oracle, [(3,)]), [0.0, 2.0, 1.0], true_scores=[1.0, 0.0, 0.0])

@@ -2,8 +2,9 @@
 
 import numpy as np
 
+from structpred.core.types import Floats, Integers
 from structpred.layers.layer import Layer, Point
-from structpred.layers.record import Floats, Integers, Scores
+from structpred.layers.record import Scores
 
 
 class StraightThroughLayer(Layer):
@@ -19,6 +20,7 @@ class StraightThroughLayer(Layer):
     """
 
     name = "straight_through"
+    smooth = False
 
     def point(self, batch: Scores, theta: Floats, ids: Integers, kept: bool, step: int) -> Point:
         """The decision."""

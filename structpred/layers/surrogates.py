@@ -15,13 +15,14 @@ from structpred.core.steps import Step, TaskLike, Terms
 from structpred.core.task import Task
 from structpred.core.task_checks import renumbered
 from structpred.core.terms import summed
+from structpred.core.types import Floats, Integers
 from structpred.core.weights import Vector
-from structpred.errors import DataError, InfeasibleError, OracleError, ParameterError
+from structpred.errors import DataError, InfeasibleError, MissingCapabilityError, OracleError, ParameterError
 from structpred.layers.fenchel_young import SoftMarginCRF
 from structpred.layers.loss import Loss, LossRecord
 from structpred.layers.perturbed import PerturbedLoss
 from structpred.layers.pools import PoolLoss
-from structpred.layers.record import Floats, Integers, Scores
+from structpred.layers.record import Scores
 from structpred.layers.sparsemap import SparseMAPLoss
 from structpred.runtime.ranges import ends_of
 
@@ -51,11 +52,21 @@ class ScoreSurrogate(ABC):
         return Step(own.adjoint(i, parts, -found.gradient[parts]), 0.0, value, value + float(found.gap[0]))
 
     def check_task(self, task: TaskLike) -> None:
-        """ParameterError for a task without part scores."""
+        """ParameterError for a task without part scores, MissingCapabilityError where an inexact oracle leaves no value."""
         if not isinstance(task, Task):
             raise ParameterError(
                 f"surrogate: {type(self).__name__} is a loss of part scores; expected a Task with features and an oracle, got "
                 f"{type(task).__name__}"
+            )
+        loss, oracle = self.loss(task.oracle), task.oracle
+        if oracle.exact or not isinstance(loss, SparseMAPLoss | PerturbedLoss):
+            return
+        bounded, name = callable(getattr(oracle, "argmax_bound", None)), type(oracle).__name__
+        if isinstance(loss, SparseMAPLoss) or not bounded:
+            instead = "'perturbed', whose value argmax_bound bounds, or 'margin'" if bounded else "'margin'"
+            raise MissingCapabilityError(
+                f"surrogate: {type(loss).__name__} needs an exact oracle: {name} is not exact, so nothing bounds the objective's "
+                f"value at any weights; take surrogate={instead}, or an oracle that is exact"
             )
 
     def offset(self, step: Step) -> float:

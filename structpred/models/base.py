@@ -2,8 +2,7 @@
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -14,14 +13,17 @@ import numpy.typing as npt
 from structpred.core.costs import PartLoss
 from structpred.core.group_norms import group_norms
 from structpred.core.oracle import Oracle
+from structpred.core.partial_task import is_partial
 from structpred.core.regulariser import Regulariser
 from structpred.core.result import Certificate, History, Record, Result
 from structpred.core.steps import TaskLike
 from structpred.core.task_checks import checked_weights
 from structpred.core.weights import Vector
-from structpred.errors import DataError, ParameterError
+from structpred.errors import ParameterError
 from structpred.models.bundles import read_model, write_model
 from structpred.models.groups import with_pruning, zeroed
+from structpred.models.nothing_learnt import warned
+from structpred.models.own_components import check_own, components_of, marked
 from structpred.models.partial import for_task
 from structpred.models.settings import resolve_regulariser, resolve_surrogate, resolve_trainer
 from structpred.models.sharding import Sharding
@@ -40,6 +42,7 @@ from structpred.models.signs import (
 )
 from structpred.models.sklearn_bridge import Estimator, NotFittedError
 from structpred.objectives.log_loss import LogLoss
+from structpred.slack.surrogate import SlackRescaling
 from structpred.storage import schema as storage
 from structpred.storage.bundles import Bundle
 from structpred.trainers.checkpoints import Progress
@@ -57,13 +60,13 @@ class StructuredEstimator(Estimator, ABC):
 
     Parameters
     ----------
-    trainer : str or Trainer
+    trainer : str or Trainer, optional
         A name (`structpred.trainers.names.trainers()` lists them, and `structpred train --help`), or a trainer object such as
-        ``BCFW(gap_sampling=True)``.
+        ``BCFW(gap_sampling=True)``. None: bcfw; corrective with surrogate="slack" and 1/2 |w|^2, but not on shards.
     C : float
         The weight of the training loss, > 0: lam = 1 / (C n).
-    max_iter : int
-        Passes over the data.
+    max_iter : int, optional
+        Passes over the data. None: 50, or as many as the trainer needs at least, such as 200 of bmrm, ls_bmrm and one_slack.
     tol : float
         Stop when the gap is at most tol times the primal; 0 means never.
     loss : str or PartLoss
@@ -83,15 +86,16 @@ class StructuredEstimator(Estimator, ABC):
     random_state : int or RandomState, optional
         Seeds the order of visits; None means 0.
     regulariser : str or Regulariser, optional
-        What takes the place of 1/2 |w|^2: "l1" (beside it), or an object such as ``L1(0.1)``; None: that of the
-        trainer, which is 1/2 |w|^2 itself for most. A
-        trainer that cannot minimise it refuses it.
+        What takes the place of 1/2 |w|^2: "l1" (beside it), or an object such as ``L1(0.1)``; None: that of the trainer, which is
+        1/2 |w|^2 itself for most. A trainer that cannot minimise it refuses it.
     signs : dict or array of int, optional
         Weights that must not be negative (1) or positive (-1), by name: ``{"length": 1, "word=* -> verb": -1}``; * stands for any
         text, a name without an arrow for all labels. Or a sign for each weight of the flat coef_, 0 for a free one. Not with
         another regulariser. docs/howto/what_i_know_about_the_signs.md says what weights are called.
     verbose : int
         0: silent. 1: a line a pass on standard error, in a notebook an output that changes in place.
+    check_components : bool
+        Whether components from outside the package must pass their contract checks first: see docs/howto/add_an_oracle.md.
 
     Attributes
     ----------
@@ -104,8 +108,7 @@ class StructuredEstimator(Estimator, ABC):
     n_iter_ : int
         Passes done.
     stop_reason_ : str
-        One of those that core/result.py lists: "search_bound" says that a better slack search, not more passes, would close the
-        gap.
+        One of those in core/result.py: "search_bound" says that a better slack search, not more passes, would close the gap.
     converged_ : bool
         Whether the proven gap is at most tol.
     probabilistic_ : bool
@@ -119,9 +122,9 @@ class StructuredEstimator(Estimator, ABC):
     """
 
     loss: str | PartLoss = field(default="hamming", kw_only=True)  # first: StructuredPredictor takes it by position
-    trainer: str | Trainer = "bcfw"
+    trainer: str | Trainer | None = None
     C: float = 1.0
-    max_iter: int = 50
+    max_iter: int | None = None
     tol: float = 0.001
     _: KW_ONLY
     surrogate: str | Surrogate | None = None
@@ -134,6 +137,7 @@ class StructuredEstimator(Estimator, ABC):
     regulariser: str | Regulariser | None = None
     signs: SignSetting | None = None
     verbose: int = 0
+    check_components: bool = True
 
     coef_: Vector = field(init=False)
     certificate_: Certificate = field(init=False)
@@ -155,6 +159,8 @@ class StructuredEstimator(Estimator, ABC):
     _sharding: ClassVar[Sharding | None] = None
     #: what part of a training a fit is, where there are several: verbose=1 says so
     _stage = ""
+    #: the trainer that `fit` took where none was named, on shards this one; passes where max_iter is None, if they suffice it
+    _default, _own_passes = "bcfw", 50
 
     @abstractmethod
     def _to_bundle(self) -> Bundle:
@@ -224,22 +230,24 @@ class StructuredEstimator(Estimator, ABC):
 
         names: what the weights of the task are called; None: those of its groups.
         """
-        C = checked_C(self.C)
+        lam = 1.0 / (checked_C(self.C) * float(task.sample_weight.sum()))
+        self._default = self._default_for(task)
         trainer, surrogate = for_task(task, *self._trainer_and_surrogate())
         settings = self._run_settings(dev)
-        lam = 1.0 / (C * float(task.sample_weight.sum()))
         regulariser = self._regulariser_of(trainer, task, names)
         if self.signs is not None:
             check_keeps_signs(trainer, regulariser, surrogate, task)
+        checked = check_own(components_of(task, trainer, surrogate, regulariser), self.check_components)
         problem = Problem(task, surrogate, lam, regulariser=regulariser)
-        return with_signs(problem, with_pruning(problem, train(problem, trainer, settings)))
+        result = with_signs(problem, with_pruning(problem, train(problem, trainer, settings)))
+        return marked(warned(result, problem), checked)
 
     def _run_settings(self, dev: Callable[[Vector], float] | None) -> RunSettings:
         """How long to train, and what to do on the way. ParameterError for settings that do not fit each other."""
         if self.patience is not None and dev is None:
             raise ParameterError("patience needs held-out data: give dev=(X, y) to fit")
         return RunSettings(
-            max_iter=self.max_iter,
+            max_iter=self._passes_with(None) if self.max_iter is None else self.max_iter,
             tol=self.tol,
             check_every=self.check_every,
             seed=seed_of(self.random_state),
@@ -253,6 +261,10 @@ class StructuredEstimator(Estimator, ABC):
             verbose=self.verbose,
             stage=self._stage,
         )
+
+    def _passes_with(self, trainer: str | Trainer | None) -> int:
+        """How many passes there are with this trainer, None for the default one, where max_iter is None."""
+        return max(self._own_passes, resolve_trainer(self._chosen_trainer() if trainer is None else trainer)[0].least_passes)
 
     def _regulariser_of(self, trainer: Trainer, task: TaskLike, names: Names | None) -> Regulariser:
         """What the settings name, for the weights of the task."""
@@ -274,11 +286,21 @@ class StructuredEstimator(Estimator, ABC):
         return kept
 
     def _chosen_trainer(self) -> str | Trainer:
-        """The setting `trainer`; an estimator may put its default in place of None."""
-        return self.trainer
+        """The setting `trainer`; in place of None what `fit` took, or will take at least."""
+        return self._default if self.trainer is None else self.trainer
+
+    def _default_for(self, task: TaskLike) -> str:
+        """The trainer where none is named. Searches of slack rescaling are dear: corners that were found are used again."""
+        slack = self.surrogate == "slack" or isinstance(self.surrogate, SlackRescaling)
+        return "corrective" if slack and self._is_plain(task) else "bcfw"
+
+    def _is_plain(self, task: TaskLike) -> bool:
+        """Whether all outputs are known, and the regulariser is 1/2 |w|^2."""
+        return self.regulariser in (None, "l2") and self.signs is None and not is_partial(task)
 
     def _choose_anew(self) -> None:
         """Forget what `fit` put in place of None for earlier data."""
+        self.__dict__.pop("_default", None)
 
     def _trainer_and_surrogate(self) -> tuple[Trainer, Surrogate]:
         """What the settings name; a surrogate of its own belongs to each trainer."""
@@ -292,22 +314,19 @@ class StructuredEstimator(Estimator, ABC):
         """Raise ParameterError, with what to do instead, where it was not the log loss: scores are then no log-probabilities."""
         if not self.probabilistic_:
             raise ParameterError(
-                f"this model was trained with trainer={self.trainer!r} and a loss that is not the log loss: its scores are not "
-                f"log-probabilities; {instead}train with trainer='oeg', trainer='lbfgs' or surrogate='log'"
+                f"this model was trained with trainer={self._chosen_trainer()!r} and a loss that is not the log loss: its scores "
+                f"are not log-probabilities; {instead}train with trainer='oeg', trainer='lbfgs' or surrogate='log'"
             )
 
     def _keep(self, result: Result) -> None:
         """Set the attributes that all fitted estimators have, also when training was interrupted."""
-        self.coef_ = result.weights
-        self._progress, self._online = result.progress, None
+        self.coef_, self._progress, self._online = result.weights, result.progress, None
         self.report_, self.groups_, self.group_names_ = dict(result.report), result.groups, list(result.group_names)
-        self.certificate_ = result.certificate
-        self.probabilistic_ = self._minimises_log_loss()
+        self.certificate_, self.probabilistic_ = result.certificate, self._minimises_log_loss()
         self.history_ = History(result.history)
-        self.n_iter_ = result.passes
-        self.stop_reason_ = result.stop_reason
+        self.n_iter_, self.stop_reason_ = result.passes, result.stop_reason
         gap = result.certificate.relative_gap
-        self.converged_ = bool(self.tol > 0 and result.certificate.proven and gap is not None and gap <= self.tol)
+        self.converged_ = bool(self.tol > 0 and result.certificate.certifies and gap is not None and gap <= self.tol)
 
     def _stop_if_interrupted(self) -> None:
         """Called last in fit: the estimator is usable, and the program stops as it was asked to."""
@@ -379,20 +398,3 @@ def as_floats(values: Any, name: str) -> npt.NDArray[np.float64]:
         return np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise ParameterError(f"{name}: expected numbers: {error}") from None
-
-
-def dev_parts(dev: Any, names: str) -> tuple[Any, ...]:
-    """The held-out data as a tuple of as many parts as there are names; ParameterError for anything else."""
-    if not isinstance(dev, tuple | list) or len(dev) != len(names.split(",")):
-        came = f"{len(dev)} of them" if isinstance(dev, tuple | list) else type(dev).__name__
-        raise ParameterError(f"dev: expected a tuple ({names}), got {came}")
-    return tuple(dev)
-
-
-@contextmanager
-def about_dev() -> Iterator[None]:
-    """Errors in the held-out data say that they are in the held-out data."""
-    try:
-        yield
-    except DataError as error:
-        raise DataError(f"dev: {error}") from error

@@ -54,6 +54,7 @@ SETTINGS: dict[str, Spec] = {
     ),
     "n_jobs": Optional(maybe(AnyOf((Whole(1, MOST_JOBS), Whole(-1, -1))))),
     "prune": Optional(maybe(Whole(1))),
+    "check_components": Optional(Flag(), True),
 }  # fmt: skip
 
 #: what the header of every model file says
@@ -65,7 +66,9 @@ COMMON: dict[str, Spec] = {
     "surrogate": Optional(maybe(_OBJECT)),
     "regulariser": Optional(maybe(_OBJECT)),  # written only where there is one in place of 1/2 |w|^2
     "signs": Optional(maybe(AnyOf((TableOf(Whole(-1, 1)), Text())))),  # written only where there are some
-    "certificate": Record({"primal": _BOUND, "dual": _BOUND, "proven": Flag(), "local": Optional(Flag(), False)}),
+    "certificate": Record(
+        {"primal": _BOUND, "dual": _BOUND, "proven": Flag(), "local": Optional(Flag(), False), "checked": Optional(maybe(Flag()))}
+    ),
     "probabilistic": Optional(maybe(Flag())),
     "run": Record({"passes": Whole(), "stop_reason": Text(), "converged": Flag()}),
     "history": ListOf(TableOf(Plain())),

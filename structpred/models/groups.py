@@ -24,8 +24,6 @@ _OF_ALL = ("small_groups", "bounds_without")
 #: what has a column for each group
 _BY_GROUP = ("small_groups", "group_weights", "group_norms")
 
-Floats = npt.NDArray[np.float64]
-
 
 def check_names(names: Collection[str], known: Sequence[str]) -> None:
     """Raise ParameterError for names of groups that a model does not have."""

@@ -14,6 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from structpred.core.result import History
+from structpred.core.types import Floats, Integers
 from structpred.errors import DataError, ParameterError
 from structpred.models.base import seed_of
 from structpred.models.bundles import read_model, write_model
@@ -48,8 +49,6 @@ from structpred.storage.schema import (
 from structpred.trainers.progress import checked_verbose
 
 Problem = TypeVar("Problem", SemiSupervisedProblem, LatentProblem)
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 #: kernel values that are held at once when rows are scored
 _BLOCK = 1 << 22
 LEVELS: tuple[Level, ...] = ("local", "eps-global", "global")  # from the weakest

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 
+from structpred.core.types import Floats, Integers
 from structpred.errors import DataError, ParameterError
 from structpred.models.base import checked_C, seed_of
 from structpred.models.kernel_machine import KernelMachine, machine_header
@@ -16,9 +16,6 @@ from structpred.nonconvex.names import resolve_solver, solvers
 from structpred.nonconvex.problem import checked_gram
 from structpred.storage.bundles import Bundle
 from structpred.storage.schema import Array, Number, Plain, Whole, array_of
-
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 
 class LatentSVM(KernelMachine):

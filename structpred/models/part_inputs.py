@@ -102,7 +102,8 @@ def split_instances(X: Any, shapes: Any) -> tuple[Any, list[Any]]:
     if shapes is None and samples:
         raise DataError(
             "X: the shapes are missing. Make X a list of structpred.Instance(features, shape), or give shapes=; model selection "
-            "(GridSearchCV, cross_val_score) splits X and y only, so there it must be Instances"
+            "(GridSearchCV, cross_val_score) splits X and y only, so there it must be Instances, or shapes= after "
+            "sklearn.set_config(enable_metadata_routing=True)"
         )
     return samples, as_shapes(shapes if samples else shapes or [])
 

@@ -79,7 +79,10 @@ class PartSharding:
             rows, features = features.compact()
             columns = columns._replace(rows=rows)
         known, ruled = split_partial(as_list(y, "y"), model.oracle, listed)
-        options = {"sample_weight": checked_sample_weight(sample_weight, len(features))}
+        options = {
+            "sample_weight": checked_sample_weight(sample_weight, len(features)),
+            "asks_costs": not model._minimises_log_loss(),
+        }
         return task_of(features, model.oracle, as_labels(known), listed, resolve_loss(model.loss), ruled, **options), columns
 
     def dev_scorer(self, model: Any, plan: PartPlan, dev: tuple[Any, ...]) -> Callable[[Vector], float]:

@@ -14,10 +14,10 @@ from structpred.core.oracle import Oracle, Shape
 from structpred.core.partial_task import PartialTask
 from structpred.core.taken import take_features
 from structpred.core.task import Task
+from structpred.core.types import Floats
 from structpred.errors import DataError
 from structpred.models.partial import tell_missing
 
-Floats = npt.NDArray[np.float64]
 #: for an instance whose output is known in part: the scores that forbid what it cannot be
 Ruled = Mapping[int, Floats]
 _SEVERAL = (set, frozenset, tuple, list)
@@ -27,8 +27,9 @@ def task_of(
     features: FeatureMap, oracle: Oracle, labels: Sequence[npt.ArrayLike], shapes: Sequence[Shape], loss: PartLoss, ruled: Ruled,
     **options: Any,
 ) -> Task:  # fmt: skip
-    """The training task, a plain one where nothing is missing; options: those of Task."""
+    """The training task, a plain one where nothing is missing; options: those of PartialTask."""
     if not ruled:
+        options.pop("asks_costs", None)
         return Task(features, oracle, labels, shapes, loss, **options)
     rows = np.array(sorted(ruled), dtype=np.int64)
     left = AddedScores(take_features(features, rows), [ruled[i] for i in rows.tolist()])

@@ -109,6 +109,8 @@ class SemiSupervisedSVM(KernelMachine):
         classes, codes = np.unique(y[labelled], return_inverse=True)
         if len(classes) < 2:
             found = f"one class only: {classes.tolist()}" if len(classes) else "no labelled point (-1 or None is unlabelled)"
+            if classes.tolist() == [1] and not labelled.all():
+                found += "; -1 stands for an unlabelled point, as in scikit-learn: call classes -1 and 1 something else, 0 and 1"
             raise DataError(f"y: expected labelled points of at least two classes, got {found}")
         space = self._space(rows)
         shares = self._shares(classes, codes)
@@ -144,6 +146,11 @@ class SemiSupervisedSVM(KernelMachine):
         rows, given = self._read(X, given)
         labelled = ~missing if missing is not None else np.ones(len(given), bool)
         if given.dtype.kind in "iuf":
+            if missing is not None and missing.any() and (given[labelled] == -1).any():
+                raise DataError(
+                    "y: got None and -1, which both stand for an unlabelled point: write one of them; if -1 is a class, call it "
+                    "something else, such as 0"
+                )
             labelled &= given != -1
         return rows, given, labelled
 

@@ -16,11 +16,11 @@ import numpy.typing as npt
 
 from structpred.core.result import Result
 from structpred.core.task import Task
+from structpred.core.types import Integers
 from structpred.core.weights import Vector
 from structpred.errors import DataError, InfeasibleError, ParameterError
 from structpred.trainers.rounds import Places
 
-Ints = npt.NDArray[np.int64]
 _SAMPLE = re.compile(r"\bsample (\d+)(?:, position (\d+))?")
 
 
@@ -31,11 +31,11 @@ class Columns(NamedTuple):
     table. groups, group_names: those of the model's weights, as in `Task`.
     """
 
-    rows: Ints | None
+    rows: Integers | None
     n_rows: int
     width: int
     tail: int
-    groups: Ints
+    groups: Integers
     group_names: tuple[str, ...]
 
     @property
@@ -44,7 +44,7 @@ class Columns(NamedTuple):
         return (self.n_rows if self.rows is None else len(self.rows)) * self.width + self.tail
 
     @property
-    def own_groups(self) -> Ints:
+    def own_groups(self) -> Integers:
         """The groups in the numbering of these weights."""
         if self.rows is None:
             return self.groups
@@ -85,7 +85,7 @@ def whole_of(shards: Sequence[Columns]) -> Columns:
     return shards[0]._replace(rows=rows)
 
 
-def holders_of(shards: Sequence[Columns], whole: Columns) -> Ints:
+def holders_of(shards: Sequence[Columns], whole: Columns) -> Integers:
     """How many of the shards have each weight of the whole."""
     counts = np.zeros(whole.dim, np.int64)
     for columns in shards:

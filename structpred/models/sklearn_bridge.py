@@ -1,29 +1,67 @@
-"""scikit-learn's parents for our classes, taken on when scikit-learn is imported: that takes longer than most commands.
+"""scikit-learn's parents for our classes, taken on when they are used beside it: importing it takes longer than most commands.
 
-Python lets a class change its parents. Estimators start below a small stand-in, `NotFittedError` below two built-in errors. As
-soon as anybody imports `sklearn.base`, before or after this module, they become children of `BaseEstimator` and of scikit-learn's
-`NotFittedError`; subclasses and estimators made earlier change with them. So isinstance, clone, tags, metadata routing, pickles
-and the HTML form are scikit-learn's own, whichever was imported first.
+Python lets a class change its parents. Estimators start below a small stand-in, `NotFittedError` below two built-in errors. Who
+asks them for anything of scikit-learn's has imported `sklearn.base`, before or after this module. At the first such use (an
+instance made, changed, copied, pickled, shown, asked for its class, tags or anything that it has not; a subclass defined; the
+error raised) they become children of `BaseEstimator` and of scikit-learn's `NotFittedError`; subclasses and estimators made
+earlier change with them. So isinstance, clone, tags, metadata routing, pickles and the HTML form are scikit-learn's own,
+whichever was imported first.
+
+One question is not heard: `issubclass(ChainLabeler, BaseEstimator)` is False where scikit-learn was imported after the class
+and neither has been used since.
 """
 
 import importlib
 import inspect
 import sys
-from collections.abc import Callable, Iterator
-from importlib.machinery import ModuleSpec
-from types import ModuleType
-from typing import Any, Self
+import threading
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Self
 
 from structpred.errors import StructpredError
 
 _MODULE = "sklearn.base"
+#: what a notebook asks for when nobody may have imported scikit-learn yet
+_SHOWN = ("_repr_html_", "_repr_mimebundle_")
+_joining = threading.RLock()
 
 
 class Estimator:
-    """The parent of our estimators of structures; once scikit-learn is imported, this name is `sklearn.base.BaseEstimator`.
+    """The parent of our estimators of structures until scikit-learn is in use; then `sklearn.base.BaseEstimator` takes its place.
 
     The stand-in reads parameters by itself, which model files need. Anything else imports scikit-learn and asks its class.
     """
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super(_stand_in(cls), cls).__init_subclass__(**options)  # type: ignore[arg-type]
+        _join(cls)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        _join(type(self))
+        return object.__reduce_ex__(self, protocol)
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        """isinstance asks for it, having looked at the parents before, and looks again where it is not the type that it saw.
+
+        So the one answer after which parents have changed is a passing subclass, whose instances are those of the type itself.
+        """
+        kind: Any = type(self)
+        if not _join(kind):
+            return kind
+        return type(kind)(kind.__name__, (kind,), {"__module__": kind.__module__, "__new__": lambda _, *a, **k: kind(*a, **k)})
+
+    if not TYPE_CHECKING:  # a checker would let any name pass
+
+        def __setattr__(self, name: str, value: Any) -> None:  # not __new__: a type that had one once keeps its slot
+            _join(type(self))
+            object.__setattr__(self, name, value)
+
+        def __getattr__(self, name: str) -> Any:
+            if name in _SHOWN:
+                importlib.import_module(_MODULE)
+            _join(type(self))
+            return object.__getattribute__(self, name)
 
     @classmethod
     def _get_param_names(cls) -> list[str]:
@@ -40,22 +78,14 @@ class Estimator:
 
     def set_params(self, **params: Any) -> Self:
         """Change settings by name; outer__inner changes one of an inner estimator. ValueError for an unknown name."""
-        _base_estimator().set_params(self, **params)
+        _base_estimator(type(self)).set_params(self, **params)
         return self
 
     def __repr__(self) -> str:
-        return str(_base_estimator().__repr__(self))
+        return str(_base_estimator(type(self)).__repr__(self))
 
     def __sklearn_tags__(self) -> Any:
-        return _base_estimator().__sklearn_tags__(self)
-
-    def _repr_mimebundle_(self, **options: Any) -> Any:
-        return _base_estimator()._repr_mimebundle_(self, **options)
-
-    @property
-    def _repr_html_(self) -> Callable[[], str]:
-        show: Callable[[], str] = _base_estimator()._repr_html_.__get__(self)
-        return show
+        return _base_estimator(type(self)).__sklearn_tags__(self)
 
 
 class _NotFitted(ValueError, AttributeError):
@@ -65,33 +95,35 @@ class _NotFitted(ValueError, AttributeError):
 class NotFittedError(StructpredError, _NotFitted):
     """The estimator has not been fitted yet; also scikit-learn's error of this name, where scikit-learn is imported."""
 
+    def __init__(self, *said: object) -> None:
+        if _NotFitted in NotFittedError.__bases__ and hasattr(sys.modules.get(_MODULE), "BaseEstimator"):
+            NotFittedError.__bases__ = (StructpredError, importlib.import_module("sklearn.exceptions").NotFittedError)
+        super().__init__(*said)
 
-_StandIn = Estimator
+
+def _stand_in(kind: type[Any]) -> type[Any] | None:
+    """The stand-in above a class; None once scikit-learn's class has its place. By name: this module may be loaded again."""
+    return next((one for one in kind.__mro__ if (one.__module__, one.__name__) == (__name__, "Estimator")), None)
 
 
-def _base_estimator() -> Any:
+def _base_estimator(kind: type[Any]) -> Any:
     """scikit-learn's class, by now the parent of ours."""
     base = importlib.import_module(_MODULE)
-    _join()
+    _join(kind)
     return base.BaseEstimator
 
 
-def _join() -> None:
-    """Give our classes scikit-learn's parents; sklearn.base must be complete."""
-    global Estimator
-    if Estimator is not _StandIn:
-        return
-    from sklearn.base import BaseEstimator
-    from sklearn.exceptions import NotFittedError as SklearnNotFittedError
-
-    if _watcher in sys.meta_path:
-        sys.meta_path.remove(_watcher)
-    Estimator = BaseEstimator  # type: ignore[misc]
-    NotFittedError.__bases__ = (StructpredError, SklearnNotFittedError)
-    for kind in _StandIn.__subclasses__():
-        kind.__bases__ = tuple(BaseEstimator if parent is _StandIn else parent for parent in kind.__bases__)
-        for each in _family(kind):  # as where a child of BaseEstimator is defined: set_fit_request and the like
-            BaseEstimator.__init_subclass__.__func__(each)
+def _join(kind: type[Any]) -> bool:
+    """Give our classes scikit-learn's parent where it has been imported; whether `kind` has it now."""
+    parent = getattr(sys.modules.get(_MODULE), "BaseEstimator", None)
+    if parent is None:
+        return False
+    with _joining:
+        for child in ours.__subclasses__() if (ours := _stand_in(kind)) else ():
+            child.__bases__ = tuple(parent if one is ours else one for one in child.__bases__)
+            for each in _family(child):  # as where a child of BaseEstimator is defined: set_fit_request and the like
+                super(each, each).__init_subclass__()
+    return True
 
 
 def _family(kind: type[Any]) -> Iterator[type[Any]]:
@@ -99,31 +131,3 @@ def _family(kind: type[Any]) -> Iterator[type[Any]]:
     yield kind
     for child in kind.__subclasses__():
         yield from _family(child)
-
-
-class _Watcher:
-    """A finder in front of Python's own, which lets them find `sklearn.base` and acts when it has been executed."""
-
-    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        if name != _MODULE:
-            return None
-        others = (finder for finder in sys.meta_path if finder is not self)
-        spec = next((found for finder in others if (found := finder.find_spec(name, path, target)) is not None), None)
-        if spec is not None and spec.loader is not None:
-            spec.loader.exec_module = _then_join(spec.loader.exec_module)  # type: ignore[assignment, method-assign]
-        return spec
-
-
-def _then_join(execute: Callable[[ModuleType], None]) -> Callable[[ModuleType], None]:
-    def executed(module: ModuleType) -> None:
-        execute(module)
-        _join()
-
-    return executed
-
-
-_watcher = _Watcher()
-if _MODULE in sys.modules:
-    _base_estimator()  # waits where another thread is importing it
-else:
-    sys.meta_path.insert(0, _watcher)

@@ -15,10 +15,11 @@ from structpred.core.oracle import Labels, Oracle
 from structpred.core.requirements import require
 from structpred.core.weights import Vector
 from structpred.errors import ParameterError
-from structpred.models.base import StructuredEstimator, about_dev, as_floats, checked_sample_weight, dev_parts
+from structpred.models.base import StructuredEstimator, as_floats, checked_sample_weight
 from structpred.models.bundles import COMMON, common_header, pack_run, plain_settings, restore_run
 from structpred.models.chain.decoding import checked_k
 from structpred.models.explained_parts import ExplainedParts
+from structpred.models.held_out import about_dev, dev_parts
 from structpred.models.output_scores import OutputScores, Scoring, checked_scoring
 from structpred.models.part_inputs import PartInput, as_labels, as_list, split_instances
 from structpred.models.part_sharding import PartSharding
@@ -43,7 +44,8 @@ class StructuredPredictor(ExplainedParts, StructuredEstimator, _OracleFirst):
     Minimises  1/2 |w|^2 + C sum_i s_i H_i(w), H_i the surrogate (the margin-rescaled hinge, the log loss) of instance i, s_i its
     sample weight. Certificates are of this divided by C sum_i s_i: lam/2 |w|^2 + the mean of the H_i, lam = 1 / (C n).
 
-    X is a list of Instance(features, shape); or a list of features with shapes=, which model selection cannot split.
+    X is a list of Instance(features, shape); or a list of features with shapes=, which model selection splits only where
+    scikit-learn's metadata routing is enabled (without it, score is not given shapes, and scores are NaN).
     The features of an instance are an array or sparse matrix (n_parts, d), one row per part, or a list with a dict per part
     ({"word": "cat", "length": 3.0}; names not seen in training are left out). X may also be a FeatureMap, such as LabelRows;
     its attribute `shapes`, if it has one, gives the shapes.
@@ -86,7 +88,7 @@ class StructuredPredictor(ExplainedParts, StructuredEstimator, _OracleFirst):
 
     loss: str | PartLoss = "hamming"
     _: KW_ONLY
-    max_iter: int = 50
+    max_iter: int | None = None
     tol: float = 0.001
     scoring: Scoring = None
     warm_start: bool = False
@@ -95,6 +97,8 @@ class StructuredPredictor(ExplainedParts, StructuredEstimator, _OracleFirst):
     feature_names_: list[str] | None = field(init=False)
     _input: PartInput = field(init=False)
 
+    # scikit-learn splits shapes like X and hands them on, where metadata routing is enabled
+    __metadata_request__fit = __metadata_request__predict = __metadata_request__score = {"shapes": True}  # noqa: RUF012
     _sharding = PartSharding()
     # the class of the oracle, which the file does not hold
     _HEADER = Record({**COMMON, "oracle": Text(), "n_weights": Optional(Whole(0, 2**40)), "scoring": Optional(maybe(Text()))})
@@ -149,7 +153,7 @@ class StructuredPredictor(ExplainedParts, StructuredEstimator, _OracleFirst):
         weights = checked_sample_weight(sample_weight, len(features))
         tokens = None if token_weight is None else _as_token_weights(token_weight)
         known, ruled = split_partial(as_list(y, "y"), self.oracle, listed)
-        options = {"token_weights": tokens, "sample_weight": weights}
+        options = {"token_weights": tokens, "sample_weight": weights, "asks_costs": not self._minimises_log_loss()}
         task = task_of(features, self.oracle, as_labels(known), listed, loss, ruled, **options)
         scorer = None if dev is None else self._dev_scorer(input_, loss, scoring, dev)
         result = self._train(task, scorer, partial(_names, input_))

@@ -5,8 +5,8 @@ from typing import ClassVar
 
 import numpy as np
 
+from structpred.core.types import Floats
 from structpred.errors import ParameterError
-from structpred.nonconvex.problem import Floats
 from structpred.nonconvex.search import Search, Solution, Solver
 
 

@@ -5,8 +5,9 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+from structpred.core.types import Floats, Integers
 from structpred.errors import ParameterError
-from structpred.nonconvex.problem import Floats, Inner, Integers
+from structpred.nonconvex.problem import Inner
 from structpred.nonconvex.search import LOOSE, Level, Search, Solution, Solver
 
 #: how much of the objective "no labels are better" leaves out where a proof is called global

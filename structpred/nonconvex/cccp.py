@@ -5,7 +5,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from structpred.nonconvex.problem import Floats, Inner
+from structpred.core.types import Floats
+from structpred.nonconvex.problem import Inner
 from structpred.nonconvex.search import Search, Solution, Solver
 
 

@@ -3,8 +3,9 @@
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.types import Floats, Integers
 from structpred.errors import DataError, ParameterError
-from structpred.nonconvex.problem import Floats, Inner, Integers, SemiSupervisedProblem
+from structpred.nonconvex.problem import Inner, SemiSupervisedProblem
 
 #: solutions that are kept are more accurate than those that are only looked at by this factor
 _FINER = 10.0

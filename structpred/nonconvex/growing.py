@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from structpred.nonconvex.problem import Floats, Inner, Integers, SemiSupervisedProblem
+from structpred.core.types import Floats, Integers
+from structpred.nonconvex.problem import Inner, SemiSupervisedProblem
 from structpred.nonconvex.search import LOOSE, Search
 
 #: |h| of a point that label sign(h) costs nothing: the classifier with it is the same

@@ -6,10 +6,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.types import Floats, Integers
 from structpred.errors import ConvergenceError, DataError, ParameterError
-
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 #: visits of all rows in one inner problem, and sweeps over moving rows after each
 _VISITS, _SWEEPS = 2_000, 20

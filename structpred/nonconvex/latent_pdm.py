@@ -5,8 +5,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from structpred.core.types import Floats, Integers
 from structpred.errors import ParameterError
-from structpred.nonconvex.latent import Floats, Integers, LatentInner, LatentProblem
+from structpred.nonconvex.latent import LatentInner, LatentProblem
 from structpred.nonconvex.latent_search import LatentSearch, LatentSolution, LatentSolver, clusters
 
 

@@ -7,8 +7,9 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.types import Floats, Integers
 from structpred.errors import ParameterError
-from structpred.nonconvex.latent import Floats, Integers, LatentInner, LatentProblem
+from structpred.nonconvex.latent import LatentInner, LatentProblem
 from structpred.nonconvex.search import Incumbent, Level
 
 #: gaps, as shares of the objective: of states that are only looked at, and of those that are kept

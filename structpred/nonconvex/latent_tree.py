@@ -5,8 +5,9 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+from structpred.core.types import Floats, Integers
 from structpred.nonconvex.branch_and_bound import EXACT
-from structpred.nonconvex.latent import Floats, Integers, LatentInner, LatentProblem
+from structpred.nonconvex.latent import LatentInner, LatentProblem
 from structpred.nonconvex.latent_search import TIGHT, LatentSearch, LatentSolution, LatentSolver
 
 

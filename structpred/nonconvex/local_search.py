@@ -5,8 +5,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from structpred.core.types import Floats
 from structpred.errors import ParameterError
-from structpred.nonconvex.problem import Floats, SemiSupervisedProblem
+from structpred.nonconvex.problem import SemiSupervisedProblem
 from structpred.nonconvex.search import Search, Solution, Solver
 
 

@@ -5,11 +5,11 @@ from typing import ClassVar
 
 import numpy as np
 
+from structpred.core.types import Floats
 from structpred.errors import ParameterError
 from structpred.nonconvex.branch_and_bound import EXACT, Tree
 from structpred.nonconvex.growing import grow
 from structpred.nonconvex.probes import boundary_probe, doubtful_probe, lifted_probe, tangent_value
-from structpred.nonconvex.problem import Floats
 from structpred.nonconvex.search import Search, Solution, Solver, random_labels
 
 #: the share of probes that are the anchor's rays, of those about points in doubt, and of those from the labelled points alone

@@ -5,9 +5,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from structpred.core.types import Floats
 from structpred.errors import ParameterError
 from structpred.nonconvex.probes import reach
-from structpred.nonconvex.problem import Floats
 from structpred.nonconvex.regions import gradient_vertices
 from structpred.nonconvex.search import LOOSE, Search, Solution, Solver, random_labels
 

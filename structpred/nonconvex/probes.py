@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from structpred.nonconvex.problem import Floats, Inner, Integers, SemiSupervisedProblem
+from structpred.core.types import Floats, Integers
+from structpred.nonconvex.problem import Inner, SemiSupervisedProblem
 
 #: added to |h|, so that the boundary does not count as near to everything
 _SURE = 0.1

@@ -6,10 +6,8 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.types import Floats, Integers
 from structpred.errors import ConvergenceError, DataError, ParameterError
-
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 #: the most steps of one inner problem, as a multiple of the number of points; and at least so many
 _STEPS, _LEAST_STEPS = 2_000, 1_000_000

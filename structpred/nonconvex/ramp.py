@@ -5,9 +5,10 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.types import Floats, Integers
 from structpred.errors import DataError
 from structpred.nonconvex.feature_problem import FeatureProblem
-from structpred.nonconvex.problem import Floats, Inner, Integers, SemiSupervisedProblem, positive
+from structpred.nonconvex.problem import Inner, SemiSupervisedProblem, positive
 
 
 class RampLossProblem(SemiSupervisedProblem):

@@ -4,8 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from structpred.core.types import Floats, Integers
 from structpred.errors import ParameterError
-from structpred.nonconvex.problem import Floats, Inner, Integers, SemiSupervisedProblem
+from structpred.nonconvex.problem import Inner, SemiSupervisedProblem
 
 
 class Region(NamedTuple):

@@ -7,8 +7,9 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.types import Floats
 from structpred.errors import ParameterError
-from structpred.nonconvex.problem import Floats, Inner, SemiSupervisedProblem
+from structpred.nonconvex.problem import Inner, SemiSupervisedProblem
 
 #: how far the slopes of an inner problem may differ: of labels that are only looked at, and of those that are kept
 LOOSE, TIGHT = 1e-2, 1e-8

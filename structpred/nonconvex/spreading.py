@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from structpred.nonconvex.problem import Floats, Integers, SemiSupervisedProblem
+from structpred.core.types import Floats, Integers
+from structpred.nonconvex.problem import SemiSupervisedProblem
 
 #: the powers of a step's length: the larger, the more a long step costs, and the closer paths stay to dense regions
 _POWERS = (4.0, 8.0, 16.0)

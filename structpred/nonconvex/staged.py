@@ -5,13 +5,14 @@ from typing import ClassVar
 
 import numpy as np
 
+from structpred.core.types import Floats
 from structpred.errors import ParameterError
 from structpred.nonconvex.branch_and_bound import whole_tree
 from structpred.nonconvex.feature_problem import FeatureProblem
 from structpred.nonconvex.gradient import GradientDescent
 from structpred.nonconvex.growing import grow
 from structpred.nonconvex.pdm import PDM, probe
-from structpred.nonconvex.problem import Floats, SemiSupervisedProblem
+from structpred.nonconvex.problem import SemiSupervisedProblem
 from structpred.nonconvex.search import Search, Solution, Solver, random_labels
 from structpred.nonconvex.spreading import spread_labels
 

@@ -7,9 +7,8 @@ import numpy.typing as npt
 
 from structpred.core.costs import PartCosts
 from structpred.core.oracle import Labels, Oracle, Shape
+from structpred.core.types import Floats
 from structpred.errors import LossError
-
-Floats = npt.NDArray[np.float64]
 
 
 class Regret:

@@ -8,10 +8,9 @@ import numpy.typing as npt
 
 from structpred.core.oracle import Labels, Oracle, Scores, Shape
 from structpred.core.scores import check_listed, checked_batch, checked_scores, checked_sizes, checked_table
+from structpred.core.types import Integers
 from structpred.projections.active_set import project_onto_hull
 from structpred.runtime.ranges import ends_of
-
-Integers = npt.NDArray[np.int64]
 
 
 class AssignmentOracle(Oracle):

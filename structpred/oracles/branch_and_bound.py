@@ -7,13 +7,11 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.oracle import Labels, Scores, Shape
+from structpred.core.types import Floats, Integers
 from structpred.errors import ConvergenceError, DataError, ParameterError
 from structpred.oracles.fields._pairwise_links import given, links_of
 from structpred.oracles.mrf import NOT_FINITE, NOTHING_LEFT, OK, PairwiseOracle, graph_of, refuse
 from structpred.runtime.memory import check_fits
-
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 #: sweeps of message passing that may prove an output best before any branching, on graphs with few edges
 SWEEPS = 100

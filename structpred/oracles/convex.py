@@ -12,11 +12,11 @@ import numpy.typing as npt
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.oracle import Labels, Oracle, Scores, Shape
 from structpred.core.scores import checked_scores
+from structpred.core.types import Floats
 from structpred.errors import ConvergenceError, InfeasibleError, OracleError, ParameterError
 from structpred.oracles.solvers._constraint_rows import checked_rows
 from structpred.runtime.dependencies import check_solver_versions, require_installed
 
-Floats = npt.NDArray[np.float64]
 #: shape -> (a cvxpy Variable with one number per part, the constraints that it satisfies)
 Description = Callable[[Shape], tuple[Any, Sequence[Any]]]
 

@@ -6,10 +6,9 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.oracle import Labels, Oracle, Scores, Shape
+from structpred.core.types import Floats
 from structpred.errors import DataError, OracleError
 from structpred.oracles.convex import ConvexOracle, Description
-
-Floats = npt.NDArray[np.float64]
 
 #: labels count amounts in this unit
 UNIT = 1e-12

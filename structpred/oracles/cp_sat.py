@@ -6,15 +6,9 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.oracle import Labels, Scores, Shape
+from structpred.core.types import Floats
 from structpred.errors import ConvergenceError
-from structpred.oracles.fields._local_polytope import (
-    Compact,
-    Floats,
-    Mask,
-    allowed_parts,
-    compact_form,
-    rounded,
-)
+from structpred.oracles.fields._local_polytope import Compact, Mask, allowed_parts, compact_form, rounded
 from structpred.oracles.mrf import NOTHING_LEFT, Graph, PairwiseOracle, graph_of, graph_shape, refuse
 from structpred.oracles.solvers._constraint_rows import checked_rows, keeps
 from structpred.oracles.solvers._cp_sat import checked_limit, load_cp_model, power_of_two, solve, whole_rows

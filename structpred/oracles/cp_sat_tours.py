@@ -3,17 +3,14 @@
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.oracle import Labels, Scores, Shape
 from structpred.core.scores import checked_scores
+from structpred.core.types import Floats, Integers
 from structpred.errors import ConvergenceError, InfeasibleError
 from structpred.oracles.decisions._tours import TourOracle, pairs_of
 from structpred.oracles.solvers._cp_sat import Outcome, checked_limit, load_cp_model, power_of_two, solve
-
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 _FEW_SHAPES = [(3,), (5,)]
 

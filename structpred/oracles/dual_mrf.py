@@ -7,16 +7,14 @@ from types import ModuleType
 from typing import NoReturn
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.oracle import Labels, Scores, Shape
+from structpred.core.types import Integers
 from structpred.errors import ConvergenceError, ParameterError
 from structpred.oracles.fields._pairwise_links import links_of
 from structpred.oracles.mrf import Graph, PairwiseOracle, graph_of, pairwise_batch, pairwise_scores, refuse
 from structpred.runtime.memory import check_fits
 from structpred.runtime.ranges import ends_of
-
-Integers = npt.NDArray[np.int64]
 
 logger = logging.getLogger("structpred.oracles.dual_mrf")
 

@@ -5,17 +5,14 @@ from types import ModuleType
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.oracle import Labels, Scores, Shape
+from structpred.core.types import Floats, Integers
 from structpred.errors import ParameterError
 from structpred.oracles.fields._elimination_plan import Plan, plan_of
 from structpred.oracles.fields._pairwise_links import given, links_of
 from structpred.oracles.mrf import NOTHING_LEFT, PairwiseOracle, pairwise_scores, refuse
 from structpred.projections.active_set import project_onto_hull
-
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 
 @lru_cache(maxsize=1)

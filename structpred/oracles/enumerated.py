@@ -10,9 +10,8 @@ import numpy.typing as npt
 
 from structpred.core.oracle import Labels, Oracle, Scores, Shape
 from structpred.core.scores import checked_scores
+from structpred.core.types import Floats
 from structpred.errors import DataError, InfeasibleError, OracleError, ParameterError
-
-Floats = npt.NDArray[np.float64]
 
 #: the most outputs of one shape
 MAX_OUTPUTS = 1 << 18

@@ -12,13 +12,11 @@ import numpy.typing as npt
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.oracle import Labels, Oracle, Scores, Shape
 from structpred.core.scores import check_listed, checked_scores, checked_sums, kept_for_shapes
+from structpred.core.types import Floats, Integers
 from structpred.errors import ConvergenceError, DataError, ParameterError
 from structpred.oracles.decisions._by_shape import by_shape
 from structpred.oracles.decisions._knapsack_diagram import Diagram, diagram_of
 from structpred.projections.active_set import project_onto_hull
-
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 #: a total may be above its capacity by this share of it: sums of decimal fractions are not exact
 _SLACK = 1e-9

@@ -3,14 +3,12 @@
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.oracle import Labels, Scores, Shape
 from structpred.core.scores import checked_scores
+from structpred.core.types import Floats
 from structpred.errors import InfeasibleError
 from structpred.oracles.fields._label_forest import ForestOracle, Gains, LabelForest, Truths, forest_of
-
-Floats = npt.NDArray[np.float64]
 
 
 class LabelPaths(ForestOracle):

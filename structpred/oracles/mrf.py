@@ -12,10 +12,9 @@ import numpy.typing as npt
 
 from structpred.core.oracle import Labels, Oracle, Scores, Shape
 from structpred.core.scores import LARGEST, check_listed, checked_batch, checked_scores, kept_for_shapes, short
+from structpred.core.types import Integers
 from structpred.errors import DataError, InfeasibleError
 from structpred.runtime.ranges import ends_of
-
-Integers = npt.NDArray[np.int64]
 
 #: what the kernels answer; `refuse` says it in words
 OK, NOTHING_LEFT, NOT_FINITE, WRONG_LENGTH = 0, 1, 2, 3

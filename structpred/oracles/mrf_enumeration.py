@@ -10,12 +10,10 @@ import numpy.typing as npt
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.oracle import Labels, Scores, Shape
 from structpred.core.scores import kept_for_shapes
+from structpred.core.types import Floats, Integers
 from structpred.errors import DataError, ParameterError
 from structpred.oracles.mrf import NOTHING_LEFT, PairwiseOracle, graph_of, pairwise_batch, pairwise_scores, refuse
 from structpred.runtime.memory import check_fits
-
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 #: the most outputs K^n of one shape
 MAX_OUTPUTS = 1 << 18

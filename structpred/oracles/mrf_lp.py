@@ -7,10 +7,10 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.oracle import Labels, Scores, Shape
+from structpred.core.types import Floats
 from structpred.errors import ParameterError
 from structpred.oracles.fields._allowed_labels import allowed_labels
 from structpred.oracles.fields._local_polytope import (
-    Floats,
     Mask,
     allowed_parts,
     improved,

@@ -7,10 +7,9 @@ import numpy.typing as npt
 
 from structpred.core.oracle import Shape
 from structpred.core.scores import kept_for_shapes
+from structpred.core.types import Floats
 from structpred.errors import DataError
 from structpred.oracles.convex_points import ConvexPoints
-
-Floats = npt.NDArray[np.float64]
 
 
 class _Risk(NamedTuple):

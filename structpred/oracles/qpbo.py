@@ -5,14 +5,12 @@ from functools import lru_cache
 from types import ModuleType
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.oracle import Labels, Scores, Shape
+from structpred.core.types import Floats
 from structpred.errors import DataError
 from structpred.oracles.fields._pairwise_links import given, links_of
 from structpred.oracles.mrf import PairwiseOracle, graph_of, refuse
-
-Floats = npt.NDArray[np.float64]
 
 
 @lru_cache(maxsize=1)

@@ -5,17 +5,14 @@ from heapq import heappop, heappush
 from itertools import combinations, count, permutations
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.oracle import Labels, Oracle, Scores, Shape
 from structpred.core.scores import check_listed, checked_batch, checked_scores, checked_sizes, checked_sums, checked_table
+from structpred.core.types import Floats, Integers
 from structpred.errors import DataError, InfeasibleError
 from structpred.projections.capped_simplex import project_onto_capped_simplex
 from structpred.runtime.memory import check_fits
-
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 
 class RankingOracle(Oracle):

@@ -9,14 +9,12 @@ import numpy.typing as npt
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.oracle import Labels, Oracle, Scores, Shape
 from structpred.core.scores import checked_scores, checked_sizes, checked_sums, kept_for_shapes
+from structpred.core.types import Floats, Integers
 from structpred.errors import DataError, InfeasibleError
 from structpred.oracles.decisions._by_shape import by_shape
 from structpred.projections.active_set import project_onto_hull
 from structpred.runtime.memory import check_fits
 from structpred.runtime.ranges import ends_of, spans
-
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 _LEAST = 0.5 * FORBIDDEN
 #: row 0, at place 0

@@ -3,18 +3,15 @@
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.oracle import Labels, Scores, Shape
 from structpred.core.scores import checked_scores, checked_sums
+from structpred.core.types import Floats, Integers
 from structpred.errors import DataError, InfeasibleError
 from structpred.oracles.decisions._by_shape import by_shape
 from structpred.oracles.decisions._tours import Pairs, TourOracle, pairs_of
 from structpred.projections.active_set import project_onto_hull
-
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 #: tables of 2^(n-1) (n-1) numbers
 MOST_NODES = 20

@@ -11,13 +11,11 @@ import numpy.typing as npt
 
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.oracle import Labels, Scores, Shape
+from structpred.core.types import Floats, Integers
 from structpred.errors import DataError
 from structpred.oracles.mrf import PairwiseOracle, graph_of, graph_shape, pairwise_batch, pairwise_scores, refuse
 from structpred.projections.tree_marginals import Forest, project_forests
 from structpred.runtime.memory import check_fits
-
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 
 @lru_cache(maxsize=1)

@@ -6,10 +6,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.types import Integers
 from structpred.errors import DataError
 from structpred.runtime.memory import check_fits
-
-Integers = npt.NDArray[np.int64]
 
 #: room for so many vertices at first
 _FIRST = 8

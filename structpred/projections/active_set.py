@@ -6,11 +6,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.types import Floats, Integers
 from structpred.errors import ConvergenceError, DataError, OracleError, ParameterError
 from structpred.runtime.memory import check_fits
 
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 Argmax = Callable[[Floats], Integers]
 Parts = Callable[[Integers], Integers]
 

@@ -5,9 +5,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.types import Floats
 from structpred.errors import DataError, InfeasibleError, ParameterError
-
-Floats = npt.NDArray[np.float64]
 
 #: what is left of the equality, in proportion to its terms: Newton's method ends at the first, at most the second is accepted
 _REACHED, _ACCEPTED = 1e-15, 1e-12

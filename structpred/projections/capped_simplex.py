@@ -3,11 +3,10 @@
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.types import Floats
 from structpred.errors import InfeasibleError
 from structpred.projections.box import project_onto_box
 from structpred.projections.checked import checked_point, checked_size
-
-Floats = npt.NDArray[np.float64]
 
 
 def project_onto_capped_simplex(point: npt.ArrayLike, cap: float, total: float = 1.0) -> Floats:

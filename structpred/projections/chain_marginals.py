@@ -4,14 +4,11 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
-import numpy.typing as npt
 
+from structpred.core.types import Floats, Integers
 from structpred.errors import DataError
 from structpred.projections.tree_marginals import Forest, project_forests
 from structpred.runtime.ranges import ends_of
-
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 
 def project_onto_chain_marginals(point: Floats) -> Floats:

@@ -3,9 +3,8 @@
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.types import Floats
 from structpred.errors import DataError, ParameterError
-
-Floats = npt.NDArray[np.float64]
 
 
 def checked_point(point: npt.ArrayLike) -> Floats:

@@ -1,13 +1,11 @@
 """Projection onto the ball of the sum of the groups' Euclidean norms."""
 
-import numpy as np
 import numpy.typing as npt
 
+from structpred.core.types import Floats
 from structpred.projections.checked import checked_size
 from structpred.projections.l1_ball import project_onto_l1_ball
 from structpred.projections.prox.groups import prox_of_group_norms
-
-Floats = npt.NDArray[np.float64]
 
 
 def project_onto_group_ball(point: npt.ArrayLike, ends: npt.ArrayLike, radius: float) -> Floats:

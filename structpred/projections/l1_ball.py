@@ -3,10 +3,9 @@
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.types import Floats
 from structpred.projections.checked import checked_point, checked_size
 from structpred.projections.simplex import project_onto_simplex
-
-Floats = npt.NDArray[np.float64]
 
 
 def project_onto_l1_ball(point: npt.ArrayLike, radius: float) -> Floats:

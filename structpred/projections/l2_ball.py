@@ -3,9 +3,8 @@
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.types import Floats
 from structpred.projections.checked import checked_point, checked_size
-
-Floats = npt.NDArray[np.float64]
 
 
 def project_onto_l2_ball(point: npt.ArrayLike, radius: float) -> Floats:

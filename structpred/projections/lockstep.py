@@ -9,12 +9,10 @@ import numpy.typing as npt
 
 from structpred.core.oracle import Oracle, Shape
 from structpred.core.packing import argmax_batch, check_finite, parts_batch
+from structpred.core.types import Floats, Integers
 from structpred.errors import ConvergenceError, DataError, ParameterError
 from structpred.projections.active_pools import ActivePools
 from structpred.runtime.threads import checked_jobs, run_ranges, split_evenly
-
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 
 class _Read(str):

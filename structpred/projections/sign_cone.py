@@ -3,10 +3,9 @@
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.types import Floats
 from structpred.errors import DataError
 from structpred.projections.checked import checked_point
-
-Floats = npt.NDArray[np.float64]
 
 
 def project_onto_sign_cone(point: npt.ArrayLike, signs: npt.ArrayLike) -> Floats:

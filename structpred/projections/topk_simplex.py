@@ -3,11 +3,10 @@
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.types import Floats
 from structpred.errors import ParameterError
 from structpred.projections.capped_simplex import project_onto_capped_simplex
 from structpred.projections.checked import checked_point, checked_size
-
-Floats = npt.NDArray[np.float64]
 
 
 def project_onto_topk_simplex(point: npt.ArrayLike, k: int, radius: float = 1.0) -> Floats:

@@ -4,15 +4,12 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from structpred.core.types import Floats, Integers
 from structpred.errors import ConvergenceError, DataError, InfeasibleError, ParameterError
 from structpred.runtime.memory import check_fits
 from structpred.runtime.ranges import ends_of
 from structpred.runtime.threads import run_ranges, split_evenly
-
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 #: how far the margins of neighbouring tables may differ before they are made equal
 TOLERANCE = 1e-12

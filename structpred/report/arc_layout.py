@@ -8,8 +8,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
+from structpred.core.types import Floats, Integers
 
 WORD, SMALL = 15.0, 10.5  # font sizes of words, and of tags and relations
 _END = 7.0  # between two arc ends at a word
@@ -123,7 +122,7 @@ def path(x1: float, x2: float, base: float, top: float) -> str:
     )
 
 
-def label_places(arc: Arc, x1: float, x2: float, ends: tuple[Ints, Floats]) -> list[float]:
+def label_places(arc: Arc, x1: float, x2: float, ends: tuple[Integers, Floats]) -> list[float]:
     """Where the label of an arc from x1 to x2 goes: its middle, and on a long arc several times, so that one is in view.
 
     A place is moved along the line if another arc's end would be behind the label. ends: the levels and the x of all arc

@@ -8,9 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.result import Certificate
+from structpred.core.types import Floats
 from structpred.evaluation import Evaluation
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.markup import Html, join, tag, visible
+from structpred.core.types import Floats
 from structpred.report.arc_layout import text_width
 from structpred.report.figures import GREY
 
-Floats = npt.NDArray[np.float64]
 _FONT = "system-ui, sans-serif"
 _MINUS = "\N{MINUS SIGN}"
 _LONGEST = 24  # letters of a name beside a heat map; the tool tips have it whole

@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.markup import Html, join, table, tag
+from structpred.core.types import Floats
 from structpred.evaluation import Evaluation
 from structpred.evaluation.chunks import ChunkCounts
 from structpred.report.contents import Example, Weights
@@ -14,7 +15,6 @@ from structpred.report.drawings import diverging, heat_map, sequential, weight_i
 from structpred.report.example_views import sentence_view, word_view
 from structpred.report.layout import Counts, beside, columns, counts_table, data_table, large, percent, scrolling, titled
 
-Floats = npt.NDArray[np.float64]
 _NOTHING = Html("")
 _MOST_LABELS = 60
 _MOST_CONFUSIONS = 12

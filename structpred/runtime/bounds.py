@@ -14,8 +14,6 @@ from typing import Any
 
 #: set to 1, kernels are compiled with checks; read once, when the first kernel file is imported
 VARIABLE = "STRUCTPRED_CHECK_BOUNDS"
-#: the folder of the checked kernels, below that of the others: machine code with and without checks must not be mixed up
-FOLDER = "bounds_checked"
 _CHECK = "_structpred_not_negative"
 
 

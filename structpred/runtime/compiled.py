@@ -2,29 +2,30 @@
 # numba has no types, and what it calls back must be a child of its own class
 """Where compiled kernels are kept between runs, and a line for whoever waits while they compile.
 
-numba keeps what it compiled next to the source file, else in the user's cache folder, and refuses to compile at all when it
-may write to neither (a read-only installation without a home folder). `prepare` looks for a place before that happens. Kernel
-files get `njit` from `structpred.runtime.jit`, which calls it, so that no kernel can be compiled without it.
+`prepare` looks for a folder that can be written, by nobody else (`structpred.runtime.kernel_files`). Kernel files get `njit` from
+`structpred.runtime.jit`, which calls it. No setting of numba's chooses the folder but NUMBA_CACHE_DIR of the environment: a
+`.numba_config.yaml` in the working folder may be anybody's.
 """
 
+import contextlib
 import gc
 import logging
 import os
-import stat
 import sys
 import tempfile
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from structpred.runtime.bounds import FOLDER, checks_bounds
 from structpred.runtime.compiling import CompilingLine
+from structpred.runtime.kernel_files import PACKAGE, danger
 from structpred.runtime.standard_error import at_terminal, in_notebook, say
 
 logger = logging.getLogger("structpred.runtime.compiled")
 
 VARIABLE = "NUMBA_CACHE_DIR"
-PACKAGE = Path(__file__).resolve().parent.parent
+BESIDE_SOURCES = PACKAGE / "__pycache__" / "kernels"
 
 _lock = threading.Lock()
 _prepared: "CacheLocation | None" = None
@@ -33,18 +34,18 @@ _private: tempfile.TemporaryDirectory[str] | None = None  # kept alive until the
 
 
 class CacheLocation(NamedTuple):
-    """Where numba keeps compiled kernels: the folder, why that one, and whether it outlives the process."""
+    """Where compiled kernels are kept: the folder, why that one, whether it outlives the process, and what is read besides."""
 
     folder: Path
     reason: str
     lasting: bool
+    read_only: tuple[Path, ...] = ()
 
 
 def prepare() -> CacheLocation:
     """Choose where compiled kernels are kept and log it when one has to be compiled; only the first call does anything.
 
-    Where neither the package's own folders nor NUMBA_CACHE_DIR can be written, this sets NUMBA_CACHE_DIR for the process: numba
-    reads it at every decoration, and worker processes inherit it. Imports numba.
+    Where no lasting folder can be written, this sets NUMBA_CACHE_DIR for the process: worker processes inherit it. Imports numba.
 
     >>> prepare() == prepare()
     True
@@ -52,8 +53,8 @@ def prepare() -> CacheLocation:
     global _prepared
     with _lock:
         if _prepared is None:
-            location = _apart(find_cache()) if checks_bounds() else find_cache()
-            if location.folder != PACKAGE:
+            location = find_cache()
+            if not location.lasting:
                 os.environ[VARIABLE] = str(location.folder)
             _watch_compilation(location)
             _prepared = location
@@ -61,41 +62,45 @@ def prepare() -> CacheLocation:
 
 
 def find_cache() -> CacheLocation:
-    """The first place that can be written: NUMBA_CACHE_DIR, next to the sources, the user's cache folder, a temporary folder."""
-    given = os.environ.get(VARIABLE)
-    if given:
-        if writable(Path(given)):
-            return CacheLocation(Path(given), f"{VARIABLE} says so", True)
-        logger.warning("%s=%s cannot be written; looking for another place for compiled kernels", VARIABLE, given)
-    if all(writable(folder / "__pycache__") for folder in _kernel_folders()):
-        return CacheLocation(PACKAGE, "next to the sources", True)
-    personal = _user_cache()
-    if personal is not None and writable(personal):
-        return CacheLocation(personal, "the package's folders cannot be written", True)
+    """The first place that can be written, and by no other user: NUMBA_CACHE_DIR, next to the sources, the user's cache folder, a
+    temporary folder. Those before it that can only be read are read: they may have been filled for all users."""
+    read_only: list[Path] = []
+    for folder, reason, name in _places():
+        can_write = writable(folder)
+        if not os.path.isdir(folder):
+            if name:
+                logger.warning("%s=%s cannot be written; looking for another place for compiled kernels", name, folder)
+        elif problem := danger(folder):
+            source = f"{name}={folder}" if name else folder
+            logger.warning("%s is no place for compiled kernels, which run when they are read: %s", source, problem)
+        elif can_write:
+            return CacheLocation(folder, reason, True, tuple(read_only))
+        else:
+            read_only.append(folder)
     folder, lasting = _temporary_cache()
-    return CacheLocation(folder, "neither the package's folders nor the user's cache folder can be written", lasting)
+    reason = "neither the package's folder nor the user's cache folder can be written, and by this user alone"
+    return CacheLocation(folder, reason, lasting, tuple(read_only))
 
 
-def _apart(location: CacheLocation) -> CacheLocation:
-    """A folder of its own for kernels with bounds checks: numba's cache does not distinguish them from the others."""
-    if location.folder.name == FOLDER:  # set by the process that started this one
-        return location
-    parent = PACKAGE / "__pycache__" if location.folder == PACKAGE else location.folder
-    return location._replace(folder=parent / FOLDER)
+def _places() -> Iterator[tuple[Path, str, str]]:
+    """Folder, reason, and the variable that names the folder, if one does."""
+    if given := os.environ.get(VARIABLE):
+        yield Path(given).absolute(), f"{VARIABLE} says so", VARIABLE
+    yield BESIDE_SOURCES, "next to the sources", ""
+    if personal := _user_cache():
+        yield personal, "the package's folder cannot be written", ""
 
 
 def writable(folder: Path) -> bool:
     """Whether a file can be made in `folder`, which is made if missing; tried, since permission bits do not show everything."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        for place in (*reversed(folder.parents), folder):
+            if not place.is_dir():
+                place.mkdir(mode=0o755, exist_ok=True)  # not for others to write, also where new folders are
         tempfile.TemporaryFile(dir=folder).close()
     except OSError:
         return False
     return True
-
-
-def _kernel_folders() -> set[Path]:
-    return {path.parent for path in PACKAGE.rglob("_*_kernels.py")} or {PACKAGE}
 
 
 def _user_cache() -> Path | None:
@@ -115,26 +120,19 @@ def _user_cache() -> Path | None:
 def _temporary_cache() -> tuple[Path, bool]:
     """A temporary folder that only this user can write, and whether it outlives the process.
 
-    numba's cache files are pickles: reading one that somebody else wrote would run their code. So a folder under the shared,
-    guessable name is used only if it is ours alone; else a new one is made and removed at the end.
+    The files are pickles: reading one that somebody else wrote would run their code. So a folder under the shared, guessable name
+    is used only if it is ours alone; else a new one is made and removed at the end.
     """
     global _private
-    owner = os.getuid() if hasattr(os, "getuid") else os.getpid()
-    shared = Path(tempfile.gettempdir()) / f"structpred-numba-{owner}"
-    if hasattr(os, "getuid") and _ours_alone(shared) and writable(shared):
-        return shared, True
+    if hasattr(os, "getuid"):
+        shared = Path(tempfile.gettempdir()) / f"structpred-numba-{os.getuid()}"
+        with contextlib.suppress(OSError):
+            shared.mkdir(mode=0o700, exist_ok=True)
+            if not shared.is_symlink() and danger(shared) is None and writable(shared):
+                return shared, True
     if _private is None:
         _private = tempfile.TemporaryDirectory(prefix="structpred-numba-", ignore_cleanup_errors=True)
     return Path(_private.name), False
-
-
-def _ours_alone(folder: Path) -> bool:
-    try:
-        folder.mkdir(mode=0o700, exist_ok=True)
-        status = folder.lstat()
-    except OSError:
-        return False
-    return stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid() and not status.st_mode & 0o077
 
 
 def compiled_kernels() -> int:
@@ -144,9 +142,7 @@ def compiled_kernels() -> int:
 
 def _watch_compilation(location: CacheLocation) -> None:
     """Count kernels that have to be compiled, announce the first, and log each at debug level; one from the cache is silent."""
-    from numba.core import config, event
-
-    config.reload_config()  # somebody may have imported numba before the cache folder was chosen
+    from numba.core import event
 
     class Watcher(event.Listener):
         depth = 0  # kernels that are being compiled: one, and those that it calls

@@ -1,11 +1,14 @@
-"""Ctrl-C and SIGTERM: finish the step, then stop in order; a step that takes long is given up instead."""
+"""Ctrl-C, SIGTERM and SIGHUP: finish the step, then stop in order; a step that takes long is given up instead."""
 
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType, TracebackType
 from typing import Any
+
+#: what ends a run in order; a terminal that closes sends SIGHUP, which Windows has not
+SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 
 
 class GivenUp(Exception):
@@ -33,33 +36,65 @@ def give_up_if_asked() -> None:
     """Raise GivenUp where a signal has come during work that may be given up: called between pieces of it."""
     asked = bool(_running) and _running[-1].listening and _running[-1].raised is not None
     if asked and threading.current_thread() is threading.main_thread():
+        _running[-1].holding = True
         raise GivenUp
 
 
-class Interrupts:
-    """A context in which the first SIGINT or SIGTERM only raises a flag; a second Ctrl-C breaks in at once.
+def hear(handler: Any, numbers: Sequence[signal.Signals] = SIGNALS) -> None:
+    """Set what these signals do in this process, but for those that it ignores (as under nohup)."""
+    for number in numbers:
+        if signal.getsignal(number) not in (signal.SIG_IGN, None):
+            signal.signal(number, handler)
 
-    Outside the main thread Python allows no handlers: the flag then stays down and signals act as usual. So does a signal
-    that the program ignores (as under nohup) or that is handled outside Python.
+
+def leave_to_parent() -> None:
+    """Ignore what a terminal sends to a whole group of processes, Ctrl-C and SIGHUP: the parent decides what it means."""
+    hear(signal.SIG_IGN, [number for number in SIGNALS if number != signal.SIGTERM])
+
+
+class Interrupts:
+    """A context in which the first signal of `SIGNALS` only raises a flag; a second Ctrl-C or SIGTERM breaks in at once.
+
+    While something is written (`held`) the second waits for its end. SIGHUP is never the second: service managers and terminals
+    send it beside another. Outside the main thread Python allows no handlers: the flag then stays down and signals act as
+    usual. So does a signal that the program ignores (as under nohup) or that is handled outside Python.
     """
 
     def __init__(self) -> None:
         self.raised: signal.Signals | None = None
-        self.listening = False
+        self.listening = self.holding = self.waiting = False
         self._before: dict[signal.Signals, Any] = {}
 
     def __enter__(self) -> "Interrupts":
         if threading.current_thread() is threading.main_thread():
-            for number in (signal.SIGINT, signal.SIGTERM):
-                if signal.getsignal(number) not in (signal.SIG_IGN, None):
-                    self._before[number] = signal.signal(number, self._handle)
+            self._before = {number: found for number in SIGNALS if (found := signal.getsignal(number)) is not None}
+            hear(self._handle)
             _running.append(self)
         return self
 
+    def asked(self) -> bool:
+        """Whether to stop now, at the end of a step; if so, a second signal waits until `held` has ended."""
+        self.holding = self.raised is not None
+        return self.holding
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Around work that must not be broken in two: a second signal is a KeyboardInterrupt at its end."""
+        self.holding = True
+        try:
+            yield
+        finally:
+            self.holding = False
+            if self.waiting:
+                raise KeyboardInterrupt
+
     def _handle(self, number: int, frame: FrameType | None) -> None:
-        if self.raised is not None:
-            raise KeyboardInterrupt
-        self.raised = signal.Signals(number)
+        if self.raised is None:
+            self.raised = signal.Signals(number)
+        elif number in (signal.SIGINT, signal.SIGTERM):
+            self.waiting = True
+            if not self.holding:
+                raise KeyboardInterrupt
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         if self in _running:

@@ -19,7 +19,7 @@ from numba.core import cgutils  # noqa: E402
 from numba.extending import intrinsic, overload  # noqa: E402
 
 from structpred.runtime.compiler import CalleeCompiler, KernelCompiler  # noqa: E402
-from structpred.runtime.kernel_cache import KernelCache  # noqa: E402
+from structpred.runtime.kernel_cache import keep  # noqa: E402
 
 __all__ = ["njit", "prange", "prefetch"]
 
@@ -53,7 +53,7 @@ def njit(*, cache=False, **options):
     def decorate(kernel):
         dispatcher = _njit(no_cfunc_wrapper=True, pipeline_class=KernelCompiler, **options)(kernel)
         if cache:
-            dispatcher._cache = KernelCache(kernel)
+            keep(dispatcher, kernel)
 
         @functools.cache
         def callee():

@@ -3,7 +3,6 @@
 import multiprocessing
 import os
 import pickle
-import signal
 import threading
 import weakref
 from collections.abc import Callable, Sequence
@@ -11,7 +10,7 @@ from multiprocessing.connection import Connection, wait
 from typing import Any
 
 from structpred.errors import ParameterError, StructpredError
-from structpred.runtime.interrupts import give_up_if_asked
+from structpred.runtime.interrupts import give_up_if_asked, leave_to_parent
 
 
 class Processes:
@@ -138,7 +137,7 @@ def _end(owner: int, processes: dict[Any, Any]) -> None:
 
 def _serve(connection: Connection, call: Callable[..., Any]) -> None:
     """What a process does."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to the whole group; the parent decides
+    leave_to_parent()
     threading.Thread(target=end_with_parent, daemon=True).start()
     try:
         packed = connection.recv_bytes()

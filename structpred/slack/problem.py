@@ -10,9 +10,8 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from structpred.core.types import Floats
 
 
 class Candidate(NamedTuple):

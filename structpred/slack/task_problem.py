@@ -7,16 +7,19 @@ import numpy as np
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.group_scales import Scale
 from structpred.core.oracle import Labels, capabilities
+from structpred.core.own_code import own_code
 from structpred.core.packing import checked_labels
 from structpred.core.requirements import require
 from structpred.core.sparse import SparseVector
-from structpred.core.task import Task
-from structpred.core.task_checks import TOLERANCE, blamed
+from structpred.core.task import PROBED, Task
+from structpred.core.task_checks import TOLERANCE, blamed, checked_bound
 from structpred.core.terms import running_sum
+from structpred.core.two_ways import checked_product, kernels
+from structpred.core.types import Floats
 from structpred.core.weights import Vector
 from structpred.errors import OracleError
 from structpred.slack.listing import Listing, listings
-from structpred.slack.problem import NEEDS, Candidate, Floats, Levels
+from structpred.slack.problem import NEEDS, Candidate, Levels
 
 #: what a problem offers -> the oracle methods that give it, for outputs and for points of a relaxation
 _GIVEN_BY = {
@@ -67,7 +70,8 @@ class TaskProblem:
         self.relaxed = self.closed = relaxed
         self.oracle: Any = task.oracle
         self.has = capabilities(task.oracle)
-        self.theta = task.scores(w, i, scale)
+        self.weights = w, scale
+        self.theta = np.ascontiguousarray(task.scores(w, i, scale), dtype=np.float64)
         self.c, self.ell = task.costs(i)
         parts = task.parts[i]
         self.h0 = 1.0 - running_sum(self.theta[parts])
@@ -132,15 +136,14 @@ class TaskProblem:
         if self.relaxed:
             found = self._relaxed_candidate(self._mu(self._ask("argmax_relaxed", scores, self.shape), "argmax_relaxed"))
             return found._replace(bound=found.value(lam))
-        if "argmax_bound" in self.has:
-            labels, bound = self.task.infer(scores, self.i)
-            found = self._candidate(labels)
-            assert bound is not None
+        labels, bound = self.task.infer(scores, self.i)
+        found = self._candidate(labels)
+        if bound is not None:
+            checked_bound(self.oracle, "argmax_bound", self.i, bound, scores[self.task.parts_found(self.i, labels)])
             bound = max(self.h0 + lam * self.c + bound, found.value(lam))
             if bound < self.truth.value(lam):
                 self.task.refuse_contradiction(self.i, scores, self.task.parts_found(self.i, labels), bound)
             return found._replace(bound=bound)
-        found = self._candidate(self.task.infer(scores, self.i)[0])
         if found.value(lam) < self.truth.value(lam):
             self.task.refuse_contradiction(self.i, scores, self.task.parts_found(self.i, found.label))
         return found._replace(bound=found.value(lam) if self.oracle.exact else np.inf)
@@ -177,10 +180,13 @@ class TaskProblem:
             found = self._candidate(checked_labels(labels, self.oracle))
             # what is best but forbidden says that nothing else is left
             return found._replace(bound=found.value(lam)) if found.h > 0.5 * FORBIDDEN else None
-        labels, bound = self._ask("argmax_constrained_bound", scores, self.shape, rows, limits)
-        if bound <= 0.5 * FORBIDDEN:
+        labels, told = self._ask("argmax_constrained_bound", scores, self.shape, rows, limits)
+        if told <= 0.5 * FORBIDDEN:
             return None
-        bound = self.h0 + lam * self.c + float(bound)
+        bound = self.h0 + lam * self.c + float(told)
+        own = np.full(1, -np.inf) if labels is None else scores[self.task.parts_found(self.i, labels)]
+        if told != np.inf:  # by its contract: nothing is known
+            checked_bound(self.oracle, "argmax_constrained_bound", self.i, float(told), own)
         if labels is None:
             return Candidate(1.0, 0.0, None, bound)
         found = self._candidate(checked_labels(labels, self.oracle))
@@ -217,6 +223,8 @@ class TaskProblem:
             values, best, labels = self._ask("argmax_per_loss", self.theta, np.rint(self.ell / self.unit), self.shape)
             g = self.c + self.unit * np.asarray(values, np.float64)
             self._levels = Levels(g, self.h0 + np.asarray(best, np.float64), labels)
+            k = int((np.maximum(self._levels.h, 0.0) * g).argmax())
+            self._confirmed("argmax_per_loss", Candidate(float(self._levels.h[k]), float(g[k]), labels[k]))
         return self._levels
 
     def _among_levels(self, lam: float, alpha: float, beta: float, beta_inclusive: bool) -> Candidate | None:
@@ -236,7 +244,20 @@ class TaskProblem:
         offsets = np.array([self.h0, self.c])
         labels = self._ask("argmax_product", self.theta, self.ell, offsets, self.shape)
         found = self._candidate(checked_labels(labels, self.oracle))
-        return found._replace(bound=found.phi)
+        return self._confirmed("argmax_product", found)._replace(bound=found.phi)
+
+    def _confirmed(self, method: str, found: Candidate) -> Candidate:
+        """What code of a user's own says has the largest Phi; for the first instances argmax may know no more."""
+        if self.i >= PROBED or not own_code(self.oracle):
+            return found
+        truly, other = self._candidate(found.label), self.plain(max(found.h, 0.0) / found.g if found.g > 0.0 else 1.0)
+        size = TOLERANCE * (1.0 + abs(self.h0) + abs(other.h)) * (1.0 + abs(self.c) + other.g)
+        if abs(truly.phi - found.phi) > size or other.phi > found.phi + size:
+            raise OracleError(
+                f"sample {self.i}: the best output by {type(self.oracle).__name__}.{method} has loss times margin violation "
+                f"{found.phi:.9g}, by its parts {truly.phi:.9g}, and one that argmax gives has {other.phi:.9g}; run check_oracle"
+            )
+        return found
 
     def _best_listed(self, listing: Listing) -> Candidate:
         products = np.maximum(self.h0 + listing.counts @ self.theta, 0.0) * (self.c + listing.counts @ self.ell)
@@ -270,8 +291,14 @@ class TaskProblem:
 
     def difference(self, label: Any) -> SparseVector:
         """psi = phi(x_i, y_i) - phi(x_i, y), sorted and unique."""
-        if not self.relaxed:
-            return self.task.difference(self.i, label)
-        error = self.truth.label - label
-        at = np.flatnonzero(error)
-        return self.task.features.adjoint(self.i, at, error[at])
+        task, i, (compare, weigh) = self.task, self.i, kernels()
+        if self.relaxed:
+            error = self.truth.label - label
+            at = np.flatnonzero(error)
+            counts = error[at]
+            gap, size = weigh(self.theta, at, counts)
+        else:
+            _, _, gap, size, at, counts = compare(task.parts[i], task.parts_found(i, label), 0.0, self.ell, self.theta)
+        psi = task.adjoint(i, at, counts)
+        checked_product(task.features, i, (at, counts), (gap, size), psi, *self.weights)
+        return psi

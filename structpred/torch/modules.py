@@ -10,7 +10,7 @@ import torch
 from structpred.core.oracle import Oracle, Shape
 from structpred.layers import Layer, LayerRecord, Loss, LossRecord, Scores
 from structpred.torch.functions import LayerFunction, LossFunction
-from structpred.torch.tensors import checked, plain, shaped
+from structpred.torch.tensors import checked, plain, precise, shaped
 
 
 class _Module(torch.nn.Module):
@@ -89,7 +89,7 @@ class LossModule(_Module):
         self, theta: torch.Tensor, *, shapes: Sequence[Shape], fixed: tuple[Any, Any] | None = None, step: int | None = None,
         **given: Any,
     ) -> torch.Tensor:  # fmt: skip
-        """The loss of each instance, (n,), in the scores' type and device.
+        """The loss of each instance, (n,), in the scores' type and device; in float32 at least under autocast.
 
         theta: (n, p), flat (size,), or nested. `given`: gold, true_scores, costs, pool, ids, as for `structpred.layers.Loss`,
         arrays or tensors. step: the number of the step, for noise; without it training counts on and evaluation has 0.
@@ -109,7 +109,7 @@ class LossModule(_Module):
             found.append(self.loss(batch, scores, step=asked, **known))
             return found[0]
 
-        values: torch.Tensor = LossFunction.apply(checked(theta), call, batch)
+        values: torch.Tensor = LossFunction.apply(precise(checked(theta)), call, batch, type(self.loss).__name__)
         return values, found[0]
 
 
@@ -158,7 +158,7 @@ class LayerModule(_Module):
             found.append(self.layer(batch, scores, ids=plain(ids), step=asked))
             return found[0]
 
-        points: torch.Tensor = LayerFunction.apply(checked(theta), call)
+        points: torch.Tensor = LayerFunction.apply(checked(theta), call, type(self.layer).__name__)
         return shaped(points, theta), found[0]
 
 

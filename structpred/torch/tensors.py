@@ -31,6 +31,12 @@ def checked(theta: torch.Tensor) -> torch.Tensor:
     return theta
 
 
+def precise(theta: torch.Tensor) -> torch.Tensor:
+    """The scores in float32 at least where autocast is on, which is what it does with torch's own losses."""
+    coarse = theta.dtype not in _KNOWN and torch.is_autocast_enabled(theta.device.type)
+    return theta.float() if coarse else theta
+
+
 def shaped(points: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
     """Numbers as `checked` gives them in the form that the scores had."""
     if not like.is_nested:

@@ -19,12 +19,11 @@ import numpy.typing as npt
 from structpred.core.regulariser import DualMap, Regulariser
 from structpred.core.steps import Step
 from structpred.core.terms import running_sum
+from structpred.core.types import Floats
 from structpred.core.weights import Vector, Weights
 from structpred.trainers.arena import Arena
 from structpred.trainers.problem import Problem, Trainer
 from structpred.trainers.states import COUNT, Values
-
-Floats = npt.NDArray[np.float64]
 
 
 class BCFWState(NamedTuple):

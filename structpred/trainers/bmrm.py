@@ -1,15 +1,13 @@
 """BMRM, the bundle method for regularised risk minimisation, with the quadratic program over all planes."""
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.sparse import SparseVector
+from structpred.core.types import Floats
 from structpred.errors import ParameterError
 from structpred.trainers.bundles import BundleMethod, Plane
 from structpred.trainers.master_qp import Master
 from structpred.trainers.problem import Problem
-
-Floats = npt.NDArray[np.float64]
 
 
 class BMRM(BundleMethod):

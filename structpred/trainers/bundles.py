@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from structpred.core.products import dot
 from structpred.core.steps import Terms
+from structpred.core.types import Floats
 from structpred.core.weights import Vector
 from structpred.objectives.log_loss import LogLoss
 from structpred.objectives.margin import MarginRescaling
@@ -27,8 +28,6 @@ from structpred.runtime.interrupts import may_be_given_up
 from structpred.slack.surrogate import SlackRescaling
 from structpred.trainers.problem import Problem, Surrogate, Trainer
 from structpred.trainers.states import Values
-
-Floats = npt.NDArray[np.float64]
 
 
 class Plane(NamedTuple):
@@ -56,6 +55,7 @@ class BundleMethod(Trainer):
 
     surrogates = (MarginRescaling, SlackRescaling, LogLoss)
     certified = True
+    least_passes = 200
 
     @classmethod
     def minimises(cls, surrogate: Surrogate) -> bool:

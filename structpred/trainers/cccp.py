@@ -15,10 +15,10 @@ from itertools import pairwise
 from typing import Annotated, Any, NamedTuple, cast
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.oracle import Labels
 from structpred.core.partial_task import PartialTask
+from structpred.core.types import Floats, Integers
 from structpred.core.weights import Vector, Weights
 from structpred.errors import ParameterError
 from structpred.objectives.latent_hinge import LatentHinge
@@ -27,8 +27,6 @@ from structpred.trainers.inner import ByInner
 from structpred.trainers.problem import Problem, Surrogate, Trainer, once_per_problem
 from structpred.trainers.states import COUNT, Values
 
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 _GROWS = Values(grows=True)
 _WHOLE = Values(-(2**62), 2**62, grows=True)
 _LEVEL = Values(0, np.inf)

@@ -13,11 +13,11 @@ its own, the number m_j of the shards that have it, since |sum_k r_k|^2 <= sum_j
 from typing import Any, NamedTuple, Protocol, cast
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.products import dot
 from structpred.core.regulariser import DualMap
 from structpred.core.terms import running_sum
+from structpred.core.types import Floats
 from structpred.errors import ParameterError
 from structpred.trainers.bcfw import BCFW
 from structpred.trainers.problem import Problem, Trainer, once_per_problem
@@ -25,8 +25,6 @@ from structpred.trainers.rounds import Common, Part, Report, Totals, checked_pas
 from structpred.trainers.sharded import ShardedTrainer
 from structpred.trainers.visits import updates
 
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 #: places in the numbers that all know, and in those of a report
 LOSS, ETA, MASS = range(3)
 RISE, AFTER, INCLUDED, LAM = range(4)
@@ -151,7 +149,8 @@ class CoCoAWay:
         if self.averaged:
             average = common.vectors[1]
             vectors.append(average + (mass / total) * (w + eta * moves[1] - average))
-        return Common(tuple(vectors), np.array([after - (1.0 - eta) * rise, eta, total]))
+        loss = after if eta == 1.0 else after - (1.0 - eta) * rise  # both may be infinite: no bound
+        return Common(tuple(vectors), np.array([loss, eta, total]))
 
     def weights(self, common: Common) -> Floats:
         """The average where there is one, else w."""

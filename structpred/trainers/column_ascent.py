@@ -12,19 +12,16 @@ of Kato, Kobayashi and Sano (2018), algorithm 4, with the curvature of their equ
 from typing import Annotated, Any, NamedTuple, cast
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.multiclass_loss import MulticlassLoss
 from structpred.core.regulariser import pieces_of
+from structpred.core.types import Floats, Integers
 from structpred.objectives.margin import MarginRescaling
 from structpred.objectives.scalar.max_hinge import MaxHinge
 from structpred.runtime.memory import check_fits
 from structpred.trainers.label_ascent import bad_places, label_costs, label_rows
 from structpred.trainers.problem import Problem
 from structpred.trainers.states import Values
-
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 #: passes after which u is summed up anew
 _DRIFT = 50

@@ -8,19 +8,16 @@ another difference is the same at other weights.
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.part_identity import last_difference, over_parts
 from structpred.core.sparse import SparseVector
 from structpred.core.stand_ins import stand_in
 from structpred.core.steps import Step, TaskLike
 from structpred.core.task import Task
+from structpred.core.types import Integers
 from structpred.core.weights import Vector
 from structpred.objectives.margin import MarginRescaling
 from structpred.trainers.problem import Problem, Surrogate, once_per_problem
-
-Integers = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 
 class Found(NamedTuple):

@@ -27,6 +27,7 @@ from structpred.core.products import dot
 from structpred.core.regulariser import Regulariser
 from structpred.core.sparse import SparseVector, add_sparse
 from structpred.core.task import Task
+from structpred.core.types import Floats
 from structpred.core.weights import Vector, Weights
 from structpred.errors import ParameterError
 from structpred.trainers.arena import Arena
@@ -34,7 +35,6 @@ from structpred.trainers.corner_spaces import Found, corner_space
 from structpred.trainers.problem import Problem, Trainer, once_per_problem
 from structpred.trainers.states import COUNT, FIXED, Values
 
-Floats = npt.NDArray[np.float64]
 Arrays = tuple[npt.NDArray[np.generic], ...]
 Counts = Annotated[npt.NDArray[np.int64], COUNT]
 

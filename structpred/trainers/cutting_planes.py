@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from structpred.core.sparse import SparseVector
 from structpred.core.steps import Step
+from structpred.core.types import Floats
 from structpred.core.weights import Vector
 from structpred.errors import ParameterError
 from structpred.runtime.interrupts import may_be_given_up
@@ -19,7 +20,6 @@ from structpred.trainers.master_qp import Master
 from structpred.trainers.problem import Problem, Trainer
 from structpred.trainers.states import COUNT, Values
 
-Floats = npt.NDArray[np.float64]
 Bound = Annotated[Floats, Values(-np.inf, np.inf)]
 
 

@@ -25,6 +25,7 @@ from structpred.core.oracle import capabilities
 from structpred.core.packing import parts_batch, project_batch
 from structpred.core.products import dot
 from structpred.core.task import Task
+from structpred.core.types import Floats
 from structpred.errors import ConvergenceError, ParameterError
 from structpred.objectives.margin import MarginRescaling
 from structpred.objectives.regularisers.free_intercept import FreeIntercept
@@ -33,7 +34,6 @@ from structpred.runtime.memory import check_fits
 from structpred.runtime.ranges import ends_of
 from structpred.trainers.problem import Problem, once_per_problem
 
-Floats = npt.NDArray[np.float64]
 NONE = np.empty(0)
 #: the largest entry of a point that is projected: sums of squares of such numbers do not overflow
 _LARGEST = 1e100

@@ -15,13 +15,12 @@ from structpred.core.function_space import FunctionSpace
 from structpred.core.group_norms import shares
 from structpred.core.products import dot
 from structpred.core.task import Task
+from structpred.core.types import Floats
 from structpred.core.weights import Vector
 from structpred.runtime.memory import check_fits
 from structpred.trainers.corrective import Arrays, Corrective, CorrectiveState, scratch_of
 from structpred.trainers.function_weights import FunctionNorms
 from structpred.trainers.problem import Problem, once_per_problem
-
-Floats = npt.NDArray[np.float64]
 
 
 class Point(NamedTuple):

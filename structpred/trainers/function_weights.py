@@ -12,12 +12,11 @@ from structpred.core.group_scales import GroupScales
 from structpred.core.regulariser import DualMap, Pieces, Regulariser, capabilities
 from structpred.core.sparse import SparseVector
 from structpred.core.steps import TaskLike
+from structpred.core.types import Floats
 from structpred.core.weights import Vector
 from structpred.errors import ParameterError
 from structpred.objectives.regularisers.l2 import L2
 from structpred.trainers.grouped_weights import GroupedWeights
-
-Floats = npt.NDArray[np.float64]
 
 
 class FunctionWeights(NamedTuple):

@@ -14,11 +14,9 @@ import numpy.typing as npt
 from structpred.core.group_scales import GroupScales, scaled
 from structpred.core.regulariser import Regulariser
 from structpred.core.sparse import SparseVector, squared_norm
+from structpred.core.types import Floats, Integers
 from structpred.core.weights import Vector
 from structpred.trainers.states import COUNT, FIXED, Values
-
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 #: factors below this are multiplied into v: at 1e-2 the average of float32 weights is good to 6e-6, at 1e-6 only to 1e-2
 LEAST = 1e-2

@@ -15,14 +15,12 @@ import numpy.typing as npt
 from structpred.core.products import dot
 from structpred.core.regulariser import pieces_of
 from structpred.core.task import Task
+from structpred.core.types import Floats, Integers
 from structpred.errors import ParameterError
 from structpred.objectives.margin import MarginRescaling
 from structpred.runtime.memory import check_fits
 from structpred.trainers.problem import Problem
 from structpred.trainers.states import Values
-
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 #: non-zeros that one compiled call may read: a tenth of a second, so that Ctrl-C is heard
 CALL = 20_000_000

@@ -1,5 +1,6 @@
 """Limited-memory BFGS for smooth surrogates (Nocedal & Wright 2006, algorithms 7.4, 7.5 and 3.5)."""
 
+import warnings
 from typing import Annotated, Any, NamedTuple, cast
 
 import numpy as np
@@ -9,8 +10,9 @@ from structpred.core.products import add_multiple, dot, dot_of_differences, weig
 from structpred.core.regulariser import Smooth
 from structpred.core.steps import SoftTask, TaskLike
 from structpred.core.terms import summed_squares
+from structpred.core.types import Floats
 from structpred.core.weights import Vector
-from structpred.errors import ParameterError
+from structpred.errors import ParameterError, StructpredWarning
 from structpred.objectives.log_loss import LogLoss
 from structpred.runtime.interrupts import may_be_given_up
 from structpred.runtime.ranges import ends_of
@@ -18,7 +20,6 @@ from structpred.trainers.problem import Problem, Surrogate, Trainer, is_convex
 from structpred.trainers.states import COUNT, Values
 from structpred.trainers.tangents import Tangent
 
-Floats = npt.NDArray[np.float64]
 Count = Annotated[npt.NDArray[np.int64], COUNT]
 
 
@@ -173,10 +174,22 @@ class LBFGS(Trainer):
                 return self._accept(problem, state, w, value, gradient, trial + 1), True
             step = 2.0 * low if high == np.inf else 0.5 * (low + high)
         if good[1] == state.value:
-            state.evaluations[...] += self.max_trials
-            state.stuck[...] = 1  # no decrease can be seen in float64: the optimum to rounding
-            return state, False
+            return state, self._give_up(state, high, high * slope)
         return self._accept(problem, state, *good, self.max_trials), True
+
+    def _give_up(self, state: LBFGSState, step: float, promised: float) -> bool:
+        """No step helped. Returns, and says, whether the shortest was too long, though its slope promised such a change."""
+        state.evaluations[...] += self.max_trials
+        state.stuck[...] = 1
+        failed = step < np.inf and -promised > 1e-9 * abs(float(state.value))  # else it is the optimum, to rounding
+        if failed:
+            text = (
+                f"{self.name}: the line search failed: none of {self.max_trials} steps, down to {step:.3g}, lowered the "
+                "objective, so the weights stay. Are features very large, or of very different sizes (scale them)? Is C small, "
+                f"are bounds of the oracle loose? {type(self).__name__}(max_trials={4 * self.max_trials}) tries shorter steps"
+            )
+            warnings.warn(text, StructpredWarning, stacklevel=2)
+        return failed
 
     def _first_step(self, state: LBFGSState, gradient: Floats) -> float:
         """The step that is tried first: a whole one as soon as anything is known of the curvature."""

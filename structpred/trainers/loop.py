@@ -14,23 +14,25 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.products import dot
-from structpred.core.result import Certificate, Record, Result
+from structpred.core.result import Certificate, Record, Result, crossing
 from structpred.core.stand_ins import stand_in
 from structpred.core.weights import Vector, Weights
 from structpred.errors import (
     CheckpointError,
     CheckpointWarning,
-    ConvergenceError,
     DataError,
     NoUpdateWarning,
+    OracleError,
     ParameterError,
     StorageError,
 )
 from structpred.runtime.interrupts import GivenUp, Interrupts
+from structpred.trainers.bounds import Bounds, check_finite
 from structpred.trainers.checkpoints import Progress, claimed, load_checkpoint, save_checkpoint
 from structpred.trainers.function_weights import FunctionWeights
 from structpred.trainers.grouped_weights import GroupedWeights
 from structpred.trainers.names import require
+from structpred.trainers.own_trainers import data_of, is_own, judged, refuse_changed, try_step
 from structpred.trainers.problem import Problem, Trainer
 from structpred.trainers.progress import checked_verbose, display_of
 from structpred.trainers.states import Values, flatten, rebuild
@@ -78,6 +80,8 @@ class RunSettings:
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not value >= least:
                 raise ParameterError(f"{name} must be a number >= {least}, got {value!r}")
+        if self.tol == np.inf:
+            raise ParameterError("tol must be a finite number, got inf: any gap would do; 0 means no goal")
         for name in ("max_iter", "check_every", "patience"):
             value = getattr(self, name)
             if name == "patience" and value is None:
@@ -93,8 +97,13 @@ def train(problem: Problem, trainer: Trainer, settings: RunSettings | None = Non
     """Run `trainer` on `problem`. Raises before any work if the task cannot do what it needs (`names.require`)."""
     settings = settings or RunSettings()
     require(trainer, problem)
+    data = data_of(problem.task)
+    if own := is_own(trainer):
+        try_step(problem, trainer)
     with claimed(settings.checkpoint), Interrupts() as interrupts:
-        return Run(problem, trainer, settings, interrupts).go()
+        result = Run(problem, trainer, settings, interrupts).go()
+    refuse_changed(problem.task, data)
+    return judged(problem, trainer, result) if own else result
 
 
 class Run:
@@ -111,6 +120,7 @@ class Run:
         self.best_weights: Vector | None = None
         self.closed: tuple[Vector, float | None, float | None] | None = None
         self.history: list[Record] = []
+        self.bounds = Bounds(problem, trainer)
         self.seconds = self.cpu_seconds = 0.0
         self.fingerprint = self._fingerprint() if settings.checkpoint or settings.keep or settings.start else ""
         if settings.resume and settings.checkpoint is not None:
@@ -146,7 +156,7 @@ class Run:
         try:
             with self._weights_first():
                 for _ in self._steps(self.problem, self.order[self.position :]):
-                    if self.interrupts.raised is not None:
+                    if self.interrupts.asked():
                         return "interrupted"
                     if self.position % TICK == 0 or self.position == len(self.order):
                         self._tick()
@@ -195,16 +205,17 @@ class Run:
 
     def _save(self) -> None:
         """Write a checkpoint, if one is wanted. Where it cannot be written, training continues: the next one may succeed."""
-        if self.settings.checkpoint is None:
-            return
-        self._finite_weights()
-        try:
-            save_checkpoint(self.settings.checkpoint, self._snapshot())
-        except (StorageError, DataError) as error:
-            warnings.warn(
-                f"no checkpoint after {self.passes} passes: {error}; training continues", CheckpointWarning, stacklevel=2
-            )
-        self.saved = time.perf_counter()
+        with self.interrupts.held():
+            if self.settings.checkpoint is None:
+                return
+            self._finite_weights()
+            try:
+                save_checkpoint(self.settings.checkpoint, self._snapshot())
+            except (StorageError, DataError) as error:
+                warnings.warn(
+                    f"no checkpoint after {self.passes} passes: {error}; training continues", CheckpointWarning, stacklevel=2
+                )
+            self.saved = time.perf_counter()
 
     def _after_pass(self) -> str | None:
         with np.errstate(over="ignore", invalid="ignore"):
@@ -229,7 +240,8 @@ class Run:
         if settings.patience is not None and self.stale >= settings.patience:
             return "dev"
         gap, primal = row["gap"], row["primal"]
-        if settings.tol > 0 and gap is not None and primal is not None and gap <= settings.tol * abs(primal):
+        small = gap is not None and primal is not None and gap <= settings.tol * abs(primal)
+        if settings.tol > 0 and small and not crossing(primal, row["dual"]):  # a gap below zero is no success
             return "tol"
         return "tol" if self.trainer.finished(self.problem, self.state) else None
 
@@ -243,10 +255,7 @@ class Run:
         if check:
             self.display.update(self.passes, 0.0, self.history, "computing the objective")
         with self._weights_first():
-            found = self._objective() if check else (None, None)
-        primal, dual = (None if value is None else float(value) for value in found)
-        known = np.array([bound for bound in (primal, dual) if bound is not None])
-        check_finite(known, self.trainer, self.problem.lam, self.passes)
+            primal, dual = self._objective() if check else (None, None)
         self.seconds, self.cpu_seconds = time.perf_counter() - self.clock, time.process_time() - self.cpu_clock
         row: Record = {
             "passes": self.passes,
@@ -271,7 +280,8 @@ class Run:
         if self.closed is None and self.passes == settings.max_iter and not (settings.keep or settings.checkpoint):
             last = stand_in(self.trainer, "last_objective", ("weights", "objective"))
             self.closed = None if last is None else last(self.problem, self.state)
-        return self.trainer.objective(self.problem, self.state) if self.closed is None else self.closed[1:]
+        found = self.trainer.objective(self.problem, self.state) if self.closed is None else self.closed[1:]
+        return self.bounds.checked(found, self.passes, self._finite_weights)
 
     def _try_on_dev(self) -> float:
         assert self.settings.dev is not None
@@ -303,6 +313,9 @@ class Run:
         progress = self._snapshot() if self.settings.keep else None
         if reason == "max_iter" and self._ends_at_searches(weights, certificate.gap or 0.0):
             reason = "search_bound"
+        self.bounds.add(primal, None, "the weights returned")
+        if reason != "interrupted":
+            self.bounds.at_zero(self.passes, weights)
         report = self.trainer.report(self.problem, self.state)
         groups = self.problem.task.groups, self.problem.task.group_names
         return Result(weights, certificate, self.history, reason, self.passes, progress, report, *groups)
@@ -361,6 +374,10 @@ class Run:
         for name, value in vars(saved).items():
             if name not in ("arrays", "rng"):
                 setattr(self, name, list(value) if name == "history" else value)
+        try:
+            self.bounds.read(self.history)
+        except OracleError as error:
+            raise CheckpointError(f"history: {error}") from error
 
     def _check_order(self, saved: Progress) -> None:
         """Items that this pass still has to visit are such as the trainer visits."""
@@ -371,16 +388,6 @@ class Run:
             raise CheckpointError(f"order: {fault}")
         if saved.position > len(saved.order):
             raise CheckpointError(f"position: {saved.position} of {len(saved.order)} items are done")
-
-
-def check_finite(values: npt.NDArray[Any], trainer: Trainer, lam: float, passes: int) -> None:
-    """Raise ConvergenceError where weights, or bounds of the objective, are no longer finite numbers."""
-    if not all(np.isfinite(values[k : k + (1 << 18)]).all() for k in range(0, len(values), 1 << 18)):  # no byte for each of them
-        raise ConvergenceError(
-            f"the weights of {type(trainer).__name__} are no longer finite (passes done: {passes}): C is probably too large "
-            f"(lam = 1 / (C * n) = {lam:.3g}), or the features are; take a smaller C, or scale the features. A checkpoint, if "
-            "there is one, is from before"
-        )
 
 
 _NO_UPDATE = (

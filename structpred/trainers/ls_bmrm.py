@@ -3,15 +3,13 @@
 from typing import Annotated, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.products import dot
 from structpred.core.regulariser import DualMap
+from structpred.core.types import Floats
 from structpred.trainers.bundles import Bundle, BundleMethod, Plane
 from structpred.trainers.problem import Problem
 from structpred.trainers.states import Values
-
-Floats = npt.NDArray[np.float64]
 
 
 class Aggregate(NamedTuple):

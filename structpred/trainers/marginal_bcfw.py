@@ -15,20 +15,17 @@ distribution with one label forced, on paths from the worst leaf with mass to th
 from typing import Annotated, Any, NamedTuple, cast
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core import marginal_blocks
 from structpred.core.marginal_blocks import MarginalBlocks, MarginalPoint
 from structpred.core.products import dot
 from structpred.core.task import Task
+from structpred.core.types import Floats, Integers
 from structpred.core.weights import Vector
 from structpred.errors import ParameterError
 from structpred.objectives.margin import MarginRescaling
 from structpred.trainers.problem import Problem, Surrogate, Trainer, once_per_problem
 from structpred.trainers.states import Values
-
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 #: numbers that one compiled call may read: a tenth of a second, so that Ctrl-C is heard
 CALL = 20_000_000

@@ -13,16 +13,12 @@ from collections.abc import Sequence
 from typing import Annotated, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.sparse import SparseVector
+from structpred.core.types import Floats, Integers
 from structpred.runtime.interrupts import give_up_if_asked
 from structpred.runtime.memory import check_fits
 from structpred.trainers.states import FIXED, Values
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-
 
 #: numbers of the Gram matrix that one compiled call may look at: a tenth of a second, after which a signal is heard
 SWEEP_NUMBERS = 10_000_000
@@ -39,15 +35,15 @@ class Master(NamedTuple):
     gram: (P, P), inner products. n_blocks: the number of blocks, a single number.
     """
 
-    idx: Annotated[Ints, Values(0, grows=True)]
+    idx: Annotated[Integers, Values(0, grows=True)]
     val: Annotated[Floats, Values(grows=True)]
-    bounds: Annotated[Ints, Values(0, grows=True)]
-    block: Annotated[Ints, Values(0, grows=True)]
+    bounds: Annotated[Integers, Values(0, grows=True)]
+    block: Annotated[Integers, Values(0, grows=True)]
     offset: Annotated[Floats, Values(grows=True)]
     alpha: Annotated[Floats, Values(0, 1, grows=True)]
-    idle: Annotated[Ints, Values(0, 2**60, grows=True)]
+    idle: Annotated[Integers, Values(0, 2**60, grows=True)]
     gram: Annotated[Floats, Values(grows=True)]
-    n_blocks: Annotated[Ints, FIXED]
+    n_blocks: Annotated[Integers, FIXED]
 
     def fault(self, dim: int) -> str | None:
         """What does not fit together in saved arrays, for planes of length dim; None where all does."""
@@ -151,7 +147,7 @@ class Master(NamedTuple):
         )  # fmt: skip
 
 
-def _fill_gram(gram: Floats, first: int, idx: Ints, val: Floats, bounds: Ints, dim: int) -> None:
+def _fill_gram(gram: Floats, first: int, idx: Integers, val: Floats, bounds: Integers, dim: int) -> None:
     """The inner products of the planes from `first` on with all planes. Either way adds in the order of the features."""
     from structpred.trainers import _master_qp_kernels as kernels
 

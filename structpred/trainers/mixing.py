@@ -3,19 +3,16 @@
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.sparse import SparseVector
 from structpred.core.terms import running_sum
+from structpred.core.types import Floats
 from structpred.errors import ParameterError
 from structpred.trainers.perceptron import AveragedPerceptron
 from structpred.trainers.problem import Problem, Surrogate, Trainer, once_per_problem
 from structpred.trainers.rounds import Common, Part, Report, Totals, checked_passes, mean_change, round_size, sparse, visits
 from structpred.trainers.sharded import ShardedTrainer
 from structpred.trainers.visits import updates
-
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 
 class MixingWay:

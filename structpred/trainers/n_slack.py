@@ -9,12 +9,11 @@ import numpy.typing as npt
 
 from structpred.core.sparse import SparseVector
 from structpred.core.steps import Step
+from structpred.core.types import Floats
 from structpred.trainers.arena import Arena
 from structpred.trainers.cutting_planes import CuttingPlanes, Sweep
 from structpred.trainers.problem import Problem
 from structpred.trainers.states import Values
-
-Floats = npt.NDArray[np.float64]
 
 
 class NSlackState(NamedTuple):

@@ -2,11 +2,14 @@
 
 from functools import cache
 
+import numpy as np
+
 from structpred.core import requirements
 from structpred.core.discovery import public_subclasses
 from structpred.core.partial_task import is_partial
 from structpred.core.regulariser import Regulariser, capabilities
 from structpred.errors import ParameterError
+from structpred.objectives.regularisers.names import regularisers
 from structpred.trainers.problem import Problem, Surrogate, Trainer, is_convex
 
 
@@ -61,6 +64,16 @@ def require_regulariser(trainer: Trainer, regulariser: Regulariser) -> None:
     require_methods(trainer, regulariser, advice)
     if not trainer.fits(regulariser):
         raise ParameterError(f"regulariser: {type(trainer).__name__} cannot minimise {name}{advice}")
+
+
+def require_before_data(trainer: Trainer, regulariser: Regulariser) -> None:
+    """As `require_regulariser` before the groups are known: any two will do, and of a user's own that needs them its methods."""
+    kind = type(regulariser)
+    if kind in regularisers().values():
+        regulariser = regulariser.grouped(np.arange(3), ("a", "b"))
+    elif kind.grouped is not Regulariser.grouped and not requirements.is_ours(kind):
+        return require_methods(trainer, regulariser)
+    require_regulariser(trainer, regulariser)
 
 
 def require_methods(trainer: Trainer, regulariser: Regulariser, advice: str = "") -> None:

@@ -18,15 +18,15 @@ import numpy.typing as npt
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.products import dot
 from structpred.core.regulariser import DualMap, pieces_of
+from structpred.core.result import sound
 from structpred.core.steps import SoftTask
 from structpred.core.terms import running_sum
+from structpred.core.types import Floats
 from structpred.core.weights import Weights
 from structpred.errors import ParameterError
 from structpred.objectives.log_loss import LogLoss
 from structpred.trainers.problem import Problem, Surrogate, Trainer
 from structpred.trainers.states import FIXED, Values
-
-Floats = npt.NDArray[np.float64]
 
 
 class OEGState(NamedTuple):
@@ -156,9 +156,13 @@ class OnlineEG(Trainer):
         return weights_of(problem, state.mu, state.offsets)
 
     def dual_part(self, problem: Problem, state: OEGState) -> float:
-        """sum_i p_i H(alpha_i), in order, and what fixed scores add."""
+        """sum_i p_i H(alpha_i), in order, and what fixed scores add; minus infinity where rounding may be all of it.
+
+        H is the difference of log_z and theta . mu, which are about 1e24 where features are about 1e12.
+        """
         fixed = [float(problem.p[i]) * self._fixed_part(problem, state, i) for i in range(len(problem.task))]
-        return running_sum(problem.p * state.entropy) + sum(fixed)
+        sizes = np.abs(state.theta) * state.mu * np.repeat(problem.p, np.diff(state.offsets))
+        return sound(running_sum(problem.p * state.entropy) + sum(fixed), 2.0 * float(sizes.sum()))
 
     @staticmethod
     def _fixed_part(problem: Problem, state: OEGState, i: int) -> float:

@@ -3,13 +3,11 @@
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.sparse import SparseVector
+from structpred.core.types import Floats
 from structpred.trainers.cutting_planes import CuttingPlanes, Sweep
 from structpred.trainers.problem import Problem
-
-Floats = npt.NDArray[np.float64]
 
 
 class OneSlackState(NamedTuple):
@@ -48,6 +46,7 @@ class OneSlackCuttingPlane(CuttingPlanes):
     """
 
     name = "one_slack"
+    least_passes = 200
 
     def init_state(self, problem: Problem) -> OneSlackState:
         """Line 2: no planes, w = 0."""

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from structpred.core.products import dot
 from structpred.core.regulariser import Regulariser, Smooth
+from structpred.core.types import Floats
 from structpred.core.weights import Vector
 from structpred.errors import ParameterError
 from structpred.objectives.regularisers.l1 import L1
@@ -16,8 +17,6 @@ from structpred.objectives.regularisers.l2 import L2
 from structpred.runtime.interrupts import may_be_given_up
 from structpred.trainers.lbfgs import LBFGS, LBFGSState
 from structpred.trainers.problem import Problem
-
-Floats = npt.NDArray[np.float64]
 
 
 class OWLQN(LBFGS):
@@ -111,9 +110,7 @@ class OWLQN(LBFGS):
                 return self._accept(problem, state, z, value, gradient, trial + 1), True
             step = 2.0 * low if high == np.inf else 0.5 * (low + high)
         if good[1] == state.value:
-            state.evaluations[...] += self.max_trials
-            state.stuck[...] = 1  # no decrease can be seen in float64: the optimum to rounding
-            return state, False
+            return state, self._give_up(state, high, high * dot(direction, slopes))
         return self._accept(problem, state, *good, self.max_trials), True
 
     def _regulariser(self, problem: Problem) -> Regulariser:

@@ -14,13 +14,13 @@ from functools import cached_property
 from typing import Annotated, Any, NamedTuple, cast
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.linear_task import RowTask
 from structpred.core.multiclass_loss import MulticlassLoss
 from structpred.core.products import dot
 from structpred.core.regulariser import DualMap, Regulariser
 from structpred.core.scalar_loss import DualTable, ScalarLoss
+from structpred.core.types import Floats, Integers
 from structpred.core.weights import Vector
 from structpred.errors import ParameterError
 from structpred.objectives.margin import MarginRescaling
@@ -28,9 +28,6 @@ from structpred.objectives.scalar.max_hinge import MaxHinge
 from structpred.trainers.label_ascent import CALL, label_costs, label_rows
 from structpred.trainers.problem import Problem, Surrogate, Trainer, once_per_problem
 from structpred.trainers.states import COUNT, Values
-
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 AVERAGES = ("suffix", "full", "last")
 

@@ -3,9 +3,8 @@
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from structpred.core.types import Floats
 
 
 def largest_eigenvalue(operator: Callable[[Floats], Floats], size: int, *, tol: float, max_iter: int = 100) -> float:

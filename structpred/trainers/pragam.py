@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.products import dot
+from structpred.core.types import Floats
 from structpred.core.weights import Vector
 from structpred.errors import ConvergenceError, ParameterError
 from structpred.objectives.margin import MarginRescaling
@@ -25,7 +26,6 @@ from structpred.trainers.power_iteration import largest_eigenvalue
 from structpred.trainers.problem import Problem, Surrogate, Trainer
 from structpred.trainers.states import COUNT, Values
 
-Floats = npt.NDArray[np.float64]
 Positive = Annotated[Floats, Values(5e-324)]
 
 #: the smallest curvature that is tried, in units of the first: at the optimum any is accepted, and mu would fall to zero

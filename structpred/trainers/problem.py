@@ -20,11 +20,41 @@ from structpred.objectives.margin import MarginRescaling
 from structpred.objectives.regularisers.l2 import L2
 from structpred.slack.surrogate import SlackRescaling
 
+#: What a surrogate may have besides: the name, and what it promises. `structpred.check_surrogate` tries what can be tried.
+SURROGATE_OPTIONAL: dict[str, str] = {
+    "convex": "False: H_i is not convex in w, and there is no certificate",
+    "may_be_negative": "True: H_i may be below zero; few trainers minimise it",
+    "certified": "(task) -> bool: whether its bounds are valid, where the task alone does not say so",
+    "check_task": "(task): raises ParameterError for a task that it does not fit",
+    "terms": "(task, w, rows, shares=None) -> Terms: what `term` gives for these rows, summed up with these shares",
+    "term_above": "(task, w, i, threshold, scale=1.0) -> Step: as `term`; may end early once H_i <= threshold is proven",
+    "search": "(task, w, i, scale=1.0, *, threshold=None) -> SearchResult: the search behind a step of slack rescaling",
+    "unsettled": "(task, w) -> by how much each value may be above H_i, the search having ended early",
+    "gradient": "(task, w, shares) -> (values, gradient): H_i of every instance, and the slope of sum_i shares_i H_i",
+    "squared_gradients": "(task, w, shares) -> sum_i shares_i (dH_i / dw_j)^2 for each weight j",
+    "gamma": "the derivative changes by at most |z - z'| / gamma; 0 for a loss that has kinks",
+    "dual_table": "(y) -> DualTable: the conjugate and its intervals, of a scalar loss (`core.scalar_loss`)",
+    "loss_weight": "the number that loss(y_i, y) is multiplied by, where it is one",
+}
+#: What a trainer may have besides its methods: the name, and what it promises.
+TRAINER_OPTIONAL: dict[str, str] = {
+    "moves": "(problem, state) -> Moves | None: `update` in numbers, for many updates in one compiled call",
+    "last_objective": "(problem, state) -> (weights, primal, dual): both of a state that nothing goes on from",
+    "averaged": "whether the average of the iterates is returned",
+    "state_at": "(problem, w, steps) -> state: at these weights, which so many steps led to",
+    "local_problem": "(problem, curvature) -> Problem: of a shard of CoCoA, whose steps raise its part of the dual",
+    "begin": "(problem, blocks, w) -> state: these blocks at weights that are not their sum",
+    "at_rest": "(state) -> state: the blocks alone, without weights",
+    "own_sum": "(problem, state) -> what the blocks of the shard add up to, a new array",
+    "dual_part": "(problem, state) -> float: the constants of the blocks of the shard, summed up",
+    "mixed": "(before, state, eta) -> state: every block (1 - eta) what it was plus eta what it is",
+}
+
 
 class Surrogate(Protocol):
     """A convex function H_i of w for each instance, by its largest linear piece (or its tangent) at w.
 
-    One that is not convex has an attribute `convex`, which is False.
+    SURROGATE_OPTIONAL has what it may have besides. `structpred.check_surrogate` tests it.
     """
 
     requires: tuple[str | tuple[str, ...], ...]
@@ -144,7 +174,7 @@ class Trainer(ABC):
 
     An online trainer may have a method `moves(problem, state)`, which says in numbers what `update` does, or None where that is
     not possible (`core.moves.Moves`): then many updates can be one compiled call. A subclass that changes `update` alone is not
-    affected.
+    affected. TRAINER_OPTIONAL has what else is looked up by name. `structpred.check_trainer` tests a trainer.
 
     Attributes
     ----------
@@ -170,6 +200,8 @@ class Trainer(ABC):
         Whether it goes along gradients alone, so that it finds a local optimum of a surrogate that is not convex.
     completes : bool
         Whether it completes outputs that are known in part itself; then any surrogate will do.
+    least_passes : int
+        How many passes it takes at least where the user names no number: a method that adds one plane a pass needs many.
     """
 
     name: ClassVar[str] = ""
@@ -182,6 +214,7 @@ class Trainer(ABC):
     needs_n_total: ClassVar[bool] = False
     nonconvex: ClassVar[bool] = False
     completes: ClassVar[bool] = False
+    least_passes: ClassVar[int] = 1
 
     def __repr__(self) -> str:
         """The class and its settings."""

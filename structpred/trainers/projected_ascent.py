@@ -15,17 +15,18 @@ from typing import Annotated, NamedTuple, cast
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.own_code import own_code
 from structpred.core.products import dot
 from structpred.core.regulariser import pieces_of
-from structpred.core.task import Task
+from structpred.core.task import PROBED, Task
 from structpred.core.task_checks import blamed
+from structpred.core.types import Floats
 from structpred.core.weights import Vector
+from structpred.errors import OracleError
 from structpred.objectives.margin import MarginRescaling
 from structpred.runtime.memory import check_fits
 from structpred.trainers.problem import Problem, Surrogate, Trainer
 from structpred.trainers.states import FIXED, Values
-
-Floats = npt.NDArray[np.float64]
 
 
 class AscentState(NamedTuple):
@@ -87,6 +88,8 @@ class ProjectedAscent(Trainer):
             direction = task.oracle.project(point, task.shapes[item]) - mu  # type: ignore[attr-defined]
         except Exception as error:
             raise blamed(error, item, task.oracle, "project") from error
+        if item < PROBED and own_code(task.oracle):
+            self._check_projection(task, item, point - mu - direction, mu + direction)
         slope = dot(scores, direction)
         square = task.features.spread(item, direction, state.scratch)
         bend = float(problem.p[item]) / problem.lam * square
@@ -97,6 +100,13 @@ class ProjectedAscent(Trainer):
             state.curvature[item] = self._curvature(problem, item, square, direction)
         task.features.flush(item, state.scratch, -float(problem.p[item]) / problem.lam * step if rises else 0.0, state.w)
         return state, rises
+
+    @staticmethod
+    def _check_projection(task: Task, item: int, ahead: Floats, found: Floats) -> None:
+        """OracleError where the nearest point is further `ahead`, towards the point projected, than all outputs."""
+        most = float(ahead[task.parts_found(item, task.infer(ahead, item)[0])].sum())
+        if task.oracle.exact and ahead @ found > most + 1e-6 * (1.0 + np.abs(ahead) @ np.abs(found)):
+            raise OracleError(f"sample {item}: {type(task.oracle).__name__}.project gave a point outside the hull of all outputs")
 
     def weights(self, problem: Problem, state: AscentState) -> Vector:
         """The present weights."""

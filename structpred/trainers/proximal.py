@@ -22,6 +22,7 @@ import numpy.typing as npt
 from structpred.core.group_norms import shares
 from structpred.core.regulariser import Regulariser, capabilities
 from structpred.core.sparse import add_sparse
+from structpred.core.types import Floats
 from structpred.core.weights import Vector
 from structpred.errors import ParameterError
 from structpred.objectives.log_loss import LogLoss
@@ -31,8 +32,6 @@ from structpred.trainers.function_weights import FunctionWeights, online_weights
 from structpred.trainers.grouped_weights import GroupedWeights
 from structpred.trainers.problem import Problem, Surrogate, Trainer, is_convex, once_per_problem
 from structpred.trainers.states import COUNT, Values
-
-Floats = npt.NDArray[np.float64]
 
 
 class ProximalState(NamedTuple):

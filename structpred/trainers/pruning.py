@@ -1,5 +1,7 @@
 """Weights without some of their groups, and the certificate that they still have."""
 
+from dataclasses import replace
+
 import numpy as np
 import numpy.typing as npt
 
@@ -45,4 +47,4 @@ def pruned(problem: Problem, weights: Vector, certificate: Certificate, kept: np
     out: Vector = weights.copy()
     for k in np.flatnonzero(~keep):
         out[groups[k] : groups[k + 1]] = 0.0
-    return out, Certificate(problem.primal(out), certificate.dual, certificate.proven)
+    return out, replace(certificate, primal=problem.primal(out))

@@ -13,13 +13,11 @@ import numpy.typing as npt
 
 from structpred.core.products import dot
 from structpred.core.sparse import SparseVector
+from structpred.core.types import Floats, Integers
 from structpred.core.weights import Vector, Weights
 from structpred.errors import ParameterError
 from structpred.trainers.problem import Problem, Trainer
 from structpred.trainers.stream import StreamProblem
-
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 
 class Places(NamedTuple):

@@ -13,12 +13,12 @@ sign-constrained SDCA of Kato, Kobayashi and Sano (2018), algorithm 2.
 from typing import Annotated, Any, NamedTuple, cast
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.linear_task import RowTask
 from structpred.core.multiclass_loss import MulticlassLoss
 from structpred.core.regulariser import Regulariser, capabilities, pieces_of
 from structpred.core.scalar_loss import DualTable, ScalarLoss
+from structpred.core.types import Floats, Integers
 from structpred.core.weights import Vector
 from structpred.errors import ParameterError
 from structpred.objectives.margin import MarginRescaling
@@ -26,9 +26,6 @@ from structpred.trainers.column_ascent import ColumnAscent
 from structpred.trainers.label_ascent import CALL, LabelAscent, bad_places
 from structpred.trainers.problem import Problem, Surrogate, Trainer, once_per_problem
 from structpred.trainers.states import Values
-
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 _ANY = Values(-np.inf, np.inf)
 #: passes after which u is summed up anew

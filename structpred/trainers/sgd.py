@@ -9,6 +9,8 @@ output 1/passes of the instance's dual mass) with the value (1/k) sum_j n p_i of
 Under another regulariser whose dual map w = grad r*(u) is homogeneous, such as the projection on a cone, that sum is u_k, and
 w_k = grad r*(u_k) minimises lam r(w) plus the mean of the linear pieces so far: regularised dual averaging (Xiao 2010). As
 w(u / (lam k)) = w(u) / (lam k), the sum and the weights share the scale, and a step costs what it touches.
+
+Where slopes have no bound (the squared error), k counts on from L / lam, L of the longest row: the first step is 1 / (L + lam).
 """
 
 from typing import Annotated, NamedTuple
@@ -16,14 +18,17 @@ from typing import Annotated, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.linear_task import RowTask
 from structpred.core.moves import CONSTANT, Moves
 from structpred.core.regulariser import DualMap, Regulariser, pieces_of
+from structpred.core.scalar_loss import ScalarLoss
 from structpred.core.sparse import SparseVector
 from structpred.core.weights import Vector, Weights
+from structpred.errors import ConvergenceError
 from structpred.objectives.log_loss import LogLoss
 from structpred.objectives.margin import MarginRescaling
 from structpred.slack.surrogate import SlackRescaling
-from structpred.trainers.problem import Problem, Surrogate, Trainer, is_convex
+from structpred.trainers.problem import Problem, Surrogate, Trainer, is_convex, once_per_problem
 from structpred.trainers.states import COUNT
 
 
@@ -90,8 +95,8 @@ class SGD(Trainer):
         """At weights that so many steps led to, for parameter mixing; there is no dual value from there."""
         state = self.init_state(problem)
         if steps:
-            state.weights.v[:] = w * (problem.lam * steps)
-            state.weights.set_scale(1.0 / (problem.lam * steps))
+            state.weights.v[:] = w * (problem.lam * (steps + _steps_before(problem)))
+            state.weights.set_scale(1.0 / (problem.lam * (steps + _steps_before(problem))))
             state.steps.fill(steps)
         return state
 
@@ -109,7 +114,7 @@ class SGD(Trainer):
         state.steps.fill(k)
         if problem.surrogate.piecewise_linear:
             state.offsets.fill(state.offsets.item() + share * problem.surrogate.offset(step))
-        weights.set_scale(1.0 / (problem.lam * k))
+        weights.set_scale(1.0 / (problem.lam * (k + _steps_before(problem))))
         if self.averaged:
             weights.include(float(k))
         return state, changed
@@ -128,13 +133,13 @@ class SGD(Trainer):
 
     def objective(self, problem: Problem, state: SGDState) -> tuple[float, float | None]:
         """Primal at the returned weights; the dual value of the last iterate if the passes so far were whole."""
-        return problem.primal(self.weights(problem, state)), self._dual(problem, state)
+        return _primal(problem, self.weights(problem, state)), self._dual(problem, state)
 
     def last_objective(self, problem: Problem, state: SGDState) -> tuple[Vector, float | None, float | None]:
         """`weights` and `objective` of a state that is given up: the dual value, then the average in place."""
         dual = self._dual(problem, state)
         weights = self.weights(problem, state) if len(state.point) else state.weights.given_up()
-        return weights, problem.primal(weights), dual
+        return weights, _primal(problem, weights), dual
 
     def _dual(self, problem: Problem, state: SGDState) -> float | None:
         k, total = state.steps.item(), state.point if len(state.point) else state.weights.v
@@ -147,6 +152,38 @@ class SGD(Trainer):
     def report(self, problem: Problem, state: SGDState) -> dict[str, npt.NDArray[np.float64]]:
         """dual_point: u, where w is not u itself."""
         return {"dual_point": state.weights.scale * state.point} if len(state.point) else {}
+
+
+@once_per_problem
+def _takes_any_slope(problem: Problem) -> bool:
+    """Whether a loss of one score may be arbitrarily steep: its slopes, the dual variables, have no ends that are known."""
+    loss, task = problem.surrogate, problem.task
+    if loss.piecewise_linear or not isinstance(task, RowTask):
+        return False
+    table = loss.dual_table(task.targets) if hasattr(loss, "dual_table") else None
+    return table is None or not np.isfinite([table.low, table.high]).all()
+
+
+@once_per_problem
+def _steps_before(problem: Problem) -> float:
+    """L / lam for a smooth loss of any slope; else 0."""
+    loss, task = problem.surrogate, problem.task
+    if not (isinstance(loss, ScalarLoss) and loss.gamma > 0.0 and isinstance(task, RowTask) and _takes_any_slope(problem)):
+        return 0.0
+    most = float((problem.shares * task.squared_norms()).max()) * float(problem.dual_map.scale.max())
+    return most / (loss.gamma * problem.lam) if np.isfinite(most / (loss.gamma * problem.lam)) else 0.0
+
+
+def _primal(problem: Problem, w: Vector) -> float:
+    """The objective; ConvergenceError where steps that were too long for the loss left it far above that of w = 0."""
+    found = problem.primal(w)
+    if _takes_any_slope(problem) and found > 1e9 * (least := problem.primal(np.zeros_like(w))):
+        raise ConvergenceError(
+            f"SGD: the objective is {found:.3g}, at w = 0 it is {least:.3g}: its steps are too long for this loss. "
+            f"{type(problem.surrogate).__name__} must say how smooth it is (gamma) if its slope has no bound; or take trainer "
+            "'pegasos', a smaller C, or scale the features"
+        )
+    return found
 
 
 def _moved(state: SGDState, psi: SparseVector, share: float, dual_map: DualMap) -> SparseVector:

@@ -6,10 +6,10 @@ from itertools import pairwise
 from typing import Annotated, Any, NamedTuple, cast
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.task import Task
 from structpred.core.terms import running_sum
+from structpred.core.types import Integers
 from structpred.core.weights import Vector
 from structpred.errors import ParameterError
 from structpred.trainers.inner import ByInner
@@ -17,8 +17,6 @@ from structpred.trainers.problem import Problem, Trainer, once_per_problem
 from structpred.trainers.rounds import Common, Part, Places, Report, Way, checked_passes, losses_of, round_size, totals
 from structpred.trainers.states import COUNT
 from structpred.trainers.stream import StreamProblem
-
-Integers = npt.NDArray[np.int64]
 
 
 class ShardedState(NamedTuple):

@@ -24,8 +24,9 @@ from structpred.objectives.log_loss import LogLoss
 from structpred.objectives.margin import MarginRescaling
 from structpred.objectives.marginal_log_loss import MarginalLogLoss
 from structpred.runtime.interrupts import Interrupts
+from structpred.trainers.bounds import check_finite
 from structpred.trainers.checkpoints import Progress, claimed
-from structpred.trainers.loop import TICK, Run, RunSettings, check_finite
+from structpred.trainers.loop import TICK, Run, RunSettings
 from structpred.trainers.names import online_trainers, require
 from structpred.trainers.problem import Problem, Surrogate, Trainer, is_convex
 from structpred.trainers.states import COUNT
@@ -134,7 +135,7 @@ class StreamRun(Run):
                 for n in self._steps(problem, np.arange(len(task))):
                     for labels in islice(known, n):
                         self.crc = zlib.crc32(labels.data, self.crc)
-                    if self.interrupts.raised is not None:
+                    if self.interrupts.asked():
                         return "interrupted"
                     if self.position % TICK == 0:
                         self._tick()

@@ -8,11 +8,9 @@ b = f(w) - c/2 |w|^2 - <a, w>. The least value of the right side, b - |a|^2 / (2
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.products import dot
-
-Floats = npt.NDArray[np.float64]
+from structpred.core.types import Floats
 
 
 class Tangent(NamedTuple):

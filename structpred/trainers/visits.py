@@ -3,14 +3,10 @@
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-
 from structpred.core.stand_ins import stand_in
+from structpred.core.types import Integers
 from structpred.objectives.margin import MarginRescaling
 from structpred.trainers.problem import Problem, Trainer
-
-Integers = npt.NDArray[np.int64]
 
 
 class Visited(NamedTuple):

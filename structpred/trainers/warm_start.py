@@ -4,8 +4,8 @@ from dataclasses import replace
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from structpred.core.types import Integers
 from structpred.core.weights import Vector
 from structpred.errors import ParameterError
 from structpred.objectives.regularisers.l2 import L2
@@ -15,8 +15,6 @@ from structpred.trainers.names import can_minimise
 from structpred.trainers.oeg import OnlineEG
 from structpred.trainers.problem import Problem, Surrogate, Trainer, once_per_problem
 from structpred.trainers.states import COUNT
-
-Integers = npt.NDArray[np.int64]
 
 
 class WarmState(NamedTuple):

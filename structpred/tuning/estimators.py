@@ -96,7 +96,9 @@ def tune(
         raise ParameterError("expected either held-out data (dev=...) or a number of folds (cv=3)")
     members = None if cv is None else fold_members(len(X if y is None else y), cv, seed_of(known["random_state"]))
     work = EstimatorWork(estimator, X, y, dev, members)
-    steps = rungs(len(settings), known["max_iter"], min_passes, eta)
+    named = grid.get("trainer", (known["trainer"],))
+    passes = known["max_iter"] or max(estimator._passes_with(one) for one in named)
+    steps = rungs(len(settings), passes, min_passes, eta)
     search = Search(work, settings, steps, cv or 1, None if folder is None else _digest(_silent(estimator), X, y, dev))
     return search.run(None if folder is None else Path(folder), n_jobs)
 

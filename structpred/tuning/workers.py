@@ -1,16 +1,17 @@
 """Runs in processes: each holds the work, does one run after the other, and ends when the program that started it does."""
 
 import multiprocessing
-import signal
 import threading
 import time
+import warnings
 from collections.abc import Iterator, Sequence
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Protocol, cast
 
-from structpred.errors import ConvergenceError, StructpredError
+from structpred.errors import ConvergenceError, NoUpdateWarning, StructpredError
+from structpred.runtime.interrupts import leave_to_parent
 from structpred.runtime.processes import end_with_parent, sendable
 
 
@@ -43,7 +44,9 @@ def do(work: Work, job: Job) -> Done:
     """Do one job. A setting whose weights become infinite has failed; other errors are raised."""
     start = time.process_time()
     try:
-        scores, error = [float(score) for score in work.fit(job.setting, job.fold, job.passes, job.checkpoint)], None
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", NoUpdateWarning)  # of a first rung nothing else is expected
+            scores, error = [float(score) for score in work.fit(job.setting, job.fold, job.passes, job.checkpoint)], None
     except ConvergenceError as failure:
         scores, error = [], str(failure)
     return Done(scores, time.process_time() - start, error)
@@ -112,7 +115,7 @@ def _answer(connection: Any, job: Job) -> Done:
 
 def _serve(connection: Connection, work: Work) -> None:
     """What a process does."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to the whole group; the parent decides
+    leave_to_parent()
     threading.Thread(target=end_with_parent, daemon=True).start()  # what it would write is a later run's
     try:
         while True:

@@ -17,6 +17,7 @@ import numpy as np
 
 from structpred.cli.app import run
 from structpred.cli.session import Session
+from structpred.runtime.interrupts import SIGNALS
 
 PROGRAM = [sys.executable, "-m", "structpred.cli"]
 Run = subprocess.CompletedProcess[str]
@@ -38,7 +39,8 @@ def call(*arguments: str, cwd: Path, stdin: str = "") -> Run:
 
 @contextlib.contextmanager
 def _as_if_new() -> Iterator[None]:
-    """Warnings are shown, as outside of tests; what the program does to warnings and to logging is undone."""
+    """Warnings are shown, as outside of tests; what the program does to warnings, logging and signals is undone."""
+    signals = {number: signal.getsignal(number) for number in SIGNALS}
     loggers = [logging.getLogger(name) for name in ("structpred", "structpred.trainers")]
     before = [(logger.level, list(logger.handlers)) for logger in loggers]
     with warnings.catch_warnings():
@@ -49,6 +51,8 @@ def _as_if_new() -> Iterator[None]:
             for logger, (level, handlers) in zip(loggers, before, strict=True):
                 logger.setLevel(level)
                 logger.handlers[:] = handlers
+            for number, handler in signals.items():
+                signal.signal(number, handler)
 
 
 def hear_interrupts() -> None:

@@ -48,6 +48,7 @@ def test_a_page(here: Here, corpus: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("data", ["crf", "data"])
+@pytest.mark.filterwarnings("ignore::structpred.errors.NoUpdateWarning")
 def test_other_formats(here: Here, corpus: Path, tmp_path: Path, data: str) -> None:
     """CRFsuite text and OCR letters, too."""
     kind = {"crf": "crfsuite", "data": "ocr"}[data]

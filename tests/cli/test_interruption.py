@@ -3,12 +3,15 @@
 import os
 import signal
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
 from cli_helpers import PROGRAM, Shell, hear_interrupts
 
+from structpred.cli import training
 from structpred.models import ChainLabeler
+from structpred.trainers.loop import Run
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals are sent as POSIX systems do")
 
@@ -18,6 +21,7 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals are sent as 
     [
         ("bcfw", signal.SIGINT),
         pytest.param("sgd", signal.SIGTERM, marks=pytest.mark.slow),
+        pytest.param("bcfw", signal.SIGHUP, marks=pytest.mark.slow),
         pytest.param("perceptron", signal.SIGINT, marks=pytest.mark.slow),
     ],
 )
@@ -68,7 +72,54 @@ def test_an_interrupted_run_goes_on_to_the_same_model(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["Ctrl-C", "SIGTERM"])
+def test_two_signals_at_once_end_in_a_true_message(shell: Shell, corpus: Path, tmp_path: Path) -> None:
+    """Ctrl-C twice, some milliseconds apart: the last line says what is there, and what is there can be resumed."""
+    command = ["train", "chain", str(corpus / "train.txt"), "--format", "conll2000", "--template", "chunking", "-o", "m.spz"]
+    for k, pause in enumerate((0.0, 0.001, 0.003, 0.01, 0.02, 0.04)):
+        folder = tmp_path / str(k)
+        folder.mkdir()
+        child = subprocess.Popen(
+            [*PROGRAM, *command, "--max-iter", "100000", "--json"],
+            cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, pipesize=4096, preexec_fn=hear_interrupts,
+        )  # fmt: skip
+        assert child.stdout is not None
+        while '"pass"' not in child.stdout.readline():
+            assert child.poll() is None
+        child.send_signal(signal.SIGINT)
+        time.sleep(pause)
+        child.send_signal(signal.SIGINT)
+        _, err = child.communicate(timeout=1800)
+        assert child.returncode == 130, err
+        assert "Traceback" not in err
+        there = os.listdir(folder)
+        assert there in (["m.spz.ckpt"], [])
+        assert err.rstrip().endswith("--resume" if there else "interrupted: there was no checkpoint yet, nothing was written")
+
+
+def test_signals_after_the_first_do_not_lose_the_last_line(
+    shell: Shell, corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While the last line of an interrupted command is made, further signals are not heard."""
+    heard = []
+
+    def broken(run: Run) -> None:
+        raise KeyboardInterrupt
+
+    def stamp(path: Path) -> None:
+        heard.append(signal.getsignal(signal.SIGTERM))
+
+    monkeypatch.setattr(Run, "go", broken)
+    monkeypatch.setattr(training, "_stamp", stamp)
+    ended = shell(
+        "train", "chain", str(corpus / "train.txt"), "--format", "conll2000", "--template", "chunking", "-o", "m.spz", "-q"
+    )
+    assert (ended.returncode, ended.stderr) == (130, "interrupted: there was no checkpoint yet, nothing was written\n")
+    assert heard[-1] is signal.SIG_IGN
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=["Ctrl-C", "SIGTERM", "SIGHUP"])
 def test_an_interruption_while_reading_leaves_nothing(number: signal.Signals, tmp_path: Path) -> None:
     """Before training has begun there is nothing to keep: exit code 130, one line, no file."""
     os.mkfifo(tmp_path / "pipe")

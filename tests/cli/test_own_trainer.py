@@ -44,6 +44,7 @@ def corpus_of(folder: Path) -> tuple[Any, Any]:
     return rows, rows.labels()
 
 
+@pytest.mark.filterwarnings("ignore::structpred.errors.NoUpdateWarning")
 def test_a_trainer_of_ones_own_trains_from_python_and_from_the_shell(
     here: Here, corpus: Path, tmp_path: Path, package: Any
 ) -> None:
@@ -60,6 +61,7 @@ def test_a_trainer_of_ones_own_trains_from_python_and_from_the_shell(
         loaded.fit(X, y)
 
 
+@pytest.mark.filterwarnings("ignore::structpred.errors.NoUpdateWarning")
 def test_a_log_loss_trainer_of_ones_own_gets_the_log_loss(here: Here, corpus: Path, tmp_path: Path, package: Any) -> None:
     """The first of `surrogates` is the default, from Python and from the shell; others are refused before anything is read."""
     X, y = corpus_of(corpus)

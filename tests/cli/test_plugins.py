@@ -104,6 +104,7 @@ def trained(here: Here, corpus: Path, model: Path, *options: str) -> Any:
 
 
 @pytest.mark.parametrize("plugin", PLUGINS, ids=lambda plugin: plugin.option)
+@pytest.mark.filterwarnings("ignore::structpred.errors.NoUpdateWarning")
 def test_a_class_of_ones_own_from_the_shell(here: Here, corpus: Path, tmp_path: Path, mine: Path, plugin: Plugin) -> None:
     """MODULE:CLASS trains other weights than without it; the file and `inspect` name it; the model is scored and predicts."""
     (mine / "one.py").write_text(plugin.text)
@@ -142,6 +143,7 @@ def test_a_regulariser_that_needs_its_groups_from_the_shell(here: Here, corpus: 
 
 
 @pytest.mark.parametrize("plugin", PLUGINS, ids=lambda plugin: plugin.option)
+@pytest.mark.filterwarnings("ignore::structpred.errors.NoUpdateWarning")
 def test_a_file_of_the_package_brings_its_name(
     here: Here, corpus: Path, tmp_path: Path, mine: Path, plugin: Plugin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -202,6 +204,7 @@ def test_a_kind_of_model_in_the_package(here: Here, tmp_path: Path, mine: Path, 
     assert [option for option in ("--trainer", "--loss", "--regulariser") if option not in page] == []
 
 
+@pytest.mark.filterwarnings("ignore::structpred.errors.NoUpdateWarning")
 def test_parsers_and_label_sets_take_them_too(here: Here, treebanks: Path, labelled: Path, tmp_path: Path, mine: Path) -> None:
     """Both stages of a parser have the regulariser; a multi-label model of a trainer of one's own can be inspected."""
     said = ("--trainer", "bcfw", "--regulariser", "l1", "--loss", "extra_parts", "--max-iter", "1", "-q", "-o")

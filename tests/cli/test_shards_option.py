@@ -14,7 +14,6 @@ import pytest
 from cli_helpers import Shell
 
 from structpred.distributed import Shards, fit, predict
-from structpred.distributed.cluster import local_cluster
 from structpred.distributed.predict import Job, write_part
 from structpred.errors import ClusterError, DataError, ModelFileError, ParameterError
 from structpred.io.columns import ColumnCorpus
@@ -26,7 +25,7 @@ NEEDS_DASK = "dask is not installed: pip install 'structpred[distributed]'"
 
 def parts_of(model: Path, shards: Shards, folder: Path, suffix: str = ".txt") -> list[Path]:
     """The parts, made in this process."""
-    job = Job(str(model), importlib.import_module("structpred.distributed.predict")._digest(str(model)))
+    job = Job(str(model), importlib.import_module("structpred.distributed.predict")._digest(str(model)), n=len(shards))
     parts = [folder / f"part{k}{suffix}" for k in range(len(shards))]
     for k, part in enumerate(parts):
         write_part(job, shards[k], k, str(part))
@@ -40,15 +39,45 @@ def parts_of(model: Path, shards: Shards, folder: Path, suffix: str = ".txt") ->
 def test_a_part_is_what_predict_writes(
     shell: Shell, request: pytest.FixtureRequest, tmp_path: Path, fixture: str, model: str, data: str, format: str
 ) -> None:
-    """Each part equals, byte by byte, what `structpred predict` writes for the same lines; all parts what it writes for all."""
+    """Each part equals, byte by byte, what `structpred predict` writes for the same lines."""
     folder = request.getfixturevalue(fixture)
     shards = Shards.of_file(folder / data, 3, format=format)
     parts = parts_of(folder / model, shards, tmp_path)
     for shard, part in zip(shards, parts, strict=True):
         (tmp_path / "lines").write_bytes(read_range(shard.path, shard.start, shard.stop))
         assert part.read_text() == shell("predict", str(folder / model), "lines").stdout
-    whole = shell("predict", str(folder / model), str(folder / data)).stdout
-    assert "".join(part.read_text() for part in parts) == whole
+
+
+@pytest.mark.parametrize(
+    ("fixture", "model", "data", "format"),
+    [
+        ("corpus", "chunk.spz", "test.txt", "columns"),
+        ("treebanks", "p.spz", "test.conllu", "conllu"),
+        ("corpus", "attributes.spz", "test.crf", "crfsuite"),
+    ],
+)
+def test_parts_join_to_the_prediction_of_the_whole(
+    shell: Shell, request: pytest.FixtureRequest, tmp_path: Path, fixture: str, model: str, data: str, format: str
+) -> None:
+    """`cat` of all parts is, byte by byte, what `structpred predict` writes for all data, in every format of sentences."""
+    folder = request.getfixturevalue(fixture)
+    if not (folder / model).exists():
+        options = ("--format", format, "--max-iter", "2", "-o", str(folder / model))
+        shell("train", "chain", str(folder / "train.crf"), *options).check_returncode()
+    parts = parts_of(folder / model, Shards.of_file(folder / data, 6, format=format), tmp_path)
+    assert "".join(part.read_text() for part in parts) == shell("predict", str(folder / model), str(folder / data)).stdout
+
+
+def test_parts_of_several_files_and_functions_keep_sentences_apart(corpus: Path, tmp_path: Path) -> None:
+    """Where the data of a shard do not end in a blank line, its part does, so that no sentence runs into the next part's."""
+    (tmp_path / "a.txt").write_text("the DT B-NP\ncat NN I-NP\n")
+    (tmp_path / "b.txt").write_text("dog NN B-NP")
+    parts = parts_of(corpus / "chunk.spz", Shards.of_files([tmp_path / "a.txt", tmp_path / "b.txt"]), tmp_path)
+    text = "".join(part.read_text() for part in parts)
+    assert [len(block.splitlines()) for block in text.split("\n\n")] == [2, 1]
+    ChainLabeler("perceptron").fit([[["the"], ["cat"]]], [["DT", "NN"]]).save(tmp_path / "m.spz")
+    functions = Shards.of_functions([Killer([]), Killer([])])
+    assert "".join(part.read_text() for part in parts_of(tmp_path / "m.spz", functions, tmp_path)) == "NN\n\nNN\n"
 
 
 def test_crfsuite_text_gives_labels(shell: Shell, corpus: Path, tmp_path: Path) -> None:
@@ -206,14 +235,14 @@ def test_what_training_on_shards_does_not_take(shell: Shell, corpus: Path, argum
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Any]:
-    """Two worker processes; a shard that takes two with it is given up."""
+    """Two worker processes, without TLS, so that its address is all that a shell needs; a shard that takes two is given up."""
     dask = pytest.importorskip("dask", reason=NEEDS_DASK)
     distributed = pytest.importorskip("distributed")
 
     settings = {"distributed.scheduler.allowed-failures": 1, "distributed.worker.daemon": False}
     with (
         dask.config.set(settings),
-        local_cluster(2) as started,
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0") as started,
         distributed.Client(started, set_as_default=False) as client,
     ):
         yield client
@@ -240,7 +269,7 @@ def test_a_killed_worker_loses_nothing(cluster: Any, tmp_path: Path) -> None:
     (tmp_path / "mark").touch()
     shards = Shards.of_functions([Killer([]), Killer([tmp_path / "mark"]), Killer([]), Killer([])])
     parts = predict(model, shards, tmp_path / "out" / "{shard}.txt", cluster)
-    assert [part.read_text() for part in parts] == ["NN\n"] * 4
+    assert [part.read_text() for part in parts] == ["NN\n\n"] * 3 + ["NN\n"]
     assert not (tmp_path / "mark").exists()
     assert sorted(os.listdir(tmp_path / "out")) == [part.name for part in parts]
 

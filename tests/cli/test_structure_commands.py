@@ -105,7 +105,7 @@ def test_the_page_shows_the_worst_outputs_and_why(here: Here, folder: Path) -> N
         (("evaluate", "m.spz", "new.txt", *OWN), "new.txt: --reader choosers:read gives no labels"),
         (("predict", "m.spz", "new.txt", *OWN[:3], "choosers:broken"), "expected a pair (X, y)"),
         (("predict", "m.spz", "none.txt", *OWN), "there is no such file"),
-        (("predict", "m.spz", "new.txt", *OWN[:3], "choosers:nothing"), "choosers has no 'nothing'"),
+        (("predict", "m.spz", "new.txt", *OWN[:3], "choosers:nothing"), "choosers.py) has no 'nothing'"),
     ],
 )
 def test_what_is_missing_is_said(here: Here, folder: Path, arguments: tuple[str, ...], message: str) -> None:

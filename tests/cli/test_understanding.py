@@ -178,6 +178,7 @@ def test_report_of_model_and_data(here: Here, corpus: Path, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("trainer", ["sgd", "oeg"])
+@pytest.mark.filterwarnings("ignore::structpred.errors.NoUpdateWarning")
 def test_report_of_other_data(here: Here, corpus: Path, tmp_path: Path, trainer: str) -> None:
     """Letters come as strips with probabilities or score gaps, whichever the model has; CRFsuite text shows its words."""
     common = ("--trainer", trainer, "--max-iter", "2", "-q")

@@ -7,9 +7,11 @@ import pytest
 from broken_scalar_losses import BROKEN
 
 import structpred
+from structpred.core.linear_task import RegressionTask
 from structpred.core.scalar_loss import ScalarLoss
 from structpred.errors import LossError, MissingCapabilityError
 from structpred.objectives.scalar.names import scalar_losses
+from structpred.objectives.scalar.squared import Squared
 
 
 class Softplus(ScalarLoss):
@@ -53,3 +55,40 @@ def test_each_broken_scalar_loss_is_found_with_a_fitting_cause(kind, rule, cause
     assert message.startswith(f"{kind.__name__} breaks ")
     assert found, message
     assert re.search(cause, found[0].split("Likely cause: ")[1]), found[0]
+
+
+class Late(ScalarLoss):
+    """A derivative that is wrong between two of the numbers that were tried alone."""
+
+    gamma = 1.0
+
+    def value(self, z, y):
+        return 0.5 * (z - y) ** 2
+
+    def derivative(self, z, y):
+        return np.where((z > 0.35) & (z < 0.95), 2.0, 1.0) * (z - y)
+
+
+class LateTable(Squared):
+    """A table that is wrong from the 201st sample on."""
+
+    def value(self, z, y):
+        return 0.5 * (z - y) ** 2
+
+    def derivative(self, z, y):
+        return z - y
+
+    def dual_table(self, y):
+        far = np.arange(len(y)) >= 200
+        return super().dual_table(np.where(far, 2.0 * y, y))
+
+
+@pytest.mark.parametrize("kind", [Late, LateTable])
+def test_training_refuses_what_is_wrong_beyond_the_first_samples_and_scores(kind) -> None:
+    """Targets and scores are drawn by lot, and every target is tried."""
+    from scipy import sparse
+
+    rng = np.random.default_rng(1)
+    task = RegressionTask(sparse.csr_array(rng.normal(size=(400, 3))), rng.normal(size=400))
+    with pytest.raises(LossError, match="run check_scalar_loss"):
+        kind().check_task(task)

@@ -142,11 +142,41 @@ def test_bad_functions_are_found_before_training(data, name, function, message) 
         (lambda w, x, y, c: x[99], "argmax raised IndexError"),
     ],
 )
-def test_bad_argmax_is_found_in_training(data, function, message) -> None:
+def test_bad_argmax_is_found(data, function, message) -> None:
     """An argmax that minimises, gives nonsense, raises or writes to the weights is an OracleError with the sample's number."""
-    problem = Problem(task_of(data, argmax=function), MarginRescaling(), lam=0.1)
     with pytest.raises(OracleError, match=rf"sample \d+: .*{message}"):
-        train(problem, SGD(), RunSettings(max_iter=3))
+        train(Problem(task_of(data, argmax=function), MarginRescaling(), lam=0.1), SGD(), RunSettings(max_iter=3))
+
+
+LIARS = [
+    (lambda w, x, y, c: best(-w, x, y, -c), r"sample \d+: .* costs 0, but at .* one that costs 1: does it minimise"),
+    (lambda w, x, y, c: best(w, x, y, 0.0), r"sample \d+: .* costs 0, but at .* one that costs 1: .* leave out loss_weight"),
+    (lambda w, x, y, c: y, "true output of all of the first 10 samples.* does it return y_true"),
+]
+
+
+@pytest.mark.parametrize(("function", "message"), LIARS)
+def test_an_argmax_that_makes_the_truth_look_optimal_is_named_before_training(data, function, message) -> None:
+    """An argmax that minimises, leaves out the loss or returns the truth is refused when the task is made, unless exact=False."""
+    with pytest.raises(OracleError, match=message):
+        task_of(data, argmax=function)
+    assert not task_of(data, argmax=function, exact=False).certified
+
+
+def test_the_probe_asks_for_no_more_than_the_contract_promises(data) -> None:
+    """An argmax may refuse negative loss weights and outputs of other inputs, and an input may have the true output alone."""
+
+    def own(x: np.ndarray, y: int) -> list[int]:  # the outputs of an input; every second one has a single output
+        return [y] if x[0] % 2 else list(range(N_CLASSES))
+
+    def argmax(w, x, y, c):
+        if c < 0:
+            raise ValueError("loss_weight below 0")
+        return max(own(x, y), key=lambda k: float(w @ phi(x, k)) + c * 2.0 * abs(y - k))
+
+    assert task_of(data, argmax=argmax, loss=lambda y, k: 2.0 * abs(y - k)).certified
+    zeros = task_of(data, argmax=lambda w, x, y, c: best(w, x, y, 0.0), loss=lambda y, k: 0.0)
+    assert zeros.violations(np.zeros(DIM), 1.0).tolist() == [0.0] * N
 
 
 def test_a_heuristic_is_not_certified(data) -> None:
@@ -204,3 +234,16 @@ def test_fingerprint_follows_data_loss_and_weights(data) -> None:
         task_of(data, dtype=np.float32),
     ]
     assert len({same, *(t.fingerprint() for t in others)}) == 6
+
+
+def test_a_small_cheat_of_argmax_is_named() -> None:
+    """An output that the true one beats by 1e-4 is an error, which names the sample; 1e-9 is rounding."""
+
+    def rounding(w, x, y, loss_weight):
+        scores = (w * x + loss_weight * (np.arange(2) != y)).round(3)
+        return 1 - int(scores[::-1].argmax())
+
+    task = CallbackTask([1.0, 1.0], [0, 0], 2, lambda x, y: x * np.eye(2)[y], zero_one, rounding)
+    with pytest.raises(OracleError, match=r"sample 1: argmax gave an output .* by 0\.0001"):
+        task.step(np.array([1.0, 1.0 - 1e-4]), 1, 0.0)
+    assert task.step(np.array([1.0, 1.0 - 1e-9]), 1, 0.0).violation == pytest.approx(-1e-9, abs=1e-15)

@@ -13,9 +13,11 @@ from structpred.errors import DataError, OracleError, ParameterError
 from structpred.features.parts import PartFeatures
 from structpred.models import StructuredPredictor
 from structpred.objectives.margin import MarginRescaling
-from structpred.objectives.part_losses import Hamming
+from structpred.objectives.part_losses import ExtraParts, Hamming
 from structpred.oracles.assignment import AssignmentOracle
 from structpred.oracles.chain import ChainOracle
+from structpred.oracles.dual_mrf import DualMRF
+from structpred.oracles.mrf import graph_shape
 from structpred.oracles.multiclass import MulticlassOracle
 from structpred.slack.surrogate import SlackRescaling
 from structpred.trainers.problem import Problem
@@ -117,7 +119,7 @@ def test_marginals_below_the_truth_stop_training() -> None:
 
     given = data(4, Short(), (3,), MulticlassOracle())
     with pytest.raises(OracleError, match=r"Short\.marginals gave log_z = .*true output alone scores"):
-        StructuredPredictor(Short(), trainer="lbfgs").fit(*given)
+        StructuredPredictor(Short(), trainer="lbfgs", check_components=False).fit(*given)
 
 
 def test_rounding_is_no_contradiction() -> None:
@@ -125,6 +127,76 @@ def test_rounding_is_no_contradiction() -> None:
     X, y, shapes = data(6, TopK(), (5,), TopK())
     StructuredPredictor(TopK(), trainer="perceptron", max_iter=3).fit([1e12 * x for x in X], y, shapes)
     StructuredPredictor(TopK(), trainer="mira", max_iter=3).fit([np.round(x) for x in X], y, shapes)
+
+
+class Rounds(MulticlassOracle):
+    """Scores that agree to three digits are equal to it, and the last of equals is taken: it may miss the best by 5e-4."""
+
+    argmax_batch = enumerate = None  # type: ignore[assignment]
+
+    def argmax(self, scores: Any, shape: Any) -> Any:
+        return np.array([len(scores) - 1 - int(scores[::-1].round(3).argmax())])
+
+
+class RoundsInBatches(MulticlassOracle):
+    """The same in batches."""
+
+    enumerate = None  # type: ignore[assignment]
+
+    def argmax_batch(self, scores: Any, offsets: Any, shapes: Any) -> Any:
+        found = [Rounds().argmax(scores[a:b], shape) for a, b, shape in zip(offsets, offsets[1:], shapes, strict=False)]
+        return np.concatenate(found), np.arange(len(shapes) + 1)
+
+
+class BoundsALittleLow(MulticlassOracle):
+    """The bound is too low by 1e-4, and so below the true output where this is the best."""
+
+    exact = False
+    argmax_batch = enumerate = None  # type: ignore[assignment]
+
+    def argmax_bound(self, scores: Any, shape: Any) -> Any:
+        return self.argmax(scores, shape), float(scores.max()) - 1e-4
+
+
+class SumsALittleLow(MulticlassOracle):
+    """log_z is too small by 1e-4."""
+
+    marginals_batch = None  # type: ignore[assignment]
+
+    def marginals(self, scores: Any, shape: Any) -> Any:
+        log_z, mu = super().marginals(scores, shape)
+        return log_z - 1e-4, mu
+
+
+#: two classes, of which the first is true and the better one by 1e-4
+NEARLY = np.array([1.0, 1.0 - 1e-4])
+
+
+def small_task(oracle: Oracle) -> Task:
+    """Two classes with a feature each; the first is true."""
+    return Task(PartFeatures([np.eye(2)] * 3), oracle, [[0]] * 3, [(2,)] * 3, Hamming())
+
+
+@pytest.mark.parametrize("call", [
+    lambda: small_task(Rounds()).step(NEARLY, 1, 0.0),
+    lambda: small_task(Rounds()).violations(NEARLY, 0.0),
+    lambda: small_task(RoundsInBatches()).violations(NEARLY, 0.0),
+    lambda: small_task(RoundsInBatches()).terms(NEARLY, range(3), loss_weight=0.0),
+    lambda: small_task(BoundsALittleLow()).step(NEARLY, 1, 0.0),
+    lambda: small_task(SumsALittleLow()).soft_step(np.array([40.0, -40.0]), 1),
+    lambda: small_task(SumsALittleLow()).log_losses(np.array([40.0, -40.0]), np.ones(3)),
+], ids=["step", "sweep", "batches", "terms", "bound", "log loss", "log losses"])  # fmt: skip
+def test_a_small_cheat_is_named(call: Any) -> None:
+    """An answer that the true output beats by 1e-4 is an error of the oracle, by every way to a step: it is no rounding."""
+    with pytest.raises(
+        OracleError, match=r"sample \d: \w+ALittleLow\.(argmax_bound|marginals) gave|sample \d: Rounds\w*\.argmax"
+    ):
+        call()
+
+
+def test_a_cheat_within_rounding_passes() -> None:
+    """What is missing by 1e-9 of the scores is rounding, as solvers leave it, and no error."""
+    assert small_task(Rounds()).step(np.array([1.0, 1.0 - 1e-9]), 1, 0.0).violation == pytest.approx(-1e-9, abs=1e-15)
 
 
 def test_compiled_steps_serve_only_what_they_were_written_for() -> None:
@@ -241,3 +313,47 @@ def test_compiled_and_plain_know_the_same_grid() -> None:
     """The grid that all instances share is what compiled steps get; none is shared where answers differ."""
     task = chains(Hamming())
     assert task._costs.shared_grid == GridCosts(1.0)
+
+
+class Bounding(TopK):
+    """Its bounds are what is told."""
+
+    exact = False
+    told = "found"
+
+    def argmax_bound(self, scores: Any, shape: Any) -> Any:
+        labels = self.argmax(scores, shape)
+        found = float(scores[labels].sum())
+        return labels, {"nan": np.nan, "inf": np.inf, "below": found - 0.1, "found": found}[self.told]
+
+
+@pytest.mark.parametrize("surrogate", [MarginRescaling(), SlackRescaling("bisecting")])
+@pytest.mark.parametrize("told", ["nan", "inf", "below"])
+def test_bounds_that_bound_nothing_are_refused(told: str, surrogate: Any) -> None:
+    """A bound that is NaN, infinite or below what was found names the method and the sample, in steps and in slack searches."""
+    rng = np.random.default_rng(0)
+    oracle = Bounding()
+    features = PartFeatures([rng.normal(size=(5, 4)) for _ in range(6)])
+    task = Task(features, oracle, [np.array([0, 1])] * 6, [(5,)] * 6, ExtraParts())
+    w = rng.normal(size=4)
+    surrogate.term(task, w, 2)
+    oracle.told = told
+    with pytest.raises(OracleError, match=r"sample 2: Bounding.argmax_bound gave the bound \S+ with an output that scores"):
+        surrogate.term(task, w, 2)
+
+
+@pytest.mark.parametrize("told", [np.nan, np.inf, -np.inf])
+def test_bounds_of_a_batch_that_bound_nothing_are_refused(told: float) -> None:
+    """One such bound of a batch names the sample."""
+
+    class Batched(DualMRF):
+        def argmax_bound_batch(self, scores: Any, offsets: Any, shapes: Any) -> Any:
+            labels, ends, bounds = super().argmax_bound_batch(scores, offsets, shapes)
+            bounds[3] = told
+            return labels, ends, bounds
+
+    rng, shape = np.random.default_rng(0), graph_shape(3, 2, [(0, 1), (1, 2)])
+    features = PartFeatures([rng.normal(size=(14, 4)) for _ in range(6)])
+    task = Task(features, Batched(), [np.array([0, 1, 0])] * 6, [shape] * 6, Hamming())
+    with pytest.raises(OracleError, match=r"sample 3: Batched.argmax_bound_batch gave the bound \S+ with an output"):
+        task.violations(rng.normal(size=4), 1.0)

@@ -1,6 +1,7 @@
 """Losses are asked once, by one method, obeyed by every estimator, and refused where they break their rules."""
 
 import pickle
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +56,7 @@ def test_a_subclassed_loss_is_obeyed_by_chains() -> None:
     same = ChainLabeler(loss=LabelCosts(2.0 * (1.0 - np.eye(3))), **settings).fit(X, Y)
     assert not np.array_equal(one.coef_, two.coef_)
     assert np.array_equal(two.coef_, same.coef_)
-    assert two.certificate_ == same.certificate_
+    assert two.certificate_ == replace(same.certificate_, checked=True)
 
 
 def test_a_subclassed_loss_is_obeyed_by_trees() -> None:

@@ -226,6 +226,8 @@ def test_an_oracle_of_ones_own_needs_three_methods_only() -> None:
 class RowwiseMatching(AssignmentOracle):
     """A wrong oracle: the best column of each row, which is no matching where two rows want the same one."""
 
+    enumerate = None
+
     def argmax(self, scores, shape):
         return scores.reshape(shape[0], shape[0]).argmax(axis=1).astype(np.int64)
 

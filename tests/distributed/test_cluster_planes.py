@@ -11,7 +11,7 @@ import pytest
 
 from structpred import Instance
 from structpred.distributed import Shards, fit
-from structpred.errors import ParameterError
+from structpred.errors import MissingCapabilityError, NoUpdateWarning, ParameterError
 from structpred.models import StructuredPredictor
 from structpred.oracles.multiclass import MulticlassOracle
 
@@ -73,3 +73,25 @@ def test_a_resumed_run_of_planes_gives_the_same_bits(client: Any, tmp_path: Path
     assert resumed.coef_.tobytes() == whole.coef_.tobytes()
     with pytest.raises(ParameterError, match=r"cannot be trained on shards; trainers that can: .*n_slack.*one_slack"):
         fit(predictor("sdca"), SHARDS, client=client)
+
+
+@pytest.mark.parametrize("regulariser", ["mkl", "lp_mkl"])
+def test_groups_of_weights_are_learnt_about_on_shards(client: Any, regulariser: str) -> None:
+    """Regularisers that need the groups are looked at before the shards are read, and train on them."""
+    model = predictor("ls_bmrm", regulariser=regulariser).set_params(max_iter=60)
+    assert fit(model, SHARDS, client=client).certificate_.relative_gap < 0.1
+    with pytest.raises(MissingCapabilityError, match="ParameterMixing needs squared_norm, which MKL does not have"):
+        fit(predictor("online_mkl"), SHARDS, client=client)
+
+
+def test_slack_rescaling_on_shards_takes_a_trainer_that_they_take(client: Any) -> None:
+    """Where no trainer is named it is bcfw on shards, whatever `fit` takes."""
+    model = fit(StructuredPredictor(MulticlassOracle(), surrogate="slack", C=100.0, max_iter=5), SHARDS, client=client)
+    assert model._chosen_trainer() == "bcfw"
+    assert model.score(X, Y) > 0.5
+
+
+def test_weights_of_zero_warn_on_shards(client: Any) -> None:
+    """A run on shards says as well that nothing was learnt."""
+    with pytest.warns(NoUpdateWarning, match="after 1 passes all weights are zero"):
+        fit(predictor("bmrm").set_params(max_iter=1), SHARDS, client=client)

@@ -68,6 +68,7 @@ def fitted(settings: dict[str, Any], X: list[Any], rng: np.random.Generator, fol
 
 
 @pytest.mark.parametrize("case", CASES)
+@pytest.mark.filterwarnings("ignore::structpred.errors.NoUpdateWarning")
 def test_labels_are_those_of_the_model(case: str, tmp_path: Path) -> None:
     """Trained weights and whole numbers full of ties give the same labels; empty sequences and dictionaries of labels, too."""
     (sentence, settings), rng = CASES[case], np.random.default_rng(0)
@@ -90,6 +91,7 @@ def test_labels_are_those_of_the_model(case: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("case", CASES)
+@pytest.mark.filterwarnings("ignore::structpred.errors.NoUpdateWarning")
 def test_features_are_those_of_the_model(case: str, tmp_path: Path) -> None:
     """Ids and values stand in the order of the model's, on which the last bit of a score depends: where a feature comes twice at
     a token of one sequence, the features of all tokens of its block are put in order, and of no others.
@@ -105,6 +107,7 @@ def test_features_are_those_of_the_model(case: str, tmp_path: Path) -> None:
     assert np.array_equal(np.ones(len(found.ids)) if found.values is None else found.values, packed.values)
 
 
+@pytest.mark.filterwarnings("ignore::structpred.errors.NoUpdateWarning")
 def test_a_long_sequence_and_whole_number_labels(tmp_path: Path) -> None:
     """2,500 tokens, which the model decodes in blocks, and labels that are numbers: ties are broken alike."""
     rng = np.random.default_rng(1)

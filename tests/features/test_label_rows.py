@@ -25,7 +25,7 @@ def test_the_map_keeps_the_rules_of_feature_maps(dtype: type) -> None:
     """Adjoint, spread, flush and total agree with each other, for weights of both types."""
     _, rows, _ = made(dtype)
     assert isinstance(rows, FeatureMap)
-    assert check_feature_map(rows).checked["adjoint"] == 2 * len(rows)
+    assert check_feature_map(rows).checked["adjoint"] == len(rows)
 
 
 def test_it_is_the_map_of_a_block_a_label() -> None:

@@ -8,7 +8,8 @@ import numpy as np
 
 from structpred import layers
 from structpred.core.oracle import Labels, Oracle, Shape
-from structpred.layers.record import Floats, Scores
+from structpred.core.types import Floats
+from structpred.layers.record import Scores
 from structpred.oracles.arborescence import ArborescenceOracle
 from structpred.oracles.assignment import AssignmentOracle
 from structpred.oracles.chain import ChainOracle

@@ -2,23 +2,30 @@
 
 import itertools
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from layer_cases import Pairs
 
 from structpred.core.callback_task import CallbackTask
+from structpred.core.instances import Instance
+from structpred.core.oracle import Oracle
 from structpred.core.task import Task
 from structpred.data.sequences import PackedSequences
-from structpred.errors import DataError, InfeasibleError, ParameterError
+from structpred.errors import DataError, InfeasibleError, MissingCapabilityError, ParameterError
 from structpred.features.fixed_scores import FixedScores
 from structpred.features.parts import PartFeatures
 from structpred.features.sequences import SequenceFeatures
-from structpred.layers.surrogates import PerturbedSurrogate, ScoreSurrogate, SoftMargin, SparseMAPSurrogate
+from structpred.layers.sparsemap import SparseMAPLoss
+from structpred.layers.surrogates import LossSurrogate, PerturbedSurrogate, ScoreSurrogate, SoftMargin, SparseMAPSurrogate
+from structpred.models import StructuredPredictor
 from structpred.objectives.log_loss import LogLoss
 from structpred.objectives.margin import MarginRescaling
 from structpred.objectives.part_losses import ExtraParts, Hamming
 from structpred.oracles.chain import ChainOracle
+from structpred.oracles.dual_mrf import DualMRF
+from structpred.oracles.mrf import graph_shape
 from structpred.oracles.multiclass import MulticlassOracle
 from structpred.trainers.bmrm import BMRM
 from structpred.trainers.lbfgs import LBFGS
@@ -183,3 +190,46 @@ def test_tasks_without_part_scores_are_refused() -> None:
         Problem(task, PerturbedSurrogate(), 1.0)
     with pytest.raises(TypeError, match="smooth"):
         PerturbedSurrogate().offset(PerturbedSurrogate().term(chains(1), np.zeros(6), 0))
+
+
+class Hasty(MulticlassOracle):
+    """An oracle that may miss the best output, and has no bound."""
+
+    exact = False
+
+
+class Bounding(Hasty):
+    """The same with a bound."""
+
+    def argmax_bound(self, scores: np.ndarray, shape: tuple[int, ...]) -> tuple[np.ndarray, float]:
+        return self.argmax(scores, shape), float(scores.max()) + 1e-3
+
+
+@pytest.mark.parametrize("trainer", ["lbfgs", "sgd", "proximal", "bmrm"])
+@pytest.mark.parametrize(
+    ("oracle", "surrogate", "instead"),
+    [
+        (DualMRF(), "sparsemap", "'perturbed', whose value argmax_bound bounds"),
+        (Bounding(), LossSurrogate(SparseMAPLoss(Bounding())), "'perturbed', whose value argmax_bound bounds"),
+        (Hasty(), "sparsemap", "'margin'"),
+        (Hasty(), "perturbed", "'margin'"),
+    ],
+)
+def test_no_surrogate_without_a_value_is_trained(oracle: Oracle, surrogate: Any, instead: str, trainer: str) -> None:
+    """Where an inexact oracle leaves the objective without a value, that is said before any work, and what to take."""
+    shape = graph_shape(3, 2, [(0, 1), (1, 2), (0, 2)]) if isinstance(oracle, DualMRF) else (3,)
+    labels = [0, 1, 0] if isinstance(oracle, DualMRF) else [1]
+    passes: list[Any] = []
+    X = [Instance(np.ones((oracle.n_parts(shape), 2)), shape)] * 2
+    model = StructuredPredictor(oracle, surrogate=surrogate, trainer=trainer, callbacks=(passes.append,))
+    with pytest.raises(MissingCapabilityError, match=f"needs an exact oracle: {type(oracle).__name__} is not exact.*{instead}"):
+        model.fit(X, [labels] * 2)
+    assert not passes
+
+
+def test_noise_over_a_bounding_oracle_trains() -> None:
+    """An inexact oracle with bounds serves the perturbed loss, whose upper bounds are then reported."""
+    X = [Instance(np.eye(3), (3,))] * 2
+    assert (
+        StructuredPredictor(Bounding(), surrogate="perturbed", trainer="lbfgs", max_iter=3).fit(X, [[1], [1]]).certificate_.proven
+    )

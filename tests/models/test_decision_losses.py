@@ -88,6 +88,7 @@ def test_losses_that_change_on_the_way_are_refused() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("trainer", ["adam", *trainers()])
+@pytest.mark.filterwarnings("ignore::structpred.errors.NoUpdateWarning")
 def test_every_pair_works_or_says_what_goes_together(trainer: str) -> None:
     """Each loss with a name either trains, to finite costs, or is refused by one error that names what to take instead."""
     data = DATA.rows(slice(8))

@@ -32,7 +32,7 @@ SETTINGS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     ),
     "MultiLabelMRF": ({"trainer": "bcfw", "C": 1.0, "max_iter": 50, "tol": 0.001}, {"edges": "complete", "scale": None}),
     "StructuredPredictor": (
-        {"oracle": None, "loss": "hamming", "trainer": "bcfw", "C": 1.0}, {"max_iter": 50, "tol": 0.001, "scoring": None}
+        {"oracle": None, "loss": "hamming", "trainer": "bcfw", "C": 1.0}, {"max_iter": None, "tol": 0.001, "scoring": None}
     ),
 }  # fmt: skip
 COMMON = {

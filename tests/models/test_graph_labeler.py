@@ -142,6 +142,7 @@ def test_networkx_graphs(kind: Any) -> None:
     assert model.score([g for g, _ in graphs], [labels for _, labels in graphs]) == arrays.score(X, y)
 
 
+@pytest.mark.filterwarnings("ignore::structpred.errors.NoUpdateWarning")
 def test_the_oracle_is_chosen_as_documented() -> None:
     """TreeMRF without cycles, enumeration for small graphs, QPBO for two labels and DualMRF for more where they are large."""
     rng = np.random.default_rng(0)

@@ -283,11 +283,11 @@ def test_probabilities_of_paths() -> None:
 
 
 def test_the_default_trainer_is_that_over_marginals_where_it_applies() -> None:
-    """Margin rescaling in forests and small graphs; slack rescaling, other regularisers and CP-SAT's graphs fall to bcfw."""
+    """Margin rescaling in forests and small graphs; slack rescaling falls to corrective, the rest to bcfw."""
     tree = SHAPES["tree"]
     X, Y = sample(tree)
     quick: dict[str, Any] = {"max_iter": 1, "hierarchy": tree}
-    for settings, name in (({}, "marginal_bcfw"), ({"tables": True}, "marginal_bcfw"), ({"surrogate": "slack"}, "bcfw")):
+    for settings, name in (({}, "marginal_bcfw"), ({"tables": True}, "marginal_bcfw"), ({"surrogate": "slack"}, "corrective")):
         assert HierarchicalMultiLabel(**quick, **settings).fit(X, Y)._chosen_trainer() == name
     assert HierarchicalMultiLabel(**quick, regulariser="l1").fit(X, Y)._chosen_trainer() == "bcfw"
     assert HierarchicalMultiLabel(max_iter=1, hierarchy=SHAPES["graph"]).fit(*sample(SHAPES["graph"]))._chosen_trainer() == "bcfw"

@@ -398,3 +398,15 @@ def test_yeast(data_dir: Path) -> None:
     common = np.tile(train.Y.mean(axis=0) > 0.5, (len(test), 1)).astype(int)
     assert f1_score(test.Y, model.predict(test), average="micro") > f1_score(test.Y, common, average="micro") + 0.03
     assert model.score(test) > 0.46
+
+
+def test_many_pairs_are_said_before_the_work(caplog: pytest.LogCaptureFixture) -> None:
+    """All pairs of 150 labels are one line, with their number and what to give instead; few labels, and few pairs, are none."""
+    Y = np.eye(150, dtype=np.int64)
+    label_edges("complete", Y[:, :60])
+    label_edges(450, Y)
+    assert not caplog.records
+    label_edges("complete", Y)
+    (record,) = caplog.records
+    for told in ("all 11,175 pairs of 150 labels", "edges='tree' joins 149 pairs", "edges=450 the strongest"):
+        assert told in record.getMessage()

@@ -22,6 +22,7 @@ def name_of(trainer: object) -> str:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("trainer", ALL, ids=name_of)
+@pytest.mark.filterwarnings("ignore::structpred.errors.NoUpdateWarning")
 def test_warm_starts_add_up(trainer: Any, tmp_path: Path) -> None:
     """Six passes are the same as 1 + 1 + 2 + 2 by warm starts, and as six times one pass through a checkpoint."""
     data = noisy(20)
@@ -39,6 +40,7 @@ def test_warm_starts_add_up(trainer: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("trainer", ["perceptron", "bcfw", "oeg", "lbfgs"])
+@pytest.mark.filterwarnings("ignore::structpred.errors.NoUpdateWarning")
 def test_a_warm_start_on_other_data_is_refused(trainer: str) -> None:
     """Other sequences, labels, weights or C are an error that says what to do, and the model stays as it was."""
     x, y = noisy(20)
@@ -56,6 +58,7 @@ def test_a_warm_start_on_other_data_is_refused(trainer: str) -> None:
     assert fitted.set_params(C=0.7, warm_start=False).fit(*noisy(20, seed=1)).n_iter_ == 4
 
 
+@pytest.mark.filterwarnings("ignore::structpred.errors.NoUpdateWarning")
 def test_a_warm_start_needs_the_state(tmp_path: Path) -> None:
     """A loaded model and one fitted without warm_start cannot go on; a pickled one can; a clone starts anew."""
     data = noisy(20)
@@ -71,6 +74,7 @@ def test_a_warm_start_needs_the_state(tmp_path: Path) -> None:
     assert clone(warm).fit(*noisy(5, seed=9)).n_iter_ == 2
 
 
+@pytest.mark.filterwarnings("ignore::structpred.errors.NoUpdateWarning")
 def test_a_failed_warm_start_leaves_the_state_alone() -> None:
     """Where a callback raises in the middle of a later run, going on from the earlier one gives the same as ever."""
     data = noisy(20)
@@ -101,6 +105,7 @@ def test_batches_add_up_to_a_stream(trainer: Any) -> None:
 
 
 @pytest.mark.parametrize("trainer", ONLINE)
+@pytest.mark.filterwarnings("ignore::structpred.errors.NoUpdateWarning")
 def test_partial_fit_is_the_algorithm(trainer: str) -> None:
     """One pass of fit, put into the order in which fit visits the data, is the same as partial_fit."""
     x, y = noisy(40)
@@ -111,6 +116,7 @@ def test_partial_fit_is_the_algorithm(trainer: str) -> None:
 
 
 @pytest.mark.parametrize("trainer", ONLINE)
+@pytest.mark.filterwarnings("ignore::structpred.errors.NoUpdateWarning")
 def test_partial_fit_goes_on_after_fit(trainer: str) -> None:
     """After fit with warm_start=True, partial_fit with the data of the third pass gives what a third pass gives."""
     x, y = noisy(40)

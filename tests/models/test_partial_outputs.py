@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from structpred import Instance, Oracle
-from structpred.errors import DataError, InfeasibleError
+from structpred.core.costs import PartCosts
+from structpred.errors import DataError, InfeasibleError, ParameterError
 from structpred.models import StructuredPredictor
 from structpred.oracles.assignment import AssignmentOracle
 from structpred.oracles.enumerated import EnumeratedOracle
@@ -109,3 +110,26 @@ def test_bad_partial_outputs_name_the_place():
             model.fit(X, [y[0], bad, y[2]])
     with pytest.raises(InfeasibleError, match="sample 1"):
         model.fit(X, [y[0], [0, 0, None, None], y[2]])
+
+
+class WholeParts:
+    """A loss of one's own that needs the whole truth: one for each part that is not in it."""
+
+    def costs(self, labels, shape, oracle):
+        """Costs of parts."""
+        costs = np.ones(oracle.n_parts(shape))
+        costs[oracle.parts(labels, shape)] = 0.0
+        return PartCosts(0.0, costs)
+
+
+def test_the_log_loss_asks_no_loss_for_costs():
+    """An own loss without allowed_costs trains on outputs known in part with the log loss, as Hamming does; margins name it."""
+    rng = np.random.default_rng(0)
+    X = [Instance(rng.normal(size=(6, 4)), (3, 2)) for _ in range(8)]
+    y = [np.array([int(rng.integers(6))]) if i % 2 else rng.random(6) > 0.4 for i in range(8)]
+    settings = {"trainer": "lbfgs", "max_iter": 5, "C": 1.0}
+    oracle = EnumeratedOracle.of(Pairs())
+    own = StructuredPredictor(oracle, WholeParts(), **settings).fit(X, y)
+    np.testing.assert_array_equal(own.coef_, StructuredPredictor(oracle, "hamming", **settings).fit(X, y).coef_)
+    with pytest.raises(ParameterError, match=r"sample 0.*allowed_costs.*surrogate='log'"):
+        StructuredPredictor(oracle, WholeParts()).fit(X, y)

@@ -17,6 +17,7 @@ ALL_ZERO = 1e9
 
 
 @pytest.mark.parametrize("name", ["chain_numeric", "parser", "multilabel", "hierarchical", "graph", "structured"])
+@pytest.mark.filterwarnings("ignore::structpred.errors.NoUpdateWarning")
 def test_the_regulariser_reaches_every_problem(name: str, tmp_path: Path) -> None:
     """With a heavy l1 norm all weights are zero, those of a parser's relations and pruning, too; files bring it back."""
     example = KINDS[name]()

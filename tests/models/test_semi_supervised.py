@@ -11,7 +11,7 @@ from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import check_estimator
 
 from structpred.errors import DataError, ModelFileError, ParameterError
-from structpred.models import SemiSupervisedSVM, load
+from structpred.models import RobustSVM, SemiSupervisedSVM, load
 from structpred.models.kernels.functions import RBF, Polynomial
 from structpred.nonconvex.branch_and_bound import BranchAndBound
 from structpred.nonconvex.pdm import PDM
@@ -123,7 +123,8 @@ def test_it_passes_the_checks_of_scikit_learn() -> None:
     ("settings", "y", "error", "words"),
     [
         ({}, [-1] * 6, DataError, "no labelled point"),
-        ({}, [1, 1, -1, -1, -1, -1], DataError, r"one class only: \[1\]"),
+        ({}, [1, 1, -1, -1, -1, -1], DataError, r"one class only: \[1\]; -1 stands for .* call classes -1 and 1 .* 0 and 1"),
+        ({}, [1, 1, -1, None, -1, 0], DataError, r"got None and -1, which both stand for an unlabelled point"),
         ({"balance": 1.5}, [0, 1, -1, -1, -1, -1], ParameterError, r"a share in \[0, 1\]"),
         ({"balance": {0: 0.9, 1: 0.9}}, [0, 1, -1, -1, -1, -1], ParameterError, "must sum to 1"),
         ({"balance": {0: 0.5, 7: 0.5}}, [0, 1, -1, -1, -1, -1], ParameterError, r"a share for each of \[0, 1\]"),
@@ -140,3 +141,13 @@ def test_what_cannot_be_fitted_is_refused(settings: Any, y: Any, error: Any, wor
     """Each kind of bad input has an error that names it."""
     with pytest.raises(error, match=words):
         SemiSupervisedSVM(**settings).fit(X[:6], y)
+
+
+@pytest.mark.parametrize("large", [1e160, 1e308])
+@pytest.mark.parametrize("n_components", [None, 3])
+@pytest.mark.parametrize("machine", [SemiSupervisedSVM, RobustSVM])
+def test_values_that_cannot_be_squared_are_refused(machine: Any, n_components: int | None, large: float) -> None:
+    """Where gamma follows the features' variance and that overflows, the error says so, and how large they are."""
+    X = np.array([[0.0], [0.3], [0.6], [2.0], [2.3], [large]])
+    with pytest.raises(DataError, match=r"variance of the features.*up to 1e\+.*scale the features"):
+        machine(n_components=n_components).fit(X, [0, 0, 1, 0, 1, 1])

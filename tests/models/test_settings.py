@@ -34,6 +34,7 @@ OBJECTS = {
 
 
 @pytest.mark.parametrize("name", OBJECTS)
+@pytest.mark.filterwarnings("ignore::structpred.errors.NoUpdateWarning")
 def test_a_loaded_model_trains_the_same_again(name: str, tmp_path: Path) -> None:
     """Fitted with a trainer object, saved, loaded, fitted again: the same weights to the last bit."""
     X, y = random_corpus(0, 12, LABELS, iob2_valid)

@@ -139,6 +139,10 @@ class Rough(MulticlassOracle):
     def argmax(self, scores: Any, shape: Any) -> Any:
         return super().argmax(scores[:2], (2,))
 
+    @staticmethod
+    def example_shapes():
+        return [(2,), (4,)]
+
 
 def test_an_inexact_oracle_proves_nothing(tmp_path: Path) -> None:
     """With exact = False the certificate is not proven and says so; training never counts as converged; a file keeps that."""

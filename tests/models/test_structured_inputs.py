@@ -79,13 +79,16 @@ def test_a_failed_search_quotes_the_remedy() -> None:
 
 
 def test_metadata_routing_carries_shapes() -> None:
-    """Where scikit-learn routes metadata, shapes= with plain features reach fit and score."""
+    """Where scikit-learn routes metadata, shapes= reach fit and score without being asked for: scores are those of Instances."""
     X, y = planted(9)
+    model = StructuredPredictor(Subsets(), max_iter=2)
     with config_context(enable_metadata_routing=True):
-        model = StructuredPredictor(Subsets(), max_iter=2).set_fit_request(shapes=True).set_score_request(shapes=True)
-        search = GridSearchCV(model, {"C": [1.0, 10.0]}, cv=3)
+        search = GridSearchCV(model, {"C": [1e-6, 1.0, 10.0]}, cv=3)
         search.fit([x.features for x in X], y, shapes=[x.shape for x in X])
+        expected = GridSearchCV(model, {"C": [1e-6, 1.0, 10.0]}, cv=3).fit(X, y)
+    np.testing.assert_array_equal(search.cv_results_["mean_test_score"], expected.cv_results_["mean_test_score"])
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+    assert search.best_params_ == expected.best_params_
 
 
 def test_training_on_instances_resumes(tmp_path: Path) -> None:

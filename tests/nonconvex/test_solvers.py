@@ -8,12 +8,13 @@ from moons import best_of_all, problem
 
 from structpred.errors import ParameterError
 from structpred.nonconvex.alternating import AlternatingOptimisation
+from structpred.nonconvex.annealing import Annealing
 from structpred.nonconvex.branch_and_bound import BranchAndBound
 from structpred.nonconvex.names import resolve_solver, solvers
 from structpred.nonconvex.pdm import PDM
 from structpred.nonconvex.printed_pdm import PrintedPDM
 from structpred.nonconvex.problem import SemiSupervisedProblem
-from structpred.nonconvex.search import random_labels
+from structpred.nonconvex.search import Search, random_labels
 from structpred.nonconvex.staged import StagedSearch
 
 #: (points, C2, s2, whether there is a balance, seed, the proven optimum, the share of wrong labels in it)
@@ -39,6 +40,21 @@ def test_branch_and_bound_proves_the_optimum(
     assert (1.0 - 2e-6) * found.objective <= found.lower_bound <= found.objective
     assert (found.labels != truth).mean() == pytest.approx(error, abs=0.01)
     assert found.report["deepest"] <= p.u
+
+
+def test_annealing_ends_at_the_whole_weight(monkeypatch: pytest.MonkeyPatch) -> None:
+    """C2 rises by a constant factor from the first share to the whole of it, where labels and classifier alternate once more."""
+    seen: list[float] = []
+    climb = Search.climb
+
+    def recorded(self: Search, p: np.ndarray, start: object = None) -> object:
+        seen.append(self.problem.C2)
+        return climb(self, p, start)
+
+    monkeypatch.setattr(Search, "climb", recorded)
+    made, _ = problem(24, 2.0, 0.1, 0, True)
+    Annealing(steps=9, first=1e-2).solve(made)
+    np.testing.assert_allclose(seen, 2.0 * np.geomspace(1e-2, 1.0, 9), rtol=1e-12)
 
 
 @pytest.mark.parametrize("balance", [True, False])

@@ -11,7 +11,7 @@ from structpred.core.block_steps import BlockSteps
 from structpred.core.costs import GridCosts
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.task import Task
-from structpred.errors import DataError, InfeasibleError
+from structpred.errors import DataError, InfeasibleError, OracleError
 from structpred.features.arcs import ArcCandidates, ArcFeatures, FixedArcs
 from structpred.features.parts import PartFeatures
 from structpred.io.templates.arc_featurizer import ArcFeaturizer
@@ -305,3 +305,21 @@ def test_taken_sentences_are_the_steps_of_the_whole(compiled: bool) -> None:
     for k, i in enumerate(rows):
         a, b = part.step(w, k, 1.0), (whole.take([i]) if compiled else whole).step(w, 0 if compiled else i, 1.0)
         assert (a.difference.values.tobytes(), a.loss, a.violation) == (b.difference.values.tobytes(), b.loss, b.violation)
+
+
+def test_differences_that_are_not_those_of_the_scores_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A step compares the difference that features write with the scores that they write, and names sample and features."""
+    task = tree_task(ArborescenceOracle())
+    assert isinstance(task.features, ArcFeatures)
+    assert isinstance(task._fused, BlockSteps)
+    w, right = np.random.default_rng(1).normal(size=task.dim).astype(np.float32), task.features.emit_difference
+    task.step(w, 3, 1.0)
+
+    def bent(truth: Any, found: Any, idx: Any, val: Any, scratch: Any) -> int:
+        n = right(truth, found, idx, val, scratch)
+        val[:n] *= 1.01
+        return n
+
+    monkeypatch.setattr(task.features, "emit_difference", bent)
+    with pytest.raises(OracleError, match=r"sample 3: .*ArcFeatures.*check_feature_map"):
+        task.step(w, 3, 1.0)

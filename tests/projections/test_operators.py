@@ -196,6 +196,24 @@ def test_boxes_of_all_kinds() -> None:
         np.testing.assert_allclose(again, found[turned], atol=1e-9 * max(1.0, np.abs(m).max()))
 
 
+@pytest.mark.parametrize("n", [3, 31, 32, 200])
+def test_newton_goes_along_the_true_slope(n: int) -> None:
+    """The slope of f is its difference quotient between kinks, and where no bound is active one step of Newton finds the root."""
+    from structpred.projections._box_kernels import LANES, evaluate, newton
+
+    rng = np.random.default_rng(n)
+    m, s = rng.normal(size=n), rng.choice([-2.0, 0.5, 1.0, 3.0], n)
+    t = s / rng.uniform(0.5, 2.0, n) ** 2
+    for stride in (1, 2):
+        for low, high in ((np.full(n, -0.5), np.full(n, 0.6)), (np.full(n, -1e9), np.full(n, 1e9))):
+            (before, slope, _), (after, _, _) = (
+                evaluate(m, s, t, low, high, stride, lam, np.empty((3, LANES))) for lam in (0.1, 0.1 + 1e-7)
+            )
+            assert slope == pytest.approx((after - before) / 1e-7, rel=1e-5)
+    _, left = newton(m, s, t, low, high, 1.5, 1, 40.0, 2, 1e-12)  # one step, and the look at where it ended
+    assert left <= 1e-12
+
+
 def test_a_long_box() -> None:
     """A hundred thousand entries, whose search starts from a sample: the equality holds to 1e-12 of its terms."""
     rng = np.random.default_rng(2)

@@ -122,12 +122,18 @@ def test_the_parts_are_there() -> None:
 @pytest.mark.parametrize(
     ("certificate", "said", "proven"),
     [
-        (BOUNDS, "proven to be at most 2.66 % below what was reached. Scores usually settle long before this gap closes.", True),
-        (Certificate(10.0, 9.95, proven=True), "at most 0.5 % below what was reached. More passes can hardly lower it.", True),
-        (Certificate(10.0, 1.0, proven=True), "at most 90 % below what was reached. Scores usually settle", False),
-        (Certificate(2.0, -0.5, proven=True), "lies between -0.5 and 2. Scores usually settle", False),
+        (BOUNDS, "is at most 2.66 % below what was reached. Scores usually settle long before this gap closes.", True),
+        (Certificate(10.0, 9.95, proven=True), "objective is optimal to 0.5 %. More passes can hardly lower it.", True),
+        (
+            Certificate(10.0, 1.0, proven=True),
+            "The bounds hold: the optimum of the training objective is at most 90 % below what was reached. That says little",
+            False,
+        ),
+        (Certificate(2.0, -0.5, proven=True), "lies between -0.5 and 2. That says little", False),
         (Certificate(14.28, proven=True), "Nothing is certified: no lower bound on the optimum was computed", False),
         (Certificate(14.28, 13.0), "Nothing is certified: inference is inexact", False),
+        (Certificate(1.0, 1.5, proven=True), "Nothing is certified: the lower bound lies above what was reached", False),
+        (Certificate(10.0, 9.95, proven=True, checked=False), "Own classes took part that were not checked.", True),
         (Certificate(14.28, local=True), "Nothing is certified: the problem is not convex", False),
         (Certificate(), "Nothing is certified: no objective was computed", False),
     ],

@@ -29,14 +29,14 @@ def no_home(monkeypatch: pytest.MonkeyPatch, unwritable: Path) -> None:
     monkeypatch.delenv(compiled.VARIABLE, raising=False)
     for name in ("HOME", "XDG_CACHE_HOME", "LOCALAPPDATA", "USERPROFILE"):
         monkeypatch.setenv(name, str(unwritable))
-    monkeypatch.setattr(compiled, "_kernel_folders", lambda: {unwritable})
+    monkeypatch.setattr(compiled, "BESIDE_SOURCES", unwritable / "kernels")
     monkeypatch.setattr("tempfile.tempdir", str(unwritable.parent))
 
 
 def test_the_users_variable_comes_first(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A writable NUMBA_CACHE_DIR is taken as it is."""
     monkeypatch.setenv(compiled.VARIABLE, str(tmp_path / "mine"))
-    assert compiled.find_cache() == (tmp_path / "mine", "NUMBA_CACHE_DIR says so", True)
+    assert compiled.find_cache() == (tmp_path / "mine", "NUMBA_CACHE_DIR says so", True, ())
 
 
 def test_an_unwritable_variable_is_reported_and_passed_over(
@@ -50,10 +50,10 @@ def test_an_unwritable_variable_is_reported_and_passed_over(
 
 
 def test_beside_the_sources_where_that_can_be_written(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """An ordinary installation keeps its kernels next to its sources, where numba puts them by itself."""
+    """An ordinary installation keeps its kernels next to its sources."""
     monkeypatch.delenv(compiled.VARIABLE, raising=False)
-    monkeypatch.setattr(compiled, "_kernel_folders", lambda: {tmp_path})
-    assert compiled.find_cache().folder == compiled.PACKAGE
+    monkeypatch.setattr(compiled, "BESIDE_SOURCES", tmp_path / "kernels")
+    assert compiled.find_cache().folder == tmp_path / "kernels"
 
 
 def test_the_users_cache_folder_for_a_read_only_package(no_home: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

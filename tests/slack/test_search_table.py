@@ -1,5 +1,7 @@
 """The table of small sets: every search on every one of them, values, bounds, and the counts of queries that are fixed."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from point_sets import AFTER_ONE, ALL, TABLE, Points, hyperbola
@@ -130,6 +132,29 @@ def test_sarawagi_decides_by_the_bound(name: str) -> None:
         assert result.status != "below_threshold" or phi <= xi
     if phi > 0 and "B" not in name:
         assert search(Points(h, g), "sarawagi", threshold=0.5 * phi).phi > 0.5 * phi
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_sarawagi_searches_where_its_paper_says(seed: int) -> None:
+    """The queries come within one per cent of the lam that minimises F'(lam) = max (h + lam g) - 2 sqrt(xi lam)."""
+    rng = np.random.default_rng(seed)
+    h, g = np.concatenate(([1.0], rng.uniform(0.1, 3.0, 12))), np.concatenate(([0.0], rng.uniform(0.2, 4.0, 12)))
+    xi = 0.5 * float((h * g).max())  # something exceeds it, so that the search goes on to its end
+    asked: list[float] = []
+
+    class Recording(Points):
+        def plain(self, lam: float) -> Any:
+            asked.append(lam)
+            return super().plain(lam)
+
+    def curve(lam: float) -> float:
+        return float((h + lam * g).max() - 2.0 * np.sqrt(xi * lam))
+
+    search(Recording(h, g), "sarawagi", threshold=xi)
+    lams = np.exp(np.linspace(np.log(xi / g.max() ** 2), np.log(xi / (1e-3 * g.max()) ** 2), 20_001))
+    best = min(lams, key=curve)
+    assert min(abs(np.log(lam / best)) for lam in asked) < 0.01
+    assert min(map(curve, asked)) == pytest.approx(curve(best), abs=1e-3)
 
 
 def test_every_method_is_in_the_table_of_methods() -> None:

@@ -121,6 +121,7 @@ def test_lists_of_the_best_close_the_gap_too() -> None:
 @pytest.mark.parametrize(("name", "trainer", "kind"), [
     (name, MARGIN_TRAINERS[(3 * k + 5) % 8], ("margin", "slack")[k % 2]) for k, name in enumerate(MAKERS)
 ])  # fmt: skip
+@pytest.mark.filterwarnings("ignore::structpred.errors.NoUpdateWarning")
 def test_the_life_of_a_model(name: str, trainer: str, kind: str, tmp_path: Path) -> None:
     """fit with held-out data, score, GridSearchCV, save, load, and a run cut in two: all from X and y alone."""
     assert live(case(name), trainer, kind, tmp_path) > 0.5
@@ -179,6 +180,7 @@ def test_callbacks_end_at_the_bound_of_their_searches() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", MAKERS)
+@pytest.mark.filterwarnings("ignore::structpred.errors.NoUpdateWarning")
 def test_every_trainer_on_every_structure(name: str, tmp_path: Path) -> None:
     """Eight trainers by margins and by slack, three by the log loss where there are marginals: bounds hold, and all of a life."""
     made = case(name)

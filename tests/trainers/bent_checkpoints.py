@@ -18,6 +18,7 @@ import time
 import traceback
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +58,14 @@ class StopAt:
     def raised(self) -> signal.Signals | None:
         self.left -= 1
         return signal.SIGINT if self.left < 0 else None
+
+    def asked(self) -> bool:
+        """A look."""
+        return self.raised is not None
+
+    def held(self) -> AbstractContextManager[None]:
+        """There is no second signal."""
+        return nullcontext()
 
     def __enter__(self) -> "StopAt":
         return self

@@ -5,8 +5,10 @@ import pytest
 from training_cases import TASKS, TRAINERS, assignment_task, chain_task, multiclass_task, optimum, problem
 
 from structpred.core.task import Task
-from structpred.errors import ParameterError
+from structpred.errors import ConvergenceError, ParameterError
 from structpred.features.parts import PartFeatures
+from structpred.objectives.part_losses import Hamming
+from structpred.oracles.multiclass import MulticlassOracle
 from structpred.trainers.bcfw import BCFW
 from structpred.trainers.loop import RunSettings, train
 
@@ -78,6 +80,25 @@ def test_the_gap_of_a_block_is_what_the_oracle_could_still_add() -> None:
     assert total == pytest.approx(primal - dual, abs=1e-12)
 
 
+def test_the_gap_of_a_block_holds_for_outputs_that_were_not_found() -> None:
+    """With a bound from the oracle the gap that is kept for sampling is what the bound still allows, and not what was found."""
+
+    class Bounded(MulticlassOracle):
+        exact = False
+        argmax_batch = None
+
+        def argmax_bound(self, scores, shape):
+            return np.array([0]), float(scores.max()) + 0.25  # class 0 is found whatever the scores are
+
+    rows = PartFeatures([np.eye(3)] * 2)
+    task = Task(rows, Bounded(), [[0], [1]], [(3,)] * 2, Hamming(), sample_weight=[1.0, 3.0])
+    prob, trainer = problem(task), BCFW(gap_sampling=True)
+    state = trainer.init_state(prob)
+    for item, expected in ((0, 0.25 * 1.25), (1, 0.75 * 1.25)):  # the best of all costs 1 at w = 0, and the bound is looser
+        state, _ = trainer.update(prob, state, item)
+        assert state.gaps[item] == pytest.approx(expected, rel=1e-12)
+
+
 def test_the_weights_are_the_sum_of_the_blocks() -> None:
     """w = sum of w_i after any number of steps, and offsets stay within their simplex."""
     task, trainer = chain_task(3, weighted=True), BCFW()
@@ -136,6 +157,14 @@ def test_samples_of_weight_zero_change_nothing() -> None:
     )
     results = [train(problem(task), BCFW(), RunSettings(max_iter=5)) for task in tasks]
     assert results[0].weights.tobytes() == results[1].weights.tobytes()
+
+
+def test_a_direction_too_long_for_float64_is_no_step_of_zero() -> None:
+    """Where the square of a direction overflows, training says that its numbers are not finite, and does not stand still."""
+    rows = PartFeatures([1e160 * np.eye(2)] * 3)
+    task = Task(rows, MulticlassOracle(), [[0], [0], [1]], [(2,)] * 3, Hamming())
+    with pytest.raises(ConvergenceError):
+        train(problem(task), BCFW(), RunSettings(max_iter=3))
 
 
 def test_smooth_surrogates_are_refused() -> None:

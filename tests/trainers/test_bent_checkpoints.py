@@ -36,7 +36,9 @@ def test_every_field_bent_in_turn(case: str, tmp_path: Path) -> None:
     assert "foreign" not in seen, seen
     counts = {name: count for name, count in seen.items() if name not in ("examples", "slowest")}
     # weights of 1e300 are numbers, too: scores then overflow, which has errors of its own
-    assert sum(counts.values()) - counts["CheckpointError"] - counts["finished"] <= 12, seen
+    # and a bent dual point gives bounds that cross, which is an OracleError
+    others = sum(counts.values()) - counts["CheckpointError"] - counts["finished"] - counts.get("OracleError", 0)
+    assert others <= 12, seen
     assert 2 * seen["CheckpointError"] > seen["finished"] > 0
 
 

@@ -7,6 +7,7 @@ from training_cases import TASKS, chain_task, multiclass_task, optimum, problem
 from structpred.core.sparse import SparseVector
 from structpred.errors import ParameterError
 from structpred.objectives.log_loss import LogLoss
+from structpred.slack.surrogate import SlackRescaling
 from structpred.trainers.loop import RunSettings, train
 from structpred.trainers.master_qp import Master
 from structpred.trainers.n_slack import NSlackCuttingPlane
@@ -45,6 +46,15 @@ def test_master_dual_is_that_of_the_quadratic_program(n_blocks: int, seed: int) 
     np.testing.assert_allclose(master.slacks(lam), xi.value, atol=1e-4)
     assert (master.alpha >= 0.0).all()
     assert (np.bincount(master.block, master.alpha) <= 1.0).all()
+
+
+def test_weight_moves_between_two_planes_by_an_exact_step() -> None:
+    """One step between two planes of a block, nearly parallel, ends at the best mixture of them, not on the way to it."""
+    at = np.arange(2)
+    planes = [(0, SparseVector(at, np.array([1.0, 0.5])), 3.25), (0, SparseVector(at, np.array([0.8, 0.6])), 3.12)]
+    master = Master.empty(1).add(planes, 2)._replace(alpha=np.array([1.0, 0.0]))
+    # the slope between them is .02, and its fall 1.25 + 1 - 2 * 1.1 = .05; a looser tolerance would ask for no step at all
+    np.testing.assert_allclose(master.solve(1.0, 0.015).alpha, [0.6, 0.4], atol=1e-12)
 
 
 def test_inner_products_are_kept_as_planes_come_and_go() -> None:
@@ -119,6 +129,29 @@ def test_few_planes_are_kept(trainer) -> None:
     assert lean.certificate.primal == pytest.approx(
         train(made, trainer(max_idle=10**6), RunSettings(max_iter=300, tol=1e-6, check_every=1)).certificate.primal, rel=2e-6
     )
+
+
+@pytest.mark.parametrize("precision", [1e-2, 1e-4])
+def test_searches_stop_at_the_precision_and_not_before(precision: float) -> None:
+    """A surrogate that can search above a threshold is asked for all that exceeds the slack of a sample by the precision."""
+    asked: list[tuple[int, float]] = []
+
+    class Recording(SlackRescaling):
+        def term_above(self, task, w, i, threshold, scale=1.0):
+            asked.append((i, threshold))
+            return super().term_above(task, w, i, threshold, scale)
+
+    task, trainer = chain_task(0, n=6, longest=3), NSlackCuttingPlane(precision=precision)
+    prob = Problem(task, Recording(), 0.1)
+    state = trainer.init_state(prob)
+    for _ in range(3):
+        asked.clear()
+        for item in trainer.order(prob, state, np.random.default_rng(0), 0).tolist():
+            slacks = state.slacks.copy()
+            state, _ = trainer.update(prob, state, item)
+            if item >= 0:
+                assert asked[-1] == (item, pytest.approx(slacks[item] * len(task) + precision, rel=1e-12))
+    assert slacks.max() > 0.0
 
 
 def test_wrong_settings_are_refused() -> None:

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,9 +16,12 @@ import numpy as np
 import pytest
 from training_cases import chain_task
 
+from structpred.core.result import Record
 from structpred.runtime import interrupts, threads
 from structpred.runtime.interrupts import Interrupts
-from structpred.trainers import master_qp
+from structpred.storage import atomic
+from structpred.trainers import loop, master_qp
+from structpred.trainers.bcfw import BCFW
 from structpred.trainers.bmrm import BMRM
 from structpred.trainers.lbfgs import LBFGS
 from structpred.trainers.loop import RunSettings, train
@@ -122,6 +126,58 @@ def test_the_first_signal_raises_a_flag_the_second_an_exception() -> None:
         assert interrupts.raised is signal.SIGTERM
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGTERM)
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="a system without SIGHUP")
+@pytest.mark.usefixtures("hears_interrupts")
+def test_a_terminal_that_closes_ends_a_run_as_sigterm_does() -> None:
+    """SIGHUP is noted as the first signal, and beside another one it does not break in."""
+    with Interrupts() as interrupts:
+        signal.raise_signal(signal.SIGHUP)
+        assert interrupts.raised is signal.SIGHUP
+        signal.raise_signal(signal.SIGHUP)
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGTERM)
+
+
+@pytest.mark.usefixtures("hears_interrupts")
+@pytest.mark.parametrize("moment", ["interrupted", *atomic.STEPS])
+def test_a_second_signal_waits_for_the_checkpoint(moment: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From the end of the step on a second signal breaks in when the checkpoint is whole: the run ends, unlocked, and goes on."""
+    problem, trainer = Problem(chain_task(), BCFW.surrogates[0](), 0.1), BCFW()
+    whole = train(problem, trainer, RunSettings(max_iter=6))
+    first = itertools.count()
+
+    def press(now: str) -> None:
+        if now == moment:
+            signal.raise_signal(signal.SIGTERM)
+
+    def after_pass(row: Record) -> None:
+        if row["passes"] == 3 and not next(first):
+            monkeypatch.setattr(atomic, "step", press)
+            monkeypatch.setattr(loop.log, "warning", lambda text, *rest: press(text.split()[0]))
+            signal.raise_signal(signal.SIGTERM)
+
+    settings = RunSettings(max_iter=6, checkpoint=tmp_path / "run.ckpt", callbacks=(after_pass,))
+    with pytest.raises(KeyboardInterrupt):
+        train(problem, trainer, settings)
+    monkeypatch.undo()
+    assert os.listdir(tmp_path) == ["run.ckpt"]
+    resumed = train(problem, trainer, replace(settings, resume=True))
+    np.testing.assert_array_equal(resumed.weights, whole.weights)
+
+
+def test_workers_leave_to_their_parent_what_a_terminal_sends(in_child: Callable[[Callable[[], None]], None]) -> None:
+    """A process of ours is deaf to Ctrl-C and to a terminal that closes, but can be ended by its parent."""
+
+    def check() -> None:
+        for number in interrupts.SIGNALS:
+            signal.signal(number, signal.default_int_handler)
+        interrupts.leave_to_parent()
+        heard = [number for number in interrupts.SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
+        assert heard == [signal.SIGTERM]
+
+    in_child(check)
 
 
 def test_ignored_signals_stay_ignored() -> None:

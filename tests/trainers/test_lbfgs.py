@@ -5,10 +5,14 @@ import pytest
 from scipy.optimize import minimize
 from training_cases import chain_task, log_optimum, log_problem, multiclass_task, problem
 
+from structpred.core.linear_task import LinearTask
 from structpred.core.products import dot
-from structpred.errors import ParameterError
+from structpred.errors import ParameterError, StructpredWarning
+from structpred.objectives.scalar.logistic import Logistic
 from structpred.trainers.lbfgs import LBFGS, objective
 from structpred.trainers.loop import RunSettings, train
+from structpred.trainers.owlqn import OWLQN
+from structpred.trainers.problem import Problem
 from structpred.trainers.tangents import Tangent
 
 
@@ -118,3 +122,19 @@ def test_what_it_cannot_do_is_refused() -> None:
     for options in ({"memory": 0}, {"max_trials": 0}):
         with pytest.raises(ParameterError, match="must be at least 1"):
             LBFGS(**options)
+
+
+@pytest.mark.parametrize("trainer", [LBFGS(), OWLQN(), OWLQN(l1=0.01)], ids=["lbfgs", "owlqn", "owlqn with l1"])
+def test_a_line_search_that_fails_says_so(trainer: LBFGS) -> None:
+    """Features of 1e12 make the shortest step too long: that is said, in place of a doubt about the oracle, and what helps."""
+    rng = np.random.default_rng(0)
+    X = 1e12 * rng.normal(size=(40, 3))
+    problem = Problem(LinearTask(X, np.where(X[:, 0] > 0.0, 1, -1)), Logistic(), 0.1)
+    with pytest.warns(StructpredWarning) as found:
+        train(problem, trainer, RunSettings(max_iter=3))
+    assert [str(w.message).partition(":")[0] for w in found] == [trainer.name]
+    assert "the line search failed: none of 20 steps, down to " in str(found[0].message)
+    trainer.max_trials = 80
+    result = train(problem, trainer, RunSettings(max_iter=3))
+    assert result.certificate.primal is not None
+    assert result.certificate.primal < 0.5 * np.log(2.0)

@@ -10,11 +10,13 @@ from training_cases import TASKS, TRAINERS, chain_task, multiclass_task, problem
 from structpred.core.task import Task
 from structpred.errors import MissingCapabilityError, NoUpdateWarning, ParameterError, StructpredError
 from structpred.features.parts import PartFeatures
+from structpred.objectives.margin import MarginRescaling
 from structpred.objectives.part_losses import Hamming
 from structpred.oracles.multiclass import MulticlassOracle
 from structpred.trainers.bcfw import BCFW
 from structpred.trainers.loop import RunSettings, train
 from structpred.trainers.perceptron import AveragedPerceptron
+from structpred.trainers.problem import Problem
 from structpred.trainers.sgd import SGD
 
 KEYS = ["passes", "seconds", "cpu_seconds", "oracle_calls", "primal", "dual", "gap", "dev_score"]
@@ -51,6 +53,20 @@ def test_the_certificate_is_about_the_returned_weights(trainer: str) -> None:
     assert result.certificate.primal == made.primal(result.weights)
     assert result.certificate.dual == max(row["dual"] for row in result.history if row["dual"] is not None)
     assert result.certificate.proven
+
+
+@pytest.mark.parametrize(("share", "reason"), [(0.45, "max_iter"), (0.55, "search_bound")])
+def test_searches_are_the_reason_where_more_than_half_of_the_gap_is_theirs(share: float, reason: str) -> None:
+    """A run that still moves is said to end at its searches only where they leave more than half of the gap."""
+    made = problem(chain_task())
+    gap = train(made, BCFW(), RunSettings(max_iter=3)).certificate.gap
+
+    class Unsettled(MarginRescaling):
+        def unsettled(self, task: Any, w: Any) -> Any:
+            return np.full(len(task), share * gap)
+
+    found = train(Problem(made.task, Unsettled(), made.lam), BCFW(), RunSettings(max_iter=3))
+    assert (found.certificate.gap, found.stop_reason) == (gap, reason)
 
 
 @pytest.mark.parametrize("tol", [0.1, 0.01])
@@ -131,6 +147,7 @@ class AlwaysFirst(MulticlassOracle):
     """Returns label 0 whatever the scores are, and so the truth of samples whose label is 0."""
 
     argmax_batch = None
+    enumerate = None
 
     def argmax(self, scores: Any, shape: Any) -> Any:
         return np.zeros(1, np.int64)
@@ -229,3 +246,10 @@ def test_the_seed_decides_the_order(trainer: str) -> None:
         np.random.seed(len(weights))  # noqa: NPY002 - the global state is what must not matter
         weights.append(train(problem(chain_task()), TRAINERS[trainer](), RunSettings(max_iter=3, seed=seed)).weights.tobytes())
     assert weights[0] == weights[1] != weights[2]
+
+
+def test_an_infinite_goal_is_refused() -> None:
+    """tol=inf would call any weights converged; checkpoints may be infinitely far apart."""
+    with pytest.raises(ParameterError, match=r"tol must be a finite number, got inf"):
+        RunSettings(tol=np.inf)
+    assert RunSettings(checkpoint_seconds=np.inf).checkpoint_seconds == np.inf

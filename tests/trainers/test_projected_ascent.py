@@ -105,3 +105,21 @@ def test_instances_without_features_do_no_harm() -> None:
     task = Task(features, MulticlassOracle(), [[0], [0], [1]], features.shapes, LabelCosts(1.0 - np.eye(2)))
     result = train(replace(problem(task, 0.01)), ProjectedAscent(), RunSettings(max_iter=20, tol=1e-6, check_every=1))
     assert result.certificate.primal == pytest.approx(optimum(task, 0.01)[0], rel=1e-5)
+
+
+class Outside(MulticlassOracle):
+    """Its projections lie beyond the hull."""
+
+    def project(self, point, shape):
+        return 1.3 * super().project(point, shape)
+
+
+def test_a_projection_outside_the_hull_is_named() -> None:
+    """No output lies as far in the direction from the projection to the point: that is said with the sample."""
+    tasks = []
+    for oracle in (Outside(), type("Inside", (MulticlassOracle,), {})()):
+        task = rows_task()
+        tasks.append(Task(task.features, oracle, task.labels, task.shapes, task.loss))
+    with pytest.raises(OracleError, match=r"sample \d: Outside.project gave a point outside the hull"):
+        train(problem(tasks[0], 0.1), ProjectedAscent(), RunSettings(max_iter=3))
+    assert train(problem(tasks[1], 0.1), ProjectedAscent(), RunSettings(max_iter=30)).certificate.relative_gap < 0.01

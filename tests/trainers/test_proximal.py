@@ -21,7 +21,7 @@ from structpred.trainers.grouped_weights import GroupedWeights
 from structpred.trainers.loop import RunSettings, train
 from structpred.trainers.online_mkl import OnlineMKL
 from structpred.trainers.problem import Problem
-from structpred.trainers.proximal import OnlineProximal, best_rate
+from structpred.trainers.proximal import OnlineProximal, best_rate, regret_bound
 
 
 def norms_of(groups, w):
@@ -147,6 +147,28 @@ def test_the_regret_stays_below_its_bound() -> None:
         state = trainer.finish_pass(prob, state)
         assert paid / t <= state.regrets[-1]
     assert state.regrets[-1] < 0.6 * state.regrets[0]
+
+
+def test_there_is_no_dual_value_in_the_middle_of_a_pass() -> None:
+    """The mean output is a dual point after whole passes alone: in between instances have unequal shares, and there is none."""
+    prob, trainer = problem(chain_task(n=5)), OnlineProximal()
+    state, known = trainer.init_state(prob), []
+    for t in range(1, 13):
+        state, _ = trainer.update(prob, state, (t - 1) % 5)
+        known.append(trainer.objective(prob, state)[1] is not None)
+    assert known == [t % 5 == 0 for t in range(1, 13)]
+
+
+def test_the_regret_bound_allows_for_every_optimum() -> None:
+    """It counts with the largest |w*| that lam r(w*) <= the objective at zero leaves: sqrt(2 J(0) / lam) for 1/2 |w|^2."""
+    prob, trainer = problem(chain_task(n=5)), OnlineProximal(eta0=0.5)
+    state = trainer.init_state(prob)
+    for i in range(5):
+        state, _ = trainer.update(prob, state, i)
+    reach = np.sqrt(2.0 * prob.primal(np.zeros(prob.task.dim)) / prob.lam)
+    distance = reach + float(state.farthest)
+    expected = (distance**2 / (2.0 * 0.5 / np.sqrt(5.0)) + float(state.energy)) / 5.0
+    assert regret_bound(trainer, prob, state) == pytest.approx(expected, rel=1e-12)
 
 
 def test_what_is_reported_comes_with_the_result() -> None:

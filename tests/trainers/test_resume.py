@@ -1,6 +1,7 @@
 """A run that was stopped and resumed ends where the unbroken one ends, to the last bit."""
 
 import signal
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,14 @@ class StopAt:
     def raised(self) -> signal.Signals | None:
         self.left -= 1
         return signal.SIGINT if self.left < 0 else None
+
+    def asked(self) -> bool:
+        """A look."""
+        return self.raised is not None
+
+    def held(self) -> AbstractContextManager[None]:
+        """There is no second signal."""
+        return nullcontext()
 
     def __enter__(self) -> "StopAt":
         return self

@@ -1,10 +1,21 @@
 """SGD: the iterates, the average and the dual value are those of a naive dense implementation."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from training_cases import TASKS, chain_task, problem
 
+from structpred.core.linear_task import LinearTask
+from structpred.core.scalar_loss import ScalarLoss
+from structpred.errors import ConvergenceError
+from structpred.objectives.scalar.huber import Huber
+from structpred.objectives.scalar.logistic import Logistic
+from structpred.objectives.scalar.smoothed_hinge import SmoothedHinge
+from structpred.objectives.scalar.squared import Squared
+from structpred.trainers.lbfgs import LBFGS
 from structpred.trainers.loop import RunSettings, train
+from structpred.trainers.problem import Problem
 from structpred.trainers.sgd import SGD, exactly_summed
 
 
@@ -67,3 +78,58 @@ def test_no_dual_value_in_the_middle_of_a_pass() -> None:
     state = trainer.init_state(prob)
     state, _ = trainer.update(prob, state, 0)
     assert trainer.objective(prob, state)[1] is None
+
+
+class SquaredHinge(ScalarLoss):
+    """A loss of a user's own whose slope has no bound."""
+
+    signs = True
+
+    def __init__(self, gamma: float = 1.0) -> None:
+        self.gamma = gamma
+
+    def value(self, z: Any, y: Any) -> Any:
+        return 0.5 * np.maximum(1.0 - y * z, 0.0) ** 2
+
+    def derivative(self, z: Any, y: Any) -> Any:
+        return -y * np.maximum(1.0 - y * z, 0.0)
+
+
+def rows_of(n: int) -> tuple[Any, Any]:
+    """Plain data of ridge regression, features of size 3."""
+    rng = np.random.default_rng(0)
+    X = 3.0 * rng.normal(size=(n, 6))
+    return X, X @ rng.normal(size=6) + rng.normal(size=n)
+
+
+@pytest.mark.parametrize("C", [1.0, 100.0])
+@pytest.mark.parametrize("loss", [Squared(), SquaredHinge()], ids=["squared", "squared hinge"])
+def test_losses_with_any_slope_take_steps_that_fit_them(loss: ScalarLoss, C: float) -> None:
+    """The squared error, and a loss of one's own that says how smooth it is, come near the optimum."""
+    X, y = rows_of(60)
+    given = Problem(LinearTask(X, np.sign(y)), loss, 1.0 / (C * len(y)))
+    best = train(given, LBFGS(), RunSettings(max_iter=200)).certificate.primal
+    found = train(given, SGD(), RunSettings(max_iter=60, check_every=60)).certificate.primal
+    assert best is not None
+    assert found is not None
+    assert best <= found <= best + 0.1 * (0.5 - best)  # at w = 0 it is 0.5
+
+
+def test_steps_that_are_too_long_end_in_an_error() -> None:
+    """A loss whose slope has no bound and that does not say how smooth it is is never left far above w = 0 without a word."""
+    X, y = rows_of(30)
+    given = Problem(LinearTask(X, np.sign(y)), SquaredHinge(0.0), 1e-3)
+    with pytest.raises(ConvergenceError, match=r"SGD: the objective is .*e\+.*, at w = 0 it is 0\.5: its steps are too long"):
+        train(given, SGD(), RunSettings(max_iter=1))
+
+
+@pytest.mark.parametrize("loss", [Logistic(), Huber(1.0), SmoothedHinge(0.1)], ids=lambda loss: loss.name)
+def test_losses_with_bounded_slopes_keep_their_steps(loss: ScalarLoss) -> None:
+    """Their first step is 1 / lam, as Pegasos has it, and however far from w = 0 it leads is no error."""
+    X, y = rows_of(1)
+    far = Problem(LinearTask(1e9 * np.ones((2, 1)), [1, -1]), loss, 1e-6)
+    train(far, SGD(), RunSettings(max_iter=1))
+    given = Problem(LinearTask(X, np.sign(y)), loss, 0.5)
+    first = loss.term(given.task, np.zeros(6), 0).difference.dense(6)
+    state, _ = SGD().update(given, SGD().init_state(given), 0)
+    np.testing.assert_array_equal(state.weights.v * state.weights.scale, first / 0.5)

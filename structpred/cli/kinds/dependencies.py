@@ -82,7 +82,7 @@ class Dependencies(Kind):
     structpred train parser train.conllx --non-projective --multi-root -o cs.spz
     structpred train parser train.conllu --trainer lbfgs --shards 8 -o en.spz
 
-    --max-iter counts passes for arcs, and as many for relations. Ctrl-C or SIGTERM finishes the current step, writes the
+    --max-iter counts passes for arcs, and as many for relations. Ctrl-C, SIGTERM or SIGHUP finishes the current step, writes the
     checkpoint and prints the command that continues the run.
     """
 

@@ -77,7 +77,7 @@ class LabelSets(Kind):
     structpred train multilabel train.svm --edges 20 --dev dev.svm -o topics.spz
     structpred train multilabel enron_corr.arff -o enron.spz
 
-    The last example has a hierarchical file (CLUS): a label is on only if its parents are. Ctrl-C or SIGTERM finishes the
+    The last example has a hierarchical file (CLUS): a label is on only if its parents are. Ctrl-C, SIGTERM or SIGHUP finishes the
     current step, writes the checkpoint and prints the command that continues the run.
     """
 
@@ -104,7 +104,7 @@ class LabelSets(Kind):
         ("--labels", "2"),
     )
     defaults: ClassVar = {
-        "trainer": None, "trainer_shown": "marginal_bcfw where it applies, else bcfw",
+        "trainer": None, "trainer_shown": "marginal_bcfw where it applies, else bcfw; corrective with --surrogate slack",
         "C": 0.1, "max_iter": 50, "tol": 0.01, "score": "accuracy",
     }  # fmt: skip
 

@@ -81,7 +81,7 @@ class Sequences(Kind):
     structpred train chain train.crfsuite --format crfsuite --trainer sgd -C 0.3 -o chunk.spz
     structpred train chain letter.data.gz --format ocr --folds 1-9 -o letters.spz
 
-    Ctrl-C or SIGTERM finishes the current step, writes the checkpoint and prints the command that continues the run.
+    Ctrl-C, SIGTERM or SIGHUP finishes the current step, writes the checkpoint and prints the command that continues the run.
     """
 
     name = "chain"

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.types import Integers
 from structpred.data.sequences import PackedSequences
 from structpred.data.tokens import coalesced
 from structpred.errors import DataError, ParameterError
@@ -20,7 +21,6 @@ from structpred.io.templates.templates import TEMPLATES, Template
 from structpred.io.templates.transforms import transform
 from structpred.storage.schema import Array, Optional, Record, Whole, array_of, as_file_error, maybe
 
-Ints = npt.NDArray[np.int64]
 _KEY_LIMIT = 2**62
 
 _KEYS = Array(("int64",), (None,), below=_KEY_LIMIT, ascending=True)
@@ -35,8 +35,8 @@ class _Block:
 
     templates: list[int]
     sizes: list[int]
-    folds: dict[int, Ints] = field(default_factory=dict)
-    keys: Ints = field(default_factory=lambda: np.empty(0, np.int64))
+    folds: dict[int, Integers] = field(default_factory=dict)
+    keys: Integers = field(default_factory=lambda: np.empty(0, np.int64))
 
 
 class CorpusReading:
@@ -47,10 +47,10 @@ class CorpusReading:
         starts, lengths = corpus.offsets[:-1], corpus.lengths
         self.position = np.arange(corpus.n_tokens) - np.repeat(starts, lengths)
         self.length = np.repeat(lengths, lengths)
-        self._codes: dict[tuple[int, str], Ints] = {}
-        self._shifted: dict[tuple[int, int, str, bool], Ints] = {}
+        self._codes: dict[tuple[int, str], Integers] = {}
+        self._shifted: dict[tuple[int, int, str, bool], Integers] = {}
 
-    def codes(self, column: int, name: str) -> Ints:
+    def codes(self, column: int, name: str) -> Integers:
         """The code of each token's own value in a (derived) column."""
         if (column, name) not in self._codes:
             words, index, derive = self._corpus.vocabularies[column], self._indexes[column, name], transform(name)
@@ -62,7 +62,7 @@ class CorpusReading:
             self._codes[column, name] = table[self._corpus.codes[:, column]]
         return self._codes[column, name]
 
-    def at(self, column: int, offset: int, name: str, pad: bool) -> Ints:
+    def at(self, column: int, offset: int, name: str, pad: bool) -> Integers:
         """The code of the token ``offset`` places away; outside the sentence -1, or with pad a code of its own."""
         key = (column, offset, name, pad)
         if key not in self._shifted:
@@ -143,7 +143,7 @@ class TemplateFeaturizer:
         return {**self.__dict__, "_names": None}
 
     @property
-    def groups(self) -> Ints:
+    def groups(self) -> Integers:
         """Where the features of each block begin, and their number: block k has groups[k]..groups[k+1] - 1."""
         return np.cumsum([0, *(len(block.keys) for block in self._blocks)]).astype(np.int64)
 
@@ -152,7 +152,7 @@ class TemplateFeaturizer:
         """The name of each block: that of its template, or of all that share it."""
         return tuple(" ".join(dict.fromkeys(self.templates[k].name for k in block.templates)) for block in self._blocks)
 
-    def without(self, names: Collection[str]) -> tuple["TemplateFeaturizer", Ints]:
+    def without(self, names: Collection[str]) -> tuple["TemplateFeaturizer", Integers]:
         """A fitted featurizer without the blocks of these names, and which of the features are left.
 
         Raises ParameterError where none would be.
@@ -252,7 +252,7 @@ class TemplateFeaturizer:
         if block.keys.max(initial=-1) >= size:
             raise ValueError("feature keys and vocabularies do not belong together")
 
-    def _block_keys(self, block: _Block, reading: CorpusReading, *, learn: bool) -> list[Ints]:
+    def _block_keys(self, block: _Block, reading: CorpusReading, *, learn: bool) -> list[Integers]:
         """For each template of the block the key at every token, -1 where the feature does not exist."""
         templates = [self.templates[k] for k in block.templates]
         keys = [np.zeros(len(reading.position), np.int64) for _ in templates]
@@ -362,7 +362,7 @@ def _used(corpus: ColumnCorpus, column: int) -> list[int]:
     return np.flatnonzero(np.bincount(corpus.codes[:, column])).tolist()
 
 
-def _rank(keys: Ints, table: Ints, size: int) -> Ints:
+def _rank(keys: Integers, table: Integers, size: int) -> Integers:
     """The place of each key in a sorted table, -1 where it is not there; all keys are below size."""
     if not len(table):
         return np.full(len(keys), -1, np.int64)

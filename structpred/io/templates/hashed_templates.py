@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.types import Integers
 from structpred.data.hashing import FeatureHasher
 from structpred.data.sequences import PackedSequences
 from structpred.errors import ParameterError
@@ -22,7 +23,6 @@ from structpred.io.templates.templates import TEMPLATES, Template
 from structpred.storage.schema import Record, as_file_error
 
 Codes = npt.NDArray[np.uint32]
-Ints = npt.NDArray[np.int64]
 _BLOCK = 4096  # sentences at a time: the scratch arrays stay small
 _NEAR = 64  # shifts by fewer bytes have a table of their own
 
@@ -79,7 +79,7 @@ class HashedTemplateFeaturizer:
             head = cls.HEADER.read(header, "input.header")
             return cls([Template.from_dict(entry) for entry in head["templates"]], head["n_bits"])
 
-    def _block(self, corpus: ColumnCorpus) -> tuple[Ints, npt.NDArray[np.int32], npt.NDArray[np.float32]]:
+    def _block(self, corpus: ColumnCorpus) -> tuple[Integers, npt.NDArray[np.int32], npt.NDArray[np.float32]]:
         """(features of each token, their ids, their values)."""
         indexes = derived_indexes(corpus, self.templates)
         reading = CorpusReading(corpus, indexes, self._padding)
@@ -119,7 +119,7 @@ class HashedTemplateFeaturizer:
 class _Strings:
     """CRC and number of bytes of some strings; the last one replaces a missing one."""
 
-    def __init__(self, crc: Codes, length: Ints) -> None:
+    def __init__(self, crc: Codes, length: Integers) -> None:
         self.crc, self.length = crc, length
 
     @classmethod
@@ -137,7 +137,7 @@ class _Strings:
         return _Strings(moved ^ np.uint32(zlib.crc32(piece)), self.length + len(piece))
 
 
-def shifted(crc: Codes, length: Ints) -> Codes:
+def shifted(crc: Codes, length: Integers) -> Codes:
     """What each CRC contributes once `length` more bytes have been read."""
     near = _near_tables().reshape(-1)
     base = (length & (_NEAR - 1)) << 10

@@ -4,24 +4,22 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from structpred.core.types import Integers
 from structpred.io.columns import ColumnCorpus
 from structpred.io.templates import featurizer as fitted
 from structpred.io.templates.featurizer import TemplateFeaturizer
 from structpred.io.templates.templates import Template
-
-Ints = npt.NDArray[np.int64]
 
 
 class CountedTemplates(NamedTuple):
     """Templates fitted to a part of a corpus, every feature kept, and how often each feature occurs in it."""
 
     featurizer: TemplateFeaturizer
-    counts: Ints
+    counts: Integers
 
     @classmethod
-    def of(cls, templates: Sequence[Template], corpus: ColumnCorpus | Iterable[Any]) -> tuple["CountedTemplates", Ints]:
+    def of(cls, templates: Sequence[Template], corpus: ColumnCorpus | Iterable[Any]) -> tuple["CountedTemplates", Integers]:
         """Those of a part, and the lengths of its sentences; raises as `TemplateFeaturizer.fit` does."""
         featurizer = TemplateFeaturizer(templates)
         packed = featurizer.fit_transform(corpus)
@@ -53,7 +51,7 @@ def merged_templates(parts: Sequence[CountedTemplates], min_count: int = 1) -> T
     return new
 
 
-def _digits(part: TemplateFeaturizer, number: int, new: TemplateFeaturizer) -> Ints:
+def _digits(part: TemplateFeaturizer, number: int, new: TemplateFeaturizer) -> Integers:
     """The codes of the atoms of each feature of a block, as the new featurizer codes their strings: (features, atoms)."""
     block = part._blocks[number]
     keys, columns = block.keys, []
@@ -69,7 +67,7 @@ def _digits(part: TemplateFeaturizer, number: int, new: TemplateFeaturizer) -> I
     return np.stack(columns[::-1], axis=1) if columns else np.zeros((len(keys), 0), np.int64)
 
 
-def _keys(block: Any, digits: Ints) -> Ints:
+def _keys(block: Any, digits: Integers) -> Integers:
     """The codes read as the digits of one number; ranks of partial keys are kept where it would be too large."""
     keys, size = np.zeros(len(digits), np.int64), 1
     for j, atom_size in enumerate(block.sizes):

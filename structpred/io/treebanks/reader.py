@@ -6,11 +6,12 @@ from typing import Literal
 
 import numpy as np
 
+from structpred.core.types import Integers
 from structpred.errors import DataError, ParameterError
 from structpred.io.opening import checked_encoding
 from structpred.io.treebanks.formats import TreebankFormat
 from structpred.io.treebanks.rules import ERROR, Problem, check_sentence
-from structpred.io.treebanks.scan import Ints, Lines, Mask, bad_lines, scan_lines
+from structpred.io.treebanks.scan import Lines, Mask, bad_lines, scan_lines
 from structpred.io.treebanks.source import Chunk, Source, TreebankSource, open_treebank
 from structpred.io.treebanks.treebank import Treebank
 from structpred.io.treebanks.words import Words, find_words
@@ -193,9 +194,9 @@ def _errors(
 
 def _packed(
     words: Words,
-    first: Ints,
+    first: Integers,
     raw: bytes,
-    bounds: Ints,
+    bounds: Integers,
     text: list[str],
     chunk: Chunk,
     source: TreebankSource,
@@ -224,7 +225,7 @@ def _packed(
     )
 
 
-def _kept(data: bytes, lines: Lines, bad: Mask, sentences: Ints) -> tuple[bytes, Ints]:
+def _kept(data: bytes, lines: Lines, bad: Mask, sentences: Integers) -> tuple[bytes, Integers]:
     """The bytes without the bad runs of lines, and where in them the sentences end. sentences: the run of each."""
     opens = np.flatnonzero(np.diff(lines.block, prepend=-1))
     cuts = np.append(lines.starts[opens], len(data))
@@ -238,7 +239,7 @@ def _kept(data: bytes, lines: Lines, bad: Mask, sentences: Ints) -> tuple[bytes,
     return data, np.concatenate(([0], cuts[sentences[:-1] + 1], [len(data)])).astype(np.int64)
 
 
-def _columns(text: list[str], lines: Ints, columns: tuple[int | None, ...]) -> list[list[str]]:
+def _columns(text: list[str], lines: Integers, columns: tuple[int | None, ...]) -> list[list[str]]:
     """These columns of these lines; equal strings are one object, which saves memory and makes them quick to compare."""
     out: list[list[str]] = [[] for _ in columns]
     cuts = max(column for column in columns if column is not None) + 1

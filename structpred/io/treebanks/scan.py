@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.types import Integers
 from structpred.io.treebanks.formats import TreebankFormat
 
-Ints = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 Bytes = npt.NDArray[np.uint8]
 
@@ -23,20 +23,20 @@ class Lines:
     """
 
     buffer: Bytes
-    starts: Ints
-    ends: Ints
-    block: Ints
+    starts: Integers
+    ends: Integers
+    block: Integers
     rows: Mask
-    tabs: Ints
-    n_tabs: Ints
-    first_tab: Ints
+    tabs: Integers
+    n_tabs: Integers
+    first_tab: Integers
 
     @property
     def n_blocks(self) -> int:
         """The number of runs of non-blank lines."""
         return int(self.block[-1]) + 1 if len(self.block) else 0
 
-    def field(self, lines: Ints, column: int) -> tuple[Ints, Ints]:
+    def field(self, lines: Integers, column: int) -> tuple[Integers, Integers]:
         """Where a column of these lines begins and ends; they must have it."""
         first = self.first_tab[lines]
         start = self.starts[lines] if column == 0 else self.tabs[first + column - 1] + 1
@@ -67,7 +67,7 @@ def scan_lines(data: bytes, format: TreebankFormat) -> Lines:
     return Lines(buffer, starts, ends, np.cumsum(opens) - 1, rows, tabs, n_tabs, first_tab)
 
 
-def lines_of(places: Ints, lines: Lines) -> Ints:
+def lines_of(places: Integers, lines: Lines) -> Integers:
     """The line of each byte."""
     return np.asarray(np.searchsorted(lines.starts, places, side="right") - 1, np.int64)
 
@@ -94,11 +94,11 @@ def bad_lines(data: bytes, lines: Lines, format: TreebankFormat) -> Mask:
     return bad
 
 
-def _mark(bad: Mask, which: Ints, lines: Lines) -> None:
+def _mark(bad: Mask, which: Integers, lines: Lines) -> None:
     bad[which[lines.rows[which]]] = True
 
 
-def _widths(lines: Lines, format: TreebankFormat) -> Ints:
+def _widths(lines: Lines, format: TreebankFormat) -> Integers:
     """How many columns each line should have: where the number is open, as many as the first row of its sentence."""
     widths = np.full(len(lines.starts), format.n_columns, np.int64)
     if format.open_ended:
@@ -110,7 +110,7 @@ def _widths(lines: Lines, format: TreebankFormat) -> Ints:
     return widths
 
 
-def numbers(buffer: Bytes, starts: Ints, ends: Ints) -> tuple[Ints, Mask]:
+def numbers(buffer: Bytes, starts: Integers, ends: Integers) -> tuple[Integers, Mask]:
     """Fields as whole numbers, and which of them are: one to nine digits, no leading zero."""
     lengths = ends - starts
     good = (lengths >= 1) & (lengths <= _MAX_DIGITS)
@@ -125,13 +125,13 @@ def numbers(buffer: Bytes, starts: Ints, ends: Ints) -> tuple[Ints, Mask]:
     return np.where(good, values, -1), good
 
 
-def unknown(buffer: Bytes, starts: Ints, ends: Ints) -> Mask:
+def unknown(buffer: Bytes, starts: Integers, ends: Integers) -> Mask:
     """Which fields are ``_``."""
     found: Mask = (ends - starts == 1) & (buffer[starts] == _UNDERSCORE)
     return found
 
 
-def reaches_root(parents: Ints, longest: int) -> Mask:
+def reaches_root(parents: Integers, longest: int) -> Mask:
     """Which words have a way to a root. parents: int64 (n), the place of each word's head, n for a root.
 
     >>> reaches_root(np.array([1, 4, 3, 2]), 4).tolist()

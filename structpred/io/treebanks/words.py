@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from structpred.core.types import Integers
 from structpred.io.treebanks.formats import TreebankFormat
 from structpred.io.treebanks.rules import EMPTY_ID, RANGE_ID
-from structpred.io.treebanks.scan import Ints, Lines, Mask, numbers, reaches_root, unknown
+from structpred.io.treebanks.scan import Lines, Mask, numbers, reaches_root, unknown
 
 
 @dataclass(frozen=True)
@@ -19,9 +20,9 @@ class Words:
     bad: bool (n_blocks), which runs of lines have an error.
     """
 
-    lines: Ints
-    block: Ints
-    heads: Ints
+    lines: Integers
+    block: Integers
+    heads: Integers
     bad: Mask
 
 
@@ -38,7 +39,7 @@ def find_words(lines: Lines, bad_lines: Mask, format: TreebankFormat, check_tree
     return Words(words[kept], lines.block[words[kept]], heads[kept], bad)
 
 
-def _words(rows: Ints, lines: Lines, bad: Mask, format: TreebankFormat) -> Ints:
+def _words(rows: Integers, lines: Lines, bad: Mask, format: TreebankFormat) -> Integers:
     """Those rows that are words; sentences whose ids are wrong are marked in `bad`."""
     if not len(rows):
         return rows
@@ -48,7 +49,7 @@ def _words(rows: Ints, lines: Lines, bad: Mask, format: TreebankFormat) -> Ints:
     first = np.flatnonzero(np.append(True, block[1:] != block[:-1]))
     group = np.cumsum(np.append(0, block[1:] != block[:-1]))
     count = np.cumsum(is_word)
-    place: Ints = count - (count - is_word)[first][group]  # words of the sentence up to here, this one included
+    place: Integers = count - (count - is_word)[first][group]  # words of the sentence up to here, this one included
     size = np.add.reduceat(is_word.astype(np.int64), first)
     bad[block[is_word & (ids != place)]] = True
     bad[block[first[size == 0]]] = True
@@ -60,7 +61,7 @@ def _words(rows: Ints, lines: Lines, bad: Mask, format: TreebankFormat) -> Ints:
     return rows[is_word]
 
 
-def _check_others(rows: Ints, before: Ints, sizes: Ints, lines: Lines, bad: Mask) -> None:
+def _check_others(rows: Integers, before: Integers, sizes: Integers, lines: Lines, bad: Mask) -> None:
     """Multiword tokens and empty nodes, few enough to be looked at one by one."""
     starts, ends = lines.field(rows, 0)
     data = lines.buffer.data
@@ -84,7 +85,7 @@ def _check_others(rows: Ints, before: Ints, sizes: Ints, lines: Lines, bad: Mask
             bad[block] = True
 
 
-def _heads(words: Ints, lines: Lines, bad: Mask, format: TreebankFormat, check_trees: bool, missing_heads: bool) -> Ints:
+def _heads(words: Integers, lines: Lines, bad: Mask, format: TreebankFormat, check_trees: bool, missing_heads: bool) -> Integers:
     """The head of each word; sentences whose heads are wrong are marked in `bad`."""
     if not len(words):
         return np.zeros(0, np.int64)

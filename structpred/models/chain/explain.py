@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
+from structpred.core.types import Integers
 from structpred.data.sequences import PackedSequences
 from structpred.errors import DataError
 from structpred.io.columns import ColumnCorpus
@@ -17,7 +17,6 @@ from structpred.models.chain.fitted import FittedChain
 from structpred.models.chain.targets import as_label_lists
 from structpred.models.explanations import Contribution, Explanation, wants_runner_up
 
-Ints = npt.NDArray[np.int64]
 Weights = npt.NDArray[Any]
 
 
@@ -48,13 +47,13 @@ def _one_sequence(model: FittedChain, x: Any) -> PackedSequences:
     return data
 
 
-def _predicted(model: FittedChain, data: PackedSequences, k: int) -> list[Ints]:
+def _predicted(model: FittedChain, data: PackedSequences, k: int) -> list[Integers]:
     """The codes of the k best label sequences that satisfy the constraints of the model."""
     fixed = fixed_scores(model.classes_.tolist(), data.offsets, resolve_constraints(model.constraints))
     return [codes for codes, _ in chain_kbest(data, len(model.classes_), model.coef_, fixed, k)[0]]
 
 
-def _runner_up(model: FittedChain, data: PackedSequences, chosen: Ints) -> Ints:
+def _runner_up(model: FittedChain, data: PackedSequences, chosen: Integers) -> Integers:
     """The best sequence other than the chosen one."""
     for codes in _predicted(model, data, 2):
         if (codes != chosen).any():
@@ -62,14 +61,14 @@ def _runner_up(model: FittedChain, data: PackedSequences, chosen: Ints) -> Ints:
     raise DataError("there is no other label sequence to compare with this one")
 
 
-def _coded(model: FittedChain, labels: Any, data: PackedSequences, name: str) -> Ints:
+def _coded(model: FittedChain, labels: Any, data: PackedSequences, name: str) -> Integers:
     try:
         return model._encoder.encode(as_label_lists([labels], data.lengths))
     except DataError as error:
         raise DataError(f"{name}: {str(error).removeprefix('sample 0: ')}") from None
 
 
-def _contributions(model: FittedChain, data: PackedSequences, chosen: Ints, other: Ints | None) -> Iterator[Contribution]:
+def _contributions(model: FittedChain, data: PackedSequences, chosen: Integers, other: Integers | None) -> Iterator[Contribution]:
     """All addends in order of position; of a contrast, those that are not the same on both sides."""
     table, names = model._table(), model.input_.feature_names()
     classes, first = model.classes_.tolist(), model.input_.n_features or 0
@@ -92,7 +91,9 @@ def addend(
     return Contribution(kind, t, classes[label], name, value, float(row[label]) - float(row[instead]), classes[instead])
 
 
-def ends_and_transition(rows: Weights, classes: list[Any], t: int, chosen: Ints, other: Ints | None) -> Iterator[Contribution]:
+def ends_and_transition(
+    rows: Weights, classes: list[Any], t: int, chosen: Integers, other: Integers | None
+) -> Iterator[Contribution]:
     """What start, stop and the transition into position t add. rows: those of the weight table for start, stop, transitions."""
     label, instead = int(chosen[t]), None if other is None else int(other[t])
     if label != instead:
@@ -103,7 +104,9 @@ def ends_and_transition(rows: Weights, classes: list[Any], t: int, chosen: Ints,
         yield from _transition(rows[2:], classes, t, chosen, other)
 
 
-def _transition(edges: npt.NDArray[Any], classes: list[Any], t: int, chosen: Ints, other: Ints | None) -> Iterator[Contribution]:
+def _transition(
+    edges: npt.NDArray[Any], classes: list[Any], t: int, chosen: Integers, other: Integers | None
+) -> Iterator[Contribution]:
     before, after = int(chosen[t - 1]), int(chosen[t])
     weight, name = float(edges[before, after]), f"{classes[before]} -> {classes[after]}"
     if other is None:

@@ -37,7 +37,7 @@ class OnlineLabeler(FittedChain, Protocol):
     """A chain model that is trained in pieces: its settings, and what the last piece left."""
 
     loss: str | PartLoss
-    trainer: str | Trainer
+    trainer: str | Trainer | None
     surrogate: str | Surrogate | None
     regulariser: str | Regulariser | None
     signs: SignSetting | None
@@ -49,6 +49,7 @@ class OnlineLabeler(FittedChain, Protocol):
     warm_start: bool
     random_state: Any
     verbose: int
+    check_components: bool
     missing: Any
     history_: list[Record]
     n_iter_: int

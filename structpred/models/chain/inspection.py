@@ -16,7 +16,6 @@ from structpred.models.chain.inputs import INTERCEPT, Input, n_columns
 from structpred.models.inspections import Shown, WeightGroup, checked_top, extremes, group_lines, weight_group
 from structpred.models.signs import NameTable
 
-Floats = npt.NDArray[np.float64]
 _KIND = re.compile(r"[^=:]*")
 _MOST_KINDS = 100
 

@@ -14,7 +14,7 @@ from structpred.errors import DataError, ParameterError
 from structpred.features.fixed_scores import FixedScores
 from structpred.features.sequences import n_chain_weights, weight_table
 from structpred.io.templates.templates import Template
-from structpred.models.base import StructuredEstimator, about_dev, checked_sample_weight, dev_parts
+from structpred.models.base import StructuredEstimator, checked_sample_weight
 from structpred.models.bundles import CLASSES, COMMON, common_header, pack_run, plain_settings, restore_run, under
 from structpred.models.chain import online
 from structpred.models.chain.constraints import ChainConstraints, fixed_scores, resolve_constraints
@@ -29,6 +29,7 @@ from structpred.models.chain.targets import LabelEncoder, as_label_lists
 from structpred.models.chain.tasks import chain_task
 from structpred.models.chain.templates import drop_templates
 from structpred.models.explanations import Explanation
+from structpred.models.held_out import about_dev, dev_parts
 from structpred.models.partial import warn_of_minus_one
 from structpred.models.settings import resolve_loss
 from structpred.models.signs import NameTable
@@ -96,9 +97,8 @@ class ChainLabeler(StructuredEstimator):
     [['DET', 'NOUN']]
     """
 
-    # chosen on training data of three sets: docs/benchmarks.md, "Defaults of ChainLabeler"; the shell has the same ones
-    C: float = 0.3
-    max_iter: int = 10
+    C: float = 0.3  # chosen as docs/benchmarks.md says, "Defaults of ChainLabeler"; the shell has the same ones
+    max_iter: int | None = None
     tol: float = 0.0
     _: KW_ONLY
     template: str | Sequence[Template] | None = None
@@ -117,7 +117,7 @@ class ChainLabeler(StructuredEstimator):
     _encoder: LabelEncoder = field(init=False)
     _n_total: float = field(init=False)
 
-    _drop_groups = drop_templates
+    _drop_groups, _own_passes = drop_templates, 10
     _sharding = ChainSharding()
     _HEADER = Record(
         {

@@ -15,13 +15,15 @@ import numpy.typing as npt
 from structpred.core.result import Certificate, Result
 from structpred.core.task import Task
 from structpred.errors import CheckpointError, DataError, ParameterError
-from structpred.models.base import as_callbacks, checked_C, dev_parts, seed_of
+from structpred.models.base import as_callbacks, checked_C, seed_of
 from structpred.models.chain.constraints import resolve_constraints
 from structpred.models.chain.fitted import OnlineLabeler
 from structpred.models.chain.inputs import Input, n_columns
 from structpred.models.chain.partial import partial_labels
 from structpred.models.chain.targets import LabelEncoder, as_label_lists
 from structpred.models.chain.tasks import chain_task
+from structpred.models.held_out import dev_parts
+from structpred.models.own_components import check_own, components_of
 from structpred.models.settings import resolve_loss, resolve_regulariser
 from structpred.trainers.checkpoints import Progress
 from structpred.trainers.loop import RunSettings
@@ -178,6 +180,7 @@ def _problem(labeler: OnlineLabeler, task: Task, n_total: float) -> StreamProble
     if labeler.signs is not None:
         raise ParameterError("signs: partial_fit and fit_stream do not take them; use fit")
     lam, regulariser = 1.0 / (checked_C(labeler.C) * n_total), resolve_regulariser(labeler.regulariser, trainer)
+    check_own(components_of(task, trainer, surrogate, regulariser), labeler.check_components)
     return StreamProblem.of(task, surrogate, lam, n_total, regulariser=regulariser)
 
 

@@ -19,13 +19,13 @@ from structpred.features.sequences import chain_groups
 from structpred.io.crfsuite import AttributeCorpus
 from structpred.io.templates.featurizer import TemplateFeaturizer
 from structpred.io.templates.merged_templates import CountedTemplates, merged_templates
-from structpred.models.base import dev_parts
 from structpred.models.chain.constraints import resolve_constraints
 from structpred.models.chain.inputs import Input, NumericInput, RowInput, TokenInput, choose_input, n_columns
 from structpred.models.chain.online import encoder_of
 from structpred.models.chain.partial import partial_labels
 from structpred.models.chain.targets import LabelEncoder, as_label_lists
 from structpred.models.chain.tasks import chain_task
+from structpred.models.held_out import dev_parts
 from structpred.models.settings import resolve_loss
 from structpred.models.sharding import Columns, Further, placed
 

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.types import Integers
 from structpred.errors import DataError
-
-Ints = npt.NDArray[np.int64]
 
 
 class LabelEncoder:
@@ -49,7 +48,7 @@ class LabelEncoder:
                 raise DataError(f"sample {i}: labels must be all strings or all whole numbers, got {names}")
         return cls([label if isinstance(label, str | int) else int(label) for label in seen])
 
-    def encode(self, y: Sequence[Sequence[Any]]) -> Ints:
+    def encode(self, y: Sequence[Sequence[Any]]) -> Integers:
         """All labels as one flat array; raises DataError, naming the sample, for a label that was not seen at fit."""
         try:
             return np.array([self._code[label] for labels in y for label in labels], dtype=np.int64)
@@ -57,7 +56,7 @@ class LabelEncoder:
             sample = next(i for i, labels in enumerate(y) if any(label not in self._code for label in labels))
             raise DataError(f"sample {sample}: label {error.args[0]!r} was not in the training data") from None
 
-    def decode(self, codes: Ints, offsets: Ints) -> list[npt.NDArray[Any]]:
+    def decode(self, codes: Integers, offsets: Integers) -> list[npt.NDArray[Any]]:
         """One array of labels per sequence."""
         labels = self.classes[codes]
         return [labels[a:b] for a, b in zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True)]
@@ -68,7 +67,7 @@ def _kind(label: Any) -> type:
     return str if isinstance(label, str) else int if isinstance(label, numbers.Integral) else type(label)
 
 
-def as_label_lists(y: Any, lengths: Ints) -> list[list[Any]]:
+def as_label_lists(y: Any, lengths: Integers) -> list[list[Any]]:
     """y as lists of plain Python labels, checked against the lengths of the sequences of X.
 
     Raises DataError: y is not a list of sequences, another number of sequences, or a sequence of another length than its x.

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.oracle import Oracle
 from structpred.core.result import Certificate, Record, Result
+from structpred.core.types import Floats, Integers
 from structpred.errors import DataError, ParameterError
 from structpred.layers.layer import Layer
 from structpred.layers.loss import Loss
@@ -19,10 +19,6 @@ from structpred.runtime.memory import check_fits
 from structpred.runtime.ranges import ends_of
 from structpred.trainers.loop import Callback
 from structpred.trainers.progress import Display
-
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
-
 
 #: what rows of other trainers' histories have, and nobody knows here
 _UNKNOWN = ("oracle_calls", "primal", "dual", "gap", "dev_score")

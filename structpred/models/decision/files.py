@@ -17,7 +17,7 @@ from structpred.models.settings import settings_of, settings_restored
 from structpred.storage.bundles import Bundle
 from structpred.storage.schema import Flag, Optional, Plain, Record, Spec, Text, Whole, maybe
 
-_SETTINGS = ("C", "max_iter", "tol", "check_every", "fit_intercept", "random_state")
+_SETTINGS = ("C", "max_iter", "tol", "check_every", "fit_intercept", "random_state", "check_components")
 _SHARED = ("estimator", "trainer", "loss", "certificate", "run", "history", "reader", "versions")
 _FIELDS: dict[str, Spec] = {
     **{name: COMMON[name] for name in _SHARED},

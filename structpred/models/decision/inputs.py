@@ -4,19 +4,16 @@ from collections.abc import Hashable
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.feature_map import FeatureMap
 from structpred.core.instances import Instance, checked_shape
 from structpred.core.oracle import Oracle
+from structpred.core.types import Floats, Integers
 from structpred.errors import DataError
 from structpred.features.label_rows import LabelRows
 from structpred.features.parts import PartFeatures
 from structpred.models.part_inputs import as_shapes, split_instances
 from structpred.runtime.ranges import spans
-
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 
 class Design(NamedTuple):

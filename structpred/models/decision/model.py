@@ -5,7 +5,6 @@ from collections.abc import Hashable, Sequence
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.oracle import Labels, Oracle
 from structpred.core.packing import argmax_batch, has_points
@@ -13,7 +12,8 @@ from structpred.core.regret import Numbers, PartScores, Regrets, regrets, true_s
 from structpred.core.result import Certificate, History, Record, Result
 from structpred.core.suggestions import did_you_mean
 from structpred.core.task import Task
-from structpred.errors import DataError, ParameterError
+from structpred.core.types import Floats
+from structpred.errors import DataError, LossError, OracleError, ParameterError
 from structpred.layers.expected_cost import ExpectedCost
 from structpred.layers.layer import Layer
 from structpred.layers.loss import Loss
@@ -26,6 +26,8 @@ from structpred.models.decision.files import HEADER, bundle_of, restore
 from structpred.models.decision.inputs import Design, read
 from structpred.models.decision.surrogates import surrogate_of
 from structpred.models.decision.two_stage import fitted, predicted
+from structpred.models.nothing_learnt import warned
+from structpred.models.own_components import check_own, components_of_scores, marked
 from structpred.models.settings import resolve_trainer
 from structpred.models.sklearn_bridge import Estimator, NotFittedError
 from structpred.objectives.regret import Regret
@@ -34,8 +36,6 @@ from structpred.storage.bundles import Bundle
 from structpred.trainers.loop import Callback, RunSettings, train
 from structpred.trainers.problem import Problem, Trainer
 from structpred.trainers.progress import display_of
-
-Floats = npt.NDArray[np.float64]
 
 
 class DecisionModel(Estimator):
@@ -65,8 +65,8 @@ class DecisionModel(Estimator):
         "lbfgs", "sgd" and all other trainers of smooth objectives. They start at zero weights, Adam at least squares.
     C : float
         The weight of the training loss, > 0: lam = 1 / (C n).
-    max_iter : int
-        Passes over the instances.
+    max_iter : int, optional
+        Passes over the instances. None: 50, or as many as the trainer needs at least, as for every estimator.
     tol, check_every
         As for every estimator with a certificate; Adam does not use them.
     fit_intercept : bool
@@ -77,6 +77,8 @@ class DecisionModel(Estimator):
         Learns the costs themselves, whatever the decisions: the two-stage baseline. loss, trainer and C are then not used.
     verbose : int
         0: silent. 1: a line a pass on standard error, in a notebook an output that changes in place.
+    check_components : bool
+        Whether an oracle, a loss or a trainer from outside the package must pass its contract check: see StructuredEstimator.
 
     Attributes
     ----------
@@ -126,7 +128,7 @@ class DecisionModel(Estimator):
         loss: str | Loss | Layer = "spo+",
         trainer: str | Adam | Trainer = "adam",
         C: float = 1.0,
-        max_iter: int = 50,
+        max_iter: int | None = None,
         tol: float = 0.001,
         check_every: int = 10,
         fit_intercept: bool = True,
@@ -134,10 +136,12 @@ class DecisionModel(Estimator):
         random_state: Any = None,
         regressor: Any = None,
         verbose: int = 0,
+        check_components: bool = True,
     ) -> None:
         self.oracle, self.shape, self.loss, self.trainer, self.C = oracle, shape, loss, trainer, C
         self.max_iter, self.tol, self.check_every, self.fit_intercept = max_iter, tol, check_every, fit_intercept
         self.callbacks, self.random_state, self.regressor, self.verbose = callbacks, random_state, regressor, verbose
+        self.check_components = check_components
 
     def fit(
         self, X: Any, costs: Numbers | None = None, *, values: Numbers | None = None, shapes: Sequence[Hashable] | None = None
@@ -163,26 +167,22 @@ class DecisionModel(Estimator):
 
     def _trained(self, design: Design, truth: PartScores) -> Result:
         lam = 1.0 / (checked_C(self.C) * len(design.shapes))
-        run = RunSettings(
-            max_iter=self.max_iter, tol=self.tol, check_every=self.check_every, seed=seed_of(self.random_state),
-            callbacks=as_callbacks(self.callbacks), verbose=self.verbose,
-        )  # fmt: skip
         loss, trainer = self._resolved_loss(), Adam() if self.trainer == "adam" else self.trainer
+        components = components_of_scores(loss, trainer, design.shapes, np.diff(truth.offsets))
+        checked = check_own(components, self.check_components)
+        least = 1 if isinstance(trainer, Adam) else resolve_trainer(trainer)[0].least_passes
+        run = RunSettings(
+            max_iter=max(50, least) if self.max_iter is None else self.max_iter, tol=self.tol, check_every=self.check_every,
+            seed=seed_of(self.random_state), callbacks=as_callbacks(self.callbacks), verbose=self.verbose,
+        )  # fmt: skip
         labels, ends = truth.best()
         gold = Outputs(labels, ends)
         if isinstance(trainer, Adam):
             counts = Scores(loss.oracle, design.shapes, truth.offsets, None, 1).points(gold)
             with display_of(run.verbose, "Adam", run.max_iter, "") as display:
-                return trainer.minimise(
-                    loss,
-                    design,
-                    Truth(truth.scores, counts, truth.offsets),
-                    lam,
-                    run.max_iter,
-                    run.seed,
-                    tuple(run.callbacks),
-                    display,
-                )
+                known = Truth(truth.scores, counts, truth.offsets)
+                result = trainer.minimise(loss, design, known, lam, run.max_iter, run.seed, tuple(run.callbacks), display)
+                return marked(result, checked)
         resolved = resolve_trainer(trainer)[0]
         if has_points(self.oracle):
             raise ParameterError(
@@ -190,8 +190,15 @@ class DecisionModel(Estimator):
                 "points with amounts: set trainer='adam'"
             )
         scale, surrogate = surrogate_of(loss, resolved)
-        task = Task(design.features(scale), loss.oracle, list(gold), design.shapes, Regret(truth.split()))
-        return train(Problem(task, surrogate, lam), resolved, run)
+        try:
+            task = Task(design.features(scale), loss.oracle, list(gold), design.shapes, Regret(truth.split()))
+            problem = Problem(task, surrogate, lam)
+            return marked(warned(train(problem, resolved, run), problem), checked)
+        except LossError as error:  # the regret of what the oracle itself gave as the best decision
+            raise OracleError(
+                f"{str(error).partition(', less')[0]} against the decision that {type(loss.oracle).__name__}.argmax gave as the "
+                "best one at the true costs: does it minimise (scores taken for costs), or miss the best? Run check_oracle on it"
+            ) from error
 
     def _resolved_loss(self) -> Loss | Layer:
         if isinstance(self.loss, Loss | Layer):

@@ -3,12 +3,10 @@
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from structpred.core.types import Floats
 from structpred.errors import ParameterError
 from structpred.models.decision.inputs import Design
-
-Floats = npt.NDArray[np.float64]
 
 
 def fitted(regressor: Any, design: Design, constant: bool, targets: Floats) -> Any:

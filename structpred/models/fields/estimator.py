@@ -13,20 +13,19 @@ import numpy.typing as npt
 
 from structpred.core.inference import Inference
 from structpred.core.oracle import Oracle
-from structpred.core.partial_task import is_partial
 from structpred.core.requirements import require
 from structpred.core.steps import TaskLike
 from structpred.core.task import Task
 from structpred.core.weights import Vector
 from structpred.errors import ParameterError
-from structpred.models.base import StructuredEstimator, about_dev, checked_sample_weight, dev_parts
+from structpred.models.base import StructuredEstimator, checked_sample_weight
 from structpred.models.bundles import common_header
+from structpred.models.held_out import about_dev, dev_parts
 from structpred.models.partial_outputs import scores_of, task_of
 from structpred.models.settings import resolve_loss
 from structpred.models.signs import NameTable
 from structpred.storage.schema import LARGEST, Flag, Number, Record, Text
 from structpred.trainers.marginal_bcfw import MarginalBCFW
-from structpred.trainers.problem import Trainer
 
 #: what `predict` returns, and what `predict_marginals` does
 Outputs = TypeVar("Outputs")
@@ -72,7 +71,6 @@ class Field(Protocol[Outputs, Tables]):
 class FieldEstimator(StructuredEstimator, Generic[Outputs, Tables]):
     """The parent of the estimators over random fields; each makes its field in `fit`."""
 
-    trainer: str | Trainer | None = None  # type: ignore[assignment]
     _: KW_ONLY
     oracle: Oracle | None = None
     bias: float = 1.0
@@ -80,9 +78,6 @@ class FieldEstimator(StructuredEstimator, Generic[Outputs, Tables]):
     n_features_in_: int = field(init=False)
     oracle_: Oracle = field(init=False)
     _field: Field[Outputs, Tables] = field(init=False)
-
-    #: the trainer that `fit` took where none was named
-    _default = "bcfw"
 
     #: what to use in place of probabilities, which a model of a margin does not have
     _INSTEAD: ClassVar = "use predict_scores, or "
@@ -99,7 +94,6 @@ class FieldEstimator(StructuredEstimator, Generic[Outputs, Tables]):
         task = self._task_of(
             made, data, truth, sample_weight=sample_weight, token_weights=token_weights, choices=choices
         )  # fmt: skip
-        self._default = self._default_for(task)
         result = self._train(task, None if dev is None else dev_scorer(made, dev), made.weight_names)
         self._keep_field(made, task.oracle)
         self._keep(result)
@@ -121,15 +115,9 @@ class FieldEstimator(StructuredEstimator, Generic[Outputs, Tables]):
         )  # fmt: skip
 
     def _default_for(self, task: TaskLike) -> str:
-        """marginal_bcfw where it applies to task and settings, else bcfw."""
-        plain = self.surrogate in (None, "margin") and self.regulariser in (None, "l2") and self.signs is None
-        return MarginalBCFW.name if plain and not is_partial(task) and MarginalBCFW.applies(task) else "bcfw"
-
-    def _choose_anew(self) -> None:
-        self.__dict__.pop("_default", None)
-
-    def _chosen_trainer(self) -> str | Trainer:
-        return self._default if self.trainer is None else self.trainer
+        """marginal_bcfw where it applies to task and settings, else that of every estimator."""
+        fits = self.surrogate in (None, "margin") and self._is_plain(task) and MarginalBCFW.applies(task)
+        return MarginalBCFW.name if fits else super()._default_for(task)
 
     def _name_tables(self) -> list[NameTable]:
         return self._field.weight_names()

@@ -6,10 +6,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.types import Floats
 from structpred.errors import ParameterError
 from structpred.runtime.memory import check_fits
-
-Floats = npt.NDArray[np.float64]
 
 SCALES = ("standard", "maxabs")
 #: a feature that varies by less is constant for all practical purposes, and is left as it is

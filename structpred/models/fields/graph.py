@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.oracle import Oracle
+from structpred.core.types import Floats
 from structpred.errors import DataError, ParameterError
 from structpred.models.bundles import CLASSES, COMMON, pack_run, plain_settings, restore_run
 from structpred.models.chain.partial import partial_labels
@@ -15,7 +16,7 @@ from structpred.models.chain.targets import LabelEncoder
 from structpred.models.chain.tasks import checked_token_weights
 from structpred.models.fields.estimator import BIAS, ORACLE, FieldEstimator, checked_bias
 from structpred.models.fields.explain import ExplainedGraphs
-from structpred.models.fields.graph_field import Floats, GraphField, NodeLabels
+from structpred.models.fields.graph_field import GraphField, NodeLabels
 from structpred.models.fields.graph_inputs import GraphTable, as_graphs, as_node_labels
 from structpred.models.fields.graph_sharding import GraphSharding
 from structpred.models.fields.label_graphs import GraphSizes, checked_oracle, graph_oracle

@@ -9,6 +9,7 @@ import numpy.typing as npt
 from structpred.core.inference import Inference
 from structpred.core.oracle import Oracle, Shape
 from structpred.core.requirements import require
+from structpred.core.types import Floats, Integers
 from structpred.core.weights import Vector
 from structpred.errors import DataError
 from structpred.features.graphs import GraphFeatures
@@ -19,8 +20,6 @@ from structpred.models.fields.graph_inputs import GraphTable, as_graphs, as_node
 from structpred.models.fields.label_graphs import GraphSizes, graph_oracle
 from structpred.models.signs import NameTable
 
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 NodeLabels = list[npt.NDArray[Any]]
 
 

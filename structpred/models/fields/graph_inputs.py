@@ -7,11 +7,10 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.oracle import Shape
+from structpred.core.types import Integers
 from structpred.errors import DataError
 from structpred.features.rows import stack_rows
 from structpred.oracles.mrf import graph_shape
-
-Integers = npt.NDArray[np.int64]
 
 
 class GraphSample(NamedTuple):

@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.oracle import Oracle
+from structpred.core.types import Floats, Integers
 from structpred.data.hierarchy import LabelHierarchy
 from structpred.errors import DataError, ParameterError
 from structpred.io.multilabel.data import MultiLabelData
@@ -23,9 +24,6 @@ from structpred.models.fields.sharding import HierarchySharding
 from structpred.oracles.mrf import graph_shape
 from structpred.storage.bundles import Bundle
 from structpred.storage.schema import Array, Flag, OneOf, Optional, Record, Text, array_of, maybe
-
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 #: label_weights="depth": what a label counts less than its parent (Vens et al. 2008)
 DECAY = 0.75

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.inference import Inference
 from structpred.core.oracle import Oracle, Shape
+from structpred.core.types import Floats, Integers
 from structpred.core.weights import Vector
 from structpred.data.hierarchy import LabelHierarchy
 from structpred.errors import DataError, InfeasibleError
@@ -25,9 +26,6 @@ from structpred.models.signs import NameTable
 from structpred.oracles.mrf import graph_shape
 from structpred.storage.bundles import Bundle
 from structpred.storage.schema import Array, ListOf, OneOf, Optional, Spec, Text, Whole, array_of
-
-Integers = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 #: what the header of a file holds of the field, and the edges among its arrays
 FIELD: dict[str, Spec] = {

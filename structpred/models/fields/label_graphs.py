@@ -1,17 +1,17 @@
 """Which labels are joined by an edge, and which oracle then serves."""
 
+import logging
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.oracle import Oracle, Shape
+from structpred.core.types import Floats, Integers
 from structpred.errors import DataError, ParameterError
 from structpred.oracles.mrf import graph_shape
 
-Integers = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
+log = logging.getLogger("structpred.models")
 
 #: the most labels that are enumerated unless the user says otherwise
 ENUMERATED = 16
@@ -28,6 +28,9 @@ def label_edges(edges: Any, Y: "Integers | LabelCounts") -> Integers:
     n = Y.shape[1]
     pairs = np.array([(i, j) for i in range(n) for j in range(i + 1, n)], dtype=np.int64).reshape(-1, 2)
     if isinstance(edges, str) and edges == "complete":
+        if len(pairs) > 2000:  # a second a pass
+            text = "edges='complete' joins all %s pairs of %d labels: slow; edges='tree' joins %d pairs, edges=%d the strongest"
+            log.warning(text, f"{len(pairs):,}", n, n - 1, 3 * n)
         return pairs
     if isinstance(edges, str) and edges == "tree":
         return _spanning_tree(_correlations(Y))

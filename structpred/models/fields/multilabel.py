@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.oracle import Oracle
+from structpred.core.types import Floats, Integers
 from structpred.models.bundles import pack_run, plain_settings, restore_run
 from structpred.models.fields.estimator import FieldEstimator, checked_bias
 from structpred.models.fields.explain import ExplainedLabelSets
@@ -17,9 +18,6 @@ from structpred.models.fields.label_inputs import feature_names_of, label_choice
 from structpred.models.fields.sharding import LabelSharding
 from structpred.storage.bundles import Bundle
 from structpred.storage.schema import AnyOf, Record, Text, Whole, maybe
-
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 
 @dataclass(eq=False, repr=False)

@@ -8,13 +8,14 @@ import numpy as np
 from structpred.core.feature_map import names_of_groups
 from structpred.core.result import Result
 from structpred.core.task import Task
+from structpred.core.types import Integers
 from structpred.core.weights import Vector
 from structpred.data.hierarchy import LabelHierarchy
 from structpred.errors import DataError
 from structpred.models.fields.estimator import dev_scorer
 from structpred.models.fields.feature_scale import FeatureScale, Spread
 from structpred.models.fields.label_field import LabelField
-from structpred.models.fields.label_graphs import Integers, LabelCounts, label_edges
+from structpred.models.fields.label_graphs import LabelCounts, label_edges
 from structpred.models.fields.label_inputs import feature_names_of, label_choices, labelled_rows
 from structpred.models.sharding import Columns, Further, refuse_classes, refuse_token_weight
 

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from structpred.core.function_space import FunctionSpace
 from structpred.core.group_norms import group_norms
+from structpred.core.types import Floats, Integers
 from structpred.core.weights import Vector, check_length, padded
 from structpred.data.sequences import PackedSequences
 from structpred.errors import DataError
@@ -29,8 +30,6 @@ from structpred.runtime.memory import check_fits
 from structpred.runtime.ranges import ends_of
 from structpred.storage.schema import Array, ListOf, Record, array_of, as_file_error
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 #: kernel values that are held at once when positions are scored
 _BLOCK = 1 << 22
 #: the input that reads X, and the kernels, each the mean of a list
@@ -46,12 +45,12 @@ class Support(NamedTuple):
     ends[k] on.
     """
 
-    at: Ints
+    at: Integers
     rows: Any
-    members: Ints
-    ends: Ints
+    members: Integers
+    ends: Integers
 
-    def of(self, k: int) -> Ints:
+    def of(self, k: int) -> Integers:
         """Those that kernel k uses."""
         return self.members[self.ends[k] : self.ends[k + 1]]
 
@@ -80,7 +79,7 @@ class KernelExpansion:
         return len(self.kept.members)
 
     @property
-    def support(self) -> Ints:
+    def support(self) -> Integers:
         """(n_features, 2): sample and position of each support position, kernel by kernel."""
         return self.kept.at[self.kept.members]
 
@@ -102,7 +101,7 @@ class KernelExpansion:
         self._keep_all(data.offsets, rows)
         return PositionSequences([gram_of(kernel, rows) for kernel in self.kernels], data.offsets, self.names)
 
-    def _keep_all(self, offsets: Ints, rows: Any) -> None:
+    def _keep_all(self, offsets: Integers, rows: Any) -> None:
         n, K = int(offsets[-1]), len(self.kernels)
         self.kept = Support(where(offsets, np.arange(n)), rows, np.tile(np.arange(n), K), n * np.arange(K + 1))
 
@@ -134,7 +133,7 @@ class KernelExpansion:
                 raise DataError(f"sample {i}: the kernels have different numbers of positions")
         return listed
 
-    def _land(self, rows: Any, offsets: Ints) -> PackedSequences:
+    def _land(self, rows: Any, offsets: Integers) -> PackedSequences:
         """Coordinates by landmarks: distinct positions, drawn without replacement."""
         first, _ = distinct_rows(rows)
         assert self.n_components is not None
@@ -203,7 +202,7 @@ class KernelExpansion:
             return weight_table(w, n_labels)[self.n_features :]
         return w[-(2 + n_labels) * n_labels :].reshape(2 + n_labels, n_labels)
 
-    def groups(self, n_labels: int) -> Ints:
+    def groups(self, n_labels: int) -> Integers:
         """Where the kernels, start and stop, and transitions begin in the weights of a settled input, or of landmarks."""
         n = self.n_features
         return np.array([*self.kept.ends.tolist(), n + 2, n + 2 + n_labels], np.int64) * padded(n_labels)
@@ -240,7 +239,7 @@ class KernelExpansion:
         """(n_features, labels): position x adds k(x, s) times row s to the scores of its labels."""
         return np.asarray(weight_table(w, n_labels)[: self.n_features], dtype=np.float64)
 
-    def _rows(self, sequences: Any) -> tuple[list[Any], Ints]:
+    def _rows(self, sequences: Any) -> tuple[list[Any], Integers]:
         """(for each kernel what its values are made of, where sequences begin)."""
         if not self.given:
             data = self.inner.transform(sequences)
@@ -249,7 +248,7 @@ class KernelExpansion:
         found = [stacked(listed, k, self._n_columns) for k in range(len(self.kernels))]
         return [values for values, _ in found], ends_of(found[0][1])
 
-    def _similarities(self, rows: list[Any], offsets: Ints) -> Iterator[tuple[slice, int, Floats]]:
+    def _similarities(self, rows: list[Any], offsets: Integers) -> Iterator[tuple[slice, int, Floats]]:
         """(positions, k, k(positions, its support)) in blocks; DataError, naming the sample, where a value is not finite."""
         n = int(offsets[-1])
         for k, kernel in enumerate(self.kernels):
@@ -329,6 +328,6 @@ def _coordinates(kernel: Kernel, rows: Any, landmarks: Any, triangle: Floats) ->
     return out
 
 
-def _columns(block: Any, columns: Ints) -> Floats:
+def _columns(block: Any, columns: Integers) -> Floats:
     found = block[:, columns]
     return np.asarray(found if isinstance(found, np.ndarray) else found.toarray(), dtype=np.float64)

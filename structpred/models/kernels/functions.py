@@ -11,10 +11,10 @@ import numpy.typing as npt
 
 from structpred.core.discovery import public_subclasses
 from structpred.core.suggestions import did_you_mean
+from structpred.core.types import Floats
 from structpred.errors import DataError, ParameterError
 from structpred.models.settings import settings_of
 
-Floats = npt.NDArray[np.float64]
 #: a SciPy sparse matrix of float64 in CSR format, a row for each position
 Rows = Any
 #: a share of entries that are not zero from which on products of dense matrices are faster
@@ -117,8 +117,13 @@ class RBF(ProductKernel):
         """With a number for gamma."""
         if self.gamma is not None:
             return self
-        size = rows.shape[0] * rows.shape[1]
-        variance = float(rows.data @ rows.data) / size - (float(rows.data.sum()) / size) ** 2 if size else 0.0
+        size, squares = rows.shape[0] * rows.shape[1], float(rows.data @ rows.data)
+        if not np.isfinite(squares):
+            raise DataError(
+                f"RBF: the variance of the features, which gamma=None follows, is no finite number: values of up to "
+                f"{np.abs(rows.data).max():.3g} are too large to be squared; scale the features"
+            )
+        variance = squares / size - (float(rows.data.sum()) / size) ** 2 if size else 0.0
         return type(self)(1.0 / (rows.shape[1] * variance) if variance > 0 else 1.0)
 
     def of_products(self, inner: Floats, a: Floats, b: Floats) -> Floats:

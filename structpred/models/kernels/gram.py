@@ -8,14 +8,12 @@ import logging
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from structpred.core.types import Floats, Integers
 from structpred.errors import DataError
 from structpred.runtime.memory import check_fits
 
 log = logging.getLogger("structpred.models")
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 #: what is left of the diagonal, as a share of its largest entry, when the factorisation ends; of values read as 32-bit numbers
 EXACT, ROUNDED = 1e-10, 1e-6
@@ -27,8 +25,8 @@ class Factor(NamedTuple):
     triangle: (N, N), its lower part: row places[i] has the features of position i in its first r columns.
     """
 
-    pivots: Ints
-    places: Ints
+    pivots: Integers
+    places: Integers
     triangle: Floats
 
     @property
@@ -42,7 +40,7 @@ class Factor(NamedTuple):
         return self.triangle[place, : min(place + 1, self.rank)]
 
 
-def distinct_rows(rows: Any) -> tuple[Ints, Ints]:
+def distinct_rows(rows: Any) -> tuple[Integers, Integers]:
     """(first, number) of a canonical CSR matrix: the first of each set of equal rows, and for each row the number of its set.
 
     >>> from scipy import sparse

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.types import Floats, Integers
 from structpred.core.weights import Vector, check_length, padded
 from structpred.data.sequences import PackedSequences
 from structpred.errors import DataError
@@ -17,8 +18,6 @@ from structpred.runtime.memory import check_fits
 from structpred.runtime.ranges import ends_of
 from structpred.storage.schema import AnyOf, Array, Plain, Record, TableOf, Text, array_of, as_file_error
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 #: kernel values that are held at once when positions are scored
 _BLOCK = 1 << 22
 
@@ -37,7 +36,7 @@ class KernelInput:
     """
 
     #: (r, 2): sample and position in it of each support position in the training set
-    support: Ints
+    support: Integers
     #: the support: its rows; of a precomputed kernel instead its columns, and their values among each other
     _rows: Any
     _pivots: Any
@@ -217,7 +216,7 @@ def canonical(data: PackedSequences) -> Any:
     return rows
 
 
-def _coordinates(factor: Factor, number: Ints, offsets: Ints) -> PackedSequences:
+def _coordinates(factor: Factor, number: Integers, offsets: Integers) -> PackedSequences:
     """The features of all positions, of which position t is number[t] of the factor; half of a full matrix is not stored."""
     sizes = np.minimum(factor.places + 1, factor.rank)[number]
     indptr = ends_of(sizes)
@@ -229,14 +228,14 @@ def _coordinates(factor: Factor, number: Ints, offsets: Ints) -> PackedSequences
     return PackedSequences(indptr, indices, values, offsets, factor.rank)
 
 
-def dense_sequences(values: npt.NDArray[np.float32], offsets: Ints) -> PackedSequences:
+def dense_sequences(values: npt.NDArray[np.float32], offsets: Integers) -> PackedSequences:
     """Packed sequences of dense rows."""
     n, d = values.shape
     indices = np.tile(np.arange(d, dtype=np.int32), n)
     return PackedSequences(d * np.arange(n + 1), indices, values.ravel(), offsets, d)
 
 
-def where(offsets: Ints, positions: Ints) -> Ints:
+def where(offsets: Integers, positions: Integers) -> Integers:
     """(n, 2): sample and position in it, of positions of all sequences together."""
     samples = np.searchsorted(offsets, positions, side="right") - 1
     return np.stack((samples, positions - offsets[samples]), axis=1).astype(np.int64)

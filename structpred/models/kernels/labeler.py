@@ -10,6 +10,7 @@ import numpy.typing as npt
 from structpred.core.regulariser import Regulariser
 from structpred.core.result import Result
 from structpred.core.steps import TaskLike
+from structpred.core.types import Floats
 from structpred.core.weights import Vector
 from structpred.data.sequences import PackedSequences
 from structpred.errors import ParameterError
@@ -32,7 +33,6 @@ from structpred.trainers.function_weights import FunctionNorms
 from structpred.trainers.problem import Surrogate, Trainer
 from structpred.trainers.proximal import OnlineProximal
 
-Floats = npt.NDArray[np.float64]
 #: one of `kernels`: a name, (name, parameter), a kernel object or a function
 Listed = str | tuple[str, float] | Kernel | Callable[[Any, Any], npt.ArrayLike]
 COMBINE = ("mkl", "average")
@@ -124,9 +124,8 @@ class KernelChainLabeler(Kernelised, ChainLabeler):
     ['linear', 'rbf', 'start and stop', 'transitions']
     """
 
-    trainer: str | Trainer | None = None  # type: ignore[assignment]
     C: float = 1.0
-    max_iter: int = 50
+    max_iter: int | None = None
     tol: float = 0.001
     _: KW_ONLY
     kernels: Sequence[Listed] | None = None

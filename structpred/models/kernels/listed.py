@@ -6,11 +6,11 @@ from typing import Any, Self
 
 import numpy as np
 
+from structpred.core.types import Floats
 from structpred.errors import ParameterError
 from structpred.models.kernels.functions import (
     RBF,
     B1Spline,
-    Floats,
     Kernel,
     Linear,
     Polynomial,

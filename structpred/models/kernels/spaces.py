@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.types import Floats, Integers
 from structpred.errors import ParameterError
 from structpred.models.kernels.functions import Kernel
 from structpred.nonconvex.feature_problem import FeatureProblem
@@ -12,8 +13,6 @@ from structpred.nonconvex.problem import Inner, SemiSupervisedProblem
 from structpred.nonconvex.ramp import RampFeatureProblem, RampLossProblem
 from structpred.runtime.memory import check_fits
 
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 #: kernel values that are held at once
 _BLOCK = 1 << 22
 

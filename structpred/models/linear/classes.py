@@ -8,8 +8,9 @@ import numpy.typing as npt
 from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_class_weight
 
+from structpred.core.types import Floats, Integers
 from structpred.errors import ParameterError
-from structpred.models.linear.estimator import HEADER, Floats, Integers
+from structpred.models.linear.estimator import HEADER
 from structpred.storage.schema import AnyOf, Flag, ListOf, Number, OneOf, Optional, Record, Text, Whole, maybe
 
 _CLASS = AnyOf((Text(), Flag(), Whole(-(2**63), 2**63 - 1), Number()))

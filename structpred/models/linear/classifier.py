@@ -17,12 +17,13 @@ from sklearn.utils.validation import column_or_1d
 from structpred.core.linear_task import LinearTask
 from structpred.core.steps import TaskLike
 from structpred.core.task import Task
+from structpred.core.types import Floats, Integers
 from structpred.core.weights import Vector
 from structpred.errors import DataError, ParameterError
 from structpred.features.label_rows import LabelRows
-from structpred.models.base import about_dev, dev_parts
+from structpred.models.held_out import about_dev, dev_parts
 from structpred.models.linear.classes import OfClasses
-from structpred.models.linear.estimator import Floats, Integers, LinearEstimator
+from structpred.models.linear.estimator import LinearEstimator
 from structpred.models.settings import resolve_loss
 from structpred.objectives.scalar.logistic import Logistic
 from structpred.objectives.scalar.softmax import Softmax

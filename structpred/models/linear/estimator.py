@@ -15,6 +15,7 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from structpred.core.result import Certificate, Result
 from structpred.core.steps import TaskLike
+from structpred.core.types import Floats
 from structpred.errors import DataError, ParameterError
 from structpred.models.base import StructuredEstimator
 from structpred.models.bundles import COMMON, common_header, pack_reports, pack_weights, plain_settings, restore_run
@@ -23,9 +24,6 @@ from structpred.models.signs import BindingSign, Names, NameTable, Signs, bindin
 from structpred.storage.bundles import Bundle
 from structpred.storage.schema import LARGEST, Flag, Number, Optional, Record, Spec, Whole
 from structpred.trainers.problem import Trainer
-
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 HEADER: dict[str, Spec] = {
     **COMMON,
@@ -240,7 +238,9 @@ def _joined(results: list[Result], n_outputs: int) -> Result:
     primal, dual = ([getattr(certificate, name) for certificate in every] for name in ("primal", "dual"))
     whole = Certificate()
     if len(results) == n_outputs and None not in primal:
-        whole = Certificate(sum(primal), None if None in dual else sum(dual), all(certificate.proven for certificate in every))
+        checked = min((certificate.checked for certificate in every if certificate.checked is not None), default=None)
+        proven = all(certificate.proven for certificate in every)
+        whole = Certificate(sum(primal), None if None in dual else sum(dual), proven, checked=checked)
     return replace(
         results[-1],
         certificate=whole,

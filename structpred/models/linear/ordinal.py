@@ -10,9 +10,10 @@ from scipy import sparse
 from sklearn.utils import Tags
 
 from structpred.core.linear_task import LinearTask
+from structpred.core.types import Floats
 from structpred.models.linear.classes import OfClasses
 from structpred.models.linear.classifier import _read_targets
-from structpred.models.linear.estimator import Floats, LinearEstimator
+from structpred.models.linear.estimator import LinearEstimator
 
 
 @dataclass(eq=False, repr=False)

@@ -9,10 +9,11 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from structpred.core.types import Integers
 from structpred.errors import DataError
 from structpred.models.kernels.functions import Kernel, Precomputed, name_of, resolve_kernel
 from structpred.models.linear.classifier import _read_targets
-from structpred.models.linear.estimator import Integers, _as_data_error
+from structpred.models.linear.estimator import _as_data_error
 
 
 class SimilarityFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]

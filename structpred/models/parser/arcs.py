@@ -10,6 +10,7 @@ from structpred.core.costs import PartLoss
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.inference import Inference, part_scores
 from structpred.core.task import Task
+from structpred.core.types import Floats
 from structpred.core.weights import Vector
 from structpred.data.sentences import AttributedSentences
 from structpred.errors import DataError, InfeasibleError
@@ -19,7 +20,6 @@ from structpred.oracles.arborescence import ArborescenceOracle
 from structpred.oracles.projective import ProjectiveOracle
 from structpred.runtime.memory import check_fits
 
-Floats = npt.NDArray[np.float64]
 TreeOracle = ArborescenceOracle | ProjectiveOracle
 
 

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.result import Certificate, Record
+from structpred.core.types import Integers
 from structpred.core.weights import Vector
 from structpred.data.sentences import AttributedSentences
 from structpred.errors import DataError, InfeasibleError, ParameterError
@@ -21,7 +21,6 @@ from structpred.models.parser.inspection import ParserInspection, inspect_parser
 from structpred.models.parser.relations import RelationFeatures
 from structpred.models.parser.sentences import as_treebank
 
-Ints = npt.NDArray[np.int64]
 _FORM = "the number of a head, or a tree"
 
 
@@ -35,7 +34,7 @@ class FittedParser(Protocol):
 
     def _check_fitted(self) -> None: ...
     def _features(self, data: AttributedSentences, **options: Any) -> ArcFeatures: ...
-    def _with_relations(self, data: AttributedSentences, heads: Ints) -> list[Tree]: ...
+    def _with_relations(self, data: AttributedSentences, heads: Integers) -> list[Tree]: ...
     def predict(self, X: Any, *, fixed: Any = None, forbidden: Any = None) -> list[Tree]:
         """The best tree of each sentence."""
 
@@ -129,7 +128,7 @@ def _contributions(parser: FittedParser, parsed: _Parsed, tree: Tree) -> list[Co
     return found
 
 
-def _of_arcs(features: ArcFeatures, w: Vector, names: ArcNames, heads: Ints) -> Iterator[Contribution]:
+def _of_arcs(features: ArcFeatures, w: Vector, names: ArcNames, heads: Integers) -> Iterator[Contribution]:
     n, ends = len(heads), features.groups
     for m, h in enumerate(heads.tolist(), start=1):
         part = (m - 1) * (n + 1) + h
@@ -142,7 +141,7 @@ def _of_arcs(features: ArcFeatures, w: Vector, names: ArcNames, heads: Ints) -> 
 
 
 def _of_relations(
-    labeler: ChainLabeler, features: RelationFeatures, parsed: _Parsed, heads: Ints, labels: Sequence[str]
+    labeler: ChainLabeler, features: RelationFeatures, parsed: _Parsed, heads: Integers, labels: Sequence[str]
 ) -> Iterator[Contribution]:
     table, classes = labeler._table(), labeler.classes_.tolist()
     first, codes = labeler.input_.n_features or 0, labeler._encoder.encode([labels])

@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.types import Floats, Integers
 from structpred.core.weights import Vector
 from structpred.data.arc_templates import ArcTemplate
 from structpred.data.sentences import AttributedSentences
@@ -17,10 +18,11 @@ from structpred.features.arcs import ArcCandidates, ArcFeatures, observed_bits
 from structpred.io.templates.arc_featurizer import ArcFeaturizer
 from structpred.io.templates.arc_template_sets import pruning_templates, relation_templates
 from structpred.io.treebanks.treebank import Tree, Treebank
-from structpred.models.base import StructuredEstimator, about_dev, checked_C, checked_sample_weight
+from structpred.models.base import StructuredEstimator, checked_C, checked_sample_weight
 from structpred.models.bundles import common_header, pack_run, plain_settings, restore_run, under
 from structpred.models.chain.decoding import checked_k
 from structpred.models.chain.labeler import ChainLabeler
+from structpred.models.held_out import about_dev
 from structpred.models.parser.arcs import (
     TreeOracle,
     arc_marginals,
@@ -57,8 +59,6 @@ from structpred.runtime.threads import checked_jobs
 from structpred.storage.bundles import Bundle
 from structpred.trainers.problem import Trainer
 
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 logger = logging.getLogger(__name__)
 
 
@@ -123,7 +123,7 @@ class DependencyParser(ExplainedTrees, StructuredEstimator):
 
     trainer: str | Trainer = "mira"
     C: float = 0.01
-    max_iter: int = 10
+    max_iter: int | None = None
     tol: float = 0.0
     _: KW_ONLY
     projective: bool | None = None
@@ -149,6 +149,7 @@ class DependencyParser(ExplainedTrees, StructuredEstimator):
     _sharding = ParserSharding()
     _drop_groups = drop_templates
     _stage = "arcs"
+    _own_passes = 10
 
     def _to_bundle(self) -> Bundle:
         head: dict[str, Any] = {

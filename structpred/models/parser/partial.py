@@ -8,14 +8,13 @@ import numpy.typing as npt
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.partial_task import PartialTask
 from structpred.core.task import Task
+from structpred.core.types import Integers
 from structpred.core.weights import Vector
 from structpred.errors import DataError
 from structpred.io.treebanks.treebank import Treebank
 from structpred.models.parser.arcs import choose_projective, tree_oracle
 from structpred.models.partial import tell_missing
 from structpred.models.partial_outputs import Ruled
-
-Integers = npt.NDArray[np.int64]
 
 
 def filled_heads(treebank: Treebank) -> Integers:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from structpred.core.result import Result
 from structpred.core.task import Task
+from structpred.core.types import Floats, Integers
 from structpred.core.weights import Vector
 from structpred.errors import DataError
 from structpred.io.templates.arc_featurizer import ArcFeaturizer
@@ -23,9 +24,6 @@ from structpred.models.parser.partial import choose_kind, filled_heads
 from structpred.models.parser.relations import RelationFeatures
 from structpred.models.parser.sentences import training_trees
 from structpred.models.sharding import Columns, Further
-
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 
 class RelationScan(NamedTuple):

@@ -6,7 +6,8 @@ from copy import copy
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.regulariser import Floats, Pieces, Regulariser, capabilities
+from structpred.core.regulariser import Pieces, Regulariser, capabilities
+from structpred.core.types import Floats
 from structpred.core.weights import Vector
 from structpred.errors import ParameterError
 from structpred.objectives.regularisers.overlapping_groups import no_prox_of_a_sum

@@ -1,13 +1,11 @@
 """Between the group lasso and the squared norm: groups with little use are left out, the others shrink."""
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.products import dot
+from structpred.core.types import Floats
 from structpred.objectives.regularisers.group_norms import GroupNorms, nearer_to_the_truth
 from structpred.projections.prox.elastic_net import checked_share, prox_elastic_net
-
-Floats = npt.NDArray[np.float64]
 
 
 class ElasticNetMKL(GroupNorms):

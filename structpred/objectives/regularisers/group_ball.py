@@ -1,13 +1,11 @@
 """The groups' norms within a budget."""
 
 import numpy as np
-import numpy.typing as npt
 
+from structpred.core.types import Floats
 from structpred.objectives.regularisers.group_norms import GroupNorms
 from structpred.projections.checked import checked_size
 from structpred.projections.l1_ball import project_onto_l1_ball
-
-Floats = npt.NDArray[np.float64]
 
 #: what rounding may add to the sum of the norms of float32 weights, as a share of the radius
 _ROUNDED = 1e-5

@@ -1,13 +1,11 @@
 """The sum of the groups' norms: few groups in use."""
 
 import numpy as np
-import numpy.typing as npt
 
+from structpred.core.types import Floats
 from structpred.objectives.regularisers.group_norms import GroupNorms, nearer_to_the_truth
 from structpred.objectives.regularisers.l1 import L1
 from structpred.projections.prox.l1 import prox_l1
-
-Floats = npt.NDArray[np.float64]
 
 
 class GroupLasso(GroupNorms):

@@ -9,11 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.regulariser import DualMap, Pieces, Regulariser, pieces_of
+from structpred.core.types import Floats
 from structpred.core.weights import Vector
 from structpred.errors import ParameterError
 from structpred.projections.prox.groups import prox_of_group_norms
-
-Floats = npt.NDArray[np.float64]
 
 
 class GroupNorms(Regulariser, ABC):

@@ -7,12 +7,11 @@ from typing import cast
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.types import Floats
 from structpred.objectives.regularisers.group_norms import GroupNorms, dual_norm, nearer_to_the_truth
 from structpred.objectives.regularisers.named_groups import Members, Patterns, checked_patterns, members_of, require_nested
 from structpred.projections.prox.chain import prox_chain
 from structpred.projections.prox.subset import prox_subset
-
-Floats = npt.NDArray[np.float64]
 
 
 class GroupTree(GroupNorms):

@@ -1,13 +1,9 @@
 """The squared Euclidean norm, which all trainers know."""
 
-import numpy as np
-import numpy.typing as npt
-
 from structpred.core.products import dot
 from structpred.core.regulariser import DualMap, Pieces, Regulariser, pieces_of
+from structpred.core.types import Floats
 from structpred.core.weights import Vector
-
-Floats = npt.NDArray[np.float64]
 
 
 class L2(Regulariser):

@@ -1,16 +1,14 @@
 """Non-sparse multiple kernel learning: groups share the norm more evenly than with `mkl`."""
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.regulariser import DualMap
+from structpred.core.types import Floats
 from structpred.errors import ParameterError
 from structpred.objectives.regularisers.group_norms import GroupNorms, ends_of
 from structpred.objectives.regularisers.mkl import FLOOR
 from structpred.projections.prox.lq import checked_exponent
 from structpred.projections.prox.squared_lp import prox_squared_lp
-
-Floats = npt.NDArray[np.float64]
 
 
 class LpMKL(GroupNorms):

@@ -1,13 +1,11 @@
 """Multiple kernel learning: the squared sum of the norms of the groups of weights, which leaves few groups."""
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.regulariser import DualMap
+from structpred.core.types import Floats
 from structpred.objectives.regularisers.group_norms import GroupNorms, ends_of
 from structpred.projections.prox.squared_l1 import prox_squared_l1
-
-Floats = npt.NDArray[np.float64]
 
 #: no scale is below this share of the largest: a group whose scale is zero would never return
 FLOOR = 1e-9

@@ -7,13 +7,12 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.regulariser import DualMap, Pieces, Regulariser, pieces_of
+from structpred.core.types import Floats
 from structpred.core.weights import Vector
 from structpred.errors import MissingCapabilityError
 from structpred.objectives.regularisers.group_norms import GroupNorms, ends_of, nearer_to_the_truth
 from structpred.objectives.regularisers.named_groups import Members, Patterns, checked_patterns, members_of
 from structpred.projections.prox.subset import prox_subset
-
-Floats = npt.NDArray[np.float64]
 
 
 class OverlappingGroups(Regulariser):

@@ -1,6 +1,7 @@
 """The absolute error of median regression."""
 
-from structpred.core.scalar_loss import DualTable, Floats, ScalarLoss
+from structpred.core.scalar_loss import DualTable, ScalarLoss
+from structpred.core.types import Floats
 
 
 class Absolute(ScalarLoss):

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from structpred.core.scalar_loss import DualTable, Floats, ScalarLoss
+from structpred.core.scalar_loss import DualTable, ScalarLoss
+from structpred.core.types import Floats
 from structpred.errors import ParameterError
 
 

@@ -5,8 +5,9 @@ from typing import cast
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.multiclass_loss import Floats, MulticlassLoss
+from structpred.core.multiclass_loss import MulticlassLoss
 from structpred.core.steps import SoftTask, TaskLike
+from structpred.core.types import Floats
 from structpred.core.weights import Vector
 
 

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from structpred.core.multiclass_loss import Floats, MulticlassLoss, checked_k
+from structpred.core.multiclass_loss import MulticlassLoss, checked_k
+from structpred.core.types import Floats
 
 
 class TopK(MulticlassLoss):

@@ -8,9 +8,8 @@ import numpy.typing as npt
 
 from structpred.core.oracle import Scores, Shape
 from structpred.core.scores import checked_batch
+from structpred.core.types import Integers
 from structpred.errors import StructpredError
-
-Integers = npt.NDArray[np.int64]
 
 
 class Sized(Protocol):

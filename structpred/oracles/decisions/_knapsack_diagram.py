@@ -7,12 +7,9 @@ weights in hundredths at most one for each hundredth of the capacity and each it
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from structpred.core.types import Floats, Integers
 from structpred.errors import DataError
-
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 #: rooms are equal if they differ by less than this share of the capacity: sums of decimal fractions are not exact
 _SHARE = 2.0**-40

@@ -5,13 +5,11 @@ from itertools import permutations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.oracle import Labels, Oracle, Shape
 from structpred.core.scores import checked_sizes, kept_for_shapes
+from structpred.core.types import Integers
 from structpred.errors import DataError
-
-Integers = npt.NDArray[np.int64]
 
 #: a table of all pairs of nodes stays small, and sums of whole numbers over all edges stay below 2^63
 MOST_NODES = 500

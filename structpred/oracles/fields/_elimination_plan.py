@@ -6,14 +6,13 @@ from math import log2, prod
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.oracle import Shape
+from structpred.core.types import Integers
 from structpred.errors import DataError
 from structpred.oracles.mrf import graph_of
 from structpred.runtime.memory import check_fits
 
-Integers = npt.NDArray[np.int64]
 #: the neighbours of each node that is left
 Near = dict[int, set[int]]
 #: each node with the neighbours that it has when its turn comes

@@ -12,10 +12,9 @@ import numpy.typing as npt
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.oracle import Labels, Oracle, Scores, Shape
 from structpred.core.scores import check_listed, checked_batch, checked_scores, kept_for_shapes, short
+from structpred.core.types import Floats, Integers
 from structpred.errors import DataError, InfeasibleError
 
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 Truths = npt.NDArray[np.bool_]
 
 

@@ -12,10 +12,10 @@ import numpy.typing as npt
 
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.oracle import Labels, Scores, Shape
+from structpred.core.types import Floats
 from structpred.oracles.mrf import Graph, graph_of, pairwise_scores
 from structpred.runtime.memory import check_fits
 
-Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 
 #: sums over single nodes are repeated until nothing changes, this often at most

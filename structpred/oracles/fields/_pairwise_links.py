@@ -7,9 +7,8 @@ import numpy.typing as npt
 
 from structpred.core.oracle import Shape
 from structpred.core.scores import kept_for_shapes
+from structpred.core.types import Integers
 from structpred.oracles.mrf import graph_of, pairwise_scores
-
-Integers = npt.NDArray[np.int64]
 
 
 class Links(NamedTuple):

@@ -3,13 +3,10 @@
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from structpred.core.types import Floats, Integers
 from structpred.errors import OracleError, ParameterError
 from structpred.oracles.solvers._solvers import check_ortools
-
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 #: the sum of the largest scaled numbers stays below this: float64 and int64 hold all sums exactly
 _LARGEST = 2.0**50

@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from structpred.core.oracle import Shape
+from structpred.core.types import Floats
 from structpred.errors import ConvergenceError
-from structpred.oracles.fields._local_polytope import Compact, Floats, Mask, compact_form
+from structpred.oracles.fields._local_polytope import Compact, Mask, compact_form
 from structpred.oracles.mrf import graph_of
 from structpred.oracles.solvers._solvers import check_ortools
 

@@ -3,8 +3,9 @@
 import numpy as np
 
 from structpred.core.oracle import Shape
+from structpred.core.types import Floats
 from structpred.errors import ConvergenceError
-from structpred.oracles.fields._local_polytope import Floats, Mask, marginal_rows
+from structpred.oracles.fields._local_polytope import Mask, marginal_rows
 from structpred.oracles.mrf import graph_of
 from structpred.oracles.solvers._solvers import check_ortools
 

@@ -13,12 +13,12 @@ import numpy.typing as npt
 
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.oracle import Labels, Scores, Shape
+from structpred.core.types import Floats
 from structpred.oracles.solvers._constraint_rows import checked_rows, keeps
 from structpred.oracles.solvers._cp_sat import load_cp_model, power_of_two, solve, whole_rows
 from structpred.oracles.trees._tree_labels import arc_scores, arcs_of
 from structpred.oracles.trees._tree_scratch import tree_room
 
-Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 
 #: trees that are kept for later cells

@@ -1,14 +1,12 @@
 """Sums over all trees of a sentence, by the matrix-tree theorem."""
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.oracle import Scores
 from structpred.core.scores import checked_sums
+from structpred.core.types import Floats
 from structpred.errors import InfeasibleError
 from structpred.runtime.memory import check_fits
-
-Floats = npt.NDArray[np.float64]
 
 
 def matrix_tree_scratch(n: int) -> Floats:

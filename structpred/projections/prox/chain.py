@@ -2,12 +2,10 @@
 
 from collections.abc import Callable, Iterable
 
-import numpy as np
 import numpy.typing as npt
 
+from structpred.core.types import Floats
 from structpred.projections.checked import checked_point, checked_step
-
-Floats = npt.NDArray[np.float64]
 
 
 def prox_chain(proxes: Iterable[Callable[[Floats, float], Floats]], point: npt.ArrayLike, step: float) -> Floats:

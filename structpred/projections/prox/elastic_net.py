@@ -3,11 +3,10 @@
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.types import Floats
 from structpred.errors import ParameterError
 from structpred.projections.checked import checked_point, checked_step
 from structpred.projections.prox.squared_l1 import shrunk
-
-Floats = npt.NDArray[np.float64]
 
 
 def prox_elastic_net(point: npt.ArrayLike, step: float, share: float) -> Floats:

@@ -5,9 +5,8 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.types import Floats
 from structpred.projections.checked import checked_ends, checked_point
-
-Floats = npt.NDArray[np.float64]
 
 
 def prox_of_group_norms(

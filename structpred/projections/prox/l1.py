@@ -1,12 +1,10 @@
 """Proximal operator of the l1 norm: soft thresholding."""
 
-import numpy as np
 import numpy.typing as npt
 
+from structpred.core.types import Floats
 from structpred.projections.checked import checked_point, checked_step
 from structpred.projections.prox.squared_l1 import shrunk
-
-Floats = npt.NDArray[np.float64]
 
 
 def prox_l1(point: npt.ArrayLike, step: float) -> Floats:

@@ -1,12 +1,10 @@
 """Proximal operator of the sum of the groups' Euclidean norms: the group lasso's."""
 
-import numpy as np
 import numpy.typing as npt
 
+from structpred.core.types import Floats
 from structpred.projections.prox.groups import prox_of_group_norms
 from structpred.projections.prox.l1 import prox_l1
-
-Floats = npt.NDArray[np.float64]
 
 
 def prox_l21(point: npt.ArrayLike, step: float, ends: npt.ArrayLike) -> Floats:

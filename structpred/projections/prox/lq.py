@@ -3,10 +3,9 @@
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.types import Floats
 from structpred.errors import ParameterError
 from structpred.projections.checked import checked_point, checked_step
-
-Floats = npt.NDArray[np.float64]
 
 
 def prox_lq(point: npt.ArrayLike, step: float, q: float) -> Floats:

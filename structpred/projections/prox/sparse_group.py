@@ -1,14 +1,12 @@
 """Proximal operator of the sparse group lasso."""
 
-import numpy as np
 import numpy.typing as npt
 
+from structpred.core.types import Floats
 from structpred.projections.prox.chain import prox_chain
 from structpred.projections.prox.elastic_net import checked_share
 from structpred.projections.prox.l1 import prox_l1
 from structpred.projections.prox.l21 import prox_l21
-
-Floats = npt.NDArray[np.float64]
 
 
 def prox_sparse_group(point: npt.ArrayLike, step: float, ends: npt.ArrayLike, share: float) -> Floats:

@@ -3,10 +3,9 @@
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.types import Floats
 from structpred.errors import DataError
 from structpred.projections.checked import checked_point, checked_step
-
-Floats = npt.NDArray[np.float64]
 
 
 def prox_squared_l1(point: npt.ArrayLike, step: float) -> Floats:

@@ -1,12 +1,10 @@
 """Proximal operator of the squared sum of the groups' Euclidean norms: that of multiple kernel learning."""
 
-import numpy as np
 import numpy.typing as npt
 
+from structpred.core.types import Floats
 from structpred.projections.prox.groups import prox_of_group_norms
 from structpred.projections.prox.squared_l1 import prox_squared_l1
-
-Floats = npt.NDArray[np.float64]
 
 
 def prox_squared_l21(point: npt.ArrayLike, step: float, ends: npt.ArrayLike) -> Floats:

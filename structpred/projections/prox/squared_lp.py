@@ -3,11 +3,10 @@
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.types import Floats
 from structpred.projections.checked import checked_point, checked_step
 from structpred.projections.prox.groups import prox_of_group_norms
 from structpred.projections.prox.lq import checked_exponent
-
-Floats = npt.NDArray[np.float64]
 
 
 def prox_squared_lp(point: npt.ArrayLike, step: float, p: float) -> Floats:

@@ -3,11 +3,10 @@
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.types import Floats
 from structpred.errors import DataError
 from structpred.projections.checked import checked_point, checked_step
 from structpred.projections.l2_ball import norm
-
-Floats = npt.NDArray[np.float64]
 
 
 def prox_subset(point: npt.ArrayLike, step: float, members: npt.ArrayLike) -> Floats:

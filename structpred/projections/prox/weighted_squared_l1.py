@@ -3,11 +3,10 @@
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.types import Floats
 from structpred.errors import DataError
 from structpred.projections.checked import checked_point, checked_step
 from structpred.projections.prox.squared_l1 import shrunk, threshold_of
-
-Floats = npt.NDArray[np.float64]
 
 
 def prox_weighted_squared_l1(point: npt.ArrayLike, step: float, weights: npt.ArrayLike) -> Floats:

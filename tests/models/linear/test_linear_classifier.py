@@ -169,6 +169,7 @@ def test_rows_of_zeros_and_rows_without_weight_are_no_problem() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::structpred.errors.NoUpdateWarning")
 def test_scikit_learn_accepts_both_classifiers() -> None:
     """The whole of check_estimator at default settings, where weights must equal repetition to 1e-7."""
     from sklearn.utils.estimator_checks import check_estimator

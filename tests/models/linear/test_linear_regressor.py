@@ -125,6 +125,7 @@ def test_scalar_losses_are_refused_where_there_are_many_classes() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::structpred.errors.NoUpdateWarning")
 def test_scikit_learn_accepts_the_regressor() -> None:
     """The whole of check_estimator, run until nothing changes: weights must equal repetition to 1e-7."""
     from sklearn.utils.estimator_checks import check_estimator

@@ -1,0 +1,61 @@
+"""Long pages of the reference become short ones: a page for each class or module, and a list of them in their place."""
+
+import ast
+import html
+import importlib
+import inspect
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+#: packages whose public names get pages of their own
+NAMES = ("models", "layers")
+#: packages whose modules do
+MODULES = ("core", "objectives", "oracles", "trainers")
+_BLOCK = re.compile(r"^::: (structpred\.\S+)\n((?:    .*\n)*)\n?", re.MULTILINE)
+
+
+def place_of(package: str, name: str) -> str:
+    """Where the page of a dotted name is."""
+    return f"reference/{package}/{name.removeprefix(f'structpred.{package}.')}.md"
+
+
+def modules(package: str) -> dict[str, str]:
+    """The public modules of a package with the first lines of their docstrings."""
+    found = {}
+    for path in sorted((ROOT / "structpred" / package).rglob("*.py")):
+        parts = path.relative_to(ROOT).with_suffix("").parts
+        if not any(part.startswith("_") for part in parts):
+            found[".".join(parts)] = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+    return found
+
+
+def split(package: str) -> dict[str, tuple[str, str]]:
+    """(the text of its page, a line about it) for each name or module of a package."""
+    if package in MODULES:
+        return {
+            name: (f"::: {name}\n    options:\n      heading_level: 1\n", _line(doc)) for name, doc in modules(package).items()
+        }
+    text = (ROOT / "docs" / "reference" / f"{package}.md").read_text(encoding="utf-8")
+    pages = {}
+    for name, options in _BLOCK.findall(text + "\n"):
+        block = "\n".join([f"::: {name}", options.rstrip("\n") or "    options:", "      heading_level: 1", ""])
+        module, _, own = name.rpartition(".")
+        pages[name] = (block, _line(inspect.getdoc(getattr(importlib.import_module(module), own)) or ""))
+    return pages
+
+
+def listed(package: str, text: str) -> str:
+    """The text of a package's page with a list of its pages in place of what is on them."""
+    lines = "".join(
+        f"- [{name.removeprefix(f'structpred.{package}.')}]({package}/{Path(place_of(package, name)).name}): {line}\n"
+        for name, (_, line) in split(package).items()
+    )
+    if package in MODULES:
+        return f"{text.replace('show_submodules: true', 'show_submodules: false').rstrip()}\n\n{lines}"
+    return "\n\n".join([_BLOCK.sub("", text + "\n").rstrip(), lines])
+
+
+def _line(doc: str) -> str:
+    """The first line of a docstring, in which no character is markup."""
+    return re.sub(r"([*_\[\]`|$\\])", r"\\\1", html.escape(doc.partition("\n")[0], quote=False))

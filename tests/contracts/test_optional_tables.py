@@ -1,0 +1,81 @@
+"""Everything that is looked up by name stands in a table, with what it promises; the few other names have a reason here."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from structpred.core import feature_map, oracle, regulariser
+from structpred.core.block_steps import BlockFeatures
+from structpred.trainers import problem
+from structpred.trainers.cocoa import BlockSolver
+
+PACKAGE = Path(oracle.__file__).parents[1]
+TABLES = {
+    "oracles": oracle.OPTIONAL,
+    "feature maps": feature_map.OPTIONAL,
+    "regularisers": regulariser.OPTIONAL,
+    "surrogates": problem.SURROGATE_OPTIONAL,
+    "trainers": problem.TRAINER_OPTIONAL,
+}
+LOOKED_UP = ("stand_in", "getattr", "hasattr")
+#: names that belong to no protocol with a table: the reason, and the names
+OTHERS = {
+    "Python's, NumPy's and SciPy's own": (
+        "buffer check_format "
+        "columns compute dtype key ndim read reason shape size strerror take tobytes toarray tocsr to_numpy where name"
+    ),
+    "what an operating system lacks": "O_BINARY O_NOFOLLOW O_NONBLOCK fchmod getuid sched_getaffinity",
+    "what an estimator of scikit-learn's kind has": "fit fit_intercept get_params predict set_score_request warm_start n_jobs",
+    "objects of other libraries": "BaseEstimator nodes feature has_annotation str2int lengths n_columns path",
+    "what kinds of models and their inputs have, held by the classes of models": "featurizer function template",
+    "obligatory, looked for to refuse what is not of the kind": "arrays costs dual_map exact tolerance",
+    "of a loss of parts, in its protocol": "allowed_costs",
+    "attributes of a DualMap": "conic linear",
+    "methods of a state, which trainers/states.py describes": "fault without_room",
+    "of a task, or of its compiled steps, which core/steps.py describes": (
+        "features log_losses oracle random_features visit visits capabilities squared_gradients"
+    ),
+    "of numba's kernels, and of the interpreter that compiles them": "abiflags py_func",
+    "working memory of our own": "programs scratch",
+}
+REASONS = {name: reason for reason, names in OTHERS.items() for name in names.split()}
+
+
+def looked_up() -> Iterator[tuple[str, str]]:
+    """(name, place) of each literal in stand_in(thing, "name"), getattr, hasattr, save private, special and fitted attributes."""
+    for path in sorted(PACKAGE.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not isinstance(node, ast.Call) or len(node.args) < 2 or not isinstance(node.args[1], ast.Constant):
+                continue
+            if getattr(node.func, "id", None) in LOOKED_UP:
+                name = node.args[1].value
+                if not (name.startswith("_") or name.endswith("_")):
+                    yield name, f"{path.relative_to(PACKAGE)}:{node.lineno}"
+
+
+def test_every_name_that_is_looked_up_stands_in_a_table() -> None:
+    """A new optional call cannot be used before it has a promise, or a reason why it needs none."""
+    known = {name for table in TABLES.values() for name in table} | set(REASONS)
+    found = dict(looked_up())
+    assert len(found) > 70
+    assert not {name: place for name, place in found.items() if name not in known}
+    assert not set(REASONS) - set(found)
+
+
+@pytest.mark.parametrize("kind", TABLES)
+def test_every_promise_is_one_line_of_text(kind: str) -> None:
+    """Each name is an identifier, and each promise says something on one line."""
+    for name, promise in TABLES[kind].items():
+        assert name.isidentifier()
+        assert len(promise) > 20
+        assert "\n" not in promise
+
+
+@pytest.mark.parametrize(("protocol", "table"), [(BlockFeatures, "feature maps"), (BlockSolver, "trainers")])
+def test_protocols_of_optional_calls_are_in_the_tables(protocol: type, table: str) -> None:
+    """Calls that are looked up together, by a list of names, have a promise, too."""
+    own = {name for name, value in vars(protocol).items() if callable(value) and not name.startswith("_")}
+    assert len(own) >= 5
+    assert own <= set(TABLES[table])

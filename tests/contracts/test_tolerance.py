@@ -1,0 +1,202 @@
+"""Solvers that stop at a gap: a check names the gap, a declared tolerance is allowed, and training takes it for a bound."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+import structpred
+from structpred.contracts.checks import check_marginals
+from structpred.core.oracle import Oracle
+from structpred.core.result import Certificate
+from structpred.core.task import Task
+from structpred.errors import OracleError
+from structpred.features.parts import PartFeatures
+from structpred.layers import Hinge
+from structpred.layers.record import Scores
+from structpred.objectives.log_loss import LogLoss
+from structpred.objectives.margin import MarginRescaling
+from structpred.objectives.part_losses import Hamming
+from structpred.oracles.chain import ChainOracle
+from structpred.oracles.multiclass import MulticlassOracle
+from structpred.slack.surrogate import SlackRescaling
+from structpred.trainers.loop import RunSettings, train
+from structpred.trainers.names import trainers
+from structpred.trainers.problem import Problem
+
+
+class Gap(Oracle):
+    """One of n, found to a gap of 1 %."""
+
+    gap = 0.01
+
+    def n_parts(self, shape):
+        return shape[0]
+
+    def argmax(self, scores, shape):
+        good = np.flatnonzero(scores >= scores.max() - self.gap * (1.0 + abs(scores.max())) / (1.0 + self.gap))
+        return good[:1].astype(np.int64)
+
+    def parts(self, labels, shape):
+        if len(labels) != 1 or not 0 <= labels[0] < shape[0]:
+            raise ValueError("one of n")
+        return labels
+
+    @staticmethod
+    def example_shapes():
+        return [(3,), (20,), (40,)]
+
+
+class Declared(Gap):
+    """The same, and it says so."""
+
+    tolerance = 0.0101
+
+
+def test_a_solver_that_stops_at_a_gap_is_told_what_to_declare() -> None:
+    """Its small misses are not taken for rounding or for a heuristic; with the tolerance it passes, with less it does not."""
+    with pytest.raises(OracleError, match=r"a solver that stops at a gap, of 0\.00\d+ at most here: declare tolerance"):
+        structpred.check_oracle(Gap())
+    assert structpred.check_oracle(Declared()).checked["wrong argmax"] > 100
+    less = Declared()
+    less.tolerance = 1e-4
+    with pytest.raises(OracleError, match="declare tolerance"):
+        structpred.check_oracle(less)
+
+
+@pytest.mark.parametrize("tolerance", [-1.0, np.inf, None, "0.1"])
+def test_a_tolerance_is_a_number(tolerance) -> None:
+    """Finite and not negative."""
+    oracle = Gap()
+    oracle.tolerance = tolerance
+    with pytest.raises(OracleError, match="tolerance to be a finite number >= 0"):
+        structpred.check_oracle(oracle)
+
+
+def problem(oracle: Oracle, surrogate) -> Problem:
+    """Fifteen instances of one of five, most of which weights can tell apart."""
+    rng, n = np.random.default_rng(0), 15
+    rows = rng.normal(size=(n, 5, 4))
+    labels = [[int((row @ np.arange(4.0) + rng.normal(size=5)).argmax())] for row in rows]
+    return Problem(Task(PartFeatures(list(rows)), oracle, labels, [(5,)] * n, Hamming()), surrogate, 0.02)
+
+
+@cache
+def optimum(surrogate: type) -> Certificate:
+    """That of the exact problem."""
+    return train(
+        problem(MulticlassOracle(), surrogate()), trainers()["n_slack"](), RunSettings(max_iter=100, tol=1e-6)
+    ).certificate
+
+
+@pytest.mark.parametrize("surrogate", [MarginRescaling, SlackRescaling])
+@pytest.mark.parametrize("name", ["bcfw", "n_slack", "bmrm", "sgd"])
+def test_a_declared_tolerance_keeps_certificates_true(name: str, surrogate) -> None:
+    """With misses of up to 5 %, dual <= optimum <= primal, and the primal is at least the true objective at the weights."""
+    oracle = Declared()
+    oracle.gap, oracle.tolerance = 0.05, 0.0526
+    exact, best = problem(MulticlassOracle(), surrogate()), optimum(surrogate)
+    assert best.dual < 0.9
+    result = train(problem(oracle, surrogate()), trainers()[name](), RunSettings(max_iter=15))
+    found = result.certificate
+    assert found.proven
+    assert found.primal >= exact.primal(result.weights) - 1e-9
+    assert found.primal >= best.dual
+    assert found.dual <= best.primal + 1e-9
+    if name != "sgd":
+        assert found.gap > 1e-3  # the bound is not closed: what the solver leaves stays in it
+
+
+def test_losses_of_scores_have_the_gap() -> None:
+    """values + gap is at least the exact loss."""
+    oracle, rng = Declared(), np.random.default_rng(0)
+    shapes, theta = [(40,)] * 30, rng.normal(size=1200)
+    given = {"gold": [[0]] * 30, "costs": np.zeros(1200)}
+    loose = Hinge(oracle)(Scores.of(oracle, shapes), theta, **given)
+    exact = MulticlassOracle()
+    tight = Hinge(exact)(Scores.of(exact, shapes), theta, **given)
+    assert loose.proven
+    assert (loose.values + loose.gap >= tight.values).all()
+    assert (loose.values < tight.values - 1e-6).any()
+
+
+class TooHigh(ChainOracle):
+    """log_z + 0.3."""
+
+    marginals_batch = None
+
+    def marginals(self, scores, shape):
+        log_z, mu = super().marginals(scores, shape)
+        return log_z + 0.3, mu
+
+
+class Largest(ChainOracle):
+    """The largest score in place of log_z."""
+
+    marginals_batch = None
+
+    def marginals(self, scores, shape):
+        best = self.argmax(scores, shape)
+        mu = np.zeros(self.n_parts(shape))
+        mu[self.parts(best, shape)] = 1.0
+        return float(scores @ mu) * 0.9, mu
+
+
+class HalfMu(ChainOracle):
+    """mu at half the scores, of outputs too many to be listed."""
+
+    marginals_batch = enumerate = None
+
+    def marginals(self, scores, shape):
+        return super().marginals(scores, shape)[0], super().marginals(scores / 2, shape)[1]
+
+
+class Ninth(ChainOracle):
+    """Off from the ninth instance of a batch on."""
+
+    def marginals_batch(self, scores, offsets, shapes):
+        log_z, mu = super().marginals_batch(scores, offsets, shapes)
+        log_z[8:] += 0.05
+        return log_z, mu
+
+
+@pytest.mark.parametrize("kind", [TooHigh, Largest, HalfMu, Ninth])
+def test_wrong_marginals_are_named_on_the_shapes_of_a_training_set(kind) -> None:
+    """In few calls: by the list, by argmax, by differences, by the loop."""
+    with pytest.raises(OracleError, match=rf"{kind.__name__} breaks(.|\n)*- marginals"):
+        check_marginals(kind(), [(3, 3)] * 40)
+
+
+def test_right_marginals_pass_on_the_shapes_of_a_training_set() -> None:
+    """However large the shapes are, the number of calls is the same."""
+    calls = 0
+
+    class Counted(ChainOracle):
+        marginals_batch = None
+
+        def marginals(self, scores, shape):
+            nonlocal calls
+            calls += 1
+            return super().marginals(scores, shape)
+
+    check_marginals(Counted(), [(30, 5)] * 200)
+    assert 50 < calls <= 260
+    assert LogLoss.requires == ("marginals",)
+
+
+class Outside(Oracle):
+    """One of n with a projection that leaves the hull; nothing is listed."""
+
+    n_parts, parts, example_shapes = Gap.n_parts, Gap.parts, staticmethod(Gap.example_shapes)
+
+    def argmax(self, scores, shape):
+        return np.array([scores.argmax()])
+
+    def project(self, point, shape):
+        return np.maximum(point, 0.0)
+
+
+def test_a_projection_out_of_the_hull_is_named_without_a_list() -> None:
+    """By a direction in which it leads further than the best output."""
+    with pytest.raises(OracleError, match="project: point of the hull"):
+        structpred.check_oracle(Outside())
