@@ -61,7 +61,7 @@ class Endless(Interval):
 
     def argmax(self, scores: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
         """Say that it has begun, then go on and on."""
-        os.write(1, b"begun\n")  # one call: print writes the line and its end apart where output is unbuffered, and two workers mix
+        os.write(1, b"begun\n")  # print may write the line and its end apart, and two workers mix
         while True:
             time.sleep(0.01)
 
