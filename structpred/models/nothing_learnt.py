@@ -4,7 +4,6 @@ import warnings
 
 import numpy as np
 
-from structpred.core.products import dot
 from structpred.core.result import Result
 from structpred.errors import NoUpdateWarning
 from structpred.trainers.problem import Problem
@@ -17,23 +16,12 @@ def warned(result: Result, problem: Problem | None = None) -> Result:
         return result
     what, more = "all weights are zero", "give more passes (max_iter), or take a trainer that needs fewer, such as bcfw"
     if result.weights.any():
-        if problem is None or gap is None or gap <= 0.5 or not _no_better_than_zero(problem, primal):
+        if problem is None or gap is None or gap <= 0.5:
+            return result
+        if problem.primal(np.zeros(problem.task.dim, problem.task.dtype)) > primal:  # a sweep of values, which is the cheapest
             return result
         what = f"the objective, {primal:.6g}, is not below that of zero weights"
     elif gap is not None and gap <= 0.01:
         more = "none are better, as the gap shows: take a larger C, or a weaker regulariser"
     warnings.warn(f"after {result.passes} passes {what}; {more}", NoUpdateWarning, stacklevel=4)
     return result
-
-
-def _no_better_than_zero(problem: Problem, primal: float) -> bool:
-    """Whether the objective at w = 0 is at most `primal`; it is summed up only until that is known."""
-    surrogate, w = problem.surrogate, np.zeros(problem.task.dim, problem.task.dtype)
-    if not hasattr(surrogate, "terms") or getattr(surrogate, "may_be_negative", False):
-        return False
-    total, n = 0.0, len(problem.p)
-    for rows in np.array_split(np.arange(n), 1 + n // 256):
-        total += dot(problem.p[rows], np.maximum(surrogate.terms(problem.task, w, rows).bounds, 0.0))
-        if total > primal:
-            return False
-    return True
