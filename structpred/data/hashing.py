@@ -1,19 +1,17 @@
 """Feature hashing: feature strings to ids without a dictionary, in memory that does not grow with the data."""
 
-import zlib
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy.typing as npt
 
-from structpred.data.sequences import PackedSequences
-from structpred.data.tokens import Block, FeatureIndex, pack, read_blocks
+from structpred.data.sequences import PackedSequences, pack
+from structpred.data.tokens import Block, FeatureIndex, hashed, read_blocks
 from structpred.errors import ParameterError
 from structpred.storage.schema import Record, Whole, as_file_error
 
 # Strings met in one call are remembered, up to this many: most features come again, and a look-up costs less.
 _MAX_REMEMBERED = 1 << 19
-_GOLDEN = 0x9E3779B1
 
 
 class FeatureHasher:
@@ -42,9 +40,7 @@ class FeatureHasher:
 
     def id(self, name: str) -> int:
         """The id of one feature string."""
-        code = zlib.crc32(name.encode("utf-8", "surrogatepass"))
-        # the low bits of a CRC are linear in the text; the high bits of a product depend on all of its bits
-        return ((code * _GOLDEN) & 0xFFFFFFFF) >> (32 - self.n_bits)
+        return hashed(name, self.n_bits)
 
     def fit(self, sequences: Iterable[Iterable[Any]]) -> "FeatureHasher":
         """Nothing to learn: the sequences are not looked at."""

@@ -6,6 +6,10 @@ from collections.abc import Collection, Iterable
 import numpy as np
 import numpy.typing as npt
 
+from structpred.data.tokens import FeatureIndex
+
+#: so many names at once are looked up in a table
+_MANY = 1 << 12
 _END = "\n" * 8  # kernels read eight bytes at a time
 
 
@@ -46,6 +50,23 @@ class NameTable:
         buffer = _joined(names)
         # with a newline inside a name the strings end before the buffer does
         return out if int(find_names(buffer, n, self._table, out)) == len(buffer) - len(_END) + 1 else None
+
+
+class ClosedIndex(FeatureIndex):
+    """Known feature strings, all others -1; many at once are looked up in a table, which is made once."""
+
+    def __init__(self, known: Iterable[str]) -> None:
+        super().__init__(None, known)
+        self._table: NameTable | None = None
+        self._tried = False
+
+    def ids(self, names: Iterable[Iterable[str]], n: int) -> npt.NDArray[np.int32]:
+        """The ids of n strings, nested by token."""
+        if n >= _MANY and not self._tried:
+            self._table, self._tried = NameTable.make(self), True
+        known = self._table if n >= _MANY else None
+        found = None if known is None else known.find(itertools.chain.from_iterable(names), n)
+        return super().ids(names, n) if found is None else found
 
 
 def _joined(names: Iterable[str]) -> npt.NDArray[np.uint8]:

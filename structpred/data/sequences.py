@@ -1,10 +1,12 @@
 """A corpus of token sequences in packed form: one CSR matrix over all tokens and the sequences' offsets."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
+from structpred.data.tokens import Block, coalesced
 from structpred.errors import DataError
 from structpred.runtime.ranges import ends_of, spans
 
@@ -127,3 +129,24 @@ class PackedSequences:
             indices = np.searchsorted(rows, self.indices).astype(np.int32)
         groups = np.searchsorted(rows, self.groups).astype(np.int64)
         return rows, PackedSequences(self.indptr, indices, self.values, self.offsets, len(rows), groups, self.group_names)
+
+
+def pack(blocks: Iterable[Block], n_features: int, table: npt.NDArray[np.int32] | None = None) -> PackedSequences:
+    """Blocks joined to one packed corpus; ids go through the table if there is one, then those of -1 are left out.
+
+    The table's last entry answers for the id -1.
+    """
+    indptrs, ids, values, lengths = [np.zeros(1, np.int64)], [], [], []
+    end = 0
+    for block in blocks:
+        codes = block.ids if table is None else table[block.ids]
+        pointers, codes, weights = coalesced(block.lengths, codes, block.values)
+        indptrs.append(pointers[1:] + end)
+        end += len(codes)
+        ids.append(codes)
+        values.append(weights)
+        lengths.extend(block.sequence_lengths)
+    indices = np.concatenate(ids) if ids else np.empty(0, np.int32)
+    offsets = np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))
+    weights = np.concatenate(values) if values else np.empty(0, np.float32)
+    return PackedSequences(np.concatenate(indptrs), indices, weights, offsets, n_features)

@@ -5,10 +5,13 @@ The forms are those of python-crfsuite, so that its users' data work unchanged:
 - a list or tuple of strings: each string is a feature with the value 1;
 - a dict: ``{"w": "x"}`` is the feature ``w:x`` with the value 1; a number is the value of the feature ``key``; True is
   1 and False is 0; a list, tuple or set of strings gives ``key:item``; a nested dict gives ``key:...``.
+
+Exported programs carry this file (`export/programs.py`): it needs NumPy and the errors alone.
 """
 
 import itertools
 import numbers
+import zlib
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -17,17 +20,20 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from structpred.data.name_table import NameTable
-from structpred.data.sequences import PackedSequences
 from structpred.errors import DataError
 
 # from here on a number rounds to infinity as float32
 _FLOAT32_END = 2.0**128 - 2.0**103
 _MAX_SEEN = 1 << 20
-_MANY = 1 << 12
 _BLOCK = 256
 _DEEPEST = 32
 _HINT = "did you pass one sequence instead of a list of sequences?"
+
+
+def hashed(name: str, n_bits: int) -> int:
+    """One of 2**n_bits ids for a feature string, by CRC-32 spread by a multiplication."""
+    # the low bits of a CRC are linear in the text; the high bits of a product depend on all of its bits
+    return ((zlib.crc32(name.encode("utf-8", "surrogatepass")) * 0x9E3779B1) & 0xFFFFFFFF) >> (32 - n_bits)
 
 
 class FeatureIndex(dict[str, int]):
@@ -36,8 +42,6 @@ class FeatureIndex(dict[str, int]):
     def __init__(self, unseen: Callable[["FeatureIndex", str], int] | None, known: Iterable[str] = ()) -> None:
         super().__init__(zip(known, itertools.count(), strict=False))
         self._unseen = unseen
-        self._table: NameTable | None = None
-        self._tried = False
 
     def __missing__(self, name: str) -> int:
         if not isinstance(name, str):
@@ -45,13 +49,7 @@ class FeatureIndex(dict[str, int]):
         return -1 if self._unseen is None else self._unseen(self, name)
 
     def ids(self, names: Iterable[Iterable[str]], n: int) -> npt.NDArray[np.int32]:
-        """The ids of n strings, nested by token; many strings are looked up in a closed index by a table, made once."""
-        if self._unseen is None and n >= _MANY:
-            if not self._tried:
-                self._table, self._tried = NameTable.make(self), True
-            found = None if self._table is None else self._table.find(itertools.chain.from_iterable(names), n)
-            if found is not None:
-                return found
+        """The ids of n strings, nested by token."""
         return np.fromiter(map(self.__getitem__, itertools.chain.from_iterable(names)), np.int32, n)
 
 
@@ -91,27 +89,6 @@ def read_blocks(sequences: Iterable[Iterable[Any]], index: FeatureIndex) -> Iter
         lengths, ids, values = _coded(tokens, sequence_lengths, first, index, pairs)
         yield Block(first, sequence_lengths, lengths, ids, values)
         first += len(block)
-
-
-def pack(blocks: Iterable[Block], n_features: int, table: npt.NDArray[np.int32] | None = None) -> PackedSequences:
-    """Blocks joined to one packed corpus; ids go through the table if there is one, then those of -1 are left out.
-
-    The table's last entry answers for the id -1.
-    """
-    indptrs, ids, values, lengths = [np.zeros(1, np.int64)], [], [], []
-    end = 0
-    for block in blocks:
-        codes = block.ids if table is None else table[block.ids]
-        pointers, codes, weights = coalesced(block.lengths, codes, block.values)
-        indptrs.append(pointers[1:] + end)
-        end += len(codes)
-        ids.append(codes)
-        values.append(weights)
-        lengths.extend(block.sequence_lengths)
-    indices = np.concatenate(ids) if ids else np.empty(0, np.int32)
-    offsets = np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))
-    weights = np.concatenate(values) if values else np.empty(0, np.float32)
-    return PackedSequences(np.concatenate(indptrs), indices, weights, offsets, n_features)
 
 
 def coalesced(

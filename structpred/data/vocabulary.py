@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from structpred.data.sequences import PackedSequences
-from structpred.data.tokens import Block, FeatureIndex, pack, read_blocks
+from structpred.data.name_table import ClosedIndex
+from structpred.data.sequences import PackedSequences, pack
+from structpred.data.tokens import Block, FeatureIndex, read_blocks
 from structpred.errors import DataError, ParameterError
 from structpred.storage.schema import Record, Whole, as_file_error
 
@@ -92,7 +93,7 @@ class FeatureDictionary:
         """A fitted dictionary of given features; the ids are their places in the list, which holds no string twice."""
         self = cls(min_count)
         listed = list(names)
-        self._index = FeatureIndex(None, listed)
+        self._index = ClosedIndex(listed)
         if len(self._index) != len(listed) or not all(isinstance(name, str) for name in listed):
             raise ParameterError("expected feature names that are strings, none of them twice")
         return self
@@ -117,7 +118,7 @@ class FeatureDictionary:
     def _keep(self, index: FeatureIndex, counts: npt.NDArray[np.int64]) -> None:
         """From now on the index is closed: strings that it does not hold are unknown."""
         kept = (counts >= self.min_count).tolist()
-        self._index = FeatureIndex(None, (name for name, keep in zip(index, kept, strict=True) if keep))
+        self._index = ClosedIndex(name for name, keep in zip(index, kept, strict=True) if keep)
 
     def _table(self, counts: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
         """Old id -> new id, -1 for features that are too rare; the last entry answers for the id -1."""

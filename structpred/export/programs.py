@@ -22,10 +22,10 @@ from structpred.storage.atomic import check_target, write_atomic
 SOURCES = Path(__file__).resolve().parent.parent
 #: what a program is made of, in order: files of `export/light`, and those that need as little
 CHAIN = (
-    "export/light/weights.py", "io/recognise.py", "export/light/sequence_files.py", "export/light/token_features.py",
-    "export/light/chain_predictor.py",
+    "errors.py", "export/light/weights.py", "io/recognise.py", "data/tokens.py", "export/light/sequence_files.py",
+    "export/light/token_features.py", "export/light/chain_predictor.py",
 )  # fmt: skip
-LABEL_SETS = ("export/light/weights.py", "export/light/label_files.py", "export/light/label_set_predictor.py")
+LABEL_SETS = ("errors.py", "export/light/weights.py", "export/light/label_files.py", "export/light/label_set_predictor.py")
 
 
 class Exported(NamedTuple):

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from structpred.data.name_table import NameTable
-from structpred.data.tokens import _MANY, FeatureIndex
+from structpred.data.name_table import _MANY, NameTable
+from structpred.data.tokens import FeatureIndex
 from structpred.data.vocabulary import FeatureDictionary
 from structpred.errors import DataError
 

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from structpred.data.tokens import coalesced
 from structpred.export.light.sequence_files import parse_columns, parse_crfsuite, parse_ocr, with_labels
-from structpred.export.light.token_features import HashedTemplates, Named, Templates, as_columns, coalesced, numeric_rows
+from structpred.export.light.token_features import HashedTemplates, Named, Templates, as_columns, numeric_rows
 from structpred.export.light.weights import (
     FORBIDDEN,
     LOWEST,
@@ -109,8 +110,8 @@ class ChainPredictor:
             raise PredictorError(f"{name}: no line has an attribute: expected a label, then attributes, separated by tabs")
         ends = ends_of(np.array(read.counts))
         if self.settings["n_bits"] is None:
-            ids = np.fromiter(map(self.features.id, read.names), np.int64, len(read.names))
-            rows = coalesced(np.array(read.counts), ids, np.array(read.values, np.float32))
+            ids = self.features.index.ids([read.names], len(read.names))
+            rows = Rows(*coalesced(np.array(read.counts), ids, np.array(read.values, np.float32)))
         else:  # as dicts, whose values of one name are summed
             tokens = []
             for a, b in zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True):

@@ -1,22 +1,18 @@
 """The features of tokens, as training read them: templates over columns, feature dicts and strings, hashed ones, numbers."""
 
 import itertools
-import numbers
 import re
-import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from structpred.data.tokens import FeatureIndex, coalesced, hashed, read_blocks
 from structpred.export.light.weights import Arrays, Ints, PredictorError, Rows, ends_of, from_dense, texts_of
 
 Columns = Sequence[Sequence[str]]
 _RUNS = re.compile(r"(.)\1+")
-_FLOAT32_END = 2.0**128 - 2.0**103
-#: sequences whose features are put in order together
-_BLOCK = 256
 
 
 def shape(word: str) -> str:
@@ -43,26 +39,6 @@ def derived(word: str, name: str) -> str | None:
     if name in ("shape", "short_shape"):
         return shape(word) if name == "shape" else _RUNS.sub(r"\1", shape(word))
     return word.lower() if name == "lower" else word
-
-
-def coalesced(counts: Ints, ids: npt.NDArray[Any], values: npt.NDArray[np.float32] | None) -> Rows:
-    """Rows without the id -1, in which no id occurs twice: values are summed.
-
-    Rows without repetition keep their order; if any row has one, all rows come out in ascending order, as in training.
-    """
-    known = ids >= 0
-    if not known.all():
-        counts = np.diff(ends_of(known)[ends_of(counts)])
-        ids, values = ids[known], None if values is None else values[known]
-    rows = np.repeat(np.arange(len(counts)), counts)
-    keys = rows * (int(ids.max(initial=0)) + 1) + ids.astype(np.int64)
-    if (np.diff(np.sort(keys)) > 0).all():
-        return Rows(ends_of(counts), ids, values)
-    unique, inverse = np.unique(keys, return_inverse=True)
-    ones = np.ones(len(keys), np.float32) if values is None else values
-    rows, ids = np.divmod(unique, int(ids.max()) + 1)
-    sums = np.bincount(inverse, ones, len(unique)).astype(np.float32)
-    return Rows(ends_of(np.bincount(rows, minlength=len(counts))), ids, sums)
 
 
 def as_columns(sequences: Sequence[Sequence[Any]], at_least: int) -> Columns:
@@ -115,7 +91,7 @@ class Templates:
         """The features of each token of sentences in columns."""
         places = Places(offsets)
         codes = {key: self._codes(columns[key[0]], *key) for key in self.indexes}
-        ids = np.empty((int(offsets[-1]), len(self.templates)), np.int64)
+        ids = np.empty((int(offsets[-1]), len(self.templates)), np.int32)
         first = 0
         for numbers_, sizes, keys, folds in self.blocks:
             for k in numbers_:
@@ -124,7 +100,7 @@ class Templates:
             first += len(keys)
         counts = np.full(len(ids), ids.shape[1])
         if len(self.blocks) < len(self.templates):  # only then can a feature occur twice at a token
-            return coalesced(counts, ids.ravel(), None)
+            return Rows(*coalesced(counts, ids.ravel(), None))
         known = ids >= 0
         return Rows(ends_of(known.sum(axis=1)), ids[known], None)
 
@@ -156,11 +132,6 @@ def rank(keys: Ints, table: Ints) -> Ints:
         return np.full(len(keys), -1, np.int64)
     ranks = np.minimum(np.searchsorted(table, keys), len(table) - 1)
     return np.where(table[ranks] == keys, ranks, -1)
-
-
-def hashed(name: str, n_bits: int) -> int:
-    """The id of a feature string: CRC-32 spread by a multiplication."""
-    return ((zlib.crc32(name.encode("utf-8", "surrogatepass")) * 0x9E3779B1) & 0xFFFFFFFF) >> (32 - n_bits)
 
 
 class _Ids(dict[tuple[str | None, ...], int]):
@@ -218,82 +189,15 @@ class Named:
     """Feature dicts and feature strings, with a dictionary or hashed."""
 
     def __init__(self, settings: dict[str, Any], arrays: Arrays) -> None:
-        self.n_bits: int | None = settings["n_bits"]
-        names = texts_of(arrays, "names") if self.n_bits is None else []
-        self.index = {name: k for k, name in enumerate(names)}
-
-    def id(self, name: str) -> int:
-        """The id of a feature string, -1 for one that training has not seen."""
-        return self.index.get(name, -1) if self.n_bits is None else hashed(name, self.n_bits)
+        n_bits: int | None = settings["n_bits"]
+        unseen = None if n_bits is None else lambda index, name: hashed(name, n_bits)
+        self.index = FeatureIndex(unseen, texts_of(arrays, "names") if n_bits is None else ())
 
     def rows(self, sequences: Sequence[Sequence[Any]]) -> Rows:
         """The features of each token of these sequences, in blocks as training takes them."""
-        blocks = [self._block(sequences[k : k + _BLOCK], k) for k in range(0, len(sequences), _BLOCK)]
-        values = [np.ones(len(one.ids), np.float32) if one.values is None else one.values for one in blocks]
-        counts = np.concatenate([np.diff(one.indptr) for one in blocks])
-        return Rows(ends_of(counts), np.concatenate([one.ids for one in blocks]), np.concatenate(values))
-
-    def _block(self, sequences: Sequence[Sequence[Any]], first: int) -> Rows:
-        counts, ids, values = list[int](), list[int](), list[float]()
-        known: dict[tuple[str, Any], tuple[int, float]] = {}
-        for i, sequence in enumerate(sequences, first):
-            for t, token in enumerate(sequence):
-                before = len(ids)
-                try:
-                    for key, value in token_features(token, known, self.id):
-                        ids.append(key)
-                        values.append(value)
-                except (TypeError, OverflowError) as error:
-                    raise PredictorError(f"sample {i}, position {t}: {error}") from None
-                counts.append(len(ids) - before)
-        return coalesced(np.array(counts, np.int64), np.array(ids, np.int64), np.array(values, np.float32))
-
-
-def token_features(
-    token: Any, known: dict[tuple[str, Any], tuple[int, float]], id_of: Callable[[str], int]
-) -> Iterator[tuple[int, float]]:
-    """The ids and values of one token's features. known: those of strings and numbers that were met before."""
-    if not isinstance(token, Mapping):
-        if isinstance(token, str | bytes | numbers.Number | np.ndarray) or not isinstance(token, Iterable):
-            raise TypeError(f"expected a dict of features or a list of feature strings, got {type(token).__name__}")
-        for name in sorted(token) if isinstance(token, set | frozenset) else token:
-            yield id_of(_text(name)), 1.0
-        return
-    for key, value in token.items():
-        if isinstance(value, str | int | float):
-            pair = (key, value)
-            if pair not in known:
-                ((name, number),) = flat_features(key, value)
-                known[pair] = (id_of(name) if number else -1, number)
-            yield known[pair]
-        else:
-            for name, number in flat_features(key, value):
-                yield (id_of(name) if number else -1), number
-
-
-def flat_features(key: Any, value: Any) -> Iterator[tuple[str, float]]:
-    """The features of a dict entry: `key:text`, a number as the value of `key`, nested dicts and lists as `key:...`."""
-    _text(key)
-    if isinstance(value, str):
-        yield f"{key}:{value}", 1.0
-    elif isinstance(value, Mapping):
-        yield from itertools.chain.from_iterable(flat_features(f"{key}:{inner}", item) for inner, item in value.items())
-    elif isinstance(value, list | tuple | set | frozenset):
-        for item in sorted(value) if isinstance(value, set | frozenset) else value:
-            yield f"{key}:{_text(item)}", 1.0
-    elif isinstance(value, numbers.Real | np.bool_):
-        number = float(value)
-        if not abs(number) < _FLOAT32_END:
-            raise TypeError(f"feature {key!r} is {number}; features must be finite")
-        yield key, number
-    else:
-        raise TypeError(f"feature {key!r}: expected a string, a number, or a list of strings, got {type(value).__name__}")
-
-
-def _text(name: Any) -> str:
-    if not isinstance(name, str):
-        raise TypeError(f"expected feature names that are strings, got {type(name).__name__}")
-    return name
+        parts = [coalesced(block.lengths, block.ids, block.values) for block in read_blocks(sequences, self.index)]
+        counts, ids, values = zip(*((np.diff(ends), ids, values) for ends, ids, values in parts), strict=True)
+        return Rows(ends_of(np.concatenate(counts)), np.concatenate(ids), np.concatenate(values))
 
 
 def numeric_rows(matrices: Sequence[Any], n_columns: int, intercept: bool) -> Rows:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from structpred.errors import DataError
 from structpred.export.light.settings import SHA256, VERSION, WEIGHTS
 
 Arrays = dict[str, npt.NDArray[Any]]
@@ -23,9 +24,8 @@ Ints = npt.NDArray[np.int64]
 FORBIDDEN = -1e30
 LOWEST = 0.5 * FORBIDDEN
 
-
-class PredictorError(ValueError):
-    """Something is wrong with the data or with a file; the message says what and where."""
+#: something is wrong with the data or with a file; the message says what and where
+PredictorError = DataError
 
 
 class Rows(NamedTuple):
