@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from structpred.data.tokens import Block, coalesced
+from structpred.data.coalescing import coalesced
+from structpred.data.tokens import Block
 from structpred.errors import DataError
 from structpred.runtime.ranges import ends_of, spans
 

@@ -42,17 +42,13 @@ def _input_parts(input_: Any) -> Parts:
 
 
 def _template_parts(featurizer: TemplateFeaturizer | HashedTemplateFeaturizer) -> Parts:
-    templates = [
-        {"pieces": list(one.pieces), "atoms": [list(atom) for atom in one.atoms], "at": one.at, "pad": one.pad}
-        for one in featurizer.templates
-    ]
-    settings = {"templates": templates, "n_columns": _n_columns(featurizer.templates)}
+    settings = {
+        "templates": [template.to_dict() for template in featurizer.templates], "n_columns": _n_columns(featurizer.templates),
+    }  # fmt: skip
     if isinstance(featurizer, HashedTemplateFeaturizer):
-        return Parts({**settings, "hashed": True, "n_bits": featurizer.hasher.n_bits}, {}, {})
+        return Parts({**settings, "n_bits": featurizer.hasher.n_bits, "padding": None}, {}, {})
     _, arrays, texts = featurizer.to_bundle()
-    blocks = [{"templates": block.templates, "sizes": block.sizes, "folds": sorted(block.folds)} for block in featurizer._blocks]
-    own = {"hashed": False, "padding": featurizer._padding, "blocks": blocks, "columns": list(featurizer._indexes)}
-    return Parts({**settings, **own}, arrays, texts)
+    return Parts({**settings, "n_bits": None, "padding": featurizer._padding}, arrays, texts)
 
 
 def _n_columns(templates: Sequence[Template]) -> int:

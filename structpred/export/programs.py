@@ -5,6 +5,7 @@ import hashlib
 import io
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,12 +21,21 @@ from structpred.models import ChainLabeler, HierarchicalMultiLabel, MultiLabelMR
 from structpred.storage.atomic import check_target, write_atomic
 
 SOURCES = Path(__file__).resolve().parent.parent
-#: what a program is made of, in order: files of `export/light`, and those that need as little
-CHAIN = (
-    "errors.py", "export/light/weights.py", "io/recognise.py", "data/tokens.py", "export/light/sequence_files.py",
-    "export/light/token_features.py", "export/light/chain_predictor.py",
+_BEGIN = ("errors.py", "export/light/weights.py")
+_ROWS = (
+    "data/coalescing.py", "io/recognise.py", "io/lines.py", "io/string_codes.py", "io/column_text.py",
+    "io/templates/transforms.py", "io/templates/template.py", "io/templates/coded.py", "io/templates/hashed_ids.py",
 )  # fmt: skip
-LABEL_SETS = ("errors.py", "export/light/weights.py", "export/light/label_files.py", "export/light/label_set_predictor.py")
+#: what a program is made of, in order: files of `export/light`, and those that need as little. A chain: by its kind of input
+CHAIN = {
+    kind: (*_BEGIN, *own, "export/light/chain_predictor.py")
+    for kind, own in {
+        "rows": (*_ROWS, "export/light/row_input.py"),
+        "tokens": ("data/coalescing.py", "data/tokens.py", "export/light/token_input.py"),
+        "numeric": ("export/light/number_input.py",),
+    }.items()
+}
+LABEL_SETS = (*_BEGIN, "export/light/label_files.py", "export/light/label_set_predictor.py")
 
 
 class Exported(NamedTuple):
@@ -86,17 +96,15 @@ def export_predictor(model: Any, path: str | os.PathLike[str]) -> Exported:
 
 def _parts_of(model: Any) -> tuple[Parts, tuple[str, ...]]:
     """What the program needs of a model, and its sources. Subclasses may predict something else: they are refused."""
-    kinds: dict[type, tuple[Any, tuple[str, ...]]] = {
-        ChainLabeler: (chain_parts, CHAIN),
-        MultiLabelMRF: (label_set_parts, LABEL_SETS),
-        HierarchicalMultiLabel: (label_set_parts, LABEL_SETS),
-    }
+    kinds: dict[type, Callable[[Any], Parts]] = {
+        ChainLabeler: chain_parts, MultiLabelMRF: label_set_parts, HierarchicalMultiLabel: label_set_parts,
+    }  # fmt: skip
     if type(model) not in kinds:
         known = ", ".join(kind.__name__ for kind in kinds)
         raise ParameterError(f"a {type(model).__name__} cannot be exported; light programs are written for {known}")
-    made, names = kinds[type(model)]
     model._check_fitted()
-    return made(model), names
+    parts = kinds[type(model)](model)
+    return parts, CHAIN[parts.settings["input"]] if type(model) is ChainLabeler else LABEL_SETS
 
 
 def packed(parts: Parts) -> bytes:

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from structpred.data.coalescing import coalesced
 from structpred.data.sequences import PackedSequences
-from structpred.data.tokens import coalesced
 from structpred.errors import DataError
 from structpred.io.sliced_list import SlicedList
 from structpred.io.string_codes import StringCodes, recent_limit

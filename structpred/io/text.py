@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import TextIO
 
 from structpred.errors import DataError, ParameterError
+from structpred.io.lines import numbered_pieces, quoted, split_lines
 from structpred.io.opening import PathLike, Source, open_bytes
 
 __all__ = [
@@ -29,7 +30,6 @@ __all__ = [
 
 #: a longer line is not a line of any format that is read here, and would take much memory to be taken apart
 LONGEST_LINE = 16 << 20
-_PIECE = 1 << 20
 #: what to do about bytes that are not UTF-8
 ENCODING_HINT = "name the encoding if it is another one: --encoding latin-1, or encoding='latin-1' in Python"
 
@@ -122,49 +122,6 @@ def check_lines(data: bytes, name: str, longest: int = LONGEST_LINE) -> None:
             number = data.count(b"\n", 0, start) + 1
             raise DataError(f"{name}:{number}: expected lines of at most {longest >> 20} MiB, got a longer one; other format?")
         start = end + 1
-
-
-def split_lines(text: str) -> Iterator[str]:
-    """The lines of a text: split at ``\\n`` only, less one trailing ``\\r`` each; a last ``\\n`` opens no further line.
-
-    Other characters that Unicode calls line breaks belong to the line (they do occur inside word forms). Not all lines are in
-    memory at once: short ones would take many times what the text does.
-
-    >>> list(split_lines("a\\r\\nb\\u2028c\\n"))
-    ['a', 'b\\u2028c']
-    """
-    start = 0
-    while start < len(text):
-        end = text.find("\n", start + _PIECE)
-        end = len(text) if end < 0 else end + 1
-        for line in text[start:end].removesuffix("\n").split("\n"):
-            yield line.removesuffix("\r")
-        start = end
-
-
-def numbered_pieces(text: str, size: int) -> Iterator[tuple[int, str]]:
-    """Pieces of whole lines, of `size` characters or a few more, without their last line end; each with its first line's number.
-
-    >>> list(numbered_pieces("a\\nb\\n\\nc", 2))
-    [(1, 'a\\nb'), (3, '\\nc')]
-    """
-    start, number = 0, 1
-    while start < len(text):
-        stop = text.find("\n", start + size)
-        stop = len(text) if stop < 0 else stop
-        piece = text[start:stop]
-        yield number, piece
-        number += piece.count("\n") + 1
-        start = stop + 1
-
-
-def quoted(line: str, limit: int = 60) -> str:
-    """A line as a message shows it: quoted, cut to ``limit`` characters.
-
-    >>> quoted("word  NN"), quoted("x" * 99, limit=3)
-    ("'word  NN'", "'xxx...'")
-    """
-    return repr(line if len(line) <= limit else line[:limit] + "...")
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from structpred.data import tokens
+from structpred.data.coalescing import coalesced
 from structpred.data.sequences import PackedSequences
 from structpred.data.vocabulary import FeatureDictionary
 from structpred.errors import DataError, FileFormatError, ParameterError
@@ -154,7 +155,7 @@ def test_zero_values_are_not_the_last_feature() -> None:
 def test_order_inside_a_token_is_kept() -> None:
     """Rows without repetition keep their order, long and short rows side by side."""
     lengths, ids = np.array([3, 1, 2]), np.array([5, 1, 3, 4, 2, 0], np.int32)
-    indptr, out, values = tokens.coalesced(lengths, ids, None)
+    indptr, out, values = coalesced(lengths, ids, None)
     assert (indptr.tolist(), out.tolist(), values.tolist()) == ([0, 3, 4, 6], ids.tolist(), [1.0] * 6)
 
 

@@ -102,7 +102,8 @@ def test_what_cannot_be_exported_is_named(tmp_path: Path) -> None:
 
 def test_sources_import_numpy_and_each_other_only() -> None:
     """The sources of programs import the standard library, NumPy and one another; nothing in a program is defined twice."""
-    names = {*(path.relative_to(SOURCES).as_posix() for path in SOURCES.glob("export/light/*.py")), *CHAIN, *LABEL_SETS}
+    programs = (*CHAIN.values(), LABEL_SETS)
+    names = {path.relative_to(SOURCES).as_posix() for path in SOURCES.glob("export/light/*.py")}.union(*programs)
     carried = {f"structpred.{name.removesuffix('.py').replace('/', '.')}" for name in names}
     for path in map(SOURCES.joinpath, names):
         for node in ast.walk(ast.parse(path.read_text())):
@@ -110,7 +111,7 @@ def test_sources_import_numpy_and_each_other_only() -> None:
             modules += [str(node.module)] if isinstance(node, ast.ImportFrom) else []
             for module in modules:
                 assert module in carried or module.split(".")[0] in {"numpy", *sys.stdlib_module_names}, (path.name, module)
-    for names in (CHAIN, LABEL_SETS):
+    for names in programs:
         tree = ast.parse(bundled(names, "a.npz", ""))
         defined = [node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
         for node in tree.body:

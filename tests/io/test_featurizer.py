@@ -16,7 +16,7 @@ from structpred.errors import DataError, FileFormatError, ParameterError
 from structpred.evaluation.selection import select_sequences
 from structpred.features.sequences import SequenceFeatures
 from structpred.io.columns import ColumnCorpus, read_columns
-from structpred.io.templates import featurizer as module
+from structpred.io.templates import coded as module
 from structpred.io.templates.featurizer import TemplateFeaturizer
 from structpred.io.templates.templates import Atom, Template, load_templates, read_template
 from structpred.io.templates.transforms import transform

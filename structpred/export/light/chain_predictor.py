@@ -12,9 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from structpred.data.tokens import coalesced
-from structpred.export.light.sequence_files import parse_columns, parse_crfsuite, parse_ocr, with_labels
-from structpred.export.light.token_features import HashedTemplates, Named, Templates, as_columns, numeric_rows
+from structpred.export.light.token_input import Input  # or that of row_input or number_input: a program has one of them
 from structpred.export.light.weights import (
     FORBIDDEN,
     LOWEST,
@@ -42,19 +40,14 @@ class ChainPredictor:
     """
 
     def __init__(self, settings: dict[str, Any], arrays: Arrays) -> None:
-        self.settings, self.table = settings, arrays["table"]
+        self.table = arrays["table"]
         self.labels = np.array(settings["labels"])
         n = len(self.labels)
         edges = self.table[-n:].astype(np.float64)
         self.edges = edges if "follow" not in arrays else edges + np.where(arrays["follow"], 0.0, FORBIDDEN)
         self.first, self.last = (arrays.get(name, np.ones(n, bool)) for name in ("first", "last"))
         self.bounded = "follow" in arrays
-        kind = settings["input"]
-        self.features: Any = None
-        if kind == "rows":
-            self.features = (HashedTemplates if settings["hashed"] else Templates)(settings, arrays)
-        elif kind == "tokens":
-            self.features = Named(settings, arrays)
+        self.input = Input(settings, arrays)
 
     def predict(self, X: Any, allowed: Any = None) -> list[npt.NDArray[Any]]:
         """One array of labels per sequence, of an empty sequence an empty one; X as the model takes it, arrays 2-d.
@@ -79,64 +72,13 @@ class ChainPredictor:
 
     def predict_file(self, path: str) -> str:
         """The text of a file with the labels, as `structpred predict` writes it."""
-        text, name, settings = read_text(path), source_name(path), self.settings
-        if settings["format"] == "crfsuite":
-            return self._of_crfsuite(text, name)
-        if settings["format"] == "ocr":
-            letters = parse_ocr(text, name)
-            words = np.split(letters.pixels, letters.offsets[1:-1])
-            labels = self._named(self._rows(words, letters.offsets), letters.offsets)
-            return "".join(f"{one}\t{label}\n" for one, label in zip(letters.ids, labels, strict=True))
-        read = parse_columns(text, name, settings["widths"])
-        if len(read.columns) < settings["n_columns"]:
-            raise PredictorError(f"{name}: expected at least {settings['n_columns']} columns, got {len(read.columns)}")
-        if not settings["widths"] or len(read.columns) == settings["widths"][0]:
-            self._refuse_running_text(read.columns[settings["label_column"]], f"{name}:{read.lines[0]}")
-        return with_labels(read, self._named(self.features.rows(read.columns, read.offsets), read.offsets))
-
-    def _refuse_running_text(self, labels: Sequence[str], where: str) -> None:
-        """PredictorError where the column of the labels holds words; a placeholder there is not looked at."""
-        found = set(labels)
-        words = all(len(label) > 1 and any(map(str.isalnum, label)) for label in found)
-        if words and found.isdisjoint(map(str, self.labels.tolist())) and (len(found) > 1 or len(labels) == 1):
-            raise PredictorError(
-                f"{where}: expected one token per line, got {min(found)!r} as a label, which the model does not have: "
-                "is this running text?"
-            )
-
-    def _of_crfsuite(self, text: str, name: str) -> str:
-        read = parse_crfsuite(text, name)
-        if not read.names:  # as of column files, of which every line would be a label without attributes
-            raise PredictorError(f"{name}: no line has an attribute: expected a label, then attributes, separated by tabs")
-        ends = ends_of(np.array(read.counts))
-        if self.settings["n_bits"] is None:
-            ids = self.features.index.ids([read.names], len(read.names))
-            rows = Rows(*coalesced(np.array(read.counts), ids, np.array(read.values, np.float32)))
-        else:  # as dicts, whose values of one name are summed
-            tokens = []
-            for a, b in zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True):
-                token: dict[str, float] = {}
-                for attribute, value in zip(read.names[a:b], read.values[a:b], strict=True):
-                    token[attribute] = token.get(attribute, 0.0) + value
-                tokens.append(token)
-            bounds = zip(read.offsets[:-1].tolist(), read.offsets[1:].tolist(), strict=True)
-            rows = self.features.rows([tokens[a:b] for a, b in bounds])
-        labels = self._named(rows, read.offsets)
-        bounds = zip(read.offsets[:-1].tolist(), read.offsets[1:].tolist(), strict=True)
-        return "\n".join("".join(f"{label}\n" for label in labels[a:b]) for a, b in bounds)
+        return self.input.labelled(read_text(path), source_name(path), self._named)
 
     def _named(self, rows: Rows, offsets: Ints) -> list[str]:
         return list(map(str, self.labels[self._decode(rows, offsets, None)].tolist()))
 
     def _rows(self, sequences: Sequence[Any], offsets: Ints) -> Rows:
-        settings = self.settings
-        if settings["input"] == "numeric":
-            return numeric_rows(sequences, settings["n_features"], settings["intercept"])
-        if settings["input"] == "tokens":
-            rows: Rows = self.features.rows(sequences)
-            return rows
-        made: Rows = self.features.rows(as_columns(sequences, settings["n_columns"]), offsets)
-        return made
+        return self.input.rows(sequences, offsets)
 
     def _choices(self, allowed: Sequence[Any], offsets: Ints) -> npt.NDArray[np.bool_]:
         """Which labels each token may have."""

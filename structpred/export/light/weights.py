@@ -36,6 +36,10 @@ class Rows(NamedTuple):
     values: npt.NDArray[Any] | None
 
 
+#: the labels of tokens, one after the other, by their features and by where sequences begin
+Decoder = Callable[[Rows, Ints], list[str]]
+
+
 def read_weights(path: str, sha256: str) -> tuple[dict[str, Any], Arrays]:
     """The settings and arrays of a weights file. PredictorError where it cannot be read, or belongs to another program."""
     try:

@@ -7,7 +7,7 @@ import numpy as np
 
 from structpred.core.types import Integers
 from structpred.io.columns import ColumnCorpus
-from structpred.io.templates import featurizer as fitted
+from structpred.io.templates import coded
 from structpred.io.templates.featurizer import TemplateFeaturizer
 from structpred.io.templates.templates import Template
 
@@ -71,7 +71,7 @@ def _keys(block: Any, digits: Integers) -> Integers:
     """The codes read as the digits of one number; ranks of partial keys are kept where it would be too large."""
     keys, size = np.zeros(len(digits), np.int64), 1
     for j, atom_size in enumerate(block.sizes):
-        if size * atom_size > fitted._KEY_LIMIT:
+        if size * atom_size > coded._KEY_LIMIT:
             block.folds[j] = np.unique(keys)
             keys, size = np.searchsorted(block.folds[j], keys), len(block.folds[j])
         keys, size = keys * atom_size + digits[:, j], size * atom_size

@@ -1,0 +1,76 @@
+"""Rows of columns: their features by templates, and column files, read and written as `structpred predict` does."""
+
+import itertools
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
+
+from structpred.errors import DataError
+from structpred.export.light.weights import Arrays, Decoder, Ints, PredictorError, Rows, texts_of
+from structpred.io.column_text import ColumnCorpus, field_count, format_columns, parse_columns
+from structpred.io.lines import split_lines
+from structpred.io.recognise import looks_like
+from structpred.io.templates.coded import CodedTemplates, derived_columns, index_of
+from structpred.io.templates.hashed_ids import hashed_features
+from structpred.io.templates.template import Template
+
+
+class Input:
+    """Templates over columns, with a dictionary or hashed."""
+
+    def __init__(self, settings: dict[str, Any], arrays: Arrays) -> None:
+        self.settings = settings
+        self.templates = CodedTemplates([Template.from_dict(one) for one in settings["templates"]], settings["padding"])
+        if settings["n_bits"] is None:
+            columns = derived_columns(self.templates.templates)
+            self.templates.restore({key: index_of(texts_of(arrays, f"column.{key[0]}.{key[1]}")) for key in columns}, arrays)
+
+    def rows(self, sequences: Sequence[Sequence[Any]], offsets: Ints) -> Rows:
+        """The features of each token; PredictorError, naming the sample, for anything but rows of as many strings each."""
+        return self._rows(as_corpus(sequences, self.settings["n_columns"]))
+
+    def _rows(self, corpus: ColumnCorpus) -> Rows:
+        if (n_bits := self.settings["n_bits"]) is not None:
+            return Rows(*hashed_features(corpus, self.templates.templates, n_bits))
+        return Rows(*self.templates.features(self.templates.reading(corpus)))
+
+    def labelled(self, text: str, name: str, decode: Decoder) -> str:
+        """The text of a column file with one more column, the labels."""
+        settings, widths = self.settings, self.settings["widths"]
+        lines = list(split_lines(text[: 1 << 16]))
+        number, line = next(((k, line) for k, line in enumerate(lines, 1) if field_count(line)), (1, ""))
+        if line and widths and field_count(line) not in widths:
+            expected = f"expected {' or '.join(map(str, widths))} columns, got {field_count(line)}"
+            raise PredictorError(f"{name}:{number}: {expected}: {line[:60]!r}{looks_like(lines)}")
+        corpus = parse_columns(text, name, field_count(line) or None)
+        if corpus.n_columns < settings["n_columns"]:
+            raise PredictorError(f"{name}: expected at least {settings['n_columns']} columns, got {corpus.n_columns}")
+        if not widths or corpus.n_columns == widths[0]:
+            self._refuse_running_text(corpus.column(settings["label_column"]), corpus.where(0))
+        labels = decode(self._rows(corpus), corpus.offsets)
+        return format_columns(corpus, [labels[a:b] for a, b in itertools.pairwise(corpus.offsets.tolist())])
+
+    def _refuse_running_text(self, labels: Sequence[str], where: str) -> None:
+        """PredictorError where the column of the labels holds words; a placeholder there is not looked at."""
+        found = set(labels)
+        words = all(len(label) > 1 and any(map(str.isalnum, label)) for label in found)
+        if words and found.isdisjoint(map(str, self.settings["labels"])) and (len(found) > 1 or len(labels) == 1):
+            raise PredictorError(
+                f"{where}: expected one token per line, got {min(found)!r} as a label, which the model does not have: "
+                "is this running text?"
+            )
+
+
+def as_corpus(sequences: Sequence[Sequence[Any]], at_least: int) -> ColumnCorpus:
+    """Rows as a corpus. PredictorError, naming the sample, for anything but rows of as many strings each."""
+    with suppress(DataError):  # the errors of programs are those below
+        corpus = ColumnCorpus.from_rows(sequences)
+        if corpus.n_columns >= at_least:
+            return corpus
+    width = len(sequences[0][0]) if isinstance(sequences[0][0], list | tuple) else at_least
+    for i, sequence in enumerate(sequences):
+        for t, row in enumerate(sequence):
+            if not isinstance(row, list | tuple) or len(row) != width or not all(isinstance(cell, str) for cell in row):
+                cause = ": a token is a tuple of its columns, a sequence a list of tokens" if isinstance(row, str) else ""
+                raise PredictorError(f"sample {i}, position {t}: expected a row of {width} columns, strings, got {row!r}{cause}")
+    raise PredictorError(f"sample 0: expected rows of at least {at_least} columns, got {width}")

@@ -1,0 +1,205 @@
+"""Templates applied to columns, on integer codes: strings are looked at once for each distinct string of a column.
+
+Each template has its own block of feature ids, in the order of the templates. Inside a block a feature is known by a
+key: the codes of its atoms read as the digits of one number (mixed radix). The keys seen at fit, sorted, are the block.
+Where that number could pass 2**62, the key so far is first replaced by its rank among those seen.
+
+Exported programs carry this file (`export/programs.py`): it needs NumPy alone.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from structpred.data.coalescing import coalesced
+from structpred.errors import ParameterError
+from structpred.io.column_text import ColumnCorpus
+from structpred.io.templates.template import Template
+from structpred.io.templates.transforms import transform
+
+Integers = npt.NDArray[np.int64]
+
+_KEY_LIMIT = 2**62
+
+
+@dataclass
+class Block:
+    """One template, or several that share their features: the sorted keys, and the ranks that keep keys small.
+
+    folds[j]: the sorted partial keys that were ranked before atom j joined.
+    """
+
+    templates: list[int]
+    sizes: list[int]
+    folds: dict[int, Integers] = field(default_factory=dict)
+    keys: Integers = field(default_factory=lambda: np.empty(0, np.int64))
+
+
+class CorpusReading:
+    """A corpus seen through fitted vocabularies: the code of any atom at every token, -1 where it has none."""
+
+    def __init__(self, corpus: ColumnCorpus, indexes: dict[tuple[int, str], dict[str, int]], padding: int) -> None:
+        self._corpus, self._indexes, self._padding = corpus, indexes, padding
+        starts, lengths = corpus.offsets[:-1], corpus.lengths
+        self.position = np.arange(corpus.n_tokens) - np.repeat(starts, lengths)
+        self.length = np.repeat(lengths, lengths)
+        self._codes: dict[tuple[int, str], Integers] = {}
+        self._shifted: dict[tuple[int, int, str, bool], Integers] = {}
+
+    def codes(self, column: int, name: str) -> Integers:
+        """The code of each token's own value in a (derived) column."""
+        if (column, name) not in self._codes:
+            words, index, derive = self._corpus.vocabularies[column], self._indexes[column, name], transform(name)
+            table = np.full(len(words), -1, np.int64)
+            for k in _used(self._corpus, column):
+                derived = derive(words[k])
+                if derived is not None:
+                    table[k] = index.get(derived, -1)
+            self._codes[column, name] = table[self._corpus.codes[:, column]]
+        return self._codes[column, name]
+
+    def at(self, column: int, offset: int, name: str, pad: bool) -> Integers:
+        """The code of the token ``offset`` places away; outside the sentence -1, or with pad a code of its own."""
+        key = (column, offset, name, pad)
+        if key not in self._shifted:
+            codes = self.codes(column, name)
+            place = self.position + offset
+            rolled = np.roll(codes, -offset)
+            before, after = place < 0, place >= self.length
+            size = len(self._indexes[column, name])
+            low = size - 1 - place if pad else -1
+            high = size + self._padding + place - self.length if pad else -1
+            self._shifted[key] = np.where(before, low, np.where(after, high, rolled))
+        return self._shifted[key]
+
+    def where(self, at: str) -> npt.NDArray[np.bool_] | None:
+        """The tokens at which a template applies; None for all."""
+        if at == "any":
+            return None
+        applies: npt.NDArray[np.bool_] = self.position == (0 if at == "first" else self.length - 1)
+        return applies
+
+
+class CodedTemplates:
+    """Templates, the strings of their columns, and the features that were seen at fit."""
+
+    def __init__(self, templates: Sequence[Template], padding: int | None = None) -> None:
+        self.templates = list(templates)
+        if not self.templates:
+            raise ParameterError("expected at least one template, got none")
+        self._padding = largest_padding(self.templates) if padding is None else padding
+        # per (column, transform): derived string -> code; a dict keeps the order, so it is the list of strings too
+        self._indexes: dict[tuple[int, str], dict[str, int]] = {}
+        self._blocks: list[Block] = []
+
+    def restore(self, indexes: dict[tuple[int, str], dict[str, int]], arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+        """What was seen at fit. arrays: of each block keys.k, and fold.k.j where keys are ranked before atom j joins."""
+        self._indexes, self._blocks = indexes, []
+        for k, block in enumerate(self._empty_blocks()):
+            folds = {j: arrays[f"fold.{k}.{j}"] for j in range(len(block.sizes)) if f"fold.{k}.{j}" in arrays}
+            self._blocks.append(replace(block, keys=arrays[f"keys.{k}"], folds=folds))
+
+    def reading(self, corpus: ColumnCorpus) -> CorpusReading:
+        """A corpus through the strings that are known."""
+        return CorpusReading(corpus, self._indexes, self._padding)
+
+    def features(self, reading: CorpusReading) -> tuple[Integers, npt.NDArray[np.int32], npt.NDArray[np.float32] | None]:
+        """(row pointers, ids, values) of the features of each token; values None: all are 1."""
+        ids = np.empty((len(reading.position), len(self.templates)), np.int32)
+        first = 0
+        for block in self._blocks:
+            size = self._radix(block)
+            for k, keys in zip(block.templates, self._block_keys(block, reading, learn=False), strict=True):
+                ranks = _rank(keys, block.keys, size)
+                ids[:, k] = np.where(ranks >= 0, ranks + first, -1)
+            first += len(block.keys)
+        known = ids >= 0
+        lengths = known.sum(axis=1)
+        if any(len(block.templates) > 1 for block in self._blocks):  # only then can a feature occur twice at a token
+            return coalesced(lengths, ids[known], None)
+        return np.concatenate(([0], np.cumsum(lengths))), ids[known], None
+
+    def _empty_blocks(self) -> list[Block]:
+        """Templates that would write the same strings share a block; all others have their own."""
+        groups: dict[Any, Block] = {}
+        for k, template in enumerate(self.templates):
+            columns = tuple((atom.column, atom.transform) for atom in template.atoms)
+            sizes = [len(self._indexes[key]) + 2 * self._padding * template.pad for key in columns]
+            groups.setdefault((template.pieces, columns, template.pad), Block([], sizes)).templates.append(k)
+        return list(groups.values())
+
+    def _radix(self, block: Block) -> int:
+        """Keys lie below this number."""
+        size = 1
+        for j, atom_size in enumerate(block.sizes):
+            size = (len(block.folds[j]) if j in block.folds else size) * atom_size
+        return size
+
+    def _block_keys(self, block: Block, reading: CorpusReading, *, learn: bool) -> list[Integers]:
+        """For each template of the block the key at every token, -1 where the feature does not exist."""
+        templates = [self.templates[k] for k in block.templates]
+        keys = [np.zeros(len(reading.position), np.int64) for _ in templates]
+        missing = [np.zeros(len(reading.position), np.bool_) for _ in templates]
+        size = 1
+        for j, atom_size in enumerate(block.sizes):
+            if learn and size * atom_size > _KEY_LIMIT:
+                block.folds[j] = np.unique(np.concatenate([key[~gone] for key, gone in zip(keys, missing, strict=True)]))
+            if j in block.folds:
+                keys = [_rank(np.where(gone, -1, key), block.folds[j], size) for key, gone in zip(keys, missing, strict=True)]
+                missing = [gone | (key < 0) for key, gone in zip(keys, missing, strict=True)]
+                size = len(block.folds[j])
+            for i, template in enumerate(templates):
+                atom = template.atoms[j]
+                code = reading.at(atom.column, atom.offset, atom.transform, template.pad)
+                missing[i] |= code < 0
+                keys[i] = keys[i] * atom_size + code
+            size *= atom_size
+        for i, template in enumerate(templates):
+            applies = reading.where(template.at)
+            keys[i][missing[i] if applies is None else missing[i] | ~applies] = -1
+        return keys
+
+
+def derived_indexes(corpus: ColumnCorpus, templates: Sequence[Template]) -> dict[tuple[int, str], dict[str, int]]:
+    """For each (column, transform) of the templates the derived strings that occur, numbered in order of appearance."""
+    indexes = {}
+    for column, name in derived_columns(templates):
+        words, derive = corpus.vocabularies[column], transform(name)
+        derived = dict.fromkeys(derive(words[k]) for k in _used(corpus, column))
+        indexes[column, name] = index_of(entry for entry in derived if entry is not None)
+    return indexes
+
+
+def largest_padding(templates: Sequence[Template]) -> int:
+    """The largest offset of a template that pads."""
+    return max((abs(atom.offset) for template in templates if template.pad for atom in template.atoms), default=0)
+
+
+def derived_columns(templates: Sequence[Template]) -> list[tuple[int, str]]:
+    """The (derived) columns that the templates need, each once."""
+    return list(dict.fromkeys((atom.column, atom.transform) for template in templates for atom in template.atoms))
+
+
+def index_of(entries: Iterable[str]) -> dict[str, int]:
+    """The place of each string."""
+    return {entry: code for code, entry in enumerate(entries)}
+
+
+def _used(corpus: ColumnCorpus, column: int) -> list[int]:
+    """The entries of a vocabulary that occur (a part of a corpus keeps the whole vocabulary)."""
+    return np.flatnonzero(np.bincount(corpus.codes[:, column])).tolist()
+
+
+def _rank(keys: Integers, table: Integers, size: int) -> Integers:
+    """The place of each key in a sorted table, -1 where it is not there; all keys are below size."""
+    if not len(table):
+        return np.full(len(keys), -1, np.int64)
+    if size <= 4 * len(keys):
+        places = np.full(size + 1, -1, np.int64)  # the last entry answers for the key -1
+        places[table] = np.arange(len(table))
+        return places[keys]
+    ranks = np.minimum(np.searchsorted(table, keys), len(table) - 1)
+    return np.where(table[ranks] == keys, ranks, -1)
