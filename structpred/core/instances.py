@@ -1,6 +1,6 @@
 """An input with the shape of its outputs, and shapes as users give them."""
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable, Iterable
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -25,6 +25,16 @@ class Instance(NamedTuple):
 
     features: Any
     shape: Hashable
+
+
+class Shapes(tuple[Hashable, ...]):
+    """The shapes of a batch. plans: what oracles worked out of them, by the function that did; it lives as long as the batch."""
+
+    def __init__(self, shapes: Iterable[Hashable]) -> None:
+        self.plans: dict[Callable[..., Any], Any] = {}
+
+    def __reduce__(self) -> Any:
+        return Shapes, (tuple(self),)
 
 
 def checked_shape(shape: Any, i: int) -> Any:

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.fixed_scores import FORBIDDEN
+from structpred.core.instances import Shapes
 from structpred.core.oracle import Labels, Oracle, Shape
 from structpred.core.packing import argmax_batch, argmax_bound_batch, has_points, marginals_batch, parts_batch, points_batch
 from structpred.core.regret import packed_labels
@@ -93,7 +94,7 @@ class Scores:
         self, oracle: Oracle, shapes: Sequence[Shape], offsets: Integers, fixed: tuple[npt.NDArray[np.bool_], Floats] | None,
         n_jobs: int,
     ) -> None:  # fmt: skip
-        self.oracle, self.shapes, self.offsets, self.n_jobs = oracle, tuple(shapes), offsets, n_jobs
+        self.oracle, self.shapes, self.offsets, self.n_jobs = oracle, Shapes(shapes), offsets, n_jobs
         self.mask: npt.NDArray[np.bool_] | None = None if fixed is None else fixed[0]
         self.fixed: Floats | None = None if fixed is None else fixed[1]
         self._forbidden = np.empty(0, np.int64) if fixed is None else np.flatnonzero(fixed[0] & (fixed[1] <= 0.5 * FORBIDDEN))

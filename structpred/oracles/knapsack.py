@@ -157,7 +157,8 @@ class KnapsackOracle(Oracle):
         """The marginals of each instance, in one compiled call for each shape."""
         from structpred.oracles.decisions._knapsack_sum_kernels import set_sums
 
-        scores, offsets, groups = by_shape(lambda shape: _diagram_of(shape, self.max_states), scores, offsets, shapes)
+        # a list: diagrams may be large, and are not kept with the batch
+        scores, offsets, groups = by_shape(lambda shape: _diagram_of(shape, self.max_states), scores, offsets, list(shapes))
         log_zs, mu = np.empty(len(shapes)), np.empty(len(scores))
         for (_, starts, skip, take), rows in groups:
             set_sums(scores, offsets, rows, starts, skip, take, log_zs, mu)

@@ -6,6 +6,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.instances import Shapes
 from structpred.core.oracle import Scores, Shape
 from structpred.core.scores import checked_batch
 from structpred.core.types import Integers
@@ -23,31 +24,24 @@ class Sized(Protocol):
 
 Plan = TypeVar("Plan", bound=Sized)
 
-#: the last tuples of shapes with their sizes and groups, by the tuple itself: a training loop asks for the same one in each step
-_known: dict[tuple[int, int], tuple[Any, Sequence[Shape], Integers, list[tuple[Any, Integers]]]] = {}
-
 
 def by_shape(
     plan_of: Callable[[Shape], Plan], scores: npt.ArrayLike, offsets: npt.ArrayLike, shapes: Sequence[Shape]
 ) -> tuple[Scores, Integers, list[tuple[Plan, Integers]]]:
     """(scores, offsets, groups): both checked, and for each shape its plan and the rows that have it.
 
-    Shapes are told apart by identity, since hashing a long one takes longer than solving an instance. Raises DataError, naming
-    the sample, for scores that do not fit, and what `plan_of` raises.
+    Shapes are told apart by identity, since hashing a long one takes longer than solving an instance. A batch keeps its groups
+    (`Shapes`). Raises DataError, naming the sample, for scores that do not fit, and what `plan_of` raises.
     """
-    key = id(plan_of), id(shapes)
-    entry = _known.get(key)
-    if entry is None or entry[0] is not plan_of or entry[1] is not shapes:
+    plans: dict[Any, Any] = shapes.plans if isinstance(shapes, Shapes) else {}
+    if plan_of not in plans:
         groups = [(_planned(plan_of, shapes, int(rows[0])), rows) for rows in _rows(shapes)]
         sizes = np.zeros(len(shapes), np.int64)
         for plan, rows in groups:
             sizes[rows] = plan.n_parts
-        entry = plan_of, shapes, sizes, groups
-        if type(shapes) is tuple and len(shapes) <= 4096:  # others may change, or take much memory
-            if len(_known) >= 64:
-                _known.clear()
-            _known[key] = entry
-    return *checked_batch(scores, offsets, entry[2]), entry[3]
+        plans[plan_of] = sizes, groups
+    sizes, groups = plans[plan_of]
+    return *checked_batch(scores, offsets, sizes), groups
 
 
 def _rows(shapes: Sequence[Shape]) -> list[Integers]:
