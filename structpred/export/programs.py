@@ -35,7 +35,9 @@ CHAIN = {
         "numeric": ("export/light/number_input.py",),
     }.items()
 }
-LABEL_SETS = (*_BEGIN, "export/light/label_files.py", "export/light/label_set_predictor.py")
+LABEL_SETS = (
+    *_BEGIN, "io/lines.py", "io/multilabel/arff_text.py", "export/light/label_files.py", "export/light/label_set_predictor.py",
+)  # fmt: skip
 
 
 class Exported(NamedTuple):

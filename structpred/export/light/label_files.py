@@ -1,20 +1,14 @@
 """The features of multi-label files: ARFF of Mulan, MEKA and CLUS, LIBSVM's text, npz. Labels are not looked at."""
 
 import io
-import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from structpred.export.light.weights import PredictorError, Rows, ends_of, from_dense, read_bytes, read_text, source_name
-
-# *+ gives nothing back: what does not match is refused in linear time
-_NAME = re.compile(r"""\s*+(?:'((?:[^'\\]|\\.)*+)'|"((?:[^"\\]|\\.)*+)"|([^\s{,%'"]\S*+))\s*+""")
-_VALUE = re.compile(r"""\s*+(?:'((?:[^'\\]|\\.)*+)'|"((?:[^"\\]|\\.)*+)"|([^,'"]*+))\s*+(,|$)""")
-_HIERARCHICAL = re.compile(r"^[ \t]*+@attribute[ \t].*\bhierarchical\b", re.IGNORECASE | re.MULTILINE)
-_RELATION = re.compile(r"^[ \t]*+@relation\b", re.IGNORECASE | re.MULTILINE)
-_DATA = re.compile(r"^[ \t]*+@data\b", re.IGNORECASE | re.MULTILINE)
+from structpred.io.lines import split_lines
+from structpred.io.multilabel.arff_text import Attribute, arff_format, arff_header, sparse_row, split_values
 
 
 class Examples(NamedTuple):
@@ -31,9 +25,8 @@ def read_examples(path: str, labels: Sequence[str], n_features: int, zero_based:
     if raw.startswith(b"PK\x03\x04"):
         return parse_npz(raw, name, n_features)
     text = read_text(path, raw)
-    head = text[: end.start()] if (end := _DATA.search(text)) else text
-    if re.search(r"\.arff(\.gz)?$", path, re.IGNORECASE) or _RELATION.search(head):
-        return parse_arff(text, name, () if _HIERARCHICAL.search(head) else labels)
+    if (format := arff_format(path, text)) is not None:
+        return parse_arff(text, name, () if format == "clus" else labels)
     return parse_libsvm(text, name, n_features, zero_based)
 
 
@@ -88,22 +81,14 @@ def parse_npz(raw: bytes, name: str, n_features: int) -> Examples:
     return Examples(Rows(indptr, columns[order], arrays["X_data"].astype(np.float64)[order]), n, names)
 
 
-class Attribute(NamedTuple):
-    """One column of an ARFF file. values: the nominal ones; kind: "numeric", "nominal", or another word."""
-
-    name: str
-    kind: str
-    values: tuple[str, ...]
-
-
 #: from a value in the file to the feature's place after the first of its attribute, and its value
 Reader = Callable[[str], tuple[int, float]]
 
 
 def parse_arff(text: str, name: str, labels: Sequence[str]) -> Examples:
     """Numeric and nominal features: nominal values that are numbers become these, others a feature per value."""
-    lines = enumerate(text.split("\n"), 1)
-    attributes = list(_attributes(lines, name))
+    lines = enumerate(split_lines(text), 1)
+    _, attributes = arff_header(lines, name, ("hierarchical",))
     readers, firsts, names = dict[int, Reader](), dict[int, int](), list[str]()
     for k, one in enumerate(attributes):
         if one.kind == "hierarchical" or one.name in set(labels):
@@ -120,9 +105,11 @@ def parse_arff(text: str, name: str, labels: Sequence[str]) -> Examples:
         row = line.strip()
         if not row or row.startswith("%"):
             continue
-        where = f"{name}:{number}"
-        given = dict(_sparse(row, where) if row.startswith("{") else enumerate(split_values(row, where)))
-        if max(given, default=0) >= len(attributes) or (not row.startswith("{") and len(given) != len(attributes)):
+        where, sparse = f"{name}:{number}", row.startswith("{")
+        given = dict(
+            zip(*sparse_row(row, len(attributes), where), strict=True) if sparse else enumerate(split_values(row, where))
+        )
+        if not sparse and len(given) != len(attributes):
             raise PredictorError(f"{where}: expected values of {len(attributes)} attributes, got {len(given)}: {row[:60]!r}")
         pairs = {firsts[k] + place: x for k, (place, x) in left_out.items() if k not in given}
         for k, value in given.items():
@@ -136,27 +123,6 @@ def parse_arff(text: str, name: str, labels: Sequence[str]) -> Examples:
     if not examples:
         raise PredictorError(f"{name}: expected at least one row after @data, got none")
     return Examples(_rows_of(examples), len(names), names)
-
-
-def _attributes(lines: Iterator[tuple[int, str]], name: str) -> Iterator[Attribute]:
-    """The declarations before @data."""
-    for number, line in lines:
-        text = line.strip()
-        word = text[:10].split(None, 1)[0].lower() if text else ""
-        if word == "@data":
-            return
-        if text[:10].lower() != "@attribute":
-            continue
-        match = _NAME.match(text[10:])
-        if match is None:
-            raise PredictorError(f"{name}:{number}: expected '@attribute NAME TYPE', got {text[:60]!r}")
-        rest = text[10 + match.end() :].strip()
-        if rest.startswith("{"):
-            yield Attribute(_unquoted(match), "nominal", tuple(split_values(rest[1:-1], f"{name}:{number}")))
-        else:
-            kind = rest.replace("\t", " ").partition(" ")[0].lower()
-            yield Attribute(_unquoted(match), "numeric" if kind in ("numeric", "real", "integer") else kind, ())
-    raise PredictorError(f"{name}: expected @data, but the file ends")
 
 
 def _reader(one: Attribute) -> tuple[Reader, list[str]]:
@@ -176,37 +142,3 @@ def _reader(one: Attribute) -> tuple[Reader, list[str]]:
     except ValueError:
         return lambda value: (code[value], 1.0), [f"{one.name}={value}" for value in one.values]
     return known.__getitem__, [one.name]
-
-
-def _unquoted(match: re.Match[str]) -> str:
-    single, double, plain = match.group(1), match.group(2), match.group(3)
-    if plain is not None:
-        return plain.strip()
-    return re.sub(r"\\(.)", r"\1", single if single is not None else double)
-
-
-def split_values(text: str, where: str) -> list[str]:
-    """Values separated by commas, quoted ones without their quotes."""
-    if "'" not in text and '"' not in text:
-        return [value.strip() for value in text.split(",")]
-    values, at = [], 0
-    while True:
-        match = _VALUE.match(text, at)
-        if match is None:
-            raise PredictorError(f"{where}: expected values separated by commas, quotes that close, got {text[at : at + 60]!r}")
-        values.append(_unquoted(match))
-        at = match.end()
-        if match.group(4) == "":
-            return values
-
-
-def _sparse(row: str, where: str) -> Iterator[tuple[int, str]]:
-    """The values of a sparse row, `{index value, index value}`, by their attributes."""
-    body = row[1:-1].strip().replace("\t", " ")
-    while body:
-        index, _, rest = body.lstrip().partition(" ")
-        match = _VALUE.match(rest)
-        if not row.endswith("}") or not index.isdigit() or match is None:
-            raise PredictorError(f"{where}: expected 'index value' pairs within braces, got {body[:60]!r}")
-        yield int(index), _unquoted(match)
-        body = rest[match.end() :]

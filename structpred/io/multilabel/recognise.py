@@ -4,16 +4,11 @@ import os
 import re
 
 from structpred.errors import DataError, ParameterError
+from structpred.io.multilabel.arff_text import ARFF_NAMES, arff_format
 from structpred.io.opening import open_bytes
 from structpred.io.text import LONGEST_LINE
 
 LABEL_FORMATS = ("arff", "libsvm", "npz", "clus", "clus-dag")
-
-_ARFF_NAMES = re.compile(r"\.arff(\.gz)?$", re.IGNORECASE)
-# blanks, not \s, which runs over line ends: from each of many blank lines to the end of all of them
-_HIERARCHICAL = re.compile(r"^[ \t]*+@attribute[ \t].*\bhierarchical\b", re.IGNORECASE | re.MULTILINE)
-_RELATION = re.compile(r"^[ \t]*+@relation\b", re.IGNORECASE | re.MULTILINE)
-_DATA = re.compile(r"^[ \t]*+@data\b", re.IGNORECASE | re.MULTILINE)
 
 
 def label_format(path: str, given: str | None) -> str:
@@ -30,11 +25,7 @@ def label_format(path: str, given: str | None) -> str:
         raw = stream.read(LONGEST_LINE)
     if raw.startswith(b"PK\x03\x04"):
         return "npz"
-    head = raw.decode("utf-8-sig", errors="replace")
-    head = head[: end.start()] if (end := _DATA.search(head)) else head
-    if _ARFF_NAMES.search(path) or _RELATION.search(head):
-        return "clus" if _HIERARCHICAL.search(head) else "arff"
-    return "libsvm"
+    return arff_format(path, raw.decode("utf-8-sig", errors="replace")) or "libsvm"
 
 
 def label_source(path: str) -> str:
@@ -44,7 +35,7 @@ def label_source(path: str) -> str:
     """
     if path == "-":
         raise DataError("<stdin>: ARFF from a stream needs --labels: a label XML, or how many of the last attributes are labels")
-    stem = _ARFF_NAMES.sub("", path)
+    stem = ARFF_NAMES.sub("", path)
     folder, name = os.path.split(stem)
     names = [name]
     while found := re.match(r"(.+)[-_.][^-_.]*$", names[-1]):
