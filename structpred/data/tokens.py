@@ -22,8 +22,8 @@ import numpy.typing as npt
 
 from structpred.errors import DataError
 
-# from here on a number rounds to infinity as float32
-_FLOAT32_END = 2.0**128 - 2.0**103
+#: from here on a number rounds to infinity as float32
+FLOAT32_END = 2.0**128 - 2.0**103
 _MAX_SEEN = 1 << 20
 _BLOCK = 256
 _DEEPEST = 32
@@ -132,7 +132,7 @@ def _plain_feature(key: Any, value: Any) -> tuple[str, float]:
         number = float(value)
     except OverflowError:
         number = float("inf")
-    if not abs(number) < _FLOAT32_END:
+    if not abs(number) < FLOAT32_END:
         raise _BadToken(f"feature {key!r} is {number}; features must be finite (missing values must be filled in first)")
     return key, number
 

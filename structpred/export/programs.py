@@ -26,12 +26,15 @@ _ROWS = (
     "data/coalescing.py", "io/recognise.py", "io/lines.py", "io/string_codes.py", "io/column_text.py",
     "io/templates/transforms.py", "io/templates/template.py", "io/templates/coded.py", "io/templates/hashed_ids.py",
 )  # fmt: skip
+_TOKENS = (
+    "data/coalescing.py", "data/tokens.py", "io/lines.py", "io/string_codes.py", "io/sliced_list.py", "io/crfsuite_text.py",
+)  # fmt: skip
 #: what a program is made of, in order: files of `export/light`, and those that need as little. A chain: by its kind of input
 CHAIN = {
     kind: (*_BEGIN, *own, "export/light/chain_predictor.py")
     for kind, own in {
         "rows": (*_ROWS, "export/light/row_input.py"),
-        "tokens": ("data/coalescing.py", "data/tokens.py", "export/light/token_input.py"),
+        "tokens": (*_TOKENS, "export/light/token_input.py"),
         "numeric": ("export/light/number_input.py",),
     }.items()
 }

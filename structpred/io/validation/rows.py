@@ -5,7 +5,7 @@ import re
 import numpy as np
 import numpy.typing as npt
 
-from structpred.io import crfsuite, ocr
+from structpred.io import crfsuite_text, ocr
 from structpred.io.columns import fields_of_lines
 from structpred.io.validation.labels import LabelCodes
 from structpred.io.validation.lines import Lines
@@ -63,7 +63,7 @@ class Rows:
 
     def _others(self, text: str, kinds: npt.NDArray[np.uint8]) -> tuple[list[str], list[str]]:
         """The same for formats whose rows are looked at one by one."""
-        problem = (ocr if self.format == "ocr" else crfsuite).line_problem
+        problem = (ocr if self.format == "ocr" else crfsuite_text).line_problem
         labels, contents = [], []
         for k, line in enumerate(text.split("\n")):
             if not line:

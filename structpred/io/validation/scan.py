@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.errors import DataError, ParameterError
-from structpred.io import crfsuite, ocr
+from structpred.io import crfsuite_text, ocr
 from structpred.io.columns import MOST_COLUMNS, field_count, fields_of_lines
 from structpred.io.sliced_list import SlicedList
 from structpred.io.text import ENCODING_HINT, PathLike, check_lines, quoted, read_bytes, source_name
@@ -227,7 +227,7 @@ class _Problems:
             elif kind == LINKS:
                 yield Problem("links", number, self._links[number])
             else:
-                reader = ocr if rows.format == "ocr" else crfsuite
+                reader = ocr if rows.format == "ocr" else crfsuite_text
                 yield Problem("row", number, reader.line_problem(rows.lines.text(number)) or "")
 
 
