@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from structpred.data.tokens import FLOAT32_END
 from structpred.errors import DataError
-from structpred.io.lines import numbered_pieces, quoted
+from structpred.io.lines import first_error, numbered_pieces, quoted
 from structpred.io.sliced_list import SlicedList
 from structpred.io.string_codes import StringCodes, recent_limit
 
@@ -208,7 +208,7 @@ def _parse_piece(piece: str, number: int, name: str, found: _Found) -> None:
     try:
         kept = _take_apart(piece, tabs, blank, found)
     except ValueError:
-        raise _first_error(piece, number, name) from None
+        raise first_error(enumerate(piece.split("\n"), number), line_problem, name) from None
     lengths = tabs[~blank]
     if not kept.all():
         before = np.zeros(len(kept) + 1, np.int32)
@@ -248,14 +248,6 @@ def _entries(text: str) -> Iterator[list[str]]:
         stop = len(text) if stop < 0 else stop
         yield text[start:stop].split("\t")
         start = stop + 1
-
-
-def _first_error(piece: str, number: int, name: str) -> DataError:
-    """The slow way through a piece that is known to hold a bad line, to name it."""
-    for offset, line in enumerate(piece.split("\n")):
-        if (problem := line_problem(line)) is not None:
-            return DataError(f"{name}:{number + offset}: {problem}")
-    return DataError(f"{name}:{number}: cannot be read")
 
 
 def line_problem(line: str) -> str | None:

@@ -1,6 +1,8 @@
 """Lines of a text that is in memory. Exported programs carry this file (`export/programs.py`)."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+
+from structpred.errors import DataError
 
 _SPLIT = 1 << 20
 
@@ -37,6 +39,12 @@ def numbered_pieces(text: str, size: int) -> Iterator[tuple[int, str]]:
         yield number, piece
         number += piece.count("\n") + 1
         start = stop + 1
+
+
+def first_error(lines: Iterable[tuple[int, str]], problem_of: Callable[[str], str | None], name: str) -> DataError:
+    """The slow way through numbered lines of which one is known to be bad, to name it. problem_of: None for a good line."""
+    found = ((number, problem) for number, line in lines if (problem := problem_of(line)) is not None)
+    return next((DataError(f"{name}:{number}: {problem}") for number, problem in found), DataError(f"{name}: cannot be read"))
 
 
 def quoted(line: str, limit: int = 60) -> str:

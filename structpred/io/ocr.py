@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from structpred.data.sequences import PackedSequences
 from structpred.errors import DataError
+from structpred.io.lines import first_error
 from structpred.io.text import PathLike, numbered_pieces, quoted, read_text, source_name
 
 N_PIXELS = 128
@@ -164,12 +165,7 @@ def _check(
 
 
 def _first_error(rows: list[str], lines: npt.NDArray[np.int64], name: str) -> DataError:
-    """The slow way through rows of which one is known to be bad, to name it."""
-    for line, row in zip(lines.tolist(), rows, strict=True):
-        problem = line_problem(row)
-        if problem is not None:
-            return DataError(f"{name}:{line}: {problem}")
-    return DataError(f"{name}: cannot be read")
+    return first_error(zip(lines.tolist(), rows, strict=True), line_problem, name)
 
 
 def line_problem(line: str) -> str | None:

@@ -8,16 +8,12 @@ from pathlib import Path
 
 from structpred.core.suggestions import did_you_mean
 from structpred.errors import DataError, FileFormatError, ParameterError
-from structpred.io.templates.template import Atom, Template
+from structpred.io.templates.template import Atom as Atom
+from structpred.io.templates.template import Template as Template
 from structpred.io.text import PathLike, quoted, read_text, source_name, split_lines
 from structpred.storage.atomic import write_atomic
 from structpred.storage.schema import AnyOf, Flag, ListOf, Record, Text, Whole, as_file_error, maybe
 from structpred.storage.strict_json import load
-
-__all__ = [
-    "LONGEST_TEMPLATE", "MOST_TEMPLATES", "TEMPLATES", "Atom", "Template", "built_in_templates", "load_templates",
-    "read_template", "read_templates_json", "template_lines", "write_templates",
-]  # fmt: skip
 
 _MACRO = re.compile(r"%x\[(-?[0-9]{1,4}),([0-9]{1,4})\]")
 
