@@ -4,7 +4,7 @@ A loss splits over parts: loss(y_i, y) = constant + costs . mu(y). It has one me
 """
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -70,9 +70,9 @@ class InstanceLosses(Protocol):
         ...
 
 
-def loss_at(loss: PartLoss | InstanceLosses, i: int) -> PartLoss:
-    """The loss of instance i."""
-    return loss.loss_of(i) if isinstance(loss, InstanceLosses) else loss
+def each_loss(loss: PartLoss | InstanceLosses) -> Callable[[int], PartLoss]:
+    """The loss of each instance, by its number. Whether an object has a protocol is asked once: that takes long."""
+    return loss.loss_of if isinstance(loss, InstanceLosses) else lambda i: loss
 
 
 def losses_of(loss: PartLoss | InstanceLosses, rows: npt.NDArray[np.int64]) -> PartLoss | InstanceLosses:
@@ -120,13 +120,14 @@ class TaskCosts:
         self._dense: list[Floats] | None = None
         #: of each instance the row of its label costs at each position; None: that of the true label
         self.rows: list[npt.NDArray[np.int64]] | None = None
+        loss_of = each_loss(loss)
         for i in range(len(labels)):
             known = None if given is None else given.get(i)
-            self._answers.append(self._checked(i, self._ask(loss, i), parts[i]) if known is None else _Sparse.of(known))
+            self._answers.append(self._checked(i, self._ask(loss_of, i), parts[i]) if known is None else _Sparse.of(known))
 
-    def _ask(self, loss: PartLoss | InstanceLosses, i: int) -> object:
+    def _ask(self, loss_of: Callable[[int], PartLoss], i: int) -> object:
         try:
-            return loss_at(loss, i).costs(self._labels[i], self._shapes[i], self._oracle)
+            return loss_of(i).costs(self._labels[i], self._shapes[i], self._oracle)
         except (StructpredError, MemoryError):
             raise
         except Exception as error:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.costs import GridCosts, PartCosts, PartLoss, TaskCosts, loss_at
+from structpred.core.costs import GridCosts, PartCosts, PartLoss, TaskCosts, each_loss
 from structpred.core.feature_map import FeatureMap
 from structpred.core.fixed_scores import forbidden_parts
 from structpred.core.inference import Inference
@@ -87,9 +87,10 @@ class PartialTask(Task):
         """Free positions get no weight, and those with some of the labels a row of costs; without positions, costs of parts."""
         grid, weights = getattr(self.oracle, "label_grid", None), self.token_weights
         given, choices = dict[int, PartCosts](), dict[int, npt.NDArray[np.bool_]]()
+        loss_of = each_loss(self.loss)
         for k, i in enumerate(self.rows.tolist()):
             forbidden, barred = self._ruled_out(k)
-            answer = loss_at(self.loss, i).costs(self.labels[i], self.shapes[i], self.oracle)
+            answer = loss_of(i).costs(self.labels[i], self.shapes[i], self.oracle)
             if grid is None or not isinstance(answer, GridCosts):
                 given[i] = self._part_costs(i, forbidden & ~barred)
                 continue
