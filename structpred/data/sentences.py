@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from structpred.data.ragged import Ragged
 from structpred.errors import DataError
 
 _GOLDEN = 0x9E3779B1
@@ -34,7 +35,7 @@ def attribute_codes(name: str, values: Iterable[str]) -> npt.NDArray[np.uint32]:
 
 
 @dataclass(frozen=True)
-class AttributedSentences:
+class AttributedSentences(Ragged):
     """A packed corpus of sentences: sentence i has the words offsets[i]:offsets[i+1].
 
     codes: uint32 (n_attributes, n_words), row a is the attribute names[a]. tags: int32 (n_words,), a coarse part of speech in
@@ -59,10 +60,6 @@ class AttributedSentences:
         if n and not (self.tags.min() >= 1 and self.tags.max() < self.n_tags):
             raise DataError(f"tags must lie in [1, {self.n_tags}), got {self.tags.min()}..{self.tags.max()}")
 
-    def __len__(self) -> int:
-        """The number of sentences."""
-        return len(self.offsets) - 1
-
     @property
     def words(self) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int32], npt.NDArray[np.uint8]]:
         """(codes, tags, classes), as kernels take a corpus."""
@@ -72,11 +69,6 @@ class AttributedSentences:
     def n_words(self) -> int:
         """The number of words in all sentences."""
         return int(self.offsets[-1])
-
-    @property
-    def lengths(self) -> npt.NDArray[np.int64]:
-        """The number of words of each sentence."""
-        return np.diff(self.offsets)
 
     def take(self, indices: Sequence[int] | npt.NDArray[np.int64]) -> "AttributedSentences":
         """The sentences with these numbers, in this order."""

@@ -7,13 +7,14 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.data.coalescing import coalesced
+from structpred.data.ragged import Ragged
 from structpred.data.tokens import Block
 from structpred.errors import DataError
 from structpred.runtime.ranges import ends_of, spans
 
 
 @dataclass(frozen=True)
-class PackedSequences:
+class PackedSequences(Ragged):
     """Token t has the features ``indices[indptr[t]:indptr[t+1]]`` with ``values``; sequence i has the tokens from offsets[i] on.
 
     indptr: int64 (n_tokens + 1). indices: int32 (nnz), each in [0, n_features). values: float32 (nnz).
@@ -66,10 +67,6 @@ class PackedSequences:
         if array.ndim != 1 or len(array) == 0 or array[0] != 0 or array[-1] != end or (np.diff(array) < 0).any():
             raise DataError(f"packed sequences: {name} must rise from 0 to {end}")
 
-    def __len__(self) -> int:
-        """The number of sequences."""
-        return len(self.offsets) - 1
-
     @property
     def blocks(self) -> tuple[npt.NDArray[np.int64], tuple[str, ...]]:
         """(groups, group_names), also where all features are one group."""
@@ -79,11 +76,6 @@ class PackedSequences:
     def n_tokens(self) -> int:
         """The number of tokens of all sequences together."""
         return len(self.indptr) - 1
-
-    @property
-    def lengths(self) -> npt.NDArray[np.int64]:
-        """The number of tokens of each sequence."""
-        return np.diff(self.offsets)
 
     def take(self, start: int, stop: int) -> "PackedSequences":
         """The sequences start..stop-1 as a packed corpus of their own (arrays are views where possible)."""

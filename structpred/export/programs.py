@@ -23,11 +23,12 @@ from structpred.storage.atomic import check_target, write_atomic
 SOURCES = Path(__file__).resolve().parent.parent
 _BEGIN = ("errors.py", "export/light/weights.py")
 _ROWS = (
-    "data/coalescing.py", "io/recognise.py", "io/lines.py", "io/string_codes.py", "io/column_text.py",
+    "data/coalescing.py", "data/ragged.py", "io/recognise.py", "io/lines.py", "io/string_codes.py", "io/column_text.py",
     "io/templates/transforms.py", "io/templates/template.py", "io/templates/coded.py", "io/templates/hashed_ids.py",
 )  # fmt: skip
 _TOKENS = (
-    "data/coalescing.py", "data/tokens.py", "io/lines.py", "io/string_codes.py", "io/sliced_list.py", "io/crfsuite_text.py",
+    "data/coalescing.py", "data/ragged.py", "data/tokens.py", "io/lines.py", "io/string_codes.py", "io/sliced_list.py",
+    "io/crfsuite_text.py",
 )  # fmt: skip
 #: what a program is made of, in order: files of `export/light`, and those that need as little. A chain: by its kind of input
 CHAIN = {

@@ -14,11 +14,12 @@ from structpred.core.group_scales import GroupScales
 from structpred.core.sparse import SparseVector
 from structpred.core.types import Floats, Integers
 from structpred.core.weights import Vector, check_length
+from structpred.data.ragged import Ragged
 from structpred.features.fixed_scores import FixedScores
 
 
 @dataclass(frozen=True, eq=False)
-class PositionSequences:
+class PositionSequences(Ragged):
     """Sequences of which kernel values alone are known: a Gram matrix for each kernel, over all positions of all sequences.
 
     offsets: sequence i has the positions from offsets[i] on. names: those of the kernels.
@@ -27,10 +28,6 @@ class PositionSequences:
     grams: Sequence[Gram]
     offsets: Integers
     names: Sequence[str]
-
-    def __len__(self) -> int:
-        """The number of sequences."""
-        return len(self.offsets) - 1
 
     @property
     def n_tokens(self) -> int:
@@ -41,11 +38,6 @@ class PositionSequences:
     def n_features(self) -> int:
         """A coefficient for each position and kernel."""
         return len(self.grams) * self.n_tokens
-
-    @property
-    def lengths(self) -> Integers:
-        """The number of positions of each sequence."""
-        return np.diff(self.offsets)
 
     def features(self, n_labels: int, fixed: FixedScores | None) -> "PositionFeatures":
         """The feature map of these sequences."""

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from structpred.data.ragged import Ragged
 from structpred.errors import DataError, ParameterError
 from structpred.io.lines import quoted, split_lines
 from structpred.io.recognise import looks_like
@@ -29,7 +30,7 @@ MOST_COLUMNS = 10_000
 
 
 @dataclass(frozen=True, eq=False)
-class ColumnCorpus:
+class ColumnCorpus(Ragged):
     """Sentences of tokens with a fixed number of columns, integer-coded.
 
     vocabularies: for each column its distinct strings. codes: int32 (n_tokens, n_columns), indices into them.
@@ -49,10 +50,6 @@ class ColumnCorpus:
     name: str
     text: str | None = None
 
-    def __len__(self) -> int:
-        """The number of sentences."""
-        return len(self.offsets) - 1
-
     @property
     def n_tokens(self) -> int:
         """The number of tokens of all sentences together."""
@@ -62,11 +59,6 @@ class ColumnCorpus:
     def n_columns(self) -> int:
         """The number of columns."""
         return len(self.vocabularies)
-
-    @property
-    def lengths(self) -> npt.NDArray[np.int64]:
-        """The number of tokens of each sentence."""
-        return np.diff(self.offsets)
 
     def column(self, j: int) -> list[str]:
         """Column j of every token, in file order; negative j counts from the last column."""

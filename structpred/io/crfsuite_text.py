@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from structpred.data.ragged import Ragged
 from structpred.data.tokens import FLOAT32_END
 from structpred.errors import DataError
 from structpred.io.lines import first_error, numbered_pieces, quoted
@@ -28,7 +29,7 @@ _PIECE = 1 << 17
 
 
 @dataclass(frozen=True, eq=False)
-class AttributeItems:
+class AttributeItems(Ragged):
     """The fields of an AttributeCorpus (`crfsuite.py`)."""
 
     labels: Sequence[list[str]]
@@ -40,19 +41,10 @@ class AttributeItems:
     lines: npt.NDArray[np.int64]
     name: str
 
-    def __len__(self) -> int:
-        """The number of sequences."""
-        return len(self.offsets) - 1
-
     @property
     def n_tokens(self) -> int:
         """The number of items of all sequences together."""
         return len(self.lines)
-
-    @property
-    def lengths(self) -> npt.NDArray[np.int64]:
-        """The number of items of each sequence."""
-        return np.diff(self.offsets)
 
     def where(self, token: int) -> str:
         """The file and line of item number ``token``, for messages."""

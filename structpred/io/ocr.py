@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from structpred.data.ragged import Ragged
 from structpred.data.sequences import PackedSequences
 from structpred.errors import DataError
 from structpred.io.lines import first_error
@@ -21,7 +22,7 @@ _PIECE = 1 << 20
 
 
 @dataclass(frozen=True, eq=False)
-class OcrWords:
+class OcrWords(Ragged):
     """Words of letter images.
 
     pixels: uint8 (n_letters, 128), 0 or 1, 16 rows of 8. letters: one list of letters per word. offsets: int64
@@ -36,19 +37,10 @@ class OcrWords:
     lines: npt.NDArray[np.int64]
     name: str
 
-    def __len__(self) -> int:
-        """The number of words."""
-        return len(self.offsets) - 1
-
     @property
     def n_letters(self) -> int:
         """The number of letters of all words together."""
         return len(self.pixels)
-
-    @property
-    def lengths(self) -> npt.NDArray[np.int64]:
-        """The number of letters of each word."""
-        return np.diff(self.offsets)
 
     def images(self) -> list[npt.NDArray[np.uint8]]:
         """One array (length of the word, 128) per word; views of ``pixels``."""

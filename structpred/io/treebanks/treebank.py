@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.markup import scrolling, table
+from structpred.data.ragged import Ragged
 from structpred.errors import DataError
 from structpred.io.text import quoted
 from structpred.io.treebanks.formats import CONLL_U, TreebankFormat
@@ -42,7 +43,7 @@ class Sentence(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Treebank:
+class Treebank(Ragged):
     """Sentences with their trees, packed; multiword tokens and empty nodes are not words, but are kept for writing.
 
     offsets: int64 (S + 1), sentence i is the words ``offsets[i]:offsets[i+1]``. forms, lemmas, upos, xpos, feats, labels:
@@ -74,19 +75,10 @@ class Treebank:
     bom: bool = False
     skipped: tuple[Problem, ...] = ()
 
-    def __len__(self) -> int:
-        """The number of sentences."""
-        return len(self.offsets) - 1
-
     @property
     def n_words(self) -> int:
         """The number of words of all sentences together."""
         return len(self.forms)
-
-    @property
-    def lengths(self) -> npt.NDArray[np.int64]:
-        """The number of words of each sentence."""
-        return np.diff(self.offsets)
 
     @property
     def has_trees(self) -> bool:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from structpred.data.ragged import Ragged
 from structpred.errors import DataError, ParameterError
 from structpred.io import crfsuite_text, ocr
 from structpred.io.columns import MOST_COLUMNS, field_count, fields_of_lines
@@ -40,7 +41,7 @@ class Problem:
 
 
 @dataclass(frozen=True)
-class Tokens:
+class Tokens(Ragged):
     """The tokens of sequences in flat arrays; an object for each takes many times the memory of the file.
 
     lines: int32, of all tokens. offsets: int64 (n_sequences + 1), sequence i has the lines ``offsets[i]:offsets[i + 1]``. broken:
@@ -58,10 +59,6 @@ class Tokens:
     hashes: npt.NDArray[np.int64]
     content: Callable[[int], tuple[str, ...]]
     excess: int | None = None
-
-    def __len__(self) -> int:
-        """The number of sequences."""
-        return len(self.broken)
 
     @property
     def label_counts(self) -> npt.NDArray[np.intp]:
@@ -83,11 +80,6 @@ class Tokens:
         """Whether two sequences have the same labels."""
         ends = self.label_offsets.data
         return self.codes[ends[i] : ends[i + 1]].tobytes() == self.codes[ends[j] : ends[j + 1]].tobytes()
-
-    @property
-    def lengths(self) -> Offsets:
-        """The number of tokens of each sequence, the bad ones included."""
-        return np.diff(self.offsets)
 
     def lines_of(self, labels: npt.NDArray[np.intp]) -> npt.NDArray[np.int32]:
         """The lines of labels, by their numbers; for those of a broken sequence the line that it begins in."""
