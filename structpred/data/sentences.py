@@ -1,16 +1,14 @@
 """Sentences as the features of arcs see them: every word a few attributes, each attribute value a 32-bit code."""
 
-import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from structpred.data.ragged import Ragged
+from structpred.data.tokens import hashed
 from structpred.errors import DataError
-
-_GOLDEN = 0x9E3779B1
 
 
 def attribute_code(name: str, value: str) -> int:
@@ -19,19 +17,7 @@ def attribute_code(name: str, value: str) -> int:
     >>> attribute_code("lemma", "be") == attribute_code("form", "be")
     False
     """
-    return (zlib.crc32(f"{name}={value}".encode("utf-8", "surrogatepass")) * _GOLDEN) & 0xFFFFFFFF
-
-
-def attribute_codes(name: str, values: Iterable[str]) -> npt.NDArray[np.uint32]:
-    """The codes of many values; each different value is hashed once."""
-    known: dict[str, int] = {}
-    codes = []
-    for value in values:
-        code = known.get(value)
-        if code is None:
-            code = known[value] = attribute_code(name, value)
-        codes.append(code)
-    return np.array(codes, dtype=np.uint32)
+    return hashed(f"{name}={value}", 32)
 
 
 @dataclass(frozen=True)

@@ -302,13 +302,7 @@ def _pack_matrices(sequences: Any, n_columns: int | None) -> PackedSequences:
         return PackedSequences(none, np.empty(0, np.int32), np.empty(0, np.float32), none, n_columns)
     stacked = sparse.vstack(blocks, format="csr")
     offsets = np.cumsum([0, *(block.shape[0] for block in blocks)])
-    return PackedSequences(
-        stacked.indptr.astype(np.int64),
-        stacked.indices.astype(np.int32),
-        stacked.data.astype(np.float32),
-        offsets,
-        n_columns,
-    )
+    return PackedSequences(stacked.indptr, stacked.indices, stacked.data, offsets, n_columns)
 
 
 def _with_intercept(data: PackedSequences) -> PackedSequences:
