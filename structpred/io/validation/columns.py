@@ -142,18 +142,25 @@ def validate(
         _rows(one, collect)
         if scheme is not None:
             broken[k] |= _tags(one, scheme, collect)
-        shape(one, max_length, collect)
-        repeats(one, collect)
-        too_many(one, collect)
-    files = [summary_of(one) for one in scans]
-    label_warnings(scan, rare, scheme, collect)
-    if len(scans) > 1:
-        unseen(scans[1], files[0].labels, collect)
-        leaks(scan, scans[1], collect)
+    files = warn(scans, rare, max_length, scheme, collect)
     return Validation(files, scheme, collect.findings(), scan, frozenset(broken[0]))
 
 
-def summary_of(scan: Scan) -> FileSummary:
+def warn(scans: list[Scan], rare: int, max_length: int, scheme: str | None, collect: "Collector") -> list[FileSummary]:
+    """Collect the warnings on a file, and on the held-out data that may follow; returns their sizes."""
+    for one in scans:
+        _shape(one, max_length, collect)
+        _repeats(one, collect)
+        _too_many(one, collect)
+    files = [_summary_of(one) for one in scans]
+    _label_warnings(scans[0], rare, scheme, collect)
+    for dev in scans[1:]:
+        _unseen(dev, files[0].labels, collect)
+        _leaks(scans[0], dev, collect)
+    return files
+
+
+def _summary_of(scan: Scan) -> FileSummary:
     """The size of a file."""
     tokens = scan.tokens
     names, counts = map(tokens.label_names.__getitem__, ints(tokens.by_name)), tokens.label_counts[tokens.by_name]
@@ -222,7 +229,7 @@ def _tags(scan: Scan, scheme: str, collect: Collector) -> set[int]:
     return broken
 
 
-def shape(scan: Scan, max_length: int, collect: Collector) -> None:
+def _shape(scan: Scan, max_length: int, collect: Collector) -> None:
     """Warnings on long sequences, -DOCSTART- rows, blank lines and invisible characters."""
     lengths, documents = scan.tokens.lengths, set(scan.documents)
     for i in sorted(documents.union(np.flatnonzero(lengths > max_length).tolist())):
@@ -240,7 +247,7 @@ def shape(scan: Scan, max_length: int, collect: Collector) -> None:
             collect.add(WARNING, "unprinted", summary, f"{scan.name}:{number}: U+{ord(character):04X} {name}")
 
 
-def repeats(scan: Scan, collect: Collector) -> None:
+def _repeats(scan: Scan, collect: Collector) -> None:
     """Warnings on sequences that occur in the file twice, with the same labels or different ones."""
     tokens = scan.tokens
     sound = np.flatnonzero(~tokens.broken)
@@ -272,14 +279,14 @@ def groups(keys: npt.NDArray[np.int64]) -> Iterator[npt.NDArray[np.intp]]:
         yield order[bounds[k] : bounds[k + 1]]
 
 
-def too_many(scan: Scan, collect: Collector) -> None:
+def _too_many(scan: Scan, collect: Collector) -> None:
     """A warning where there are too many labels to be counted."""
     if scan.tokens.excess is not None:
         summary = f"files with more than {MOST_LABELS:,} different labels, which are not looked at: is another column meant?"
         collect.add(WARNING, "labels", summary, f"{scan.name}:{scan.tokens.excess}: label number {MOST_LABELS + 1:,}")
 
 
-def label_warnings(scan: Scan, rare: int, scheme: str | None, collect: Collector) -> None:
+def _label_warnings(scan: Scan, rare: int, scheme: str | None, collect: Collector) -> None:
     """Warnings on rare labels, labels that differ by case only, and the scheme IOB1."""
     tokens = scan.tokens
     names, counts = [tokens.label_names[k] for k in ints(tokens.by_name)], tokens.label_counts[tokens.by_name]
@@ -301,7 +308,7 @@ def label_warnings(scan: Scan, rare: int, scheme: str | None, collect: Collector
         collect.add(WARNING, "iob1", "files in the scheme IOB1, where B- occurs only between neighbours of one type", where)
 
 
-def unseen(dev: Scan, known: Container[str] | None, collect: Collector) -> None:
+def _unseen(dev: Scan, known: Container[str] | None, collect: Collector) -> None:
     """Warnings on labels of held-out data that the training data do not have; none where these are not known."""
     if known is None:
         return
@@ -314,7 +321,7 @@ def unseen(dev: Scan, known: Container[str] | None, collect: Collector) -> None:
         collect.add(WARNING, "unseen", "held-out tokens whose label is not in the training data", where)
 
 
-def leaks(train: Scan, dev: Scan, collect: Collector) -> None:
+def _leaks(train: Scan, dev: Scan, collect: Collector) -> None:
     """Warnings on held-out sequences that also occur in the training data."""
     sound = np.flatnonzero(~train.tokens.broken)
     hashes = train.tokens.hashes[sound]

@@ -15,17 +15,7 @@ from structpred.io.treebanks.rules import ERROR, Problem
 from structpred.io.treebanks.source import held_treebank
 from structpred.io.treebanks.treebank import Treebank
 from structpred.io.treebanks.writer import write_treebank
-from structpred.io.validation.columns import (
-    Collector,
-    Validation,
-    label_warnings,
-    leaks,
-    repeats,
-    shape,
-    summary_of,
-    too_many,
-    unseen,
-)
+from structpred.io.validation.columns import Collector, Validation, warn
 from structpred.io.validation.labels import LabelCodes
 from structpred.io.validation.scan import Scan, Tokens
 
@@ -104,15 +94,7 @@ def validate_trees(
     scans = [scan]
     if dev is not None:
         scans.append(_scan(dev, treebank.format, collect, encoding)[1])
-    for one in scans:
-        shape(one, max_length, collect)
-        repeats(one, collect)
-        too_many(one, collect)
-    files = [summary_of(one) for one in scans]
-    label_warnings(scan, rare, None, collect)
-    for one in scans[1:]:
-        unseen(one, files[0].labels, collect)
-        leaks(scan, one, collect)
+    files = warn(scans, rare, max_length, None, collect)
     broken = frozenset(np.flatnonzero(scan.tokens.broken).tolist())
     return TreebankValidation(files, None, collect.findings(), scan, broken, treebank.format.name, treebank)
 
