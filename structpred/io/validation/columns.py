@@ -137,13 +137,12 @@ def validate(
     collect = Collector(places)
     counts = zip(scan.tokens.label_names, ints(scan.tokens.label_counts), strict=True)
     scheme = scheme_of(counts, scan.tokens.labels)
-    broken = [set(np.flatnonzero(one.tokens.broken).tolist()) for one in scans]
-    for k, one in enumerate(scans):
+    against = list[set[int]]()
+    for one in scans:
         _rows(one, collect)
-        if scheme is not None:
-            broken[k] |= _tags(one, scheme, collect)
-    files = warn(scans, rare, max_length, scheme, collect)
-    return Validation(files, scheme, collect.findings(), scan, frozenset(broken[0]))
+        against.append(set() if scheme is None else _tags(one, scheme, collect))
+    files, broken = warn(scans, rare, max_length, scheme, collect), np.flatnonzero(scan.tokens.broken).tolist()
+    return Validation(files, scheme, collect.findings(), scan, frozenset(broken).union(against[0]))
 
 
 def warn(scans: list[Scan], rare: int, max_length: int, scheme: str | None, collect: "Collector") -> list[FileSummary]:
@@ -201,19 +200,11 @@ def _rows(scan: Scan, collect: Collector) -> None:
     for problem in scan.problems():
         collect.add(ERROR, problem.kind, _ROW_SUMMARY[problem.kind], f"{scan.name}:{problem.line}: {problem.text}")
     if not len(scan.tokens):
-        collect.add(
-            ERROR,
-            "empty",
-            "files without a single sequence",
-            f"{scan.name}: {'only blank lines' if scan.text else 'an empty file'}",
-        )
+        got = "only blank lines" if scan.text else "an empty file"
+        collect.add(ERROR, "empty", "files without a single sequence", f"{scan.name}: {got}")
     if scan.format == "crfsuite" and len(scan.tokens) and scan.bare:
-        collect.add(
-            ERROR,
-            "no-attributes",
-            "files without attributes",
-            f"{scan.name}: no line has one; tabs separate label and attributes",
-        )
+        where = f"{scan.name}: no line has one; tabs separate label and attributes"
+        collect.add(ERROR, "no-attributes", "files without attributes", where)
 
 
 def _tags(scan: Scan, scheme: str, collect: Collector) -> set[int]:
