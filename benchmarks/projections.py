@@ -204,10 +204,8 @@ def proximal(watch: Stopwatch, sizes: list[int]) -> dict[str, Any]:
     """Milliseconds by select and by sorting at each size and step, and how far apart they are; microseconds of grouped steps."""
     import numpy as np
 
-    from structpred.projections.prox.lq import prox_lq
-    from structpred.projections.prox.squared_l1 import prox_squared_l1, prox_squared_l1_by_sorting
-    from structpred.projections.prox.squared_l21 import prox_squared_l21
-    from structpred.projections.prox.squared_lp import prox_squared_lp
+    from structpred.projections.prox.entries import prox_lq
+    from structpred.projections.prox.squares import prox_squared_l1, prox_squared_l1_by_sorting, prox_squared_l21, prox_squared_lp
 
     rng, rows = np.random.default_rng(0), []
     for n in sizes:

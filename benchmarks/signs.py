@@ -23,9 +23,7 @@ def problems(name: str) -> tuple[Any, Any, dict[str, Any]]:
     from structpred.core.linear_task import LinearTask
     from structpred.objectives.regularisers.l2 import L2
     from structpred.objectives.regularisers.sign_constraints import SignConstraints
-    from structpred.objectives.scalar.hinge import Hinge
-    from structpred.objectives.scalar.logistic import Logistic
-    from structpred.objectives.scalar.smoothed_hinge import SmoothedHinge
+    from structpred.objectives.scalar.margins import Hinge, Logistic, SmoothedHinge
     from structpred.trainers.problem import Problem
 
     X, y = rows_of(name)

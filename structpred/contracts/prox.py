@@ -61,7 +61,7 @@ def check_prox(
 
     Examples
     --------
-    >>> from structpred.projections.prox.l1 import prox_l1
+    >>> from structpred.projections.prox.entries import prox_l1
     >>> check_prox(prox_l1, lambda x: float(np.abs(x).sum())).checked["prox"] > 100
     True
     """

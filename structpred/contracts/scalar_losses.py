@@ -38,7 +38,7 @@ def check_scalar_loss(loss: ScalarLoss, *, n_random: int = 40, seed: int = 0) ->
 
     Examples
     --------
-    >>> from structpred.objectives.scalar.hinge import Hinge
+    >>> from structpred.objectives.scalar.margins import Hinge
     >>> check_scalar_loss(Hinge()).checked["dual step"] > 100
     True
     """

@@ -16,7 +16,7 @@ from structpred.experiments.experiment import data_file
 from structpred.experiments.linear_solvers import read_rows
 from structpred.objectives.regularisers.l2 import L2
 from structpred.objectives.regularisers.sign_constraints import SignConstraints
-from structpred.objectives.scalar.smoothed_hinge import SmoothedHinge
+from structpred.objectives.scalar.margins import SmoothedHinge
 from structpred.trainers.pegasos import Pegasos
 from structpred.trainers.problem import Problem, Trainer
 from structpred.trainers.sdca import SDCA

@@ -17,7 +17,7 @@ from structpred.core.multiclass_loss import MulticlassLoss
 from structpred.core.regulariser import pieces_of
 from structpred.core.types import Floats, Integers
 from structpred.objectives.margin import MarginRescaling
-from structpred.objectives.scalar.max_hinge import MaxHinge
+from structpred.objectives.scalar.classes import MaxHinge
 from structpred.runtime.memory import check_fits
 from structpred.trainers.label_ascent import bad_places, label_costs, label_rows
 from structpred.trainers.problem import Problem

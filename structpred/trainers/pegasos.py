@@ -24,7 +24,7 @@ from structpred.core.types import Floats, Integers
 from structpred.core.weights import Vector
 from structpred.errors import ParameterError
 from structpred.objectives.margin import MarginRescaling
-from structpred.objectives.scalar.max_hinge import MaxHinge
+from structpred.objectives.scalar.classes import MaxHinge
 from structpred.trainers.label_ascent import CALL, label_costs, label_rows
 from structpred.trainers.problem import Problem, Surrogate, Trainer, once_per_problem
 from structpred.trainers.states import COUNT, Values

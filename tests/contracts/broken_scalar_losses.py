@@ -4,10 +4,8 @@
 import numpy as np
 
 from structpred.core.scalar_loss import ScalarLoss
-from structpred.objectives.scalar.absolute import Absolute
-from structpred.objectives.scalar.hinge import Hinge
-from structpred.objectives.scalar.logistic import Logistic
-from structpred.objectives.scalar.squared import Squared
+from structpred.objectives.scalar.errors import Absolute, Squared
+from structpred.objectives.scalar.margins import Hinge, Logistic
 
 
 class SignOfTheSlope(Squared):

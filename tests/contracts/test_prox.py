@@ -7,7 +7,7 @@ import pytest
 
 import structpred
 from structpred.errors import ProjectionError
-from structpred.projections.prox.l1 import prox_l1
+from structpred.projections.prox.entries import prox_l1
 
 
 def l1(x):

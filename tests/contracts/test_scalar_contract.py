@@ -10,8 +10,8 @@ import structpred
 from structpred.core.linear_task import RegressionTask
 from structpred.core.scalar_loss import ScalarLoss
 from structpred.errors import LossError, MissingCapabilityError
+from structpred.objectives.scalar.errors import Squared
 from structpred.objectives.scalar.names import scalar_losses
-from structpred.objectives.scalar.squared import Squared
 
 
 class Softplus(ScalarLoss):

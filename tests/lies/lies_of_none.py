@@ -13,8 +13,8 @@ from lies_world import AtMostTwo, Bounded, ByLoss, FastRows, LastItemForbidden, 
 from structpred.objectives.margin import MarginRescaling
 from structpred.objectives.regularisers.l1 import L1
 from structpred.objectives.regularisers.l2 import L2
-from structpred.objectives.scalar.logistic import Logistic
-from structpred.objectives.scalar.squared import Squared
+from structpred.objectives.scalar.errors import Squared
+from structpred.objectives.scalar.margins import Logistic
 
 MARGIN = ("bcfw", "corrective", "n_slack", "one_slack", "bmrm", "ls_bmrm", "sgd", "proximal", "mira")
 SLACK, LOG, L1_WORLD = World("slack"), World("log"), World("margin", "l1")

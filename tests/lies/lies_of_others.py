@@ -13,10 +13,8 @@ import structpred
 from structpred.models import LinearClassifier, LinearRegressor
 from structpred.models.settings import resolve_trainer
 from structpred.objectives.margin import MarginRescaling
-from structpred.objectives.scalar.absolute import Absolute
-from structpred.objectives.scalar.huber import Huber
-from structpred.objectives.scalar.logistic import Logistic
-from structpred.objectives.scalar.squared import Squared
+from structpred.objectives.scalar.errors import Absolute, Huber, Squared
+from structpred.objectives.scalar.margins import Logistic
 from structpred.trainers.loop import RunSettings, train
 from structpred.trainers.problem import Problem
 

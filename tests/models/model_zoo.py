@@ -25,7 +25,7 @@ from structpred.models.chain.constraints import ChainConstraints
 from structpred.models.kernels.functions import Polynomial
 from structpred.models.parser.parser import DependencyParser
 from structpred.objectives.regularisers.l1 import L1
-from structpred.objectives.scalar.huber import Huber
+from structpred.objectives.scalar.errors import Huber
 from structpred.oracles.multiclass import MulticlassOracle
 
 

@@ -20,7 +20,7 @@ from structpred.objectives.margin import MarginRescaling
 from structpred.objectives.regularisers.composite import Composite
 from structpred.objectives.regularisers.l1 import L1
 from structpred.objectives.regularisers.l2 import L2
-from structpred.objectives.scalar.hinge import Hinge
+from structpred.objectives.scalar.margins import Hinge
 from structpred.oracles.enumerated import EnumeratedOracle
 from structpred.oracles.multiclass import MulticlassOracle
 from structpred.oracles.shortest_path import ShortestPathOracle

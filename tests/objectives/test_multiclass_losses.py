@@ -6,9 +6,7 @@ from scipy.special import logsumexp
 
 from structpred.core.multiclass_loss import MulticlassLoss
 from structpred.errors import DataError, ParameterError
-from structpred.objectives.scalar.max_hinge import MaxHinge
-from structpred.objectives.scalar.softmax import Softmax
-from structpred.objectives.scalar.top_k import SignedTopK, TopK
+from structpred.objectives.scalar.classes import MaxHinge, SignedTopK, Softmax, TopK
 from structpred.projections.capped_simplex import project_onto_capped_simplex
 from structpred.projections.simplex import project_onto_simplex
 from structpred.projections.topk_simplex import project_onto_topk_simplex

@@ -5,12 +5,8 @@ import pytest
 
 from structpred.core.scalar_loss import DualTable
 from structpred.errors import ParameterError
-from structpred.objectives.scalar.absolute import Absolute
-from structpred.objectives.scalar.hinge import Hinge
-from structpred.objectives.scalar.huber import Huber
-from structpred.objectives.scalar.logistic import Logistic
-from structpred.objectives.scalar.smoothed_hinge import SmoothedHinge
-from structpred.objectives.scalar.squared import Squared
+from structpred.objectives.scalar.errors import Absolute, Huber, Squared
+from structpred.objectives.scalar.margins import Hinge, Logistic, SmoothedHinge
 
 RNG = np.random.default_rng(0)
 Z, OLD, Q = 2.0 * RNG.normal(size=50), RNG.random(50), RNG.exponential(size=50)

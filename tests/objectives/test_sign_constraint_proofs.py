@@ -5,7 +5,7 @@ import numpy.typing as npt
 import pytest
 
 from structpred.objectives.regularisers.sign_constraints import SignConstraints
-from structpred.objectives.scalar.smoothed_hinge import SmoothedHinge
+from structpred.objectives.scalar.margins import SmoothedHinge
 
 Floats = npt.NDArray[np.float64]
 RNG = np.random.default_rng(7)

@@ -11,18 +11,21 @@ import pytest
 from structpred.contracts.prox import check_prox
 from structpred.errors import DataError, ParameterError
 from structpred.projections.group_ball import project_onto_group_ball
-from structpred.projections.prox.chain import prox_chain
-from structpred.projections.prox.elastic_net import prox_elastic_net
-from structpred.projections.prox.groups import group_norms, prox_of_group_norms
-from structpred.projections.prox.l1 import prox_l1
-from structpred.projections.prox.l21 import prox_l21
-from structpred.projections.prox.lq import prox_lq
-from structpred.projections.prox.sparse_group import prox_sparse_group
-from structpred.projections.prox.squared_l1 import prox_squared_l1, prox_squared_l1_by_sorting
-from structpred.projections.prox.squared_l21 import prox_squared_l21
-from structpred.projections.prox.squared_lp import prox_squared_l2p, prox_squared_lp
-from structpred.projections.prox.subset import prox_subset
-from structpred.projections.prox.weighted_squared_l1 import (
+from structpred.projections.prox.entries import prox_elastic_net, prox_l1, prox_lq
+from structpred.projections.prox.groups import (
+    group_norms,
+    prox_chain,
+    prox_l21,
+    prox_of_group_norms,
+    prox_sparse_group,
+    prox_subset,
+)
+from structpred.projections.prox.squares import (
+    prox_squared_l1,
+    prox_squared_l1_by_sorting,
+    prox_squared_l2p,
+    prox_squared_l21,
+    prox_squared_lp,
     prox_weighted_squared_l1,
     prox_weighted_squared_l1_by_sorting,
 )

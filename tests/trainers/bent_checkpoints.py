@@ -30,8 +30,7 @@ from structpred.errors import CheckpointError, StructpredError
 from structpred.models import DependencyParser, GraphLabeler, LinearClassifier, MultiLabelMRF
 from structpred.objectives.log_loss import LogLoss
 from structpred.objectives.margin import MarginRescaling
-from structpred.objectives.scalar.softmax import Softmax
-from structpred.objectives.scalar.top_k import TopK
+from structpred.objectives.scalar.classes import Softmax, TopK
 from structpred.oracles.mrf_enumeration import EnumerationMRF
 from structpred.storage.bundles import Bundle, read_bundle, write_bundle
 from structpred.trainers import loop, stream

@@ -8,12 +8,8 @@ from structpred.core.linear_task import LinearTask, RegressionTask, RowTask
 from structpred.core.regulariser import Regulariser
 from structpred.core.scalar_loss import ScalarLoss
 from structpred.objectives.regularisers.sign_constraints import SignConstraints
-from structpred.objectives.scalar.absolute import Absolute
-from structpred.objectives.scalar.hinge import Hinge
-from structpred.objectives.scalar.huber import Huber
-from structpred.objectives.scalar.logistic import Logistic
-from structpred.objectives.scalar.smoothed_hinge import SmoothedHinge
-from structpred.objectives.scalar.squared import Squared
+from structpred.objectives.scalar.errors import Absolute, Huber, Squared
+from structpred.objectives.scalar.margins import Hinge, Logistic, SmoothedHinge
 from structpred.trainers.problem import Problem
 
 LOSSES: dict[str, ScalarLoss] = {

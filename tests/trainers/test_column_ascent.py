@@ -15,9 +15,7 @@ from structpred.objectives.margin import MarginRescaling
 from structpred.objectives.part_losses import Hamming, LabelCosts
 from structpred.objectives.regularisers.l1 import L1
 from structpred.objectives.regularisers.sign_constraints import SignConstraints
-from structpred.objectives.scalar.max_hinge import MaxHinge
-from structpred.objectives.scalar.softmax import Softmax
-from structpred.objectives.scalar.top_k import SignedTopK, TopK
+from structpred.objectives.scalar.classes import MaxHinge, SignedTopK, Softmax, TopK
 from structpred.oracles.multiclass import MulticlassOracle
 from structpred.trainers.bcfw import BCFW
 from structpred.trainers.lbfgs import LBFGS

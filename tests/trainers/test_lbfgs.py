@@ -8,7 +8,7 @@ from training_cases import chain_task, log_optimum, log_problem, multiclass_task
 from structpred.core.linear_task import LinearTask
 from structpred.core.products import dot
 from structpred.errors import ParameterError, StructpredWarning
-from structpred.objectives.scalar.logistic import Logistic
+from structpred.objectives.scalar.margins import Logistic
 from structpred.trainers.lbfgs import LBFGS, objective
 from structpred.trainers.loop import RunSettings, train
 from structpred.trainers.owlqn import OWLQN

@@ -19,12 +19,9 @@ from structpred.objectives.margin import MarginRescaling
 from structpred.objectives.part_losses import Hamming
 from structpred.objectives.regularisers.l1 import L1
 from structpred.objectives.regularisers.sign_constraints import SignConstraints
-from structpred.objectives.scalar.absolute import Absolute
-from structpred.objectives.scalar.logistic import Logistic
-from structpred.objectives.scalar.max_hinge import MaxHinge
-from structpred.objectives.scalar.smoothed_hinge import SmoothedHinge
-from structpred.objectives.scalar.softmax import Softmax
-from structpred.objectives.scalar.top_k import SignedTopK, TopK
+from structpred.objectives.scalar.classes import MaxHinge, SignedTopK, Softmax, TopK
+from structpred.objectives.scalar.errors import Absolute
+from structpred.objectives.scalar.margins import Logistic, SmoothedHinge
 from structpred.oracles.multiclass import MulticlassOracle
 from structpred.trainers.loop import RunSettings, train
 from structpred.trainers.pegasos import Pegasos

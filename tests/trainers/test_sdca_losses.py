@@ -15,11 +15,8 @@ from structpred.objectives.regularisers.l1 import L1
 from structpred.objectives.regularisers.l2 import L2
 from structpred.objectives.regularisers.mkl import MKL
 from structpred.objectives.regularisers.sign_constraints import SignConstraints
-from structpred.objectives.scalar.absolute import Absolute
-from structpred.objectives.scalar.hinge import Hinge
-from structpred.objectives.scalar.logistic import Logistic
-from structpred.objectives.scalar.smoothed_hinge import SmoothedHinge
-from structpred.objectives.scalar.squared import Squared
+from structpred.objectives.scalar.errors import Absolute, Squared
+from structpred.objectives.scalar.margins import Hinge, Logistic, SmoothedHinge
 from structpred.trainers.bcfw import BCFW
 from structpred.trainers.lbfgs import LBFGS
 from structpred.trainers.loop import RunSettings, train

@@ -9,10 +9,8 @@ from training_cases import TASKS, chain_task, problem
 from structpred.core.linear_task import LinearTask
 from structpred.core.scalar_loss import ScalarLoss
 from structpred.errors import ConvergenceError
-from structpred.objectives.scalar.huber import Huber
-from structpred.objectives.scalar.logistic import Logistic
-from structpred.objectives.scalar.smoothed_hinge import SmoothedHinge
-from structpred.objectives.scalar.squared import Squared
+from structpred.objectives.scalar.errors import Huber, Squared
+from structpred.objectives.scalar.margins import Logistic, SmoothedHinge
 from structpred.trainers.lbfgs import LBFGS
 from structpred.trainers.loop import RunSettings, train
 from structpred.trainers.problem import Problem

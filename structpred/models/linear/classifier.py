@@ -25,8 +25,8 @@ from structpred.models.held_out import about_dev, dev_parts
 from structpred.models.linear.classes import OfClasses
 from structpred.models.linear.estimator import LinearEstimator
 from structpred.models.settings import resolve_loss
-from structpred.objectives.scalar.logistic import Logistic
-from structpred.objectives.scalar.softmax import Softmax
+from structpred.objectives.scalar.classes import Softmax
+from structpred.objectives.scalar.margins import Logistic
 from structpred.oracles.multiclass import MulticlassOracle
 
 

@@ -5,7 +5,7 @@ import numpy as np
 from structpred.core.products import dot
 from structpred.core.types import Floats
 from structpred.objectives.regularisers.group_norms import GroupNorms, nearer_to_the_truth
-from structpred.projections.prox.elastic_net import checked_share, prox_elastic_net
+from structpred.projections.prox.entries import checked_share, prox_elastic_net
 
 
 class ElasticNetMKL(GroupNorms):

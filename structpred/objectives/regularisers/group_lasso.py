@@ -5,7 +5,7 @@ import numpy as np
 from structpred.core.types import Floats
 from structpred.objectives.regularisers.group_norms import GroupNorms, nearer_to_the_truth
 from structpred.objectives.regularisers.l1 import L1
-from structpred.projections.prox.l1 import prox_l1
+from structpred.projections.prox.entries import prox_l1
 
 
 class GroupLasso(GroupNorms):

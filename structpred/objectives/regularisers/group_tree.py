@@ -10,8 +10,7 @@ import numpy.typing as npt
 from structpred.core.types import Floats
 from structpred.objectives.regularisers.group_norms import GroupNorms, dual_norm, nearer_to_the_truth
 from structpred.objectives.regularisers.named_groups import Members, Patterns, checked_patterns, members_of, require_nested
-from structpred.projections.prox.chain import prox_chain
-from structpred.projections.prox.subset import prox_subset
+from structpred.projections.prox.groups import prox_chain, prox_subset
 
 
 class GroupTree(GroupNorms):

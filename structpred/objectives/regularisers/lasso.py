@@ -8,7 +8,7 @@ from structpred.core.regulariser import Pieces, Regulariser, pieces_of
 from structpred.core.weights import Vector
 from structpred.objectives.regularisers.group_norms import nearer_to_the_truth
 from structpred.objectives.regularisers.l1 import L1
-from structpred.projections.prox.l1 import prox_l1
+from structpred.projections.prox.entries import prox_l1
 
 
 class Lasso(Regulariser):

@@ -7,8 +7,8 @@ from structpred.core.types import Floats
 from structpred.errors import ParameterError
 from structpred.objectives.regularisers.group_norms import GroupNorms, ends_of
 from structpred.objectives.regularisers.mkl import FLOOR
-from structpred.projections.prox.lq import checked_exponent
-from structpred.projections.prox.squared_lp import prox_squared_lp
+from structpred.projections.prox.entries import checked_exponent
+from structpred.projections.prox.squares import prox_squared_lp
 
 
 class LpMKL(GroupNorms):

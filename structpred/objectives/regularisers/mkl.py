@@ -5,7 +5,7 @@ import numpy as np
 from structpred.core.regulariser import DualMap
 from structpred.core.types import Floats
 from structpred.objectives.regularisers.group_norms import GroupNorms, ends_of
-from structpred.projections.prox.squared_l1 import prox_squared_l1
+from structpred.projections.prox.squares import prox_squared_l1
 
 #: no scale is below this share of the largest: a group whose scale is zero would never return
 FLOOR = 1e-9

@@ -12,7 +12,7 @@ from structpred.core.weights import Vector
 from structpred.errors import MissingCapabilityError
 from structpred.objectives.regularisers.group_norms import GroupNorms, ends_of, nearer_to_the_truth
 from structpred.objectives.regularisers.named_groups import Members, Patterns, checked_patterns, members_of
-from structpred.projections.prox.subset import prox_subset
+from structpred.projections.prox.groups import prox_subset
 
 
 class OverlappingGroups(Regulariser):

@@ -10,10 +10,8 @@ import numpy.typing as npt
 from structpred.core.regulariser import DualMap, Pieces, Regulariser, pieces_of
 from structpred.core.weights import Vector
 from structpred.objectives.regularisers.group_norms import dual_norm, ends_of, nearer_to_the_truth
-from structpred.projections.prox.elastic_net import checked_share
-from structpred.projections.prox.groups import group_norms
-from structpred.projections.prox.sparse_group import prox_sparse_group
-from structpred.projections.prox.squared_l1 import shrunk
+from structpred.projections.prox.entries import checked_share, shrunk
+from structpred.projections.prox.groups import group_norms, prox_sparse_group
 
 
 class SparseGroupLasso(Regulariser):

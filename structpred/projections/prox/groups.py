@@ -1,12 +1,15 @@
-"""Proximal operators of functions that depend on the Euclidean norms of groups alone."""
+"""Proximal operators of the Euclidean norms of groups."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 import numpy.typing as npt
 
 from structpred.core.types import Floats
-from structpred.projections.checked import checked_ends, checked_point
+from structpred.errors import DataError
+from structpred.projections.checked import checked_ends, checked_point, checked_step
+from structpred.projections.l2_ball import norm
+from structpred.projections.prox.entries import checked_share, prox_l1
 
 
 def prox_of_group_norms(
@@ -18,7 +21,7 @@ def prox_of_group_norms(
     (Martins et al. 2010, Proposition 1). point: (n,). ends: whole numbers from 0 to n, ascending; a group may be empty. O(n)
     and one call. Raises DataError for a point that is empty, not 1-d or not finite and for ends that do not fit.
 
-    >>> from structpred.projections.prox.l1 import prox_l1
+    >>> from structpred.projections.prox.entries import prox_l1
     >>> prox_of_group_norms(prox_l1, [3.0, 4.0, 0.5], [0, 2, 3], 1.0).round(6).tolist()
     [2.4, 3.2, 0.0]
     """
@@ -41,3 +44,66 @@ def group_norms(x: Floats, ends: npt.NDArray[np.int64]) -> Floats:
     if largest > 0.0:
         norms[filled] = largest * np.sqrt(np.add.reduceat(np.square(x / largest), ends[:-1][filled]))
     return norms
+
+
+def prox_l21(point: npt.ArrayLike, step: float, ends: npt.ArrayLike) -> Floats:
+    """argmin_x |x - point|^2 / 2 + step * sum_g |x[ends[g]:ends[g + 1]]|_2.
+
+    point: (n,). ends: whole numbers from 0 to n, ascending; a group may be empty. O(n). Raises DataError for a point that is
+    empty, not 1-d or not finite and for ends that do not fit, ParameterError for a step that is not finite and at least 0.
+
+    >>> prox_l21([3.0, 4.0, 0.5], 1.0, [0, 2, 3]).round(6).tolist()
+    [2.4, 3.2, 0.0]
+    """
+    return prox_of_group_norms(prox_l1, point, ends, step)
+
+
+def prox_chain(proxes: Iterable[Callable[[Floats, float], Floats]], point: npt.ArrayLike, step: float) -> Floats:
+    """argmin_x |x - point|^2 / 2 + step * sum_j f_j(x), where the steps f_1, f_2, ... in turn lead there.
+
+    They do for the l1 norm followed by norms of groups, and for norms of groups each two of which are disjoint or nested, the
+    inner ones first (Jenatton, Mairal, Obozinski and Bach 2011). For other functions the result is a step of Algorithm 1 of
+    Martins et al. (2010), whose regret bounds hold, but no argmin. proxes: from a point and a step to a point. Raises DataError
+    for a point that is empty, not 1-d or not finite, ParameterError for a step that is not finite and at least 0.
+
+    >>> from structpred.projections.prox.entries import prox_l1
+    >>> prox_chain([prox_l1, prox_l1], [3.0, -0.5], 1.0).tolist()
+    [1.0, 0.0]
+    """
+    x, step = checked_point(point).copy(), checked_step(step)
+    for prox in proxes:
+        x = prox(x, step)
+    return x
+
+
+def prox_sparse_group(point: npt.ArrayLike, step: float, ends: npt.ArrayLike, share: float) -> Floats:
+    """argmin_x |x - point|^2 / 2 + step * (share sum_g |x[ends[g]:ends[g + 1]]|_2 + (1 - share) sum_i |x_i|).
+
+    Soft thresholds of the entries, then of the groups. point: (n,). ends: whole numbers from 0 to n, ascending; a group may be
+    empty. share: from 0 to 1. O(n). Raises DataError for a point that is empty, not 1-d or not finite and for ends that do not
+    fit, ParameterError for a step that is not finite and at least 0 and for a share outside [0, 1].
+
+    >>> prox_sparse_group([3.5, 4.5, 0.5], 1.0, [0, 2, 3], 0.5).round(6).tolist()
+    [2.7, 3.6, 0.0]
+    """
+    share = checked_share(share)
+    return prox_chain((lambda x, s: prox_l1(x, (1.0 - share) * s), lambda x, s: prox_l21(x, share * s, ends)), point, step)
+
+
+def prox_subset(point: npt.ArrayLike, step: float, members: npt.ArrayLike) -> Floats:
+    """argmin_x |x - point|^2 / 2 + step * (sum of x_i^2 over the members)^(1/2).
+
+    point: (n,). members: different places in [0, n); the other entries stay. O(n). Raises DataError for a point that is empty,
+    not 1-d or not finite and for members that are none, outside or repeated, ParameterError for a step that is not finite and at
+    least 0.
+
+    >>> prox_subset([3.0, 1.0, 4.0], 1.0, [0, 2]).round(6).tolist()
+    [2.4, 1.0, 3.2]
+    """
+    x, step, where = checked_point(point).copy(), checked_step(step), np.asarray(members)
+    fine = where.ndim == 1 and len(where) and where.dtype.kind in "iu" and where.min() >= 0 and where.max() < len(x)
+    if not fine or len(np.unique(where)) < len(where):
+        raise DataError(f"expected different places in [0, {len(x)}), at least one, got {where.ravel()[:5]}")
+    length = norm(x[where])
+    x[where] *= 1.0 - step / length if length > step else 0.0
+    return x

@@ -12,9 +12,8 @@ from sklearn.svm import LinearSVR
 from structpred.errors import DataError, MissingCapabilityError, ParameterError
 from structpred.models import LinearClassifier, LinearOrdinal, LinearRegressor, load
 from structpred.objectives.part_losses import Hamming
-from structpred.objectives.scalar.hinge import Hinge
-from structpred.objectives.scalar.huber import Huber
-from structpred.objectives.scalar.smoothed_hinge import SmoothedHinge
+from structpred.objectives.scalar.errors import Huber
+from structpred.objectives.scalar.margins import Hinge, SmoothedHinge
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(40, 3))

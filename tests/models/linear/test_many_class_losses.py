@@ -8,7 +8,7 @@ import pytest
 
 from structpred.errors import ParameterError
 from structpred.models import LinearClassifier, load
-from structpred.objectives.scalar.top_k import TopK
+from structpred.objectives.scalar.classes import TopK
 from structpred.trainers.pegasos import Pegasos
 
 RNG = np.random.default_rng(0)

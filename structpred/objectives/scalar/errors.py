@@ -1,10 +1,41 @@
-"""Huber's loss: squared near the target, absolute far from it."""
+"""Losses of an error: squared, absolute, and between the two."""
 
 import numpy as np
 
 from structpred.core.scalar_loss import DualTable, ScalarLoss
 from structpred.core.types import Floats
 from structpred.errors import ParameterError
+
+
+class Squared(ScalarLoss):
+    """phi(z; y) = (z - y)^2 / 2: phi*(-a) = -y a + a^2 / 2, for any a.
+
+    >>> Squared().value(np.array([3.0]), np.array([1.0])).tolist()
+    [2.0]
+    """
+
+    name = "squared"
+    gamma = 1.0
+
+    def dual_table(self, y: Floats) -> DualTable:
+        """A parabola without ends."""
+        return DualTable.of(len(y), y, curvature=1.0, low=-np.inf, high=np.inf)
+
+
+class Absolute(ScalarLoss):
+    """phi(z; y) = |z - y|: phi*(-a) = -y a, a in [-1, 1].
+
+    >>> import numpy as np
+    >>> Absolute().value(np.array([3.0]), np.array([5.0])).tolist()
+    [2.0]
+    """
+
+    name = "absolute"
+    piecewise_linear = True
+
+    def dual_table(self, y: Floats) -> DualTable:
+        """Linear between -1 and 1."""
+        return DualTable.of(len(y), y, low=-1.0, high=1.0)
 
 
 class Huber(ScalarLoss):

@@ -1,0 +1,146 @@
+"""Proximal operators of squared norms."""
+
+import numpy as np
+import numpy.typing as npt
+
+from structpred.core.types import Floats
+from structpred.errors import DataError
+from structpred.projections.checked import checked_point, checked_step
+from structpred.projections.prox.entries import checked_exponent, shrunk
+from structpred.projections.prox.groups import prox_of_group_norms
+
+
+def prox_squared_l1(point: npt.ArrayLike, step: float) -> Floats:
+    """argmin_x |x - point|^2 / 2 + step * 1/2 (sum_i |x_i|)^2.
+
+    point: (n,). All entries move by one threshold towards 0, which some reach: expected O(n), to rounding
+    `prox_squared_l1_by_sorting`. Raises DataError for a point that is empty, not 1-d, not finite or too large to be added up,
+    ParameterError for a step that is not finite and at least 0.
+
+    >>> prox_squared_l1([3.0, -1.0, 1.0], 1.0).tolist()
+    [1.5, 0.0, 0.0]
+    """
+    x, step = checked_point(point), checked_step(step)
+    return shrunk(x, threshold_of(x, np.ones(1), step))
+
+
+def prox_squared_l1_by_sorting(point: npt.ArrayLike, step: float) -> Floats:
+    """argmin_x |x - point|^2 / 2 + step * 1/2 (sum_i |x_i|)^2, by Algorithm 2 of Martins et al. (2010).
+
+    Algorithm 2 has the 1/2, as equation 7 does; line 7 of Algorithm 3 as printed leaves it out. Point and errors as those of
+    `prox_squared_l1`. O(n log n).
+
+    >>> prox_squared_l1_by_sorting([3.0, -1.0, 1.0], 1.0).tolist()
+    [1.5, 0.0, 0.0]
+    """
+    x, step = checked_point(point), checked_step(step)
+    if step == 0.0:
+        return x.copy()
+    y = np.sort(np.abs(x))[::-1]  # 2: the largest first
+    thresholds = np.cumsum(y) / (1.0 / step + np.arange(1, len(y) + 1))
+    return shrunk(x, float(thresholds.max()))  # 3 and 4: they rise up to rho, and fall from there
+
+
+def threshold_of(x: Floats, weights: Floats, step: float) -> float:
+    """By how much an entry with the weight 1 moves in step/2 (sum_i weights_i |x_i|)^2; one weight may hold for all.
+
+    Raises DataError where the sum of the sizes, or of the squared weights, overflows.
+
+    >>> threshold_of(np.array([3.0, -1.0]), np.ones(1), 1.0)
+    1.5
+    """
+    from structpred.projections.prox._squared_l1_kernels import threshold
+
+    tau = float(threshold(x, weights, step)) if step > 0.0 else 0.0
+    if np.isnan(tau):
+        raise DataError(f"the point is too large to be added up: its largest size is {np.abs(x).max():g}")
+    return tau
+
+
+def prox_weighted_squared_l1(point: npt.ArrayLike, step: float, weights: npt.ArrayLike) -> Floats:
+    """argmin_x |x - point|^2 / 2 + step * 1/2 (sum_i weights_i |x_i|)^2  (Martins et al. 2010, equation 28).
+
+    point, weights: (n,); a weight of 0 leaves its entry as it is. Entry i moves by weights_i tau towards 0: expected O(n), to
+    rounding `prox_weighted_squared_l1_by_sorting`. Raises DataError for points or weights that are empty, not 1-d, not finite
+    or of different lengths, and for negative weights; ParameterError for a step that is not finite and at least 0.
+
+    >>> prox_weighted_squared_l1([3.0, -1.0, 1.0], 1.0, [1.0, 1.0, 0.0]).tolist()
+    [1.5, 0.0, 1.0]
+    """
+    x, d, step = *_checked(point, weights), checked_step(step)
+    return shrunk(x, d * threshold_of(x, d, step))
+
+
+def prox_weighted_squared_l1_by_sorting(point: npt.ArrayLike, step: float, weights: npt.ArrayLike) -> Floats:
+    """argmin_x |x - point|^2 / 2 + step * 1/2 (sum_i weights_i |x_i|)^2, by Algorithm 4 of Martins et al. (2010).
+
+    In its terms a_r = weights_r^2 and u_r = x_r / weights_r: equations 29 to 37 minimise
+    sum_r a_r (u_r - u_0r)^2 / 2 + step/2 (sum_r a_r u_r)^2. Arguments and errors as those of `prox_weighted_squared_l1`.
+    O(n log n).
+
+    >>> prox_weighted_squared_l1_by_sorting([3.0, -1.0, 1.0], 1.0, [1.0, 1.0, 0.0]).tolist()
+    [1.5, 0.0, 1.0]
+    """
+    x, d, step = *_checked(point, weights), checked_step(step)
+    used = d > 0.0  # the others have no u
+    if step == 0.0 or not used.any():
+        return x.copy()
+    u, a = np.abs(x[used]) / d[used], d[used] ** 2
+    order = np.argsort(-u)
+    thresholds = np.cumsum((a * u)[order]) / (1.0 / step + np.cumsum(a[order]))
+    return shrunk(x, d * thresholds.max())  # they rise up to rho, and fall from there
+
+
+def _checked(point: npt.ArrayLike, weights: npt.ArrayLike) -> tuple[Floats, Floats]:
+    x, d = checked_point(point), checked_point(weights)
+    if len(x) != len(d) or (d < 0.0).any():
+        raise DataError(f"expected {len(x)} weights >= 0 like the point, got {len(d)}, the least {d.min():g}")
+    return x, d
+
+
+def prox_squared_lp(point: npt.ArrayLike, step: float, p: float) -> Floats:
+    """argmin_x |x - point|^2 / 2 + step * 1/2 (sum_i |x_i|^p)^(2/p).
+
+    The sizes solve x + c x^(p-1) = |point_i| with c = step |x|_p^(2-p): Newton's method for log c, and for each size within it.
+    point: (n,). p: above 1, also above 2. O(n) a round, about six rounds. Raises DataError for a point that is empty, not 1-d or
+    not finite, ParameterError for a step that is not finite and at least 0 and for a p that is not above 1.
+
+    >>> prox_squared_lp([3.0, -1.0], 1.0, 2.0).round(6).tolist()
+    [1.5, -0.5]
+    >>> prox_squared_lp([3.0, -1.0], 1.0, 1.2).round(6).tolist()
+    [1.479583, -0.104734]
+    """
+    from structpred.projections.prox._power_kernels import sizes_of_squared_norm
+
+    x, step, p = checked_point(point), checked_step(step), checked_exponent(p, "p")
+    used = x != 0.0
+    if step == 0.0 or not used.any():
+        return x.copy()
+    found = np.zeros_like(x)
+    found[used] = np.copysign(sizes_of_squared_norm(np.log(np.abs(x[used])), np.log(step), p), x[used])
+    return found
+
+
+def prox_squared_l2p(point: npt.ArrayLike, step: float, ends: npt.ArrayLike, p: float) -> Floats:
+    """argmin_x |x - point|^2 / 2 + step * 1/2 (sum_g |x[ends[g]:ends[g + 1]]|_2^p)^(2/p).
+
+    point: (n,). ends: whole numbers from 0 to n, ascending; a group may be empty. The rest as for `prox_squared_lp`, of which it
+    is the form over groups; ends that do not fit raise DataError.
+
+    >>> prox_squared_l2p([3.0, 4.0, 1.0], 1.0, [0, 2, 3], 2.0).round(6).tolist()
+    [1.5, 2.0, 0.5]
+    """
+    return prox_of_group_norms(lambda norms, s: prox_squared_lp(norms, s, p), point, ends, step)
+
+
+def prox_squared_l21(point: npt.ArrayLike, step: float, ends: npt.ArrayLike) -> Floats:
+    """argmin_x |x - point|^2 / 2 + step * 1/2 (sum_g |x[ends[g]:ends[g + 1]]|_2)^2.
+
+    point: (n,). ends: whole numbers from 0 to n, ascending; a group may be empty. Expected O(n). Raises DataError for a point
+    that is empty, not 1-d or not finite and for ends that do not fit, ParameterError for a step that is not finite and at least
+    0.
+
+    >>> prox_squared_l21([3.0, 4.0, 0.5], 1.0, [0, 2, 3]).tolist()
+    [1.5, 2.0, 0.0]
+    """
+    return prox_of_group_norms(prox_squared_l1, point, ends, step)
