@@ -86,19 +86,6 @@ class FieldEstimator(StructuredEstimator, Generic[Outputs, Tables]):
     def fit(self, X: Any, y: Any) -> Any:
         """Train on samples X with true outputs y."""
 
-    def _fit(
-        self, made: Field[Outputs, Tables], data: Any, truth: Outputs, dev: Any, *, sample_weight: Any,
-        token_weights: Sequence[npt.ArrayLike] | None = None, choices: Mapping[int, Sequence[Any]] | None = None,
-    ) -> None:  # fmt: skip
-        """Train on read samples, and keep the field."""
-        task = self._task_of(
-            made, data, truth, sample_weight=sample_weight, token_weights=token_weights, choices=choices
-        )  # fmt: skip
-        result = self._train(task, None if dev is None else dev_scorer(made, dev), made.weight_names)
-        self._keep_field(made, task.oracle)
-        self._keep(result)
-        self._stop_if_interrupted()
-
     def _task_of(
         self, made: Field[Outputs, Tables], data: Any, truth: Outputs, *, sample_weight: Any = None,
         token_weights: Sequence[npt.ArrayLike] | None = None, choices: Mapping[int, Sequence[Any]] | None = None,

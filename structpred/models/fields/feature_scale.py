@@ -22,35 +22,26 @@ class FeatureScale(NamedTuple):
     factor: Floats
 
     @classmethod
-    def measured(cls, scale: str | None, rows: Any) -> "FeatureScale | None":
-        """What a setting asks for on these rows (CSR): mean 0 and variance 1, or the largest absolute value 1; None for None.
+    def merged(cls, scale: str | None, parts: Sequence["Spread"]) -> "FeatureScale | None":
+        """What a setting asks for: mean 0 and variance 1, or the largest absolute value 1, of all rows; None for None.
+
+        parts: the spread of each part of them (Chan, Golub and LeVeque 1979).
 
         >>> from scipy import sparse
-        >>> FeatureScale.measured("maxabs", sparse.csr_array([[1.0, 0.0], [-4.0, 0.0]])).factor.tolist()
+        >>> parts = [Spread.of("maxabs", sparse.csr_array(rows)) for rows in ([[1.0, 0.0]], [[-4.0, 0.0]])]
+        >>> FeatureScale.merged("maxabs", parts).factor.tolist()
         [0.25, 1.0]
         """
         if scale is None:
             return None
-        if scale == "standard":
-            _check_dense(rows)
-            dense = rows.toarray()
-            return cls(dense.mean(axis=0), _inverse(dense.std(axis=0)))
         if scale == "maxabs":
-            return cls(None, _inverse(abs(rows).max(axis=0).toarray().ravel()))
-        raise ParameterError(f"scale: expected None, {' or '.join(map(repr, SCALES))}, got {scale!r}")
-
-    @classmethod
-    def merged(cls, scale: str | None, parts: Sequence["Spread"]) -> "FeatureScale | None":
-        """What `measured` finds on all rows, from the spread of each part of them (Chan, Golub and LeVeque 1979)."""
-        if scale is None:
-            return None
-        n, mean, squares = parts[0].n, parts[0].mean, parts[0].squares
+            return cls(None, _inverse(np.max([part.largest for part in parts], axis=0)))
+        n, mean, variance, squares = *parts[0][:3], parts[0].n * parts[0].variance
         for part in parts[1:]:
             both, apart = n + part.n, part.mean - mean
-            squares = squares + part.squares + apart**2 * (n * part.n / both)
-            n, mean = both, mean + apart * (part.n / both)
-        largest = np.max([part.largest for part in parts], axis=0)
-        return cls(mean, _inverse(np.sqrt(squares / n))) if scale == "standard" else cls(None, _inverse(largest))
+            squares = squares + part.n * part.variance + apart**2 * (n * part.n / both)
+            n, mean, variance = both, mean + apart * (part.n / both), squares / both
+        return cls(mean, _inverse(np.sqrt(variance)))
 
     def applied(self, rows: Any) -> Any:
         """The scaled rows, CSR."""
@@ -83,23 +74,26 @@ class FeatureScale(NamedTuple):
 
 
 class Spread(NamedTuple):
-    """n rows: the mean of each feature, the sum of squared distances from it, and the largest absolute value."""
+    """n rows: the mean of each feature and its variance, and the largest absolute value."""
 
     n: int
     mean: Floats
-    squares: Floats
+    variance: Floats
     largest: Floats
 
     @classmethod
     def of(cls, scale: str | None, rows: Any) -> "Spread | None":
         """What `FeatureScale.merged` needs of these rows (CSR); None where nothing is scaled."""
-        found = FeatureScale.measured(scale, rows)
-        if found is None:
+        if scale is None:
             return None
         n, zeros = rows.shape[0], np.zeros(rows.shape[1])
-        if found.shift is None:
+        if scale == "maxabs":
             return cls(n, zeros, zeros, abs(rows).max(axis=0).toarray().ravel())
-        return cls(n, found.shift, n * rows.toarray().var(axis=0), zeros)
+        if scale == "standard":
+            _check_dense(rows)
+            dense = rows.toarray()
+            return cls(n, dense.mean(axis=0), dense.var(axis=0), zeros)
+        raise ParameterError(f"scale: expected None, {' or '.join(map(repr, SCALES))}, got {scale!r}")
 
 
 def _check_dense(rows: Any) -> None:

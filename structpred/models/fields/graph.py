@@ -11,9 +11,7 @@ from structpred.core.oracle import Oracle
 from structpred.core.types import Floats
 from structpred.errors import DataError, ParameterError
 from structpred.models.bundles import CLASSES, COMMON, pack_run, plain_settings, restore_run
-from structpred.models.chain.partial import partial_labels
 from structpred.models.chain.targets import LabelEncoder
-from structpred.models.chain.tasks import checked_token_weights
 from structpred.models.fields.estimator import BIAS, ORACLE, FieldEstimator, checked_bias
 from structpred.models.fields.explain import ExplainedGraphs
 from structpred.models.fields.graph_field import GraphField, NodeLabels
@@ -120,13 +118,7 @@ class GraphLabeler(ExplainedGraphs, FieldEstimator[NodeLabels, list[Floats]]):
         Raises DataError, naming the sample, before training starts: edges that name missing nodes, NaN, empty graphs, wrong
         shapes.
         """
-        table, lists = self._graphs_of(X, y)
-        partial = partial_labels(lists, self.missing)
-        encoder = LabelEncoder.fit(lists if partial is None else partial.known())
-        made = self._field_of(encoder, table.n_features, table.n_edge_features, table.directed)
-        weights = None if node_weight is None else checked_token_weights(node_weight, table.lengths)
-        truth, choices = made.given_labels(lists, partial)
-        self._fit(made, table, truth, dev, sample_weight=sample_weight, token_weights=weights, choices=choices)
+        self._sharding.fit(self, X, y, dev, sample_weight, node_weight)
         return self
 
     def _graphs_of(self, X: Any, y: Any) -> tuple[GraphTable, list[list[Any]]]:

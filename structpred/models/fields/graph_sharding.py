@@ -1,24 +1,27 @@
-"""Graphs on shards: their labels, and which oracle serves them, are those of all of them."""
+"""How fields over graphs are trained: their labels, and which oracle serves them, are those of all of them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from structpred.core.feature_map import names_of_groups
-from structpred.core.oracle import Oracle
-from structpred.core.result import Result
 from structpred.core.task import Task
-from structpred.core.weights import Vector
 from structpred.errors import DataError
-from structpred.models.chain.partial import partial_labels
+from structpred.models.chain.partial import PartialLabels, partial_labels
 from structpred.models.chain.sharding import about_labels, encoder_of_shards
 from structpred.models.chain.targets import LabelEncoder
-from structpred.models.fields.estimator import dev_scorer
+from structpred.models.chain.tasks import checked_token_weights
 from structpred.models.fields.graph_field import GraphField
+from structpred.models.fields.graph_inputs import GraphTable
 from structpred.models.fields.label_graphs import GraphSizes, graph_oracle
-from structpred.models.sharding import Columns, Further, refuse_token_weight
+from structpred.models.fields.sharding import FieldPlan, FieldSharding
+
+
+class Graphs(NamedTuple):
+    """Graphs, the labels of their nodes, and what is known of these where some are missing."""
+
+    table: GraphTable
+    lists: list[list[Any]]
+    partial: PartialLabels | None
 
 
 class GraphScan(NamedTuple):
@@ -31,25 +34,21 @@ class GraphScan(NamedTuple):
     sizes: GraphSizes
 
 
-class GraphPlan(NamedTuple):
-    """All shards: the field, and the oracle of training, which the field has only where the user gave one."""
+class GraphSharding(FieldSharding):
+    """How `GraphLabeler` is trained."""
 
-    field: GraphField
-    oracle: Oracle
-
-
-class GraphSharding:
-    """How `GraphLabeler` is trained on shards. Every shard has all weights."""
-
-    def scan(self, model: Any, X: Any, y: Any) -> GraphScan:
-        """Labels and sizes of a shard."""
+    def read(self, model: Any, X: Any, y: Any, *, whole: bool) -> Graphs:
+        """The graphs."""
         table, lists = model._graphs_of(X, y)
-        known = partial_labels(lists, model.missing, whole=False)
-        labels = LabelEncoder.fit(lists if known is None else known.known()).classes.tolist()
-        sizes = GraphSizes.of(table.shapes(1))
+        return Graphs(table, lists, partial_labels(lists, model.missing, whole=whole))
+
+    def scanned(self, model: Any, data: Graphs) -> GraphScan:
+        """Labels and sizes."""
+        table, known = data.table, data.lists if data.partial is None else data.partial.known()
+        labels, sizes = LabelEncoder.fit(known).classes.tolist(), GraphSizes.of(table.shapes(1))
         return GraphScan(labels, table.n_features, table.n_edge_features, table.directed, sizes)
 
-    def plan(self, model: Any, scans: Sequence[GraphScan], classes: Sequence[Any] | None) -> GraphPlan:
+    def plan(self, model: Any, scans: Sequence[GraphScan], classes: Sequence[Any] | None) -> FieldPlan:
         """Labels: `classes`, or all that occur. The oracle fits the graphs of all shards."""
         first = scans[0]
         for k, scan in enumerate(scans):
@@ -61,30 +60,19 @@ class GraphSharding:
         encoder = encoder_of_shards([scan.labels for scan in scans], classes)
         made = model._field_of(encoder, *first[1:3], any(scan.directed for scan in scans))
         sizes = GraphSizes.merged([scan.sizes for scan in scans])
-        return GraphPlan(made, graph_oracle(sizes, made.n_labels) if made.oracle is None else made.oracle)
+        return FieldPlan(made, graph_oracle(sizes, made.n_labels) if made.oracle is None else made.oracle)
 
-    def task(
-        self, model: Any, plan: GraphPlan, X: Any, y: Any, sample_weight: Any = None, token_weight: Any = None
-    ) -> tuple[Task, Columns]:
-        """The task of a shard, over all weights."""
-        refuse_token_weight(model, token_weight)
-        table, lists = model._graphs_of(X, y)
+    def built(self, model: Any, plan: FieldPlan, data: Graphs, sample_weight: Any, token_weight: Any) -> Task:
+        """The task of the graphs."""
+        assert isinstance(plan.field, GraphField)
         made = replace(plan.field, oracle=plan.oracle)
+        weights = None if token_weight is None else checked_token_weights(token_weight, data.table.lengths)
         with about_labels():
-            truth, choices = made.given_labels(lists, partial_labels(lists, model.missing, whole=False))
-            task: Task = model._task_of(made, table, truth, sample_weight=sample_weight, choices=choices)
-        groups = np.asarray(task.groups, dtype=np.int64), tuple(names_of_groups(task.features))
-        return task, Columns(None, task.dim, 1, 0, *groups)
-
-    def dev_scorer(self, model: Any, plan: GraphPlan, dev: tuple[Any, Any]) -> Callable[[Vector], float]:
-        """The share of right labels on held-out graphs of weights of the model."""
-        return dev_scorer(plan.field, dev)
-
-    def keep(self, model: Any, plan: GraphPlan, result: Result, whole: Columns, further: Further) -> None:
-        """The fitted labeler."""
-        model._keep_field(plan.field, plan.oracle)
-        model._keep(whole.spread_result(result))
-        model._stop_if_interrupted()
+            truth, choices = made.given_labels(data.lists, data.partial)
+            task: Task = model._task_of(
+                made, data.table, truth, sample_weight=sample_weight, token_weights=weights, choices=choices
+            )
+        return task
 
 
 def _number(n: int | None) -> int | str:

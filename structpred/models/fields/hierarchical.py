@@ -19,7 +19,6 @@ from structpred.models.fields.explain import ExplainedLabelSets
 from structpred.models.fields.feature_scale import FeatureScale
 from structpred.models.fields.label_field import FIELD, LabelField, kept_names, label_tags, pairs_of, scale_of
 from structpred.models.fields.label_graphs import checked_oracle, hierarchy_oracle
-from structpred.models.fields.label_inputs import feature_names_of, label_choices, labelled_rows
 from structpred.models.fields.sharding import HierarchySharding
 from structpred.oracles.mrf import graph_shape
 from structpred.storage.bundles import Bundle
@@ -121,14 +120,7 @@ class HierarchicalMultiLabel(ExplainedLabelSets, FieldEstimator[Integers, Floats
         Raises DataError, naming the sample, before training starts: as MultiLabelMRF, for rows that are not closed or, where
         labels are missing, cannot be; for a hierarchy with a cycle or of another number of labels.
         """
-        rows, Y, names = labelled_rows(X, y, missing=True)
-        hierarchy = self._hierarchy_of(X, Y.shape[1], names)
-        Y = hierarchy.implied(Y)
-        choices, scale = label_choices(Y), FeatureScale.measured(self.scale, rows)
-        made = self._field_of(hierarchy, rows.shape[1], feature_names_of(X), scale, self._required(hierarchy, Y))
-        known = np.maximum(Y, 0)  # what is missing is not looked at
-        weights = made.token_weights(len(Y))
-        self._fit(made, rows, known, dev, sample_weight=sample_weight, token_weights=weights, choices=choices)
+        self._sharding.fit(self, X, y, dev, sample_weight)
         return self
 
     def _field_of(
@@ -139,14 +131,16 @@ class HierarchicalMultiLabel(ExplainedLabelSets, FieldEstimator[Integers, Floats
         made = hierarchy_field(hierarchy, costs, n_features, bias, self.oracle, scale, tables=self.tables, require=needed)
         return replace(made, feature_names=feature_names)
 
-    def _required(self, hierarchy: LabelHierarchy, Y: Integers) -> str | None:
-        """What the setting `require` comes to; DataError, naming the sample, where the rows contradict it."""
+    def _required(self, hierarchy: LabelHierarchy, Y: Integers) -> tuple[str, ...]:
+        """What outputs may have to be by `require` and these rows, the strictest first; DataError where rows contradict it."""
         if not isinstance(self.tables, bool):
             raise ParameterError(f"tables: expected True or False, got {self.tables!r}")
         if self.require == "auto":
-            return None if self._is_general(hierarchy, bool((Y < 0).any())) else next(iter(self._kept(hierarchy, Y)), None)
+            if self.tables or self.oracle is not None or not hierarchy.is_tree or (Y < 0).any():
+                return ()
+            return tuple(need for need in REQUIRED if contradicting(hierarchy, Y, need) is None)
         if self.require is None:
-            return None
+            return ()
         if self.require not in REQUIRED:
             raise ParameterError(f"require: expected 'path', 'leaf', 'auto' or None, got {self.require!r}")
         if self.tables or self.oracle is not None:
@@ -157,17 +151,7 @@ class HierarchicalMultiLabel(ExplainedLabelSets, FieldEstimator[Integers, Floats
             on = ", ".join(repr(hierarchy.names[k]) for k in np.flatnonzero(Y[i] == 1)[:10].tolist()) or "none"
             what = "one path from a root to a leaf" if self.require == "path" else "a set with a leaf on"
             raise DataError(f"sample {i}: require={self.require!r} expects {what}, got the labels {on}")
-        return self.require
-
-    def _is_general(self, hierarchy: LabelHierarchy, missing: bool) -> bool:
-        """Whether outputs can be required to be closed only."""
-        return self.tables or self.oracle is not None or not hierarchy.is_tree or missing
-
-    def _kept(self, hierarchy: LabelHierarchy, Y: Integers) -> tuple[str, ...]:
-        """What all rows are, the strictest first."""
-        if not hierarchy.is_tree:
-            return ()
-        return tuple(need for need in REQUIRED if contradicting(hierarchy, Y, need) is None)
+        return (self.require,)
 
     def _hierarchy_of(self, X: Any, n_labels: int, names: list[str] | None) -> LabelHierarchy:
         """The hierarchy of the setting, or else of the data."""

@@ -49,7 +49,7 @@ def label_edges(edges: Any, Y: "Integers | LabelCounts") -> Integers:
 def _correlations(Y: "Integers | LabelCounts") -> Floats:
     """The correlations of the columns; 0 for columns that are all alike."""
     if isinstance(Y, LabelCounts):
-        return Y.correlations()
+        return Y.correlations
     centred = Y - Y.mean(axis=0)
     norms = np.sqrt((centred**2).sum(axis=0))
     scaled = centred / np.where(norms > 0, norms, 1.0)
@@ -58,30 +58,37 @@ def _correlations(Y: "Integers | LabelCounts") -> Floats:
 
 
 class LabelCounts(NamedTuple):
-    """n rows of labels: how often each is on, and each pair of them. Float64, whole numbers, so that sums are exact."""
+    """n rows of labels: how often each is on, and each pair of them. Float64, whole numbers, so that sums are exact.
+
+    correlations: of the columns; 0 for columns that are all alike.
+    """
 
     n: float
     both: Floats
+    correlations: Floats
 
     @classmethod
     def of(cls, Y: Integers) -> "LabelCounts":
         """Of these rows."""
         on = Y.astype(np.float64)
-        return cls(float(len(Y)), on.T @ on)
+        return cls(float(len(Y)), on.T @ on, _correlations(Y))
 
     @property
     def shape(self) -> tuple[int, int]:
         """Those of the rows."""
         return int(self.n), len(self.both)
 
-    def correlations(self) -> Floats:
-        """Of the columns, over all rows that were counted; 0 for columns that are all alike."""
-        ones = np.diag(self.both)
-        covered = self.n * self.both - np.outer(ones, ones)
+    @classmethod
+    def merged(cls, parts: "Sequence[LabelCounts]") -> "LabelCounts":
+        """Of all rows of the parts."""
+        if len(parts) == 1:
+            return parts[0]
+        n, both = sum(part.n for part in parts), np.sum([part.both for part in parts], axis=0)
+        ones = np.diag(both)
+        covered = n * both - np.outer(ones, ones)
         norms = np.sqrt(np.diag(covered))
         scaled = np.where(norms > 0, norms, 1.0)
-        found: Floats = covered / np.outer(scaled, scaled)
-        return found
+        return cls(n, both, covered / np.outer(scaled, scaled))
 
 
 def _spanning_tree(correlations: Floats) -> Integers:

@@ -3,7 +3,6 @@
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Self
 
-import numpy as np
 import numpy.typing as npt
 
 from structpred.core.oracle import Oracle
@@ -13,8 +12,7 @@ from structpred.models.fields.estimator import FieldEstimator, checked_bias
 from structpred.models.fields.explain import ExplainedLabelSets
 from structpred.models.fields.feature_scale import FeatureScale
 from structpred.models.fields.label_field import FIELD, LabelField, kept_names, label_tags, pairs_of, scale_of
-from structpred.models.fields.label_graphs import checked_oracle, label_edges, label_oracle
-from structpred.models.fields.label_inputs import feature_names_of, label_choices, labelled_rows
+from structpred.models.fields.label_graphs import checked_oracle, label_oracle
 from structpred.models.fields.sharding import LabelSharding
 from structpred.storage.bundles import Bundle
 from structpred.storage.schema import AnyOf, Record, Text, Whole, maybe
@@ -88,13 +86,7 @@ class MultiLabelMRF(ExplainedLabelSets, FieldEstimator[Integers, Floats]):
 
         Raises DataError, naming the sample, before training starts: NaN, other values than these, lengths that do not match.
         """
-        rows, Y, given = labelled_rows(X, y, missing=True)
-        choices = label_choices(Y)
-        Y = np.maximum(Y, 0)  # for choosing pairs; elsewhere what is missing is not looked at
-        names = [str(k) for k in range(Y.shape[1])] if given is None else given
-        scale = FeatureScale.measured(self.scale, rows)
-        made = self._field_of(rows.shape[1], names, feature_names_of(X), label_edges(self.edges, Y), scale)
-        self._fit(made, rows, Y, dev, sample_weight=sample_weight, choices=choices)
+        self._sharding.fit(self, X, y, dev, sample_weight)
         return self
 
     def _field_of(

@@ -1,18 +1,21 @@
-"""Sets of labels on shards: what the shards must agree on before a field can be made."""
+"""How fields are trained: what all data must agree on, then the task of each shard. `fit` is this plan over one shard."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from structpred.core.feature_map import names_of_groups
+from structpred.core.oracle import Oracle
 from structpred.core.result import Result
 from structpred.core.task import Task
 from structpred.core.types import Integers
 from structpred.core.weights import Vector
 from structpred.data.hierarchy import LabelHierarchy
 from structpred.errors import DataError
-from structpred.models.fields.estimator import dev_scorer
+from structpred.models.fields.estimator import Field, dev_scorer
 from structpred.models.fields.feature_scale import FeatureScale, Spread
 from structpred.models.fields.label_field import LabelField
 from structpred.models.fields.label_graphs import LabelCounts, label_edges
@@ -20,18 +23,80 @@ from structpred.models.fields.label_inputs import feature_names_of, label_choice
 from structpred.models.sharding import Columns, Further, refuse_classes, refuse_token_weight
 
 
-class Needs(NamedTuple):
-    """The hierarchy of a shard; what all of its rows are ("path", "leaf"); whether labels are missing."""
+class FieldPlan(NamedTuple):
+    """All shards: the field, and the oracle of training."""
 
-    hierarchy: LabelHierarchy
-    kept: tuple[str, ...]
-    missing: bool
+    field: Field[Any, Any]
+    oracle: Oracle
+
+
+class FieldSharding(ABC):
+    """How estimators over fields are trained, by `fit` and on shards. Every shard has all weights."""
+
+    @abstractmethod
+    def read(self, model: Any, X: Any, y: Any, *, whole: bool) -> Any:
+        """The checked samples, at least one, and their outputs. whole: whether these are all data there will be."""
+
+    @abstractmethod
+    def scanned(self, model: Any, data: Any) -> Any:
+        """What all shards must agree on, of samples that were read."""
+
+    @abstractmethod
+    def plan(self, model: Any, scans: Sequence[Any], classes: Sequence[Any] | None) -> FieldPlan:
+        """One field for all shards."""
+
+    @abstractmethod
+    def built(self, model: Any, plan: FieldPlan, data: Any, sample_weight: Any, token_weight: Any) -> Task:
+        """The task of samples that were read."""
+
+    def scan(self, model: Any, X: Any, y: Any) -> Any:
+        """Sizes, names and counts of a shard."""
+        return self.scanned(model, self.read(model, X, y, whole=False))
+
+    def task(
+        self, model: Any, plan: FieldPlan, X: Any, y: Any, sample_weight: Any = None, token_weight: Any = None
+    ) -> tuple[Task, Columns]:
+        """The task of a shard, over all weights."""
+        refuse_token_weight(model, token_weight)
+        task = self.built(model, plan, self.read(model, X, y, whole=False), sample_weight, None)
+        groups = np.asarray(task.groups, dtype=np.int64), tuple(names_of_groups(task.features))
+        return task, Columns(None, task.dim, 1, 0, *groups)
+
+    def dev_scorer(self, model: Any, plan: FieldPlan, dev: Any) -> Callable[[Vector], float]:
+        """The agreement on held-out data of weights of the model."""
+        return dev_scorer(plan.field, dev)
+
+    def keep(self, model: Any, plan: FieldPlan, result: Result, whole: Columns, further: Further) -> None:
+        """The fitted model."""
+        self._keep(model, plan, whole.spread_result(result))
+
+    def _keep(self, model: Any, plan: FieldPlan, result: Result) -> None:
+        model._keep_field(*plan)
+        model._keep(result)
+        model._stop_if_interrupted()
+
+    def fit(self, model: Any, X: Any, y: Any, dev: Any, sample_weight: npt.ArrayLike | None, token_weight: Any = None) -> None:
+        """Train on one shard that has all data, in this process."""
+        data = self.read(model, X, y, whole=True)
+        plan = self.plan(model, [self.scanned(model, data)], None)
+        task = self.built(model, plan, data, sample_weight, token_weight)
+        scorer = None if dev is None else self.dev_scorer(model, plan, dev)
+        self._keep(model, plan, model._train(task, scorer, plan.field.weight_names))
+
+
+class Examples(NamedTuple):
+    """Rows of features and of labels, where -1 is missing; the names of both, None for their numbers; a hierarchy of labels."""
+
+    rows: Any
+    Y: Integers
+    names: list[str] | None
+    feature_names: list[str] | None
+    hierarchy: LabelHierarchy | None = None
 
 
 class LabelScan(NamedTuple):
-    """One shard: examples, features, the names of the labels and of the features; how features spread; what labels say."""
+    """One shard: features, the names of the labels and of the features; how features spread; what labels say."""
 
-    n: int
     n_features: int
     names: list[str]
     feature_names: list[str] | None
@@ -39,29 +104,24 @@ class LabelScan(NamedTuple):
     labels: Any
 
 
-class LabelPlan(NamedTuple):
-    """All shards: the field, and the number of examples."""
+class LabelSharding(FieldSharding):
+    """How `MultiLabelMRF` is trained; `scale` and `edges` are measured on all rows."""
 
-    field: LabelField
-    n: int
+    def read(self, model: Any, X: Any, y: Any, *, whole: bool) -> Examples:
+        """The rows."""
+        return Examples(*labelled_rows(X, y, missing=True), feature_names_of(X))
 
+    def scanned(self, model: Any, data: Examples) -> LabelScan:
+        """Sizes, names and counts."""
+        listed = [str(k) for k in range(data.Y.shape[1])] if data.names is None else data.names
+        spread, labels = Spread.of(model.scale, data.rows), self._labels(model, data)
+        return LabelScan(data.rows.shape[1], listed, data.feature_names, spread, labels)
 
-class LabelSharding:
-    """How `MultiLabelMRF` is trained on shards; `scale` and `edges` are measured on all of them. Every shard has all weights."""
-
-    def scan(self, model: Any, X: Any, y: Any) -> LabelScan:
-        """Sizes, names and counts of a shard."""
-        rows, Y, names = labelled_rows(X, y, missing=True)
-        listed = [str(k) for k in range(Y.shape[1])] if names is None else names
-        n, n_features = rows.shape
-        spread, labels = Spread.of(model.scale, rows), self._labels(model, X, Y, names)
-        return LabelScan(n, n_features, listed, feature_names_of(X), spread, labels)
-
-    def _labels(self, model: Any, X: Any, Y: Integers, names: list[str] | None) -> Any:
+    def _labels(self, model: Any, data: Examples) -> Any:
         counted = isinstance(model.edges, int | np.integer) or (isinstance(model.edges, str) and model.edges == "tree")
-        return LabelCounts.of(np.maximum(Y, 0)) if counted else LabelCounts(0.0, np.zeros((Y.shape[1], Y.shape[1])))
+        return LabelCounts.of(np.maximum(data.Y if counted else data.Y[:1], 0))  # else only their number is asked for
 
-    def plan(self, model: Any, scans: Sequence[LabelScan], classes: Sequence[Any] | None) -> LabelPlan:
+    def plan(self, model: Any, scans: Sequence[LabelScan], classes: Sequence[Any] | None) -> FieldPlan:
         """One field for all shards."""
         refuse_classes(model, classes)
         first = scans[0]
@@ -71,60 +131,41 @@ class LabelSharding:
             if scan.names != first.names or scan.feature_names != first.feature_names:
                 raise DataError(f"shard {k}: its labels or features have other names than those of shard 0")
         scale = FeatureScale.merged(model.scale, [scan.spread for scan in scans if scan.spread is not None])
-        return LabelPlan(self._field(model, scans, scale), sum(scan.n for scan in scans))
+        made = self._field(model, scans, scale)
+        return FieldPlan(made, made.oracle)
 
     def _field(self, model: Any, scans: Sequence[LabelScan], scale: FeatureScale | None) -> LabelField:
-        first, n = scans[0], sum(scan.labels.n for scan in scans)
-        edges = label_edges(model.edges, LabelCounts(n, np.sum([scan.labels.both for scan in scans], axis=0)))
+        first, edges = scans[0], label_edges(model.edges, LabelCounts.merged([scan.labels for scan in scans]))
         made: LabelField = model._field_of(first.n_features, first.names, first.feature_names, edges, scale)
         return made
 
-    def task(
-        self, model: Any, plan: LabelPlan, X: Any, y: Any, sample_weight: Any = None, token_weight: Any = None
-    ) -> tuple[Task, Columns]:
-        """The task of a shard, over all weights."""
-        refuse_token_weight(model, token_weight)
-        rows, Y, _ = labelled_rows(X, y, missing=True)
-        made = plan.field
-        if made.hierarchy is not None:
-            Y = made.hierarchy.implied(Y)
-        weights, choices = made.token_weights(len(Y)), label_choices(Y)
-        task: Task = model._task_of(
-            made, rows, np.maximum(Y, 0), sample_weight=sample_weight, token_weights=weights, choices=choices
-        )
-        groups = np.asarray(task.groups, dtype=np.int64), tuple(names_of_groups(task.features))
-        return task, Columns(None, task.dim, 1, 0, *groups)
-
-    def dev_scorer(self, model: Any, plan: LabelPlan, dev: tuple[Any, Any]) -> Callable[[Vector], float]:
-        """The agreement on held-out data of weights of the model."""
-        return dev_scorer(plan.field, dev)
-
-    def keep(self, model: Any, plan: LabelPlan, result: Result, whole: Columns, further: Further) -> None:
-        """The fitted model."""
-        model._keep_field(plan.field, plan.field.oracle)
-        model._keep(whole.spread_result(result))
-        model._stop_if_interrupted()
+    def built(self, model: Any, plan: FieldPlan, data: Examples, sample_weight: Any, token_weight: Any) -> Task:
+        """The task of the rows. What a wrong label costs is for the field to say: there is no token_weight."""
+        assert isinstance(plan.field, LabelField)
+        costs, known = plan.field.token_weights(len(data.Y)), np.maximum(data.Y, 0)  # what is missing is not looked at
+        options = {"sample_weight": sample_weight, "token_weights": costs, "choices": label_choices(data.Y)}
+        task: Task = model._task_of(plan.field, data.rows, known, **options)
+        return task
 
 
 class HierarchySharding(LabelSharding):
-    """How `HierarchicalMultiLabel` is trained on shards: require="auto" is what the rows of all shards are."""
+    """How `HierarchicalMultiLabel` is trained: require="auto" is what all rows are."""
 
-    def _labels(self, model: Any, X: Any, Y: Integers, names: list[str] | None) -> Needs:
-        hierarchy = model._hierarchy_of(X, Y.shape[1], names)
-        Y = hierarchy.implied(Y)
-        model._required(hierarchy, Y)  # rows that contradict the setting are named here
-        return Needs(hierarchy, model._kept(hierarchy, Y), bool((Y < 0).any()))
+    def read(self, model: Any, X: Any, y: Any, *, whole: bool) -> Examples:
+        """The rows, with what the hierarchy says of missing labels."""
+        data = super().read(model, X, y, whole=whole)
+        hierarchy: LabelHierarchy = model._hierarchy_of(X, data.Y.shape[1], data.names)
+        return data._replace(Y=hierarchy.implied(data.Y), hierarchy=hierarchy)
+
+    def _labels(self, model: Any, data: Examples) -> tuple[LabelHierarchy | None, tuple[str, ...]]:
+        """The hierarchy, and what outputs may have to be by these rows."""
+        return data.hierarchy, model._required(data.hierarchy, data.Y)
 
     def _field(self, model: Any, scans: Sequence[LabelScan], scale: FeatureScale | None) -> LabelField:
-        needs: list[Needs] = [scan.labels for scan in scans]
-        first, hierarchy = scans[0], needs[0].hierarchy
-        for k, other in enumerate(needs):
-            if not np.array_equal(other.hierarchy.edges, hierarchy.edges):
+        first, (hierarchy, needs) = scans[0], scans[0].labels
+        for k, scan in enumerate(scans):
+            if not np.array_equal(scan.labels[0].edges, hierarchy.edges):
                 raise DataError(f"shard {k}: its hierarchy is another one than that of shard 0")
-        needed = model.require
-        if needed == "auto":
-            general = model._is_general(hierarchy, any(one.missing for one in needs))
-            kept = [need for need in needs[0].kept if all(need in one.kept for one in needs)]
-            needed = None if general or not kept else kept[0]
+        needed = next((need for need in needs if all(need in scan.labels[1] for scan in scans)), None)
         made: LabelField = model._field_of(hierarchy, first.n_features, first.feature_names, scale, needed)
         return made
