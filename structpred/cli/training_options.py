@@ -83,8 +83,8 @@ def add_training_options(command: click.Command, given: Mapping[str, Any], witho
             help="Weight of the training loss against the regulariser; perceptron, pa and arow ignore it.",
         ),
         click.Option(
-            ["--max-iter"], show_default=f"{defaults['max_iter']}; 200 of bmrm, ls_bmrm and one_slack", type=click.IntRange(1),
-            metavar="N", help="Passes over the data; lbfgs and owlqn: iterations.",
+            ["--max-iter"], show_default=f"{defaults['max_iter']}; 20 of n_slack, 200 of bmrm, ls_bmrm, one_slack", metavar="N",
+            type=click.IntRange(1), help="Passes over the data; lbfgs and owlqn: iterations.",
         ),
         click.Option(
             ["--tol"], metavar="X", default=defaults["tol"], show_default=True, type=click.FloatRange(0),
