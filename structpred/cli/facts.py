@@ -1,12 +1,14 @@
 """What model files say of themselves, as plain data and as lines for people; shared by all kinds of models."""
 
 import itertools
+import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from structpred.core.tables import cut
 
 if TYPE_CHECKING:
+    from structpred.cli.kinds.kind import Inspecting
     from structpred.core.result import Record
 
 Pairs = list[tuple[str, str]]
@@ -15,6 +17,8 @@ _MINIMISED = {
     "MarginRescaling": "max-margin", "SlackRescaling": "slack rescaling", "LogLoss": "a conditional random field",
     "PerturbedSurrogate": "perturbed loss", "SoftMargin": "soft margin", "SparseMAPSurrogate": "SparseMAP loss",
 }  # fmt: skip
+#: what the JSON objects of most kinds leave out of the header
+_LEFT_OUT = ("input", "constraints")
 #: how the lines about certificates begin
 CERTIFICATE = ("certificate", "which means")
 
@@ -50,37 +54,37 @@ def minimised(facts: dict[str, Any]) -> str:
     return _MINIMISED.get(name, name)
 
 
-def described(facts: dict[str, Any], minimised: str, own: Sequence[tuple[str, str]], hidden: Sequence[str] = ()) -> Pairs:
-    """The facts as pairs of a name and a line for people.
+def described(
+    facts: dict[str, Any], own: Pairs, *, goal: str = "", hidden: Sequence[str] = (), last: Pairs | None = None
+) -> Pairs:
+    """The facts as pairs of a name and a line for people, from the trainer to the versions of the programs that wrote the file.
 
-    minimised: the surrogate in words. own: what this kind of model adds before the certificate. hidden: settings not shown.
+    own, last: what this kind of model adds before the certificate and after training. goal: what training minimised, where the
+    header does not say it. hidden: settings not shown.
     """
     from structpred.core.result import Certificate
 
     history, certificate = facts["history"] or [{}], Certificate(**facts["certificate"])
     named = {name: _name(facts[name]) for name in ("trainer", "loss", "regulariser")}
     left_out = ("random_state", "n_jobs", *hidden)
-    shown = {name: value for name, value in facts["settings"].items() if value is not None and name not in left_out}
+    given = {name: value for name, value in facts["settings"].items() if value is not None and name not in left_out}
     return [
-        ("trainer", f"{named['trainer']}, {minimised}"),
+        ("trainer", f"{named['trainer']}, {goal or minimised(facts)}"),
         *((name, named[name]) for name in ("loss", "regulariser") if named[name] not in ("", "hamming")),
-        ("settings", ", ".join(f"{name} {value:g}" for name, value in shown.items())),
+        ("settings", ", ".join(f"{name} {value:g}" for name, value in given.items())),
         ("seed", str(facts["settings"].get("random_state") or 0)),
         *own,
         *zip(CERTIFICATE, (str(certificate), certificate.meaning()), strict=True),
         ("training", training_text(facts["run"], history)),
         *_held_out(history),
+        *(last or ()),
+        ("versions", ", ".join(f"{name} {number}" for name, number in (facts["versions"] or {}).items())),
     ]
 
 
 def _name(saved: Any) -> str:
     """The name of a trainer, a loss or a regulariser of a header; "" for none."""
     return str(saved["class"] if isinstance(saved, dict) else saved or "")
-
-
-def versions(facts: dict[str, Any]) -> Pairs:
-    """The versions of the programs that wrote the file: the last line of every table."""
-    return [("versions", ", ".join(f"{name} {number}" for name, number in (facts["versions"] or {}).items()))]
 
 
 def without_certificate(pairs: Pairs) -> Pairs:
@@ -114,9 +118,24 @@ def facts_lines(pairs: Pairs) -> list[str]:
     return [f"{name:<{width}} {text}" for name, text in pairs]
 
 
-def sign_facts(model: Any, top: int) -> dict[str, Any]:
+def shown(
+    model: Any, asked: "Inspecting", pairs: Pairs, learnt: dict[str, Any], table: str = "", left_out: Sequence[str] = _LEFT_OUT
+) -> str:
+    """What `structpred inspect` prints: header, what was learnt and signs as one JSON object, or the pairs, signs and a table.
+
+    left_out: what the object leaves out of the header.
+    """
+    signs = _sign_facts(model, asked.top)
+    if asked.as_json:
+        header = {name: value for name, value in model_facts(asked.model).items() if name not in left_out}
+        return json.dumps({**header, **learnt, **signs})
+    lines = [f"{asked.model}: {type(model).__name__}", "", *facts_lines(pairs), *_sign_lines(signs)]
+    return "\n".join([*lines, "", table] if table else lines)
+
+
+def _sign_facts(model: Any, top: int) -> dict[str, Any]:
     """The constraints on the signs of weights: how many, how many of these weights are zero, and the `top` that bind by name."""
-    if not model.signs_.any():
+    if not hasattr(model, "signs_") or not model.signs_.any():  # decision models take no signs
         return {}
     constrained = model.signs_ != 0
     found: dict[str, list[Any]] = {}
@@ -130,9 +149,8 @@ def sign_facts(model: Any, top: int) -> dict[str, Any]:
     return {"signs": {"constrained": int(constrained.sum()), "zero": zero, "binding": len(found), "strongest": named}}
 
 
-def sign_lines(model: Any, top: int) -> list[str]:
+def _sign_lines(facts: dict[str, Any]) -> list[str]:
     """The same as lines; none where there are no constraints."""
-    facts = sign_facts(model, top)
     if not facts:
         return []
     told = facts["signs"]

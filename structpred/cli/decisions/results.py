@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from structpred.cli.facts import Pairs, described, facts_lines, model_facts, versions, without_certificate
+from structpred.cli.facts import Pairs, described, model_facts, shown, without_certificate
 from structpred.cli.files import write_output
 from structpred.cli.kinds.kind import Asked, Evaluating, Inspecting, Predicting, Reporting
 from structpred.cli.structures import results as structures
@@ -50,16 +50,12 @@ def decision_facts(model: DecisionModel, path: str) -> Pairs:
         ("data", data), ("oracle", type(model.oracle).__name__), ("given", "values" if model.maximises_ else "costs"),
         ("features", f"{model.n_features_in_} {'a part' if model.per_part_ else 'an instance'}"),
     ]  # fmt: skip
-    return [*described(facts, "for the sake of decisions", own), *versions(facts)]
+    return described(facts, own, goal="for the sake of decisions")
 
 
 def inspected(model: DecisionModel, asked: Inspecting) -> str:
     """Settings and certificate, as text or as one JSON object."""
-    if asked.as_json:
-        return json.dumps(
-            {name: value for name, value in model_facts(asked.model).items() if name not in ("input", "constraints")}
-        )
-    return "\n".join([f"{asked.model}: DecisionModel", "", *facts_lines(decision_facts(model, asked.model))])
+    return shown(model, asked, decision_facts(model, asked.model), {})
 
 
 def page(model: DecisionModel, asked: Reporting) -> str:

@@ -1,32 +1,15 @@
 """What `structpred inspect` and `structpred report` say of a parser."""
 
-import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from structpred.cli.dependencies.evaluation import RULES, read_gold
-from structpred.cli.facts import (
-    Pairs,
-    described,
-    facts_lines,
-    minimised,
-    model_facts,
-    sign_facts,
-    sign_lines,
-    training_text,
-    versions,
-    without_certificate,
-)
+from structpred.cli.facts import Pairs, described, model_facts, shown, training_text, without_certificate
 from structpred.cli.kinds.kind import Inspecting, Reporting
 from structpred.models.parser.inspection import inspect_parser
 
 if TYPE_CHECKING:
     from structpred.models import DependencyParser
-
-
-def inspected(model: "DependencyParser", asked: Inspecting) -> str:
-    """Settings, certificates and the weights of templates and relations, as text or as one JSON object."""
-    return (parser_json if asked.as_json else parser_text)(model, asked.model, asked.top)
 
 
 def parser_facts(model: "DependencyParser", path: str) -> Pairs:
@@ -45,32 +28,27 @@ def parser_facts(model: "DependencyParser", path: str) -> Pairs:
         ("pruning", pruned),
         ("templates", f"{len(model.templates_)}, attributes {', '.join(model.featurizer_.present)}"),
     ]
-    pairs = described(facts, minimised(facts), own, hidden=("single_root", "prune", "labelled"))
+    last: Pairs = []
     if (labeler := model.relations_) is not None:
         run = {"passes": labeler.n_iter_, "stop_reason": labeler.stop_reason_, "converged": labeler.converged_}
-        pairs.append(("relations", f"{len(labeler.classes_)}, over {labeler.n_features_in_} features of arcs"))
-        pairs.append(("certificate of relations", str(labeler.certificate_)))
-        pairs.append(("training of relations", training_text(run, labeler.history_)))
-    return [*pairs, *versions(facts)]
+        last = [
+            ("relations", f"{len(labeler.classes_)}, over {labeler.n_features_in_} features of arcs"),
+            ("certificate of relations", str(labeler.certificate_)),
+            ("training of relations", training_text(run, labeler.history_)),
+        ]
+    return described(facts, own, hidden=("single_root", "prune", "labelled"), last=last)
 
 
-def parser_json(model: "DependencyParser", path: str, top: int) -> str:
-    """The header of the file and what the weights show, as one JSON object."""
+def inspected(model: "DependencyParser", asked: Inspecting) -> str:
+    """Settings, certificates and the `top` templates and relations, as text or as one JSON object."""
     own = {"projective": model.projective_, "single_root": model.single_root, "left_out": model.left_out_, "kept": model.kept_}
     relations: dict[str, Any] | None = None
     if (labeler := model.relations_) is not None:
         certificate = asdict(labeler.certificate_)
         relations = {"labels": labeler.classes_.tolist(), "certificate": certificate, "history": labeler.history_}
-    facts = {name: value for name, value in model_facts(path).items() if name not in ("input", "constraints")}
-    weights = inspect_parser(model, top).to_dict()
-    return json.dumps({**facts, **own, "relations": relations, "weights": weights, **sign_facts(model, top)})
-
-
-def parser_text(model: "DependencyParser", path: str, top: int) -> str:
-    """The same as tables; `top` templates and transitions of either sign."""
-    table = inspect_parser(model, top).table(top)
-    lines = [f"{path}: DependencyParser", "", *facts_lines(parser_facts(model, path)), "", table, *sign_lines(model, top)]
-    return "\n".join(lines)
+    weights = inspect_parser(model, asked.top)
+    learnt = {**own, "relations": relations, "weights": weights.to_dict()}
+    return shown(model, asked, parser_facts(model, asked.model), learnt, weights.table(asked.top))
 
 
 def page(model: "DependencyParser", asked: Reporting) -> str:

@@ -1,20 +1,9 @@
 """What `structpred inspect` and `structpred report` say of a multi-label model."""
 
-import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from structpred.cli.facts import (
-    Pairs,
-    described,
-    facts_lines,
-    minimised,
-    model_facts,
-    sign_facts,
-    sign_lines,
-    versions,
-    without_certificate,
-)
+from structpred.cli.facts import Pairs, described, model_facts, shown, without_certificate
 from structpred.cli.kinds.kind import Inspecting, Reporting
 from structpred.cli.label_sets.results import figures, judge
 from structpred.models.fields.inspection import inspect_labels
@@ -23,11 +12,6 @@ if TYPE_CHECKING:
     from structpred.models import HierarchicalMultiLabel, MultiLabelMRF
 
     Model = MultiLabelMRF | HierarchicalMultiLabel
-
-
-def inspected(model: "Model", asked: Inspecting) -> str:
-    """Settings, certificate and weights, as text or as one JSON object."""
-    return (label_json if asked.as_json else label_text)(model, asked.model, asked.top, asked.label)
 
 
 def label_facts(model: "Model", path: str) -> Pairs:
@@ -41,31 +25,25 @@ def label_facts(model: "Model", path: str) -> Pairs:
         ("labels", f"{model.n_labels_}, over {model.n_features_in_} features"),
         ("joined by", f"{joined}{depth}; inference by {type(model.oracle_).__name__}"),
     ]
-    return [*described(facts, minimised(facts), own), *versions(facts)]
+    return described(facts, own)
 
 
-def label_json(model: "Model", path: str, top: int, label: str | None) -> str:
-    """The header of the file and what the weights show, as one JSON object."""
-    facts = {name: value for name, value in model_facts(path).items() if name not in ("input", "constraints", "probabilistic")}
-    reader = {name: value for name, value in (facts["reader"] or {}).items() if name != "feature_names"}
+def inspected(model: "Model", asked: Inspecting) -> str:
+    """Settings, certificate, and the `top` features and pairs of either sign, as text or as one JSON object."""
+    reader = {name: value for name, value in (model_facts(asked.model)["reader"] or {}).items() if name != "feature_names"}
     hierarchy = getattr(model, "hierarchy_", None)
-    own = {
+    found = inspect_labels(model, asked.top, asked.label)
+    learnt = {
+        "reader": reader,
         "labels": model.label_names_,
         "n_features": model.n_features_in_,
         "edges": model.edges_.tolist(),
         "hierarchy": None if hierarchy is None else hierarchy.edges.tolist(),
         "oracle": type(model.oracle_).__name__,
+        "weights": asdict(found),
     }
-    weights = asdict(inspect_labels(model, top, label))
-    return json.dumps({**facts, "reader": reader, **own, "weights": weights, **sign_facts(model, top)})
-
-
-def label_text(model: "Model", path: str, top: int, label: str | None) -> str:
-    """The same as tables; `top` features and pairs of either sign."""
-    found = inspect_labels(model, top, label)
-    lines = [f"{path}: {type(model).__name__}", "", *facts_lines(label_facts(model, path)), *sign_lines(model, top)]
-    lines += ["", found.table(top)]
-    return "\n".join(lines)
+    left_out = ("input", "constraints", "probabilistic")
+    return shown(model, asked, label_facts(model, asked.model), learnt, found.table(asked.top), left_out)
 
 
 def page(model: "Model", asked: Reporting) -> str:

@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from structpred.cli.facts import Pairs, described, facts_lines, minimised, model_facts, sign_facts, sign_lines, versions
+from structpred.cli.facts import Pairs, described, model_facts, shown
 from structpred.cli.files import check_output
 from structpred.cli.kinds.kind import Inspecting
 from structpred.models import ChainLabeler
@@ -22,12 +22,10 @@ def inspected(model: ChainLabeler, asked: Inspecting) -> str:
     weights = inspect_weights(model, asked.top, asked.label)
     if picture is not None:
         transitions(model.transitions_, model.classes_.tolist(), picture)
-    if asked.as_json:
-        learnt = {"labels": model.classes_.tolist(), "transitions": model.transitions_.tolist(), "weights": weights.to_dict()}
-        return json.dumps({**facts, **learnt, **sign_facts(model, asked.top)})
+    learnt = {"labels": model.classes_.tolist(), "transitions": model.transitions_.tolist(), "weights": weights.to_dict()}
     used = f"{weights.n_features}, {weights.n_features_used} of them with a weight"
-    lines = facts_lines([*chain_facts(facts), ("features", used)])
-    return "\n".join([f"{asked.model}: {facts['estimator']}", "", *lines, *sign_lines(model, asked.top), "", weights.table()])
+    pairs = [*chain_facts(facts), ("features", used)]
+    return shown(model, asked, pairs, learnt, weights.table(), left_out=())
 
 
 def chain_facts(facts: dict[str, Any]) -> Pairs:
@@ -36,7 +34,7 @@ def chain_facts(facts: dict[str, Any]) -> Pairs:
         ("data", _data(facts)),
         ("constraints", json.dumps(facts["constraints"]) if facts["constraints"] else "none"),
     ]
-    return [*described(facts, minimised(facts), own), *versions(facts)]
+    return described(facts, own)
 
 
 def _data(facts: dict[str, Any]) -> str:

@@ -8,17 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import numpy as np
 
-from structpred.cli.facts import (
-    Pairs,
-    described,
-    facts_lines,
-    minimised,
-    model_facts,
-    sign_facts,
-    sign_lines,
-    versions,
-    without_certificate,
-)
+from structpred.cli.facts import Pairs, described, model_facts, shown, without_certificate
 from structpred.cli.files import write_output
 from structpred.cli.kinds.kind import Asked, Evaluating, Explained, Explaining, Inspecting, Predicting, Reporting
 from structpred.cli.own_code import made
@@ -126,17 +116,13 @@ def structure_facts(model: StructuredPredictor, path: str) -> Pairs:
     data = f"read by {known['reader']}" if "reader" in known else "fitted in Python"
     named = "named" if model.feature_names_ is not None else "numbered"
     own = [("data", data), ("oracle", type(model.oracle).__name__), ("features", f"{model.n_features_in_}, {named}")]
-    return [*described(facts, minimised(facts), own), *versions(facts)]
+    return described(facts, own)
 
 
 def inspected(model: StructuredPredictor, asked: Inspecting) -> str:
     """Settings, certificate and weights, as text or as one JSON object."""
-    weights, path = model.top_features(asked.top), asked.model
-    if asked.as_json:
-        facts = {name: value for name, value in model_facts(path).items() if name not in ("input", "constraints")}
-        return json.dumps({**facts, "weights": weights.to_dict(), **sign_facts(model, asked.top)})
-    lines = [*facts_lines(structure_facts(model, path)), *sign_lines(model, asked.top), "", weights.table()]
-    return "\n".join([f"{path}: StructuredPredictor", "", *lines])
+    weights = model.top_features(asked.top)
+    return shown(model, asked, structure_facts(model, asked.model), {"weights": weights.to_dict()}, weights.table())
 
 
 def page(model: StructuredPredictor, asked: Reporting) -> str:
