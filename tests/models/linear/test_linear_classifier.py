@@ -49,7 +49,10 @@ def test_many_classes_have_the_weights_of_crammer_and_singer() -> None:
         model = LinearClassifier(trainer, fit_intercept=False, tol=1e-9, max_iter=2000).fit(X, MANY)
         assert model.classes_.tolist() == [0, 10, 20, 30]
         np.testing.assert_allclose(model.coef_, peer.coef_, atol=1e-4)
-        assert (model.predict(X) == peer.predict(X)).all()
+        best = np.sort(X @ peer.coef_.T, axis=1)[:, -2:]
+        clear = best[:, 1] - best[:, 0] > 1e-6  # at the optimum two classes of one row score the same: either is right
+        assert clear.sum() > 0.9 * len(X)
+        assert (model.predict(X) == peer.predict(X))[clear].all()
 
 
 def test_a_table_is_a_problem_for_each_label() -> None:
