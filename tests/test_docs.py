@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 import yaml
 from snippets import agrees, blocks, differences, needing, refreshed, running
+from test_layers import MAY_IMPORT
 
 import structpred
 from structpred.trainers.names import trainers
@@ -183,6 +184,18 @@ def test_the_readme_fits_on_a_screen_or_two() -> None:
     lines = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
     assert len(lines) <= 100
     assert any(line.startswith("![") for line in lines[:6])
+
+
+def test_the_architecture_is_short_and_names_what_is_there() -> None:
+    """The page has at most 1,500 words, each file of the package that it names exists, and the picture is that of the layers."""
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    assert len(text.split()) <= 1500
+    named = re.findall(r"`((?:\w+/)+(?:\w+\.py)?)`", text)
+    assert len(named) > 50
+    assert [name for name in named if not any((at / name).exists() for at in (ROOT, ROOT / "structpred"))] == []
+    assert re.search(r"^!\[.+\]\(images/rooms\.svg\)", text, re.MULTILINE)
+    rooms = runpy.run_path(str(ROOT / "docs" / "_site" / "rooms.py"))
+    assert rooms["PICTURE"].read_text(encoding="utf-8") == rooms["draw"](MAY_IMPORT), "python docs/_site/rooms.py draws it anew"
 
 
 def test_the_citation_is_complete() -> None:
