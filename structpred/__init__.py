@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from structpred import errors
 from structpred.core import marginal_blocks, pairs
+from structpred.runtime.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from structpred.contracts.callbacks import check_callbacks
@@ -38,27 +39,6 @@ __all__ = [
 
 logging.getLogger("structpred").addHandler(logging.NullHandler())
 
-_PUBLIC = {
-    "CallbackTask": "structpred.core.callback_task",
-    "FeatureMap": "structpred.core.feature_map",
-    "Instance": "structpred.core.instances",
-    "LabelRows": "structpred.features.label_rows",
-    "Oracle": "structpred.core.oracle",
-    "Task": "structpred.core.task",
-    "check_callbacks": "structpred.contracts.callbacks",
-    "check_feature_map": "structpred.contracts.checks",
-    "check_layer": "structpred.contracts.score_losses",
-    "check_loss": "structpred.contracts.losses",
-    "check_oracle": "structpred.contracts.checks",
-    "check_projection": "structpred.contracts.projections",
-    "check_prox": "structpred.contracts.prox",
-    "check_regulariser": "structpred.contracts.regularisers",
-    "check_scalar_loss": "structpred.contracts.scalar_losses",
-    "check_score_loss": "structpred.contracts.score_losses",
-    "check_surrogate": "structpred.contracts.surrogates",
-    "check_trainer": "structpred.contracts.trainers",
-}
-
 
 def _pair_of(features: object, oracle: object) -> pairs.Pair | None:
     from structpred.fused import pair_of
@@ -83,12 +63,27 @@ pairs.register_visits(_visits_of)
 marginal_blocks.register(_layout_of)
 
 
-def __getattr__(name: str) -> Any:
-    """Load a public name when it is first used, so that importing structpred costs next to nothing."""
-    import importlib
-
-    if name in _PUBLIC:
-        return getattr(importlib.import_module(_PUBLIC[name]), name)
-    if name in ("models", "evaluation", "testing"):
-        return importlib.import_module(f"structpred.{name}")
-    raise AttributeError(f"module 'structpred' has no attribute {name!r}")
+_FILES = {
+    "contracts.callbacks": ("check_callbacks",),
+    "contracts.checks": ("check_feature_map", "check_oracle"),
+    "contracts.losses": ("check_loss",),
+    "contracts.projections": ("check_projection",),
+    "contracts.prox": ("check_prox",),
+    "contracts.regularisers": ("check_regulariser",),
+    "contracts.scalar_losses": ("check_scalar_loss",),
+    "contracts.score_losses": ("check_layer", "check_score_loss"),
+    "contracts.surrogates": ("check_surrogate",),
+    "contracts.trainers": ("check_trainer",),
+    "core.callback_task": ("CallbackTask",),
+    "core.feature_map": ("FeatureMap",),
+    "core.instances": ("Instance",),
+    "core.oracle": ("Oracle",),
+    "core.task": ("Task",),
+    "features.label_rows": ("LabelRows",),
+}
+#: packages that need no import of their own
+_PACKAGES = (
+    "bridges", "compat", "core", "data", "evaluation", "export", "features", "io", "layers", "models", "nonconvex", "objectives",
+    "oracles", "projections", "report", "slack", "testing", "trainers", "tuning",
+)  # fmt: skip
+__getattr__, __dir__ = lazy_names(__name__, _FILES, ("errors", *_PACKAGES))

@@ -1,5 +1,6 @@
 """What importing structpred loads, and in which surroundings it still works; each promise in a fresh process."""
 
+import importlib
 import os
 import shutil
 import subprocess
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).resolve().parent.parent / "structpred"
-DEAR = ("numba", "cvxpy", "ortools", "sklearn", "matplotlib", "highspy", "safetensors", "dask", "distributed")
+EXPENSIVE = ("numba", "cvxpy", "ortools", "sklearn", "matplotlib", "highspy", "safetensors", "dask", "distributed")
 
 SOLVE_WITH_CVXPY = """
 import cvxpy as cp
@@ -46,11 +47,11 @@ def test_import_structpred_is_light() -> None:
     """`import structpred` loads no compiler, solver, plotter, estimator library or cluster."""
     loaded = fresh("import sys, structpred; print(*sys.modules)").split()
     assert "structpred" in loaded
-    assert [name for name in DEAR if name in loaded] == []
+    assert [name for name in EXPENSIVE if name in loaded] == []
 
 
 @pytest.mark.slow
-def test_no_module_loads_a_dear_library_unasked() -> None:
+def test_no_module_loads_an_expensive_library_unasked() -> None:
     """Importing all modules but kernels, what compiles them, and those for PyTorch loads none of them, save sklearn by models."""
     compiling, bound = ("jit.py", "compiler.py", "kernel_cache.py"), ("torch", "nltk")  # the last two need their library
     modules = sorted(
@@ -63,7 +64,7 @@ def test_no_module_loads_a_dear_library_unasked() -> None:
     code = f"import sys, importlib\nfor name in {modules!r}: importlib.import_module(name)\nprint(*sys.modules)"
     loaded = fresh(code).split()
     assert set(modules) <= set(loaded)
-    assert [name for name in DEAR if name in loaded and name != "sklearn"] == []
+    assert [name for name in EXPENSIVE if name in loaded and name != "sklearn"] == []
 
 
 @pytest.mark.slow
@@ -137,3 +138,35 @@ def test_every_kernel_file_is_guarded(read_only_copy: tuple[Path, dict[str, str]
     copy, env = read_only_copy
     for path in copy.rglob("_*_kernels.py"):
         fresh(f"import {'.'.join(path.relative_to(copy.parent).with_suffix('').parts)}", env)
+
+
+@pytest.mark.parametrize(
+    ("package", "names", "modules"),
+    [
+        (
+            "structpred",
+            {"Oracle", "FeatureMap", "Task", "check_oracle", "trainers", "oracles", "models"},
+            {"Any", "logging", "core.task"},
+        ),
+        ("structpred.oracles", {"ChainOracle", "AssignmentOracle", "TreeMRF"}, {"chain", "Oracle"}),
+        ("structpred.trainers", {"BCFW", "SGD", "LBFGS", "CoCoA"}, {"loop", "Trainer", "lazy_classes"}),
+        ("structpred.layers", {"SPOPlus", "CRF", "SparseMAP"}, {"lazy_names", "TYPE_CHECKING"}),
+        ("structpred.models", {"ChainLabeler", "DependencyParser", "load"}, {"FILES", "lazy_names", "TYPE_CHECKING"}),
+    ],
+)
+def test_completion_offers_the_public_names(package: str, names: set[str], modules: set[str]) -> None:
+    """`dir` of a package, before anything of it is used, gives names that can all be loaded, and nothing else."""
+    code = f"import {package} as p; found = dir(p); [getattr(p, name) for name in found]; print(*found); print(*dir(p))"
+    before, after = fresh(code).splitlines()
+    assert before == after
+    found = set(before.split())
+    assert names <= found
+    assert not modules & found
+    assert not [name for name in found if name.startswith("_")]
+
+
+@pytest.mark.parametrize("package", ["structpred", "structpred.oracles", "structpred.trainers", "structpred.layers"])
+def test_a_name_that_is_not_there_is_an_attribute_error(package: str) -> None:
+    """As of any module, and the import of it an ImportError."""
+    with pytest.raises(AttributeError, match=f"module '{package}' has no attribute 'Oracel'"):
+        getattr(importlib.import_module(package), "Oracel")  # noqa: B009

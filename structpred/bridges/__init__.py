@@ -26,23 +26,11 @@ __all__ = [
     "trees_to_datasets",
 ]
 
-_PLACES = {
-    "Annotator": "structpred.bridges.annotator",
-    "ChainTagger": "structpred.bridges.nltk",
-    "from_datasets": "structpred.bridges.datasets",
-    "from_pandas": "structpred.bridges.pandas",
-    "from_spacy": "structpred.bridges.spacy",
-    "sentences_from_datasets": "structpred.bridges.datasets",
-    "sentences_from_spacy": "structpred.bridges.spacy",
-    "to_datasets": "structpred.bridges.datasets",
-    "to_pandas": "structpred.bridges.pandas",
-    "to_spacy": "structpred.bridges.spacy",
-    "tokens_from_pandas": "structpred.bridges.pandas",
-    "trees_to_datasets": "structpred.bridges.datasets",
+_FILES = {
+    "annotator": ("Annotator",),
+    "datasets": ("from_datasets", "sentences_from_datasets", "to_datasets", "trees_to_datasets"),
+    "nltk": ("ChainTagger",),
+    "pandas": ("from_pandas", "to_pandas", "tokens_from_pandas"),
+    "spacy": ("from_spacy", "sentences_from_spacy", "to_spacy"),
 }
-__getattr__ = lazy_names(__name__, _PLACES)
-
-
-def __dir__() -> list[str]:
-    """The public names, loaded or not."""
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = lazy_names(__name__, _FILES)

@@ -3,8 +3,9 @@
 import importlib
 import inspect
 import pkgutil
-from collections.abc import Iterator
-from typing import TypeVar
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import Any, TypeVar
 
 Parent = TypeVar("Parent")
 
@@ -20,3 +21,22 @@ def public_subclasses(package: str, parent: type[Parent]) -> Iterator[type[Paren
         for _, kind in inspect.getmembers(importlib.import_module(info.name), inspect.isclass):
             if issubclass(kind, parent) and kind.__module__ == info.name and not inspect.isabstract(kind):
                 yield kind
+
+
+def lazy_classes(package: str, parent: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """The `__getattr__` and `__dir__` of a package whose public names are the classes of one family, found at the first use.
+
+    parent: "module:Class". Any name that is none of them raises AttributeError.
+    """
+
+    @cache
+    def found() -> dict[str, Any]:
+        module, _, name = parent.partition(":")
+        return {kind.__name__: kind for kind in public_subclasses(package, getattr(importlib.import_module(module), name))}
+
+    def load(name: str) -> Any:
+        if name[:1].isupper() and name in found():  # what begins small is a module, and the walk itself asks for these
+            return found()[name]
+        raise AttributeError(f"module {package!r} has no attribute {name!r}")
+
+    return load, lambda: sorted(found())

@@ -41,7 +41,7 @@ __all__ = [
     "SparseMAPSurrogate",     "StraightThroughLayer", "part_costs",
 ]  # fmt: skip
 
-_PLACES = {
+_FILES = {
     "blackbox": ("BlackBoxLayer",),
     "cone": ("ConeAlignment",),
     "distribution": ("Distribution",),
@@ -62,4 +62,4 @@ _PLACES = {
     "surrogates": ("LossSurrogate", "PerturbedSurrogate", "ScoreSurrogate", "SoftMargin", "SparseMAPSurrogate"),
 }
 
-__getattr__ = lazy_names(__name__, {name: f"{__name__}.{file}" for file, names in _PLACES.items() for name in names})
+__getattr__, __dir__ = lazy_names(__name__, _FILES)

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from structpred.models.places import PLACES
+from structpred.models.places import FILES
 from structpred.runtime.lazy_names import lazy_names
 
 if TYPE_CHECKING:
@@ -46,9 +46,4 @@ __all__ = [
     "load",
 ]
 
-__getattr__ = lazy_names(__name__, PLACES)
-
-
-def __dir__() -> list[str]:
-    """The public names, loaded or not."""
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = lazy_names(__name__, FILES)

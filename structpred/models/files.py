@@ -8,7 +8,7 @@ from typing import Any
 from structpred.core.discovery import public_subclasses
 from structpred.models.base import StructuredEstimator
 from structpred.models.bundles import FORMAT_VERSION, read_model
-from structpred.models.places import PLACES
+from structpred.models.places import FILES
 
 __all__ = ["FORMAT_VERSION", "estimators", "load", "load_estimator"]
 
@@ -36,8 +36,8 @@ def load_estimator(path: str | os.PathLike[str], *expected: str, oracle: Any = N
 
 def _class_of(name: str) -> Any:
     """The estimator of that name; the public ones are found without loading the others."""
-    if name in PLACES:
-        found = getattr(importlib.import_module(PLACES[name]), name)
+    if file := next((file for file, names in FILES.items() if name in names), None):
+        found = getattr(importlib.import_module(f"structpred.models.{file}"), name)
         return found if hasattr(found, "_from_bundle") else None
     from structpred.models.kernel_machine import KernelMachine
 

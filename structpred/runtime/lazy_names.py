@@ -1,20 +1,28 @@
 """Public names of a package that are loaded when they are used."""
 
 import importlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 
-def lazy_names(package: str, places: Mapping[str, str]) -> Callable[[str], Any]:
-    """The `__getattr__` of a package whose names stand in these modules. It raises AttributeError for any other name.
+def lazy_names(
+    package: str, files: Mapping[str, Sequence[str]], packages: Sequence[str] = ()
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """The `__getattr__` and `__dir__` of a package: the names in each of its files, and the packages in it.
 
-    >>> lazy_names("package", {"sqrt": "math"})("sqrt")(9.0)
-    3.0
+    Any other name raises AttributeError.
+
+    >>> load, names = lazy_names("os", {"path": ("join",)})
+    >>> load("join")("a", "b"), names()
+    ('a/b', ['join'])
     """
+    places = {name: file for file, names in files.items() for name in names}
 
     def load(name: str) -> Any:
         if name in places:
-            return getattr(importlib.import_module(places[name]), name)
+            return getattr(importlib.import_module(f"{package}.{places[name]}"), name)
+        if name in packages:
+            return importlib.import_module(f"{package}.{name}")
         raise AttributeError(f"module {package!r} has no attribute {name!r}")
 
-    return load
+    return load, lambda: sorted([*places, *packages])
