@@ -4,9 +4,8 @@ import contextlib
 import errno
 import os
 import re
-import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ import numpy as np
 
 from structpred.core.result import Record
 from structpred.errors import CheckpointError, CheckpointWarning
+from structpred.storage import schema
 from structpred.storage.atomic import check_target, storage_error
 from structpred.storage.bundles import Bundle, read_bundle, remove_leftovers, write_bundle
 from structpred.storage.locks import exclusive
@@ -45,62 +45,56 @@ class Progress:
     fingerprint: str
 
 
-def _whole(value: Any) -> bool:
-    return type(value) is int and 0 <= value < 2**53
+@dataclass(frozen=True)
+class _Digits:
+    """A whole number below `limit` as text: the generator's state holds 128-bit numbers, which not every JSON reader keeps."""
+
+    limit: int
+
+    def read(self, value: Any, where: str) -> int:
+        """The number."""
+        if type(value) is str and re.fullmatch("[0-9]{1,39}", value) and int(value) < self.limit:
+            return int(value)
+        raise ValueError(f"{where}: expected a number below {self.limit} as text")
 
 
-def _number(value: Any) -> bool:
-    return type(value) in (int, float) and abs(value) <= sys.float_info.max
-
-
-def _number_or_none(value: Any) -> bool:
-    return value is None or _number(value)
-
-
-#: what a row of the history holds, and what each value must be
-_ROW: dict[str, Callable[[Any], bool]] = {
-    "passes": _whole,
-    "seconds": _number,
-    "cpu_seconds": _number,
-    "oracle_calls": _whole,
-    "primal": _number_or_none,
-    "dual": _number_or_none,
-    "gap": _number_or_none,
-    "dev_score": _number_or_none,
+_COUNT = schema.Whole(0, 2**53 - 1)
+_NUMBER = schema.Number()
+_NUMBER_OR_NONE = schema.maybe(_NUMBER)
+#: a row of the history
+_ROW = schema.Record(
+    {
+        "passes": _COUNT,
+        "seconds": _NUMBER,
+        "cpu_seconds": _NUMBER,
+        "oracle_calls": _COUNT,
+        "primal": _NUMBER_OR_NONE,
+        "dual": _NUMBER_OR_NONE,
+        "gap": _NUMBER_OR_NONE,
+        "dev_score": _NUMBER_OR_NONE,
+    }
+)
+_PCG64 = schema.OneOf(("PCG64",))
+_NUMBERS = schema.Record({"state": _Digits(2**128), "inc": _Digits(2**128)})
+_GENERATOR: dict[str, schema.Spec] = {
+    "bit_generator": _PCG64,
+    "state": _NUMBERS,
+    "has_uint32": _Digits(2),
+    "uinteger": _Digits(2**32),
 }
-
-
-def _history(value: Any) -> bool:
-    rows = type(value) is list and all(type(row) is dict and row.keys() == _ROW.keys() for row in value)
-    return rows and all(_ROW[name](row[name]) for row in value for name in _ROW)
-
-
-def _generator(value: Any) -> bool:
-    """The state of PCG64, its numbers as text."""
-    if type(value) is not dict or value.keys() != {"kind", "state"} or value["kind"] != "PCG64":
-        return False
-    state = value["state"]
-    if type(state) is not dict or state.keys() != {"bit_generator", "state", "has_uint32", "uinteger"}:
-        return False
-    inner = state["state"]
-    if state["bit_generator"] != "PCG64" or type(inner) is not dict or inner.keys() != {"state", "inc"}:
-        return False
-    limits = ((inner["state"], 2**128), (inner["inc"], 2**128), (state["has_uint32"], 2), (state["uinteger"], 2**32))
-    return all(type(text) is str and re.fullmatch("[0-9]{1,39}", text) and int(text) < limit for text, limit in limits)
-
-
-#: the numbers and texts of a checkpoint, and what each must be
-_SCALARS: dict[str, Callable[[Any], bool]] = {
-    "passes": _whole,
-    "position": _whole,
-    "changed": lambda value: type(value) is bool,
-    "oracle_calls": _whole,
-    "seconds": _number,
-    "cpu_seconds": _number,
-    "best_dev": _number_or_none,
-    "stale": _whole,
-    "history": _history,
-    "fingerprint": lambda value: type(value) is str,
+#: the numbers and texts of a checkpoint
+_HEADER: dict[str, schema.Spec] = {
+    "passes": _COUNT,
+    "position": _COUNT,
+    "changed": schema.Flag(),
+    "oracle_calls": _COUNT,
+    "seconds": _NUMBER,
+    "cpu_seconds": _NUMBER,
+    "best_dev": _NUMBER_OR_NONE,
+    "stale": _COUNT,
+    "history": schema.ListOf(_ROW),
+    "fingerprint": schema.Text(),
+    "rng": schema.Record({"kind": _PCG64, "state": schema.Record(_GENERATOR)}),
 }
 
 
@@ -135,7 +129,7 @@ def save_checkpoint(path: Path, progress: Progress) -> None:
 
     Raises StorageError where it cannot be written; one of the earlier ones is then still there.
     """
-    header = {name: getattr(progress, name) for name in _SCALARS}
+    header = {name: getattr(progress, name) for name in _HEADER}
     header["rng"] = {"kind": progress.rng["bit_generator"], "state": _numbers_as_text(progress.rng)}
     arrays = {f"state.{name}": array for name, array in progress.arrays.items()}
     arrays["order"] = progress.order
@@ -165,17 +159,19 @@ def load_checkpoint(path: Path, fingerprint: str) -> Progress:
             f"{path} belongs to another run: the data, the settings or the version differ; "
             "resume with the same ones, or start a new run without resuming"
         )
-    for name, fits in {**_SCALARS, "rng": _generator}.items():
-        if name not in header or not fits(header[name]):
-            raise CheckpointError(f"{path}: cannot resume: {name} is missing, or not what a run could have written")
-    if "order" not in arrays or ("best_weights" in arrays) != (header["best_dev"] is not None):
+    found: dict[str, Any] = {}
+    for name, spec in _HEADER.items():
+        try:
+            found[name] = spec.read(header[name], name)
+        except (KeyError, ValueError) as error:
+            raise CheckpointError(f"{path}: cannot resume: {name} is missing, or not what a run could have written") from error
+    if "order" not in arrays or ("best_weights" in arrays) != (found["best_dev"] is not None):
         raise CheckpointError(f"{path}: cannot resume: the order of visits or the best weights are missing")
     return Progress(
         arrays={name.removeprefix("state."): array for name, array in arrays.items() if name.startswith("state.")},
         order=arrays["order"],
         best_weights=arrays.get("best_weights"),
-        rng=_text_as_numbers(header["rng"]["state"]),
-        **{name: header[name] for name in _SCALARS},
+        **{**found, "rng": found["rng"]["state"]},
     )
 
 
@@ -193,13 +189,7 @@ def previous(path: Path) -> Path:
 
 
 def _numbers_as_text(state: Any) -> Any:
-    """The generator's state holds 128-bit numbers, which not every JSON reader keeps."""
+    """What `_Digits` reads."""
     if isinstance(state, dict):
         return {key: _numbers_as_text(value) for key, value in state.items()}
     return str(int(state)) if isinstance(state, int | np.integer) else state
-
-
-def _text_as_numbers(state: Any) -> Any:
-    if isinstance(state, dict):
-        return {key: _text_as_numbers(value) for key, value in state.items()}
-    return int(state) if state.isdigit() else state
