@@ -119,6 +119,7 @@ class RoundTrainer(ByInner, Trainer):  # type: ignore[override]
     """A trainer over shards whose rounds run on a cluster. The state of the shards is in the store; here is what it is called."""
 
     trainer: ShardedTrainer
+    bulk = True
 
     def __init__(self, trainer: ShardedTrainer, rounds: Rounds) -> None:
         self.trainer, self.rounds = trainer, rounds
@@ -134,10 +135,6 @@ class RoundTrainer(ByInner, Trainer):  # type: ignore[override]
     def init_state(self, problem: Problem) -> RoundState:
         """Nothing is done before the first round, so that a resumed run does not begin twice."""
         return RoundState(np.array(0), np.array(0), np.zeros(32, np.int64), np.array(np.nan))
-
-    def order(self, problem: Problem, state: RoundState, rng: np.random.Generator, n_pass: int) -> npt.NDArray[np.int64]:
-        """One round."""
-        return np.zeros(1, np.int64)
 
     def update(self, problem: Problem, state: RoundState, item: int) -> tuple[RoundState, bool]:
         """A round."""

@@ -16,7 +16,6 @@ from abc import abstractmethod
 from typing import Annotated, Any, NamedTuple, cast
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.products import dot
 from structpred.core.steps import Terms
@@ -56,6 +55,7 @@ class BundleMethod(Trainer):
     surrogates = (MarginRescaling, SlackRescaling, LogLoss)
     certified = True
     least_passes = 200
+    bulk = True
 
     @classmethod
     def minimises(cls, surrogate: Surrogate) -> bool:
@@ -78,10 +78,6 @@ class BundleMethod(Trainer):
         """w_0 = 0; zero is a lower bound, since neither r nor an H_i is negative."""
         w = np.zeros(problem.task.dim, problem.task.dtype)
         return Bundle(self.empty(problem), w, w.copy(), np.array(np.inf), np.array(0.0))
-
-    def order(self, problem: Problem, state: Bundle, rng: np.random.Generator, n_pass: int) -> npt.NDArray[np.int64]:
-        """One sweep."""
-        return np.zeros(1, np.int64)
 
     def update(self, problem: Problem, state: Bundle, item: int) -> tuple[Bundle, bool]:
         """The sweep at w_{t-1}, which gives J there and the plane t; then w_t."""

@@ -9,6 +9,7 @@ s the largest scale of the map. With r infinite where a weight has the wrong sig
 of Kato, Kobayashi and Sano (2018), algorithm 4, with the curvature of their equation 30 repaired.
 """
 
+from abc import ABC, abstractmethod
 from typing import Annotated, Any, NamedTuple, cast
 
 import numpy as np
@@ -44,27 +45,50 @@ class ColumnState(NamedTuple):
         return bad_places(self.active, self.counts)
 
 
-class ColumnAscent:
+class MappedAscent(ABC):
+    """What the steps over rows and over columns share: the dual point u, of which the regulariser's map makes the weights."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem, self.lam = problem, problem.lam
+        scale, low, high = problem.dual_map.expanded(problem.task.dim)
+        self.table = None if problem.dual_map.linear and bool((scale == 1.0).all()) else (scale, low, high)
+
+    @abstractmethod
+    def dual_point(self, state: Any) -> Floats:
+        """u, summed up anew."""
+
+    def solve_face(self, state: Any) -> bool:
+        """Nothing is solved at once: steps are cheap."""
+        return False
+
+    def refresh(self, state: Any) -> None:
+        """Every so many passes u is summed up anew: what rounding added to it is gone."""
+        state.counts[4] += 1
+        if state.counts[4] >= _DRIFT:
+            state.counts[4] = 0
+            state.w[:] = self.dual_point(state)
+
+    def weights(self, state: Any) -> Floats:
+        """The regulariser's image of u: exactly in its domain."""
+        return state.w.copy() if self.table is None else self.problem.dual_map.weights(state.w)
+
+
+class ColumnAscent(MappedAscent):
     """The steps of one problem."""
 
     #: passes over the active rows alone
     patience = 4
 
     def __init__(self, problem: Problem) -> None:
-        self.problem, self.lam = problem, problem.lam
+        super().__init__(problem)
         task, features = label_rows(problem)
         self.shape = len(task), int(features.n_labels)
-        if isinstance(problem.surrogate, MarginRescaling):
-            self.loss, self.costs = cast(MulticlassLoss, MaxHinge()), label_costs(problem)
-        else:
-            self.loss = cast(MulticlassLoss, problem.surrogate)
-            self.costs = self.loss.label_costs
+        self.loss, self.costs = label_loss(problem)
         self.rows = features.rows.indptr, features.rows.indices, features.rows.values
         self.truths = np.concatenate(task.labels)
         self.upper = problem.p / problem.lam
-        scale, low, high = problem.dual_map.expanded(task.dim)
-        self.table = None if problem.dual_map.linear and bool((scale == 1.0).all()) else (scale, low, high)
-        self.steep = float(scale.max(initial=0.0)) * self.upper * features.squared_norms()
+        steepest = 1.0 if self.table is None else float(self.table[0].max(initial=0.0))
+        self.steep = steepest * self.upper * features.squared_norms()
 
     def init_state(self) -> ColumnState:
         """Every point at the truth, alpha = 0, or next to it."""
@@ -89,20 +113,9 @@ class ColumnAscent:
         )  # fmt: skip
         return found
 
-    def solve_face(self, state: ColumnState) -> bool:
-        """Nothing is solved at once."""
-        return False
-
-    def refresh(self, state: ColumnState) -> None:
-        """Every so many passes u is summed up anew: what rounding added to it is gone."""
-        state.counts[4] += 1
-        if state.counts[4] >= _DRIFT:
-            state.counts[4] = 0
-            state.w[:] = self._dual_point(state.points)[0]
-
-    def weights(self, state: ColumnState) -> Floats:
-        """The regulariser's image of u: exactly in its domain."""
-        return state.w.copy() if self.table is None else self.problem.dual_map.weights(state.w)
+    def dual_point(self, state: ColumnState) -> Floats:
+        """Of the points."""
+        return self._dual_point(state.points)[0]
 
     def objective(self, state: ColumnState) -> tuple[float, float]:
         """Primal at the weights, and the dual value at the points, whose u is computed anew."""
@@ -117,3 +130,11 @@ class ColumnAscent:
         u = np.zeros(self.problem.task.dim)
         table: Any = u.reshape(-1, self.shape[1])
         return u, float(add_columns(self.rows, self.truths, self.costs, self.loss.points, self.upper, points, table))
+
+
+def label_loss(problem: Problem) -> tuple[MulticlassLoss, Floats]:
+    """The loss of all scores, and what labels cost: the hinge is one of these, too."""
+    if isinstance(problem.surrogate, MarginRescaling):
+        return cast(MulticlassLoss, MaxHinge()), label_costs(problem)
+    loss = cast(MulticlassLoss, problem.surrogate)
+    return loss, loss.label_costs

@@ -100,6 +100,7 @@ class LBFGS(Trainer):
     surrogates = (LogLoss,)
     certified = True
     nonconvex = True
+    bulk = True
 
     def __init__(self, *, memory: int = 6, max_trials: int = 20) -> None:
         if memory < 1 or max_trials < 1:
@@ -146,10 +147,6 @@ class LBFGS(Trainer):
         point = w.astype(np.float64)
         value, gradient = objective(problem, point)
         return LBFGSState.start(point, gradient, value, self.memory, self._strength(problem), scale)
-
-    def order(self, problem: Problem, state: LBFGSState, rng: np.random.Generator, n_pass: int) -> npt.NDArray[np.int64]:
-        """One iteration."""
-        return np.zeros(1, np.int64)
 
     def update(self, problem: Problem, state: LBFGSState, item: int) -> tuple[LBFGSState, bool]:
         """A direction, a step that satisfies the weak Wolfe conditions by bisection, a new pair."""

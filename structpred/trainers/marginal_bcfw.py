@@ -24,7 +24,7 @@ from structpred.core.types import Floats, Integers
 from structpred.core.weights import Vector
 from structpred.errors import ParameterError
 from structpred.objectives.margin import MarginRescaling
-from structpred.trainers.problem import Problem, Surrogate, Trainer, once_per_problem
+from structpred.trainers.problem import Problem, Trainer, once_per_problem
 from structpred.trainers.states import Values
 
 #: numbers that one compiled call may read: a tenth of a second, so that Ctrl-C is heard
@@ -90,15 +90,11 @@ class MarginalBCFW(Trainer):
     name = "marginal_bcfw"
     requires = ("label_sets",)
     surrogates = (MarginRescaling,)
+    kinds = (MarginRescaling,)
     certified = True
 
     def __init__(self, *, start: bool = True) -> None:
         self.start = start
-
-    @classmethod
-    def minimises(cls, surrogate: Surrogate) -> bool:
-        """The margin-rescaled hinge alone."""
-        return isinstance(surrogate, MarginRescaling)
 
     @staticmethod
     def applies(task: Any) -> bool:

@@ -1,20 +1,13 @@
 """MIRA, the margin-infused relaxed algorithm with one best output (Crammer & Singer 2003; McDonald et al. 2005)."""
 
-from typing import NamedTuple
-
 from structpred.core.moves import MARGIN, Moves
 from structpred.core.sparse import squared_norm
-from structpred.core.weights import Vector, Weights
-from structpred.trainers.problem import Problem, Trainer
+from structpred.core.weights import Vector
+from structpred.trainers.perceptron import OnlineLearner, WeightsState
+from structpred.trainers.problem import Problem
 
 
-class MIRAState(NamedTuple):
-    """The weights and their running average."""
-
-    weights: Weights
-
-
-class MIRA(Trainer):
+class MIRA(OnlineLearner):
     """The smallest change of w that gives the truth a margin of the loss over the output found, but at most C of it.
 
     w += tau psi_i with tau = min(C s_i, violation / |psi_i|^2), C = 1 / (lam n). It is passive where the margin holds and
@@ -34,14 +27,8 @@ class MIRA(Trainer):
     """
 
     name = "mira"
-    online = True
-    nonconvex = True
 
-    def init_state(self, problem: Problem) -> MIRAState:
-        """Zero weights."""
-        return MIRAState(Weights.zeros(problem.task.dim, problem.task.dtype, averaged=True))
-
-    def update(self, problem: Problem, state: MIRAState, item: int) -> tuple[MIRAState, bool]:
+    def update(self, problem: Problem, state: WeightsState, item: int) -> tuple[WeightsState, bool]:
         """One passive-aggressive step."""
         step = problem.surrogate.term(problem.task, state.weights.v, item)
         square = squared_norm(step.difference)
@@ -52,15 +39,15 @@ class MIRA(Trainer):
         state.weights.include(1.0)
         return state, changed
 
-    def moves(self, problem: Problem, state: MIRAState) -> Moves:
+    def moves(self, problem: Problem, state: WeightsState) -> Moves:
         """`update` as numbers."""
         return Moves(MARGIN, problem.p / problem.lam, state.weights)
 
-    def objective(self, problem: Problem, state: MIRAState) -> tuple[float, None]:
+    def objective(self, problem: Problem, state: WeightsState) -> tuple[float, None]:
         """The primal at the average; no dual value."""
         return problem.primal(self.weights(problem, state)), None
 
-    def last_objective(self, problem: Problem, state: MIRAState) -> tuple[Vector, float | None, float | None]:
+    def last_objective(self, problem: Problem, state: WeightsState) -> tuple[Vector, float | None, float | None]:
         """`weights` and `objective` of a state that is given up: the average in place."""
         weights = state.weights.given_up()
         return weights, problem.primal(weights), None

@@ -25,7 +25,7 @@ from structpred.core.types import Floats
 from structpred.core.weights import Weights
 from structpred.errors import ParameterError
 from structpred.objectives.log_loss import LogLoss
-from structpred.trainers.problem import Problem, Surrogate, Trainer
+from structpred.trainers.problem import Problem, Trainer
 from structpred.trainers.states import FIXED, Values
 
 
@@ -78,17 +78,13 @@ class OnlineEG(Trainer):
     name = "oeg"
     requires = ("marginals",)
     surrogates = (LogLoss,)
+    kinds = (LogLoss,)
     certified = True
 
     def __init__(self, *, start: float = 12.0, eta: float = 0.5, max_cuts: int = 30) -> None:
         if not (np.isfinite(start) and start >= 0 and 0 < eta <= 1 and max_cuts >= 1):
             raise ParameterError(f"expected start >= 0, 0 < eta <= 1, max_cuts >= 1, got {start}, {eta}, {max_cuts}")
         self.start, self.eta, self.max_cuts = start, eta, max_cuts
-
-    @classmethod
-    def minimises(cls, surrogate: Surrogate) -> bool:
-        """The log loss alone: the dual is its own."""
-        return isinstance(surrogate, LogLoss)
 
     def init_state(self, problem: Problem) -> OEGState:
         """alpha_i(y) prop. to exp(-start * loss(y_i, y)), and the w that belongs to it."""

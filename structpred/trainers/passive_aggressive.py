@@ -1,25 +1,17 @@
 """Passive-aggressive learning of structures: PA, PA-I and PA-II (Crammer, Dekel, Keshet, Shalev-Shwartz & Singer 2006)."""
 
-from typing import NamedTuple
-
 import numpy as np
 
 from structpred.core.moves import PASSIVE, PASSIVE_CAPPED, PASSIVE_SOFT, Moves
 from structpred.core.sparse import squared_norm
-from structpred.core.weights import Vector, Weights
 from structpred.errors import ParameterError
 from structpred.objectives.margin import MarginRescaling, perceptron_loss
 from structpred.slack.surrogate import SlackRescaling
-from structpred.trainers.problem import Problem, Trainer
+from structpred.trainers.perceptron import OnlineLearner, WeightsState
+from structpred.trainers.problem import Problem
 
 
-class PassiveAggressiveState(NamedTuple):
-    """The weights, and their average if wanted."""
-
-    weights: Weights
-
-
-class PassiveAggressive(Trainer):
+class PassiveAggressive(OnlineLearner):
     """The smallest change of w that makes good the cost of the output found.
 
     It looks at the best output without a loss. Where that is wrong in d parts of the loss and scores m above the truth, the
@@ -31,19 +23,13 @@ class PassiveAggressive(Trainer):
 
     name = "pa"
     surrogates = (perceptron_loss, MarginRescaling, SlackRescaling)
-    online = True
-    nonconvex = True
 
     def __init__(self, *, c: float = 1.0, kind: int = 1, sqrt_loss: bool = True, averaged: bool = True) -> None:
         if kind not in (0, 1, 2) or not (np.isfinite(c) and c > 0):
             raise ParameterError(f"expected kind 0, 1 or 2 and a finite c > 0, got {kind!r} and {c!r}")
         self.c, self.kind, self.sqrt_loss, self.averaged = float(c), int(kind), sqrt_loss, averaged
 
-    def init_state(self, problem: Problem) -> PassiveAggressiveState:
-        """Zero weights."""
-        return PassiveAggressiveState(Weights.zeros(problem.task.dim, problem.task.dtype, averaged=self.averaged))
-
-    def update(self, problem: Problem, state: PassiveAggressiveState, item: int) -> tuple[PassiveAggressiveState, bool]:
+    def update(self, problem: Problem, state: WeightsState, item: int) -> tuple[WeightsState, bool]:
         """One step, if the output found is wrong."""
         step = problem.surrogate.term(problem.task, state.weights.v, item)
         square = squared_norm(step.difference)
@@ -59,11 +45,7 @@ class PassiveAggressive(Trainer):
         state.weights.include(1.0)
         return state, changed
 
-    def moves(self, problem: Problem, state: PassiveAggressiveState) -> Moves:
+    def moves(self, problem: Problem, state: WeightsState) -> Moves:
         """`update` as numbers."""
         formula, caps = (PASSIVE, PASSIVE_CAPPED, PASSIVE_SOFT)[self.kind], self.c * problem.task.sample_weight
         return Moves(formula, caps, state.weights, roots=self.sqrt_loss)
-
-    def last_objective(self, problem: Problem, state: PassiveAggressiveState) -> tuple[Vector, float | None, float | None]:
-        """`weights` and `objective` of a state that is given up: the average in place."""
-        return state.weights.given_up(), None, None

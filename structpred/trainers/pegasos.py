@@ -24,9 +24,9 @@ from structpred.core.types import Floats, Integers
 from structpred.core.weights import Vector
 from structpred.errors import ParameterError
 from structpred.objectives.margin import MarginRescaling
-from structpred.objectives.scalar.classes import MaxHinge
-from structpred.trainers.label_ascent import CALL, label_costs, label_rows
-from structpred.trainers.problem import Problem, Surrogate, Trainer, once_per_problem
+from structpred.trainers.column_ascent import label_loss
+from structpred.trainers.label_ascent import CALL, label_rows
+from structpred.trainers.problem import Problem, Trainer, once_per_problem
 from structpred.trainers.states import COUNT, Values
 
 AVERAGES = ("suffix", "full", "last")
@@ -91,6 +91,7 @@ class Pegasos(Trainer):
     requires = (("rows", "label_rows"),)
     regulariser_requires = ("dual_map",)
     surrogates = (MarginRescaling,)
+    kinds = (MarginRescaling, ScalarLoss, MulticlassLoss)
 
     def __init__(self, *, batch: int = 1, average: str = "suffix") -> None:
         if isinstance(batch, bool) or not isinstance(batch, int | np.integer) or batch < 1:
@@ -98,11 +99,6 @@ class Pegasos(Trainer):
         if average not in AVERAGES:
             raise ParameterError(f"average: expected one of {', '.join(AVERAGES)}, got {average!r}")
         self.batch, self.average = int(batch), average
-
-    @classmethod
-    def minimises(cls, surrogate: Surrogate) -> bool:
-        """The hinges and all losses of scores."""
-        return isinstance(surrogate, MarginRescaling | ScalarLoss | MulticlassLoss)
 
     @classmethod
     def fits(cls, regulariser: Regulariser) -> bool:
@@ -179,10 +175,7 @@ class _Rows:
             many, features = label_rows(problem)
             data = features.rows
             self.rows, self.n_labels = (data.indptr, data.indices, data.values), int(features.n_labels)
-            surrogate = problem.surrogate
-            margin = isinstance(surrogate, MarginRescaling)
-            loss = cast(MulticlassLoss, MaxHinge() if margin else surrogate)
-            costs = label_costs(problem) if margin else loss.label_costs
+            loss, costs = label_loss(problem)
             self.loss = (loss.points, loss.k, np.empty((0, 5)), np.concatenate(many.labels), costs)
         self.work = (len(self.rows[1]) + 8 * n) * self.n_labels
         self.bounds = _bounds(problem.dual_map, problem.task.dim)

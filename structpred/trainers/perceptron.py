@@ -9,13 +9,29 @@ from structpred.slack.surrogate import SlackRescaling
 from structpred.trainers.problem import Problem, Trainer
 
 
-class PerceptronState(NamedTuple):
-    """The weights and their running average."""
+class WeightsState(NamedTuple):
+    """The weights, and their running average where it is kept."""
 
     weights: Weights
 
 
-class AveragedPerceptron(Trainer):
+class OnlineLearner(Trainer):
+    """The parent of trainers whose state is the weights alone. averaged: return the average of all iterates."""
+
+    online = True
+    nonconvex = True
+    averaged = True
+
+    def init_state(self, problem: Problem) -> WeightsState:
+        """Zero weights."""
+        return WeightsState(Weights.zeros(problem.task.dim, problem.task.dtype, averaged=self.averaged))
+
+    def last_objective(self, problem: Problem, state: WeightsState) -> tuple[Vector, float | None, float | None]:
+        """`weights` and `objective` of a state that is given up: the average in place."""
+        return state.weights.given_up(), None, None
+
+
+class AveragedPerceptron(OnlineLearner):
     """w += phi(x_i, y_i) - phi(x_i, argmax): steps towards the truth wherever the prediction is wrong.
 
     Returns the average of all iterates. It minimises no regularised objective, so `lam` has no effect and there is
@@ -24,14 +40,8 @@ class AveragedPerceptron(Trainer):
 
     name = "perceptron"
     surrogates = (perceptron_loss, MarginRescaling, SlackRescaling)
-    online = True
-    nonconvex = True
 
-    def init_state(self, problem: Problem) -> PerceptronState:
-        """Zero weights."""
-        return PerceptronState(Weights.zeros(problem.task.dim, problem.task.dtype, averaged=True))
-
-    def update(self, problem: Problem, state: PerceptronState, item: int) -> tuple[PerceptronState, bool]:
+    def update(self, problem: Problem, state: WeightsState, item: int) -> tuple[WeightsState, bool]:
         """One mistake-driven step."""
         step = problem.surrogate.term(problem.task, state.weights.v, item)
         changed = len(step.difference.indices) > 0
@@ -40,10 +50,6 @@ class AveragedPerceptron(Trainer):
         state.weights.include(1.0)
         return state, changed
 
-    def moves(self, problem: Problem, state: PerceptronState) -> Moves:
+    def moves(self, problem: Problem, state: WeightsState) -> Moves:
         """`update` as numbers."""
         return Moves(CONSTANT, problem.task.sample_weight, state.weights)
-
-    def last_objective(self, problem: Problem, state: PerceptronState) -> tuple[Vector, float | None, float | None]:
-        """`weights` and `objective` of a state that is given up: the average in place."""
-        return state.weights.given_up(), None, None

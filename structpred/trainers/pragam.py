@@ -23,7 +23,7 @@ from structpred.objectives.margin import MarginRescaling
 from structpred.runtime.interrupts import may_be_given_up
 from structpred.trainers.dual_sets import NONE, DualSet, dual_set
 from structpred.trainers.power_iteration import largest_eigenvalue
-from structpred.trainers.problem import Problem, Surrogate, Trainer
+from structpred.trainers.problem import Problem, Trainer
 from structpred.trainers.states import COUNT, Values
 
 Positive = Annotated[Floats, Values(5e-324)]
@@ -141,17 +141,14 @@ class Pragam(Trainer):
     name = "pragam"
     requires: tuple[str | tuple[str, ...], ...] = (("signed_rows", "project"),)
     surrogates = (MarginRescaling,)
+    kinds = (MarginRescaling,)
     certified = True
+    bulk = True
 
     def __init__(self, *, adaptive: bool = True, recentre: float = 0.1) -> None:
         if not 0.0 <= recentre < 1.0:
             raise ParameterError(f"recentre must be at least 0 and below 1, got {recentre}")
         self.adaptive, self.recentre = bool(adaptive), float(recentre)
-
-    @classmethod
-    def minimises(cls, surrogate: Surrogate) -> bool:
-        """The margin-rescaled hinge alone: the dual is its own."""
-        return isinstance(surrogate, MarginRescaling)
 
     def dual_set(self, problem: Problem) -> DualSet:
         """Where the dual points are."""
@@ -175,10 +172,6 @@ class Pragam(Trainer):
             found.w_base, found.slopes, found.point, answer, centre, found.start, start, best, primal, bound, np.array(mu),
             np.array(curvature), before.first if before else np.array(curvature), np.array(0), np.array(primal - bound),
         )  # fmt: skip
-
-    def order(self, problem: Problem, state: PragamState, rng: np.random.Generator, n_pass: int) -> npt.NDArray[np.int64]:
-        """One step."""
-        return np.zeros(1, np.int64)
 
     def update(self, problem: Problem, state: PragamState, item: int) -> tuple[PragamState, bool]:
         """Algorithm 1, lines 3 to 7, with the first curvature that the dual does not exceed."""

@@ -190,6 +190,8 @@ class Trainer(ABC):
     surrogates : tuple of callables
         What it can minimise; the first makes its default. Another surrogate of the same form, piecewise linear or smooth, is
         minimised, too, unless `minimises` says otherwise.
+    kinds : tuple of types
+        If given, it minimises surrogates of these types alone, whose duals it knows.
     certified : bool
         Whether `objective` gives a dual value, so that there is a gap.
     online : bool
@@ -200,6 +202,8 @@ class Trainer(ABC):
         Whether it goes along gradients alone, so that it finds a local optimum of a surrogate that is not convex.
     completes : bool
         Whether it completes outputs that are known in part itself; then any surrogate will do.
+    bulk : bool
+        Whether a step looks at all instances: a pass is then one item.
     least_passes : int
         How many passes it takes at least where the user names no number: a method that adds one plane a pass needs many.
     """
@@ -209,11 +213,13 @@ class Trainer(ABC):
     regulariser_requires: ClassVar[tuple[str | tuple[str, ...], ...]] = ("squared_norm",)
     default_regulariser: ClassVar[type[Regulariser]] = L2
     surrogates: ClassVar[tuple[Callable[[], Surrogate], ...]] = (MarginRescaling, SlackRescaling)
+    kinds: ClassVar[tuple[type, ...]] = ()
     certified: ClassVar[bool] = False
     online: ClassVar[bool] = False
     needs_n_total: ClassVar[bool] = False
     nonconvex: ClassVar[bool] = False
     completes: ClassVar[bool] = False
+    bulk: ClassVar[bool] = False
     least_passes: ClassVar[int] = 1
 
     def __repr__(self) -> str:
@@ -223,7 +229,9 @@ class Trainer(ABC):
     @classmethod
     def minimises(cls, surrogate: Surrogate) -> bool:
         """Whether it can minimise this surrogate: one of the same form is in `surrogates`, it is never negative, and it is convex
-        or need not be."""
+        or need not be; or it is of one of the `kinds`."""
+        if cls.kinds:
+            return isinstance(surrogate, cls.kinds)
         if getattr(surrogate, "may_be_negative", False) or not (cls.nonconvex or is_convex(surrogate)):
             return False
         return any(make().piecewise_linear == surrogate.piecewise_linear for make in cls.surrogates)
@@ -248,7 +256,7 @@ class Trainer(ABC):
 
     def order(self, problem: Problem, state: Any, rng: np.random.Generator, n_pass: int) -> npt.NDArray[np.int64]:
         """The items that pass number n_pass (from 0) visits, in order: a new permutation of the instances every pass."""
-        return rng.permutation(len(problem.task))
+        return np.zeros(1, np.int64) if self.bulk else rng.permutation(len(problem.task))
 
     def calls(self, problem: Problem, item: int) -> int:
         """How many calls of the oracle the history counts for an item: one, and none for items below zero."""

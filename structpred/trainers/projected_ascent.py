@@ -25,7 +25,7 @@ from structpred.core.weights import Vector
 from structpred.errors import OracleError
 from structpred.objectives.margin import MarginRescaling
 from structpred.runtime.memory import check_fits
-from structpred.trainers.problem import Problem, Surrogate, Trainer
+from structpred.trainers.problem import Problem, Trainer
 from structpred.trainers.states import FIXED, Values
 
 
@@ -50,12 +50,8 @@ class ProjectedAscent(Trainer):
     name = "projected_ascent"
     requires = ("project",)
     surrogates = (MarginRescaling,)
+    kinds = (MarginRescaling,)
     certified = True
-
-    @classmethod
-    def minimises(cls, surrogate: Surrogate) -> bool:
-        """The margin-rescaled hinge alone: the dual is its own."""
-        return isinstance(surrogate, MarginRescaling)
 
     def init_state(self, problem: Problem) -> AscentState:
         """Every block at the truth: w = 0."""

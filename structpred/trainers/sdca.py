@@ -22,14 +22,10 @@ from structpred.core.types import Floats, Integers
 from structpred.core.weights import Vector
 from structpred.errors import ParameterError
 from structpred.objectives.margin import MarginRescaling
-from structpred.trainers.column_ascent import ColumnAscent
+from structpred.trainers.column_ascent import ColumnAscent, MappedAscent
 from structpred.trainers.label_ascent import CALL, LabelAscent, bad_places
-from structpred.trainers.problem import Problem, Surrogate, Trainer, once_per_problem
+from structpred.trainers.problem import Problem, Trainer, once_per_problem
 from structpred.trainers.states import Values
-
-_ANY = Values(-np.inf, np.inf)
-#: passes after which u is summed up anew
-_DRIFT = 50
 
 
 class SDCAState(NamedTuple):
@@ -43,7 +39,7 @@ class SDCAState(NamedTuple):
     alpha: Floats
     active: Annotated[Integers, Values(0)]
     counts: Annotated[Integers, Values(0)]
-    limits: Annotated[Floats, _ANY]
+    limits: Annotated[Floats, Values(-np.inf, np.inf)]
 
     def fault(self, dim: int) -> str | None:
         """What does not fit together in saved arrays; None where all does."""
@@ -81,12 +77,8 @@ class SDCA(Trainer):
     requires = (("rows", "label_rows"),)
     regulariser_requires = ("dual_map",)
     surrogates = (MarginRescaling,)
+    kinds = (MarginRescaling, ScalarLoss, MulticlassLoss)
     certified = True
-
-    @classmethod
-    def minimises(cls, surrogate: Surrogate) -> bool:
-        """The margin-rescaled hinge, and losses of scores, whose duals it knows."""
-        return isinstance(surrogate, MarginRescaling | ScalarLoss | MulticlassLoss)
 
     @classmethod
     def fits(cls, regulariser: Regulariser) -> bool:
@@ -137,7 +129,7 @@ class SDCA(Trainer):
         return {} if problem.dual_map.linear else {"dual_point": state.w}
 
 
-class RowAscent:
+class RowAscent(MappedAscent):
     """The steps of one problem over rows: u = sum_i alpha_i a_i, alpha_i = p_i/lam of the a_i in the loss's table."""
 
     #: passes over the active rows alone
@@ -146,13 +138,11 @@ class RowAscent:
     def __init__(self, problem: Problem) -> None:
         from structpred.trainers._sdca_kernels import WIDTH
 
-        self.problem, self.task, self.lam = problem, cast(RowTask, problem.task), problem.lam
+        super().__init__(problem)
+        self.task = cast(RowTask, problem.task)
         self.duals = _dual_table(problem).scaled(problem.p / problem.lam)
-        scale, low, high = problem.dual_map.expanded(self.task.dim)
-        plain = problem.dual_map.linear and bool((scale == 1.0).all())
-        self.table = None if plain else (scale, low, high)
         self.rows = np.empty((len(self.task), WIDTH))
-        for k, column in enumerate((*self.duals, self.task.squared_norms(None if plain else scale))):
+        for k, column in enumerate((*self.duals, self.task.squared_norms(None if self.table is None else self.table[0]))):
             self.rows[:, k] = column
 
     def init_state(self) -> SDCAState:
@@ -176,20 +166,9 @@ class RowAscent:
         )  # fmt: skip
         return found
 
-    def solve_face(self, state: SDCAState) -> bool:
-        """Nothing is solved: rows are many, and their steps cheap."""
-        return False
-
-    def refresh(self, state: SDCAState) -> None:
-        """Every so many passes u is summed up anew: what rounding added to it is gone."""
-        state.counts[4] += 1
-        if state.counts[4] >= _DRIFT:
-            state.counts[4] = 0
-            state.w[:] = self.task.combined(state.alpha)
-
-    def weights(self, state: SDCAState) -> Floats:
-        """The regulariser's image of u: exactly in its domain."""
-        return state.w.copy() if self.table is None else self.problem.dual_map.weights(state.w)
+    def dual_point(self, state: SDCAState) -> Floats:
+        """Of the alphas."""
+        return self.task.combined(state.alpha)
 
     def objective(self, state: SDCAState) -> tuple[float, float]:
         """Primal and dual, in two passes over all rows."""

@@ -34,6 +34,8 @@ class ShardedTrainer(ByInner, Trainer):  # type: ignore[override]
     order of visits.
     """
 
+    bulk = True
+
     def __init__(self, trainer: Trainer, shards: int, passes: float, seed: int) -> None:
         for name, value, least in (("shards", shards, 1), ("seed", seed, 0)):
             if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
@@ -59,10 +61,6 @@ class ShardedTrainer(ByInner, Trainer):  # type: ignore[override]
         reports = [(part.at, report) for part, (_, report) in zip(parts, begun, strict=True)]
         common = way.close(None, totals(problem.task.dim, reports))
         return ShardedState(common, tuple(state for state, _ in begun), np.array(0))
-
-    def order(self, problem: Problem, state: ShardedState, rng: np.random.Generator, n_pass: int) -> Integers:
-        """One round."""
-        return np.zeros(1, np.int64)
 
     def calls(self, problem: Problem, item: int) -> int:
         """Visits of a round."""
