@@ -62,7 +62,8 @@ class ColumnCorpus(Ragged):
 
     def column(self, j: int) -> list[str]:
         """Column j of every token, in file order; negative j counts from the last column."""
-        self._check_column(j)
+        if not -self.n_columns <= j < self.n_columns:
+            raise ParameterError(f"{self.name} has {self.n_columns} columns, numbered from 0; there is no column {j}")
         return list(map(self.vocabularies[j].__getitem__, self.codes[:, j].tolist()))
 
     def labels(self, column: int = -1) -> list[list[str]]:
@@ -113,14 +114,10 @@ class ColumnCorpus(Ragged):
             offsets.append(len(rows))
         if width is None:
             raise DataError(f"{name}: expected at least one sentence, got none")
-        coded = [_code_checked(list(column), j) for j, column in enumerate(zip(*rows, strict=True))]
+        coded = [_coded(list(column), j) for j, column in enumerate(zip(*rows, strict=True))]
         lines = np.zeros(len(rows), np.int64)
         codes = np.stack([codes for _, codes in coded], axis=1)
         return cls([vocabulary for vocabulary, _ in coded], codes, np.array(offsets, np.int64), lines, name)
-
-    def _check_column(self, j: int) -> None:
-        if not -self.n_columns <= j < self.n_columns:
-            raise ParameterError(f"{self.name} has {self.n_columns} columns, numbered from 0; there is no column {j}")
 
 
 def format_columns(corpus: ColumnCorpus, predictions: Sequence[Sequence[str]]) -> str:
@@ -265,13 +262,6 @@ def _tabbed_fields(piece: str) -> list[str]:
     return _TABBED_FIELD.findall("\n".join(line for line in piece.split("\n") if line.strip(" \t")))
 
 
-def _code(column: list[str]) -> tuple[list[str], npt.NDArray[np.int32]]:
-    """The distinct strings in order of appearance, and each entry's index among them."""
-    vocabulary = list(dict.fromkeys(column))
-    index = dict(zip(vocabulary, range(len(vocabulary)), strict=True))
-    return vocabulary, np.fromiter(map(index.__getitem__, column), np.int32, len(column))
-
-
 def _iterable(value: object, expected: str) -> Iterable[Any]:
     if isinstance(value, str | bytes | dict) or not isinstance(value, Iterable):
         raise DataError(f"{expected}, got {type(value).__name__}")
@@ -292,16 +282,16 @@ def _checked_width(row: object, width: int | None, sample: int, position: int) -
     raise DataError(f"{where}: expected {width or 'at least 1'} columns, got {len(row)}")
 
 
-def _code_checked(column: list[str], j: int) -> tuple[list[str], npt.NDArray[np.int32]]:
-    """As `_code`, for rows from a caller, whose cells may be anything."""
+def _coded(column: list[str], j: int) -> tuple[list[str], npt.NDArray[np.int32]]:
+    """The distinct strings in order of appearance, and each entry's index among them. The cells may be anything."""
     try:
-        vocabulary, codes = _code(column)
+        index = {entry: code for code, entry in enumerate(dict.fromkeys(column))}
     except TypeError:  # an unhashable cell
-        vocabulary, codes = column, np.empty(0, np.int32)
-    for entry in vocabulary:
+        index = {}
+    for entry in index or column:
         if not isinstance(entry, str):
             raise DataError(f"column {j}: expected strings, got {entry!r} of type {type(entry).__name__}")
-    return vocabulary, codes
+    return list(index), np.fromiter(map(index.__getitem__, column), np.int32, len(column))
 
 
 def _flat_predictions(corpus: ColumnCorpus, predictions: Sequence[Sequence[str]]) -> list[str]:

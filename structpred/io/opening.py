@@ -103,14 +103,18 @@ def opened_file(path: PathLike, name: str) -> BinaryIO:
         raise DataError(f"{name}: cannot be read: {error}") from None
 
 
-class _Readable(io.RawIOBase):
-    """What has a method `read`, as a file to be buffered; closing leaves it open."""
-
-    def __init__(self, source: BinaryIO, name: str) -> None:
-        self._source, self._name = source, name
+class _Stream(io.RawIOBase):
+    """Bytes to be buffered; closing leaves open what they come from."""
 
     def readable(self) -> bool:
         return True
+
+
+class _Readable(_Stream):
+    """What has a method `read`."""
+
+    def __init__(self, source: BinaryIO, name: str) -> None:
+        self._source, self._name = source, name
 
     def readinto(self, buffer: "memoryview[int]") -> int:  # type: ignore[override]
         try:
@@ -135,15 +139,12 @@ class _Counted:
         return data
 
 
-class _Unpacked(io.RawIOBase):
+class _Unpacked(_Stream):
     """What gzip data hold. The limit is looked at while they unpack, so that no more than it is ever worked on."""
 
     def __init__(self, packed: BinaryIO, name: str) -> None:
         self._packed, self._name, self._done, self._limit = _Counted(packed), name, 0, limit_of_unpacking()
         self._gzip = gzip.GzipFile(fileobj=cast(BinaryIO, self._packed), mode="rb")
-
-    def readable(self) -> bool:
-        return True
 
     def readinto(self, buffer: "memoryview[int]") -> int:  # type: ignore[override]
         try:
@@ -155,7 +156,7 @@ class _Unpacked(io.RawIOBase):
         return count
 
 
-class _InUtf8(io.RawIOBase):
+class _InUtf8(_Stream):
     """Text in another encoding as UTF-8."""
 
     def __init__(self, stream: BinaryIO, codec: codecs.CodecInfo, name: str) -> None:
@@ -163,9 +164,6 @@ class _InUtf8(io.RawIOBase):
         self._stream, self._codec, self._name = stream, codec, name
         self._decoder = codec.incrementaldecoder()
         self._held, self._line = b"", 1
-
-    def readable(self) -> bool:
-        return True
 
     def readinto(self, buffer: "memoryview[int]") -> int:  # type: ignore[override]
         while not self._held:

@@ -306,19 +306,16 @@ def _features(arrays: dict[str, npt.NDArray[Any]], name: str) -> Any:
         parts = [arrays[key] for key in ("X_data", "X_indices", "X_indptr")]
         if parts[0].dtype.kind not in "biuf" or any(part.dtype.kind not in "iu" for part in parts[1:]):
             raise TypeError(f"expected numbers with whole indices, got {', '.join(str(part.dtype) for part in parts)}")
-        _check_indptr(parts[2], parts[1].size)
+        indptr, n = parts[2], parts[1].size
+        # SciPy does not look at the order of row pointers that end at 0, and sorting by such rows writes out of bounds
+        if indptr.ndim != 1 or not len(indptr) or indptr[0] != 0 or indptr[-1] != n or (indptr[1:] < indptr[:-1]).any():
+            raise ValueError(f"X_indptr must rise from 0 to {n}, the number of entries")
         X = sparse.csr_array((parts[0].astype(np.float64), *parts[1:]), shape=tuple(arrays["X_shape"].tolist()))
         X.check_format(full_check=True)
     except (KeyError, ValueError, TypeError, IndexError, OverflowError) as error:
         raise DataError(f"{name}: X_data, X_indices, X_indptr and X_shape are not a valid CSR matrix: {error}") from None
     X.sum_duplicates()
     return X
-
-
-def _check_indptr(indptr: npt.NDArray[Any], n: int) -> None:
-    """SciPy does not look at the order of row pointers that end at 0, and sorting by such rows writes out of bounds."""
-    if indptr.ndim != 1 or not len(indptr) or indptr[0] != 0 or indptr[-1] != n or (indptr[1:] < indptr[:-1]).any():
-        raise ValueError(f"X_indptr must rise from 0 to {n}, the number of entries")
 
 
 def write_npz_multilabel(data: MultiLabelData, path: str | os.PathLike[str]) -> None:

@@ -159,16 +159,14 @@ class TemplateFeaturizer(CodedTemplates):
 
     def _check_radix(self, block: Block) -> None:
         """Every key of a block from a file must stand for codes that exist."""
-        size = 1
+        size, fits = 1, True
         for j, atom_size in enumerate(block.sizes):
             if j in block.folds:
-                if block.folds[j].max(initial=-1) >= size:
-                    raise ValueError("feature keys and vocabularies do not belong together")
+                fits = fits and block.folds[j].max(initial=-1) < size
                 size = len(block.folds[j])
             size *= atom_size
-            if size > coded._KEY_LIMIT:  # the keys so far would not fit into 64 bits
-                raise ValueError("feature keys and vocabularies do not belong together")
-        if block.keys.max(initial=-1) >= size:
+            fits = fits and size <= coded._KEY_LIMIT  # the keys so far fit into 64 bits
+        if not fits or block.keys.max(initial=-1) >= size:
             raise ValueError("feature keys and vocabularies do not belong together")
 
     def _packed(self, corpus: ColumnCorpus, reading: CorpusReading) -> PackedSequences:

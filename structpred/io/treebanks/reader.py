@@ -14,7 +14,7 @@ from structpred.io.treebanks.rules import ERROR, Problem, check_sentence
 from structpred.io.treebanks.scan import Lines, Mask, bad_lines, scan_lines
 from structpred.io.treebanks.source import Chunk, Source, TreebankSource, open_treebank
 from structpred.io.treebanks.treebank import Treebank
-from structpred.io.treebanks.words import Words, find_words
+from structpred.io.treebanks.words import find_words
 
 log = logging.getLogger("structpred.io")
 
@@ -142,7 +142,25 @@ def _parse(
     first = np.flatnonzero(opens)
     raw, bounds = _kept(chunk.data, lines, words.bad, words.block[first])
     del lines, bad, opens  # the places of all tabs, say, are not needed any more
-    return _packed(words, first, raw, bounds, text, chunk, source, format, skipped)
+    used = (format.form, format.lemma, format.upos, format.xpos, format.feats, format.deprel)
+    forms, lemmas, upos, xpos, feats, labels = _columns(text, words.lines, used)
+    return Treebank(
+        offsets=np.append(first, len(words.lines)).astype(np.int64),
+        forms=forms,
+        lemmas=lemmas,
+        upos=upos,
+        xpos=xpos,
+        feats=feats,
+        heads=words.heads,
+        labels=labels,
+        format=format,
+        path=source.name,
+        line_numbers=words.lines + chunk.line,
+        raw=raw,
+        bounds=bounds,
+        bom=source.bom and chunk.line == 1,
+        skipped=skipped,
+    )
 
 
 def _check_line_lengths(chunk: Chunk, name: str) -> None:
@@ -190,39 +208,6 @@ def _errors(
         problems = check_sentence(text[first : last + 1], place, int(number[k]), format, path, **options)
         errors = [problem for problem in problems if problem.severity == ERROR]
         yield from errors or [Problem(path, place, int(number[k]), ERROR, "sentence", "expected a sentence that can be read")]
-
-
-def _packed(
-    words: Words,
-    first: Integers,
-    raw: bytes,
-    bounds: Integers,
-    text: list[str],
-    chunk: Chunk,
-    source: TreebankSource,
-    format: TreebankFormat,
-    skipped: tuple[Problem, ...],
-) -> Treebank:
-    """The words of good sentences. first: that of each sentence. raw, bounds: what is kept of the file."""
-    used = (format.form, format.lemma, format.upos, format.xpos, format.feats, format.deprel)
-    forms, lemmas, upos, xpos, feats, labels = _columns(text, words.lines, used)
-    return Treebank(
-        offsets=np.append(first, len(words.lines)).astype(np.int64),
-        forms=forms,
-        lemmas=lemmas,
-        upos=upos,
-        xpos=xpos,
-        feats=feats,
-        heads=words.heads,
-        labels=labels,
-        format=format,
-        path=source.name,
-        line_numbers=words.lines + chunk.line,
-        raw=raw,
-        bounds=bounds,
-        bom=source.bom and chunk.line == 1,
-        skipped=skipped,
-    )
 
 
 def _kept(data: bytes, lines: Lines, bad: Mask, sentences: Integers) -> tuple[bytes, Integers]:

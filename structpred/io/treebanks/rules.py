@@ -61,10 +61,6 @@ class _Found:
         """A warning likewise."""
         self.problems.append(Problem(self.path, self.line + index, self.sentence, WARNING, kind, message))
 
-    def no_errors_since(self, count: int) -> bool:
-        """Whether all problems after the first `count` are warnings."""
-        return all(problem.severity != ERROR for problem in self.problems[count:])
-
 
 def check_sentence(
     lines: Sequence[str], line: int, sentence: int, format: TreebankFormat, path: str, *, check_trees: bool = True,
@@ -174,7 +170,7 @@ def _check_ids(rows: list[_Row], format: TreebankFormat, found: _Found) -> tuple
     for row, end in ranges:
         if end > last:
             found.error(row.at, "ids", f"expected a range within the sentence of {last} words, got {row.fields[0]}")
-    sound = found.no_errors_since(before) and all(row.whole for row in rows)
+    sound = all(problem.severity != ERROR for problem in found.problems[before:]) and all(row.whole for row in rows)
     if sound and not words:
         found.error(rows[0].at, "ids", "expected at least one word, got only multiword tokens or empty nodes")
     return words, sound
@@ -224,8 +220,10 @@ def _check_heads(words: list[_Row], sound: bool, format: TreebankFormat, found: 
             found.error(row.at, "heads", f"expected a head from 0 to {n} (the sentence has {size}), got {head}")
         elif sound and head == number:
             found.error(row.at, "heads", f"word {number} is its own head")
-        if head is not None and format.single_root:
-            _check_root_label(row, head, format, found)
+        label = row.fields[format.deprel] if head is not None and format.single_root else "_"
+        if label != "_" and (label.partition(":")[0] == "root") != (head == 0):
+            message = f"expected the relation root where the head is 0, and only there, got {quoted(label)} and head {head}"
+            found.warn(row.at, "root", message)
     if not sound:
         return
     missing = [row for row in words if row.fields[format.head] == "_"]
@@ -234,16 +232,6 @@ def _check_heads(words: list[_Row], sound: bool, format: TreebankFormat, found: 
         found.error(missing[0].at, "heads", message)
     if len(missing) < n:
         _check_tree(words, heads, format, found)
-
-
-def _check_root_label(row: _Row, head: int, format: TreebankFormat, found: _Found) -> None:
-    label = row.fields[format.deprel]
-    if label != "_" and (label.partition(":")[0] == "root") != (head == 0):
-        found.warn(
-            row.at,
-            "root",
-            f"expected the relation root where the head is 0, and only there, got {quoted(label)} and head {head}",
-        )
 
 
 def _check_tree(words: list[_Row], heads: list[int | None], format: TreebankFormat, found: _Found) -> None:

@@ -1,8 +1,8 @@
 """Treebanks in memory: the words of all sentences, their heads and relations, and the file as it was, byte for byte."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -138,22 +138,12 @@ class Treebank(Ragged):
         blocks = [self.raw[self.bounds[i] : self.bounds[i + 1]] for i in chosen.tolist()]
         blocks = [_closed(block) for block in blocks[:-1]] + blocks[-1:]
         bounds = np.concatenate(([0], np.cumsum([len(block) for block in blocks], dtype=np.int64))).astype(np.int64)
-        return Treebank(
-            offsets=offsets,
-            forms=[self.forms[k] for k in picked],
-            lemmas=[self.lemmas[k] for k in picked],
-            upos=[self.upos[k] for k in picked],
-            xpos=[self.xpos[k] for k in picked],
-            feats=[self.feats[k] for k in picked],
-            heads=self.heads[words],
-            labels=[self.labels[k] for k in picked],
-            format=self.format,
-            path=self.path,
-            line_numbers=self.line_numbers[words],
-            raw=b"".join(blocks),
-            bounds=bounds,
-            bom=self.bom,
-        )
+        columns: dict[str, Any] = {}
+        for name in (*Sentence._fields, "labels"):
+            column = getattr(self, name)
+            columns[name] = [column[k] for k in picked]
+        where: dict[str, Any] = {"line_numbers": self.line_numbers[words], "raw": b"".join(blocks), "bounds": bounds}
+        return replace(self, offsets=offsets, heads=self.heads[words], skipped=(), **columns, **where)
 
     @classmethod
     def of(cls, sentences: Sequence[Sentence], trees: Sequence[Tree] | None = None, path: str = "<sentences>") -> "Treebank":
@@ -181,13 +171,9 @@ class Treebank(Ragged):
         if trees:
             heads = np.concatenate([np.asarray(tree.heads, np.int64) for tree in trees])
             labels = _flat(["_"] * n if tree.labels is None else tree.labels for tree, n in zip(trees, lengths, strict=True))
+        columns: dict[str, Any] = {name: _flat(getattr(one, name) for one in sentences) for name in Sentence._fields}
         return cls(
             offsets=offsets,
-            forms=_flat(sentence.forms for sentence in sentences),
-            lemmas=_flat(sentence.lemmas for sentence in sentences),
-            upos=_flat(sentence.upos for sentence in sentences),
-            xpos=_flat(sentence.xpos for sentence in sentences),
-            feats=_flat(sentence.feats for sentence in sentences),
             heads=heads,
             labels=labels,
             format=CONLL_U,
@@ -195,6 +181,7 @@ class Treebank(Ragged):
             line_numbers=np.zeros(len(heads), np.int64),
             raw=b"".join(blocks),
             bounds=bounds,
+            **columns,
         )
 
     def _words(self, i: int) -> slice:

@@ -150,7 +150,9 @@ def warn(scans: list[Scan], rare: int, max_length: int, scheme: str | None, coll
     for one in scans:
         _shape(one, max_length, collect)
         _repeats(one, collect)
-        _too_many(one, collect)
+        if one.tokens.excess is not None:
+            summary = f"files with more than {MOST_LABELS:,} different labels, which are not looked at: is another column meant?"
+            collect.add(WARNING, "labels", summary, f"{one.name}:{one.tokens.excess}: label number {MOST_LABELS + 1:,}")
     files = [_summary_of(one) for one in scans]
     _label_warnings(scans[0], rare, scheme, collect)
     for dev in scans[1:]:
@@ -268,13 +270,6 @@ def groups(keys: npt.NDArray[np.int64]) -> Iterator[npt.NDArray[np.intp]]:
     large = large[np.argsort(order[bounds[large]])]
     for k in ints(large):
         yield order[bounds[k] : bounds[k + 1]]
-
-
-def _too_many(scan: Scan, collect: Collector) -> None:
-    """A warning where there are too many labels to be counted."""
-    if scan.tokens.excess is not None:
-        summary = f"files with more than {MOST_LABELS:,} different labels, which are not looked at: is another column meant?"
-        collect.add(WARNING, "labels", summary, f"{scan.name}:{scan.tokens.excess}: label number {MOST_LABELS + 1:,}")
 
 
 def _label_warnings(scan: Scan, rare: int, scheme: str | None, collect: Collector) -> None:

@@ -143,7 +143,9 @@ def scan_bytes(data: bytes, name: str, format: str, *, label_column: int = -1, n
             raise ParameterError(f"label column {label_column}: {name} has {width} columns, numbered from 0")
     rows = Rows(lines, format, kinds, width, label_column % width if width else 0)
     numbers = (np.flatnonzero(kinds != BLANK) + 1).astype(np.int32)
-    offsets = word_offsets(lines) if format == "ocr" else _sentence_offsets(numbers)
+    breaks = np.flatnonzero(np.diff(numbers) > 1) + 1  # where sentences begin among the lines that are not blank
+    ends = np.concatenate(([0], breaks, [len(numbers)] if len(numbers) else [])).astype(np.int64)
+    offsets = word_offsets(lines) if format == "ocr" else ends
     codes, links = rows.labels.codes, dict[int, str]()
     if format == "ocr":
         good = numbers[kinds[numbers - 1] == GOOD]
@@ -229,12 +231,6 @@ def _usual_width(lines: Lines) -> int:
         counts.update(dict(zip(*(found.tolist() for found in np.unique(fields_of_lines(text), return_counts=True)), strict=True)))
     counts = Counter({width: count for width, count in counts.items() if 0 < width <= MOST_COLUMNS})
     return max(counts, key=lambda width: (counts[width], -width)) if counts else 1
-
-
-def _sentence_offsets(numbers: npt.NDArray[np.int32]) -> Offsets:
-    """Where sentences begin among the lines that are not blank."""
-    breaks = np.flatnonzero(np.diff(numbers) > 1) + 1
-    return np.concatenate(([0], breaks, [len(numbers)] if len(numbers) else [])).astype(np.int64)
 
 
 def _tokens(rows: Rows, numbers: npt.NDArray[np.int32], offsets: Offsets, codes: npt.NDArray[np.int32]) -> Tokens:

@@ -11,7 +11,7 @@ from structpred.io.text import PathLike
 from structpred.io.treebanks.checks import validate_treebank
 from structpred.io.treebanks.formats import TREEBANK_FORMATS, TreebankFormat
 from structpred.io.treebanks.reader import read_good_sentences
-from structpred.io.treebanks.rules import ERROR, Problem
+from structpred.io.treebanks.rules import ERROR
 from structpred.io.treebanks.source import held_treebank
 from structpred.io.treebanks.treebank import Treebank
 from structpred.io.treebanks.writer import write_treebank
@@ -102,10 +102,13 @@ def validate_trees(
 def _scan(path: PathLike, format: TreebankFormat | None, collect: Collector, encoding: str) -> tuple[Treebank, Scan]:
     """The good sentences of a file, and the same as sequences of relations; its problems are collected."""
     with held_treebank(path, encoding) as stream:
-        n_broken = _collect_problems(validate_treebank(stream, format), collect)
+        problems = validate_treebank(stream, format)
+        for problem in problems:
+            summary = _SUMMARIES[problem.severity, problem.kind]
+            collect.add(problem.severity, problem.kind, summary, str(problem))
         stream.seek(0)
         treebank = read_good_sentences(stream, format)
-    tokens = _tokens(treebank, n_broken)
+    tokens = _tokens(treebank, len({one.sentence for one in problems if one.severity == ERROR and one.sentence}))
     documents = [i for i in range(len(treebank)) if any(form.startswith("-DOCSTART-") for form in tokens.content(i))]
     return treebank, Scan(
         treebank.path, treebank.format.name, tokens, lambda: iter(()), treebank.format.n_columns, None, documents
@@ -127,11 +130,3 @@ def _tokens(treebank: Treebank, n_broken: int) -> Tokens:
     hashes = np.fromiter(map(hash, map(content, range(len(broken)))), np.int64, len(broken))
     lines = treebank.line_numbers.astype(np.int32)
     return Tokens(lines, offsets, broken, labels.names, labels.codes, label_offsets, hashes, content, excess)
-
-
-def _collect_problems(problems: list[Problem], collect: Collector) -> int:
-    """How many sentences are broken."""
-    for problem in problems:
-        summary = _SUMMARIES[problem.severity, problem.kind]
-        collect.add(problem.severity, problem.kind, summary, str(problem))
-    return len({problem.sentence for problem in problems if problem.severity == ERROR and problem.sentence})
