@@ -114,7 +114,7 @@ class ColumnCorpus(Ragged):
             offsets.append(len(rows))
         if width is None:
             raise DataError(f"{name}: expected at least one sentence, got none")
-        coded = [_coded(list(column), j) for j, column in enumerate(zip(*rows, strict=True))]
+        coded = [_code_checked(list(column), j) for j, column in enumerate(zip(*rows, strict=True))]
         lines = np.zeros(len(rows), np.int64)
         codes = np.stack([codes for _, codes in coded], axis=1)
         return cls([vocabulary for vocabulary, _ in coded], codes, np.array(offsets, np.int64), lines, name)
@@ -282,7 +282,7 @@ def _checked_width(row: object, width: int | None, sample: int, position: int) -
     raise DataError(f"{where}: expected {width or 'at least 1'} columns, got {len(row)}")
 
 
-def _coded(column: list[str], j: int) -> tuple[list[str], npt.NDArray[np.int32]]:
+def _code_checked(column: list[str], j: int) -> tuple[list[str], npt.NDArray[np.int32]]:
     """The distinct strings in order of appearance, and each entry's index among them. The cells may be anything."""
     try:
         index = {entry: code for code, entry in enumerate(dict.fromkeys(column))}
