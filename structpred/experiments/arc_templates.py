@@ -1,6 +1,5 @@
 """Figure 1 of the online multiple kernel learning paper (Martins et al. 2011, section 4): which templates of a parser matter."""
 
-import json
 import logging
 import time
 from collections.abc import Mapping, Sequence
@@ -15,11 +14,10 @@ import numpy as np
 from structpred.data.arc_templates import ArcTemplate
 from structpred.evaluation.parsing import evaluate_treebanks
 from structpred.evaluation.parsing_rules import UD
-from structpred.experiments.experiment import Experiment, Wanted, data_file, keep_settings
+from structpred.experiments.experiment import Experiment, Wanted, data_file, keep_settings, once
 from structpred.io import Treebank, read_treebank
 from structpred.io.templates.arc_template_sets import conjunction_family
 from structpred.models import DependencyParser
-from structpred.storage.atomic import write_atomic
 from structpred.trainers.online_mkl import OnlineMKL
 
 log = logging.getLogger("structpred.experiments")
@@ -146,17 +144,20 @@ class Run:
 
     def trained(self, name: str, templates: list[ArcTemplate], trainer: Any, C: float) -> Training:
         """The result that is kept, or that of training, from the checkpoint on where there is one."""
-        path, checkpoint = self.folder / f"{name}.json", self.folder / f"{name}.ckpt"
-        if not path.exists():
+        checkpoint = self.folder / f"{name}.ckpt"
+
+        def train() -> dict[str, Any]:
             log.info("training %s: %d templates", name, len(templates))
             parser = DependencyParser(
                 trainer, C, self.epochs, templates=templates, max_bits=self.max_bits, projective=False, labelled=False,
                 checkpoint=checkpoint, resume=checkpoint.exists(), check_every=self.epochs, random_state=0,
             ).fit(self.train)  # fmt: skip
-            write_atomic(path, json.dumps(asdict(self._scored(parser))).encode())
+            return asdict(self._scored(parser))
+
+        found = Training(**once(self.folder, name, train))
         for left in self.folder.glob(f"{checkpoint.name}*"):
             left.unlink()
-        return Training(**json.loads(path.read_text()))
+        return found
 
     def _scored(self, parser: DependencyParser) -> Training:
         start = time.process_time()

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
@@ -33,45 +34,22 @@ class DecisionRow:
     gap: float | None
 
 
-def paths(n: int, seed: int) -> tuple[Oracle, Decisions]:
-    """Shortest paths on a grid of 5 x 5: degree 6, noise 1/2."""
-    return ShortestPathOracle(), shortest_path_data(n, degree=6, noise=0.5, seed=seed)
-
-
-def knapsacks(n: int, seed: int) -> tuple[Oracle, Decisions]:
-    """Knapsacks of 32 items in two rows: degree 6, noise 1/2."""
-    return KnapsackOracle(), knapsack_data(n, degree=6, noise=0.5, seed=seed)
-
-
-def tours(n: int, seed: int) -> tuple[Oracle, Decisions]:
-    """Tours of 8 nodes: degree 6, noise 1/2."""
-    return TravellingSalesmanOracle(), travelling_salesman_data(n, degree=6, noise=0.5, seed=seed)
-
-
-def large_tours(n: int, seed: int) -> tuple[Oracle, Decisions]:
-    """Tours of 22 nodes, by CP-SAT: degree 4, noise 1/2."""
-    return CpSatTravellingSalesman(), travelling_salesman_data(n, n_nodes=22, degree=4, noise=0.5, seed=seed)
-
-
-def portfolios(n: int, seed: int) -> tuple[Oracle, Decisions]:
-    """Portfolios of 20 assets, by cvxpy: degree 6, noise 1."""
-    return PortfolioOracle(), portfolio_data(n, n_assets=20, degree=6, seed=seed)
-
-
 class Problem(NamedTuple):
-    """How instances are made, (how many, seed) -> (oracle, data), and how many of them are for training and for the test."""
+    """An oracle, what makes its data, (how many, seed=) -> data, and how many instances are for training and for the test."""
 
-    make: Callable[[int, int], tuple[Oracle, Decisions]]
+    oracle: Callable[[], Oracle]
+    data: Callable[..., Decisions]
     train: int
     test: int
 
 
+#: paths on a grid of 5 x 5, knapsacks of 32 items in two rows, tours of 8 nodes and, by CP-SAT, of 22; portfolios by cvxpy
 PROBLEMS = {
-    "paths": Problem(paths, 1000, 1000),
-    "knapsacks": Problem(knapsacks, 1000, 1000),
-    "tours": Problem(tours, 1000, 1000),
-    "large-tours": Problem(large_tours, 40, 30),
-    "portfolios": Problem(portfolios, 50, 100),
+    "paths": Problem(ShortestPathOracle, partial(shortest_path_data, degree=6, noise=0.5), 1000, 1000),
+    "knapsacks": Problem(KnapsackOracle, partial(knapsack_data, degree=6, noise=0.5), 1000, 1000),
+    "tours": Problem(TravellingSalesmanOracle, partial(travelling_salesman_data, degree=6, noise=0.5), 1000, 1000),
+    "large-tours": Problem(CpSatTravellingSalesman, partial(travelling_salesman_data, n_nodes=22, degree=4, noise=0.5), 40, 30),
+    "portfolios": Problem(PortfolioOracle, partial(portfolio_data, n_assets=20, degree=6), 50, 100),
 }
 
 
@@ -93,7 +71,7 @@ def compared(problem: str, n: int, seeds: Sequence[int]) -> list[DecisionRow]:
     """The rows of one problem: n instances to train on, and others to test."""
     found: dict[str, list[tuple[float, float, float | None]]] = {}
     for seed in seeds:
-        oracle, data = PROBLEMS[problem].make(n + PROBLEMS[problem].test, seed)
+        oracle, data = PROBLEMS[problem].oracle(), PROBLEMS[problem].data(n + PROBLEMS[problem].test, seed=seed)
         train, test = data.rows(slice(n)), data.rows(slice(n, None))
         for name, settings in methods(oracle, n):
             model = DecisionModel(oracle, **{"shape": data.shape, "max_iter": _PASSES, **settings})
@@ -128,7 +106,7 @@ class DecisionLosses(Experiment):
     def run(self, folder: Path, wanted: Wanted) -> list[DecisionRow]:
         """The rows: three seeds and all instances; one seed and at most 60 instances if quick."""
         most, seeds = (60, [0]) if wanted.quick else (1000, [0, 1, 2])
-        names = [wanted.only] if wanted.only else list(PROBLEMS)
+        names = wanted.chosen(PROBLEMS)
         for name in names:  # so that no row pays for what is compiled
             compared(name, 2, [0])
         return [row for name in names for row in compared(name, min(most, PROBLEMS[name].train), seeds)]

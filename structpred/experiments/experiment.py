@@ -6,7 +6,7 @@ A new experiment is a subclass of Experiment in a file of this package: `structp
 import json
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
@@ -28,6 +28,10 @@ class Wanted(NamedTuple):
     switches: frozenset[str] = frozenset()
     numbers: Mapping[str, int] = MappingProxyType({})
     output: Path | None = None
+
+    def chosen(self, tables: Iterable[str]) -> list[str]:
+        """The one table that is wanted, else all."""
+        return [self.only] if self.only else list(tables)
 
 
 class Experiment(ABC):
@@ -89,6 +93,17 @@ def keep_settings(folder: Path, settings: Mapping[str, Any]) -> None:
     if path.exists() and (there := path.read_text()) != wanted:
         raise DataError(f"{folder}: expected a run with {wanted}, it holds one with {there}; give another --output")
     write_atomic(path, wanted.encode())
+
+
+def once(folder: Path | None, name: str, compute: Callable[[], Any]) -> Any:
+    """What the folder of a run has under this name, as JSON; else what is computed, which is then kept. None: nothing is."""
+    path = None if folder is None else folder / f"{name}.json"
+    if path is not None and path.exists():
+        return json.loads(path.read_text())
+    found = compute()
+    if path is not None:
+        write_atomic(path, json.dumps(found).encode())
+    return found
 
 
 def data_folder(given: str | None) -> Path:

@@ -93,8 +93,8 @@ class LinearSolvers(Experiment):
 
     def run(self, folder: Path, wanted: Wanted) -> list[SolverTable]:
         """A table for each data set."""
-        names = [wanted.only] if wanted.only else self.tables
-        return [_compare(folder, name, PAPER_LAM[name] if "paper" in wanted.switches else 1e-3, wanted.quick) for name in names]
+        paper = "paper" in wanted.switches
+        return [_compare(folder, n, PAPER_LAM[n] if paper else 1e-3, wanted.quick) for n in wanted.chosen(self.tables)]
 
     def text(self, figures: list[SolverTable]) -> str:
         """One line a solver."""
@@ -171,9 +171,7 @@ def course(problem: Problem, trainer: Trainer, accuracy: Accuracy, most: int) ->
     start = time.process_time()
     state = trainer.init_state(problem)
     for k in range(1, most + 1):
-        for item in trainer.order(problem, state, rng, k - 1).tolist():
-            state, _ = trainer.update(problem, state, item)
-        state = trainer.finish_pass(problem, state)
+        state = one_pass(problem, trainer, state, rng, k - 1)
         if k not in looks:
             continue
         primal, dual = trainer.objective(problem, state)
@@ -187,6 +185,13 @@ def course(problem: Problem, trainer: Trainer, accuracy: Accuracy, most: int) ->
     return points, lower
 
 
+def one_pass(problem: Problem, trainer: Trainer, state: Any, rng: np.random.Generator, k: int) -> Any:
+    """The state after pass number k."""
+    for item in trainer.order(problem, state, rng, k).tolist():
+        state, _ = trainer.update(problem, state, item)
+    return trainer.finish_pass(problem, state)
+
+
 def _looks(most: int) -> Iterator[int]:
     """1, 2, 3, ..., then 5 % more each time, and the last."""
     k = 1
@@ -198,26 +203,30 @@ def _looks(most: int) -> Iterator[int]:
 
 def liblinear(problem: Problem, rows: tuple[Any, Any], accuracy: Accuracy, lower: float, most: int) -> list[Point]:
     """liblinear's dual coordinate descent, begun anew for 1, 2, 4, ... passes."""
+    points: list[Point] = []
+    passes = 1
+    C = 1.0 / (problem.lam * len(problem.task))
+    while passes <= most and not (points and points[-1].gap <= min(GOALS)):
+        w, seconds = fit_liblinear(*rows, C, passes, 1e-8)
+        primal = problem.primal(w)
+        points.append(Point(passes, seconds, primal, primal - lower, accuracy(w)))
+        passes *= 2
+    return points
+
+
+def fit_liblinear(X: Any, y: Any, C: float, passes: int, tol: float) -> tuple[Any, float]:
+    """The weights after so many passes, and the seconds that they took."""
     import warnings
 
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.svm import LinearSVC
 
-    points: list[Point] = []
-    passes = 1
-    C = 1.0 / (problem.lam * len(problem.task))
-    while passes <= most and not (points and points[-1].gap <= min(GOALS)):
-        svm = LinearSVC(loss="hinge", C=C, fit_intercept=False, tol=1e-8, max_iter=passes, random_state=0)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            start = time.process_time()
-            svm.fit(*rows)
-            seconds = time.process_time() - start
-        w = svm.coef_[0]
-        primal = problem.primal(w)
-        points.append(Point(passes, seconds, primal, primal - lower, accuracy(w)))
-        passes *= 2
-    return points
+    svm = LinearSVC(loss="hinge", C=C, fit_intercept=False, tol=tol, max_iter=passes, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        start = time.process_time()
+        svm.fit(X, y)
+        return svm.coef_[0], time.process_time() - start
 
 
 def _lines(table: SolverTable) -> list[str]:

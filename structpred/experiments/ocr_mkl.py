@@ -1,19 +1,18 @@
 """Table 1 of the online multiple kernel learning paper (Martins et al. 2011, section 4): handwritten words, ten folds."""
 
-import json
 import logging
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
-from structpred.experiments.experiment import Experiment, Wanted, data_file, keep_settings
+from structpred.experiments.experiment import Experiment, Wanted, data_file, keep_settings, once
 from structpred.experiments.ocr_kernels import Fold, Model, Plan, accuracies, certified, chosen
 from structpred.io.ocr import OcrWords, read_ocr
-from structpred.storage.atomic import write_atomic
 
 log = logging.getLogger("structpred.experiments")
 
@@ -103,14 +102,8 @@ class OcrKernels(Experiment):
             keep_settings(kept, {"plan": asdict(plan), "models": [model.name for model in models], "batch": batch})
         folds = []
         for k in range(n_folds):
-            path = None if kept is None else kept / f"fold-{k}.json"
-            if path is not None and path.exists():
-                done = FoldRuns.of_json(path.read_text())
-            else:
-                done = _one_fold(words, k, models, plan, batch)
-            if path is not None:
-                write_atomic(path, json.dumps(asdict(done)).encode())
-            folds.append(done)
+            done = once(kept, f"fold-{k}", partial(_one_fold, words, k, models, plan, batch))
+            folds.append(FoldRuns(**{**done, "runs": [Run(**run) for run in done["runs"]]}))
         rows = [_row([done.runs[j] for done in folds]) for j in range(len(folds[0].runs))]
         seconds = sum(done.cpu_seconds for done in folds)
         return Table(n_folds, folds[0].letters, folds[0].tested, plan.epochs, rows, seconds)
@@ -162,15 +155,9 @@ class FoldRuns:
     tested: int
     cpu_seconds: float
 
-    @classmethod
-    def of_json(cls, text: str) -> "FoldRuns":
-        """From the fields as JSON."""
-        fields = json.loads(text)
-        return cls(**{**fields, "runs": [Run(**run) for run in fields["runs"]]})
 
-
-def _one_fold(words: OcrWords, k: int, models: Sequence[Model], plan: Plan, batch: bool) -> FoldRuns:
-    """Choose, train and test every model."""
+def _one_fold(words: OcrWords, k: int, models: Sequence[Model], plan: Plan, batch: bool) -> dict[str, Any]:
+    """Choose, train and test every model: the fields of FoldRuns."""
     start = time.process_time()
     train, test = words.select(words.folds == k), words.select(words.folds != k)
     if plan.most is not None:
@@ -191,7 +178,7 @@ def _one_fold(words: OcrWords, k: int, models: Sequence[Model], plan: Plan, batc
         Run(name, 100 * share, one.C, one.eta0, one.seconds, one.weights.tolist(), one.groups, one.gap)
         for name, share, one in zip(names, right, found, strict=True)
     ]
-    return FoldRuns(runs, train.n_letters, test.n_letters, time.process_time() - start)
+    return asdict(FoldRuns(runs, train.n_letters, test.n_letters, time.process_time() - start))
 
 
 def _row(runs: Sequence[Run]) -> Row:

@@ -3,16 +3,16 @@
 import logging
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
 
 from structpred.errors import DataError
-from structpred.experiments.experiment import Experiment, Wanted
+from structpred.experiments.experiment import Experiment, Wanted, keep_settings
 from structpred.experiments.pdm_learners import C1, C2, FEATURES, GROUPED, LATENT_C, MANY
-from structpred.experiments.pdm_runs import TASKS, Plan, Runs, Task, compiled, output_folder, run_task
+from structpred.experiments.pdm_runs import TASKS, Plan, Runs, Task, compiled, run_task
 
 log = logging.getLogger("structpred.experiments")
 
@@ -156,13 +156,14 @@ class ParametricDualMaximisation(Experiment):
         start = time.process_time()
         given = [wanted.numbers.get(name, default) for name, (default, _) in self.numbers.items()]
         plan = Plan(1, 200, 60, 60) if wanted.quick else Plan(*given)
-        kept = None if wanted.output is None else output_folder(wanted.output, plan)
+        if wanted.output is not None:
+            keep_settings(wanted.output, asdict(plan))
         compiled()
         tables, skipped = [], {}
-        for task in [TASKS[wanted.only]] if wanted.only else TASKS.values():
+        for task in map(TASKS.__getitem__, wanted.chosen(TASKS)):
             log.info("data set %s", task.name)
             try:
-                tables.append(table(task, run_task(task, folder, plan, kept)))
+                tables.append(table(task, run_task(task, folder, plan, wanted.output)))
             except DataError as error:
                 if wanted.only:
                     raise

@@ -1,6 +1,5 @@
 """The solvers of problems that are not convex, on random partitions of a data set, with the same settings and budget."""
 
-import json
 import logging
 import time
 from collections.abc import Callable, Sequence
@@ -11,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from structpred.errors import DataError
+from structpred.experiments.experiment import once
 from structpred.experiments.pdm_data import (
     Partition,
     Points,
@@ -25,7 +24,6 @@ from structpred.experiments.pdm_data import (
     waveforms,
 )
 from structpred.experiments.pdm_learners import GROUPED, MANY, SIGMAS, UNLABELLED, Learner
-from structpred.storage.atomic import write_atomic
 
 log = logging.getLogger("structpred.experiments")
 
@@ -110,10 +108,10 @@ def run_task(task: Task, folder: Path, plan: Plan, kept: Path | None) -> Runs:
     parts = [partition(points.y, task.per_class, seed) for seed in range(plan.repeats)]
     learner = task.learner.for_rows(len(parts[0].train))
     budget = max(2, plan.budget // learner.cost)
-    sigma2 = _once(kept, f"{task.name}-sigma2", partial(chosen_sigma, learner, points, parts, budget))
+    sigma2 = once(kept, f"{task.name}-sigma2", partial(chosen_sigma, learner, points, parts, budget))
     found = []
     for k, part in enumerate(parts):
-        rows = _once(kept, f"{task.name}-{k}", partial(outcomes, learner, points, part, sigma2, budget, k))
+        rows = once(kept, f"{task.name}-{k}", partial(outcomes, learner, points, part, sigma2, budget, k))
         found.append([Outcome(**row) for row in rows])
     return Runs(len(points.y), len(parts[0].train), int(parts[0].labelled.sum()), sigma2, found)
 
@@ -163,24 +161,3 @@ def compiled() -> None:
     for learner in (UNLABELLED, GROUPED):
         for solvable in learner.solvers.values():
             learner.fit(points, partition(points.y, 1, 0), 0.5, solvable.make(10), 0)
-
-
-def output_folder(folder: Path, plan: Plan) -> Path:
-    """The folder that keeps the figures of this plan; DataError where it keeps those of another one."""
-    folder.mkdir(parents=True, exist_ok=True)
-    path, settings = folder / "settings.json", asdict(plan)
-    if path.exists() and (there := json.loads(path.read_text())) != settings:
-        raise DataError(f"{folder}: expected a run with {settings}, it holds one with {there}; give another --output")
-    write_atomic(path, json.dumps(settings).encode())
-    return folder
-
-
-def _once(kept: Path | None, name: str, compute: Callable[[], Any]) -> Any:
-    """What the folder has under this name, else what is computed, which is then kept."""
-    path = None if kept is None else kept / f"{name}.json"
-    if path is not None and path.exists():
-        return json.loads(path.read_text())
-    found = compute()
-    if path is not None:
-        write_atomic(path, json.dumps(found).encode())
-    return found

@@ -13,7 +13,7 @@ from scipy import sparse
 
 from structpred.core.linear_task import LinearTask
 from structpred.experiments.experiment import data_file
-from structpred.experiments.linear_solvers import read_rows
+from structpred.experiments.linear_solvers import fit_liblinear, one_pass, read_rows
 from structpred.objectives.regularisers.l2 import L2
 from structpred.objectives.regularisers.sign_constraints import SignConstraints
 from structpred.objectives.scalar.margins import SmoothedHinge
@@ -121,7 +121,7 @@ def reference(problem: Problem) -> tuple[float, float]:
     trainer, rng = SDCA(), np.random.default_rng(1)
     state, lower, primal = trainer.init_state(problem), -np.inf, np.inf
     for k in range(REFERENCE[1]):
-        state = epoch(problem, trainer, state, rng, k)
+        state = one_pass(problem, trainer, state, rng, k)
         if k % 20 == 19:
             value, bound = trainer.objective(problem, state)
             primal, lower = min(primal, value), max(lower, bound)
@@ -130,23 +130,16 @@ def reference(problem: Problem) -> tuple[float, float]:
     return primal, lower
 
 
-def epoch(problem: Problem, trainer: Trainer, state: Any, rng: np.random.Generator, k: int) -> Any:
-    """The state after one more pass."""
-    for item in trainer.order(problem, state, rng, k).tolist():
-        state, _ = trainer.update(problem, state, item)
-    return trainer.finish_pass(problem, state)
-
-
 def course(
     problem: Problem, trainer: Trainer, epochs: int, lower: float, signs: npt.NDArray[np.int64]
 ) -> tuple[list[Point], float]:
     """The points of all epochs, and the least c_j w_j at the end. Compiled code is loaded before the clock starts."""
-    epoch(problem, trainer, trainer.init_state(problem), np.random.default_rng(0), 0)
+    one_pass(problem, trainer, trainer.init_state(problem), np.random.default_rng(0), 0)
     rng, points, seconds = np.random.default_rng(0), [], 0.0
     state = trainer.init_state(problem)
     for k in range(epochs):
         start = time.process_time()
-        state = epoch(problem, trainer, state, rng, k)
+        state = one_pass(problem, trainer, state, rng, k)
         seconds += time.process_time() - start
         primal, dual = trainer.objective(problem, state)
         if primal is None:
@@ -158,17 +151,7 @@ def course(
 
 def liblinear_seconds(X: Any, y: npt.NDArray[np.int64], epochs: int = 3) -> float:
     """What an early epoch of liblinear's dual coordinate descent (hinge, no signs) takes, before it leaves many rows out."""
-    import warnings
-
-    from sklearn.exceptions import ConvergenceWarning
-    from sklearn.svm import LinearSVC
-
     least = {1: np.inf, 1 + epochs: np.inf}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        for most in [*least] * 5:
-            svm = LinearSVC(loss="hinge", fit_intercept=False, tol=1e-12, max_iter=most, random_state=0)
-            start = time.process_time()
-            svm.fit(X, y)
-            least[most] = min(least[most], time.process_time() - start)
+    for most in [*least] * 5:
+        least[most] = min(least[most], fit_liblinear(X, y, 1.0, most, 1e-12)[1])
     return max(least[1 + epochs] - least[1], 0.0) / epochs

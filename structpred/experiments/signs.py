@@ -73,7 +73,7 @@ class Signs(Experiment):
         start = time.process_time()
         splits, repeats, epochs = (20, 1, 10) if wanted.quick else (wanted.numbers[name] for name in self.numbers)
         small = (200, 3) if wanted.quick else ()
-        names = (wanted.only,) if wanted.only else self.tables
+        names = wanted.chosen(self.tables)
         few = few_samples(splits) if "few-samples" in names else None
         pairs = pairwise(folder, repeats, *small) if "pairwise" in names else None
         curves = convergence(folder, epochs, quick=wanted.quick) if "convergence" in names else None

@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -122,7 +122,7 @@ class SlackRescalingTables(Experiment):
         """The tables, None or empty where they are not wanted, and the paper's."""
         start = time.process_time()
         plan = Plan.quick() if wanted.quick else Plan.full()
-        names = {wanted.only} if wanted.only else set(self.tables)
+        names = wanted.chosen(self.tables)
         searches: list[SearchTable] = []
         if "searches" in names:
             read = {name: most_frequent_labels(_mulan(folder, name, "train"), N_LABELS) for name in SEARCHED}
@@ -161,40 +161,26 @@ def _searches(name: str, data: MultiLabelData, plan: Plan, relaxed: bool) -> Sea
 
 def _scores(folder: Path, plan: Plan) -> ScoreTable:
     train, test = (_part(_mulan(folder, "yeast", part), plan.most) for part in ("train", "test"))
-
-    def model(surrogate: str) -> MultiLabelMRF:
-        return MultiLabelMRF("bcfw", 1.0, plan.passes, plan.tol, surrogate=surrogate, random_state=0)
-
-    rows = _both("yeast", model, train, test, plan.grid, plan.folds)
-    return ScoreTable("yeast", len(train), len(test), "yeast", rows)
+    model = MultiLabelMRF("bcfw", 1.0, plan.passes, plan.tol, random_state=0)
+    return _both("yeast", "yeast", model, train, test, plan.grid, plan.folds)
 
 
 def _hierarchy(folder: Path, plan: Plan) -> ScoreTable:
     where = folder / "hierarchical_enron_corr"
     train, test = (_part(read_clus(data_file(where, f"Enron_corr_{part}.arff")), plan.most) for part in ("trainvalid", "test"))
-
-    def model(surrogate: str) -> HierarchicalMultiLabel:
-        return HierarchicalMultiLabel(
-            "bcfw", 1.0, plan.passes, plan.tol, hierarchy=train.hierarchy, surrogate=surrogate, random_state=0
-        )
-
-    rows = _both("Enron-corr", model, train, test, plan.hierarchy_grid, plan.folds)
-    return ScoreTable("Enron-corr", len(train), len(test), "SWIKI-2011", rows)
+    model = HierarchicalMultiLabel("bcfw", 1.0, plan.passes, plan.tol, hierarchy=train.hierarchy, random_state=0)
+    return _both("Enron-corr", "SWIKI-2011", model, train, test, plan.hierarchy_grid, plan.folds)
 
 
 def _both(
-    name: str,
-    model: Callable[[str], Any],
-    train: MultiLabelData,
-    test: MultiLabelData,
-    grid: Sequence[float],
-    folds: int,
-) -> list[ScoreRow]:
+    name: str, beside: str, model: Any, train: MultiLabelData, test: MultiLabelData, grid: Sequence[float], folds: int
+) -> ScoreTable:
+    """Slack and margin rescaling on one data set."""
     rows = []
     for surrogate in ("slack", "margin"):
         log.info("%s, %s rescaling: %d values of C, %d folds", name, surrogate, len(grid), folds)
-        rows.append(score_surrogate(model(surrogate), train, test, grid, folds))
-    return rows
+        rows.append(score_surrogate(model.set_params(surrogate=surrogate), train, test, grid, folds))
+    return ScoreTable(name, len(train), len(test), beside, rows)
 
 
 def _part(data: MultiLabelData, most: int | None) -> MultiLabelData:
