@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.function_space import Gram
-from structpred.core.result import Result
 from structpred.core.task import Task
 from structpred.core.types import Integers
 from structpred.features.positions import PositionFeatures
@@ -25,7 +24,7 @@ from structpred.oracles.chain import ChainOracle
 from structpred.trainers.function_corrective import FunctionCorrective
 from structpred.trainers.function_weights import FunctionNorms
 from structpred.trainers.loop import RunSettings, train
-from structpred.trainers.problem import Problem
+from structpred.trainers.problem import Problem, Trainer
 from structpred.trainers.proximal import OnlineProximal, best_rate
 
 Floats = npt.NDArray[Any]
@@ -162,18 +161,13 @@ def held_out(fold: Fold, model: Model, plan: Plan, rates: Sequence[float], part:
 
 def certified(fold: Fold, model: Model, C: float, plan: Plan) -> Found:
     """The batch optimum: trained to a gap of 1 %, or for so many passes."""
-    problem = _problem(fold.task(model), C)
-    start = time.process_time()
     settings = RunSettings(max_iter=plan.passes, tol=0.01, check_every=5)
-    result = train(problem, FunctionCorrective(), settings)
-    return _found(problem, model, result, C, 0.0, time.process_time() - start)
+    return _found(fold.task(model), model, C, 0.0, FunctionCorrective(), settings)
 
 
 def _trained(task: Task, model: Model, C: float, eta0: float, epochs: int) -> Found:
-    problem, start = _problem(task, C), time.process_time()
     trainer, settings = OnlineProximal(eta0=eta0, certificate=False), RunSettings(max_iter=epochs, check_every=epochs)
-    result = train(problem, trainer, settings)
-    return _found(problem, model, result, C, eta0, time.process_time() - start)
+    return _found(task, model, C, eta0, trainer, settings)
 
 
 def _problem(task: Task, C: float) -> Problem:
@@ -182,7 +176,10 @@ def _problem(task: Task, C: float) -> Problem:
     return Problem(task, MarginRescaling(), 1.0 / (C * len(task)), regulariser=regulariser)
 
 
-def _found(problem: Problem, model: Model, result: Result, C: float, eta0: float, seconds: float) -> Found:
+def _found(task: Task, model: Model, C: float, eta0: float, trainer: Trainer, settings: RunSettings) -> Found:
+    problem, start = _problem(task, C), time.process_time()
+    result = train(problem, trainer, settings)
+    seconds = time.process_time() - start
     space, w = problem.task.features.space, result.weights  # type: ignore[attr-defined]
     share, others = len(model.kernels) if model.mean else 1, w[space.groups[-3] :].reshape(-1, space.n_labels)
     coefficients = {name: space.coefficients(w, 0 if model.mean else k).T / share for k, name in enumerate(model.kernels)}

@@ -1,8 +1,8 @@
 # mypy: ignore-errors
 """Compiled dual block ascent of a multiclass support vector machine whose true class may be spread over several.
 
-Both maximise sum_i upper_i <mu_i, wrong_i> - 1/2 |w|^2 over distributions mu_i, in place, by exact steps of one mu_i, where
-w_k = sum_i upper_i (p_ik - mu_ik) x_i: the scores are kept up to date, and p enters nowhere else. They make one sweep over all
+`ascend` maximises sum_i upper_i <mu_i, wrong_i> - 1/2 |w|^2 over distributions mu_i, in place, by exact steps of one mu_i, where
+w_k = sum_i upper_i (p_ik - mu_ik) x_i: the scores are kept up to date, and p enters nowhere else. It makes one sweep over all
 rows in the order given, then at most `sweeps` over those that were not optimal, until these took less than `least` of the gap.
 """
 
@@ -51,9 +51,11 @@ def step(ahead, curvature, mu, point, change):
 
 
 @njit(cache=True, nogil=True)
-def ascend_rows(rows, squares, upper, wrong, mu, table, order, least, sweeps):
-    """For feature rows (n, d). table (d, K): the weights. A step takes O(d K)."""
-    d, K = table.shape
+def ascend(rows, squares, upper, wrong, mu, held, order, least, sweeps, by_weights):
+    """by_weights: rows are features (n, d) and held the weights (d, K), and a step takes O(d K). Else rows are a kernel matrix
+    (n, n) and held the scores (K, n) of all rows: a step takes O(K), and O(n) for each state that changed.
+    """
+    K = mu.shape[1]
     ahead, point, change = np.empty(K), np.empty(K), np.empty(K)
     active, n_active = order.copy(), len(order)
     for sweep in range(sweeps + 1):
@@ -62,51 +64,28 @@ def ascend_rows(rows, squares, upper, wrong, mu, table, order, least, sweeps):
             i = active[a]
             if upper[i] == 0.0:
                 continue
+            row = rows[i]
             for k in range(K):
-                ahead[k] = wrong[i, k]
-            for f in range(d):
-                for k in range(K):
-                    ahead[k] += rows[i, f] * table[f, k]
+                ahead[k] = wrong[i, k] if by_weights else wrong[i, k] + held[k, i]
+            if by_weights:
+                for f in range(len(row)):
+                    for k in range(K):
+                        ahead[k] += row[f] * held[f, k]
             own = upper[i] * step(ahead, upper[i] * squares[i], mu[i], point, change)
             if own > 0.0:
                 taken += own
                 for k in range(K):
                     change[k] *= upper[i]
-                for f in range(d):
+                if by_weights:
+                    for f in range(len(row)):
+                        for k in range(K):
+                            held[f, k] += row[f] * change[k]
+                else:
                     for k in range(K):
-                        table[f, k] += rows[i, f] * change[k]
-                if sweep == 0:
-                    active[left] = i
-                    left += 1
-        if sweep == 0:
-            n_active = left
-        elif taken < least:
-            return
-
-
-@njit(cache=True, nogil=True)
-def ascend_gram(gram, squares, upper, wrong, mu, scores, order, least, sweeps):
-    """For a kernel matrix (n, n). scores (K, n): those of all rows. A step takes O(K), and O(n) for each state that changed."""
-    K, n = scores.shape
-    ahead, point, change = np.empty(K), np.empty(K), np.empty(K)
-    active, n_active = order.copy(), len(order)
-    for sweep in range(sweeps + 1):
-        taken, left = 0.0, 0
-        for a in range(n_active):
-            i = active[a]
-            if upper[i] == 0.0:
-                continue
-            for k in range(K):
-                ahead[k] = wrong[i, k] + scores[k, i]
-            own = upper[i] * step(ahead, upper[i] * squares[i], mu[i], point, change)
-            if own > 0.0:
-                taken += own
-                similar = gram[i]
-                for k in range(K):
-                    if change[k] != 0.0:
-                        amount, mine = upper[i] * change[k], scores[k]
-                        for j in range(n):
-                            mine[j] += amount * similar[j]
+                        if change[k] != 0.0:
+                            mine = held[k]
+                            for j in range(len(row)):
+                                mine[j] += change[k] * row[j]
                 if sweep == 0:
                     active[left] = i
                     left += 1

@@ -98,20 +98,16 @@ class Tree:
             self.pruned_bound = min(self.pruned_bound, inner.objective)
             return
         undecided = np.flatnonzero(self.labels == 0)
-        if len(undecided) == 0:
-            self._leaf(inner)
+        if len(undecided) == 0:  # the labels, and what climbing makes of them
+            p = (self.labels > 0).astype(np.float64)
+            if search.offer(p, inner, "leaf"):
+                search.offer(*search.climb(p, inner), "leaf, climbed")
+            else:  # as good as the best, or worse
+                self.pruned_bound = min(self.pruned_bound, search.objective * (1.0 - self.eps))
             return
         point, label = search.problem.next_decision(inner, undecided, self._rng)
         self.open.append(_Node(node.depth + 1, point, -label, inner))
         self.open.append(_Node(node.depth + 1, point, label, inner))
-
-    def _leaf(self, inner: Inner) -> None:
-        """Offer the labels, and what climbing makes of them."""
-        p = (self.labels > 0).astype(np.float64)
-        if self.search.offer(p, inner, "leaf"):
-            self.search.offer(*self.search.climb(p, inner), "leaf, climbed")
-        else:  # as good as the best, or worse
-            self.pruned_bound = min(self.pruned_bound, self.search.objective * (1.0 - self.eps))
 
     def _decide(self, node: _Node) -> None:
         """The labels of the path to this node: its own, and those that the balance leaves no choice."""

@@ -64,10 +64,10 @@ class FeatureSpace:
         self, upper: Floats, wrong: Floats, mu: Floats, coef: Floats, scores: Floats, order: Integers, least: float
     ) -> None:
         """By weights."""
-        from structpred.nonconvex._latent_kernels import ascend_rows
+        from structpred.nonconvex._latent_kernels import ascend
 
         table = np.ascontiguousarray(self.table(coef))
-        ascend_rows(self.rows, self.squares, upper, wrong, mu, table, order, least, _SWEEPS)
+        ascend(self.rows, self.squares, upper, wrong, mu, table, order, least, _SWEEPS, True)
 
     def distances(self, i: int, others: Integers) -> Floats:
         """From the rows."""
@@ -89,9 +89,9 @@ class GramSpace:
         self, upper: Floats, wrong: Floats, mu: Floats, coef: Floats, scores: Floats, order: Integers, least: float
     ) -> None:
         """By scores."""
-        from structpred.nonconvex._latent_kernels import ascend_gram
+        from structpred.nonconvex._latent_kernels import ascend
 
-        ascend_gram(self.gram, self.squares, upper, wrong, mu, scores.T.copy(), order, least, _SWEEPS)
+        ascend(self.gram, self.squares, upper, wrong, mu, scores.T.copy(), order, least, _SWEEPS, False)
 
     def distances(self, i: int, others: Integers) -> Floats:
         """From the matrix."""

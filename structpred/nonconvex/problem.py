@@ -177,7 +177,8 @@ class SemiSupervisedProblem:
 
     def gradient(self, inner: Inner) -> Floats:
         """The gradient of F (to be maximised) with respect to p: C2 (V(-1, h_i) - V(1, h_i)); it increases with h_i."""
-        return self.C2 * gain_of_plus(inner.h[self.unlabelled])
+        h = inner.h[self.unlabelled]
+        return self.C2 * (np.maximum(0.0, 1.0 + h) - np.maximum(0.0, 1.0 - h))
 
     def best_vertex(self, gradient: Floats) -> Floats:
         """argmax of gradient' p over P: signs, or the `positives` largest entries; the earlier point wins a tie."""
@@ -225,16 +226,9 @@ class SemiSupervisedProblem:
     def anchor(self, tol: float = 1e-3) -> tuple[Floats, float]:
         """(p, J): the largest J over [0, 1]^u, the minimum of F, where the balance is left out.
 
-        It is that of a support vector machine with the loss 1 + |h| on unlabelled points: |beta_u| <= C2, and
-        p = (1 + beta_u / C2) / 2.
+        It is that of a support vector machine with the loss 1 + |h| on unlabelled points, whose dual is
+        max y_l' beta_l - 1/2 beta' K beta + C2 u with |beta_u| <= C2 and sum(beta) = 0; p = (1 + beta_u / C2) / 2.
         """
-        # weights of 1 for both labels allow |beta| <= C2; the gain of both is then 2 C2 - |beta|: its bend is taken out below
-        beta, objective = self._without_gain(tol)
-        p = np.clip(0.5 * (1.0 + beta[self.unlabelled] / self.C2), 0.0, 1.0)
-        return p, objective
-
-    def _without_gain(self, tol: float) -> tuple[Floats, float]:
-        """max y_l' beta_l - 1/2 beta' K beta + C2 u with |beta_u| <= C2, sum(beta) = 0."""
         from structpred.nonconvex._smo_kernels import smo
 
         # h = -1 for a shift of the unlabelled slopes: a box [0, 2 C2] has the slope +1 throughout, so f starts at K beta + 1
@@ -246,12 +240,7 @@ class SemiSupervisedProblem:
         smo(self.gram, self.diagonal, upper, lower, beta, f, tol, np.inf, self.max_steps)
         beta -= shift
         value = np.abs(beta[self.y != 0]).sum() - 0.5 * beta @ self._values(beta) + self.C2 * self.u
-        return beta, float(value)
-
-
-def gain_of_plus(h: Floats) -> Floats:
-    """V(-1, h) - V(1, h): what label +1 saves."""
-    return np.maximum(0.0, 1.0 + h) - np.maximum(0.0, 1.0 - h)
+        return np.clip(0.5 * (1.0 + beta[self.unlabelled] / self.C2), 0.0, 1.0), float(value)
 
 
 def feasible(beta: Floats, upper: Floats, lower: Floats) -> Floats:
