@@ -164,9 +164,13 @@ class _Run(NamedTuple):
                 sharding = sharding.prepared(model, further)
             begun = _begin(rounds, sharding, model, self.shards, self.prints, classes, plan, regulariser)
             if dev is not None:
-                settings = replace(settings, dev=_scorer(model, sharding, begun, dev))
+                score = sharding.dev_scorer(model, begun.plan, dev)
+                settings = replace(settings, dev=lambda w: float(score(begun.whole.spread(w))))
             try:
-                problem = _problem(rounds, begun, regulariser, begun.way.gathers)
+                goal, gathers = begun.objective, begun.way.gathers
+                task = (GatheredTask if gathers else ShardedTask)(rounds, begun.facts, begun.whole)
+                surrogate = cast(Surrogate, (Gathered if gathers else Summed)(goal.surrogate))
+                problem = Problem(cast(TaskLike, task), surrogate, goal.lam, regulariser=regulariser)
                 result = warned(marked(train(problem, begun.way.loop(rounds), settings), begun.facts[0].checked))
             except GivenUp:
                 raise KeyboardInterrupt("training was interrupted before the first round: nothing was learnt") from None
@@ -206,18 +210,23 @@ def _begin(
     spec = spec._replace(prints=seen)
     plan = sharding.plan(model, scans, classes)
     trainer, surrogate = model._trainer_and_surrogate()
-    objective = _objective(way, surrogate, regulariser)
-    rounds.tell(spec._replace(plan=plan, objective=objective))
-    rounds.compile()
+
+    def agreed() -> tasks.Objective:
+        """What the shards minimise; lam and the number of samples come later."""
+        own = regulariser if can_minimise(way.trainer, regulariser) else L2()  # sums leave it to the loop
+        objective = tasks.Objective(surrogate, own, way.trainer, way.way, 1.0, 1.0, way.seed)
+        rounds.tell(spec._replace(plan=plan, objective=objective))
+        rounds.compile()
+        return objective
+
+    objective = agreed()
     facts = rounds.round("building the shards", tasks.build, last=tasks.join)
     for k, one in enumerate(facts):
         if one.partial:
             with about_shard(k, shards[k]):
                 way, surrogate = plan_of_missing(trainer, surrogate, way.seed)
             log.info("some labels are missing: the likelihood of what is known is maximised (not convex: a local optimum)")
-            objective = _objective(way, surrogate, regulariser)
-            rounds.tell(spec._replace(plan=plan, objective=objective))
-            rounds.compile()
+            objective = agreed()
             break
     whole = facts[0].columns._replace(rows=rounds.store.read("whole").get("rows"))
     n_total = float(ShardedTask(rounds, facts, whole).sample_weight[0])
@@ -225,25 +234,6 @@ def _begin(
     rounds.tell(spec._replace(plan=plan, objective=objective))
     rounds.whole = whole
     return _Begun(plan, way, whole, facts, objective)
-
-
-def _objective(way: Plan, surrogate: Surrogate, regulariser: Regulariser) -> tasks.Objective:
-    """What the shards minimise; lam and the number of samples come later."""
-    own = regulariser if can_minimise(way.trainer, regulariser) else L2()  # sums leave it to the loop
-    return tasks.Objective(surrogate, own, way.trainer, way.way, 1.0, 1.0, way.seed)
-
-
-def _problem(rounds: Rounds, begun: _Begun, regulariser: Regulariser, gathers: bool) -> Problem:
-    goal = begun.objective
-    task = (GatheredTask if gathers else ShardedTask)(rounds, begun.facts, begun.whole)
-    surrogate = (Gathered if gathers else Summed)(goal.surrogate)
-    return Problem(cast(TaskLike, task), cast(Surrogate, surrogate), goal.lam, regulariser=regulariser)
-
-
-def _scorer(model: StructuredEstimator, sharding: Sharding, begun: _Begun, dev: tuple[Any, Any]) -> Callable[[Vector], float]:
-    """The score of weights of the shards on held-out data."""
-    score = sharding.dev_scorer(model, begun.plan, dev)
-    return lambda w: float(score(begun.whole.spread(w)))
 
 
 def _not_yet(w: Vector) -> float:

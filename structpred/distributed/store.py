@@ -212,16 +212,12 @@ def _run_in(place: Path, resume: bool, keep: bool) -> Iterator[Path]:
     try:
         yield folder
     except BaseException:
-        keep = keep and _has_rounds(folder)
+        # whether a round was closed, in any stage: `common.0` is there before the first
+        keep = keep and any(file.name != "common.0" for file in folder.rglob("common.*"))
         raise
     finally:
         if not keep:
             _clear(place)
-
-
-def _has_rounds(folder: Path) -> bool:
-    """Whether a round was closed, in any stage: `common.0` is there before the first."""
-    return any(file.name != "common.0" for file in folder.rglob("common.*"))
 
 
 def _clear(place: Path) -> None:

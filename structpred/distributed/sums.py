@@ -5,6 +5,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from structpred.core.sparse import SparseVector
 from structpred.core.steps import Step
 from structpred.core.terms import running_sum
 from structpred.core.types import Floats
@@ -100,7 +101,8 @@ def add(job: Job, first: int, start: int, stop: int, before: Report | None, *rep
     for j, sum_ in enumerate(totals):
         total = cast(Floats, sum_).copy()
         for k, report in enumerate(reports, first):
-            rounds.add_cut(total, report.changes[j], place_of(job, k), start, stop)
+            change, at = report.changes[j], place_of(job, k)  # pairs are in the numbering of the slice already
+            rounds.add(total, change, None if at is None or isinstance(change, SparseVector) else at.cut(start, stop)[1])
         changes.append(total)
     numbers = np.array([report.numbers for report in reports])
     return Report(tuple(changes), numbers if before is None else np.concatenate([before.numbers, numbers]))

@@ -199,12 +199,17 @@ def part_of(job: Job, k: int) -> Iterator[tuple[Held, Part]]:
 
 
 def _made_part(job: Job, k: int, held: Held) -> Part:
-    spec = job.spec
-    assert spec.objective is not None
-    goal, at = spec.objective, place_of(job, k)
+    at, goal, problem = place_of(job, k), *_problem_of(job, held)
+    return Part(problem, k, len(job.spec.shards), at, partial(_holders, job.folder, at), goal.seed)
+
+
+def _problem_of(job: Job, held: Held) -> tuple[Objective, StreamProblem]:
+    """What is minimised, and of the shard's instances."""
+    goal = job.spec.objective
+    assert goal is not None
     problem = StreamProblem.of(held.task, goal.surrogate, goal.lam, goal.n_total, regulariser=goal.regulariser)
     require(goal.trainer, problem)
-    return Part(problem, k, len(spec.shards), at, partial(_holders, job.folder, at), goal.seed)
+    return goal, problem
 
 
 def _holders(folder: str, at: Places | None) -> npt.NDArray[np.int64]:
@@ -240,11 +245,9 @@ def compile_kernels(job: Job, k: int) -> None:
     spec = job.spec
     assert spec.objective is not None
     with _held(job, k) as held:
-        goal, dim = spec.objective, held.task.dim
-        if is_partial(held.task) and is_convex(goal.surrogate):
+        if is_partial(held.task) and is_convex(spec.objective.surrogate):
             return  # what is minimised then is not known before all shards are built
-        problem = StreamProblem.of(held.task, goal.surrogate, goal.lam, goal.n_total, regulariser=goal.regulariser)
-        require(goal.trainer, problem)
+        dim, (goal, problem) = held.task.dim, _problem_of(job, held)
         part = _few(Part(problem, 0, len(spec.shards)))
         losses_of(part, np.zeros(dim))
         if hasattr(goal.surrogate, "gradient"):

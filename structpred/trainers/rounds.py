@@ -174,11 +174,6 @@ def cut(change: SparseVector | Floats, at: Places | None, start: int, stop: int)
     return SparseVector(indices[inside] - start, change.values[inside])
 
 
-def add_cut(out: Floats, change: SparseVector | Floats, at: Places | None, start: int, stop: int) -> None:
-    """out += what `cut` left of the change of a shard."""
-    add(out, change, None if at is None or isinstance(change, SparseVector) else at.cut(start, stop)[1])
-
-
 def sparse(change: Floats) -> SparseVector | Floats:
     """As pairs, where these are shorter."""
     at = np.flatnonzero(change)
