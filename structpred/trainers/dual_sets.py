@@ -209,7 +209,7 @@ class Hulls:
         """p_i of each entry of a point."""
         return np.repeat(self.p, np.diff(self.offsets))
 
-    @property
+    @cached_property
     def offsets(self) -> npt.NDArray[np.int64]:
         """The entries of sample i are offsets[i]:offsets[i+1] in a point."""
         return self.places
@@ -301,14 +301,10 @@ class CliqueMarginals(Hulls):
         return sparse.csr_array((np.ones(len(parts)), parts, ends_of(ends)), shape=(len(ends), int(self.places[-1])))
 
     @cached_property
-    def _offsets(self) -> npt.NDArray[np.int64]:
-        known = {shape: len(cast(Any, self.task.oracle).clique_parts(shape)[0]) - 1 for shape in set(self.shapes)}
-        return ends_of(np.array([known[shape] for shape in self.shapes], dtype=np.int64))
-
-    @property
     def offsets(self) -> npt.NDArray[np.int64]:
         """The clique marginals of sample i are offsets[i]:offsets[i+1]."""
-        return self._offsets
+        known = {shape: len(cast(Any, self.task.oracle).clique_parts(shape)[0]) - 1 for shape in set(self.shapes)}
+        return ends_of(np.array([known[shape] for shape in self.shapes], dtype=np.int64))
 
     def counts(self, point: Floats) -> Floats:
         """A x."""

@@ -5,7 +5,6 @@ Finley & Yu 2009, algorithm 2). The master problem is solved once per pass inste
 from typing import Annotated, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.sparse import SparseVector
 from structpred.core.steps import Step
@@ -86,13 +85,12 @@ class NSlackCuttingPlane(CuttingPlanes):
         """Line 10: optimise over the planes of all samples."""
         n = len(problem.task)
         listed = np.flatnonzero(~np.isnan(state.offsets)).tolist()
-        planes = [(i, _copied(*state.found.block(i)), float(state.offsets[i])) for i in listed]
+        blocks = map(state.found.block, listed)  # views of an arena: planes are copies
+        planes = [
+            (i, SparseVector(idx.copy(), val.copy()), float(state.offsets[i]))
+            for i, (idx, val) in zip(listed, blocks, strict=True)
+        ]
         sweep = state.sweep.with_planes(problem, planes, self.precision, 1.0 / n)
         changed = not np.array_equal(sweep.w, state.sweep.w)
         slacks = sweep.master.slacks(problem.lam)
         return NSlackState(sweep.pruned(self.max_idle), Arena.empty(n), np.full(n, np.nan), slacks), changed
-
-
-def _copied(idx: npt.NDArray[np.int64], val: Floats) -> SparseVector:
-    """A sparse vector of its own from views of an arena."""
-    return SparseVector(idx.copy(), val.copy())

@@ -100,16 +100,13 @@ def _rebuild(new: Any, arrays: Arrays, dim: int, prefix: str) -> Any:
             continue
         if prefix + name not in arrays:
             raise CheckpointError(f"{prefix}{name}: the array is missing")
-        if fault := rule_of(new, name).fault(arrays[prefix + name], value):
+        # the rule is in the annotation of the field; finite values in the shape of a new state where there is none
+        declared = get_args(get_type_hints(type(new), include_extras=True).get(name))
+        rule = next((one for one in declared if isinstance(one, Values | Fixed)), _FINITE)
+        if fault := rule.fault(arrays[prefix + name], value):
             raise CheckpointError(f"{prefix}{name}: {fault}")
         values.append(np.array(arrays[prefix + name]))
     state = type(new)(*values) if hasattr(new, "_asdict") else tuple(values)
     if (check := getattr(state, "fault", None)) is not None and (fault := check(dim)):
         raise CheckpointError(f"{prefix}{fault}")
     return state
-
-
-def rule_of(state: Any, name: str) -> Values | Fixed:
-    """The rule in the annotation of a field; finite values in the shape of a new state where there is none."""
-    declared = get_args(get_type_hints(type(state), include_extras=True).get(name))
-    return next((rule for rule in declared if isinstance(rule, Values | Fixed)), _FINITE)

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.oracle import Labels
 from structpred.core.partial_task import PartialTask, is_partial
 from structpred.core.regulariser import Regulariser
 from structpred.core.result import Record, Result
@@ -60,24 +59,20 @@ class StreamProblem(Problem):
         Raises ParameterError for surrogates that need all labels.
         """
         if is_partial(task) and is_convex(surrogate):
-            surrogate = of_missing_labels(surrogate)
+            if isinstance(surrogate, LogLoss):
+                surrogate = MarginalLogLoss()
+            elif isinstance(surrogate, MarginRescaling):
+                surrogate = LatentHinge(surrogate.loss_weight)
+            else:
+                raise ParameterError(
+                    f"some labels are missing: {type(surrogate).__name__} needs all labels of an instance, and completing them "
+                    "takes passes over fixed data; take fit, or surrogate='margin' or 'log'"
+                )
         return cls(task, surrogate, lam, n_total, regulariser=regulariser)
 
     def with_task(self, task: Task) -> "StreamProblem":
         """The same problem about another part of the data."""
         return StreamProblem.of(task, self.surrogate, self.lam, self.n_total, regulariser=self.regulariser)
-
-
-def of_missing_labels(surrogate: Surrogate) -> Surrogate:
-    """The surrogate of which one instance alone can be asked where its output is known in part."""
-    if isinstance(surrogate, LogLoss):
-        return MarginalLogLoss()
-    if isinstance(surrogate, MarginRescaling):
-        return LatentHinge(surrogate.loss_weight)
-    raise ParameterError(
-        f"some labels are missing: {type(surrogate).__name__} needs all labels of an instance, and completing them takes passes "
-        "over fixed data; take fit, or surrogate='margin' or 'log'"
-    )
 
 
 def check_online(trainer: Trainer) -> None:
@@ -131,10 +126,11 @@ class StreamRun(Run):
         while (task := self._next(stream)) is not None:
             problem = self.first.with_task(task)
             with self._weights_first():
-                known = iter(_known_whole(task))
+                known = iter(enumerate(task.labels))
                 for n in self._steps(problem, np.arange(len(task))):
-                    for labels in islice(known, n):
-                        self.crc = zlib.crc32(labels.data, self.crc)
+                    for item, labels in islice(known, n):
+                        if not (isinstance(task, PartialTask) and task.place(item) is not None):  # some are missing
+                            self.crc = zlib.crc32(labels.data, self.crc)
                     if self.interrupts.asked():
                         return "interrupted"
                     if self.position % TICK == 0:
@@ -183,10 +179,3 @@ class StreamRun(Run):
     def _check_order(self, saved: Progress) -> None:
         if fault := COUNT.fault(saved.order, np.empty(0, np.int64)):
             raise CheckpointError(f"order: {fault}")
-
-
-def _known_whole(task: Task) -> Iterator[Labels]:
-    """The labels of each instance; none where some are missing."""
-    nothing = np.empty(0, np.int64)
-    for item, labels in enumerate(task.labels):
-        yield nothing if isinstance(task, PartialTask) and task.place(item) is not None else labels
