@@ -132,7 +132,7 @@ class BranchAndBoundMRF(PairwiseOracle):
         return (labels if labels[0] >= 0 else None), bound
 
     def _within(self, scores: Scores, shape: Shape, A: npt.ArrayLike, b: npt.ArrayLike) -> tuple[int, Labels, float]:
-        from structpred.oracles.fields._branch_within_kernels import best_within
+        from structpred.oracles.fields._branch_kernels import best_within
 
         flat, graph = given(scores, shape), graph_of(shape)
         rows, limits = np.array(A, dtype=np.float64, ndmin=2, order="C"), np.array(b, dtype=np.float64, ndmin=1)

@@ -73,6 +73,24 @@ def test_the_best_product(kind: str) -> None:
     assert zero > 0
 
 
+def test_products_that_are_all_zero() -> None:
+    """Heights below zero everywhere, some parts forbidden: any allowed output, and InfeasibleError only where there is none."""
+    rng = np.random.default_rng(25)
+    nothing = 0
+    for _ in range(200):
+        shape = random_graph(rng, int(rng.integers(3, 10)), int(rng.integers(2, 4)), 0.5)
+        scores = forbid_some(rng, rng.normal(size=graph_of(shape).n_parts), 0.2)
+        costs, offsets = rng.integers(0, 4, len(scores)).astype(float), np.array([-1e3, 1.0])
+        try:
+            labels = BranchAndBoundMRF().argmax_product(scores, costs, offsets, shape)
+        except InfeasibleError:
+            assert all_scores(shape, scores).max() == -np.inf
+            nothing += 1
+        else:
+            assert all_scores(shape, scores)[tuple(labels)] > -np.inf
+    assert 0 < nothing < 100
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_best_within_rows(kind: str) -> None:
     """argmax_constrained compared with enumeration's, None where it gives none, and a bound that is the score."""

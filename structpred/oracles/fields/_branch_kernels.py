@@ -11,159 +11,20 @@ Edges from earlier nodes to later ones are slots: node d's are ptr[d] to ptr[d +
 its rows the states of d. field[q] is the field of later[q] once d is labelled, prev[q] the slot before it in the same field's
 chain, m + j the row that begins node j's chain (zeros), last[j] the chain's end: nothing is undone on the way back up. top[q]
 is the largest entry of field[q], reach[d, a] what slots from d can add at most.
+
+Rows A mu <= b are bounded from below at the same time, their fields kept in chains as those of the scores are, with the nodes'
+own entries in them and the smallest entries of pairs that are not labelled yet.
 """
 
 import numpy as np
 
-from structpred.oracles.fields._pairwise_kernels import LOWEST, look
+from structpred.oracles.fields._branch_tables_kernels import decided_first, in_order, reach_of, slots_of, tables_of
+from structpred.oracles.fields._pairwise_kernels import LOWEST, look, score_of
 from structpred.oracles.mrf import NOTHING_LEFT, OK
 from structpred.runtime.jit import njit
 
 CUT_SHORT = 4
 ROUNDING = 1e-15  # of the sum of all scores: smaller differences are ignored
-
-
-@njit(cache=True, nogil=True)
-def center(table, k, u, v):
-    """Take the means of rows and columns out of a table (k, k) and add them to the two nodes' scores u and v.
-
-    Where pairs are forbidden, the largest allowed entries are taken out instead.
-    """
-    low = 0.0
-    for a in range(k):
-        for b in range(k):
-            low = min(low, table[a, b])
-    for side in range(2):
-        for a in range(k):
-            mean = 0.0
-            top = -np.inf
-            for b in range(k):
-                x = table[a, b] if side == 0 else table[b, a]
-                mean += x
-                top = max(top, x)
-            share = mean / k if low > LOWEST else top
-            if share <= LOWEST:
-                continue  # no partner is allowed: it stays as it is
-            if side == 0:
-                u[a] += share
-            else:
-                v[a] += share
-            for b in range(k):
-                if side == 0 and table[a, b] > LOWEST:
-                    table[a, b] -= share
-                elif side == 1 and table[b, a] > LOWEST:
-                    table[b, a] -= share
-
-
-@njit(cache=True, nogil=True)
-def tables_of(scores, n, k, edges):
-    """(node scores (n, k), edge tables (E, k, k), the size of all): the same scores with all that nodes can say moved to them."""
-    own = scores[: n * k].copy().reshape(n, k)
-    pair = scores[n * k :].copy().reshape(len(edges), k, k)
-    for e in range(len(edges)):
-        center(pair[e], k, own[edges[e, 0]], own[edges[e, 1]])
-    size = 0.0
-    for i in range(n):
-        top = 0.0
-        for a in range(k):
-            if scores[i * k + a] <= LOWEST:
-                own[i, a] = 2 * LOWEST
-            else:
-                top = max(top, abs(own[i, a]))
-        size += top
-    for e in range(len(edges)):
-        top = 0.0
-        for a in range(k):
-            for b in range(k):
-                if pair[e, a, b] > LOWEST:
-                    top = max(top, abs(pair[e, a, b]))
-        size += top
-    return own, pair, size
-
-
-@njit(cache=True, nogil=True)
-def decided_first(own, pair, edges, place):
-    """place[i] = node i's place in an order for dense graphs: clear nodes and strong edges first."""
-    n, k = own.shape
-    strength = np.zeros(n)
-    for i in range(n):
-        low = np.inf
-        high = -np.inf
-        for a in range(k):
-            if own[i, a] > LOWEST:
-                low = min(low, own[i, a])
-                high = max(high, own[i, a])
-        strength[i] = low - high
-    for e in range(len(edges)):
-        top = 0.0
-        for a in range(k):
-            for b in range(k):
-                if pair[e, a, b] > LOWEST:
-                    top = max(top, abs(pair[e, a, b]))
-        strength[edges[e, 0]] -= 0.2 * top
-        strength[edges[e, 1]] -= 0.2 * top
-    order = np.argsort(strength, kind="mergesort")
-    for d in range(n):
-        place[order[d]] = d
-
-
-@njit(cache=True, nogil=True)
-def slots_of(n, edges, place):
-    """(ptr, later, prev, last, edge of each slot): which tables are met in which order; nothing of the scores."""
-    m = len(edges)
-    ptr = np.zeros(n + 1, np.int64)
-    for e in range(m):
-        ptr[min(place[edges[e, 0]], place[edges[e, 1]]) + 1] += 1
-    for d in range(n):
-        ptr[d + 1] += ptr[d]
-    free = ptr[:n].copy()
-    later = np.empty(m, np.int64)
-    prev = np.empty(m, np.int64)
-    edge = np.empty(m, np.int64)
-    last = m + np.arange(n)
-    for e in range(m):
-        i = place[edges[e, 0]]
-        j = place[edges[e, 1]]
-        q = free[min(i, j)]
-        free[min(i, j)] += 1
-        later[q] = max(i, j)
-        edge[q] = e
-    for q in range(m):
-        prev[q] = last[later[q]]
-        last[later[q]] = q
-    return ptr, later, prev, last, edge
-
-
-@njit(cache=True, nogil=True)
-def in_order(own, pair, edges, place, edge):
-    """The node scores and tables by place and slot, the earlier node's states as rows."""
-    n, k = own.shape
-    own2 = np.empty((n, k))
-    pair2 = np.empty((len(edge), k, k))
-    for i in range(n):
-        for a in range(k):
-            own2[place[i], a] = own[i, a]
-    for q in range(len(edge)):
-        e = edge[q]
-        turned = place[edges[e, 0]] > place[edges[e, 1]]
-        for a in range(k):
-            for b in range(k):
-                pair2[q, a, b] = pair[e, b, a] if turned else pair[e, a, b]
-    return own2, pair2
-
-
-@njit(cache=True, nogil=True)
-def reach_of(ptr, pair, n, k):
-    """reach[d, a] = the most that the slots from node d in state a can add to the fields of later nodes."""
-    reach = np.zeros((n, k))
-    for d in range(n):
-        for q in range(ptr[d], ptr[d + 1]):
-            for a in range(k):
-                top = pair[q, a, 0]
-                for b in range(1, k):
-                    top = max(top, pair[q, a, b])
-                reach[d, a] += top
-    return reach
 
 
 @njit(cache=True, nogil=True)
@@ -195,45 +56,131 @@ def descend(ptr, later, prev, pair, field, top, d, a, total):
 
 
 @njit(cache=True, nogil=True)
-def search(start, slots, own, pair, reach, rest, field, top, threshold, noise, nodes, labels):
-    """The best labels of the nodes start.. among themselves, if they score more than `threshold`, else `labels` stay.
+def task_of(slots, own, pair):
+    """What a search goes over, all by place: (slots, own scores, tables, reach, R, fields, top, and its own state).
 
-    rest: R. nodes: how many may still be visited. Returns (the larger of best score and threshold, nodes left or -1 if cut).
+    The state: the value of the labels before each node, the sum of the later fields' largest entries, states tried, the labels.
     """
-    ptr, later, prev, last, _ = slots
     n, k = own.shape
-    value = np.zeros(n + 1)
-    total = np.zeros(n + 1)
-    tried = np.zeros((n, k), np.bool_)
-    trial = np.empty(n, np.int64)
-    d = start
+    m = len(pair)
+    bounds = reach_of(slots[0], pair, n, k), np.zeros(n + 1)
+    fields = np.zeros((m + n, k)), np.zeros(m + n)
+    return slots, own, pair, *bounds, *fields, np.zeros(n + 1), np.zeros(n + 1), np.zeros((n, k), np.bool_), np.empty(n, np.int64)
+
+
+@njit(cache=True, nogil=True)
+def prepared(scores, n, k, edges, place):
+    """(task, noise) of these scores; fills `place` where the scores decide the order."""
+    own, pair, size = tables_of(scores, n, k, edges)
+    if place[0] < 0:
+        decided_first(own, pair, edges, place)
+    slots = slots_of(n, edges, place)
+    own, pair = in_order(own, pair, edges, place, slots[4])
+    return task_of(slots, own, pair), ROUNDING * size
+
+
+@njit(cache=True, nogil=True)
+def row_bounds(rows, limits, k, edges, place, slots):
+    """What bounds the rows, by row, place and slot: (limits, rounding let in, pairs, fields, their least entries, ...).
+
+    Then the least sum of the pairs among nodes d.., and, for the labels before node d, [d, row]: the least sum of the fields, the
+    sum of the entries.
+    """
+    ptr, n, m = slots[0], len(place), len(edges)
+    slack = np.empty(len(rows))
+    pair = np.empty((len(rows), m, k, k))
+    field = np.zeros((len(rows), m + n, k))
+    least = np.zeros((len(rows), m + n))
+    rest = np.zeros((len(rows), n + 1))
+    total = np.zeros((n + 1, len(rows)))
+    for r in range(len(rows)):
+        own = rows[r, : n * k].copy().reshape(n, k)
+        tables = rows[r, n * k :].copy().reshape(m, k, k)
+        own, pair[r] = in_order(own, tables, edges, place, slots[4])
+        for d in range(n - 1, -1, -1):
+            field[r, m + d] = own[d]
+            least[r, m + d] = own[d].min()
+            rest[r, d] = rest[r, d + 1]
+            for q in range(ptr[d], ptr[d + 1]):
+                rest[r, d] += pair[r, q].min()
+        slack[r] = limits[r] + 4 * ROUNDING * (np.abs(rows[r]).sum() + abs(limits[r]))
+        for d in range(n):
+            total[0, r] += least[r, m + d]
+    return slack, pair, field, least, rest, total, np.zeros((n + 1, len(rows)))
+
+
+@njit(cache=True, nogil=True)
+def rows_allow(bounds, slots, d, a):
+    """As `descend`, for all rows: whether each can still keep its limit."""
+    slack, pair, field, least, rest, total, value = bounds
+    ptr, _, prev, last, _ = slots
+    possible = True
+    for r in range(len(slack)):
+        others = total[d, r] - least[r, last[d]]
+        for q in range(ptr[d], ptr[d + 1]):
+            p = prev[q]
+            low = np.inf
+            for b in range(field.shape[2]):
+                x = field[r, p, b] + pair[r, q, a, b]
+                field[r, q, b] = x
+                low = min(low, x)
+            least[r, q] = low
+            others += low - least[r, p]
+        total[d + 1, r] = others
+        value[d + 1, r] = value[d, r] + field[r, last[d], a]
+        possible &= value[d + 1, r] + others + rest[r, d + 1] <= slack[r]
+    return possible
+
+
+@njit(cache=True, nogil=True)
+def next_leaf(start, d, task, bounds, floor, nodes):
+    """Go on at node d until all nodes start.. have labels: the next ones that may score more than `floor` and keep the rows.
+
+    nodes: how many may still be visited. Returns (d, score of the labels, nodes left); d < start: there are none, nodes -1: cut.
+    """
+    slots, own, pair, reach, rest, field, top, value, total, tried, trial = task
+    ptr, later, prev, last, _ = slots
+    n = len(own)
     while d >= start:
         row = last[d]
         a, gain = choose(own[d], field[row], tried[d])
         if a < 0:
+            tried[d] = False
             d -= 1
             continue
         tried[d, a] = True
         here = value[d] + gain
         others = total[d] - top[row]
-        if here + others + reach[d, a] + rest[d + 1] <= threshold + noise:
+        if here + others + reach[d, a] + rest[d + 1] <= floor:
             continue
         if nodes == 0:
-            return threshold, -1
+            return d, here, -1
         nodes -= 1
         others = descend(ptr, later, prev, pair, field, top, d, a, others)
-        if here + others + rest[d + 1] <= threshold + noise:
+        if here + others + rest[d + 1] <= floor or not rows_allow(bounds, slots, d, a):
             continue
         trial[d] = a
         if d == n - 1:
-            threshold = here
-            for i in range(start, labels.shape[0]):
-                labels[i] = trial[i]
-            continue
+            return d, here, nodes
         d += 1
         value[d] = here
         total[d] = others
-        tried[d] = False
+    return d, -np.inf, nodes
+
+
+@njit(cache=True, nogil=True)
+def search(start, task, bounds, threshold, noise, nodes, labels):
+    """The best labels of the nodes start.. among themselves, if they score more than `threshold`, else `labels` stay.
+
+    Returns (the larger of best score and threshold, nodes left or -1 if cut).
+    """
+    trial = task[10]
+    d, value, nodes = next_leaf(start, start, task, bounds, threshold + noise, nodes)
+    while d >= start and nodes >= 0:
+        threshold = value
+        for i in range(start, labels.shape[0]):
+            labels[i] = trial[i]
+        d, value, nodes = next_leaf(start, d, task, bounds, threshold + noise, nodes)
     return threshold, nodes
 
 
@@ -250,9 +197,9 @@ def value_of(slots, own, pair, labels):
 
 
 @njit(cache=True, nogil=True)
-def extend(d, slots, own, pair, rest, labels):
+def extend(d, task, labels):
     """Give node d the state that is best with the labels of those after it; the score, LOWEST where every state is forbidden."""
-    ptr, later = slots[0], slots[1]
+    (ptr, later, _, _, _), own, pair, _, rest = task[:5]
     best = LOWEST
     labels[d] = 0
     for a in range(own.shape[1]):
@@ -266,11 +213,12 @@ def extend(d, slots, own, pair, rest, labels):
 
 
 @njit(cache=True, nogil=True)
-def dolls(first, slots, own, pair, reach, rest, field, top, noise, nodes, labels):
-    """Fill rest[d] and the best labels for d = n - 1, ..., first. (status, nodes left)."""
-    for d in range(len(own) - 1, first - 1, -1):
-        threshold = extend(d, slots, own, pair, rest, labels)
-        threshold, nodes = search(d, slots, own, pair, reach, rest, field, top, threshold, noise, nodes, labels)
+def dolls(first, task, bounds, noise, nodes, labels):
+    """Fill R[d] and the best labels for d = n - 1, ..., first. (status, nodes left)."""
+    rest = task[4]
+    for d in range(len(labels) - 1, first - 1, -1):
+        threshold = extend(d, task, labels)
+        threshold, nodes = search(d, task, bounds, threshold, noise, nodes, labels)
         if nodes < 0:
             return CUT_SHORT, nodes
         if threshold <= LOWEST:
@@ -289,21 +237,14 @@ def best_output(scores, k, edges, place, max_nodes, labels):
     status, _ = look(scores)
     if status != OK:
         return status
-    own, pair, size = tables_of(scores, n, k, edges)
-    if place[0] < 0:
-        decided_first(own, pair, edges, place)
-    slots = slots_of(n, edges, place)
-    own, pair = in_order(own, pair, edges, place, slots[4])
-    reach = reach_of(slots[0], pair, n, k)
-    rest = np.zeros(n + 1)
-    field = np.zeros((len(edges) + n, k))
-    top = np.zeros(len(edges) + n)
+    task, noise = prepared(scores, n, k, edges, place)
+    slots, own, pair = task[:3]
+    free = row_bounds(np.empty((0, len(scores))), np.empty(0), k, edges, place, slots)
     found = np.zeros(n, np.int64)
-    noise = ROUNDING * size
-    status, nodes = dolls(1, slots, own, pair, reach, rest, field, top, noise, max_nodes, found)
+    status, nodes = dolls(1, task, free, noise, max_nodes, found)
     if status != OK:
         return status
-    threshold = extend(0, slots, own, pair, rest, found)
+    threshold = extend(0, task, found)
     if labels[0] >= 0:
         known = np.empty(n, np.int64)
         for i in range(n):
@@ -313,9 +254,51 @@ def best_output(scores, k, edges, place, max_nodes, labels):
             threshold = value
             for i in range(n):
                 found[i] = known[i]
-    threshold, nodes = search(0, slots, own, pair, reach, rest, field, top, threshold, noise, nodes, found)
+    threshold, nodes = search(0, task, free, threshold, noise, nodes, found)
     for i in range(n):
         labels[i] = found[place[i]]
     if nodes < 0:
         return CUT_SHORT
     return OK if threshold > LOWEST else NOTHING_LEFT
+
+
+@njit(cache=True, nogil=True)
+def within(rows, limits, k, edges, place, trial, output):
+    """Write the labels by node to `output`; whether they satisfy the rows."""
+    n = len(output)
+    for i in range(n):
+        output[i] = trial[place[i]]
+    kept = True
+    for r in range(len(rows)):
+        kept &= score_of(rows[r], n, k, edges, output) <= limits[r]
+    return kept
+
+
+@njit(cache=True, nogil=True)
+def best_within(scores, rows, limits, k, edges, place, max_nodes, labels):
+    """The best output with rows . mu <= limits. (status, bound): the bound holds where the search was cut short, too.
+
+    NOTHING_LEFT where no output satisfies the rows.
+    """
+    n = len(labels)
+    status, _ = look(scores)
+    if status != OK:
+        return status, 0.0
+    task, noise = prepared(scores, n, k, edges, place)
+    rest, trial, output = task[4], task[10], np.empty(n, np.int64)
+    free = row_bounds(rows[:0], limits[:0], k, edges, place, task[0])
+    status, nodes = dolls(0, task, free, noise, max_nodes, labels.copy())
+    if status != OK:
+        return status, np.inf
+    bounds = row_bounds(rows, limits, k, edges, place, task[0])
+    threshold = LOWEST
+    d, value, nodes = next_leaf(0, 0, task, bounds, threshold + noise, nodes)
+    while d >= 0 and nodes >= 0:
+        if within(rows, limits, k, edges, place, trial, output):
+            threshold = value
+            for i in range(n):
+                labels[i] = output[i]
+        d, value, nodes = next_leaf(0, d, task, bounds, threshold + noise, nodes)
+    if nodes < 0:
+        return CUT_SHORT, rest[0]
+    return (OK, threshold) if threshold > LOWEST else (NOTHING_LEFT, -np.inf)

@@ -8,19 +8,8 @@ meet there; it comes from local search, and the search restarts where a better o
 
 import numpy as np
 
-from structpred.oracles.fields._branch_kernels import (
-    CUT_SHORT,
-    ROUNDING,
-    choose,
-    decided_first,
-    descend,
-    dolls,
-    in_order,
-    reach_of,
-    slots_of,
-    tables_of,
-    value_of,
-)
+from structpred.oracles.fields._branch_kernels import CUT_SHORT, ROUNDING, dolls, next_leaf, row_bounds, task_of, value_of
+from structpred.oracles.fields._branch_tables_kernels import decided_first, in_order, slots_of, tables_of
 from structpred.oracles.fields._pairwise_kernels import LOWEST, improve, look, score_of
 from structpred.oracles.mrf import OK
 from structpred.runtime.jit import njit
@@ -67,53 +56,24 @@ def first_guess(scores, costs, offsets, k, edges, first, other, edge, labels):
 
 
 @njit(cache=True, nogil=True)
-def search_product(slots, own, pair, own_g, pair_g, offsets, lam, phi, reach, rest, field, top, noise, nodes, labels):
+def search_product(task, free, own_g, pair_g, offsets, lam, phi, noise, nodes, labels):
     """As `search` from the first node on, for the product. (status, phi, next lam, nodes left); labels: if phi grew."""
-    ptr, later, prev, last, _ = slots
-    n, k = own.shape
-    value = np.zeros(n + 1)
-    total = np.zeros(n + 1)
-    tried = np.zeros((n, k), np.bool_)
-    trial = np.empty(n, np.int64)
+    trial = task[10]
     constant = offsets[0] + lam * offsets[1]
     threshold = 2.0 * np.sqrt(lam * phi) - constant
-    d = 0
-    while d >= 0:
-        row = last[d]
-        a, gain = choose(own[d], field[row], tried[d])
-        if a < 0:
-            d -= 1
-            continue
-        tried[d, a] = True
-        here = value[d] + gain
-        others = total[d] - top[row]
-        if here + others + reach[d, a] + rest[d + 1] <= threshold + noise:
-            continue
-        if nodes == 0:
-            return CUT_SHORT, phi, lam, -1
-        nodes -= 1
-        others = descend(ptr, later, prev, pair, field, top, d, a, others)
-        if here + others + rest[d + 1] <= threshold + noise:
-            continue
-        trial[d] = a
-        if d < n - 1:
-            d += 1
-            value[d] = here
-            total[d] = others
-            tried[d] = False
-            continue
-        if here <= LOWEST:
-            continue
-        g = offsets[1] + value_of(slots, own_g, pair_g, trial)
-        h = constant + here - lam * g
+    d, value, nodes = next_leaf(0, 0, task, free, threshold + noise, nodes)
+    while d >= 0 and nodes >= 0:
+        g = offsets[1] + value_of(task[0], own_g, pair_g, trial) if value > LOWEST else 0.0
+        h = constant + value - lam * g
         if h > 0.0 and h * g > phi:
             phi = h * g
-            for i in range(n):
+            for i in range(len(labels)):
                 labels[i] = trial[i]
             threshold = 2.0 * np.sqrt(lam * phi) - constant
             if not lam / SPREAD < h / g < lam * SPREAD:
                 return ANEW, phi, h / g, nodes
-    return OK, phi, lam, nodes
+        d, value, nodes = next_leaf(0, d, task, free, threshold + noise, nodes)
+    return (CUT_SHORT if nodes < 0 else OK), phi, lam, nodes
 
 
 @njit(cache=True, nogil=True)
@@ -132,28 +92,21 @@ def best_product(scores, costs, offsets, k, edges, first, other, edge, place, ma
     slots = slots_of(n, edges, place)
     own_h, pair_h = in_order(own_h, pair_h, edges, place, slots[4])
     own_g, pair_g = in_order(own_g, pair_g, edges, place, slots[4])
-    rest = np.zeros(n + 1)
-    found = np.zeros(n, np.int64)
+    free = row_bounds(np.empty((0, len(scores))), np.empty(0), k, edges, place, slots)
     best = np.empty(n, np.int64)
     for i in range(n):
         best[place[i]] = labels[i]
     nodes = max_nodes
     status = ANEW
     while status == ANEW:
-        own = own_h + lam * own_g
-        pair = pair_h + lam * pair_g
-        reach = reach_of(slots[0], pair, n, k)
-        field = np.zeros((len(edges) + n, k))
-        top = np.zeros(len(edges) + n)
+        task = task_of(slots, own_h + lam * own_g, pair_h + lam * pair_g)
         noise = ROUNDING * (size_h + lam * size_g)
-        status, nodes = dolls(1, slots, own, pair, reach, rest, field, top, noise, nodes, found)
+        status, nodes = dolls(1, task, free, noise, nodes, np.zeros(n, np.int64))
         if status != OK:
             return status
-        status, phi, lam, nodes = search_product(
-            slots, own, pair, own_g, pair_g, offsets, lam, phi, reach, rest, field, top, noise, nodes, best
-        )
+        status, phi, lam, nodes = search_product(task, free, own_g, pair_g, offsets, lam, phi, noise, nodes, best)
         if status == OK and phi == 0.0:  # all products are zero: the best h + lam g will do
-            status, nodes = dolls(0, slots, own, pair, reach, rest, field, top, noise, nodes, best)
+            status, nodes = dolls(0, task_of(slots, task[1], task[2]), free, noise, nodes, best)
     for i in range(n):
         labels[i] = best[place[i]]
     return status
