@@ -22,7 +22,7 @@ def visit_trees(items, words, arcs, room, aim, loss_weight, search, out, pairs, 
     """
     offsets, corpus, compiled, candidates, forbidden = words
     starts, gold, weights = aim
-    projective, single_root, tables, pointers, work, marks = search
+    projective, single_root, tables, work, marks = search
     idx, val, idx2, val2 = pairs
     places = np.zeros(2, np.int64)
     changed = False
@@ -39,7 +39,7 @@ def visit_trees(items, words, arcs, room, aim, loss_weight, search, out, pairs, 
             return k, changed
         heads = np.empty(n, np.int64)
         if projective:
-            best_projective(own, n, single_root, tables, pointers, heads)
+            best_projective(own, n, single_root, tables, heads)
         else:
             best_tree(own, n, single_root, work, marks, heads)
         truth = gold[starts[i] : starts[i + 1]]

@@ -26,7 +26,7 @@ class TreeVisits:
         self.aim = (steps.starts, steps.gold, steps.weights)
         size = steps.buffer_size()
         self.pairs = (np.empty(size, np.int64), np.empty(size), steps.idx2, steps.val2)
-        rooms = (*projective_scratch(longest if projective else 0), *tree_scratch(0 if projective else longest))
+        rooms = (projective_scratch(longest if projective else 0), *tree_scratch(0 if projective else longest))
         self.search = (projective, oracle.single_root, *rooms)
 
     def visit(self, items: npt.NDArray[np.int64], moves: Moves, loss_weight: float) -> tuple[int, bool]:

@@ -1,32 +1,23 @@
 """Dependency trees with crossing arcs allowed: maximum spanning arborescences (McDonald, Pereira, Ribarov & Hajič 2005)."""
 
-import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from heapq import heappop, heappush
 from itertools import count
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from structpred.core.fixed_scores import FORBIDDEN
-from structpred.core.oracle import Labels, Oracle, Scores, Shape
-from structpred.core.scores import checked_scores, checked_sizes, shaped_scores
+from structpred.core.oracle import Labels, Scores, Shape
+from structpred.core.scores import checked_sizes
+from structpred.core.types import Floats, Integers
 from structpred.errors import ConvergenceError, ParameterError
 from structpred.oracles.trees._constrained_trees import best_tree_within
 from structpred.oracles.trees._matrix_tree import matrix_tree
-from structpred.oracles.trees._tree_labels import (
-    all_trees,
-    arc_batch,
-    arc_scores,
-    arcs_of,
-    arcs_of_each,
-    refuse_infinite,
-    tree_parts,
-)
+from structpred.oracles.trees._tree_labels import all_trees, arc_scores, arcs_of
+from structpred.oracles.trees._tree_oracle import Kept, TreeOracle
 from structpred.oracles.trees._tree_scratch import KEPT, tree_room, tree_scratch
-from structpred.projections.active_set import project_onto_hull
-from structpred.runtime.entries import entry_of
 from structpred.runtime.memory import check_fits
 
 _INT = np.dtype(np.int64)
@@ -34,48 +25,15 @@ _INT = np.dtype(np.int64)
 _EQUAL = 1e-12
 
 
-class _Tools(NamedTuple):
-    """The compiled search, and room for sentences of up to `size` tokens."""
-
-    size: int
-    search: Callable[..., bool]
-    room: npt.NDArray[np.float64]
-
-
-def _no_search(*_: object) -> bool:
-    raise AssertionError("no sentence is so short")
-
-
-class _Kept(threading.local):
-    """A thread's tools: importing and allocating take longer than a short sentence."""
-
-    tools = _Tools(0, _no_search, np.empty(0))
-
-
-_kept = _Kept()
-
-
-def _tools_for(n: int) -> _Tools:
-    """Tools for n tokens, kept by this thread unless they are large."""
-    from structpred.oracles.trees._arborescence_kernels import best_heads
-
-    size = n if n > KEPT else min(KEPT, max(n, 2 * _kept.tools.size, 32))
-    room, some = tree_room(size), np.empty(2)
-    tools = _Tools(size, entry_of(best_heads, some, 1, room, np.empty(1, _INT)), room)
-    if size <= KEPT:
-        _kept.tools = tools
-    return tools
-
-
 class _Cell(NamedTuple):
     """A set of trees and its best one, `heads`: all that share its arcs into the tokens in `fixed` and have none in `banned`."""
 
     heads: Labels
     fixed: npt.NDArray[np.bool_]
-    banned: npt.NDArray[np.int64]
+    banned: Integers
 
 
-class ArborescenceOracle(Oracle):
+class ArborescenceOracle(TreeOracle):
     """shape = (n,): the trees of n tokens 1..n below the artificial root 0. argmax O(n^2), marginals O(n^3).
 
     Labels: the head of each token. Parts: (m - 1) * (n + 1) + h is on when token m has head h. single_root: exactly one token has
@@ -91,62 +49,23 @@ class ArborescenceOracle(Oracle):
     [0, 0]
     """
 
-    output = "tree"
+    _kept = Kept(KEPT)
+    _room = staticmethod(tree_room)
 
     def __init__(self, single_root: bool = True, *, max_cells: int = 2000, limit: float = 10.0) -> None:
         if not (max_cells >= 1 and limit > 0.0):
             raise ParameterError(f"expected max_cells >= 1 and a limit > 0, got {max_cells} and {limit}")
-        self.single_root, self.max_cells, self.limit = bool(single_root), int(max_cells), float(limit)
-        self._single = int(self.single_root)  # numba takes longer to determine the type of a bool
+        super().__init__(single_root)
+        self.max_cells, self.limit = int(max_cells), float(limit)
 
-    def n_parts(self, shape: tuple[int, ...]) -> int:
-        """n * (n + 1), the parts of tokens that head themselves included; those are never on."""
-        (n,) = checked_sizes(shape, "tokens")
-        return n * (n + 1)
+    @staticmethod
+    def _kernels() -> Any:
+        from structpred.oracles.trees import _arborescence_kernels
 
-    def argmax(self, scores: Scores, shape: Shape) -> Labels:
-        """The best tree. Raises DataError for other than n * (n + 1) finite scores, and before what cannot fit."""
-        (n,) = checked_sizes(shape, "tokens")
-        scores = shaped_scores(scores, n * (n + 1), shape)
-        size, search, room = _kept.tools
-        if n > size:
-            _, search, room = _tools_for(n)
-        heads = np.empty(n, _INT)
-        if not search(scores, self._single, room, heads):
-            checked_scores(scores, n * (n + 1), shape)  # says which one is not finite
-        return heads
+        return _arborescence_kernels
 
-    def argmax_batch(
-        self, scores: Scores, offsets: npt.NDArray[np.int64], shapes: Sequence[Shape]
-    ) -> tuple[Labels, npt.NDArray[np.int64]]:
-        """The best tree of each instance, in one compiled call."""
-        from structpred.oracles.trees._arborescence_kernels import best_trees
-
-        scores, offsets, sizes = arc_batch(scores, offsets, shapes)
-        ends = np.concatenate(([0], np.cumsum(sizes)))
-        heads = np.empty(int(ends[-1]), _INT)
-        if len(sizes):
-            work, marks = tree_scratch(int(sizes.max()))
-            if not best_trees(scores, offsets, sizes, self.single_root, work, marks, heads):
-                refuse_infinite(scores, offsets, sizes)
-        return heads, ends
-
-    def parts(self, labels: Labels, shape: Shape) -> npt.NDArray[np.int64]:
-        """One arc per token. Raises ValueError for heads that are not a tree, or have several roots where single_root holds."""
-        return tree_parts(labels, shape[0], self.single_root)
-
-    def parts_batch(
-        self, labels: Labels, ends: npt.NDArray[np.int64], shapes: Sequence[Shape]
-    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """The parts of each output, flat, in one compiled call."""
-        return arcs_of_each(labels, ends, shapes), ends
-
-    def marginals(self, scores: Scores, shape: Shape) -> tuple[float, npt.NDArray[np.float64]]:
-        """log Z, and the probability of each arc, by the matrix-tree theorem; stable for any scores.
-
-        Raises InfeasibleError where every tree uses a forbidden arc.
-        """
-        scores, n = arc_scores(scores, shape)
+    def _sums(self, scores: Scores, n: int) -> tuple[float, Floats]:
+        """By the matrix-tree theorem."""
         return matrix_tree(scores, n, self.single_root)
 
     def kbest(self, scores: Scores, shape: Shape, k: int) -> list[Labels]:
@@ -212,20 +131,9 @@ class ArborescenceOracle(Oracle):
         found = best_tree_within(scores, shape, self.single_root, A, b, self.max_cells, self.limit, None)
         return found.heads, found.bound
 
-    def project(self, point: npt.NDArray[np.float64], shape: Shape) -> npt.NDArray[np.float64]:
-        """The nearest point of the convex hull of all trees, by the active set method; as many calls of argmax as it needs."""
-        point, _ = arc_scores(point, shape)
-        return project_onto_hull(
-            point, lambda scores: self.argmax(scores, shape), lambda labels: self.parts(labels, shape), len(point)
-        )
-
     def enumerate(self, shape: Shape) -> Iterator[Labels]:
         """All (n + 1)^(n - 1) trees, n^(n - 1) of them with a single root."""
         return all_trees(checked_sizes(shape, "tokens")[0], self.single_root)
-
-    def label_grid(self, shape: Shape) -> tuple[int, int]:
-        """n tokens, each labelled with its head, 0..n."""
-        return shape[0], shape[0] + 1
 
     @staticmethod
     def example_shapes() -> list[Shape]:

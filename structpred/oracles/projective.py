@@ -1,66 +1,26 @@
 """Dependency trees without crossing arcs: the dynamic program of Eisner (1996)."""
 
-import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from heapq import heappop, heappush
 from itertools import count
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.fixed_scores import FORBIDDEN
-from structpred.core.oracle import Labels, Oracle, Scores, Shape
-from structpred.core.scores import check_listed, checked_scores, checked_sizes, checked_sums, shaped_scores
+from structpred.core.oracle import Labels, Scores, Shape
+from structpred.core.scores import check_listed, checked_sizes, checked_sums
+from structpred.core.types import Floats
 from structpred.errors import InfeasibleError
-from structpred.oracles.trees._tree_labels import arc_batch, arc_scores, arcs_of, arcs_of_each, refuse_infinite, tree_parts
-from structpred.oracles.trees._tree_scratch import projective_scratch
-from structpred.projections.active_set import project_onto_hull
-from structpred.runtime.entries import entry_of
+from structpred.oracles.trees._tree_labels import arc_scores, arcs_of
+from structpred.oracles.trees._tree_oracle import Kept, TreeOracle
+from structpred.oracles.trees._tree_scratch import KEPT_PROJECTIVE, projective_scratch
 from structpred.runtime.memory import check_fits
 
 _INT = np.dtype(np.int64)
-#: scratch for sentences up to this length stays allocated between calls (2 MiB per thread)
-_KEPT = 250
 
 
-class _Tools(NamedTuple):
-    """The compiled search, and scratch for sentences of up to `size` tokens."""
-
-    size: int
-    search: Callable[..., bool]
-    tables: npt.NDArray[np.float64]
-    pointers: npt.NDArray[np.int32]
-
-
-def _none_yet(*_: object) -> bool:
-    raise AssertionError("no sentence has fewer than one token")
-
-
-class _Kept(threading.local):
-    """A thread's tools: importing and allocating take longer than a short sentence."""
-
-    tools = _Tools(0, _none_yet, np.empty((0, 0, 0)), np.empty((0, 0), np.int32))
-
-
-_kept = _Kept()
-
-
-def _tools_for(n: int) -> _Tools:
-    """Tools for n tokens, kept by this thread unless they are large."""
-    if n <= _kept.tools.size:
-        return _kept.tools
-    from structpred.oracles.trees._projective_kernels import best_heads
-
-    size = n if n > _KEPT else min(_KEPT, max(n, 2 * _kept.tools.size, 32))
-    room = projective_scratch(size)
-    tools = _Tools(size, entry_of(best_heads, np.empty(2), 1, *room, np.empty(1, _INT)), *room)
-    if size <= _KEPT:
-        _kept.tools = tools
-    return tools
-
-
-class ProjectiveOracle(Oracle):
+class ProjectiveOracle(TreeOracle):
     """shape = (n,): the projective trees of n tokens 1..n; the artificial root 0 precedes them. O(n^3).
 
     Projective: each token between a head and its modifier descends from the head, so that no arcs cross, those of the root
@@ -75,77 +35,35 @@ class ProjectiveOracle(Oracle):
     [2, 0, 2]
     """
 
-    output = "tree"
+    _kept = Kept(KEPT_PROJECTIVE)
+    _room = staticmethod(projective_scratch)
 
-    def __init__(self, single_root: bool = True) -> None:
-        self.single_root = bool(single_root)
-        self._single = int(self.single_root)
+    @staticmethod
+    def _kernels() -> Any:
+        from structpred.oracles.trees import _projective_kernels
 
-    def n_parts(self, shape: tuple[int, ...]) -> int:
-        """n * (n + 1), the parts of tokens that head themselves included; those are never on."""
-        (n,) = checked_sizes(shape, "tokens")
-        return n * (n + 1)
+        return _projective_kernels
 
-    def argmax(self, scores: Scores, shape: Shape) -> Labels:
-        """The best tree. Raises DataError for other than n * (n + 1) finite scores, and before what cannot fit."""
-        (n,) = checked_sizes(shape, "tokens")
-        scores = shaped_scores(scores, n * (n + 1), shape)
-        size, search, tables, pointers = _kept.tools
-        if n > size:
-            _, search, tables, pointers = _tools_for(n)
-        heads = np.empty(n, _INT)
-        if not search(scores, self._single, tables, pointers, heads):
-            checked_scores(scores, n * (n + 1), shape)  # says which one is not finite
-        return heads
-
-    def argmax_batch(
-        self, scores: Scores, offsets: npt.NDArray[np.int64], shapes: Sequence[Shape]
-    ) -> tuple[Labels, npt.NDArray[np.int64]]:
-        """The best tree of each instance, in one compiled call."""
-        from structpred.oracles.trees._projective_kernels import decode_projective
-
-        scores, offsets, sizes = arc_batch(scores, offsets, shapes)
-        ends = np.concatenate(([0], np.cumsum(sizes)))
-        heads = np.empty(int(ends[-1]), _INT)
-        if len(sizes):
-            _, _, tables, pointers = _tools_for(int(sizes.max()))
-            if not decode_projective(scores, offsets, sizes, self.single_root, tables, pointers, heads):
-                refuse_infinite(scores, offsets, sizes)
-        return heads, ends
-
-    def parts(self, labels: Labels, shape: Shape) -> npt.NDArray[np.int64]:
-        """One arc per token. ValueError for heads that are not a projective tree, or have several roots against single_root."""
+    def _refuse(self, heads: Labels) -> None:
         from structpred.oracles.trees._geometry_kernels import mark_crossing
 
-        found = tree_parts(labels, shape[0], self.single_root)
-        crossing = np.zeros(len(labels), np.uint8)
-        mark_crossing(np.asarray(labels, _INT), np.array([0, len(labels)]), crossing)
+        crossing = np.zeros(len(heads), np.uint8)
+        mark_crossing(np.asarray(heads, _INT), np.array([0, len(heads)]), crossing)
         if crossing.any():
             m = int(crossing.argmax()) + 1
-            raise ValueError(f"not projective: the arc {labels[m - 1]} -> {m} crosses another one")
-        return found
+            raise ValueError(f"not projective: the arc {heads[m - 1]} -> {m} crosses another one")
 
-    def parts_batch(
-        self, labels: Labels, ends: npt.NDArray[np.int64], shapes: Sequence[Shape]
-    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """The parts of each output, flat, in one compiled call."""
-        return arcs_of_each(labels, ends, shapes), ends
-
-    def marginals(self, scores: Scores, shape: Shape) -> tuple[float, npt.NDArray[np.float64]]:
-        """log Z, and the probability of each arc, by the inside-outside algorithm; stable for any scores.
-
-        Raises InfeasibleError where every tree uses a forbidden arc.
-        """
+    def _sums(self, scores: Scores, n: int) -> tuple[float, Floats]:
+        """By the inside-outside algorithm."""
         from structpred.oracles.trees._projective_sum_kernels import projective_marginals
 
-        scores, n = arc_scores(scores, shape)
         check_fits(2 * 8 * 8 * (n + 1) ** 2, f"marginals of the projective trees of {n:,} tokens")
         x, e = np.empty((2, 8, n + 1, n + 1))
         mu = np.zeros(len(scores))
         log_z = projective_marginals(scores, n, self.single_root, x, e, mu)
         if log_z == -np.inf:
             raise InfeasibleError("every projective tree uses a forbidden arc (a score of -1e30): no marginals exist")
-        return checked_sums(log_z, mu, scores, shape)
+        return checked_sums(log_z, mu, scores, (n,))
 
     def kbest(self, scores: Scores, shape: Shape, k: int) -> list[Labels]:
         """The k best trees without forbidden arcs, best first (Lawler 1972). O(k n^4) at worst.
@@ -188,22 +106,11 @@ class ProjectiveOracle(Oracle):
             theta[q] = FORBIDDEN
             theta[q, heads[q]] = rows[q, heads[q]]
 
-    def project(self, point: npt.NDArray[np.float64], shape: Shape) -> npt.NDArray[np.float64]:
-        """The nearest point of the convex hull of all trees, by the active set method; as many calls of argmax as it needs."""
-        point, _ = arc_scores(point, shape)
-        return project_onto_hull(
-            point, lambda scores: self.argmax(scores, shape), lambda labels: self.parts(labels, shape), len(point)
-        )
-
     def enumerate(self, shape: Shape) -> Iterator[Labels]:
         """Every projective tree: binom(3 n + 1, n) / (3 n + 1) of them; with a single root binom(3 n - 2, n - 1) / n."""
         (n,) = checked_sizes(shape, "tokens")
         check_listed(n)
         return (np.array(heads, dtype=_INT) for heads in _families(0, 1, n, self.single_root))
-
-    def label_grid(self, shape: Shape) -> tuple[int, int]:
-        """n tokens, each labelled with its head, 0..n."""
-        return shape[0], shape[0] + 1
 
     @staticmethod
     def example_shapes() -> list[Shape]:

@@ -6,6 +6,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.oracle import Oracle, Scores, Shape
+from structpred.core.scores import checked_scores
 from structpred.core.types import Floats, Integers
 from structpred.errors import ConvergenceError, DataError, OracleError, ParameterError
 from structpred.runtime.memory import check_fits
@@ -46,6 +48,15 @@ def project_onto_hull(
     [0.75, 0.25, 0.0]
     """
     return nearest_in_hull(point, argmax, parts, n_parts, tol=tol, max_iter=max_iter).mu
+
+
+def nearest_mixture(self: Oracle, point: Scores, shape: Shape) -> Floats:
+    """The nearest mixture of outputs to a point, by an active set of them; a call of argmax a step.
+
+    The method `project` of oracles that have no faster one: ``project = nearest_mixture`` in the class.
+    """
+    point = checked_scores(point, self.n_parts(shape), shape)
+    return project_onto_hull(point, lambda s: self.argmax(s, shape), lambda y: self.parts(y, shape), len(point))
 
 
 def nearest_in_hull(

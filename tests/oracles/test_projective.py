@@ -300,9 +300,9 @@ def test_scratch_is_reused(oracle) -> None:
     for i, (n, scores) in enumerate(zip(lengths, all_scores, strict=True)):
         fresh, again = np.empty((2, n), np.int64)
         kept = scores.copy()
-        best_projective(scores, n, oracle.single_root, *projective_scratch(n), fresh)
-        worn.tables[:], worn.pointers[:] = rng.normal(size=worn.tables.shape), -1
-        best_projective(scores, n, oracle.single_root, *worn, again)
+        best_projective(scores, n, oracle.single_root, projective_scratch(n), fresh)
+        worn[:] = rng.normal(size=worn.shape)
+        best_projective(scores, n, oracle.single_root, worn, again)
         for found in (again, oracle.argmax(scores, (n,)), heads[ends[i] : ends[i + 1]]):
             assert np.array_equal(found, fresh)
         assert np.array_equal(scores, kept)

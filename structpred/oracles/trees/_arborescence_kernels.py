@@ -234,15 +234,11 @@ def best_heads(scores, single_root, room, heads):
 
 
 @njit(cache=True, nogil=True)
-def best_trees(scores, offsets, sizes, single_root, work, marks, heads):
-    """best_tree of each of many instances; heads holds theirs one after the other. False where a score is not finite."""
-    flat = work.reshape(work.size)
+def best_trees(scores, offsets, sizes, single_root, room, heads):
+    """best_heads of each of many instances; heads holds theirs one after the other. False where a score is not finite."""
     end = 0
     for i in range(len(sizes)):
-        n = sizes[i]
-        own = scores[offsets[i] : offsets[i + 1]]
-        if not all_finite(own):
+        if not best_heads(scores[offsets[i] : offsets[i + 1]], single_root, room, heads[end : end + sizes[i]]):
             return False
-        search(own, n, single_root, flat, marks, heads[end : end + n])
-        end += n
+        end += sizes[i]
     return True

@@ -11,6 +11,8 @@ Rows are filled from the last to the first, from left to right: what is done for
 that every loop runs along rows of all tables. Splits are not stored: the way back looks for them again, O(n^2).
 """
 
+import numpy as np
+
 from structpred.oracles.trees._tree_score_kernels import all_finite
 from structpred.runtime.jit import njit
 
@@ -18,6 +20,7 @@ RIGHT = 0
 LEFT = 1
 OPEN_RIGHT = 2
 OPEN_LEFT = 3
+WAITING = 4  # behind the tables: the stack of spans, whose positions any float64 holds
 
 
 @njit(cache=True, nogil=True)
@@ -63,27 +66,28 @@ def fill_tables(scores, n, single_root, tables):
 
 
 @njit(cache=True, nogil=True)
-def push(pointers, depth, i, j, kind):
+def push(waiting, depth, i, j, kind):
     """Put the span i..j on the stack, unless it is a single position; returns its new height."""
     if i == j:
         return depth
-    pointers[0, depth] = i
-    pointers[1, depth] = j
-    pointers[2, depth] = kind
+    waiting[0, depth] = i
+    waiting[1, depth] = j
+    waiting[2, depth] = kind
     return depth + 1
 
 
 @njit(cache=True, nogil=True)
-def best_projective(scores, n, single_root, tables, pointers, heads):
+def best_projective(scores, n, single_root, tables, heads):
     """The heads of the best projective tree. scores: (m - 1) * (n + 1) + h, flat. Ties go to the split that comes first.
 
-    tables, pointers: scratch, see `projective_scratch`. Spans on the stack share no step between positions: n of them at most.
+    tables: scratch, see `projective_scratch`. Spans on the stack share no step between positions: n of them at most.
     """
     fill_tables(scores, n, single_root, tables)
     right = tables[RIGHT]
     left = tables[LEFT]
     open_right = tables[OPEN_RIGHT]
     open_left = tables[OPEN_LEFT]
+    waiting = tables[WAITING]
     if single_root:
         root = 1
         best = scores[0] + left[1, 1] + right[1, n]
@@ -93,19 +97,19 @@ def best_projective(scores, n, single_root, tables, pointers, heads):
                 best = x
                 root = r
         heads[root - 1] = 0
-        depth = push(pointers, push(pointers, 0, 1, root, LEFT), root, n, RIGHT)
+        depth = push(waiting, push(waiting, 0, 1, root, LEFT), root, n, RIGHT)
     else:
-        depth = push(pointers, 0, 0, n, RIGHT)
+        depth = push(waiting, 0, 0, n, RIGHT)
     while depth > 0:
         depth -= 1
-        i = pointers[0, depth]
-        j = pointers[1, depth]
-        if pointers[2, depth] == RIGHT:
+        i = np.int64(waiting[0, depth])
+        j = np.int64(waiting[1, depth])
+        if waiting[2, depth] == RIGHT:
             k = i + 1
             while k < j and open_right[i, k] + right[k, j] != right[i, j]:
                 k += 1
             heads[k - 1] = i
-            depth = push(pointers, depth, k, j, RIGHT)
+            depth = push(waiting, depth, k, j, RIGHT)
             j = k
             value = open_right[i, j]
             arc = scores[(j - 1) * (n + 1) + i]
@@ -114,34 +118,34 @@ def best_projective(scores, n, single_root, tables, pointers, heads):
             while k < j - 1 and left[i, k] + open_left[k, j] != left[i, j]:
                 k += 1
             heads[k - 1] = j
-            depth = push(pointers, depth, i, k, LEFT)
+            depth = push(waiting, depth, i, k, LEFT)
             i = k
             value = open_left[i, j]
             arc = scores[(i - 1) * (n + 1) + j]
         k = i
         while k < j - 1 and right[i, k] + left[k + 1, j] + arc != value:
             k += 1
-        depth = push(pointers, push(pointers, depth, i, k, RIGHT), k + 1, j, LEFT)
+        depth = push(waiting, push(waiting, depth, i, k, RIGHT), k + 1, j, LEFT)
 
 
 @njit(cache=True, nogil=True)
-def best_heads(scores, single_root, tables, pointers, heads):
-    """best_projective of len(heads) tokens, for calls from Python; False, and nothing written, where a score is not finite."""
+def best_heads(scores, single_root, tables, heads):
+    """best_projective of len(heads) tokens, for calls from Python; tables: of projective_scratch(n or more).
+
+    Returns whether all scores are finite; where not, nothing is written.
+    """
     if not all_finite(scores):
         return False
-    best_projective(scores, len(heads), single_root != 0, tables, pointers, heads)
+    best_projective(scores, len(heads), single_root != 0, tables, heads)
     return True
 
 
 @njit(cache=True, nogil=True)
-def decode_projective(scores, offsets, lengths, single_root, tables, pointers, out):
-    """The best tree of each instance, one after the other; False where a score is not finite."""
-    written = 0
-    for i in range(lengths.shape[0]):
-        n = lengths[i]
-        own = scores[offsets[i] : offsets[i + 1]]
-        if not all_finite(own):
+def best_trees(scores, offsets, sizes, single_root, tables, heads):
+    """best_heads of each of many instances; heads holds theirs one after the other. False where a score is not finite."""
+    end = 0
+    for i in range(len(sizes)):
+        if not best_heads(scores[offsets[i] : offsets[i + 1]], single_root, tables, heads[end : end + sizes[i]]):
             return False
-        best_projective(own, n, single_root, tables, pointers, out[written : written + n])
-        written += n
+        end += sizes[i]
     return True

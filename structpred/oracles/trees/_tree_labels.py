@@ -6,29 +6,13 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.oracle import Labels, Scores, Shape
-from structpred.core.scores import check_listed, checked_batch, checked_scores, checked_sizes, checked_table, shaped_batch
+from structpred.core.scores import check_listed, checked_scores, checked_sizes, checked_table
 
 
 def arc_scores(scores: Scores, shape: Shape) -> tuple[Scores, int]:
     """The n * (n + 1) scores of the arcs, a row of n + 1 heads (0 is the root) for each token, and n. Raises DataError."""
     (n,) = checked_sizes(shape, "tokens")
     return checked_scores(scores, n * (n + 1), shape), n
-
-
-def arc_batch(
-    scores: Scores, offsets: npt.NDArray[np.int64], shapes: Sequence[Shape]
-) -> tuple[Scores, npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """The same for a batch: scores, offsets, and the number of tokens of each instance. Raises DataError naming the sample.
-
-    Whether the scores are finite the compiled search says, which reads them anyway; then `refuse_infinite` names the sample.
-    """
-    sizes = checked_table(shapes, "tokens")[:, 0]
-    return *shaped_batch(scores, offsets, sizes * (sizes + 1)), sizes
-
-
-def refuse_infinite(scores: Scores, offsets: npt.NDArray[np.int64], sizes: npt.NDArray[np.int64]) -> None:
-    """Raise DataError for the first score of a batch that is not finite."""
-    checked_batch(scores, offsets, sizes * (sizes + 1))
 
 
 def arcs_of(heads: Labels) -> npt.NDArray[np.int64]:

@@ -9,6 +9,8 @@ from structpred.runtime.memory import check_fits
 
 #: scratch for sentences up to this length may stay allocated between calls (up to 4 MiB per thread, as far as it is used)
 KEPT = 500
+#: the same for projective trees (2 MiB per thread)
+KEPT_PROJECTIVE = 250
 #: rows of `marks`
 MARKS = 8
 
@@ -18,13 +20,6 @@ class TreeScratch(NamedTuple):
 
     work: npt.NDArray[np.float64]
     marks: npt.NDArray[np.int64]
-
-
-class ProjectiveScratch(NamedTuple):
-    """What `best_projective` writes to; a longer sentence's serves a shorter one."""
-
-    tables: npt.NDArray[np.float64]
-    pointers: npt.NDArray[np.int32]
 
 
 def tree_scratch(n: int) -> TreeScratch:
@@ -44,10 +39,7 @@ def tree_room(n: int) -> npt.NDArray[np.float64]:
     return np.empty(size)
 
 
-def projective_scratch(n: int) -> ProjectiveScratch:
-    """Scratch for projective trees of n tokens: tables (4, n + 1, n + 1) float64 and pointers (3, n + 1) int32.
-
-    Raises DataError where it cannot fit.
-    """
-    check_fits(32 * (n + 1) ** 2, f"projective parsing of a sentence of {n:,} tokens")
-    return ProjectiveScratch(np.empty((4, n + 1, n + 1)), np.empty((3, n + 1), np.int32))
+def projective_scratch(n: int) -> npt.NDArray[np.float64]:
+    """Scratch for projective trees of n tokens, or fewer: (5, n + 2, n + 2) float64. Raises DataError where it cannot fit."""
+    check_fits(40 * (n + 2) ** 2, f"projective parsing of a sentence of {n:,} tokens")
+    return np.empty((5, n + 2, n + 2))
