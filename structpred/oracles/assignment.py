@@ -9,7 +9,7 @@ import numpy.typing as npt
 from structpred.core.oracle import Labels, Oracle, Scores, Shape
 from structpred.core.scores import check_listed, checked_batch, checked_scores, checked_sizes, checked_table
 from structpred.core.types import Integers
-from structpred.projections.active_set import project_onto_hull
+from structpred.projections.active_set import nearest_mixture
 from structpred.runtime.ranges import ends_of
 
 
@@ -51,10 +51,7 @@ class AssignmentOracle(Oracle):
             raise ValueError(f"a matching of size {n} is a permutation of 0..{n - 1}, got {labels.tolist()}")
         return np.arange(n) * n + labels
 
-    def project(self, point: Scores, shape: Shape) -> npt.NDArray[np.float64]:
-        """The nearest doubly stochastic matrix (flat), by an active set of permutations."""
-        point = checked_scores(point, self.n_parts(shape), shape)
-        return project_onto_hull(point, lambda s: self.argmax(s, shape), lambda y: self.parts(y, shape), len(point))
+    project = nearest_mixture
 
     def enumerate(self, shape: Shape) -> Iterator[Labels]:
         """All n! permutations."""

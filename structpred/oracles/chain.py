@@ -13,7 +13,7 @@ from structpred.core.oracle import Labels, Oracle, Scores, Shape
 from structpred.core.scores import check_listed, checked_batch, checked_scores, checked_sizes, checked_sums, checked_table
 from structpred.errors import DataError, InfeasibleError
 from structpred.oracles.chains._chain_scratch import best_scratch, sum_scratch
-from structpred.projections.active_set import project_onto_hull
+from structpred.projections.active_set import nearest_mixture
 from structpred.projections.chain_marginals import chain_parts, project_chains
 from structpred.runtime.memory import check_fits
 from structpred.runtime.ranges import ends_of
@@ -160,10 +160,7 @@ class ChainOracle(Oracle):
         max_marginals(scores, length, n_labels, np.empty((2, n_labels)), out)
         return out
 
-    def project(self, point: Scores, shape: Shape) -> npt.NDArray[np.float64]:
-        """The nearest mixture of label sequences, by an active set of them; a Viterbi pass a step."""
-        point, _ = self._given(point, shape)
-        return project_onto_hull(point, lambda s: self.argmax(s, shape), lambda y: self.parts(y, shape), len(point))
+    project = nearest_mixture
 
     def clique_parts(self, shape: Shape) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         """Variable (t, i, j), flat in that order: label j follows label i at position t + 1. One position: its labels."""

@@ -11,8 +11,8 @@ from structpred.core.types import Floats, Integers
 from structpred.errors import ParameterError
 from structpred.oracles.fields._elimination_plan import Plan, plan_of
 from structpred.oracles.fields._pairwise_links import given, links_of
-from structpred.oracles.mrf import NOTHING_LEFT, PairwiseOracle, pairwise_scores, refuse
-from structpred.projections.active_set import project_onto_hull
+from structpred.oracles.mrf import NOTHING_LEFT, PairwiseOracle, refuse
+from structpred.projections.active_set import nearest_mixture
 
 
 @lru_cache(maxsize=1)
@@ -92,10 +92,7 @@ class EliminationMRF(PairwiseOracle):
         _kernels().read_tables(tables.pool, shape[1], tables.edges, tables.kept, tables.counts, tables.plan.tables, mu)
         return log_z, mu
 
-    def project(self, point: Scores, shape: Shape) -> Floats:
-        """The nearest mixture of outputs, by an active set of them; one `argmax` a step."""
-        point = pairwise_scores(point, shape)
-        return project_onto_hull(point, lambda s: self.argmax(s, shape), lambda y: self.parts(y, shape), len(point))
+    project = nearest_mixture
 
     def _tables(self, scores: Scores, shape: Shape) -> _Tables:
         flat, edges, (n, k) = given(scores, shape), links_of(shape).edges, shape[:2]

@@ -11,12 +11,12 @@ import numpy.typing as npt
 
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.oracle import Labels, Oracle, Scores, Shape
-from structpred.core.scores import check_listed, checked_scores, checked_sums, kept_for_shapes
+from structpred.core.scores import check_listed, checked_scores, kept_for_shapes
 from structpred.core.types import Floats, Integers
 from structpred.errors import ConvergenceError, DataError, ParameterError
-from structpred.oracles.decisions._by_shape import by_shape
+from structpred.oracles.decisions._by_shape import by_shape, marginals_of_one
 from structpred.oracles.decisions._knapsack_diagram import Diagram, diagram_of
-from structpred.projections.active_set import project_onto_hull
+from structpred.projections.active_set import nearest_mixture
 
 #: a total may be above its capacity by this share of it: sums of decimal fractions are not exact
 _SLACK = 1e-9
@@ -71,7 +71,7 @@ class KnapsackOracle(Oracle):
     one row. Hard knapsacks take exponential time: very many items of nearly equal score per weight.
 
     Sums over all sets run over what the items before leave of the capacities, which many sets leave alike: exact, whatever the
-    scores. A shape is looked at once; see `marginals` for what is too large.
+    scores. A shape is looked at once; see `marginals_batch` for what is too large.
 
     max_nodes: the most partial sets that one call looks at. Where they do not suffice, ConvergenceError is raised: an answer that
     comes is the best. max_states: the most different remainders that sums over sets keep, 40 bytes each, for all items in all.
@@ -143,18 +143,14 @@ class KnapsackOracle(Oracle):
         taken_items(labels, ends, parts, part_ends)
         return parts[: part_ends[-1]], part_ends
 
-    def marginals(self, scores: Scores, shape: Shape) -> tuple[float, Floats]:
-        """(log Z, the probability of each item).
-
-        Raises DataError where the shape needs more than max_states remainders: one row needs at most as many for each item as
-        there are different sums of weights within its capacity; several rows multiply them.
-        """
-        given = checked_scores(scores, self.n_parts(shape), shape)
-        log_zs, mu = self.marginals_batch(given, np.array([0, len(given)]), [shape])
-        return checked_sums(float(log_zs[0]), mu, given, shape)
+    marginals = marginals_of_one
 
     def marginals_batch(self, scores: Scores, offsets: Integers, shapes: Sequence[Shape]) -> tuple[Floats, Floats]:
-        """The marginals of each instance, in one compiled call for each shape."""
+        """The marginals of each instance, in one compiled call for each shape.
+
+        Raises DataError where a shape needs more than max_states remainders: one row needs at most as many for each item as
+        there are different sums of weights within its capacity; several rows multiply them.
+        """
         from structpred.oracles.decisions._knapsack_sum_kernels import set_sums
 
         # a list: diagrams may be large, and are not kept with the batch
@@ -193,10 +189,7 @@ class KnapsackOracle(Oracle):
             self._search(scores[n:], ends, np.zeros(1, np.int64), rows.weights[n:], left, labels[n:])
         return labels
 
-    def project(self, point: Scores, shape: Shape) -> Floats:
-        """The nearest mixture of sets, by an active set of them."""
-        point = checked_scores(point, self.n_parts(shape), shape)
-        return project_onto_hull(point, lambda s: self.argmax(s, shape), lambda y: self.parts(y, shape), len(point))
+    project = nearest_mixture
 
     def enumerate(self, shape: Shape) -> Iterator[Labels]:
         """Every set that keeps the capacities, the empty one first."""

@@ -9,7 +9,7 @@ from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.oracle import Labels, Oracle, Scores, Shape
 from structpred.core.scores import check_listed, checked_batch, checked_scores, checked_sizes, checked_table
 from structpred.errors import InfeasibleError
-from structpred.projections.active_set import project_onto_hull
+from structpred.projections.active_set import nearest_mixture
 from structpred.runtime.memory import check_fits
 
 _NAMES = ("positions", "labels", "positions of the longest segment")
@@ -113,10 +113,7 @@ class SemiMarkovOracle(Oracle):
         n = read_segmentations(length, n_labels, k, best, lengths, ranks, before, into_ranks, heads, out, totals)
         return [out[r] for r in range(n) if totals[r] > 0.5 * FORBIDDEN]
 
-    def project(self, point: Scores, shape: Shape) -> npt.NDArray[np.float64]:
-        """The nearest mixture of segmentations, by an active set of them."""
-        point, _ = self._given(point, shape)
-        return project_onto_hull(point, lambda s: self.argmax(s, shape), lambda y: self.parts(y, shape), len(point))
+    project = nearest_mixture
 
     def enumerate(self, shape: Shape) -> Iterator[Labels]:
         """Every labelled segmentation."""

@@ -8,11 +8,11 @@ import numpy.typing as npt
 
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.oracle import Labels, Oracle, Scores, Shape
-from structpred.core.scores import checked_scores, checked_sizes, checked_sums, kept_for_shapes
+from structpred.core.scores import checked_scores, checked_sizes, kept_for_shapes
 from structpred.core.types import Floats, Integers
 from structpred.errors import DataError, InfeasibleError
-from structpred.oracles.decisions._by_shape import by_shape
-from structpred.projections.active_set import project_onto_hull
+from structpred.oracles.decisions._by_shape import by_shape, marginals_of_one
+from structpred.projections.active_set import nearest_mixture
 from structpred.runtime.memory import check_fits
 from structpred.runtime.ranges import ends_of, spans
 
@@ -211,14 +211,13 @@ class ShortestPathOracle(Oracle):
         """The parts of each output: the labels themselves."""
         return labels, ends
 
-    def marginals(self, scores: Scores, shape: Shape) -> tuple[float, Floats]:
-        """(log Z, the probability of each edge). Raises InfeasibleError where every path has a forbidden edge."""
-        given = checked_scores(scores, self.n_parts(shape), shape)
-        log_zs, mu = self.marginals_batch(given, np.array([0, len(given)]), [shape])
-        return checked_sums(float(log_zs[0]), mu, given, shape)
+    marginals = marginals_of_one
 
     def marginals_batch(self, scores: Scores, offsets: Integers, shapes: Sequence[Shape]) -> tuple[Floats, Floats]:
-        """The marginals of each instance, in one compiled call for each shape."""
+        """The marginals of each instance, in one compiled call for each shape.
+
+        Raises InfeasibleError where every path has a forbidden edge.
+        """
         from structpred.oracles.decisions._path_kernels import path_sums
 
         scores, offsets, groups = by_shape(graph_of, scores, offsets, shapes)
@@ -251,10 +250,7 @@ class ShortestPathOracle(Oracle):
             v = int(graph.tails[at])
         return np.array(found[::-1], dtype=np.int64)
 
-    def project(self, point: Scores, shape: Shape) -> Floats:
-        """The nearest flow of one unit from the source to the target, by an active set of paths."""
-        point = checked_scores(point, self.n_parts(shape), shape)
-        return project_onto_hull(point, lambda s: self.argmax(s, shape), lambda y: self.parts(y, shape), len(point))
+    project = nearest_mixture
 
     def enumerate(self, shape: Shape) -> Iterator[Labels]:
         """Every path."""

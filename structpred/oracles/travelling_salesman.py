@@ -6,12 +6,12 @@ import numpy as np
 
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.oracle import Labels, Scores, Shape
-from structpred.core.scores import checked_scores, checked_sums
+from structpred.core.scores import checked_scores
 from structpred.core.types import Floats, Integers
 from structpred.errors import DataError, InfeasibleError
-from structpred.oracles.decisions._by_shape import by_shape
+from structpred.oracles.decisions._by_shape import by_shape, marginals_of_one
 from structpred.oracles.decisions._tours import Pairs, TourOracle, pairs_of
-from structpred.projections.active_set import project_onto_hull
+from structpred.projections.active_set import nearest_mixture
 
 #: tables of 2^(n-1) (n-1) numbers
 MOST_NODES = 20
@@ -67,14 +67,13 @@ class TravellingSalesmanOracle(TourOracle):
             best_tours(scores, offsets, rows, pairs.edge_of, tours[:, : pairs.n_nodes])
         return tours[np.arange(tours.shape[1]) < sizes[:, None]], np.concatenate(([0], np.cumsum(sizes)))
 
-    def marginals(self, scores: Scores, shape: Shape) -> tuple[float, Floats]:
-        """(log Z, the probability of each edge). Raises InfeasibleError where every tour has a forbidden edge."""
-        given = checked_scores(scores, self.n_parts(shape), shape)
-        log_zs, mu = self.marginals_batch(given, np.array([0, len(given)]), [shape])
-        return checked_sums(float(log_zs[0]), mu, given, shape)
+    marginals = marginals_of_one
 
     def marginals_batch(self, scores: Scores, offsets: Integers, shapes: Sequence[Shape]) -> tuple[Floats, Floats]:
-        """The marginals of each instance, in one compiled call for each shape."""
+        """The marginals of each instance, in one compiled call for each shape.
+
+        Raises InfeasibleError where every tour has a forbidden edge.
+        """
         from structpred.oracles.decisions._tour_sum_kernels import tour_sums
 
         scores, offsets, groups = by_shape(few_pairs_of, scores, offsets, shapes)
@@ -86,7 +85,4 @@ class TravellingSalesmanOracle(TourOracle):
             raise InfeasibleError(f"{where}every tour uses a forbidden edge (a score of -1e30): no marginals exist")
         return log_zs, mu
 
-    def project(self, point: Scores, shape: Shape) -> Floats:
-        """The nearest mixture of tours, by an active set of them."""
-        point = checked_scores(point, self.n_parts(shape), shape)
-        return project_onto_hull(point, lambda s: self.argmax(s, shape), lambda y: self.parts(y, shape), len(point))
+    project = nearest_mixture

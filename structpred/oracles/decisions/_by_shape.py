@@ -8,8 +8,8 @@ import numpy.typing as npt
 
 from structpred.core.instances import Shapes
 from structpred.core.oracle import Scores, Shape
-from structpred.core.scores import checked_batch
-from structpred.core.types import Integers
+from structpred.core.scores import checked_batch, checked_scores, checked_sums
+from structpred.core.types import Floats, Integers
 from structpred.errors import StructpredError
 
 
@@ -57,3 +57,13 @@ def _planned(plan_of: Callable[[Shape], Plan], shapes: Sequence[Shape], i: int) 
         return plan_of(shapes[i])
     except StructpredError as error:
         raise type(error)(f"sample {i}: {error}") from None
+
+
+def marginals_of_one(self: Any, scores: Scores, shape: Shape) -> tuple[float, Floats]:
+    """(log Z, the expected part counts), by `marginals_batch`; raises what it raises.
+
+    The method `marginals` of oracles whose batches are worked out by shape: ``marginals = marginals_of_one`` in the class.
+    """
+    given = checked_scores(scores, self.n_parts(shape), shape)
+    log_zs, mu = self.marginals_batch(given, np.array([0, len(given)]), [shape])
+    return checked_sums(float(log_zs[0]), mu, given, shape)
