@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from heapq import heappop, heappush
 from itertools import count
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +18,10 @@ from structpred.oracles.trees._matrix_tree import matrix_tree
 from structpred.oracles.trees._tree_labels import all_trees, arc_scores, arcs_of
 from structpred.oracles.trees._tree_oracle import Kept, TreeOracle
 from structpred.oracles.trees._tree_scratch import KEPT, tree_room, tree_scratch
+from structpred.runtime.lazy_names import later
 from structpred.runtime.memory import check_fits
+
+_kernels = later("structpred.oracles.trees._arborescence_best_kernels")
 
 _INT = np.dtype(np.int64)
 #: arcs whose scores differ by less, relative to the largest score, may be taken for equal when the k best are ordered
@@ -50,6 +53,7 @@ class ArborescenceOracle(TreeOracle):
     """
 
     _kept = Kept(KEPT)
+    _kernels = staticmethod(later("structpred.oracles.trees._arborescence_kernels"))
     _room = staticmethod(tree_room)
 
     def __init__(self, single_root: bool = True, *, max_cells: int = 2000, limit: float = 10.0) -> None:
@@ -57,12 +61,6 @@ class ArborescenceOracle(TreeOracle):
             raise ParameterError(f"expected max_cells >= 1 and a limit > 0, got {max_cells} and {limit}")
         super().__init__(single_root)
         self.max_cells, self.limit = int(max_cells), float(limit)
-
-    @staticmethod
-    def _kernels() -> Any:
-        from structpred.oracles.trees import _arborescence_kernels
-
-        return _arborescence_kernels
 
     def _sums(self, scores: Scores, n: int) -> tuple[float, Floats]:
         """By the matrix-tree theorem."""
@@ -74,8 +72,6 @@ class ArborescenceOracle(TreeOracle):
         Each tree that is found splits the set of trees it was the second best of: those with and those without the one arc
         that it lacks.
         """
-        from structpred.oracles.trees._arborescence_best_kernels import second_best
-
         scores, n = arc_scores(scores, shape)
         best = self.argmax(scores, shape)
         if k < 1 or scores[arcs_of(best)].min() <= 0.5 * FORBIDDEN:
@@ -90,7 +86,7 @@ class ArborescenceOracle(TreeOracle):
 
         def enqueue(cell: _Cell) -> None:
             heads = np.empty(n, _INT)
-            m = second_best(scores, n, self.single_root, *cell, tolerance, allowed, work, marks, heads)
+            m = _kernels().second_best(scores, n, self.single_root, *cell, tolerance, allowed, work, marks, heads)
             if m > 0:
                 heappush(queue, (-float(scores[arcs_of(heads)].sum()), next(number), m, heads, cell))
 

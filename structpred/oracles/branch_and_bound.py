@@ -11,7 +11,14 @@ from structpred.core.types import Floats, Integers
 from structpred.errors import ConvergenceError, DataError, ParameterError
 from structpred.oracles.fields._pairwise_links import given, links_of
 from structpred.oracles.mrf import NOT_FINITE, NOTHING_LEFT, OK, PairwiseOracle, graph_of, refuse
+from structpred.runtime.lazy_names import later
 from structpred.runtime.memory import check_fits
+
+_kernels = later("structpred.oracles.fields._branch_kernels")
+_pairwise = later("structpred.oracles.fields._pairwise_kernels")
+_qpbo = later("structpred.oracles.fields._qpbo_kernels")
+_products = later("structpred.oracles.fields._branch_product_kernels")
+_trws = later("structpred.oracles.fields._trws_kernels")
 
 #: sweeps of message passing that may prove an output best before any branching, on graphs with few edges
 SWEEPS = 100
@@ -68,30 +75,24 @@ class BranchAndBoundMRF(PairwiseOracle):
         return labels
 
     def _search(self, flat: Floats, shape: Shape) -> tuple[int, Labels]:
-        from structpred.oracles.fields._branch_kernels import best_output
-
         graph, links = graph_of(shape), links_of(shape)
         labels, place = np.full(graph.n, -1, np.int64), _place(shape)
         if place[0] >= 0 and _settled(flat, shape, labels):
             return OK, labels
-        return best_output(flat, graph.n_states, links.edges, place, self.max_nodes, labels), labels
+        return _kernels().best_output(flat, graph.n_states, links.edges, place, self.max_nodes, labels), labels
 
     def argmax_bound(self, scores: Scores, shape: Shape) -> tuple[Labels, float]:
         """The best output and its score; where max_nodes do not suffice and there are two states, labels near the best point of
         the local polytope, and its value, which no output's score exceeds (as QPBO).
         """
-        from structpred.oracles.fields._branch_kernels import CUT_SHORT
-        from structpred.oracles.fields._pairwise_kernels import score_of
-        from structpred.oracles.fields._qpbo_kernels import round_off
-
         flat = given(scores, shape)
         status, labels = self._search(flat.copy(), shape)
-        if status == CUT_SHORT and shape[1] == 2:
-            status, bound = round_off(flat, *links_of(shape), labels)
+        if status == _kernels().CUT_SHORT and shape[1] == 2:
+            status, bound = _qpbo().round_off(flat, *links_of(shape), labels)
             self._finish(status, shape)
             return labels, float(bound)
         self._finish(status, shape)
-        return labels, float(score_of(flat, len(labels), shape[1], links_of(shape).edges, labels))
+        return labels, float(_pairwise().score_of(flat, len(labels), shape[1], links_of(shape).edges, labels))
 
     def argmax_bound_batch(self, scores: Scores, offsets: Integers, shapes: Sequence[Shape]) -> tuple[Labels, Integers, Floats]:
         """`argmax_bound` of each instance."""
@@ -102,12 +103,10 @@ class BranchAndBoundMRF(PairwiseOracle):
 
     def argmax_product(self, scores: Scores, costs: Floats, offsets: Sequence[float] | Floats, shape: Shape) -> Labels:
         """The output with the largest max(0, offsets[0] + scores . mu) * (offsets[1] + costs . mu)."""
-        from structpred.oracles.fields._branch_product_kernels import best_product
-
         tables = given(scores, shape), given(costs, shape)
         graph, links, labels = graph_of(shape), links_of(shape), np.zeros(shape[0], np.int64)
         ends = np.array(offsets, dtype=np.float64)
-        status = best_product(*tables, ends, graph.n_states, *links[:4], _place(shape), self.max_nodes, labels)
+        status = _products().best_product(*tables, ends, graph.n_states, *links[:4], _place(shape), self.max_nodes, labels)
         self._finish(status, shape)
         return labels
 
@@ -132,8 +131,6 @@ class BranchAndBoundMRF(PairwiseOracle):
         return (labels if labels[0] >= 0 else None), bound
 
     def _within(self, scores: Scores, shape: Shape, A: npt.ArrayLike, b: npt.ArrayLike) -> tuple[int, Labels, float]:
-        from structpred.oracles.fields._branch_kernels import best_within
-
         flat, graph = given(scores, shape), graph_of(shape)
         rows, limits = np.array(A, dtype=np.float64, ndmin=2, order="C"), np.array(b, dtype=np.float64, ndmin=1)
         if rows.shape != (limits.size, len(flat)):
@@ -142,7 +139,7 @@ class BranchAndBoundMRF(PairwiseOracle):
             raise DataError("the rows A must be finite and the limits b numbers")
         check_fits(8 * len(rows) * 2 * len(flat), f"bounds of {len(rows)} rows")
         labels = np.full(graph.n, -1, np.int64)
-        status, bound = best_within(
+        status, bound = _kernels().best_within(
             flat, rows, limits, graph.n_states, links_of(shape).edges, _place(shape), self.max_nodes, labels
         )
         if status == NOT_FINITE:
@@ -150,9 +147,7 @@ class BranchAndBoundMRF(PairwiseOracle):
         return status, labels, bound
 
     def _finish(self, status: int, shape: Shape) -> None:
-        from structpred.oracles.fields._branch_kernels import CUT_SHORT
-
-        if status == CUT_SHORT:
+        if status == _kernels().CUT_SHORT:
             raise ConvergenceError(
                 f"{shape[0]} nodes with {shape[1]} states: not finished after {self.max_nodes:,} partial outputs; raise "
                 "max_nodes, or use CpSatMRF (exact) or DualMRF (a bound)"
@@ -168,12 +163,9 @@ def _place(shape: Shape) -> Integers:
 
 def _settled(flat: Floats, shape: Shape, labels: Labels) -> bool:
     """Message passing: whether its bound proves its labels best. They are left in `labels` if they are allowed."""
-    from structpred.oracles.fields._pairwise_kernels import score_of
-    from structpred.oracles.fields._trws_kernels import trws
-
     k, links = shape[1], links_of(shape)
-    status, bound, _ = trws(flat, k, *links, SWEEPS, PROVEN, labels)
+    status, bound, _ = _trws().trws(flat, k, *links, SWEEPS, PROVEN, labels)
     if status != OK:
         labels[:] = -1
         return False
-    return bool(bound - score_of(flat, len(labels), k, links.edges, labels) <= PROVEN * abs(bound))
+    return bool(bound - _pairwise().score_of(flat, len(labels), k, links.edges, labels) <= PROVEN * abs(bound))

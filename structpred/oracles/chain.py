@@ -1,9 +1,7 @@
 """First-order label chains: Viterbi decoding (Viterbi 1967; Rabiner 1989, section III.B)."""
 
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
 from itertools import pairwise, product
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,8 +13,13 @@ from structpred.errors import DataError, InfeasibleError
 from structpred.oracles.chains._chain_scratch import best_scratch, sum_scratch
 from structpred.projections.active_set import nearest_mixture
 from structpred.projections.chain_marginals import chain_parts, project_chains
+from structpred.runtime.lazy_names import later
 from structpred.runtime.memory import check_fits
 from structpred.runtime.ranges import ends_of
+
+_kernels = later("structpred.oracles.chains._chain_kernels")
+_best_kernels = later("structpred.oracles.chains._chain_best_kernels")
+_sum_kernels = later("structpred.oracles.chains._chain_sum_kernels")
 
 _NAMES = ("positions", "labels")
 
@@ -73,12 +76,10 @@ class ChainOracle(Oracle):
         self, labels: Labels, ends: npt.NDArray[np.int64], shapes: Sequence[Shape]
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         """The parts of each output, flat, in one compiled call."""
-        from structpred.oracles.chains._chain_kernels import chain_parts
-
         n_labels = checked_table(shapes, *_NAMES)[:, 1]
         places = ends_of(2 * np.diff(ends) - 1)
         out = np.empty(int(places[-1]), np.int64)
-        chain_parts(labels, ends, n_labels, places, out)
+        _kernels().chain_parts(labels, ends, n_labels, places, out)
         return out, places
 
     def marginals(self, scores: Scores, shape: Shape) -> tuple[float, npt.NDArray[np.float64]]:
@@ -87,9 +88,9 @@ class ChainOracle(Oracle):
         Scores of -1e30 forbid a part. Raises InfeasibleError if that leaves no sequence.
         """
         scores, (length, n_labels) = self._given(scores, shape)
-        s = sum_scratch(n_labels, length)
+        rows = np.array([0, len(scores)]), np.array([length]), n_labels, *sum_scratch(n_labels, length).rows
         log_z, mu = np.empty(1), np.zeros(len(scores))
-        if _sum_kernel()(scores, np.array([0, len(scores)]), np.array([length]), n_labels, *s.rows, log_z, mu) >= 0:
+        if _sum_kernels().marginals_of_batch(scores, *rows, log_z, mu) >= 0:
             raise InfeasibleError("every label sequence uses a forbidden part (a score of -1e30): no marginals exist")
         return checked_sums(float(log_z[0]), mu, scores, shape)
 
@@ -107,22 +108,21 @@ class ChainOracle(Oracle):
                 continue
             n_labels = int(label_counts[a])
             s = sum_scratch(n_labels, int(lengths[a:b].max()))
-            wrong = _sum_kernel()(scores, offsets[a : b + 1], lengths[a:b].copy(), n_labels, *s.rows, log_zs[a:b], mu)
+            rows = offsets[a : b + 1], lengths[a:b].copy(), n_labels, *s.rows
+            wrong = _sum_kernels().marginals_of_batch(scores, *rows, log_zs[a:b], mu)
             if wrong >= 0:
                 raise InfeasibleError(f"sample {a + wrong}: every label sequence uses a forbidden part (a score of -1e30)")
         return log_zs, mu
 
     def kbest(self, scores: Scores, shape: Shape, k: int) -> list[Labels]:
         """The k best label sequences, best first; O(T L^2 k)."""
-        from structpred.oracles.chains._chain_best_kernels import best_paths, read_paths
-
         scores, (length, n_labels) = self._given(scores, shape)
         check_fits(24 * length * n_labels * k, f"the {k} best of {length:,} positions with {n_labels} labels")
         values, heads = np.empty((length, n_labels, k)), np.zeros(n_labels, np.int64)
         froms, ranks = np.zeros((2, length, n_labels, k), np.int64)
-        best_paths(scores, length, n_labels, k, values, froms, ranks, heads)
+        _best_kernels().best_paths(scores, length, n_labels, k, values, froms, ranks, heads)
         out, totals = np.empty((k, length), np.int64), np.empty(k)
-        n = read_paths(values, froms, ranks, length, n_labels, k, heads, out, totals)
+        n = _best_kernels().read_paths(values, froms, ranks, length, n_labels, k, heads, out, totals)
         return [out[r] for r in range(n) if totals[r] > 0.5 * FORBIDDEN]
 
     def argmax_per_loss(
@@ -132,8 +132,6 @@ class ChainOracle(Oracle):
 
         O(T L^2 K) for K values (Hamming: T + 1, so O(T^2 L^2)). Raises DataError for costs that are not whole numbers.
         """
-        from structpred.oracles.chains._chain_best_kernels import best_per_loss, read_per_loss
-
         scores, (length, n_labels) = self._given(scores, shape)
         costs = checked_scores(costs, len(scores), shape)
         whole = np.rint(costs).astype(np.int64)
@@ -144,20 +142,18 @@ class ChainOracle(Oracle):
         size = length * (int(nodes.max() + max(int(edges.max()), 0)) - low) + 1
         check_fits(16 * length * size * n_labels, f"losses up to {size - 1} of {length:,} positions with {n_labels} labels")
         values, froms = np.empty((length, size, n_labels)), np.zeros((length, size, n_labels), np.int64)
-        best_per_loss(scores, whole, length, n_labels, low, size, values, froms)
+        _best_kernels().best_per_loss(scores, whole, length, n_labels, low, size, values, froms)
         attained = np.flatnonzero(values[-1].max(axis=1) > 0.5 * FORBIDDEN)
         labels = np.empty((len(attained), length), np.int64)
         for row, c in zip(labels, attained.tolist(), strict=True):
-            read_per_loss(values, froms, whole, length, n_labels, low, c, int(values[-1, c].argmax()), row)
+            _best_kernels().read_per_loss(values, froms, whole, length, n_labels, low, c, int(values[-1, c].argmax()), row)
         return (attained + low * length).astype(np.float64), values[-1, attained].max(axis=1), list(labels)
 
     def max_marginals(self, scores: Scores, shape: Shape) -> npt.NDArray[np.float64]:
         """(T, L): the score of the best sequence that has label l at position t."""
-        from structpred.oracles.chains._chain_best_kernels import max_marginals
-
         scores, (length, n_labels) = self._given(scores, shape)
         out = np.empty((length, n_labels))
-        max_marginals(scores, length, n_labels, np.empty((2, n_labels)), out)
+        _best_kernels().max_marginals(scores, length, n_labels, np.empty((2, n_labels)), out)
         return out
 
     project = nearest_mixture
@@ -200,19 +196,9 @@ class ChainOracle(Oracle):
         return checked_scores(scores, length * n_labels + n_labels**2, shape), sizes
 
 
-@lru_cache(maxsize=1)
-def _sum_kernel() -> Any:
-    """Forward-backward over flat scores, looked up once: calls are many and short."""
-    from structpred.oracles.chains._chain_sum_kernels import marginals_of_batch
-
-    return marginals_of_batch
-
-
 def _decoded(
     scores: Scores, offsets: npt.NDArray[np.int64], lengths: npt.NDArray[np.int64], n_labels: int
 ) -> npt.NDArray[np.int64]:
-    from structpred.oracles.chains._chain_kernels import decode_flat
-
     out = np.empty(int(lengths.sum()), np.int64)
-    decode_flat(scores, offsets, lengths, n_labels, best_scratch(n_labels, int(lengths.max(initial=1))), out)
+    _kernels().decode_flat(scores, offsets, lengths, n_labels, best_scratch(n_labels, int(lengths.max(initial=1))), out)
     return out

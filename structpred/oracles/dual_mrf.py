@@ -2,8 +2,6 @@
 
 import logging
 from collections.abc import Sequence
-from functools import lru_cache
-from types import ModuleType
 from typing import NoReturn
 
 import numpy as np
@@ -13,17 +11,13 @@ from structpred.core.types import Integers
 from structpred.errors import ConvergenceError, ParameterError
 from structpred.oracles.fields._pairwise_links import links_of
 from structpred.oracles.mrf import Graph, PairwiseOracle, graph_of, pairwise_batch, pairwise_scores, refuse
+from structpred.runtime.lazy_names import later
 from structpred.runtime.memory import check_fits
 from structpred.runtime.ranges import ends_of
 
 logger = logging.getLogger("structpred.oracles.dual_mrf")
 
-
-@lru_cache(maxsize=1)
-def _kernels() -> ModuleType:
-    from structpred.oracles.fields import _trws_kernels
-
-    return _trws_kernels
+_kernels = later("structpred.oracles.fields._trws_kernels")
 
 
 class DualMRF(PairwiseOracle):

@@ -1,7 +1,5 @@
 """Pairwise MRFs on graphs of small width: exact by bucket elimination, dynamic programming over tables of several nodes."""
 
-from functools import lru_cache
-from types import ModuleType
 from typing import NamedTuple
 
 import numpy as np
@@ -13,13 +11,9 @@ from structpred.oracles.fields._elimination_plan import Plan, plan_of
 from structpred.oracles.fields._pairwise_links import given, links_of
 from structpred.oracles.mrf import NOTHING_LEFT, PairwiseOracle, refuse
 from structpred.projections.active_set import nearest_mixture
+from structpred.runtime.lazy_names import later
 
-
-@lru_cache(maxsize=1)
-def _kernels() -> ModuleType:
-    from structpred.oracles.fields import _elimination_kernels
-
-    return _elimination_kernels
+_kernels = later("structpred.oracles.fields._elimination_kernels")
 
 
 class _Tables(NamedTuple):

@@ -1,21 +1,14 @@
 """Pairwise MRFs with two states whose edges favour agreement: the best output by one minimum cut."""
 
-from functools import lru_cache
-from types import ModuleType
-
 import numpy as np
 
 from structpred.core.oracle import Labels, Scores, Shape
 from structpred.errors import DataError
 from structpred.oracles.fields._pairwise_links import given, links_of
 from structpred.oracles.mrf import PairwiseOracle, graph_of, graph_shape, refuse
+from structpred.runtime.lazy_names import later
 
-
-@lru_cache(maxsize=1)
-def _kernels() -> ModuleType:
-    from structpred.oracles.fields import _qpbo_kernels
-
-    return _qpbo_kernels
+_kernels = later("structpred.oracles.fields._qpbo_kernels")
 
 
 class GraphCutMRF(PairwiseOracle):

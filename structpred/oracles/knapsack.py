@@ -17,6 +17,10 @@ from structpred.errors import ConvergenceError, DataError, ParameterError
 from structpred.oracles.decisions._by_shape import by_shape, marginals_of_one
 from structpred.oracles.decisions._knapsack_diagram import Diagram, diagram_of
 from structpred.projections.active_set import nearest_mixture
+from structpred.runtime.lazy_names import later
+
+_kernels = later("structpred.oracles.decisions._knapsack_kernels")
+_sum_kernels = later("structpred.oracles.decisions._knapsack_sum_kernels")
 
 #: a total may be above its capacity by this share of it: sums of decimal fractions are not exact
 _SLACK = 1e-9
@@ -116,9 +120,7 @@ class KnapsackOracle(Oracle):
         self, scores: Scores, offsets: Integers, rows: Integers, weights: Floats, capacities: Floats, taken: Labels
     ) -> None:
         """Write the best sets of these rows."""
-        from structpred.oracles.decisions._knapsack_kernels import best_sets
-
-        if (failed := best_sets(scores, offsets, rows, weights, capacities, self.max_nodes, taken)) >= 0:
+        if (failed := _kernels().best_sets(scores, offsets, rows, weights, capacities, self.max_nodes, taken)) >= 0:
             where = f"sample {failed}: " if len(offsets) > 2 else ""
             raise ConvergenceError(f"{where}not finished after {self.max_nodes:,} partial sets of items; raise max_nodes")
 
@@ -137,10 +139,8 @@ class KnapsackOracle(Oracle):
 
     def parts_batch(self, labels: Labels, ends: Integers, shapes: Sequence[Shape]) -> tuple[Integers, Integers]:
         """The items of each set, flat."""
-        from structpred.oracles.decisions._knapsack_kernels import taken_items
-
         parts, part_ends = np.empty(len(labels), np.int64), np.zeros(len(ends), np.int64)
-        taken_items(labels, ends, parts, part_ends)
+        _kernels().taken_items(labels, ends, parts, part_ends)
         return parts[: part_ends[-1]], part_ends
 
     marginals = marginals_of_one
@@ -151,13 +151,11 @@ class KnapsackOracle(Oracle):
         Raises DataError where a shape needs more than max_states remainders: one row needs at most as many for each item as
         there are different sums of weights within its capacity; several rows multiply them.
         """
-        from structpred.oracles.decisions._knapsack_sum_kernels import set_sums
-
         # a list: diagrams may be large, and are not kept with the batch
         scores, offsets, groups = by_shape(lambda shape: _diagram_of(shape, self.max_states), scores, offsets, list(shapes))
         log_zs, mu = np.empty(len(shapes)), np.empty(len(scores))
         for (_, starts, skip, take), rows in groups:
-            set_sums(scores, offsets, rows, starts, skip, take, log_zs, mu)
+            _sum_kernels().set_sums(scores, offsets, rows, starts, skip, take, log_zs, mu)
         return log_zs, mu
 
     def kbest(self, scores: Scores, shape: Shape, k: int) -> list[Labels]:

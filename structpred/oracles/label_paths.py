@@ -9,6 +9,9 @@ from structpred.core.scores import checked_scores
 from structpred.core.types import Floats
 from structpred.errors import InfeasibleError
 from structpred.oracles.fields._label_forest import ForestOracle, Gains, LabelForest, Truths, forest_of
+from structpred.runtime.lazy_names import later
+
+_kernels = later("structpred.oracles.fields._label_paths_kernels")
 
 
 class LabelPaths(ForestOracle):
@@ -19,10 +22,8 @@ class LabelPaths(ForestOracle):
     """
 
     def _best(self, gains: Gains, forest: LabelForest) -> tuple[Labels, Truths]:
-        from structpred.oracles.fields._label_paths_kernels import best_paths
-
         labels, feasible = np.empty(gains.gains.shape, np.int64), np.empty(len(gains.gains), np.bool_)
-        best_paths(gains.gains, gains.must, gains.never, forest.parents, forest.leaves, labels, feasible)
+        _kernels().best_paths(gains.gains, gains.must, gains.never, forest.parents, forest.leaves, labels, feasible)
         return labels, feasible
 
     def _allowed(self, rows: Labels, forest: LabelForest) -> Truths:

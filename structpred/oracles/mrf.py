@@ -2,9 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import product
-from types import ModuleType
 from typing import NoReturn
 
 import numpy as np
@@ -14,6 +13,7 @@ from structpred.core.oracle import Labels, Oracle, Scores, Shape
 from structpred.core.scores import LARGEST, check_listed, checked_batch, checked_scores, kept_for_shapes, short
 from structpred.core.types import Integers
 from structpred.errors import DataError, InfeasibleError
+from structpred.runtime.lazy_names import later
 from structpred.runtime.ranges import ends_of
 
 #: what the kernels answer; `refuse` says it in words
@@ -139,11 +139,7 @@ def pairwise_batch(scores: npt.ArrayLike, offsets: npt.ArrayLike, shapes: Sequen
     return checked_batch(scores, offsets, [graph_of(shape).n_parts for shape in shapes])
 
 
-@lru_cache(maxsize=1)
-def _graph_parts() -> ModuleType:
-    from structpred.oracles.fields import _graph_parts_kernels
-
-    return _graph_parts_kernels
+_graph_parts = later("structpred.oracles.fields._graph_parts_kernels")
 
 
 class PairwiseOracle(Oracle):

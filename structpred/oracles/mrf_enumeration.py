@@ -1,8 +1,6 @@
 """Small pairwise MRFs by looking at all outputs, compiled: every capability exactly."""
 
 from collections.abc import Sequence
-from functools import lru_cache
-from types import ModuleType
 
 import numpy as np
 import numpy.typing as npt
@@ -13,17 +11,14 @@ from structpred.core.scores import kept_for_shapes
 from structpred.core.types import Floats, Integers
 from structpred.errors import DataError, ParameterError
 from structpred.oracles.mrf import NOTHING_LEFT, PairwiseOracle, graph_of, pairwise_batch, pairwise_scores, refuse
+from structpred.runtime.lazy_names import later
 from structpred.runtime.memory import check_fits
 
 #: the most outputs K^n of one shape
 MAX_OUTPUTS = 1 << 18
 
-
-@lru_cache(maxsize=1)
-def _kernels() -> ModuleType:
-    from structpred.oracles.fields import _mrf_enumeration_kernels
-
-    return _mrf_enumeration_kernels
+_kernels = later("structpred.oracles.fields._mrf_enumeration_kernels")
+_sum_kernels = later("structpred.oracles.fields._mrf_marginal_kernels")
 
 
 @kept_for_shapes
@@ -125,14 +120,12 @@ class EnumerationMRF(PairwiseOracle):
 
     def marginals(self, scores: Scores, shape: Shape) -> tuple[float, Floats]:
         """(log of the sum of exp(score), expected part counts), stable for scores of any size."""
-        from structpred.oracles.fields._mrf_marginal_kernels import part_marginals
-
         values, plan = _all_scores(scores, shape), enumeration_plan(shape)
         top = float(values.max())
         if not top > 0.5 * FORBIDDEN:
             refuse(NOTHING_LEFT, shape)
         mu = np.zeros(int(plan[5]))
-        log_z = float(part_marginals(values, top, plan, mu))
+        log_z = float(_sum_kernels().part_marginals(values, top, plan, mu))
         return log_z, mu if shape[1] > 1 else np.ones(len(scores))
 
     def kbest(self, scores: Scores, shape: Shape, k: int) -> list[Labels]:

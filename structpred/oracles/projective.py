@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator
 from heapq import heappop, heappush
 from itertools import count
-from typing import Any
 
 import numpy as np
 
@@ -15,7 +14,11 @@ from structpred.errors import InfeasibleError
 from structpred.oracles.trees._tree_labels import arc_scores, arcs_of
 from structpred.oracles.trees._tree_oracle import Kept, TreeOracle
 from structpred.oracles.trees._tree_scratch import KEPT_PROJECTIVE, projective_scratch
+from structpred.runtime.lazy_names import later
 from structpred.runtime.memory import check_fits
+
+_geometry_kernels = later("structpred.oracles.trees._geometry_kernels")
+_sum_kernels = later("structpred.oracles.trees._projective_sum_kernels")
 
 _INT = np.dtype(np.int64)
 
@@ -36,31 +39,22 @@ class ProjectiveOracle(TreeOracle):
     """
 
     _kept = Kept(KEPT_PROJECTIVE)
+    _kernels = staticmethod(later("structpred.oracles.trees._projective_kernels"))
     _room = staticmethod(projective_scratch)
 
-    @staticmethod
-    def _kernels() -> Any:
-        from structpred.oracles.trees import _projective_kernels
-
-        return _projective_kernels
-
     def _refuse(self, heads: Labels) -> None:
-        from structpred.oracles.trees._geometry_kernels import mark_crossing
-
         crossing = np.zeros(len(heads), np.uint8)
-        mark_crossing(np.asarray(heads, _INT), np.array([0, len(heads)]), crossing)
+        _geometry_kernels().mark_crossing(np.asarray(heads, _INT), np.array([0, len(heads)]), crossing)
         if crossing.any():
             m = int(crossing.argmax()) + 1
             raise ValueError(f"not projective: the arc {heads[m - 1]} -> {m} crosses another one")
 
     def _sums(self, scores: Scores, n: int) -> tuple[float, Floats]:
         """By the inside-outside algorithm."""
-        from structpred.oracles.trees._projective_sum_kernels import projective_marginals
-
         check_fits(2 * 8 * 8 * (n + 1) ** 2, f"marginals of the projective trees of {n:,} tokens")
         x, e = np.empty((2, 8, n + 1, n + 1))
         mu = np.zeros(len(scores))
-        log_z = projective_marginals(scores, n, self.single_root, x, e, mu)
+        log_z = _sum_kernels().projective_marginals(scores, n, self.single_root, x, e, mu)
         if log_z == -np.inf:
             raise InfeasibleError("every projective tree uses a forbidden arc (a score of -1e30): no marginals exist")
         return checked_sums(log_z, mu, scores, (n,))

@@ -1,8 +1,6 @@
 """Pairwise MRFs with two states: the LP relaxation by roof duality."""
 
 from collections.abc import Iterator
-from functools import lru_cache
-from types import ModuleType
 
 import numpy as np
 
@@ -11,13 +9,9 @@ from structpred.core.types import Floats
 from structpred.errors import DataError
 from structpred.oracles.fields._pairwise_links import given, links_of
 from structpred.oracles.mrf import PairwiseOracle, graph_of, refuse
+from structpred.runtime.lazy_names import later
 
-
-@lru_cache(maxsize=1)
-def _kernels() -> ModuleType:
-    from structpred.oracles.fields import _qpbo_kernels
-
-    return _qpbo_kernels
+_kernels = later("structpred.oracles.fields._qpbo_kernels")
 
 
 def _two_states(shape: Shape) -> None:

@@ -12,7 +12,10 @@ from structpred.core.scores import check_listed, checked_batch, checked_scores, 
 from structpred.core.types import Floats, Integers
 from structpred.errors import DataError, InfeasibleError
 from structpred.projections.capped_simplex import project_onto_capped_simplex
+from structpred.runtime.lazy_names import later
 from structpred.runtime.memory import check_fits
+
+_kernels = later("structpred.oracles.decisions._ranking_kernels")
 
 
 class RankingOracle(Oracle):
@@ -91,11 +94,9 @@ class RankingOracle(Oracle):
 
     def project_batch(self, points: Scores, offsets: Integers, shapes: Sequence[Shape]) -> Floats:
         """The nearest points of a batch, in one compiled call."""
-        from structpred.oracles.decisions._ranking_kernels import project_rankings
-
         points, offsets = checked_batch(points, offsets, checked_table(shapes, "items")[:, 0])
         out = np.empty(len(points))
-        project_rankings(points, offsets, out)
+        _kernels().project_rankings(points, offsets, out)
         return out
 
     def enumerate(self, shape: Shape) -> Iterator[Labels]:

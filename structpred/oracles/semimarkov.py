@@ -10,7 +10,10 @@ from structpred.core.oracle import Labels, Oracle, Scores, Shape
 from structpred.core.scores import check_listed, checked_batch, checked_scores, checked_sizes, checked_table
 from structpred.errors import InfeasibleError
 from structpred.projections.active_set import nearest_mixture
+from structpred.runtime.lazy_names import later
 from structpred.runtime.memory import check_fits
+
+_kernels = later("structpred.oracles.chains._semimarkov_kernels")
 
 _NAMES = ("positions", "labels", "positions of the longest segment")
 
@@ -47,8 +50,6 @@ class SemiMarkovOracle(Oracle):
         self, scores: Scores, offsets: npt.NDArray[np.int64], shapes: Sequence[Shape]
     ) -> tuple[Labels, npt.NDArray[np.int64]]:
         """The best segmentation of each instance, in one compiled call."""
-        from structpred.oracles.chains._semimarkov_kernels import decode_segments
-
         sizes = checked_table(shapes, *_NAMES)
         scores, offsets = checked_batch(scores, offsets, [self.n_parts(shape) for shape in shapes])
         rows, columns = int(sizes[:, 0].max(initial=0)) + 1, int(sizes[:, 1].max(initial=1))
@@ -57,7 +58,7 @@ class SemiMarkovOracle(Oracle):
         before, lengths = np.zeros((2, rows, columns), np.int64)
         ends = np.concatenate(([0], np.cumsum(sizes[:, 0])))
         out = np.empty(int(ends[-1]), np.int64)
-        decode_segments(scores, offsets, sizes, best, into, before, lengths, out)
+        _kernels().decode_segments(scores, offsets, sizes, best, into, before, lengths, out)
         return out, ends
 
     def parts(self, labels: Labels, shape: Shape) -> npt.NDArray[np.int64]:
@@ -77,10 +78,8 @@ class SemiMarkovOracle(Oracle):
         self, labels: Labels, ends: npt.NDArray[np.int64], shapes: Sequence[Shape]
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         """The parts of each output, flat, in one compiled call."""
-        from structpred.oracles.chains._semimarkov_kernels import segment_parts
-
         places, out = np.zeros(len(ends), np.int64), np.empty(2 * len(labels), np.int64)
-        n = segment_parts(labels, ends, checked_table(shapes, *_NAMES), places, out)
+        n = _kernels().segment_parts(labels, ends, checked_table(shapes, *_NAMES), places, out)
         return out[:n], places
 
     def marginals(self, scores: Scores, shape: Shape) -> tuple[float, npt.NDArray[np.float64]]:
@@ -88,29 +87,26 @@ class SemiMarkovOracle(Oracle):
 
         Raises InfeasibleError if forbidden parts leave no segmentation.
         """
-        from structpred.oracles.chains._semimarkov_kernels import sum_segments
-
         scores, (length, n_labels, longest) = self._given(scores, shape)
         check_fits(24 * (length + 1) * n_labels + 8 * len(scores), f"marginals of segments of {length:,} positions")
         best, into, arrive = np.empty((3, length + 1, n_labels))
         mu = np.zeros(len(scores))
-        log_z = sum_segments(scores, length, n_labels, longest, best, into, np.empty(max(n_labels, longest)), arrive, mu)
+        row = np.empty(max(n_labels, longest))
+        log_z = _kernels().sum_segments(scores, length, n_labels, longest, best, into, row, arrive, mu)
         if log_z == -np.inf:
             raise InfeasibleError("every segmentation uses a forbidden part (a score of -1e30): no marginals exist")
         return float(log_z), mu
 
     def kbest(self, scores: Scores, shape: Shape, k: int) -> list[Labels]:
         """The k best segmentations, best first; O(T L (L + M) k)."""
-        from structpred.oracles.chains._semimarkov_kernels import best_segmentations, read_segmentations
-
         scores, (length, n_labels, longest) = self._given(scores, shape)
         check_fits(48 * (length + 1) * n_labels * k, f"the {k} best segmentations of {length:,} positions with {n_labels} labels")
         best, into = np.empty((2, length + 1, n_labels, k))
         lengths, ranks, before, into_ranks = np.zeros((4, length + 1, n_labels, k), np.int64)
         heads = np.zeros(max(n_labels, longest), np.int64)
-        best_segmentations(scores, length, n_labels, longest, k, best, into, lengths, ranks, before, into_ranks, heads)
+        _kernels().best_segmentations(scores, length, n_labels, longest, k, best, into, lengths, ranks, before, into_ranks, heads)
         out, totals = np.empty((k, length), np.int64), np.empty(k)
-        n = read_segmentations(length, n_labels, k, best, lengths, ranks, before, into_ranks, heads, out, totals)
+        n = _kernels().read_segmentations(length, n_labels, k, best, lengths, ranks, before, into_ranks, heads, out, totals)
         return [out[r] for r in range(n) if totals[r] > 0.5 * FORBIDDEN]
 
     project = nearest_mixture

@@ -13,8 +13,11 @@ from structpred.core.types import Floats, Integers
 from structpred.errors import DataError, InfeasibleError
 from structpred.oracles.decisions._by_shape import by_shape, marginals_of_one
 from structpred.projections.active_set import nearest_mixture
+from structpred.runtime.lazy_names import later
 from structpred.runtime.memory import check_fits
 from structpred.runtime.ranges import ends_of, spans
+
+_kernels = later("structpred.oracles.decisions._path_kernels")
 
 _LEAST = 0.5 * FORBIDDEN
 #: row 0, at place 0
@@ -172,22 +175,18 @@ class ShortestPathOracle(Oracle):
 
     def argmax(self, scores: Scores, shape: Shape) -> Labels:
         """The path with the largest sum of scores."""
-        from structpred.oracles.decisions._path_kernels import best_paths
-
         graph = graph_of(shape)
         given, labels, ends = checked_scores(scores, graph.n_parts, shape), np.empty(graph.longest, np.int64), _TWO.copy()
-        best_paths(given, _ONE, _ONE, graph.starts, graph.edges, graph.tails, ends, labels, ends)
+        _kernels().best_paths(given, _ONE, _ONE, graph.starts, graph.edges, graph.tails, ends, labels, ends)
         return labels[: ends[1]]
 
     def argmax_batch(self, scores: Scores, offsets: Integers, shapes: Sequence[Shape]) -> tuple[Labels, Integers]:
         """The best path of each instance, in one compiled call for each shape."""
-        from structpred.oracles.decisions._path_kernels import best_paths
-
         scores, offsets, groups = by_shape(graph_of, scores, offsets, shapes)
         if len(groups) == 1:
             [(graph, rows)] = groups
             labels, ends = np.empty(len(rows) * graph.longest, np.int64), np.zeros(len(rows) + 1, np.int64)
-            best_paths(scores, offsets, rows, graph.starts, graph.edges, graph.tails, ends, labels, ends)
+            _kernels().best_paths(scores, offsets, rows, graph.starts, graph.edges, graph.tails, ends, labels, ends)
             return labels[: ends[-1]], ends
         longest = np.empty(len(shapes), np.int64)
         for graph, rows in groups:
@@ -195,15 +194,14 @@ class ShortestPathOracle(Oracle):
         room = ends_of(longest)
         labels, stops = np.empty(int(room[-1]), np.int64), room.copy()
         for graph, rows in groups:
-            best_paths(scores, offsets, rows, graph.starts, graph.edges, graph.tails, room, labels, stops)
+            _kernels().best_paths(scores, offsets, rows, graph.starts, graph.edges, graph.tails, room, labels, stops)
         return labels[spans(room[:-1], stops[1:])], ends_of(stops[1:] - room[:-1])
 
     def parts(self, labels: Labels, shape: Shape) -> Integers:
         """The edges themselves. ValueError where they do not lead from the source to the target."""
-        from structpred.oracles.decisions._path_kernels import is_path
-
         graph = graph_of(shape)
-        if labels.ndim != 1 or labels.dtype.kind not in "iu" or not is_path(labels, graph.ends, graph.source, graph.target):
+        wanted = graph.ends, graph.source, graph.target
+        if labels.ndim != 1 or labels.dtype.kind not in "iu" or not _kernels().is_path(labels, *wanted):
             raise ValueError(f"the edges {labels.tolist()} are no path from node {graph.source} to node {graph.target}")
         return labels
 
@@ -218,12 +216,10 @@ class ShortestPathOracle(Oracle):
 
         Raises InfeasibleError where every path has a forbidden edge.
         """
-        from structpred.oracles.decisions._path_kernels import path_sums
-
         scores, offsets, groups = by_shape(graph_of, scores, offsets, shapes)
         log_zs, mu = np.empty(len(shapes)), np.zeros(len(scores))
         for graph, rows in groups:
-            path_sums(scores, offsets, rows, graph.starts, graph.edges, graph.tails, _LEAST, log_zs, mu)
+            _kernels().path_sums(scores, offsets, rows, graph.starts, graph.edges, graph.tails, _LEAST, log_zs, mu)
         if (log_zs == -np.inf).any():
             where = f"sample {int(log_zs.argmin())}: " if len(shapes) > 1 else ""
             raise InfeasibleError(f"{where}every path uses a forbidden edge (a score of -1e30): no marginals exist")
@@ -231,14 +227,12 @@ class ShortestPathOracle(Oracle):
 
     def kbest(self, scores: Scores, shape: Shape, k: int) -> list[Labels]:
         """The k best paths without forbidden edges, best first: the k best ways to each node, from those to the nodes before."""
-        from structpred.oracles.decisions._path_kernels import best_ways
-
         graph = graph_of(shape)
         given, n, k = checked_scores(scores, graph.n_parts, shape), len(graph.order), min(k, graph.n_paths)
         check_fits(24 * n * k, f"the {k:,} best ways to {n:,} nodes")
         values, (froms, ranks) = np.empty((n, k)), np.zeros((2, n, k), np.int64)
         counts, heads = np.zeros(n, np.int64), np.zeros(int(np.diff(graph.starts).max()), np.int64)
-        best_ways(given, graph.starts, graph.edges, graph.tails, k, _LEAST, values, froms, ranks, counts, heads)
+        _kernels().best_ways(given, graph.starts, graph.edges, graph.tails, k, _LEAST, values, froms, ranks, counts, heads)
         return [self._way(graph, froms, ranks, rank) for rank in range(int(counts[-1]))]
 
     def _way(self, graph: Graph, froms: Integers, ranks: Integers, rank: int) -> Labels:

@@ -12,6 +12,10 @@ from structpred.errors import DataError, InfeasibleError
 from structpred.oracles.decisions._by_shape import by_shape, marginals_of_one
 from structpred.oracles.decisions._tours import Pairs, TourOracle, pairs_of
 from structpred.projections.active_set import nearest_mixture
+from structpred.runtime.lazy_names import later
+
+_kernels = later("structpred.oracles.decisions._tour_kernels")
+_sum_kernels = later("structpred.oracles.decisions._tour_sum_kernels")
 
 #: tables of 2^(n-1) (n-1) numbers
 MOST_NODES = 20
@@ -56,15 +60,13 @@ class TravellingSalesmanOracle(TourOracle):
 
     def argmax_batch(self, scores: Scores, offsets: Integers, shapes: Sequence[Shape]) -> tuple[Labels, Integers]:
         """The best tour of each instance, in one compiled call for each shape."""
-        from structpred.oracles.decisions._tour_kernels import best_tours
-
         scores, offsets, groups = by_shape(few_pairs_of, scores, offsets, shapes)
         sizes = np.zeros(len(shapes), np.int64)
         for pairs, rows in groups:
             sizes[rows] = pairs.n_nodes
         tours = np.empty((len(shapes), int(sizes.max(initial=0))), np.int64)
         for pairs, rows in groups:
-            best_tours(scores, offsets, rows, pairs.edge_of, tours[:, : pairs.n_nodes])
+            _kernels().best_tours(scores, offsets, rows, pairs.edge_of, tours[:, : pairs.n_nodes])
         return tours[np.arange(tours.shape[1]) < sizes[:, None]], np.concatenate(([0], np.cumsum(sizes)))
 
     marginals = marginals_of_one
@@ -74,12 +76,10 @@ class TravellingSalesmanOracle(TourOracle):
 
         Raises InfeasibleError where every tour has a forbidden edge.
         """
-        from structpred.oracles.decisions._tour_sum_kernels import tour_sums
-
         scores, offsets, groups = by_shape(few_pairs_of, scores, offsets, shapes)
         log_zs, mu = np.empty(len(shapes)), np.zeros(len(scores))
         for pairs, rows in groups:
-            tour_sums(scores, offsets, rows, pairs.edge_of, 0.5 * FORBIDDEN, log_zs, mu)
+            _sum_kernels().tour_sums(scores, offsets, rows, pairs.edge_of, 0.5 * FORBIDDEN, log_zs, mu)
         if (log_zs == -np.inf).any():
             where = f"sample {int(log_zs.argmin())}: " if len(shapes) > 1 else ""
             raise InfeasibleError(f"{where}every tour uses a forbidden edge (a score of -1e30): no marginals exist")

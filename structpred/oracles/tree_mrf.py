@@ -3,7 +3,6 @@
 from collections import deque
 from collections.abc import Sequence
 from functools import lru_cache
-from types import ModuleType
 from typing import NamedTuple
 
 import numpy as np
@@ -15,14 +14,11 @@ from structpred.core.types import Floats, Integers
 from structpred.errors import DataError
 from structpred.oracles.mrf import PairwiseOracle, graph_of, graph_shape, pairwise_batch, pairwise_scores, refuse
 from structpred.projections.tree_marginals import Forest, project_forests
+from structpred.runtime.lazy_names import later
 from structpred.runtime.memory import check_fits
 
-
-@lru_cache(maxsize=1)
-def _kernels() -> ModuleType:
-    from structpred.oracles.fields import _tree_mrf_kernels
-
-    return _tree_mrf_kernels
+_kernels = later("structpred.oracles.fields._tree_mrf_kernels")
+_best_kernels = later("structpred.oracles.fields._tree_mrf_best_kernels")
 
 
 @lru_cache(maxsize=1024)
@@ -134,17 +130,15 @@ class TreeMRF(PairwiseOracle):
 
     def kbest(self, scores: Scores, shape: Shape, k: int) -> list[Labels]:
         """The k best outputs, best first; O(n K k (K + k)) at most."""
-        from structpred.oracles.fields._tree_mrf_best_kernels import best_lists, read_lists
-
         scores, plan = pairwise_scores(scores, shape), tree_plan(shape)
         n, n_states = shape[:2]
         check_fits(20 * n * n_states * k, f"the {k} best of {n:,} nodes with {n_states} states")
         values, roots = np.empty((n, n_states, k)), np.zeros((2, k), np.int32)
         lefts, states, ranks = np.zeros((3, n, n_states, k), np.int32)
-        totals = best_lists(scores, plan, n_states, k, values, lefts, states, ranks, roots)
+        totals = _best_kernels().best_lists(scores, plan, n_states, k, values, lefts, states, ranks, roots)
         labels = np.empty((int((totals > 0.5 * FORBIDDEN).sum()), n), np.int64)
         for row, state, rank in zip(labels, *roots.tolist(), strict=False):
-            read_lists(plan, lefts, states, ranks, state, rank, row)
+            _best_kernels().read_lists(plan, lefts, states, ranks, state, rank, row)
         return list(labels)
 
     def argmax_per_loss(self, scores: Scores, costs: Floats, shape: Shape) -> tuple[Floats, Floats, list[Labels]]:
@@ -152,15 +146,13 @@ class TreeMRF(PairwiseOracle):
 
         O(n^2 K^2) for Hamming losses. Raises DataError for costs that are not whole numbers.
         """
-        from structpred.oracles.fields._tree_mrf_best_kernels import best_losses, read_loss
-
         scores, costs = pairwise_scores(scores, shape), pairwise_scores(costs, shape)
         plan, k = tree_plan(shape), shape[1]
         if not np.array_equal(costs, np.rint(costs)):
             raise DataError("argmax_per_loss needs part costs that are whole numbers")
         whole = costs.astype(np.int64)
         room = _room(whole, plan, k)
-        best_losses(
+        _best_kernels().best_losses(
             scores, whole, plan, k, room.node_lows, room.edge_lows, room.message_sizes, room.merged_sizes, room.starts,
             room.value_starts, room.values, room.states, room.losses,
         )  # fmt: skip
@@ -169,7 +161,7 @@ class TreeMRF(PairwiseOracle):
         attained = np.flatnonzero(table.max(axis=0) > 0.5 * FORBIDDEN)
         labels = np.empty((len(attained), shape[0]), np.int64)
         for row, level in zip(labels, attained.tolist(), strict=True):
-            read_loss(
+            _best_kernels().read_loss(
                 whole, plan, k, room.edge_lows, room.message_sizes, room.merged_sizes, room.starts, room.states, room.losses,
                 int(table[:, level].argmax()), level, row,
             )  # fmt: skip
@@ -228,11 +220,9 @@ class _Room(NamedTuple):
 
 
 def _room(whole: Integers, plan: Integers, k: int) -> _Room:
-    from structpred.oracles.fields._tree_mrf_best_kernels import loss_sizes
-
     n = len(plan)
-    node_lows, edge_lows, edge_highs, sizes, message_sizes, merged_sizes = np.zeros((6, n), np.int64)
-    base = int(loss_sizes(whole, plan, k, node_lows, edge_lows, edge_highs, sizes, message_sizes, merged_sizes))
+    node_lows, edge_lows, _, sizes, message_sizes, merged_sizes = counted = np.zeros((6, n), np.int64)
+    base = int(_best_kernels().loss_sizes(whole, plan, k, *counted))
     value_starts = k * np.concatenate(([0], np.cumsum(sizes)))
     ends = k * np.cumsum((message_sizes, merged_sizes), axis=1)
     starts = ends - k * np.array((message_sizes, merged_sizes))

@@ -1,7 +1,8 @@
-"""Public names of a package that are loaded when they are used."""
+"""Names and modules that are loaded when they are used."""
 
 import importlib
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache, partial
 from typing import Any
 
 
@@ -26,3 +27,12 @@ def lazy_names(
         raise AttributeError(f"module {package!r} has no attribute {name!r}")
 
     return load, lambda: sorted([*places, *packages])
+
+
+def later(module: str) -> Callable[[], Any]:
+    """The module, by a function that imports it when it is first called: so kernels are loaded by those alone who use them.
+
+    >>> later("math")().sqrt(9.0)
+    3.0
+    """
+    return cache(partial(importlib.import_module, module))
