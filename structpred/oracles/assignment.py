@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 from itertools import permutations
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.oracle import Labels, Oracle, Scores, Shape
 from structpred.core.scores import check_listed, checked_batch, checked_scores, checked_sizes, checked_table
@@ -44,7 +43,7 @@ class AssignmentOracle(Oracle):
         rows = np.arange(len(labels)) - np.repeat(ends[:-1], sizes)
         return rows * np.repeat(sizes, sizes) + labels, ends
 
-    def parts(self, labels: Labels, shape: tuple[int, ...]) -> npt.NDArray[np.int64]:
+    def parts(self, labels: Labels, shape: tuple[int, ...]) -> Integers:
         """One part per row."""
         n = shape[0]
         if labels.shape != (n,) or not np.array_equal(np.sort(labels), np.arange(n)):

@@ -4,11 +4,11 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise, product
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.oracle import Labels, Oracle, Scores, Shape
 from structpred.core.scores import check_listed, checked_batch, checked_scores, checked_sizes, checked_sums, checked_table
+from structpred.core.types import Floats, Integers
 from structpred.errors import DataError, InfeasibleError
 from structpred.oracles.chains._chain_scratch import best_scratch, sum_scratch
 from structpred.projections.active_set import nearest_mixture
@@ -50,9 +50,7 @@ class ChainOracle(Oracle):
         given = checked_scores(scores, length * n_labels + n_labels**2, shape)
         return _decoded(given, np.array([0, len(given)]), np.array([length]), n_labels)
 
-    def argmax_batch(
-        self, scores: Scores, offsets: npt.NDArray[np.int64], shapes: Sequence[Shape]
-    ) -> tuple[Labels, npt.NDArray[np.int64]]:
+    def argmax_batch(self, scores: Scores, offsets: Integers, shapes: Sequence[Shape]) -> tuple[Labels, Integers]:
         """The best label sequence of each instance, in one compiled call where all have the same number of labels."""
         sizes = checked_table(shapes, *_NAMES)
         lengths, label_counts = sizes.T
@@ -63,7 +61,7 @@ class ChainOracle(Oracle):
             return np.concatenate(parts), ends
         return _decoded(scores, offsets, lengths, int(label_counts[0]) if len(sizes) else 1), ends
 
-    def parts(self, labels: Labels, shape: Shape) -> npt.NDArray[np.int64]:
+    def parts(self, labels: Labels, shape: Shape) -> Integers:
         """T position-label parts, then T - 1 label-label parts."""
         length, n_labels = shape
         if labels.shape != (length,):
@@ -72,9 +70,7 @@ class ChainOracle(Oracle):
             raise ValueError(f"labels must lie in [0, {n_labels}), got {labels.min()}..{labels.max()}")
         return np.concatenate((np.arange(length) * n_labels + labels, (length + labels[:-1]) * n_labels + labels[1:]))
 
-    def parts_batch(
-        self, labels: Labels, ends: npt.NDArray[np.int64], shapes: Sequence[Shape]
-    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    def parts_batch(self, labels: Labels, ends: Integers, shapes: Sequence[Shape]) -> tuple[Integers, Integers]:
         """The parts of each output, flat, in one compiled call."""
         n_labels = checked_table(shapes, *_NAMES)[:, 1]
         places = ends_of(2 * np.diff(ends) - 1)
@@ -82,7 +78,7 @@ class ChainOracle(Oracle):
         _kernels().chain_parts(labels, ends, n_labels, places, out)
         return out, places
 
-    def marginals(self, scores: Scores, shape: Shape) -> tuple[float, npt.NDArray[np.float64]]:
+    def marginals(self, scores: Scores, shape: Shape) -> tuple[float, Floats]:
         """log Z, and the expected part counts, by forward-backward (Rabiner 1989, eqs. 19-25); stable for any scores.
 
         Scores of -1e30 forbid a part. Raises InfeasibleError if that leaves no sequence.
@@ -94,9 +90,7 @@ class ChainOracle(Oracle):
             raise InfeasibleError("every label sequence uses a forbidden part (a score of -1e30): no marginals exist")
         return checked_sums(float(log_z[0]), mu, scores, shape)
 
-    def marginals_batch(
-        self, scores: Scores, offsets: npt.NDArray[np.int64], shapes: Sequence[Shape]
-    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    def marginals_batch(self, scores: Scores, offsets: Integers, shapes: Sequence[Shape]) -> tuple[Floats, Floats]:
         """log Z of each instance and all expected part counts, in one compiled call for each number of labels in a row."""
         sizes = checked_table(shapes, *_NAMES)
         lengths, label_counts = sizes.T
@@ -125,9 +119,7 @@ class ChainOracle(Oracle):
         n = _best_kernels().read_paths(values, froms, ranks, length, n_labels, k, heads, out, totals)
         return [out[r] for r in range(n) if totals[r] > 0.5 * FORBIDDEN]
 
-    def argmax_per_loss(
-        self, scores: Scores, costs: npt.NDArray[np.float64], shape: Shape
-    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], list[Labels]]:
+    def argmax_per_loss(self, scores: Scores, costs: Floats, shape: Shape) -> tuple[Floats, Floats, list[Labels]]:
         """The best label sequence for each value of a whole-number loss, by counting it in the state of the dynamic program.
 
         O(T L^2 K) for K values (Hamming: T + 1, so O(T^2 L^2)). Raises DataError for costs that are not whole numbers.
@@ -149,7 +141,7 @@ class ChainOracle(Oracle):
             _best_kernels().read_per_loss(values, froms, whole, length, n_labels, low, c, int(values[-1, c].argmax()), row)
         return (attained + low * length).astype(np.float64), values[-1, attained].max(axis=1), list(labels)
 
-    def max_marginals(self, scores: Scores, shape: Shape) -> npt.NDArray[np.float64]:
+    def max_marginals(self, scores: Scores, shape: Shape) -> Floats:
         """(T, L): the score of the best sequence that has label l at position t."""
         scores, (length, n_labels) = self._given(scores, shape)
         out = np.empty((length, n_labels))
@@ -158,18 +150,18 @@ class ChainOracle(Oracle):
 
     project = nearest_mixture
 
-    def clique_parts(self, shape: Shape) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    def clique_parts(self, shape: Shape) -> tuple[Integers, Integers]:
         """Variable (t, i, j), flat in that order: label j follows label i at position t + 1. One position: its labels."""
         return chain_parts(*checked_sizes(shape, *_NAMES))
 
     def project_cliques(
         self,
         points: Scores,
-        offsets: npt.NDArray[np.int64],
+        offsets: Integers,
         shapes: Sequence[Shape],
-        start: npt.NDArray[np.float64] | None = None,
+        start: Floats | None = None,
         n_jobs: int = 1,
-    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    ) -> tuple[Floats, Floats]:
         """The nearest marginals of neighbouring labels, with the multipliers that start the next call; `project_forests`."""
         sizes = checked_table(shapes, *_NAMES)
         lengths, n_labels = sizes.T
@@ -196,9 +188,7 @@ class ChainOracle(Oracle):
         return checked_scores(scores, length * n_labels + n_labels**2, shape), sizes
 
 
-def _decoded(
-    scores: Scores, offsets: npt.NDArray[np.int64], lengths: npt.NDArray[np.int64], n_labels: int
-) -> npt.NDArray[np.int64]:
+def _decoded(scores: Scores, offsets: Integers, lengths: Integers, n_labels: int) -> Integers:
     out = np.empty(int(lengths.sum()), np.int64)
     _kernels().decode_flat(scores, offsets, lengths, n_labels, best_scratch(n_labels, int(lengths.max(initial=1))), out)
     return out

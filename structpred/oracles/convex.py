@@ -12,7 +12,7 @@ import numpy.typing as npt
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.oracle import Labels, Oracle, Scores, Shape
 from structpred.core.scores import checked_scores
-from structpred.core.types import Floats
+from structpred.core.types import Floats, Integers
 from structpred.errors import ConvergenceError, InfeasibleError, OracleError, ParameterError
 from structpred.oracles.solvers._constraint_rows import checked_rows
 from structpred.runtime.dependencies import check_solver_versions, require_installed
@@ -91,7 +91,7 @@ class ConvexOracle(Oracle):
         *,
         example_shapes: Iterable[Shape],
         rounding: Callable[[Floats, Shape], Labels] | None = None,
-        parts: Callable[[Labels, Shape], npt.NDArray[np.int64]] | None = None,
+        parts: Callable[[Labels, Shape], Integers] | None = None,
         enumerate: Callable[[Shape], Iterable[Labels]] | None = None,
         label_grid: Callable[[Shape], tuple[int, int]] | None = None,
         exact: bool = False,
@@ -124,7 +124,7 @@ class ConvexOracle(Oracle):
         """Those given."""
         return list(self._example_shapes)
 
-    def parts(self, labels: Labels, shape: Shape) -> npt.NDArray[np.int64]:
+    def parts(self, labels: Labels, shape: Shape) -> Integers:
         """As the function says; else the labels are the parts."""
         if self._parts is not None:
             return self._parts(labels, shape)

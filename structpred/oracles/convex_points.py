@@ -3,10 +3,9 @@
 from collections.abc import Iterable
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.oracle import Labels, Oracle, Scores, Shape
-from structpred.core.types import Floats
+from structpred.core.types import Floats, Integers
 from structpred.errors import DataError, OracleError
 from structpred.oracles.convex import ConvexOracle, Description
 
@@ -71,7 +70,7 @@ class ConvexPoints(Oracle):
         """By how much a point lies outside of the set."""
         return self.convex.distance(mu, shape)
 
-    def parts(self, labels: Labels, shape: Shape) -> npt.NDArray[np.int64]:
+    def parts(self, labels: Labels, shape: Shape) -> Integers:
         """Always an OracleError: see `point`."""
         raise OracleError(
             f"the outputs of {type(self).__name__} are points with amounts, not sets of parts: use a loss that needs the maximum "

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.oracle import Labels, Scores, Shape
-from structpred.core.types import Floats
+from structpred.core.types import Floats, Integers
 from structpred.errors import ConvergenceError
 from structpred.oracles.fields._local_polytope import Compact, Mask, allowed_parts, compact_form, rounded
 from structpred.oracles.mrf import NOTHING_LEFT, Graph, PairwiseOracle, graph_of, graph_shape, refuse
@@ -158,7 +158,7 @@ class _Program:
             self._model.add(self._sum(coefficients) <= most)
         self._model.maximize(self._sum(self._matrix.T @ self._scores))
 
-    def _sum(self, coefficients: npt.NDArray[np.int64]) -> Any:
+    def _sum(self, coefficients: Integers) -> Any:
         used = np.flatnonzero(coefficients).tolist()
         return self._cp.LinearExpr.weighted_sum([self._z[k] for k in used], coefficients[used].tolist())
 

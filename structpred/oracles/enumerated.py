@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from structpred.core.oracle import Labels, Oracle, Scores, Shape
 from structpred.core.scores import checked_scores
-from structpred.core.types import Floats
+from structpred.core.types import Floats, Integers
 from structpred.errors import DataError, InfeasibleError, OracleError, ParameterError
 
 #: the most outputs of one shape
@@ -48,7 +48,7 @@ class EnumeratedOracle(Oracle):
     def __init__(
         self,
         outputs: Callable[[Shape], Iterable[npt.ArrayLike]],
-        parts: Callable[[Labels, Shape], npt.NDArray[np.int64]],
+        parts: Callable[[Labels, Shape], Integers],
         n_parts: Callable[[Shape], int],
         *,
         example_shapes: Sequence[Shape],
@@ -110,7 +110,7 @@ class EnumeratedOracle(Oracle):
         """As the function says."""
         return self._n_parts(shape)
 
-    def parts(self, labels: Labels, shape: Shape) -> npt.NDArray[np.int64]:
+    def parts(self, labels: Labels, shape: Shape) -> Integers:
         """As the function says."""
         return self._parts(labels, shape)
 
@@ -167,7 +167,7 @@ class EnumeratedOracle(Oracle):
         mu: Floats = counts.T @ np.asarray(found.x)
         return mu
 
-    def argmax_per_loss(self, scores: Scores, costs: Floats, shape: Shape) -> tuple[npt.NDArray[np.int64], Floats, list[Labels]]:
+    def argmax_per_loss(self, scores: Scores, costs: Floats, shape: Shape) -> tuple[Integers, Floats, list[Labels]]:
         """For each value of costs . mu (costs are whole numbers): the best score and an output that has it."""
         costs = checked_scores(costs, self.n_parts(shape), shape)
         if not np.array_equal(costs, np.rint(costs)):

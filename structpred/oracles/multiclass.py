@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.oracle import Labels, Oracle, Scores, Shape
 from structpred.core.scores import checked_batch, checked_scores, checked_sizes, checked_table
+from structpred.core.types import Floats, Integers
 from structpred.projections.chain_marginals import project_chains
 from structpred.projections.simplex import project_onto_simplex
 
@@ -22,9 +22,7 @@ class MulticlassOracle(Oracle):
         """The label with the largest score."""
         return np.array([checked_scores(scores, self.n_parts(shape), shape).argmax()], dtype=np.int64)
 
-    def argmax_batch(
-        self, scores: Scores, offsets: npt.NDArray[np.int64], shapes: Sequence[Shape]
-    ) -> tuple[Labels, npt.NDArray[np.int64]]:
+    def argmax_batch(self, scores: Scores, offsets: Integers, shapes: Sequence[Shape]) -> tuple[Labels, Integers]:
         """The best label of each instance; all at once where all have the same number of labels."""
         scores, offsets = checked_batch(scores, offsets, checked_table(shapes, "labels")[:, 0])
         label_offsets = np.arange(len(shapes) + 1, dtype=np.int64)
@@ -33,19 +31,17 @@ class MulticlassOracle(Oracle):
         best = [int(scores[offsets[i] : offsets[i + 1]].argmax()) for i in range(len(shapes))]
         return np.array(best, dtype=np.int64), label_offsets
 
-    def parts(self, labels: Labels, shape: Shape) -> npt.NDArray[np.int64]:
+    def parts(self, labels: Labels, shape: Shape) -> Integers:
         """The label itself."""
         if labels.shape != (1,):
             raise ValueError(f"expected one label, got an array of shape {labels.shape}")
         return labels
 
-    def parts_batch(
-        self, labels: Labels, ends: npt.NDArray[np.int64], shapes: Sequence[Shape]
-    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    def parts_batch(self, labels: Labels, ends: Integers, shapes: Sequence[Shape]) -> tuple[Integers, Integers]:
         """The parts of each output: the labels themselves."""
         return labels, ends
 
-    def marginals(self, scores: Scores, shape: Shape) -> tuple[float, npt.NDArray[np.float64]]:
+    def marginals(self, scores: Scores, shape: Shape) -> tuple[float, Floats]:
         """(log sum exp scores, softmax of the scores), stable for scores of any size."""
         scores = checked_scores(scores, self.n_parts(shape), shape)
         top = scores.max()
@@ -58,11 +54,11 @@ class MulticlassOracle(Oracle):
         scores = checked_scores(scores, self.n_parts(shape), shape)
         return [np.array([label], dtype=np.int64) for label in np.argsort(-scores, kind="stable")[:k]]
 
-    def project(self, point: Scores, shape: Shape) -> npt.NDArray[np.float64]:
+    def project(self, point: Scores, shape: Shape) -> Floats:
         """The nearest point of the probability simplex, by sorting."""
         return project_onto_simplex(checked_scores(point, self.n_parts(shape), shape))
 
-    def clique_parts(self, shape: Shape) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    def clique_parts(self, shape: Shape) -> tuple[Integers, Integers]:
         """The clique marginals are the part counts themselves."""
         n_labels = self.n_parts(shape)
         return np.arange(n_labels + 1), np.arange(n_labels)
@@ -70,11 +66,11 @@ class MulticlassOracle(Oracle):
     def project_cliques(
         self,
         points: Scores,
-        offsets: npt.NDArray[np.int64],
+        offsets: Integers,
         shapes: Sequence[Shape],
-        start: npt.NDArray[np.float64] | None = None,
+        start: Floats | None = None,
         n_jobs: int = 1,
-    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    ) -> tuple[Floats, Floats]:
         """The nearest points of the simplices, in compiled calls; there are no multipliers."""
         sizes = checked_table(shapes, "labels")[:, 0]
         points, offsets = checked_batch(points, offsets, sizes)

@@ -8,6 +8,7 @@ import numpy.typing as npt
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.oracle import Labels, Oracle, Scores, Shape
 from structpred.core.scores import check_listed, checked_batch, checked_scores, checked_sizes, checked_table
+from structpred.core.types import Floats, Integers
 from structpred.errors import InfeasibleError
 from structpred.projections.active_set import nearest_mixture
 from structpred.runtime.lazy_names import later
@@ -46,9 +47,7 @@ class SemiMarkovOracle(Oracle):
         given, _ = self._given(scores, shape)
         return self.argmax_batch(given, np.array([0, len(given)]), [shape])[0]
 
-    def argmax_batch(
-        self, scores: Scores, offsets: npt.NDArray[np.int64], shapes: Sequence[Shape]
-    ) -> tuple[Labels, npt.NDArray[np.int64]]:
+    def argmax_batch(self, scores: Scores, offsets: Integers, shapes: Sequence[Shape]) -> tuple[Labels, Integers]:
         """The best segmentation of each instance, in one compiled call."""
         sizes = checked_table(shapes, *_NAMES)
         scores, offsets = checked_batch(scores, offsets, [self.n_parts(shape) for shape in shapes])
@@ -61,7 +60,7 @@ class SemiMarkovOracle(Oracle):
         _kernels().decode_segments(scores, offsets, sizes, best, into, before, lengths, out)
         return out, ends
 
-    def parts(self, labels: Labels, shape: Shape) -> npt.NDArray[np.int64]:
+    def parts(self, labels: Labels, shape: Shape) -> Integers:
         """The parts of the segments, then those of the transitions between neighbours."""
         length, n_labels, longest = shape
         if labels.shape != (length,):
@@ -74,15 +73,13 @@ class SemiMarkovOracle(Oracle):
         segments = (starts * longest + sizes - 1) * n_labels + names
         return np.concatenate((segments, length * longest * n_labels + names[:-1] * n_labels + names[1:]))
 
-    def parts_batch(
-        self, labels: Labels, ends: npt.NDArray[np.int64], shapes: Sequence[Shape]
-    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    def parts_batch(self, labels: Labels, ends: Integers, shapes: Sequence[Shape]) -> tuple[Integers, Integers]:
         """The parts of each output, flat, in one compiled call."""
         places, out = np.zeros(len(ends), np.int64), np.empty(2 * len(labels), np.int64)
         n = _kernels().segment_parts(labels, ends, checked_table(shapes, *_NAMES), places, out)
         return out[:n], places
 
-    def marginals(self, scores: Scores, shape: Shape) -> tuple[float, npt.NDArray[np.float64]]:
+    def marginals(self, scores: Scores, shape: Shape) -> tuple[float, Floats]:
         """log Z, and the expected part counts, in logarithms throughout; stable for scores of any size.
 
         Raises InfeasibleError if forbidden parts leave no segmentation.
@@ -126,7 +123,7 @@ class SemiMarkovOracle(Oracle):
         return checked_scores(scores, self.n_parts(shape), shape), checked_sizes(shape, *_NAMES)
 
 
-def as_segments(labels: Labels) -> npt.NDArray[np.int64]:
+def as_segments(labels: Labels) -> Integers:
     """(start, length, label) rows of a segmentation. Raises ValueError for invalid labels.
 
     >>> as_segments(np.array([3, 2, 1, 1])).tolist()

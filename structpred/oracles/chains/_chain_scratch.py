@@ -3,8 +3,8 @@
 import threading
 
 import numpy as np
-import numpy.typing as npt
 
+from structpred.core.types import Floats
 from structpred.core.weights import padded
 from structpred.runtime.memory import check_fits
 
@@ -12,7 +12,7 @@ from structpred.runtime.memory import check_fits
 BLOCK = 1024
 
 
-def best_scratch(n_labels: int, longest: int) -> tuple[npt.NDArray[np.float64], ...]:
+def best_scratch(n_labels: int, longest: int) -> tuple[Floats, ...]:
     """The working memory of one decoder, as its kernels take it: O(L^2), and 8 bytes a label for every 1,024 positions."""
     width, rows = padded(n_labels), max(min(longest, BLOCK), 1)
     blocks = -(-max(longest, 1) // rows)

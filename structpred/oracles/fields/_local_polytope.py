@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.oracle import Labels, Scores, Shape
-from structpred.core.types import Floats
+from structpred.core.types import Floats, Integers
 from structpred.oracles.mrf import Graph, graph_of, pairwise_scores
 from structpred.runtime.memory import check_fits
 
@@ -29,8 +29,8 @@ class Compact(NamedTuple):
     matrix: CSR (n_parts, len(kept)).
     """
 
-    kept: npt.NDArray[np.int64]
-    dropped: npt.NDArray[np.int64]
+    kept: Integers
+    dropped: Integers
     start: Floats
     matrix: Any
 

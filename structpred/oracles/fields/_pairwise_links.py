@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from structpred.core.oracle import Shape
 from structpred.core.scores import kept_for_shapes
-from structpred.core.types import Integers
+from structpred.core.types import Floats, Integers
 from structpred.oracles.mrf import graph_of, pairwise_scores
 
 
@@ -41,6 +41,6 @@ def links_of(shape: Shape) -> Links:
     return Links(ends.copy(), first.astype(np.int64), other[order], order % max(1, n_edges), twin)
 
 
-def given(scores: npt.ArrayLike, shape: Shape) -> npt.NDArray[np.float64]:
+def given(scores: npt.ArrayLike, shape: Shape) -> Floats:
     """A contiguous float64 copy of the scores of all parts. Raises DataError as `pairwise_scores`."""
     return pairwise_scores(scores, shape).copy()

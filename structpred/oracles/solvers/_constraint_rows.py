@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.types import Floats
+from structpred.core.types import Floats, Integers
 from structpred.errors import DataError, ParameterError
 
 
@@ -29,7 +29,7 @@ def checked_rows(A: npt.ArrayLike, b: npt.ArrayLike, n_parts: int) -> tuple[Floa
     return rows[used], limits[used]
 
 
-def keeps(A: Floats, b: Floats, parts: npt.NDArray[np.int64]) -> bool:
+def keeps(A: Floats, b: Floats, parts: Integers) -> bool:
     """Whether an output with these parts (ascending) has A mu <= b, as float64 adds the coefficients of its parts in turn.
 
     Each row is added in the same way, so that a row and its negative have sums that are negatives to the last bit.

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.oracle import Labels, Scores, Shape
-from structpred.core.types import Floats
+from structpred.core.types import Floats, Integers
 from structpred.oracles.solvers._constraint_rows import checked_rows, keeps
 from structpred.oracles.solvers._cp_sat import load_cp_model, power_of_two, solve, whole_rows
 from structpred.oracles.trees._tree_labels import arc_scores, arcs_of
@@ -103,7 +103,7 @@ class _Search:
         """Bounds up to here are of no more interest."""
         return self.score + _EQUAL * (1.0 + self.size)
 
-    def keeps(self, arcs: npt.NDArray[np.int64]) -> bool:
+    def keeps(self, arcs: Integers) -> bool:
         """Whether a tree satisfies the constraints as float64 computes them."""
         return keeps(self.A, self.b, arcs)
 
@@ -176,7 +176,7 @@ def _finish(search: _Search, bound: float, limit: float, needed_by: str) -> tupl
     x = {k: model.new_bool_var("") for k in arcs.tolist()}
     _tree_rules(model, x, search)
 
-    def total(coefficients: npt.NDArray[np.int64]) -> Any:
+    def total(coefficients: Integers) -> Any:
         return cp_model.LinearExpr.weighted_sum(list(x.values()), coefficients[arcs].tolist())
 
     scale = power_of_two(search.size)

@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.oracle import Labels, Scores, Shape
 from structpred.core.scores import check_listed, checked_scores, checked_sizes, checked_table
+from structpred.core.types import Integers
 
 
 def arc_scores(scores: Scores, shape: Shape) -> tuple[Scores, int]:
@@ -15,13 +15,13 @@ def arc_scores(scores: Scores, shape: Shape) -> tuple[Scores, int]:
     return checked_scores(scores, n * (n + 1), shape), n
 
 
-def arcs_of(heads: Labels) -> npt.NDArray[np.int64]:
+def arcs_of(heads: Labels) -> Integers:
     """The parts that are on: (m - 1) * (n + 1) + h for each token m with head h."""
     n = len(heads)
     return np.arange(n, dtype=np.int64) * (n + 1) + heads
 
 
-def arcs_of_each(heads: Labels, ends: npt.NDArray[np.int64], shapes: Sequence[Shape]) -> npt.NDArray[np.int64]:
+def arcs_of_each(heads: Labels, ends: Integers, shapes: Sequence[Shape]) -> Integers:
     """The same for a batch, flat, in one compiled call."""
     from structpred.core._part_kernels import grid_parts
 
@@ -30,7 +30,7 @@ def arcs_of_each(heads: Labels, ends: npt.NDArray[np.int64], shapes: Sequence[Sh
     return out
 
 
-def tree_parts(heads: Labels, n: int, single_root: bool) -> npt.NDArray[np.int64]:
+def tree_parts(heads: Labels, n: int, single_root: bool) -> Integers:
     """The arcs of a tree. Raises ValueError for heads that are not a tree, or have several roots where one is demanded."""
     if heads.shape != (n,):
         raise ValueError(f"expected {n} heads, one per token, got shape {heads.shape}")
