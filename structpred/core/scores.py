@@ -1,6 +1,6 @@
 """Scores and shapes as a caller gives them, checked once on entry to an oracle: compiled code trusts what comes after."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache, wraps
 from itertools import chain
 from math import isfinite
@@ -140,6 +140,19 @@ def kept_for_shapes(make: Callable[[Shape], T]) -> Callable[[Shape], T]:
         return found
 
     return kept
+
+
+def runs_of(shapes: Sequence[Shape]) -> Iterator[tuple[Shape, int, int]]:
+    """The neighbours of one shape in a batch: (shape, the first of them, the one after the last).
+
+    >>> list(runs_of([(2,), (2,), (3,)]))
+    [((2,), 0, 2), ((3,), 2, 3)]
+    """
+    first = 0
+    for i, shape in enumerate(shapes):
+        if i + 1 == len(shapes) or not (shapes[i + 1] is shape or shapes[i + 1] == shape):
+            yield shape, first, i + 1
+            first = i + 1
 
 
 def check_listed(n_positions: int) -> None:

@@ -7,6 +7,7 @@ from typing import NoReturn
 import numpy as np
 
 from structpred.core.oracle import Labels, Scores, Shape
+from structpred.core.scores import runs_of
 from structpred.core.types import Integers
 from structpred.errors import ConvergenceError, ParameterError
 from structpred.oracles.fields._pairwise_links import links_of
@@ -71,18 +72,16 @@ class DualMRF(PairwiseOracle):
         """`argmax_bound` of each instance; neighbours of one shape are done in one compiled call."""
         scores, offsets = pairwise_batch(scores, offsets, shapes)
         ends = ends_of(np.array([shape[0] for shape in shapes], dtype=np.int64))
-        labels, bounds, first = np.zeros(int(ends[-1]), np.int64), np.empty(len(shapes)), 0
-        for i, shape in enumerate(shapes):
-            if i + 1 == len(shapes) or not (shapes[i + 1] is shape or shapes[i + 1] == shape):
-                graph, last = _fitting(shape), i + 1
-                rows = labels[ends[first] : ends[last]].reshape(-1, graph.n)
-                status, k = _kernels().trws_of_each(
-                    scores, offsets[first : last + 1], graph.n_states, *links_of(shape), self.n_iter, self.tol, rows,
-                    bounds[first:last],
-                )  # fmt: skip
-                if status:
-                    _refuse(status, shape, bounds[first + k], f"instance {first + k} of the batch: ")
-                first = last
+        labels, bounds = np.zeros(int(ends[-1]), np.int64), np.empty(len(shapes))
+        for shape, first, last in runs_of(shapes):
+            graph = _fitting(shape)
+            rows = labels[ends[first] : ends[last]].reshape(-1, graph.n)
+            status, k = _kernels().trws_of_each(
+                scores, offsets[first : last + 1], graph.n_states, *links_of(shape), self.n_iter, self.tol, rows,
+                bounds[first:last],
+            )  # fmt: skip
+            if status:
+                _refuse(status, shape, bounds[first + k], f"instance {first + k} of the batch: ")
         return labels, ends, bounds
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.oracle import Labels, Oracle, Scores, Shape
-from structpred.core.scores import LARGEST, check_listed, checked_batch, checked_scores, kept_for_shapes, short
+from structpred.core.scores import LARGEST, check_listed, checked_batch, checked_scores, kept_for_shapes, runs_of, short
 from structpred.core.types import Integers
 from structpred.errors import DataError, InfeasibleError
 from structpred.runtime.lazy_names import later
@@ -173,13 +173,11 @@ class PairwiseOracle(Oracle):
     def parts_batch(self, labels: Labels, ends: Integers, shapes: Sequence[Shape]) -> tuple[Integers, Integers]:
         """The parts of each output, flat; neighbours of one shape are done in one compiled call."""
         places = ends_of(np.array([graph_of(shape).n + len(graph_of(shape).edges) for shape in shapes], dtype=np.int64))
-        out, first = np.empty(int(places[-1]), np.int64), 0
-        for i, shape in enumerate(shapes):
-            if i + 1 == len(shapes) or not (shapes[i + 1] is shape or shapes[i + 1] == shape):
-                graph = graph_of(shape)
-                rows = labels[ends[first] : ends[i + 1]].reshape(-1, graph.n), out[places[first] : places[i + 1]]
-                _graph_parts().graph_parts_of_each(rows[0], graph.edges, graph.n_states, rows[1].reshape(len(rows[0]), -1))
-                first = i + 1
+        out = np.empty(int(places[-1]), np.int64)
+        for shape, first, last in runs_of(shapes):
+            graph = graph_of(shape)
+            rows = labels[ends[first] : ends[last]].reshape(-1, graph.n), out[places[first] : places[last]]
+            _graph_parts().graph_parts_of_each(rows[0], graph.edges, graph.n_states, rows[1].reshape(len(rows[0]), -1))
         return out, places
 
     def enumerate(self, shape: Shape) -> Iterator[Labels]:

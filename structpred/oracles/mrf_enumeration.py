@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.oracle import Labels, Scores, Shape
-from structpred.core.scores import kept_for_shapes
+from structpred.core.scores import kept_for_shapes, runs_of
 from structpred.core.types import Floats, Integers
 from structpred.errors import DataError, ParameterError
 from structpred.oracles.mrf import NOTHING_LEFT, PairwiseOracle, graph_of, pairwise_batch, pairwise_scores, refuse
@@ -64,18 +64,19 @@ class EnumerationMRF(PairwiseOracle):
         return labels
 
     def argmax_batch(self, scores: Scores, offsets: Integers, shapes: Sequence[Shape]) -> tuple[Labels, Integers]:
-        """The best output of each instance; instances of one shape are done in one compiled call."""
+        """The best output of each instance; neighbours of one shape are done in one compiled call."""
         scores, offsets = pairwise_batch(scores, offsets, shapes)
         ends = np.cumsum([0, *(shape[0] for shape in shapes)], dtype=np.int64)
         out = np.zeros(int(ends[-1]), np.int64)
-        first = shapes[0] if shapes else (1, 1)
-        if first[1] > 1 and all(shape is first or shape == first for shape in shapes):
-            status, i = _kernels().best_outputs(scores, offsets, enumeration_plan(first), out.reshape(-1, first[0]))
+        for shape, first, last in runs_of(shapes):
+            if shape[1] == 1:  # the only output, unless it is forbidden
+                for i in range(first, last):
+                    self.argmax(scores[offsets[i] : offsets[i + 1]], shape)
+                continue
+            rows = out[ends[first] : ends[last]].reshape(-1, shape[0])
+            status, i = _kernels().best_outputs(scores, offsets[first : last + 1], enumeration_plan(shape), rows)
             if status:
-                refuse(status, first, f"instance {i} of the batch: ")
-            return out, ends
-        for i, shape in enumerate(shapes):
-            out[ends[i] : ends[i + 1]] = self.argmax(scores[offsets[i] : offsets[i + 1]], shape)
+                refuse(status, shape, f"instance {first + i} of the batch: ")
         return out, ends
 
     def argmax_constrained(self, scores: Scores, shape: Shape, A: npt.ArrayLike, b: npt.ArrayLike) -> Labels | None:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.oracle import Labels, Scores, Shape
+from structpred.core.scores import runs_of
 from structpred.core.types import Floats, Integers
 from structpred.errors import DataError
 from structpred.oracles.mrf import PairwiseOracle, graph_of, graph_shape, pairwise_batch, pairwise_scores, refuse
@@ -103,19 +104,16 @@ class TreeMRF(PairwiseOracle):
         return labels
 
     def argmax_batch(self, scores: Scores, offsets: Integers, shapes: Sequence[Shape]) -> tuple[Labels, Integers]:
-        """The best output of each instance; instances of one shape are done in one compiled call."""
+        """The best output of each instance; neighbours of one shape are done in one compiled call."""
         scores, offsets = pairwise_batch(scores, offsets, shapes)
         ends = np.cumsum([0, *(shape[0] for shape in shapes)], dtype=np.int64)
         out = np.empty(int(ends[-1]), np.int64)
-        if shapes and all(shape is shapes[0] or shape == shapes[0] for shape in shapes):
-            n, k = shapes[0][:2]
-            n_parts, rows = graph_of(shapes[0]).n_parts, out.reshape(-1, n)
-            status, i = _kernels().best_states_of_each(scores, offsets, tree_plan(shapes[0]), k, n_parts, rows)
+        for shape, first, last in runs_of(shapes):
+            n_parts, rows = graph_of(shape).n_parts, out[ends[first] : ends[last]].reshape(-1, shape[0])
+            places, k = offsets[first : last + 1], shape[1]
+            status, i = _kernels().best_states_of_each(scores, places, tree_plan(shape), k, n_parts, rows)
             if status:
-                refuse(status, shapes[0], f"instance {i} of the batch: ")
-            return out, ends
-        for i, shape in enumerate(shapes):
-            out[ends[i] : ends[i + 1]] = self.argmax(scores[offsets[i] : offsets[i + 1]], shape)
+                refuse(status, shape, f"instance {first + i} of the batch: ")
         return out, ends
 
     def marginals(self, scores: Scores, shape: Shape) -> tuple[float, Floats]:

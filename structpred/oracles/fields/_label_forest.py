@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.oracle import Labels, Oracle, Scores, Shape
-from structpred.core.scores import check_listed, checked_batch, checked_scores, kept_for_shapes, short
+from structpred.core.scores import check_listed, checked_batch, checked_scores, kept_for_shapes, runs_of, short
 from structpred.core.types import Floats, Integers
 from structpred.errors import DataError, InfeasibleError
 
@@ -120,11 +120,9 @@ class ForestOracle(Oracle):
     def argmax_batch(self, scores: Scores, offsets: Integers, shapes: Sequence[Shape]) -> tuple[Labels, Integers]:
         """The best output of each instance; neighbours of one shape are done together."""
         scores, offsets = checked_batch(scores, offsets, [2 * len(_named(i, shape).parents) for i, shape in enumerate(shapes)])
-        found, first = [np.empty(0, np.int64)], 0
-        for i, shape in enumerate(shapes):
-            if i + 1 == len(shapes) or not (shapes[i + 1] is shape or shapes[i + 1] == shape):
-                found.append(self._rows(scores[offsets[first] : offsets[i + 1]], shape, i + 1 - first, first).ravel())
-                first = i + 1
+        found = [np.empty(0, np.int64)]
+        for shape, first, last in runs_of(shapes):
+            found.append(self._rows(scores[offsets[first] : offsets[last]], shape, last - first, first).ravel())
         return np.concatenate(found), offsets // 2
 
     def _rows(self, flat: Scores, shape: Shape, n: int, first: int) -> Labels:
