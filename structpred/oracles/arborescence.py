@@ -115,7 +115,7 @@ class ArborescenceOracle(TreeOracle):
                 f"the best tree of {shape[0]} tokens under these {np.size(b)} constraints was not proven: none scores above "
                 f"{found.bound:.9g}; raise max_cells={self.max_cells} or limit={self.limit:g}, or use argmax_constrained_bound"
             )
-        return found.heads
+        return found.labels
 
     def argmax_constrained_bound(
         self, scores: Scores, shape: Shape, A: npt.ArrayLike, b: npt.ArrayLike
@@ -125,7 +125,7 @@ class ArborescenceOracle(TreeOracle):
         (None, -inf): there is none. The limit counts, so that the answer is the same on each machine. Needs no solver.
         """
         found = best_tree_within(scores, shape, self.single_root, A, b, self.max_cells, self.limit, None)
-        return found.heads, found.bound
+        return found.labels, found.bound
 
     def enumerate(self, shape: Shape) -> Iterator[Labels]:
         """All (n + 1)^(n - 1) trees, n^(n - 1) of them with a single root."""

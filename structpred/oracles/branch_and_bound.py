@@ -8,9 +8,10 @@ import numpy.typing as npt
 
 from structpred.core.oracle import Labels, Scores, Shape
 from structpred.core.types import Floats, Integers
-from structpred.errors import ConvergenceError, DataError, ParameterError
+from structpred.errors import ConvergenceError, ParameterError
 from structpred.oracles.fields._pairwise_links import given, links_of
 from structpred.oracles.mrf import NOT_FINITE, NOTHING_LEFT, OK, PairwiseOracle, graph_of, refuse
+from structpred.oracles.solvers._constraint_rows import checked_rows
 from structpred.runtime.lazy_names import later
 from structpred.runtime.memory import check_fits
 
@@ -132,15 +133,12 @@ class BranchAndBoundMRF(PairwiseOracle):
 
     def _within(self, scores: Scores, shape: Shape, A: npt.ArrayLike, b: npt.ArrayLike) -> tuple[int, Labels, float]:
         flat, graph = given(scores, shape), graph_of(shape)
-        rows, limits = np.array(A, dtype=np.float64, ndmin=2, order="C"), np.array(b, dtype=np.float64, ndmin=1)
-        if rows.shape != (limits.size, len(flat)):
-            raise ParameterError(f"A must have shape ({limits.size}, {len(flat)}) to fit b and the parts, got {rows.shape}")
-        if np.isnan(limits).any() or not np.isfinite(rows).all():
-            raise DataError("the rows A must be finite and the limits b numbers")
-        check_fits(8 * len(rows) * 2 * len(flat), f"bounds of {len(rows)} rows")
-        labels = np.full(graph.n, -1, np.int64)
+        labels, rows = np.full(graph.n, -1, np.int64), checked_rows(A, b, len(flat))
+        if rows is None:
+            return NOTHING_LEFT, labels, -np.inf
+        check_fits(8 * rows[0].size * 2, f"bounds of {len(rows[0])} rows")
         status, bound = _kernels().best_within(
-            flat, rows, limits, graph.n_states, links_of(shape).edges, _place(shape), self.max_nodes, labels
+            flat, *rows, graph.n_states, links_of(shape).edges, _place(shape), self.max_nodes, labels
         )
         if status == NOT_FINITE:
             refuse(status, shape)

@@ -1,6 +1,6 @@
 """Pairwise MRFs exactly, with any linear constraints on parts, by OR-Tools' CP-SAT."""
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +11,7 @@ from structpred.errors import ConvergenceError
 from structpred.oracles.fields._local_polytope import Compact, Mask, allowed_parts, compact_form, rounded
 from structpred.oracles.mrf import NOTHING_LEFT, Graph, PairwiseOracle, graph_of, graph_shape, refuse
 from structpred.oracles.solvers._constraint_rows import checked_rows, keeps
-from structpred.oracles.solvers._cp_sat import checked_limit, load_cp_model, power_of_two, solve, whole_rows
+from structpred.oracles.solvers._cp_sat import Answer, checked_limit, load_cp_model, power_of_two, solve, whole_rows
 
 _FEW_SHAPES = [
     graph_shape(1, 3, []),
@@ -19,14 +19,6 @@ _FEW_SHAPES = [
     graph_shape(5, 2, [(i, j) for i in range(5) for j in range(i + 1, 5)]),
     graph_shape(3, 3, [(0, 2), (0, 1), (1, 2)]),
 ]
-
-
-class _Answer(NamedTuple):
-    """The best labels found, None if none were; what no output scores above (-inf: there is none); whether that is proven."""
-
-    labels: Labels | None
-    bound: float
-    proven: bool
 
 
 class CpSatMRF(PairwiseOracle):
@@ -64,7 +56,7 @@ class CpSatMRF(PairwiseOracle):
         """The best output with A mu <= b, None if there is none."""
         return self._proven(_search(scores, shape, A, b, self.limit, type(self).__name__))
 
-    def _proven(self, answer: _Answer) -> Labels | None:
+    def _proven(self, answer: Answer) -> Labels | None:
         if not answer.proven:
             raise ConvergenceError(
                 f"CP-SAT did not prove the maximum within limit={self.limit:g}: {'some' if answer.labels is not None else 'no'} "
@@ -123,15 +115,15 @@ def _no_rows(scores: Scores) -> Floats:
     return np.zeros((0, np.size(scores)))
 
 
-def _search(scores: Scores, shape: Shape, A: npt.ArrayLike, b: npt.ArrayLike, limit: float, who: str) -> _Answer:
+def _search(scores: Scores, shape: Shape, A: npt.ArrayLike, b: npt.ArrayLike, limit: float, who: str) -> Answer:
     given, allowed = allowed_parts(scores, shape)
     graph = graph_of(shape)
     rows = checked_rows(A, b, graph.n_parts)
     if rows is None:
-        return _Answer(None, -np.inf, True)
+        return Answer(None, -np.inf, True)
     if graph.n_states == 1:  # nothing to choose
         fits = bool(allowed.all() and keeps(*rows, np.arange(graph.n_parts)))
-        return _Answer(np.zeros(graph.n, np.int64), float(given.sum()), True) if fits else _Answer(None, -np.inf, True)
+        return Answer(np.zeros(graph.n, np.int64), float(given.sum()), True) if fits else Answer(None, -np.inf, True)
     return _Program(given, allowed, shape, *rows, who).search(limit)
 
 
@@ -172,7 +164,7 @@ class _Program:
             least = -int(self._start[part])
             self._model.add(row >= least if allowed[part] else row == least)
 
-    def search(self, limit: float) -> _Answer:
+    def search(self, limit: float) -> Answer:
         """Solve; labels that break a row as float64 computes it are ruled out one by one and the rest is searched.
 
         All searches together take no more than the limit.
@@ -184,12 +176,12 @@ class _Program:
             limit -= found.spent
             bound = -np.inf if found.proven and found.values is None else self._bound(found.bound)
             if found.values is None:
-                return _Answer(None if found.proven else first, bound, found.proven)
+                return Answer(None if found.proven else first, bound, found.proven)
             n, k = self._graph.n, self._graph.n_states
             mu = self._start + self._matrix @ found.values
             labels = mu[: n * k].reshape(n, k).argmax(axis=1).astype(np.int64)
             if keeps(A, b, self._graph.parts(labels)):
-                return _Answer(labels, bound, found.proven)
+                return Answer(labels, bound, found.proven)
             chosen = np.arange(n) * k + labels
             most = n - 1 - int(self._start[chosen].sum())
             self._model.add(self._sum(np.asarray(self._matrix[chosen].sum(axis=0)).ravel()) <= most)

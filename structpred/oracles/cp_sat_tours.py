@@ -1,6 +1,6 @@
 """Tours through more nodes than a dynamic programme takes, by OR-Tools' CP-SAT and its circuit constraint."""
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -10,17 +10,9 @@ from structpred.core.scores import checked_scores
 from structpred.core.types import Floats, Integers
 from structpred.errors import ConvergenceError, InfeasibleError
 from structpred.oracles.decisions._tours import TourOracle, pairs_of
-from structpred.oracles.solvers._cp_sat import Outcome, checked_limit, load_cp_model, power_of_two, solve
+from structpred.oracles.solvers._cp_sat import Answer, Outcome, checked_limit, load_cp_model, power_of_two, solve
 
 _FEW_SHAPES = [(3,), (5,)]
-
-
-class _Answer(NamedTuple):
-    """The best tour found, None if none was; what no tour scores above (-inf: there is none); whether that is proven."""
-
-    labels: Labels | None
-    bound: float
-    proven: bool
 
 
 class CpSatTravellingSalesman(TourOracle):
@@ -94,7 +86,7 @@ class CpSatBoundTravellingSalesman(TourOracle):
         return _FEW_SHAPES
 
 
-def _search(scores: Scores, shape: Shape, limit: float, who: str) -> _Answer:
+def _search(scores: Scores, shape: Shape, limit: float, who: str) -> Answer:
     """Raises InfeasibleError where it is proven that there is no tour."""
     cp: Any = load_cp_model(who)
     n_parts, n, edge_of = pairs_of(shape)
@@ -112,7 +104,7 @@ def _search(scores: Scores, shape: Shape, limit: float, who: str) -> _Answer:
         labels: Labels | None = _in_order(arcs[found.values == 1])
     else:
         labels = _turned(greedy) if allowed[edge_of[greedy, np.roll(greedy, -1)]].all() else None
-    return _Answer(labels, _bound(found, given, edge_of, scale), found.proven)
+    return Answer(labels, _bound(found, given, edge_of, scale), found.proven)
 
 
 def _program(cp: Any, arcs: Integers, scores: Integers, hint: Labels) -> Any:

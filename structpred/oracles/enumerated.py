@@ -12,6 +12,7 @@ from structpred.core.oracle import Labels, Oracle, Scores, Shape
 from structpred.core.scores import checked_scores
 from structpred.core.types import Floats, Integers
 from structpred.errors import DataError, InfeasibleError, OracleError, ParameterError
+from structpred.oracles.solvers._constraint_rows import checked_rows
 
 #: the most outputs of one shape
 MAX_OUTPUTS = 1 << 18
@@ -130,7 +131,9 @@ class EnumeratedOracle(Oracle):
     def argmax_constrained(self, scores: Scores, shape: Shape, A: npt.ArrayLike, b: npt.ArrayLike) -> Labels | None:
         """The best output with A mu <= b; None if there is none."""
         labels, counts, given = self._asked(scores, shape)
-        rows, limits = _checked_rows(A, b, counts.shape[1])
+        if (within := checked_rows(A, b, counts.shape[1])) is None:
+            return None
+        rows, limits = within
         allowed = np.flatnonzero((counts @ rows.T <= limits).all(axis=1))
         if not len(allowed):
             return None
@@ -156,7 +159,9 @@ class EnumeratedOracle(Oracle):
         from scipy.optimize import linprog
 
         _, counts, given = self._asked(scores, shape)
-        rows, limits = _checked_rows(A, b, counts.shape[1])
+        if (within := checked_rows(A, b, counts.shape[1])) is None:
+            return None
+        rows, limits = within
         values, ones = counts @ given, np.ones((1, counts.shape[0]))
         size = max(1.0, float(np.abs(values).max()))  # the solver's tolerances are absolute
         found = linprog(-values / size, (counts @ rows.T).T, limits, ones, [1.0], method="highs")
@@ -211,14 +216,6 @@ class EnumeratedOracle(Oracle):
         """All outputs of a shape, their counts, and the scores once they are known to be numbers for its parts."""
         labels, counts = self.table(shape)
         return labels, counts, checked_scores(scores, counts.shape[1], shape)
-
-
-def _checked_rows(A: npt.ArrayLike, b: npt.ArrayLike, n_parts: int) -> tuple[Floats, Floats]:
-    """A as (rows, n_parts) and b as (rows,), else ParameterError."""
-    rows, limits = np.atleast_2d(np.asarray(A, dtype=np.float64)), np.atleast_1d(np.asarray(b, dtype=np.float64))
-    if rows.shape != (len(limits), n_parts):
-        raise ParameterError(f"A must have shape ({len(limits)}, {n_parts}) to fit b and the parts, got {rows.shape}")
-    return rows, limits
 
 
 def _minimum_norm(counts: Any, point: Floats) -> tuple[Floats, Floats]:

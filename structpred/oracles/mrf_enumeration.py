@@ -9,8 +9,9 @@ from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.oracle import Labels, Scores, Shape
 from structpred.core.scores import kept_for_shapes, runs_of
 from structpred.core.types import Floats, Integers
-from structpred.errors import DataError, ParameterError
+from structpred.errors import DataError
 from structpred.oracles.mrf import NOTHING_LEFT, PairwiseOracle, graph_of, pairwise_batch, pairwise_scores, refuse
+from structpred.oracles.solvers._constraint_rows import checked_rows
 from structpred.runtime.lazy_names import later
 from structpred.runtime.memory import check_fits
 
@@ -81,16 +82,11 @@ class EnumerationMRF(PairwiseOracle):
 
     def argmax_constrained(self, scores: Scores, shape: Shape, A: npt.ArrayLike, b: npt.ArrayLike) -> Labels | None:
         """The best output with A mu <= b, None if there is none; A is (rows, n_parts), finite."""
-        rows, limits = np.atleast_2d(np.asarray(A, dtype=np.float64)), np.atleast_1d(np.asarray(b, dtype=np.float64))
-        given, n_parts = _given(scores, shape), self.n_parts(shape)
-        plan, labels = enumeration_plan(shape), np.zeros(shape[0], np.int64)
-        if rows.shape[0] != len(limits) or limits.ndim > 1 or rows.shape[1] != n_parts:
-            raise ParameterError(f"A must have shape ({limits.size}, {n_parts}) to fit b and the parts, got {rows.shape}")
-        if np.isnan(limits).any():
-            raise DataError("the limits b must be numbers, got NaN")
-        if shape[1] == 1:
-            rows = rows.sum(axis=1, keepdims=True)
-        status = _kernels().best_within(given, rows, limits, plan, labels)
+        given, plan, rows = _given(scores, shape), enumeration_plan(shape), checked_rows(A, b, self.n_parts(shape))
+        if rows is None:
+            return None
+        table, labels = rows[0] if shape[1] > 1 else rows[0].sum(axis=1, keepdims=True), np.zeros(shape[0], np.int64)
+        status = _kernels().best_within(given, table, rows[1], plan, labels)
         if status == NOTHING_LEFT:
             return None
         if status:

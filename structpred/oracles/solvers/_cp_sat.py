@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from structpred.core.oracle import Labels
 from structpred.core.types import Floats, Integers
 from structpred.errors import OracleError, ParameterError
 from structpred.oracles.solvers._solvers import check_ortools
@@ -22,6 +23,14 @@ class Outcome(NamedTuple):
     bound: int | None
     proven: bool
     spent: float
+
+
+class Answer(NamedTuple):
+    """The best output found, None if none was; what no output scores above (-inf: there is none); whether that is proven."""
+
+    labels: Labels | None
+    bound: float
+    proven: bool
 
 
 def load_cp_model(needed_by: str) -> Any:

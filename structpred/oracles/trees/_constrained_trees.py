@@ -15,7 +15,7 @@ from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.oracle import Labels, Scores, Shape
 from structpred.core.types import Floats, Integers
 from structpred.oracles.solvers._constraint_rows import checked_rows, keeps
-from structpred.oracles.solvers._cp_sat import load_cp_model, power_of_two, solve, whole_rows
+from structpred.oracles.solvers._cp_sat import Answer, load_cp_model, power_of_two, solve, whole_rows
 from structpred.oracles.trees._tree_labels import arc_scores, arcs_of
 from structpred.oracles.trees._tree_scratch import tree_room
 
@@ -27,14 +27,6 @@ _POOL = 64
 _EQUAL = 1e-12
 #: a constraint that is broken by less (its largest coefficient being one) is looked at with float64's own sums
 _NEAR = 1e-9
-
-
-class Found(NamedTuple):
-    """The best tree that was found, None if none was; what none scores above (-inf: there is none); whether that is proven."""
-
-    heads: Labels | None
-    bound: float
-    proven: bool
 
 
 class _Cell(NamedTuple):
@@ -54,7 +46,7 @@ def best_tree_within(
     max_cells: int,
     limit: float,
     solver_for: str | None,
-) -> Found:
+) -> Answer:
     """The best tree of n tokens with A mu <= b and no forbidden arc.
 
     Branch and bound looks at `max_cells` cells at most. What is open then goes to CP-SAT, for `limit` of its deterministic time;
@@ -66,16 +58,16 @@ def best_tree_within(
     allowed = scores > 0.5 * FORBIDDEN
     allowed.reshape(n, n + 1)[np.arange(n), np.arange(1, n + 1)] = False
     if rows is None or not allowed.reshape(n, n + 1).any(axis=1).all():
-        return Found(None, -np.inf, True)
+        return Answer(None, -np.inf, True)
     search = _Search(np.where(allowed, scores, 0.0), allowed, single_root, *rows)
     left = search.run(max_cells)
     proven = left == -np.inf
     if not proven and solver_for is not None:
         proven, left = _finish(search, left, limit, solver_for)
     if proven:
-        return Found(search.best, search.score, True)
+        return Answer(search.best, search.score, True)
     rounding = 8.0 * float(np.finfo(np.float64).eps) * n * (1.0 + search.size)
-    return Found(search.best, max(search.score, left) + rounding, False)
+    return Answer(search.best, max(search.score, left) + rounding, False)
 
 
 class _Search:
