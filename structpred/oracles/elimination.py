@@ -89,9 +89,9 @@ class EliminationMRF(PairwiseOracle):
     project = nearest_mixture
 
     def _tables(self, scores: Scores, shape: Shape) -> _Tables:
-        flat, edges, (n, k) = given(scores, shape), links_of(shape).edges, shape[:2]
+        flat, (edges, *links, _), (n, k) = given(scores, shape), links_of(shape), shape[:2]
         kept, counts = np.zeros((n, k), np.int64), np.zeros(n, np.int64)
-        if status := _kernels().usable_states(flat, n, k, edges, np.empty((n, k), np.bool_), kept, counts):
+        if status := _kernels().usable_states(flat, n, k, *links, kept, counts):
             refuse(status, shape)
         plan = plan_of(shape, tuple(counts.tolist()), self.max_table)
         pool = np.empty(plan.size)

@@ -9,57 +9,26 @@ import math
 
 import numpy as np
 
-from structpred.oracles.mrf import NOT_FINITE, NOTHING_LEFT, OK
+from structpred.oracles.fields._pairwise_kernels import LOWEST, allow, look
+from structpred.oracles.mrf import NOTHING_LEFT, OK
 from structpred.runtime.jit import njit
 
-LOWEST = -0.5e30  # what is not above it is forbidden
 ALL, ROWS, COLUMNS = 0, 1, 2  # what a factor depends on: both, only which row it is, only the place in the row
 
 
 @njit(cache=True, nogil=True)
-def usable_states(scores, n, k, edges, usable, kept, counts):
+def usable_states(scores, n, k, first, other, edge, kept, counts):
     """The states that some allowed pair of every edge has: how many, and which, the first counts[i] of kept[i]."""
-    for j in range(scores.shape[0]):
-        if scores[j] - scores[j] != 0.0:  # infinity and NaN
-            return NOT_FINITE
-    for i in range(n):
-        for a in range(k):
-            usable[i, a] = scores[i * k + a] > LOWEST
-    n_edges = edges.shape[0]
-    changed = True
-    while changed:
-        changed = False
-        for t in range(2 * n_edges):  # there and back again: news go along a path at once
-            e = t if t < n_edges else 2 * n_edges - 1 - t
-            i, j, base = edges[e, 0], edges[e, 1], n * k + e * k * k
-            for a in range(k):
-                if usable[i, a]:
-                    some = False
-                    for b in range(k):
-                        if usable[j, b] and scores[base + a * k + b] > LOWEST:
-                            some = True
-                            break
-                    if not some:
-                        usable[i, a] = False
-                        changed = True
-            for b in range(k):
-                if usable[j, b]:
-                    some = False
-                    for a in range(k):
-                        if usable[i, a] and scores[base + a * k + b] > LOWEST:
-                            some = True
-                            break
-                    if not some:
-                        usable[j, b] = False
-                        changed = True
+    usable = np.ones((n, k), np.bool_)
+    _, forbids = look(scores)
+    if forbids and not allow(scores, n, k, first, other, edge, usable):
+        return NOTHING_LEFT
     for i in range(n):
         counts[i] = 0
         for a in range(k):
             if usable[i, a]:
                 kept[i, counts[i]] = a
                 counts[i] += 1
-        if counts[i] == 0:
-            return NOTHING_LEFT
     return OK
 
 

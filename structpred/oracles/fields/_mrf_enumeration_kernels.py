@@ -12,11 +12,11 @@ node's edges to later nodes begin; there (later node, first part of the edge's t
 
 import numpy as np
 
+from structpred.oracles.fields._pairwise_kernels import LOWEST
 from structpred.oracles.mrf import NOT_FINITE, NOTHING_LEFT, OK, WRONG_LENGTH
 from structpred.runtime.jit import njit
 
 HEAD = 6  # what comes before the positions
-LOWEST = -0.5e30  # what is not above it is forbidden
 
 
 @njit(cache=True, nogil=True)

@@ -10,10 +10,9 @@ import math
 
 import numpy as np
 
+from structpred.oracles.fields._pairwise_kernels import LOWEST
 from structpred.oracles.mrf import NOT_FINITE, NOTHING_LEFT, OK, WRONG_LENGTH
 from structpred.runtime.jit import njit
-
-LOWEST = -0.5e30  # what is not above it is forbidden
 
 
 @njit(cache=True, nogil=True)
