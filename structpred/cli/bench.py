@@ -89,8 +89,7 @@ def _draw(figures: Any, path: str) -> None:
     from structpred.experiments.signs import SignFigures
     from structpred.report.groups import selection_curves
     from structpred.report.regret import regret_against_seconds
-    from structpred.report.signs import sign_figures
-    from structpred.report.solvers import solver_curves
+    from structpred.report.solvers import sign_figures, solver_curves
 
     if isinstance(figures, Curves):
         selection_curves(np.array(figures.group_weights), figures.groups, figures.scores, path)

@@ -94,7 +94,7 @@ def curve(train: str, test: str, picture: str | None, as_json: bool, **values: A
     from structpred.cli.files import check_output
     from structpred.errors import ParameterError
     from structpred.report import figures
-    from structpred.report.learning import data_curve
+    from structpred.report.curves import data_curve
 
     asked = CurveOptions(train=train, test=test, **values)
     if (asked.template is not None) != (asked.format in ("columns", "conll2000")):

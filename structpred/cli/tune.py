@@ -161,7 +161,7 @@ def run_tuning(asked: Asked, session: Session, picture: str | None, as_json: boo
     """Run the command. Raises our errors, or Stop where it is interrupted."""
     from structpred.cli.files import check_output
     from structpred.report import figures
-    from structpred.report.tuning import halving_curves
+    from structpred.report.curves import halving_curves
 
     search, work = _search(asked)
     if picture is not None:

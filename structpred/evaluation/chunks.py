@@ -10,6 +10,7 @@ A label is a tag, and a type after the first hyphen: "B-NP" is tag B, type NP; "
 - "iobes" is strict: a phrase is S-X, or B-X, any number of I-X, and E-X; anything unfinished is outside every phrase.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -51,6 +52,21 @@ class ChunkCounts:
         """The harmonic mean of precision and recall, in [0, 1]; 0 where there is no phrase at all (as conlleval)."""
         both = self.n_gold + self.n_predicted
         return 2 * self.n_correct / both if both else 0.0
+
+    @property
+    def row(self) -> tuple[int, int, int, float, float, float]:
+        """A row of a table: gold, predicted, correct, precision, recall, F1."""
+        return self.n_gold, self.n_predicted, self.n_correct, self.precision, self.recall, self.f1
+
+
+def counts_lines(heading: str, rows: Mapping[str, tuple[int, int, int, float, float, float]]) -> list[str]:
+    """Rows by name as a table in plain text, shares in per cent."""
+    width = max(len(heading), 12, *map(len, rows))
+    lines = [f"{heading:<{width}} {'gold':>7} {'found':>7} {'correct':>7} {'precision':>9} {'recall':>7} {'F1':>7}"]
+    for name, (gold, found, correct, precision, recall, f1) in rows.items():
+        shares = f"{100 * precision:9.2f} {100 * recall:7.2f} {100 * f1:7.2f}"
+        lines.append(f"{name:<{width}} {gold:>7} {found:>7} {correct:>7} {shares}")
+    return lines
 
 
 @dataclass(frozen=True)

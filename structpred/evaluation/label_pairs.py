@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from structpred.core.types import Integers
 from structpred.evaluation.multilabel import both_sides
 
-Counts = npt.NDArray[np.int64]
+Counts = Integers
 
 
 class LabelPair(NamedTuple):

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.markup import scrolling, table
 from structpred.core.tables import aligned, cut
+from structpred.core.types import Integers
 from structpred.evaluation.chunks import ChunkCounts
 from structpred.evaluation.coding import Coded, Sequences, encode
 
@@ -23,7 +23,7 @@ class ConfusionMatrix(NamedTuple):
     """
 
     labels: tuple[Any, ...]
-    counts: npt.NDArray[np.int64]
+    counts: Integers
 
     def table(self) -> str:
         """Plain text: a row a gold label, a column a predicted one."""

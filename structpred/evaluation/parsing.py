@@ -5,7 +5,6 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.types import Integers
 from structpred.errors import DataError
@@ -222,5 +221,5 @@ class _Comparison:
 
 def _within(distance: dict[int, ArcCounts], low: int, high: int | None) -> ArcCounts:
     rows = [c for k, c in distance.items() if k >= low and (high is None or k <= high)]
-    sums: npt.NDArray[np.int64] = np.array([[c.n_gold, c.n_predicted, c.n_found, c.n_right] for c in rows] or [[0] * 4]).sum(0)
+    sums: Integers = np.array([[c.n_gold, c.n_predicted, c.n_found, c.n_right] for c in rows] or [[0] * 4]).sum(0)
     return ArcCounts(*sums.tolist())

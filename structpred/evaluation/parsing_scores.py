@@ -5,10 +5,9 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from structpred.core.markup import preformatted
+from structpred.core.types import Integers
+from structpred.evaluation.chunks import counts_lines
 
 
 @dataclass(frozen=True)
@@ -71,6 +70,11 @@ class ArcCounts:
         both = self.precision + self.recall
         return 2 * self.precision * self.recall / both if both else 0.0
 
+    @property
+    def row(self) -> tuple[int, int, int, float, float, float]:
+        """A row of a table: gold, predicted, found, precision, recall, F1."""
+        return self.n_gold, self.n_predicted, self.n_found, self.precision, self.recall, self.f1
+
     def as_dict(self) -> dict[str, Any]:
         """Counts and scores by name."""
         return {**dataclasses.asdict(self), "precision": self.precision, "recall": self.recall, "f1": self.f1}
@@ -107,7 +111,7 @@ class ParsingScores:
     by_distance: dict[int, ArcCounts]
     by_length: dict[str, ArcCounts]
     per_upos: dict[str, Attachment]
-    counts: npt.NDArray[np.int64] = dataclasses.field(compare=False, repr=False)
+    counts: Integers = dataclasses.field(compare=False, repr=False)
 
     def to_dict(self) -> dict[str, Any]:
         """Return all figures as plain numbers and strings, `counts` left out; keys are strings."""
@@ -158,20 +162,11 @@ class ParsingScores:
         ]
         for heading, rows in (("arc length", self.by_length), ("relation", self._most_frequent())):
             if rows:
-                lines += ["", *_arcs(heading, rows)]
+                lines += ["", *counts_lines(heading, {name: arcs.row for name, arcs in rows.items()})]
         return "\n".join(lines)
 
     def _most_frequent(self) -> dict[str, ArcCounts]:
         return dict(sorted(self.per_relation.items(), key=lambda item: (-item[1].n_gold, item[0])))
-
-
-def _arcs(heading: str, rows: dict[str, ArcCounts]) -> list[str]:
-    width = max(len(heading), 12, *map(len, rows))
-    lines = [f"{heading:<{width}} {'gold':>7} {'found':>7} {'correct':>7} {'precision':>9} {'recall':>7} {'F1':>7}"]
-    for name, c in rows.items():
-        scores = f"{100 * c.precision:9.2f} {100 * c.recall:7.2f} {100 * c.f1:7.2f}"
-        lines.append(f"{name:<{width}} {c.n_gold:>7} {c.n_predicted:>7} {c.n_found:>7} {scores}")
-    return lines
 
 
 def _percent(share: float | None) -> str:

@@ -88,8 +88,8 @@ class Evaluation:
 
     def label_table(self) -> str:
         """Precision and recall of each label, as plain text, in per cent."""
-        names = {cut(str(label), 40): counts for label, counts in self.per_label.items()}
-        return "\n".join(_counts_lines("labels", names))
+        rows = {cut(str(label), 40): counts.row for label, counts in self.per_label.items()}
+        return "\n".join(chunks.counts_lines("labels", rows))
 
     def confusion_table(self, tokens: Sequences | None = None) -> str:
         """The most frequent confusions as plain text, with examples; tokens: those of all sequences, to show their words."""
@@ -105,22 +105,13 @@ class Evaluation:
 
     def _phrases(self, details: bool) -> list[str]:
         total = ChunkCounts(self.n_gold_phrases, self.n_predicted_phrases, self.n_correct_phrases)
-        types = {name or "(no type)": counts for name, counts in self.per_type.items()} if details else {}
-        lines = _counts_lines("phrases", {**types, "all": total})
+        types = {name or "(no type)": counts.row for name, counts in self.per_type.items()} if details else {}
+        lines = chunks.counts_lines("phrases", {**types, "all": total.row})
         strict = f"{100 * (self.f1_strict or 0.0):.2f}"
         lines.append(f"Phrases as {self.scheme} counts them; F1 under strict {self.strict_scheme}: {strict}")
         if self.n_invalid_gold or self.n_invalid_predicted:
             lines.append(f"Labels outside every strict phrase: {self.n_invalid_gold} gold, {self.n_invalid_predicted} predicted")
         return lines
-
-
-def _counts_lines(heading: str, rows: dict[str, ChunkCounts]) -> list[str]:
-    width = max(12, *(len(name) for name in rows))
-    lines = [f"{heading:<{width}} {'gold':>7} {'found':>7} {'correct':>7} {'precision':>9} {'recall':>7} {'F1':>7}"]
-    for name, c in rows.items():
-        scores = f"{100 * c.precision:9.2f} {100 * c.recall:7.2f} {100 * c.f1:7.2f}"
-        lines.append(f"{name:<{width}} {c.n_gold:>7} {c.n_predicted:>7} {c.n_correct:>7} {scores}")
-    return lines
 
 
 def evaluate_sequences(gold: Sequences, predicted: Sequences, scheme: str = "conlleval") -> Evaluation:

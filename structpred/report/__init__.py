@@ -2,15 +2,13 @@
 
 from structpred.report.arcs import displacy, draw_tree
 from structpred.report.contents import Contents, Example, Stage, Weights
-from structpred.report.curves import gap_curve
-from structpred.report.learning import data_curve
+from structpred.report.curves import data_curve, gap_curve, halving_curves
 from structpred.report.marginal_arcs import draw_marginals
 from structpred.report.matrices import confusion, transitions
 from structpred.report.page import write_page
 from structpred.report.parsing_sections import ParsingContents, parsing_report
 from structpred.report.spans import draw_spans
 from structpred.report.strips import word_strips
-from structpred.report.tuning import halving_curves
 
 __all__ = [
     "Contents",

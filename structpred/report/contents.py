@@ -4,11 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
 from structpred.core.result import Certificate
-from structpred.core.types import Floats
+from structpred.core.types import Floats, Integers
 from structpred.evaluation import Evaluation
 
 
@@ -68,6 +67,6 @@ class Contents:
     templates: Sequence[tuple[str, Floats]] = ()
     data: str | None = None
     evaluation: Evaluation | None = None
-    confusion: tuple[Sequence[str], npt.NDArray[np.int64]] | None = None
+    confusion: tuple[Sequence[str], Integers] | None = None
     examples: Sequence[Example] = field(default_factory=tuple)
     sureness: str = "score gap"

@@ -1,15 +1,21 @@
-"""The course of training: primal, dual and gap against time, passes and oracle calls."""
+"""Curves: of training, of scores against the amount of data, and of a search for settings."""
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from structpred.errors import DataError
 from structpred.report import figures
 
+if TYPE_CHECKING:
+    from structpred.evaluation.curves import LearningCurve
+    from structpred.tuning.tuned import Tuned
+
 _AXES = (("seconds", "time (s)"), ("passes", "passes over the data"), ("oracle_calls", "oracle calls"))
+_SCORES = {"token_accuracy": "Tokens right", "sequence_accuracy": "Sequences wholly right", "f1": "F1 of phrases"}
+_NAMED = 5
 
 
 def gap_curve(history: Sequence[Mapping[str, Any]], path: str | os.PathLike[str]) -> None:
@@ -19,19 +25,20 @@ def gap_curve(history: Sequence[Mapping[str, Any]], path: str | os.PathLike[str]
     measured is None or missing. The dotted line is 1 % of the last primal. Raises DataError if nothing was measured,
     ParameterError for a path that ends neither in .png nor in .svg.
     """
-    figures.check_path(path)
     values = {key: _column(history, key) for key in ("primal", "dual", "gap", *(name for name, _ in _AXES))}
     shown = [(name, text) for name, text in _AXES if np.isfinite(values[name]).any()]
     if not shown or not any(np.isfinite(values[key]).any() for key in ("primal", "dual", "gap")):
         raise DataError("the history holds no objective to draw: this trainer measured neither primal, dual nor gap")
-    figure = figures.new_figure(3.6 * len(shown) + 0.6, 6.0)
+    figure = figures.new_figure(3.6 * len(shown) + 0.6, 6.0, path)
     axes = figure.subplots(2, len(shown), sharex="col", sharey="row", squeeze=False)
+    from matplotlib.ticker import EngFormatter
+
     for column, (name, text) in enumerate(shown):
         _objectives(axes[0, column], values[name], values)
         _gap(axes[1, column], values[name], values)
         axes[1, column].set_xlabel(text)
         axes[1, column].set_xlim(left=0)
-        axes[1, column].xaxis.set_major_formatter(_short())
+        axes[1, column].xaxis.set_major_formatter(EngFormatter(sep=" "))  # large counts as 200 k or 3 M
     axes[0, 0].set_ylabel("objective")
     axes[1, 0].set_ylabel("duality gap (primal \N{MINUS SIGN} dual)")
     axes[0, 0].legend(loc="best", frameon=False)
@@ -80,8 +87,64 @@ def _title(values: Mapping[str, np.ndarray[Any, Any]]) -> str:
     return "At the end: " + ", ".join(parts)
 
 
-def _short() -> Any:
-    """Large counts as 200 k or 3 M."""
+def data_curve(curve: "LearningCurve", path: str | os.PathLike[str]) -> None:
+    """Draw each metric against the number of training tokens (logarithmic), the mean over the seeds with their range as a band.
+
+    Raises ParameterError for a path that ends neither in .png nor in .svg.
+    """
+    figure = figures.new_figure(3.6 * len(curve.metrics) + 0.4, 3.6, path)
     from matplotlib.ticker import EngFormatter
 
-    return EngFormatter(sep=" ")
+    axes = figure.subplots(1, len(curve.metrics), squeeze=False)[0]
+    groups = curve.fractions()
+    tokens = np.array([np.mean([run.n_tokens for run in runs]) for runs in groups])
+    for ax, metric in zip(axes, curve.metrics, strict=True):
+        values = [[100 * getattr(run, metric) for run in runs] for runs in groups]
+        means = np.array([np.mean(runs) for runs in values])
+        ax.fill_between(tokens, [min(v) for v in values], [max(v) for v in values], color=figures.BLUE, alpha=0.18, linewidth=0)
+        ax.plot(tokens, means, "-o", color=figures.BLUE, markersize=4)
+        for k, below in ((0, -13), (-1, 7)):  # where the curve, which rises, does not run through the number
+            ax.annotate(
+                f"{means[k]:.1f}", (tokens[k], means[k]), textcoords="offset points", xytext=(0, below), ha="center", fontsize=8
+            )
+        ax.margins(x=0.1, y=0.15)
+        _log_axis(ax, tokens, EngFormatter(sep=" ", places=None if tokens.max() < 1000 else 0))
+        ax.set_title(f"{_SCORES[metric]} (%)", fontsize=10)
+        figures.name_axes(ax, "training tokens")
+    figures.save(figure, path)
+
+
+def halving_curves(tuned: "Tuned", path: str | os.PathLike[str], score: str = "score") -> None:
+    """Draw the best score so far of each setting over its passes (logarithmic); a cross where it was dropped.
+
+    The best setting is orange, the next ones are named, too. Raises ParameterError for a path that ends in neither .png nor .svg.
+    """
+    figure = figures.new_figure(7.2, 4.2, path)
+    from matplotlib.ticker import ScalarFormatter
+
+    ax = figure.subplots()
+    for place, trial in reversed(list(enumerate(tuned.ranked))):
+        if not trial.scores:
+            continue
+        best = [100 * max(trial.scores[: p + 1]) for p in range(len(trial.scores))]
+        colour = figures.ORANGE if place == 0 else figures.BLUE if not trial.dropped else figures.GREY
+        label = f"{trial.name}: {best[-1]:.2f}" if place < _NAMED else None
+        passes = range(1, len(best) + 1)
+        ax.plot(passes, best, color=colour, linewidth=2 if place == 0 else 1, alpha=1 if place < _NAMED else 0.5, label=label)
+        ax.plot(passes[-1], best[-1], "x" if trial.dropped else "o", color=colour, markersize=5)
+    _log_axis(ax, [rung.passes for rung in tuned.rungs], ScalarFormatter())
+    figures.name_axes(ax, "passes over the data", f"best {score} so far on held-out data (%)")
+    handles, labels = ax.get_legend_handles_labels()
+    ax.legend(handles[::-1], labels[::-1], loc="lower right", frameon=False, fontsize=8)
+    figures.save(figure, path)
+
+
+def _log_axis(ax: figures.Axes, places: Any, formatter: Any) -> None:
+    """A logarithmic axis with marks at these places alone."""
+    from matplotlib.ticker import NullFormatter
+
+    ax.set_xscale("log")
+    ax.set_xticks(places)
+    ax.xaxis.set_major_formatter(formatter)
+    ax.xaxis.set_minor_formatter(NullFormatter())
+    ax.minorticks_off()

@@ -1,5 +1,6 @@
 """How pictures are made and saved: figures without global state, written atomically as PNG or SVG."""
 
+import math
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -14,14 +15,19 @@ Axes = Any
 
 # Okabe and Ito's colours: distinguishable with every common kind of colour vision, and in grey.
 BLUE, ORANGE, GREEN, GREY, WRONG = "#0072B2", "#E69F00", "#009E73", "#777777", "#C8102E"
+#: of up to eight curves or marks
+COLOURS = (BLUE, ORANGE, GREEN, WRONG, "#CC79A7", "#56B4E9", "#000000", GREY)
 _FORMATS = (".png", ".svg")
 
 
-def new_figure(width: float, height: float) -> Figure:
+def new_figure(width: float, height: float, path: str | os.PathLike[str] | None = None) -> Figure:
     """Return an empty figure of this size in inches; raises DependencyError if matplotlib is not installed.
 
+    path: where it will be saved, checked before anything is drawn.
     matplotlib.pyplot is never used: it keeps figures alive and needs a display chosen for the whole process.
     """
+    if path is not None:
+        check_path(path)
     try:
         from matplotlib import figure
     except ImportError as error:
@@ -35,6 +41,27 @@ def check_path(path: str | os.PathLike[str]) -> str:
     if ending not in _FORMATS:
         raise ParameterError(f"{os.fspath(path)}: expected a name that ends in {' or '.join(_FORMATS)}")
     return ending[1:]
+
+
+def name_axes(ax: Axes, below: str, beside: str | None = None) -> None:
+    """Say what the axes are, and draw a grid."""
+    ax.set_xlabel(below)
+    if beside is not None:
+        ax.set_ylabel(beside)
+    ax.grid(alpha=0.3)
+
+
+def signed(weight: float) -> str:
+    """A weight in a cell of a table, at most a few characters; nothing for one that is infinite or not a number."""
+    text = f"{weight:.1f}" if math.isfinite(weight) else ""
+    return "0.0" if text == "-0.0" else text.replace("-", "\N{MINUS SIGN}")
+
+
+def brief(n: float) -> str:
+    """A count in a cell, at most four characters, 1,234 as 1.2k; nothing for zero."""
+    if n < 1000:
+        return f"{n:.0f}" if n else ""
+    return f"{n / 1000:.1f}k" if n < 9950 else f"{n / 1000:.0f}k"
 
 
 def save(figure: Figure, path: str | os.PathLike[str]) -> None:

@@ -4,8 +4,8 @@ import os
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from structpred.core.types import Floats
 from structpred.errors import DataError
 from structpred.report import figures
 
@@ -14,20 +14,19 @@ NAMED = 8
 _COLOURS = (figures.BLUE, figures.ORANGE, figures.GREEN, figures.WRONG, "#CC79A7", "#56B4E9", "#8B6B00", "#000000")
 
 
-def group_curves(group_weights: npt.NDArray[np.float64], names: Sequence[str], path: str | os.PathLike[str]) -> None:
+def group_curves(group_weights: Floats, names: Sequence[str], path: str | os.PathLike[str]) -> None:
     """Draw |w_k| / sum_k |w_k| of each group after each pass, the largest at the end by name; above, how many are zero.
 
     group_weights: (passes, groups). Raises DataError where no pass was finished, or names and columns do not fit, and
     ParameterError for a path that ends neither in .png nor in .svg.
     """
-    figures.check_path(path)
-    figure = figures.new_figure(8.0, 5.0)
+    figure = figures.new_figure(8.0, 5.0, path)
     _draw_groups(figure, group_weights, names)
     figures.save(figure, path)
 
 
 def selection_curves(
-    group_weights: npt.NDArray[np.float64],
+    group_weights: Floats,
     names: Sequence[str],
     scores: Mapping[str, Sequence[tuple[int, float]]],
     path: str | os.PathLike[str],
@@ -36,21 +35,18 @@ def selection_curves(
 
     scores: who chose the groups -> how many groups, and the score, of each model.
     """
-    figures.check_path(path)
-    figure = figures.new_figure(13.0, 5.0)
+    figure = figures.new_figure(13.0, 5.0, path)
     left, right = figure.subfigures(1, 2, width_ratios=(8, 5))
     _draw_groups(left, group_weights, names)
     ax = right.subplots()
     for (name, points), colour, mark in zip(scores.items(), _COLOURS, "os^v", strict=False):
         ax.plot(*zip(*points, strict=True), f"-{mark}", color=colour, label=name)
-    ax.set_xlabel("groups")
-    ax.set_ylabel("score of a model of these groups")
+    figures.name_axes(ax, "groups", "score of a model of these groups")
     ax.legend(loc="lower right", frameon=False)
-    ax.grid(alpha=0.3)
     figures.save(figure, path)
 
 
-def _draw_groups(figure: figures.Figure, group_weights: npt.NDArray[np.float64], names: Sequence[str]) -> None:
+def _draw_groups(figure: figures.Figure, group_weights: Floats, names: Sequence[str]) -> None:
     passes, n = group_weights.shape
     if passes == 0 or n != len(names):
         raise DataError(f"expected a row of {len(names)} group weights for at least one pass, got shape {group_weights.shape}")
@@ -61,11 +57,9 @@ def _draw_groups(figure: figures.Figure, group_weights: npt.NDArray[np.float64],
         ax.plot(x, group_weights[:, k], color="#CCCCCC", linewidth=0.7)
     for k, colour in zip(order[:NAMED].tolist(), _COLOURS, strict=False):
         ax.plot(x, group_weights[:, k], "-o", color=colour, markersize=3, label=f"{names[k]}  {group_weights[-1, k]:.3f}")
-    ax.set_xlabel("passes over the data")
-    ax.set_ylabel("share of the group norms")
+    figures.name_axes(ax, "passes over the data", "share of the group norms")
     ax.set_ylim(bottom=0)
     ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, fontsize=8)
-    ax.grid(alpha=0.3)
     above.plot(x, (group_weights == 0.0).sum(axis=1), "-", color=figures.GREY, drawstyle="steps-mid")
     above.set_ylabel(f"zero, of {n}")
     above.set_ylim(bottom=0, top=max(1, n))

@@ -4,15 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.markup import Html, join, tag
+from structpred.core.types import Integers
 from structpred.evaluation.label_pairs import Cooccurrence, LabelPair
 from structpred.evaluation.multilabel import MultiLabelScores
 from structpred.report import sections
 from structpred.report.contents import Stage, Weights
-from structpred.report.drawings import heat_map, sequential
-from structpred.report.layout import Counts, columns, counts_table, data_table, in_row, large, percent, prose, scrolling, titled
+from structpred.report.layout import columns, counts_table, data_table, in_row, large, percent, prose, scrolling, titled
 from structpred.report.page import html_page
 from structpred.report.training import training
 
@@ -69,8 +68,7 @@ def _scores(c: LabelContents) -> Html:
 def _labels(scores: MultiLabelScores | None) -> Html:
     if scores is None:
         return _NOTHING
-    rows = [Counts(o.name, o.support, o.predicted, o.correct, o.precision, o.recall, o.f1) for o in scores.labels]
-    return counts_table("label", rows)
+    return counts_table("label", [(*one, one.precision, one.recall, one.f1) for one in scores.labels])
 
 
 def _together(c: LabelContents) -> Html:
@@ -99,18 +97,9 @@ def _together(c: LabelContents) -> Html:
     return join(tag("p", note, class_="note"), in_row(*maps), columns(*lists) if lists else "")
 
 
-def _map(names: Sequence[str], counts: npt.NDArray[np.int64]) -> Html:
+def _map(names: Sequence[str], counts: Integers) -> Html:
     share = counts / np.maximum(np.diag(counts), 1)[:, None]
-    cells = [[(int(n), float(s)) for n, s in zip(*row, strict=True)] for row in zip(counts, share, strict=True)]
-    return heat_map(
-        names,
-        names,
-        [[sequential(s, 1.0) for _, s in row] for row in cells],
-        [[sections.brief(n) for n, _ in row] for row in cells],
-        [[_tip(names[i], names[j], *cell) for j, cell in enumerate(row)] for i, row in enumerate(cells)],
-        beside="with",
-        above="also with",
-    )
+    return sections.counts_map(names, counts, share, _tip, power=1.0, beside="with", above="also with")
 
 
 def _tip(label: str, other: str, n: int, share: float) -> str:

@@ -1,24 +1,12 @@
 """How the parts of a page are laid out: boxes that scroll, columns where there is room, large figures, tables of counts."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from structpred.core.markup import Html, join, table, tag
 
 _LONG = 12  # a table of more rows stands in two columns where there is room
 _DASH = "\N{EN DASH}"
-
-
-class Counts(NamedTuple):
-    """A row of a table of counts: how many gold ones, found ones, both, and the shares in [0, 1] made of them."""
-
-    name: str
-    gold: int
-    found: int
-    correct: int
-    precision: float | None
-    recall: float | None
-    f1: float | None
 
 
 def scrolling(content: Html, name: str) -> Html:
@@ -59,8 +47,8 @@ def prose(part: Html) -> Html:
     return tag("div", part, class_="prose")
 
 
-def counts_table(heading: str, rows: Sequence[Counts]) -> Html:
-    """Precision, recall and F1 of each row with the counts that they are made of."""
+def counts_table(heading: str, rows: Sequence[Sequence[Any]]) -> Html:
+    """A name, the numbers of gold ones, found ones and correct ones, and precision, recall and F1, shares or None, a row."""
     head = [heading, "gold", "found", "correct", "precision", "recall", "F1"]
     cells = [[*row[:4], *map(percent, row[4:])] for row in rows]
     return data_table(head, cells, numbers=[False, *[True] * 6], name=heading)

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.markup import Html, join, tag, visible
+from structpred.core.types import Floats
 from structpred.errors import DataError
 from structpred.report.arc_layout import Arc, Side
 from structpred.report.arcs import arc_in_words, picture
@@ -55,7 +56,7 @@ def draw_marginals(
     return picture(words, names, (Side(arcs, len(words)), Side([], len(words))), join(title, description), compared=False)
 
 
-def _checked(marginals: npt.ArrayLike, words: Sequence[str]) -> npt.NDArray[np.float64]:
+def _checked(marginals: npt.ArrayLike, words: Sequence[str]) -> Floats:
     """The weights, (n, n + 1), rounding errors outside of [0, 1] removed."""
     n, found = len(words), np.asarray(marginals, dtype=np.float64)
     if found.shape not in ((n, n + 1), (n * (n + 1),)):
@@ -70,7 +71,7 @@ def _checked(marginals: npt.ArrayLike, words: Sequence[str]) -> npt.NDArray[np.f
                 f"word {k + 1} ({words[k]!r}): expected weights of its heads from 0 to 1 that sum to 1, none on itself; got "
                 f"{row.round(3).tolist()}"
             )
-    weights: npt.NDArray[np.float64] = np.clip(found, 0.0, 1.0)
+    weights: Floats = np.clip(found, 0.0, 1.0)
     weights[np.arange(n), np.arange(1, n + 1)] = 0.0
     return weights
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.types import Floats
 from structpred.errors import DataError
 from structpred.report import figures
 
@@ -21,14 +22,13 @@ def confusion(labels: Sequence[Any], counts: npt.ArrayLike, path: str | os.PathL
     row, spread so that rare errors show; the numbers are counts; the share of each row that is right is at its end.
     Raises DataError if the shapes do not fit, ParameterError for a path that ends neither in .png nor in .svg.
     """
-    figures.check_path(path)
     table = _square(labels, counts)
     total, right = table.sum(), np.trace(table)
     rows = table.sum(axis=1, keepdims=True)
     share = np.divide(table, rows, out=np.zeros_like(table), where=rows > 0)
+    figure = figures.new_figure(*_size(len(labels)), path)
     from matplotlib.colors import PowerNorm
 
-    figure = figures.new_figure(*_size(len(labels)))
     ax = figure.subplots()
     picture = ax.imshow(share, cmap="Blues", norm=PowerNorm(0.4, 0, 1), aspect="equal")
     bar = figure.colorbar(picture, ax=ax, shrink=0.8, ticks=[0, 0.01, 0.05, 0.2, 0.5, 1])
@@ -36,8 +36,7 @@ def confusion(labels: Sequence[Any], counts: npt.ArrayLike, path: str | os.PathL
     bar.set_label("share of the gold label's tokens")
     _names(ax, labels, "predicted label", "gold label")
     if len(labels) <= _MOST_NUMBERS:
-        texts = [["" if not n else _brief(n) for n in row] for row in table]
-        _numbers(ax, texts, share > 0.3, len(labels))
+        _numbers(ax, [list(map(figures.brief, row)) for row in table], share > 0.3, len(labels))
         for i, n in enumerate(rows[:, 0]):
             recall = f"{100 * share[i, i]:.1f} %" if n else "\N{EN DASH}"
             ax.text(len(labels) - 0.3, i, recall, ha="left", va="center", fontsize=_font(len(labels)), color=figures.GREY)
@@ -53,26 +52,25 @@ def transitions(matrix: npt.ArrayLike, labels: Sequence[Any], path: str | os.Pat
     of a sequence, red lowers it; the scale is symmetric. Raises DataError if the shapes do not fit or a weight is NaN or
     +inf, ParameterError for a path that ends neither in .png nor in .svg.
     """
-    figures.check_path(path)
     table = _square(labels, matrix)
     if np.isnan(table).any() or np.isposinf(table).any():
         raise DataError("transition weights: expected finite numbers or -inf, got NaN or +inf")
     forbidden = np.isneginf(table)
     scale = float(np.abs(table[~forbidden]).max(initial=0)) or 1.0
-    figure = figures.new_figure(*_size(len(labels)))
+    figure = figures.new_figure(*_size(len(labels)), path)
     ax = figure.subplots()
     picture = ax.imshow(np.where(forbidden, np.nan, table), cmap="RdBu", vmin=-scale, vmax=scale, aspect="equal")
     figure.colorbar(picture, ax=ax, shrink=0.8).set_label("transition weight")
     _names(ax, labels, "label after", "label before")
     _hatch(ax, forbidden)
     if len(labels) <= _MOST_NUMBERS:
-        texts = [["" if np.isinf(w) else _signed(w) for w in row] for row in table]
-        _numbers(ax, texts, np.abs(np.where(forbidden, 0, table)) > 0.6 * scale, len(labels))
+        dark = np.abs(np.where(forbidden, 0, table)) > 0.6 * scale
+        _numbers(ax, [list(map(figures.signed, row)) for row in table], dark, len(labels))
     ax.set_title("Transition weights" + (" (hatched: forbidden)" if forbidden.any() else ""))
     figures.save(figure, path)
 
 
-def _square(labels: Sequence[Any], values: npt.ArrayLike) -> npt.NDArray[np.float64]:
+def _square(labels: Sequence[Any], values: npt.ArrayLike) -> Floats:
     table = np.asarray(values, dtype=np.float64)
     n = len(labels)
     if not n or table.shape != (n, n):
@@ -112,18 +110,6 @@ def _numbers(ax: figures.Axes, texts: Sequence[Sequence[str]], dark: npt.NDArray
             if text:
                 colour = "white" if dark[i, j] else "black"
                 ax.text(j, i, text, ha="center", va="center", fontsize=_font(n) - 0.5, color=colour)
-
-
-def _signed(weight: float) -> str:
-    text = f"{weight:.1f}"
-    return "0.0" if text == "-0.0" else text.replace("-", "\N{MINUS SIGN}")
-
-
-def _brief(n: float) -> str:
-    """At most four characters: 1,234 tokens fit a cell as 1.2k."""
-    if n < 1000:
-        return f"{n:.0f}"
-    return f"{n / 1000:.1f}k" if n < 9950 else f"{n / 1000:.0f}k"
 
 
 def _hatch(ax: figures.Axes, cells: npt.NDArray[np.bool_]) -> None:

@@ -19,7 +19,7 @@ from structpred.report.arcs import draw_tree
 from structpred.report.contents import Stage
 from structpred.report.drawings import Curve, chart
 from structpred.report.figures import BLUE, ORANGE
-from structpred.report.layout import Counts, columns, counts_table, data_table, large, percent, prose, scrolling
+from structpred.report.layout import columns, counts_table, data_table, large, percent, prose, scrolling
 from structpred.report.page import html_page
 from structpred.report.training import training
 
@@ -192,16 +192,8 @@ def _attachment(name: str, row: Attachment) -> list[Any]:
 
 
 def _counts(heading: str, rows: Sequence[tuple[str, ArcCounts]]) -> Html:
-    found = [
-        Counts(
-            name,
-            c.n_gold,
-            c.n_predicted,
-            c.n_found,
-            c.precision if c.n_predicted else None,
-            c.recall if c.n_gold else None,
-            c.f1,
-        )
-        for name, c in rows
-    ]
+    found = []
+    for name, arcs in rows:
+        *counts, precision, recall, f1 = arcs.row
+        found.append([name, *counts, precision if arcs.n_predicted else None, recall if arcs.n_gold else None, f1])
     return counts_table(heading, found)

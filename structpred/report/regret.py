@@ -6,7 +6,6 @@ from typing import Any
 
 from structpred.report import figures
 
-_COLOURS = (figures.BLUE, figures.ORANGE, figures.GREEN, figures.WRONG, "#CC79A7", "#56B4E9", "#000000", figures.GREY)
 _MARKS = "osv^D<>p"
 
 
@@ -16,21 +15,19 @@ def regret_against_seconds(rows: Sequence[Mapping[str, Any]], path: str | os.Pat
     rows: mappings with `problem`, `method`, `regret` (normalised) and `cpu_seconds`; a method has the same mark in all panels.
     Raises ParameterError for a path that ends neither in .png nor in .svg.
     """
-    figures.check_path(path)
     problems, methods = (list(dict.fromkeys(row[key] for row in rows)) for key in ("problem", "method"))
-    figure = figures.new_figure(4.4 * max(len(problems), 1) + 2.8, 3.8)
+    figure = figures.new_figure(4.4 * max(len(problems), 1) + 2.8, 3.8, path)
     axes = figure.subplots(1, max(len(problems), 1), squeeze=False)[0]
     for ax, problem in zip(axes, problems, strict=False):
         for row in (row for row in rows if row["problem"] == problem):
             k = methods.index(row["method"])
-            style = {"color": _COLOURS[k % len(_COLOURS)], "marker": _MARKS[k % len(_MARKS)], "markersize": 8}
+            style = {"color": figures.COLOURS[k % len(figures.COLOURS)], "marker": _MARKS[k % len(_MARKS)], "markersize": 8}
             ax.plot([max(row["cpu_seconds"], 1e-4)], [100 * row["regret"]], linestyle="none", label=row["method"], **style)
         ax.set_xscale("log")
         ax.margins(0.1)
         ax.set_ylim(bottom=0.0)
         ax.set_title(problem, fontsize=10, loc="left")
-        ax.set_xlabel("CPU time of training (s)")
-        ax.grid(alpha=0.3)
+        figures.name_axes(ax, "CPU time of training (s)")
     axes[0].set_ylabel("normalised regret (%)")
     handles = {name: handle for ax in axes for handle, name in zip(*ax.get_legend_handles_labels(), strict=True)}
     figure.legend(handles.values(), handles.keys(), loc="outside right upper", frameon=False, fontsize=9)

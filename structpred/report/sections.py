@@ -1,24 +1,27 @@
 """The parts of the report page; each takes plain figures and gives markup, empty where there is nothing to show."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from structpred.core.markup import Html, join, table, tag
-from structpred.core.types import Floats
+from structpred.core.types import Floats, Integers
 from structpred.evaluation import Evaluation
 from structpred.evaluation.chunks import ChunkCounts
 from structpred.report.contents import Example, Weights
 from structpred.report.drawings import diverging, heat_map, sequential, weight_image
 from structpred.report.example_views import sentence_view, word_view
-from structpred.report.layout import Counts, beside, columns, counts_table, data_table, large, percent, scrolling, titled
+from structpred.report.figures import brief, signed
+from structpred.report.layout import beside, columns, counts_table, data_table, large, percent, scrolling, titled
 
 _NOTHING = Html("")
 _MOST_LABELS = 60
 _MOST_CONFUSIONS = 12
 _MINUS = "\N{MINUS SIGN}"
+#: from the names of row and column, the count and the share of a cell to a few words
+Tip = Callable[[str, str, int, float], str]
 _GAP = "how much better this labelling is than the best one with another label there. It is not a probability."
 _SURENESS = {  # by what is known of each decision, and whether the tokens are pictures
     ("probability", False): "The bar under a label is its probability.",
@@ -48,17 +51,13 @@ def scores(result: "Evaluation | None", data: str | None) -> Html:
     parts = [tag("p", size, class_="note"), large(figures)]
     if result.f1 is not None:
         total = ChunkCounts(result.n_gold_phrases, result.n_predicted_phrases, result.n_correct_phrases)
-        rows = [_counts(name or "(no type)", counts) for name, counts in result.per_type.items()]
+        rows = [(name or "(no type)", *counts.row) for name, counts in result.per_type.items()]
         note = f"Phrases as {result.scheme} counts them; F1 under strict {result.strict_scheme}: {percent(result.f1_strict)}."
-        parts += [counts_table("phrases", [*rows, _counts("all", total)]), tag("p", note, class_="note")]
-    return join(*parts, counts_table("labels", [_counts(str(label), counts) for label, counts in result.per_label.items()]))
+        parts += [counts_table("phrases", [*rows, ("all", *total.row)]), tag("p", note, class_="note")]
+    return join(*parts, counts_table("labels", [(str(label), *counts.row) for label, counts in result.per_label.items()]))
 
 
-def _counts(name: str, c: ChunkCounts) -> Counts:
-    return Counts(name, c.n_gold, c.n_predicted, c.n_correct, c.precision, c.recall, c.f1)
-
-
-def confusions(table: tuple[Sequence[str], npt.NDArray[np.int64]] | None) -> Html:
+def confusions(table: tuple[Sequence[str], Integers] | None) -> Html:
     """The confusion matrix as a heat map, and the most frequent confusions in words."""
     if table is None:
         return _NOTHING
@@ -69,45 +68,53 @@ def confusions(table: tuple[Sequence[str], npt.NDArray[np.int64]] | None) -> Htm
     rows = [[labels[i], labels[j], n, percent(n / total)] for n, i, j in worst]
     head = ["gold", "predicted", "tokens", "of all errors"]
     listed = data_table(head, rows, numbers=[False, False, True, True], name="most frequent confusions")
-    chosen = _most_confused(wrong, len(labels))
+    chosen = _strongest_of(wrong.sum(0) + wrong.sum(1))
     note = "" if len(chosen) == len(labels) else f" Shown are the {len(chosen)} of {len(labels)} labels with most errors."
     words = f"Colour: share of the gold label's tokens. At the end of a row: the share that is right.{note}"
     picture = scrolling(_confusion_map(labels, counts, chosen), "confusion matrix")
     return join(tag("p", words, class_="note"), beside(picture, titled("Most frequent", listed)) if rows else picture)
 
 
-def _most_confused(wrong: npt.NDArray[Any], n: int) -> list[int]:
-    if n <= _MOST_LABELS:
-        return list(range(n))
-    errors = wrong.sum(0) + wrong.sum(1)
-    return sorted(np.argsort(-errors, kind="stable")[:_MOST_LABELS].tolist())
+def _strongest_of(amounts: npt.NDArray[Any]) -> list[int]:
+    """The labels that a map has room for, in their order."""
+    return sorted(np.argsort(-amounts, kind="stable")[:_MOST_LABELS].tolist())
 
 
 def _confusion_map(labels: list[str], counts: npt.NDArray[Any], chosen: list[int]) -> Html:
     sums = counts.sum(axis=1)
     share = counts / np.maximum(sums, 1)[:, None]
-    colours = [[sequential(share[i, j]) for j in chosen] for i in chosen]
-    numbers = [[brief(int(counts[i, j])) for j in chosen] for i in chosen]
-    titles = [[f"{labels[i]} taken for {labels[j]}: {counts[i, j]} ({percent(share[i, j])})" for j in chosen] for i in chosen]
     ends = [percent(share[i, i]) if sums[i] else "\N{EN DASH}" for i in chosen]
-    names = [labels[i] for i in chosen]
-    return heat_map(names, names, colours, numbers, titles, beside="gold", above="predicted", ends=ends)
+    picked, names = np.ix_(chosen, chosen), [labels[i] for i in chosen]
+    return counts_map(names, counts[picked], share[picked], _taken, beside="gold", above="predicted", ends=ends)
+
+
+def _taken(label: str, other: str, n: int, share: float) -> str:
+    return f"{label} taken for {other}: {n} ({percent(share)})"
+
+
+def counts_map(
+    names: Sequence[str], counts: npt.NDArray[Any], shares: npt.NDArray[Any], tip: Tip, *, power: float = 0.4, **sides: Any
+) -> Html:
+    """Counts as a heat map, coloured by shares (see `sequential`); tip: what is said of a cell. sides: as `heat_map` has them."""
+    colours = [[sequential(share, power) for share in row] for row in shares.tolist()]
+    numbers = [[brief(n) for n in row] for row in counts.tolist()]
+    cells = zip(names, counts.tolist(), shares.tolist(), strict=True)
+    titles = [[tip(label, *cell) for cell in zip(names, row, part, strict=True)] for label, row, part in cells]
+    return heat_map(names, names, colours, numbers, titles, **sides)
 
 
 def transitions(labels: Sequence[str], weights: Floats, start: Floats, stop: Floats) -> Html:
     """Transition weights as a heat map, with the start above the first row and the stop next to the last column."""
     if not len(labels):
         return _NOTHING
-    strength = np.abs(np.where(np.isfinite(weights), weights, 0)).sum(0) + np.abs(np.where(np.isfinite(weights), weights, 0)).sum(
-        1
-    )
-    chosen = sorted(np.argsort(-strength, kind="stable")[:_MOST_LABELS].tolist())
+    strength = np.abs(np.where(np.isfinite(weights), weights, 0))
+    chosen = _strongest_of(strength.sum(0) + strength.sum(1))
     names = [str(labels[k]) for k in chosen]
     table = np.vstack([np.append(start[chosen], np.nan), np.column_stack([weights[np.ix_(chosen, chosen)], stop[chosen]])])
     scale = float(np.abs(table[np.isfinite(table)]).max(initial=0)) or 1.0
     rows, columns = ["(start)", *names], [*names, "(stop)"]
     colours = [[_transition_colour(w, scale) for w in row] for row in table.tolist()]
-    numbers = [[_signed(w) for w in row] for row in table.tolist()]
+    numbers = [[signed(w) for w in row] for row in table.tolist()]
     titles = [[f"{a} \N{RIGHTWARDS ARROW} {b}: {_long(table[i, j])}" for j, b in enumerate(columns)] for i, a in enumerate(rows)]
     picture = heat_map(rows, columns, colours, numbers, titles, beside="label before", above="label after")
     dark = " Dark cells are forbidden." if np.isneginf(table).any() else ""
@@ -179,17 +186,3 @@ def examples(found: "Sequence[Example]", sureness: str) -> Html:
         note = f"Wrong labels are red, with the gold label in green below. {_SURENESS[sureness, False]}"
         parts += [tag("p", note, class_="note"), *sentences]
     return join(*parts)
-
-
-def _signed(weight: float) -> str:
-    if not np.isfinite(weight):
-        return ""
-    words = f"{weight:.1f}"
-    return "0.0" if words == "-0.0" else words.replace("-", _MINUS)
-
-
-def brief(n: int) -> str:
-    """At most four characters; nothing for zero."""
-    if n < 1000:
-        return str(n) if n else ""
-    return f"{n / 1000:.1f}k" if n < 9950 else f"{n / 1000:.0f}k"

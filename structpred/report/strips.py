@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.types import Floats
 from structpred.errors import DataError
 from structpred.report import figures
 
@@ -32,7 +33,6 @@ def word_strips(
     Raises DataError with the word's index if lengths do not match or there is nothing to draw, ParameterError for a path
     that ends neither in .png nor in .svg.
     """
-    figures.check_path(path)
     letters = [np.asarray(word, dtype=np.float64) for word in images]
     _check(letters, gold, predictions)
     aspect = max(word.shape[1] / word.shape[2] for word in letters)
@@ -41,7 +41,7 @@ def word_strips(
     margin = 0.75 + 0.26 * max(len(name) for name in ("truth", *predictions))
     width, height = margin + longest + 1.4, aspect + _LINE * (1 + len(predictions)) + _GAP
     rows = -(-len(letters) // columns)
-    figure = figures.new_figure(_UNIT * width * columns, _UNIT * (height * rows + 0.6 + 0.45 * len(predictions)))
+    figure = figures.new_figure(_UNIT * width * columns, _UNIT * (height * rows + 0.6 + 0.45 * len(predictions)), path)
     ax = figure.subplots()
     for i, word in enumerate(letters):
         corner = (i // rows * width + margin, i % rows * height)
@@ -56,9 +56,7 @@ def word_strips(
     figures.save(figure, path)
 
 
-def _check(
-    images: Sequence[npt.NDArray[np.float64]], gold: Sequence[Sequence[str]], predictions: Mapping[str, Sequence[Sequence[str]]]
-) -> None:
+def _check(images: Sequence[Floats], gold: Sequence[Sequence[str]], predictions: Mapping[str, Sequence[Sequence[str]]]) -> None:
     if not len(images) or not predictions:
         raise DataError("nothing to draw: expected at least one word and one model's predictions")
     for name, words in (("the true words", gold), *predictions.items()):
@@ -75,7 +73,7 @@ def _check(
 def _word(
     ax: figures.Axes,
     corner: tuple[float, float],
-    images: npt.NDArray[np.float64],
+    images: Floats,
     truth: Sequence[str],
     read: Mapping[str, Sequence[str]],
     aspect: float,

@@ -13,7 +13,7 @@ from structpred.experiments.sign_few_samples import BREAST_CANCER, DIABETES, Dif
 from structpred.experiments.sign_pairwise import Category, Pairwise, alignments
 from structpred.experiments.signs import SignFigures, Signs
 from structpred.models import LinearClassifier
-from structpred.report.signs import sign_figures
+from structpred.report.solvers import sign_figures
 
 Here = Callable[..., tuple[int, str, str]]
 
