@@ -9,6 +9,7 @@ import numpy.typing as npt
 from structpred.data.ragged import Ragged
 from structpred.data.tokens import hashed
 from structpred.errors import DataError
+from structpred.runtime.ranges import picked
 
 
 def attribute_code(name: str, value: str) -> int:
@@ -58,8 +59,6 @@ class AttributedSentences(Ragged):
 
     def take(self, indices: Sequence[int] | npt.NDArray[np.int64]) -> "AttributedSentences":
         """The sentences with these numbers, in this order."""
-        where = np.concatenate([np.arange(self.offsets[i], self.offsets[i + 1]) for i in indices] or [np.empty(0, np.int64)])
-        offsets = np.concatenate(([0], np.cumsum(self.lengths[np.asarray(indices, dtype=np.int64)]))).astype(np.int64)
-        return AttributedSentences(
-            self.names, np.ascontiguousarray(self.codes[:, where]), self.tags[where], self.classes[where], offsets, self.n_tags
-        )
+        where, offsets = picked(self.offsets, np.asarray(indices, dtype=np.int64))
+        codes = np.ascontiguousarray(self.codes[:, where])
+        return AttributedSentences(self.names, codes, self.tags[where], self.classes[where], offsets, self.n_tags)

@@ -10,7 +10,7 @@ from structpred.data.coalescing import coalesced
 from structpred.data.ragged import Ragged
 from structpred.data.tokens import Block
 from structpred.errors import DataError
-from structpred.runtime.ranges import ends_of, spans
+from structpred.runtime.ranges import picked
 
 
 @dataclass(frozen=True)
@@ -98,10 +98,9 @@ class PackedSequences(Ragged):
         >>> x.gather(np.array([1, 0])).indices.tolist()
         [1, 0]
         """
-        tokens = spans(self.offsets[rows], self.offsets[rows + 1])
-        starts, stops = self.indptr[tokens], self.indptr[tokens + 1]
-        at, offsets = spans(starts, stops), ends_of(self.lengths[rows])
-        return PackedSequences(ends_of(stops - starts), self.indices[at], self.values[at], offsets, self.n_features)
+        tokens, offsets = picked(self.offsets, rows)
+        at, indptr = picked(self.indptr, tokens)
+        return PackedSequences(indptr, self.indices[at], self.values[at], offsets, self.n_features)
 
     def compact(self) -> tuple[npt.NDArray[np.int64], "PackedSequences"]:
         """The features that occur, ascending, and the sequences with these alone, numbered in this order; groups stay.

@@ -26,11 +26,11 @@ def select_sequences(X: Any, chosen: Sequence[int]) -> Any:
     if isinstance(X, ColumnCorpus):
         tokens, offsets = _runs(X.offsets, numbers)
         return replace(X, codes=X.codes[tokens], offsets=offsets, lines=X.lines[tokens], text=None)
-    if isinstance(X, PackedSequences | AttributeCorpus):
+    if isinstance(X, PackedSequences):
+        return replace(X.gather(numbers), groups=X.groups, group_names=X.group_names)
+    if isinstance(X, AttributeCorpus):
         tokens, offsets = _runs(X.offsets, numbers)
         entries, indptr = _runs(X.indptr, tokens)
-        if isinstance(X, PackedSequences):
-            return replace(X, indptr=indptr, indices=X.indices[entries], values=X.values[entries], offsets=offsets)
         labels = [X.labels[i] for i in numbers.tolist()]
         codes, values, lines = X.codes[entries], X.values[entries], X.lines[tokens]
         return replace(X, labels=labels, indptr=indptr, codes=codes, values=values, offsets=offsets, lines=lines)

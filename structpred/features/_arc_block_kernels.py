@@ -1,5 +1,5 @@
 # mypy: ignore-errors
-"""Arc features of whole blocks: the scores of some sentences, and the features of many arcs: those of one tree minus another."""
+"""Arc features of whole blocks: scores of some sentences; features of many arcs, of a tree minus another or of dense mu."""
 
 import numpy as np
 
@@ -7,6 +7,7 @@ from structpred.features._arc_kernels import (
     U,
     counting_code,
     distance_class,
+    emit_arc,
     emit_between,
     positional_code,
     prepare_sentence,
@@ -178,3 +179,44 @@ def emit_difference(truth, found, arcs, idx, val):
                     values[size] = 1.0 if side == 0 else -1.0
                     size += 1
     return emit_listed(ends[0, :size], ends[1, :size], values[:size], arcs, idx, val)
+
+
+@njit(cache=True, nogil=True)
+def spread_arcs(mu, n, coef, arcs, idx, val, out):
+    """out += coef * Psi^T mu for dense mu of one sentence."""
+    for m in range(1, n + 1):
+        for h in range(n + 1):
+            x = mu[(m - 1) * (n + 1) + h]
+            if x != 0.0:
+                k = emit_arc(h, m, x, arcs, idx, val, 0)
+                for j in range(k):
+                    out[idx[j]] += coef * x
+
+
+@njit(cache=True, nogil=True)
+def project_arcs(mu, n, arcs, idx, val, scratch):
+    """<mu, Psi scratch>: the squared norm of scratch, if scratch = Psi^T mu."""
+    total = 0.0
+    for m in range(1, n + 1):
+        for h in range(n + 1):
+            x = mu[(m - 1) * (n + 1) + h]
+            if x != 0.0:
+                k = emit_arc(h, m, x, arcs, idx, val, 0)
+                inner = 0.0
+                for j in range(k):
+                    inner += scratch[idx[j]]
+                total += x * inner
+    return total
+
+
+@njit(cache=True, nogil=True)
+def flush_arcs(n, coef, arcs, idx, val, scratch, w):
+    """w += coef * scratch where any arc of the sentence has a feature; scratch becomes zero there."""
+    for m in range(1, n + 1):
+        for h in range(n + 1):
+            k = emit_arc(h, m, 1.0, arcs, idx, val, 0)
+            for j in range(k):
+                x = scratch[idx[j]]
+                if x != 0.0:
+                    w[idx[j]] += coef * x
+                    scratch[idx[j]] = 0.0

@@ -155,62 +155,6 @@ def emit_between(h, m, value, between, n_tags, tags, seen, idx, val, k):
 
 
 @njit(cache=True, nogil=True)
-def spread_arcs(mu, n, coef, arcs, idx, val, out):
-    """out += coef * Psi^T mu for dense mu of one sentence."""
-    for m in range(1, n + 1):
-        for h in range(n + 1):
-            x = mu[(m - 1) * (n + 1) + h]
-            if x != 0.0:
-                k = emit_arc(h, m, x, arcs, idx, val, 0)
-                for j in range(k):
-                    out[idx[j]] += coef * x
-
-
-@njit(cache=True, nogil=True)
-def project_arcs(mu, n, arcs, idx, val, scratch):
-    """<mu, Psi scratch>: the squared norm of scratch, if scratch = Psi^T mu."""
-    total = 0.0
-    for m in range(1, n + 1):
-        for h in range(n + 1):
-            x = mu[(m - 1) * (n + 1) + h]
-            if x != 0.0:
-                k = emit_arc(h, m, x, arcs, idx, val, 0)
-                inner = 0.0
-                for j in range(k):
-                    inner += scratch[idx[j]]
-                total += x * inner
-    return total
-
-
-@njit(cache=True, nogil=True)
-def flush_arcs(n, coef, arcs, idx, val, scratch, w):
-    """w += coef * scratch where any arc of the sentence has a feature; scratch becomes zero there."""
-    for m in range(1, n + 1):
-        for h in range(n + 1):
-            k = emit_arc(h, m, 1.0, arcs, idx, val, 0)
-            for j in range(k):
-                x = scratch[idx[j]]
-                if x != 0.0:
-                    w[idx[j]] += coef * x
-                    scratch[idx[j]] = 0.0
-
-
-@njit(cache=True, nogil=True)
-def mark_places(corpus, offsets, sentences, heads, compiled, kinds, hashes, counts, own_tags, n_bits, marks):
-    """marks[t, top n_bits of a hash] = 1 for the arcs (heads[m], m) of the sentences: how many places a template would use."""
-    for i in sentences:
-        first = offsets[i]
-        n = offsets[i + 1] - first
-        prepare_sentence(corpus, first, n, 0, compiled, hashes, counts, own_tags)
-        for m in range(1, n + 1):
-            h = heads[first + m - 1]
-            c = distance_class(h, m)
-            for t in range(kinds.shape[0]):
-                code = positional_code(kinds[t], c) if kinds[t] < 3 else counting_code(kinds[t], h, m, counts)
-                marks[t, U(U(hashes[0, t, h] + hashes[1, t, m]) + code) >> U(32 - n_bits)] = 1
-
-
-@njit(cache=True, nogil=True)
 def hash_arcs(corpus, offsets, heads, compiled, kinds, hashes, counts, own_tags, out):
     """out[word, t]: the 32-bit hash of template t for the arc to each word from its head."""
     codes = np.zeros(6, np.uint32)

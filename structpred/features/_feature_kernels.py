@@ -157,16 +157,17 @@ def number_locally(indices, indptr, offsets, seen_in, rank, local):
 
 
 @njit(cache=True, nogil=True)
-def spread_sequence(mu, local, values, indptr, first, last, bounds, n_labels, row, table):
-    """table = Psi^T mu of one sequence, its features numbered locally, where table was zero; returns its squared norm.
+def spread_sequence(mu, coef, local, values, indptr, first, last, bounds, n_labels, row, table):
+    """table += coef * Psi^T mu of one sequence; returns by how much its squared norm grew.
 
-    Rows from `bounds` on are start, stop and the transitions; bounds < 0 means there are none.
+    local: the row of each feature, such as its number in the sequence. Rows from `bounds` on are start, stop and the transitions;
+    bounds < 0 means there are none.
     """
     length = last - first
     total = 0.0
     for t in range(length):
         for label in range(n_labels):
-            row[label] = mu[t * n_labels + label]
+            row[label] = coef * mu[t * n_labels + label]
         for k in range(indptr[first + t], indptr[first + t + 1]):
             total += add_row(row, np.float64(values[k]), table[local[k]])
         if bounds >= 0 and t == 0:
@@ -176,7 +177,7 @@ def spread_sequence(mu, local, values, indptr, first, last, bounds, n_labels, ro
     if bounds >= 0:
         for p in range(n_labels):
             for label in range(n_labels):
-                row[label] = mu[(length + p) * n_labels + label]
+                row[label] = coef * mu[(length + p) * n_labels + label]
             total += add_row(row, 1.0, table[bounds + 2 + p])
     return total
 
@@ -185,23 +186,8 @@ def spread_sequence(mu, local, values, indptr, first, last, bounds, n_labels, ro
 def add_sequences(mu, places, coefs, indices, values, indptr, offsets, start_row, n_labels, row, table):
     """table += sum over the sequences of coefs[i] * Psi_i^T mu[places[i]:places[i + 1]]."""
     for i in range(coefs.shape[0]):
-        first = offsets[i]
-        last = offsets[i + 1]
-        base = places[i]
-        for t in range(first, last):
-            for label in range(n_labels):
-                row[label] = coefs[i] * mu[base + (t - first) * n_labels + label]
-            for k in range(indptr[t], indptr[t + 1]):
-                add_row(row, np.float64(values[k]), table[indices[k]])
-            if start_row >= 0 and t == first:
-                add_row(row, 1.0, table[start_row])
-            if start_row >= 0 and t == last - 1:
-                add_row(row, 1.0, table[start_row + 1])
-        if start_row >= 0:
-            edges = base + (last - first) * n_labels
-            for p in range(n_labels):
-                for label in range(n_labels):
-                    table[start_row + 2 + p, label] += coefs[i] * mu[edges + p * n_labels + label]
+        own = mu[places[i] : places[i + 1]]
+        spread_sequence(own, coefs[i], indices, values, indptr, offsets[i], offsets[i + 1], start_row, n_labels, row, table)
 
 
 @njit(cache=True, nogil=True)
@@ -223,16 +209,6 @@ def flush_sequence(table, local, indices, indptr, first, last, bounds, start_row
 
 
 @njit(cache=True, nogil=True)
-def emit_token(indices, values, start, stop, width, label, sign, idx, val, n):
-    """Append (feature * width + label, sign * value) for the features of one token; returns the new length."""
-    for k in range(start, stop):
-        idx[n] = np.int64(indices[k]) * width + label
-        val[n] = sign * np.float64(values[k])
-        n += 1
-    return n
-
-
-@njit(cache=True, nogil=True)
 def emit_parts(parts, counts, indices, values, indptr, first, last, start_row, width, n_labels, idx, val):
     """The joint features of part counts: Psi^T mu as unsorted pairs; returns their number.
 
@@ -246,7 +222,10 @@ def emit_parts(parts, counts, indices, values, indptr, first, last, start_row, w
         if part < n_emissions:
             t = first + part // n_labels
             label = part % n_labels
-            n = emit_token(indices, values, indptr[t], indptr[t + 1], width, label, c, idx, val, n)
+            for k in range(indptr[t], indptr[t + 1]):
+                idx[n] = np.int64(indices[k]) * width + label
+                val[n] = c * np.float64(values[k])
+                n += 1
             if start_row >= 0 and t == first:
                 idx[n] = start_row * width + label
                 val[n] = c

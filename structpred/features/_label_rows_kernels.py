@@ -3,7 +3,10 @@
 
 import numpy as np
 
+from structpred.features._feature_kernels import score_rows
 from structpred.runtime.jit import njit
+
+__all__ = ["add_outer", "ascending", "emit_each", "emit_outer", "score_rows"]
 
 
 @njit(cache=True, nogil=True)

@@ -4,22 +4,25 @@ import threading
 from collections.abc import Callable, Sequence
 from copy import copy
 from functools import cached_property, lru_cache
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.feature_map import FeatureMap
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.group_scales import GroupScales
 from structpred.core.sparse import SparseVector, coalesced
-from structpred.core.types import Floats
+from structpred.core.types import Floats, Integers
 from structpred.core.weights import Vector, check_length
 from structpred.data.arc_templates import TAGS_BETWEEN, ArcTemplate, compile_templates
 from structpred.data.sentences import AttributedSentences
 from structpred.errors import DataError, ParameterError
+from structpred.features.fixed_scores import FixedParts
 from structpred.runtime.entries import entry_of
 from structpred.runtime.memory import SMALL, check_fits
-from structpred.runtime.ranges import ends_of, spans
+from structpred.runtime.ranges import picked
 
 #: so many arcs, of one sentence or of several short ones, are scored together, one template after the other
 ARCS = 1 << 15
@@ -68,14 +71,14 @@ class ArcCall(NamedTuple):
     corpus: tuple[Any, Any, Any]
     arcs: tuple[Any, ...]
     room: tuple[Any, ...]
-    idx: npt.NDArray[np.int64]
+    idx: Integers
     val: Floats
 
 
 class ArcCandidates:
     """The heads that each word may have: word t has heads[starts[t]:starts[t+1]], ascending; all others are forbidden."""
 
-    def __init__(self, starts: npt.NDArray[np.int64], heads: npt.NDArray[np.int32]) -> None:
+    def __init__(self, starts: Integers, heads: npt.NDArray[np.int32]) -> None:
         self.starts, self.heads = starts, heads
 
     @staticmethod
@@ -83,13 +86,12 @@ class ArcCandidates:
         """No arc is left out."""
         return ArcCandidates(np.zeros(1, np.int64), np.empty(0, np.int32))
 
-    def take(self, offsets: npt.NDArray[np.int64], rows: npt.NDArray[np.int64]) -> "ArcCandidates":
+    def take(self, offsets: Integers, rows: Integers) -> "ArcCandidates":
         """Those of some sentences; offsets: where the words of each sentence begin."""
         if self.complete:
             return self
-        words = spans(offsets[rows], offsets[rows + 1])
-        starts, stops = self.starts[words], self.starts[words + 1]
-        return ArcCandidates(ends_of(stops - starts), self.heads[spans(starts, stops)])
+        at, starts = picked(self.starts, picked(offsets, rows)[0])
+        return ArcCandidates(starts, self.heads[at])
 
     @property
     def complete(self) -> bool:
@@ -97,18 +99,7 @@ class ArcCandidates:
         return len(self.starts) == 1
 
 
-class FixedArcs:
-    """Scores added to the arcs of each sentence, flat (n (n + 1)), or None for none: -1e30 forbids."""
-
-    def __init__(self, scores: Sequence[Floats | None] | None = None) -> None:
-        self.scores = None if scores is None else list(scores)
-
-    def of(self, i: int) -> Floats | None:
-        """Those of sentence i."""
-        return None if self.scores is None else self.scores[i]
-
-
-class ArcFeatures:
+class ArcFeatures(FeatureMap):
     """Parts: the arc from head h to word m of a sentence of n words is part (m - 1) * (n + 1) + h; its features are one weight
     a template, and one for each tag between the ends.
 
@@ -128,13 +119,13 @@ class ArcFeatures:
         *,
         dtype: npt.DTypeLike = np.float32,
         candidates: ArcCandidates | None = None,
-        fixed: FixedArcs | None = None,
+        fixed: FixedParts | None = None,
     ) -> None:
         if len(bits) != len(templates) or not all(1 <= b <= 28 for b in bits):
             raise ParameterError(f"expected {len(templates)} numbers of bits in [1, 28], one per template, got {list(bits)}")
         self.data, self.templates, self.bits = data, list(templates), list(bits)
         self.dtype: np.dtype[Any] = np.dtype(dtype)
-        self.candidates, self.fixed = candidates or ArcCandidates.everything(), fixed or FixedArcs()
+        self.candidates, self.fixed = candidates or ArcCandidates.everything(), fixed or FixedParts()
         self.compiled = compile_templates(self.templates, data.names)
         sizes = [1 << b for b in bits]
         starts = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
@@ -180,42 +171,35 @@ class ArcFeatures:
         return {name: value for name, value in self.__dict__.items() if name not in _MADE_AGAIN}
 
     def _prepare(self, i: int) -> tuple[int, ArcCall]:
-        from structpred.features._arc_kernels import prepare_sentence
-
         offsets, s = self.data.offsets, self._scratch
         first, n = int(offsets[i]), int(offsets[i + 1] - offsets[i])
         if self._prepared != i:
             words, program, _ = s.corpus
-            prepare_sentence(words, first, n, 0, program, s.arcs[0], s.arcs[6], s.arcs[7])
+            _kernels().prepare_sentence(words, first, n, 0, program, s.arcs[0], s.arcs[6], s.arcs[7])
             self._prepared = i
         return n, s
 
     def scores(self, w: Vector, i: int) -> Floats:
         """theta of sentence i; arcs that are not candidates have the score 0 here and are forbidden by `fixed_scores`."""
-        from structpred.features._arc_score_kernels import score_sentence
-
-        check_length(w, self.dim)
-        n, s = self._prepare(i)
-        out = np.empty(n * (n + 1))
-        score_sentence(w, None, n, int(self.data.offsets[i]), s.corpus[2], s.arcs, s.room, out)
-        return out
+        return self._scores(w, None, i)
 
     def group_scores(self, w: Vector, scales: GroupScales, i: int) -> Floats:
         """What `scores` gives for the weights scales * w, to the last bit: templates whose factor is zero cost nothing."""
-        from structpred.features._arc_score_kernels import score_sentence
+        return self._scores(w, scales.factors[self._factor_order], i)
 
+    def _scores(self, w: Vector, factors: Floats | None, i: int) -> Floats:
         check_length(w, self.dim)
         n, s = self._prepare(i)
-        factors, out = scales.factors[self._factor_order], np.empty(n * (n + 1))
-        score_sentence(w, factors, n, int(self.data.offsets[i]), s.corpus[2], s.arcs, s.room, out)
+        out = np.empty(n * (n + 1))
+        _kernels().score_sentence(w, factors, n, int(self.data.offsets[i]), s.corpus[2], s.arcs, s.room, out)
         return out
 
     @cached_property
-    def _factor_order(self) -> npt.NDArray[np.int64]:
+    def _factor_order(self) -> Integers:
         """The groups in the order of the compiled templates, then that of tags between."""
         return np.append(self.compiled.order, len(self.templates))
 
-    def score_block(self, w: Vector, scale: float, start: int, stop: int, places: npt.NDArray[np.int64], out: Floats) -> None:
+    def score_block(self, w: Vector, scale: float, start: int, stop: int, places: Integers, out: Floats) -> None:
         """out[places[i - start]:]: scale times the scores of sentence i, plus its fixed scores; for many threads at once."""
         check_length(w, self.dim)
         longest, kept = int(self.data.lengths[start:stop].max(initial=1)), self._kept.__dict__
@@ -232,25 +216,20 @@ class ArcFeatures:
         """Working memory for sentences start..stop-1."""
         return self.new_scratch(int(self.data.lengths[start:stop].max(initial=1)))
 
-    def score_into(
-        self, w: Vector, scale: float, start: int, stop: int, places: npt.NDArray[np.int64], out: Floats, scratch: ArcCall
-    ) -> None:
+    def score_into(self, w: Vector, scale: float, start: int, stop: int, places: Integers, out: Floats, scratch: ArcCall) -> None:
         """score_block in the given working memory; `out` without gaps."""
         call = self._score_calls.get((w.dtype.char, w.flags.c_contiguous)) or self._score_call(w, places, out, scratch)
         call(w, scale, self.data.offsets, start, stop, *scratch.corpus, scratch.arcs, scratch.room, FORBIDDEN, places, out)
-        if self.fixed.scores is not None:
-            for i in range(start, stop):
-                if (fixed := self.fixed.of(i)) is not None:
-                    out[places[i - start] : places[i - start + 1]] += fixed
+        self.fixed.add(start, stop, places, out)
 
     @cached_property
     def _score_calls(self) -> dict[tuple[str, bool], Callable[..., None]]:
         """The compiled code that scores with weights of a type and layout."""
         return {}
 
-    def _score_call(self, w: Vector, places: npt.NDArray[np.int64], out: Floats, scratch: ArcCall) -> Callable[..., None]:
+    def _score_call(self, w: Vector, places: Integers, out: Floats, scratch: ArcCall) -> Callable[..., None]:
         given = (*scratch.corpus, scratch.arcs, scratch.room, FORBIDDEN, places, out)
-        found = entry_of(_block_kernels()[0], w, 1.0, self.data.offsets, 0, 0, *given)
+        found = entry_of(_kernels().score_block, w, 1.0, self.data.offsets, 0, 0, *given)
         self._score_calls[w.dtype.char, w.flags.c_contiguous] = found
         return found
 
@@ -260,11 +239,11 @@ class ArcFeatures:
         return 2 * longest * (len(self.templates) + min(self.data.n_tags, longest))
 
     def emit_difference(
-        self, truth: npt.NDArray[np.int64], found: npt.NDArray[np.int64], idx: npt.NDArray[np.int64], val: Floats,
+        self, truth: Integers, found: Integers, idx: Integers, val: Floats,
         scratch: ArcCall,
     ) -> int:  # fmt: skip
         """The features of the heads `truth` minus those of `found`, unsorted, for the sentence that was scored last."""
-        return int(_block_kernels()[1](truth, found, scratch.arcs, idx, val))
+        return int(_kernels().emit_difference(truth, found, scratch.arcs, idx, val))
 
     def fixed_scores(self, i: int) -> Floats | None:
         """Forbidden arcs, and what was given as `fixed`."""
@@ -278,37 +257,27 @@ class ArcFeatures:
             out[m, heads[starts[first + m] : starts[first + m + 1]]] = 0.0
         return out.ravel() if given is None else np.maximum(out.ravel() + given, FORBIDDEN)
 
-    def adjoint(self, i: int, parts: npt.NDArray[np.int64], counts: Floats) -> SparseVector:
+    def adjoint(self, i: int, parts: Integers, counts: Floats) -> SparseVector:
         """The joint features of sparse part counts."""
-        from structpred.features._arc_block_kernels import emit_arcs
-
         n, s = self._prepare(i)
         size = len(parts) * (len(self.templates) + self.data.n_tags)
         check_fits(32 * size, f"the features of {len(parts):,} arcs of a sentence of {n:,} words")
         idx, val = np.empty(size, np.int64), np.empty(size)
-        k = emit_arcs(parts, counts, n, s.arcs, idx, val)
+        k = _kernels().emit_arcs(parts, counts, n, s.arcs, idx, val)
         return coalesced(idx[:k], val[:k])
-
-    def scratch(self) -> Floats:
-        """Zeros for `spread`: as many as there are weights."""
-        return np.zeros(self.dim)
 
     def spread(self, i: int, mu: Floats, scratch: Floats) -> float:
         """scratch = Psi_i^T mu for dense mu, where scratch was zero; returns its squared norm."""
-        from structpred.features._arc_kernels import project_arcs, spread_arcs
-
+        self.add_spread(i, mu, 1.0, scratch)
         n, s = self._prepare(i)
-        spread_arcs(mu, n, 1.0, s.arcs, s.idx, s.val, scratch)
-        return float(project_arcs(mu, n, s.arcs, s.idx, s.val, scratch))
+        return float(_kernels().project_arcs(mu, n, s.arcs, s.idx, s.val, scratch))
 
     def flush(self, i: int, scratch: Floats, coef: float, w: Vector) -> None:
         """w += coef * scratch; scratch, which `spread` filled for sentence i, becomes zero again."""
-        from structpred.features._arc_kernels import flush_arcs
-
         n, s = self._prepare(i)
-        flush_arcs(n, coef, s.arcs, s.idx, s.val, scratch, w)
+        _kernels().flush_arcs(n, coef, s.arcs, s.idx, s.val, scratch, w)
 
-    def total(self, mu: Floats, places: npt.NDArray[np.int64], coefs: Floats) -> Floats:
+    def total(self, mu: Floats, places: Integers, coefs: Floats) -> Floats:
         """sum_i coefs[i] Psi_i^T mu_i, float64, for the dense mu_i = mu[places[i]:places[i+1]] of all sentences."""
         out = np.zeros(self.dim)
         for i in range(len(self)):
@@ -317,38 +286,35 @@ class ArcFeatures:
 
     def add_spread(self, i: int, mu: Floats, coef: float, out: Floats) -> None:
         """out += coef * Psi_i^T mu."""
-        from structpred.features._arc_kernels import spread_arcs
-
         n, s = self._prepare(i)
-        spread_arcs(mu, n, coef, s.arcs, s.idx, s.val, out)
+        _kernels().spread_arcs(mu, n, coef, s.arcs, s.idx, s.val, out)
 
-    def take(self, rows: npt.NDArray[np.int64]) -> "ArcFeatures":
+    def take(self, rows: Integers) -> "ArcFeatures":
         """The sentences with these numbers, in this order."""
         new = copy(self)
         new.data, new.candidates = self.data.take(rows), self.candidates.take(self.data.offsets, rows)
-        new.fixed = FixedArcs(None if self.fixed.scores is None else [self.fixed.scores[i] for i in rows.tolist()])
+        new.fixed = self.fixed.take(rows)
         return new
 
     def arrays(self) -> Sequence[npt.NDArray[Any]]:
         """The corpus, the templates and the sizes of their blocks."""
         d, c = self.data, self.compiled
-        extra = [f for f in self.fixed.scores or () if f is not None]
         own = (d.codes, d.tags, d.classes, d.offsets, c.atoms, c.ends, c.kinds, self.groups)
-        return (*own, self.candidates.starts, self.candidates.heads, *extra)
+        return (*own, self.candidates.starts, self.candidates.heads, *self.fixed.arrays())
 
 
 @lru_cache(maxsize=1)
-def _block_kernels() -> tuple[Any, Any]:
-    """What scores a block, and what writes a difference."""
-    from structpred.features._arc_block_kernels import emit_difference, score_block
+def _kernels() -> ModuleType:
+    """Loaded once: they are called at every step."""
+    from structpred.features import _arc_block_kernels
 
-    return score_block, emit_difference
+    return _arc_block_kernels
 
 
 def observed_bits(
     data: AttributedSentences,
     templates: Sequence[ArcTemplate],
-    heads: npt.NDArray[np.int64],
+    heads: Integers,
     *,
     max_bits: int = 18,
     room: float = 4.0,
@@ -361,10 +327,10 @@ def observed_bits(
 
 
 def observed_places(
-    data: AttributedSentences, templates: Sequence[ArcTemplate], heads: npt.NDArray[np.int64], *, n_sentences: int = 20_000
+    data: AttributedSentences, templates: Sequence[ArcTemplate], heads: Integers, *, n_sentences: int = 20_000
 ) -> npt.NDArray[np.uint8]:
     """The bitmap of each template, a row of bytes: that of several treebanks is the union (|) of theirs."""
-    from structpred.features._arc_kernels import mark_places
+    from structpred.features._arc_kernels import hash_arcs
 
     if len(heads) != data.n_words:
         raise DataError(f"{data.n_words} words, but heads for {len(heads)}")
@@ -372,8 +338,11 @@ def observed_places(
     chosen = np.linspace(0, len(data) - 1, min(len(data), n_sentences)).astype(np.int64)
     s = ArcScratch(int(data.lengths.max(initial=1)), len(templates), data.n_tags)
     marks = np.zeros((len(templates), 1 << n_bits), np.uint8)
-    program = (compiled.program, compiled.kinds)
-    mark_places(data.words, data.offsets, chosen, heads, *program, s.hashes, s.counts, s.tags, n_bits, marks)
+    for part in np.array_split(chosen, -(-len(chosen) // 256)):  # a block's hashes take a few megabytes
+        some, own = data.take(part), heads[picked(data.offsets, part)[0]]
+        hashes = np.empty((some.n_words, len(templates)), np.uint32)
+        hash_arcs(some.words, some.offsets, own, compiled.program, compiled.kinds, s.hashes, s.counts, s.tags, hashes)
+        marks[np.arange(len(templates)), hashes >> np.uint32(32 - n_bits)] = 1
     marks[compiled.order] = marks.copy()
     return np.packbits(marks, axis=1)
 

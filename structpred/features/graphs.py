@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from types import ModuleType
 from typing import Any
@@ -10,23 +9,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.feature_map import FeatureMap
 from structpred.core.oracle import Shape
 from structpred.core.sparse import SparseVector
 from structpred.core.types import Floats, Integers
 from structpred.core.weights import Vector, check_length
 from structpred.errors import DataError, ParameterError
+from structpred.features.fixed_scores import FixedParts
 from structpred.features.rows import FeatureRows, checked_places, one_each, stack_rows
 from structpred.runtime.memory import check_fits
 
 
-@dataclass(frozen=True)
-class FixedParts:
-    """Scores added to the parts of each instance, whatever the weights are: -1e30 forbids a state or a pair. None: nothing."""
-
-    rows: Sequence[Floats | None]
-
-
-class GraphFeatures:
+class GraphFeatures(FeatureMap):
     """Tables of weights (type, feature, state) for nodes and (type, feature, pair of states) for edges.
 
     The score of state a at a node of type t with feature row x is sum_f x[f] * table[t, f, a]; edges likewise, with pairs of
@@ -87,7 +81,7 @@ class GraphFeatures:
         lists = (row_of, node_type, edge_row_of, edge_type, edge_flipped)
         names = ("row_of", "node_type", "edge_row_of", "edge_type", "edge_flipped")
         self._lay_out(list(graphs), [one_each(given, n, name) for given, name in zip(lists, names, strict=True)])
-        self.fixed = None if fixed is None else FixedParts(self._checked_fixed(one_each(fixed, n, "fixed")))
+        self.fixed = FixedParts(None if fixed is None else self._checked_fixed(one_each(fixed, n, "fixed")))
 
     def _lay_out(self, graphs: list[Shape], lists: list[list[Any]]) -> None:
         """What each instance's nodes and edges use, once for all instances that are given the same objects."""
@@ -209,14 +203,11 @@ class GraphFeatures:
             _kernels().score_graphs(w, start, stop, places, *self.kernel_arguments, out)
         if scale != 1.0:
             out *= scale
-        if self.fixed is not None:
-            for i in range(start, stop):
-                if (fixed := self.fixed.rows[i]) is not None:
-                    out[places[i - start] : places[i - start + 1]] += fixed
+        self.fixed.add(start, stop, places, out)
 
     def fixed_scores(self, i: int) -> Floats | None:
         """What is added to the scores of instance i; None for nothing."""
-        return None if self.fixed is None else self.fixed.rows[i]
+        return self.fixed.of(i)
 
     def adjoint(self, i: int, parts: Integers, counts: Floats) -> SparseVector:
         """The joint features of sparse part counts."""
@@ -254,29 +245,19 @@ class GraphFeatures:
 
         return _graph_corner_kernels, self.kernel_arguments
 
-    def scratch(self) -> Floats:
-        """Zeros for `spread`, of length dim."""
-        return np.zeros(self.dim)
-
     def spread(self, i: int, mu: Floats, scratch: Floats) -> float:
         """scratch = Psi_i^T mu for dense mu, where scratch was zero; returns its squared norm."""
-        from structpred.features._graph_kernels import add_graph
-
-        return float(add_graph(mu, 1.0, *self._arguments(i), scratch))
+        return float(_kernels().add_graph(mu, 1.0, *self._arguments(i), scratch))
 
     def flush(self, i: int, scratch: Floats, coef: float, w: Vector) -> None:
         """w += coef * scratch; scratch, which `spread` filled for instance i, becomes zero again."""
-        from structpred.features._graph_kernels import flush_graph
-
-        flush_graph(scratch, coef, *self._arguments(i), w)
+        _kernels().flush_graph(scratch, coef, *self._arguments(i), w)
 
     def total(self, mu: Floats, places: Integers, coefs: Floats) -> Floats:
         """sum_i coefs[i] Psi_i^T mu_i, float64, for the dense mu_i = mu[places[i]:places[i+1]] of all instances."""
-        from structpred.features._graph_kernels import add_graph
-
         out = np.zeros(self.dim)
         for i in range(len(self)):
-            add_graph(mu[places[i] : places[i + 1]], float(coefs[i]), *self._arguments(i), out)
+            _kernels().add_graph(mu[places[i] : places[i + 1]], float(coefs[i]), *self._arguments(i), out)
         return out
 
     def take(self, rows: Integers) -> "GraphFeatures":
@@ -285,14 +266,13 @@ class GraphFeatures:
         new.__dict__.pop("kernel_arguments", None)
         new.nodes, new._pattern = self.nodes.take(rows), self._pattern[rows]
         new.edges = self.edges if self._constant else self.edges.take(rows)
-        new.fixed = None if self.fixed is None else FixedParts([self.fixed.rows[i] for i in rows.tolist()])
+        new.fixed = self.fixed.take(rows)
         return new
 
     def arrays(self) -> Sequence[npt.NDArray[Any]]:
         """The rows, and which of them nodes and edges use."""
-        fixed = () if self.fixed is None else tuple({id(row): row for row in self.fixed.rows if row is not None}.values())
         rows = (a for side in (self.nodes, self.edges) for a in (side.indptr, side.indices, side.values, side.offsets))
-        return (*rows, self._pattern, self._nodes, self._node_at, self._edges, self._edge_at, *fixed)
+        return (*rows, self._pattern, self._nodes, self._node_at, self._edges, self._edge_at, *self.fixed.arrays())
 
 
 @lru_cache(maxsize=1)

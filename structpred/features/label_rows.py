@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 from copy import copy
+from functools import lru_cache
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -91,38 +93,30 @@ class LabelRows(FeatureMap):
 
     def scores(self, w: Vector, i: int) -> Floats:
         """x_i W."""
-        from structpred.features._feature_kernels import score_rows
-
         out: Floats = np.empty((1, self.n_labels))
-        score_rows(self.table(w), self.rows.indices, self.rows.values, self.rows.indptr, i, 1, out)
+        _kernels().score_rows(self.table(w), self.rows.indices, self.rows.values, self.rows.indptr, i, 1, out)
         return out.ravel()
 
     def score_block(self, w: Vector, scale: float, start: int, stop: int, places: Integers, out: Floats) -> None:
         """out[places[i - start]:]: scale times the scores of instance i; several threads may call it at once."""
-        from structpred.features._feature_kernels import score_rows
-
         rows, table = self.rows, out.reshape(stop - start, self.n_labels)
-        score_rows(self.table(w), rows.indices, rows.values, rows.indptr, start, stop - start, table)
+        _kernels().score_rows(self.table(w), rows.indices, rows.values, rows.indptr, start, stop - start, table)
         if scale != 1.0:
             out *= scale
 
     def adjoint(self, i: int, parts: Integers, counts: Floats) -> SparseVector:
         """The outer product of x_i and the counts, as sparse entries of the table."""
-        from structpred.features._label_rows_kernels import ascending, emit_outer
-
-        if not ascending(parts):
+        if not _kernels().ascending(parts):
             parts, counts = coalesced(parts, counts)
         size = int(self.rows.indptr[i + 1] - self.rows.indptr[i]) * len(parts)
         idx, val = np.empty(size, np.int64), np.empty(size)
-        n = emit_outer(*self._row(i), self.n_labels, parts, np.asarray(counts, dtype=np.float64), idx, val)
+        n = _kernels().emit_outer(*self._row(i), self.n_labels, parts, np.asarray(counts, dtype=np.float64), idx, val)
         return SparseVector(idx[:n], val[:n])
 
     def adjoint_block(self, start: int, parts: Integers, counts: Floats, ends: Integers) -> tuple[Integers, Floats, Integers]:
         """What `adjoint` gives for the instances from `start` on: (indices, values, offsets), flat; for many threads at once."""
-        from structpred.features._label_rows_kernels import emit_each
-
         rows, out = self.rows, np.empty(len(ends), np.int64)
-        return *emit_each(rows.indices, rows.values, rows.indptr, start, self.n_labels, parts, counts, ends, out), out
+        return *_kernels().emit_each(rows.indices, rows.values, rows.indptr, start, self.n_labels, parts, counts, ends, out), out
 
     def scratch(self) -> Floats:
         """Zeros for `spread`, of length n_labels: the outer product x_i mu is never written out."""
@@ -135,11 +129,9 @@ class LabelRows(FeatureMap):
 
     def flush(self, i: int, scratch: Floats, coef: float, w: Vector) -> None:
         """w += coef * (the outer product of x_i and scratch); scratch becomes zero again."""
-        from structpred.features._label_rows_kernels import add_outer
-
         if coef != 0.0:
             parts = np.flatnonzero(scratch)
-            add_outer(*self._row(i), parts, coef * scratch[parts], self.table(w))
+            _kernels().add_outer(*self._row(i), parts, coef * scratch[parts], self.table(w))
         scratch[:] = 0.0
 
     def total(self, mu: Floats, places: Integers, coefs: Floats) -> Floats:
@@ -159,3 +151,11 @@ class LabelRows(FeatureMap):
     def arrays(self) -> Sequence[npt.NDArray[Any]]:
         """The packed matrix."""
         return (self.rows.indptr, self.rows.indices, self.rows.values)
+
+
+@lru_cache(maxsize=1)
+def _kernels() -> ModuleType:
+    """Loaded once: they are called at every step."""
+    from structpred.features import _label_rows_kernels
+
+    return _label_rows_kernels

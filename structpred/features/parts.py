@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from copy import copy
 from functools import lru_cache
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -90,53 +91,45 @@ class PartFeatures(FeatureMap):
         """The number of feature rows of sample i."""
         return int(self.offsets[i + 1] - self.offsets[i])
 
-    def scores(self, w: Vector, i: int) -> npt.NDArray[np.float64]:
+    def scores(self, w: Vector, i: int) -> Floats:
         """X_i w."""
-        score_parts, _ = _kernels()
         check_length(w, self.dim)
         out = np.empty(self.n_parts(i))
-        score_parts(w, self.indices, self.values, self.indptr, self.offsets[i], self.offsets[i + 1], out)
+        _kernels().score_parts(w, self.indices, self.values, self.indptr, self.offsets[i], self.offsets[i + 1], out)
         return out
 
-    def score_block(
-        self, w: Vector, scale: float, start: int, stop: int, places: npt.NDArray[np.int64], out: npt.NDArray[np.float64]
-    ) -> None:
+    def score_block(self, w: Vector, scale: float, start: int, stop: int, places: Integers, out: Floats) -> None:
         """out[places[i - start]:]: scale times the scores of sample i; several threads may call it at once."""
-        score_parts, _ = _kernels()
         check_length(w, self.dim)
-        score_parts(w, self.indices, self.values, self.indptr, self.offsets[start], self.offsets[stop], out)
+        _kernels().score_parts(w, self.indices, self.values, self.indptr, self.offsets[start], self.offsets[stop], out)
         if scale != 1.0:
             out *= scale
 
-    def adjoint(self, i: int, parts: npt.NDArray[np.int64], counts: npt.NDArray[np.float64]) -> SparseVector:
+    def adjoint(self, i: int, parts: Integers, counts: Floats) -> SparseVector:
         """X_i^T mu."""
-        _, combine_parts = _kernels()
-        return SparseVector(*combine_parts(parts, counts, self.indices, self.values, self.indptr, self.offsets[i], self.dim))
+        own = (self.indices, self.values, self.indptr, self.offsets[i], self.dim)
+        return SparseVector(*_kernels().combine_parts(parts, counts, *own))
 
     def adjoint_block(self, start: int, parts: Integers, counts: Floats, ends: Integers) -> tuple[Integers, Floats, Integers]:
         """What `adjoint` gives for the samples from `start` on: (indices, values, offsets), flat; for many threads at once."""
-        from structpred.features._feature_kernels import combine_each
+        out, own = np.empty(len(ends), np.int64), (self.indices, self.values, self.indptr, self.offsets, self.dim)
+        return *_kernels().combine_each(parts, counts, ends, *own, start, out), out
 
-        out = np.empty(len(ends), np.int64)
-        return *combine_each(parts, counts, ends, self.indices, self.values, self.indptr, self.offsets, self.dim, start, out), out
-
-    def flush(self, i: int, scratch: npt.NDArray[np.float64], coef: float, w: Vector) -> None:
+    def flush(self, i: int, scratch: Floats, coef: float, w: Vector) -> None:
         """w += coef * scratch; scratch, which `spread` filled for instance i, becomes zero again."""
         rows = slice(self.indptr[self.offsets[i]], self.indptr[self.offsets[i + 1]])
         touched = np.unique(self.indices[rows])
         w[touched] += (coef * scratch[touched]).astype(w.dtype)
         scratch[touched] = 0.0
 
-    def total(
-        self, mu: npt.NDArray[np.float64], places: npt.NDArray[np.int64], coefs: npt.NDArray[np.float64]
-    ) -> npt.NDArray[np.float64]:
+    def total(self, mu: Floats, places: Integers, coefs: Floats) -> Floats:
         """sum_i coefs[i] X_i^T mu_i, for the dense mu_i = mu[places[i]:places[i+1]] of all instances."""
         from scipy import sparse
 
         matrix = sparse.csr_array((self.values, self.indices, self.indptr), shape=(len(self.indptr) - 1, self.dim))
         return np.asarray(matrix.T @ (np.repeat(coefs, np.diff(places)) * mu), dtype=np.float64)
 
-    def take(self, rows: npt.NDArray[np.int64]) -> "PartFeatures":
+    def take(self, rows: Integers) -> "PartFeatures":
         """The samples with these numbers, in this order."""
         new, packed = copy(self), FeatureRows(self.indptr, self.indices, self.values, self.offsets, self.dim).take(rows)
         new._keep(packed.indptr, packed.indices, packed.values, packed.offsets, self.dim, self.dtype)
@@ -148,8 +141,8 @@ class PartFeatures(FeatureMap):
 
 
 @lru_cache(maxsize=1)
-def _kernels() -> tuple[Any, Any]:
+def _kernels() -> ModuleType:
     """Loaded once: they are called at every step."""
-    from structpred.features._feature_kernels import combine_parts, score_parts
+    from structpred.features import _feature_kernels
 
-    return score_parts, combine_parts
+    return _feature_kernels

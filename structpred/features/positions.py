@@ -90,10 +90,7 @@ class PositionFeatures(FeatureMap):
 
     def fixed_scores(self, i: int) -> Floats | None:
         """What is added to the scores of instance i whatever the weights are; None if there is nothing."""
-        if self.fixed is None:
-            return None
-        rows = self.fixed.rows[self.fixed.row_of[self.offsets[i] : self.offsets[i + 1]]].ravel()
-        return np.concatenate((rows, self.fixed.edges.ravel()))
+        return None if self.fixed is None else self.fixed.of(self.offsets[i], self.offsets[i + 1])
 
     def adjoint(self, i: int, parts: Integers, counts: Floats) -> SparseVector:
         """The joint features of sparse part counts."""
@@ -105,8 +102,7 @@ class PositionFeatures(FeatureMap):
 
     def arrays(self) -> Sequence[npt.NDArray[Any]]:
         """The Gram matrices, and where sequences begin."""
-        arrays = [*self.space.arrays(), self.offsets]
-        return arrays if self.fixed is None else [*arrays, self.fixed.rows, self.fixed.row_of, self.fixed.edges]
+        return [*self.space.arrays(), self.offsets, *(() if self.fixed is None else self.fixed.arrays())]
 
 
 @lru_cache(maxsize=1)

@@ -4,11 +4,10 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from structpred.core.types import Integers
+from structpred.core.types import Floats, Integers
 from structpred.errors import DataError
-from structpred.runtime.ranges import ends_of, spans
+from structpred.runtime.ranges import picked
 
 
 class FeatureRows(NamedTuple):
@@ -19,7 +18,7 @@ class FeatureRows(NamedTuple):
 
     indptr: Integers
     indices: Integers
-    values: npt.NDArray[np.float64]
+    values: Floats
     offsets: Integers
     n_columns: int
 
@@ -30,10 +29,9 @@ class FeatureRows(NamedTuple):
 
     def take(self, instances: Integers) -> "FeatureRows":
         """The rows of these instances, in this order; a copy of no more than these."""
-        own = spans(self.offsets[instances], self.offsets[instances + 1])
-        starts, stops = self.indptr[own], self.indptr[own + 1]
-        at, offsets = spans(starts, stops), ends_of(self.counts[instances])
-        return FeatureRows(ends_of(stops - starts), self.indices[at], self.values[at], offsets, self.n_columns)
+        own, offsets = picked(self.offsets, instances)
+        at, indptr = picked(self.indptr, own)
+        return FeatureRows(indptr, self.indices[at], self.values[at], offsets, self.n_columns)
 
 
 def stack_rows(given: Any, what: str = "features") -> FeatureRows:

@@ -11,11 +11,12 @@ import numpy.typing as npt
 
 from structpred.core.group_scales import GroupScales
 from structpred.core.sparse import SparseVector
+from structpred.core.types import Floats, Integers
 from structpred.core.weights import Vector, check_length, padded
 from structpred.data.sequences import PackedSequences
 from structpred.errors import ParameterError
 from structpred.features.fixed_scores import FixedScores
-from structpred.runtime.ranges import spans
+from structpred.runtime.ranges import picked
 
 
 def n_chain_weights(n_features: int, n_labels: int) -> int:
@@ -28,7 +29,7 @@ def weight_table(w: Vector, n_labels: int) -> npt.NDArray[Any]:
     return w.reshape(-1, padded(n_labels))[:, :n_labels]
 
 
-def chain_groups(data: PackedSequences, n_labels: int, *, transitions: bool = True) -> tuple[npt.NDArray[np.int64], list[str]]:
+def chain_groups(data: PackedSequences, n_labels: int, *, transitions: bool = True) -> tuple[Integers, list[str]]:
     """The groups of the flat weights of a chain, and their names: the corpus' blocks, start and stop, transitions."""
     starts, names = data.blocks
     ends = {"start and stop": data.n_features + 2, "transitions": data.n_features + 2 + n_labels} if transitions else {}
@@ -88,7 +89,7 @@ class SequenceFeatures:
         check_length(w, self.dim)
         return w.reshape(self.n_rows, self.width)
 
-    def scores(self, w: Vector, i: int) -> npt.NDArray[np.float64]:
+    def scores(self, w: Vector, i: int) -> Floats:
         """Emission scores (T * n_labels), then transition scores (n_labels^2), flat."""
         d, n_labels, table = self.data, self.n_labels, self.table(w)
         first, last = int(d.offsets[i]), int(d.offsets[i + 1])
@@ -97,7 +98,7 @@ class SequenceFeatures:
         _kernels().score_chain(table, d.indices, d.values, d.indptr, first, last, self.start_row, n_labels, room, out)
         return out
 
-    def group_scores(self, w: Vector, scales: GroupScales, i: int) -> npt.NDArray[np.float64]:
+    def group_scores(self, w: Vector, scales: GroupScales, i: int) -> Floats:
         """What `scores` gives for the weights scales * w: the values of features are scaled, not the weights."""
         d, n_labels, table = self.data, self.n_labels, self.table(w)
         first, last = int(d.offsets[i]), int(d.offsets[i + 1])
@@ -123,15 +124,12 @@ class SequenceFeatures:
         rows = np.diff(self.groups) // self.width
         return np.repeat(np.arange(len(rows), dtype=np.int32), rows)
 
-    def fixed_scores(self, i: int) -> npt.NDArray[np.float64] | None:
+    def fixed_scores(self, i: int) -> Floats | None:
         """What is added to the scores of instance i whatever the weights are; None if there is nothing."""
-        if not self._has_fixed:
-            return None
         first, last = self.data.offsets[i], self.data.offsets[i + 1]
-        rows = self.fixed.rows[self.fixed.row_of[first:last]].ravel()
-        return np.concatenate((rows, self.fixed.edges.ravel())) if self.transitions else rows
+        return self.fixed.of(first, last, edges=self.transitions) if self._has_fixed else None
 
-    def adjoint(self, i: int, parts: npt.NDArray[np.int64], counts: npt.NDArray[np.float64]) -> SparseVector:
+    def adjoint(self, i: int, parts: Integers, counts: Floats) -> SparseVector:
         """The joint features of sparse part counts."""
         d = self.data
         where = d.indices, d.values, d.indptr, int(d.offsets[i]), int(d.offsets[i + 1])
@@ -145,7 +143,7 @@ class SequenceFeatures:
         d = self.data
         return _sequence_corner_kernels, (d.indices, d.values, d.indptr, d.offsets, self.start_row, self.width, self.n_labels)
 
-    def scratch(self) -> npt.NDArray[np.float64]:
+    def scratch(self) -> Floats:
         """Zeros for `spread`: room for the features of the sequence that has the most, whatever `dim` is."""
         most = self._local[1]
         return np.zeros((most + (2 + self.n_labels if self.transitions else 0)) * self.width)
@@ -153,46 +151,40 @@ class SequenceFeatures:
     @cached_property
     def _local(self) -> tuple[npt.NDArray[np.int32], int]:
         """The features of each sequence numbered from zero, so that `spread` works in a few cached rows; the most of any."""
-        from structpred.features._feature_kernels import number_locally
-
         d, local = self.data, np.empty(len(self.data.indices), np.int32)
         seen_in, rank = np.full(d.n_features, -1), np.empty(d.n_features, np.int32)
-        return local, int(number_locally(d.indices, d.indptr, d.offsets, seen_in, rank, local))
+        return local, int(_kernels().number_locally(d.indices, d.indptr, d.offsets, seen_in, rank, local))
 
-    def spread(self, i: int, mu: npt.NDArray[np.float64], scratch: npt.NDArray[np.float64]) -> float:
+    def spread(self, i: int, mu: Floats, scratch: Floats) -> float:
         """scratch = Psi_i^T mu for dense mu, where scratch was zero; returns its squared norm."""
         d, (local, most) = self.data, self._local
         where = (d.offsets[i], d.offsets[i + 1], most if self.transitions else -1, self.n_labels)
         square = _kernels().spread_sequence(
-            mu, local, d.values, d.indptr, *where, np.zeros(self.width), scratch.reshape(-1, self.width)
+            mu, 1.0, local, d.values, d.indptr, *where, np.zeros(self.width), scratch.reshape(-1, self.width)
         )
         return float(square)
 
-    def flush(self, i: int, scratch: npt.NDArray[np.float64], coef: float, w: Vector) -> None:
+    def flush(self, i: int, scratch: Floats, coef: float, w: Vector) -> None:
         """w += coef * scratch; scratch, which `spread` filled for instance i, becomes zero again."""
         d, (local, most) = self.data, self._local
         where = (d.offsets[i], d.offsets[i + 1], most, self.start_row, self.n_labels)
         _kernels().flush_sequence(scratch.reshape(-1, self.width), local, d.indices, d.indptr, *where, coef, self.table(w))
 
-    def total(
-        self, mu: npt.NDArray[np.float64], places: npt.NDArray[np.int64], coefs: npt.NDArray[np.float64]
-    ) -> npt.NDArray[np.float64]:
+    def total(self, mu: Floats, places: Integers, coefs: Floats) -> Floats:
         """sum_i coefs[i] Psi_i^T mu_i, float64, for the dense mu_i = mu[places[i]:places[i+1]] of all instances."""
-        from structpred.features._feature_kernels import add_sequences
-
         d, out = self.data, np.zeros((self.n_rows, self.width))
         where = (d.indices, d.values, d.indptr, d.offsets, self.start_row, self.n_labels)
-        add_sequences(mu, places, coefs, *where, np.zeros(self.width), out)
+        _kernels().add_sequences(mu, places, coefs, *where, np.zeros(self.width), out)
         return out.ravel()
 
-    def take(self, rows: npt.NDArray[np.int64]) -> "SequenceFeatures":
+    def take(self, rows: Integers) -> "SequenceFeatures":
         """The sequences with these numbers, in this order."""
         new, fixed = copy(self), self.fixed
-        tokens = spans(self.data.offsets[rows], self.data.offsets[rows + 1])
+        tokens, _ = picked(self.data.offsets, rows)
         new.data, new.fixed = self.data.gather(rows), FixedScores(fixed.rows, fixed.row_of[tokens], fixed.edges)
         return new
 
-    def with_scores(self, added: Sequence[npt.NDArray[np.float64]]) -> "SequenceFeatures | None":
+    def with_scores(self, added: Sequence[Floats]) -> "SequenceFeatures | None":
         """The same with more fixed scores, those of each sequence; None where they are of transitions as well."""
         tokens = [own[: n * self.n_labels] for own, n in zip(added, self.data.lengths.tolist(), strict=True)]
         if any(own[len(some) :].any() for own, some in zip(added, tokens, strict=True)):
@@ -210,8 +202,8 @@ class SequenceFeatures:
 
     def arrays(self) -> Sequence[npt.NDArray[Any]]:
         """The packed corpus."""
-        d, fixed = self.data, self.fixed
-        return (d.indptr, d.indices, d.values, d.offsets, fixed.rows, fixed.row_of, fixed.edges)
+        d = self.data
+        return (d.indptr, d.indices, d.values, d.offsets, *self.fixed.arrays())
 
 
 @lru_cache(maxsize=1)

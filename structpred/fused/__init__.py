@@ -50,7 +50,7 @@ def _tree_visits(steps: BlockSteps) -> Visits | None:
     from structpred.features.arcs import ArcFeatures
 
     features, oracle = steps.features, steps.oracle
-    if not isinstance(features, ArcFeatures) or features.fixed.scores is not None:
+    if not isinstance(features, ArcFeatures) or features.fixed.rows is not None:
         return None
     from structpred.fused.trees import TreeVisits
     from structpred.oracles.arborescence import ArborescenceOracle

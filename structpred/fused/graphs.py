@@ -95,7 +95,7 @@ def _joined(arrays: Sequence[Integers]) -> tuple[Integers, Integers]:
 
 def _flat_fixed(features: GraphFeatures) -> tuple[Integers, Floats]:
     """(where the fixed scores of each instance begin, -1 for none; all of them, flat): what instances share comes once."""
-    rows = [None] * len(features) if features.fixed is None else features.fixed.rows
+    rows = features.fixed.rows or [None] * len(features)
     known = {id(row): row for row in rows if row is not None}
     places = dict(zip(known, ends_of(np.array([len(row) for row in known.values()], dtype=np.int64)).tolist(), strict=False))
     begins = np.array([-1 if row is None else places[id(row)] for row in rows], dtype=np.int64)

@@ -37,7 +37,7 @@ def layout_of(features: object, oracle: object, shapes: Sequence[Shape]) -> Marg
     if not all(shape is first or shape == first for shape in shapes):
         return None
     if kind is LabelPaths:
-        return Forest(features, forest_of(first).parents, paths=True) if features.fixed is None else None
+        return Forest(features, forest_of(first).parents, paths=True) if features.fixed.rows is None else None
     if (parents := _closing_parents(features, first)) is not None:
         return Forest(features, parents, paths=False)
     return Graph(features, first, kind is TreeMRF) if features.edges.n_columns else None
@@ -48,8 +48,8 @@ def _closing_parents(features: GraphFeatures, shape: Shape) -> Integers | None:
     edges = np.array(shape[2:], dtype=np.int64).reshape(-1, 2)
     parents = np.full(shape[0], -1, np.int64)
     if not len(edges):
-        return parents if features.fixed is None else None
-    if features.edges.n_columns or features.fixed is None:
+        return parents if features.fixed.rows is None else None
+    if features.edges.n_columns or features.fixed.rows is None:
         return None
     fixed = features.fixed.rows[0]
     tables = np.zeros((len(edges), 4)) if fixed is None else fixed[2 * shape[0] :].reshape(-1, 4)

@@ -12,6 +12,7 @@ from structpred.data.sequences import PackedSequences
 from structpred.errors import DataError
 from structpred.io.lines import first_error
 from structpred.io.text import PathLike, numbered_pieces, quoted, read_text, source_name
+from structpred.runtime.ranges import picked
 
 N_PIXELS = 128
 _COLUMNS = ("id", "letter", "next_id", "word_id", "position", "fold")
@@ -57,9 +58,7 @@ class OcrWords(Ragged):
         """Some of the words, by number or by mask, in the order given: ``words.select(words.folds == 0)``."""
         chosen = np.asarray(words)
         chosen = np.flatnonzero(chosen) if chosen.dtype == np.bool_ else chosen.astype(np.int64)
-        lengths = self.lengths[chosen]
-        offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
-        rows = np.repeat(self.offsets[:-1][chosen] - offsets[:-1], lengths) + np.arange(offsets[-1])
+        rows, offsets = picked(self.offsets, chosen)
         letters = [self.letters[i] for i in chosen.tolist()]
         return OcrWords(self.pixels[rows], letters, offsets, self.folds[chosen], self.lines[rows], self.name)
 

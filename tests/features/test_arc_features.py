@@ -9,7 +9,8 @@ from structpred.core.group_scales import GroupScales, scaled
 from structpred.data.arc_templates import ArcTemplate, compile_templates
 from structpred.data.sentences import AttributedSentences, attribute_code
 from structpred.errors import DataError, ParameterError
-from structpred.features.arcs import ARCS, COLUMNS, ArcCandidates, ArcFeatures, FixedArcs, observed_bits
+from structpred.features.arcs import ARCS, COLUMNS, ArcCandidates, ArcFeatures, observed_bits
+from structpred.features.fixed_scores import FixedParts
 from structpred.io.templates.arc_featurizer import ArcFeaturizer, case_of, word_class
 from structpred.io.templates.arc_template_sets import conjunction_family, default_templates
 from structpred.io.treebanks.treebank import Sentence, Treebank
@@ -176,7 +177,7 @@ def test_fixed_scores_add_to_what_candidates_forbid() -> None:
     given = [None, np.full(n * (n + 1), 0.0), None, None, None]
     assert given[1] is not None
     given[1][0] = FORBIDDEN
-    f = features(fixed=FixedArcs(given))
+    f = features(fixed=FixedParts(given))
     assert f.fixed_scores(0) is None
     np.testing.assert_array_equal(f.fixed_scores(1), given[1])  # type: ignore[arg-type]
 

@@ -12,7 +12,8 @@ from structpred.core.costs import GridCosts
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.task import Task
 from structpred.errors import DataError, InfeasibleError, OracleError
-from structpred.features.arcs import ArcCandidates, ArcFeatures, FixedArcs
+from structpred.features.arcs import ArcCandidates, ArcFeatures
+from structpred.features.fixed_scores import FixedParts
 from structpred.features.parts import PartFeatures
 from structpred.io.templates.arc_featurizer import ArcFeaturizer
 from structpred.io.templates.arc_template_sets import default_templates
@@ -113,7 +114,7 @@ def tree_task(
         [4 + t % 6 for t in range(len(templates))],
         dtype=dtype,
         candidates=ArcCandidates(np.array(starts), np.array(listed, np.int32)) if rules in ("pruned", "all") else None,
-        fixed=FixedArcs(fixed) if rules in ("forbidden", "all") else None,
+        fixed=FixedParts(fixed) if rules in ("forbidden", "all") else None,
     )
     options.setdefault("loss", Hamming())
     options.setdefault("sample_weight", rng.uniform(0.3, 2.0, len(lengths)))
@@ -279,7 +280,7 @@ def test_sentences_without_a_tree_are_named(kind: str) -> None:
     n = LENGTHS[6]
     barred = np.zeros((n, n + 1))
     barred[:, 0] = FORBIDDEN
-    task.features.fixed = FixedArcs([None] * 6 + [barred.ravel()] + [None] * 3)
+    task.features.fixed = FixedParts([None] * 6 + [barred.ravel()] + [None] * 3)
     for n_jobs in (1, 2):
         task._fused.n_jobs = n_jobs  # type: ignore[union-attr]
         with pytest.raises(InfeasibleError, match="sample 6: no tree satisfies the constraints"):

@@ -7,7 +7,8 @@ import pytest
 
 from structpred.core.task import Task
 from structpred.data.sentences import AttributedSentences
-from structpred.features.arcs import ArcCandidates, ArcFeatures, FixedArcs
+from structpred.features.arcs import ArcCandidates, ArcFeatures
+from structpred.features.fixed_scores import FixedParts
 from structpred.io.templates.arc_featurizer import ArcFeaturizer
 from structpred.io.templates.arc_template_sets import parse_templates
 from structpred.io.treebanks.treebank import Sentence, Treebank
@@ -53,7 +54,7 @@ def tree_task(oracle: Any, rule: str = "") -> Task:
         starts = np.cumsum([0, *map(len, keep)])
         options["candidates"] = ArcCandidates(starts, np.concatenate(keep).astype(np.int32))
     if rule == "fixed":
-        options["fixed"] = FixedArcs([np.full(n * (n + 1), 0.5) if n % 2 else None for n in LENGTHS])
+        options["fixed"] = FixedParts([np.full(n * (n + 1), 0.5) if n % 2 else None for n in LENGTHS])
     templates = parse_templates(TEMPLATES)
     features = ArcFeatures(data, templates, [4 + t % 6 for t in range(len(templates))], **options)
     weights = [rng.uniform(0.3, 2.0, n) for n in LENGTHS] if rule == "weighted" else None

@@ -14,7 +14,8 @@ from structpred.core.types import Floats
 from structpred.core.weights import Vector
 from structpred.data.sentences import AttributedSentences
 from structpred.errors import DataError, InfeasibleError
-from structpred.features.arcs import ArcCandidates, ArcFeatures, FixedArcs
+from structpred.features.arcs import ArcCandidates, ArcFeatures
+from structpred.features.fixed_scores import FixedParts
 from structpred.models.partial_outputs import Ruled, task_of
 from structpred.oracles.arborescence import ArborescenceOracle
 from structpred.oracles.projective import ProjectiveOracle
@@ -100,7 +101,7 @@ def k_best_trees(features: ArcFeatures, oracle: TreeOracle, w: Vector, k: int) -
 
 def fixed_arcs(
     lengths: Sequence[int], fixed: Sequence[Mapping[int, int] | None] | None, forbidden: Sequence[Any] | None
-) -> FixedArcs | None:
+) -> FixedParts | None:
     """Constraints as scores. fixed[i]: modifier -> its head; forbidden[i]: pairs (head, modifier); None for none.
 
     Raises DataError, naming the sample, for unknown words and malformed entries.
@@ -127,7 +128,7 @@ def fixed_arcs(
         for h, m in barred:
             scores[m - 1, h] = FORBIDDEN
         found.append(scores.ravel())
-    return FixedArcs(found)
+    return FixedParts(found)
 
 
 def _fixed_pairs(given: Any, n: int, i: int) -> list[tuple[int, int]]:
@@ -188,7 +189,7 @@ def candidate_heads(
     return ArcCandidates(starts, listed[:end].copy()), kept
 
 
-def kept_heads(pruner: Any, data: AttributedSentences, rules: FixedArcs | None, k: int | None) -> ArcCandidates | None:
+def kept_heads(pruner: Any, data: AttributedSentences, rules: FixedParts | None, k: int | None) -> ArcCandidates | None:
     """The heads that pruning keeps: all of them where there are constraints, for which those it likes may not do."""
     if pruner is None:
         return None
