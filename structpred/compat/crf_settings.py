@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.result import Record
+from structpred.core.types import Integers
 from structpred.core.weights import padded
 from structpred.data.sequences import PackedSequences
 from structpred.errors import ParameterError
@@ -91,7 +91,7 @@ class CRFSettings:
         return 1 if self.algorithm == "lbfgs" else max(1, math.ceil(self.value("min_freq")))
 
     def labeler_settings(
-        self, data: PackedSequences, codes: npt.NDArray[np.int64], n_labels: int, zeros: set[tuple[int, int]]
+        self, data: PackedSequences, codes: Integers, n_labels: int, zeros: set[tuple[int, int]]
     ) -> dict[str, Any]:
         """The settings of the ChainLabeler.
 
@@ -130,9 +130,7 @@ class CRFSettings:
         flags = {"sqrt_loss": bool(self.given.get("error_sensitive", True)), "averaged": bool(self.given.get("averaging", True))}
         return make_trainer("pa", {"c": float(self.value("c")), "kind": int(kind), **flags})
 
-    def free(
-        self, data: PackedSequences, codes: npt.NDArray[np.int64], n_labels: int, zeros: set[tuple[int, int]]
-    ) -> npt.NDArray[np.int64]:
+    def free(self, data: PackedSequences, codes: Integers, n_labels: int, zeros: set[tuple[int, int]]) -> Integers:
         """The numbers of the weights that CRFsuite would have: pairs that occur (or all), often enough; no start and stop."""
         width, n = padded(n_labels), data.n_features
         extra = np.array(sorted(zeros), dtype=np.int64).reshape(-1, 2)
@@ -156,9 +154,7 @@ class CRFSettings:
         return float(self.value("min_freq"))
 
 
-def _kept(
-    first: npt.NDArray[np.int64], second: npt.NDArray[np.int64], values: Any, n: int, m: int, every: bool, cutoff: float
-) -> npt.NDArray[np.int64]:
+def _kept(first: Integers, second: Integers, values: Any, n: int, m: int, every: bool, cutoff: float) -> Integers:
     """first * m + second for the pairs that are seen (or all), with values that add up to the cutoff where there is one."""
     keys = first * m + second
     keep = np.ones(n * m, bool) if every else np.bincount(keys, minlength=n * m) > 0
@@ -167,7 +163,7 @@ def _kept(
     return np.flatnonzero(keep)
 
 
-def zero_pairs(sequences: Any, codes: npt.NDArray[np.int64], names: Sequence[str]) -> set[tuple[int, int]]:
+def zero_pairs(sequences: Any, codes: Integers, names: Sequence[str]) -> set[tuple[int, int]]:
     """(feature, label) of feature dicts with a value of 0 or False.
 
     Such a value adds nothing to a score, but in CRFsuite the pair counts as seen: {"title": False} at a token labelled O
