@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from structpred.core.types import Integers
 from structpred.errors import ParameterError
 from structpred.evaluation.selection import select_sequences
 from structpred.io.multilabel.data import MultiLabelData
@@ -124,7 +124,10 @@ class EstimatorWork:
         from sklearn.base import clone
 
         there = checkpoint.exists() or previous(checkpoint).exists()
-        model = clone(self.estimator).set_params(**setting, **run_settings(passes, checkpoint, resume=there), callbacks=None)
+        # so many passes, and no other reason to stop
+        settings: dict[str, Any] = {"max_iter": passes, "check_every": passes, "tol": 0.0, "patience": None, "verbose": 0}
+        settings |= {"checkpoint": checkpoint, "resume": there}
+        model = clone(self.estimator).set_params(**setting, **settings, callbacks=None)
         (X, y), dev = self._data(fold)
         if y is None:
             model.fit(X, dev=dev)
@@ -143,20 +146,12 @@ class EstimatorWork:
         return train, (dev[0].X, dev[0].Y) if isinstance(dev[0], MultiLabelData) else dev
 
 
-def run_settings(passes: int, checkpoint: Path, *, resume: bool) -> dict[str, Any]:
-    """The settings of an estimator for one run of a search: so many passes, and no other reason to stop."""
-    return {
-        "max_iter": passes, "check_every": passes, "tol": 0.0, "patience": None, "checkpoint": checkpoint, "resume": resume,
-        "verbose": 0,
-    }  # fmt: skip
-
-
 def scores_of(model: Any) -> list[float]:
     """The score on held-out data after each pass, of an estimator that was fitted with dev."""
     return [row["dev_score"] for row in model.history_ if row["dev_score"] is not None]
 
 
-def _picked(values: Any, numbers: npt.NDArray[np.int64]) -> Any:
+def _picked(values: Any, numbers: Integers) -> Any:
     if hasattr(values, "shape"):
         return values[numbers]
     if isinstance(values, Treebank | MultiLabelData):

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from structpred.core.types import Integers
 from structpred.errors import ParameterError
 
 Setting = dict[str, Any]
@@ -63,7 +63,7 @@ def grid_of(values: Mapping[str, Sequence[Any]]) -> list[Setting]:
     return [dict(zip(values, chosen, strict=True)) for chosen in itertools.product(*values.values())]
 
 
-def fold_members(n: int, n_folds: int, seed: int) -> list[npt.NDArray[np.int64]]:
+def fold_members(n: int, n_folds: int, seed: int) -> list[Integers]:
     """The numbers of the samples that each fold holds out, drawn by the seed; sizes differ by one at most."""
     if isinstance(n_folds, bool) or not isinstance(n_folds, int | np.integer) or not 2 <= n_folds <= n:
         raise ParameterError(f"expected 2 folds or more, and at most as many as samples ({n}), got {n_folds!r}")

@@ -70,7 +70,8 @@ class Search:
                 left = self._best(state, alive, rung)
                 if not left:
                     raise ConvergenceError(f"training failed with all settings left, first {self._failure(state, alive[0])}")
-                self._discard(state, left if rung != self.rungs[-1] else [])
+                for i in set(range(len(self.settings))) - set(left if rung != self.rungs[-1] else []):
+                    self._forget(state, i)
                 alive = left
             return self._tuned(state)
 
@@ -115,10 +116,6 @@ class Search:
         if any(one.error is not None and one.passes <= passes for one in known):
             return []
         return mean_curve([one.scores for one in known], passes)
-
-    def _discard(self, state: Folder, kept: Sequence[int]) -> None:
-        for i in set(range(len(self.settings))) - set(kept):
-            self._forget(state, i)
 
     def _forget(self, state: Folder, i: int) -> None:
         for fold in range(self.n_folds):

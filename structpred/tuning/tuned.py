@@ -1,12 +1,12 @@
 """What a search has found, as data and as a table."""
 
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
 from structpred.core.markup import preformatted
+from structpred.core.tables import aligned
 from structpred.tuning.halving import Rung, Setting
 
 
@@ -92,7 +92,7 @@ class Tuned:
     def table(self) -> str:
         """A line a setting, the best first: values, passes, best score in per cent, its pass, CPU seconds, what became of it."""
         names = list(self.trials[0].setting)
-        rows = [[*names, "passes", "dev score", "at pass", "CPU s", ""]]
+        rows = []
         for trial in self.ranked:
             scored = ["-", "-"] if trial.score is None else [f"{100 * trial.score:.2f} %", str(trial.best_pass)]
             became = trial.error or (f"dropped after pass {trial.passes}" if trial.dropped else "")
@@ -100,7 +100,8 @@ class Tuned:
                 became = "best"
             values = [shown(value) for value in trial.setting.values()]
             rows.append([*values, str(trial.passes), *scored, f"{trial.cpu_seconds:.1f}", became])
-        return "\n".join(_aligned(rows))
+        head = [*names, "passes", "dev score", "at pass", "CPU s", ""]
+        return "\n".join(aligned(head, rows, numbers=len(head) - 1))
 
 
 def shown(value: Any) -> str:
@@ -121,8 +122,3 @@ def plain(setting: Setting) -> Setting:
     """The setting as JSON can hold it: objects by their text."""
     values = {name: value.item() if isinstance(value, np.generic) else value for name, value in setting.items()}
     return {name: value if isinstance(value, str | int | float | None) else repr(value) for name, value in values.items()}
-
-
-def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    widths = [max(len(row[j]) for row in rows) for j in range(len(rows[0]) - 1)]
-    return ["  ".join([*(cell.rjust(width) for cell, width in zip(row, widths, strict=False)), row[-1]]).rstrip() for row in rows]
