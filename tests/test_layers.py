@@ -141,7 +141,7 @@ def _modules(node: ast.AST, file: str) -> list[str]:
         and isinstance(node.args[0].value, str)
     ):
         called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-        return [node.args[0].value] if called in ("import_module", "__import__") else []
+        return [node.args[0].value] if called in ("import_module", "__import__", "later") else []
     return []
 
 

@@ -63,17 +63,17 @@ class LabelHierarchy:
     @cached_property
     def parents(self) -> list[list[int]]:
         """The parents of each label."""
-        found: list[list[int]] = [[] for _ in range(self.n)]
-        for parent, child in self.edges.tolist():
-            found[child].append(parent)
-        return found
+        return self._ends(of=1, other=0)
 
     @cached_property
     def children(self) -> list[list[int]]:
         """The children of each label."""
+        return self._ends(of=0, other=1)
+
+    def _ends(self, of: int, other: int) -> list[list[int]]:
         found: list[list[int]] = [[] for _ in range(self.n)]
-        for parent, child in self.edges.tolist():
-            found[parent].append(child)
+        for edge in self.edges.tolist():
+            found[edge[of]].append(edge[other])
         return found
 
     @cached_property

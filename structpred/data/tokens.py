@@ -64,6 +64,10 @@ class Block:
     values: npt.NDArray[np.float32] | None
 
 
+#: of some tokens: the number of features of each, their ids, and their values (None: all 1)
+_Coded = tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np.float32] | None]
+
+
 class _BadToken(Exception):
     """A token cannot be used; the message lacks the place, which the caller adds."""
 
@@ -75,14 +79,14 @@ def read_blocks(sequences: Iterable[Iterable[Any]], index: FeatureIndex) -> Iter
     string or number, a value that is not finite, a feature that is not a string.
     """
     pairs = _PairIndex(index)
-    iterator = iter(_sequences(sequences))
+    iterator = iter(_listed(sequences, "expected a list of sequences"))
     first = 0
     while block := list(itertools.islice(iterator, _BLOCK)):
         tokens: list[Any] = []
         sequence_lengths = []
         for i, sequence in enumerate(block, first):
             before = len(tokens)
-            tokens.extend(_tokens(sequence, i))
+            tokens.extend(_listed(sequence, f"sample {i}: expected a sequence of tokens"))
             sequence_lengths.append(len(tokens) - before)
             if not sequence_lengths[-1]:
                 raise DataError(f"sample {i}: expected a sequence of tokens, got an empty one")
@@ -158,9 +162,7 @@ def _flat_features(key: str, value: Any, depth: int = 0) -> Iterator[tuple[str, 
         yield _plain_feature(key, value)
 
 
-def _coded(
-    tokens: list[Any], sequence_lengths: list[int], first: int, index: FeatureIndex, pairs: _PairIndex
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np.float32] | None]:
+def _coded(tokens: list[Any], sequence_lengths: list[int], first: int, index: FeatureIndex, pairs: _PairIndex) -> _Coded:
     """The quick ways for a block of one kind of token, else (or to name a bad token) one token after the other."""
     kinds = set(map(type, tokens))
     if any(issubclass(kind, Iterator) for kind in kinds):
@@ -177,16 +179,12 @@ def _coded(
     return _coded_one_by_one(tokens, sequence_lengths, first, index)
 
 
-def _coded_strings(
-    tokens: list[Any], index: FeatureIndex
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np.float32] | None]:
+def _coded_strings(tokens: list[Any], index: FeatureIndex) -> _Coded:
     lengths = np.fromiter(map(len, tokens), np.int64, len(tokens))
     return lengths, index.ids(tokens, int(lengths.sum())), None
 
 
-def _coded_dicts(
-    tokens: list[Any], pairs: _PairIndex
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np.float32] | None]:
+def _coded_dicts(tokens: list[Any], pairs: _PairIndex) -> _Coded:
     if len(pairs) > _MAX_SEEN:
         pairs.forget()
     lengths = np.fromiter(map(len, tokens), np.int64, len(tokens))
@@ -197,9 +195,7 @@ def _coded_dicts(
     return lengths, np.frombuffer(pairs.ids, np.int32)[slots], np.frombuffer(pairs.weights, np.float32)[slots]
 
 
-def _coded_one_by_one(
-    tokens: list[Any], sequence_lengths: list[int], first: int, index: FeatureIndex
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np.float32] | None]:
+def _coded_one_by_one(tokens: list[Any], sequence_lengths: list[int], first: int, index: FeatureIndex) -> _Coded:
     lengths, ids, values = [], array("i"), array("f")
     places = ((i, t) for i, length in enumerate(sequence_lengths, first) for t in range(length))
     for (i, t), token in zip(places, tokens, strict=True):
@@ -233,16 +229,10 @@ def _token_features(token: Any) -> Iterator[tuple[str, float]]:
         yield name, 1.0
 
 
-def _sequences(sequences: Any) -> Iterable[Any]:
-    if isinstance(sequences, str | bytes | Mapping) or not isinstance(sequences, Iterable):
-        raise DataError(f"expected a list of sequences, got {_shown(sequences)}; {_HINT}")
-    return sequences
-
-
-def _tokens(sequence: Any, sample: int) -> Iterable[Any]:
-    if isinstance(sequence, str | bytes | Mapping) or not isinstance(sequence, Iterable):
-        raise DataError(f"sample {sample}: expected a sequence of tokens, got {_shown(sequence)}; {_HINT}")
-    return sequence
+def _listed(given: Any, what: str) -> Iterable[Any]:
+    if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
+        raise DataError(f"{what}, got {_shown(given)}; {_HINT}")
+    return given
 
 
 def _shown(value: Any) -> str:
