@@ -10,13 +10,15 @@ from structpred.evaluation.bootstrap import (
 )
 from structpred.evaluation.chunks import ChunkCounts, chunk_counts
 from structpred.evaluation.curves import LearningCurve, learning_curve
-from structpred.evaluation.label_pairs import Cooccurrence, LabelPair, cooccurrence
 from structpred.evaluation.labels import Confusion, ConfusionMatrix, confusion_matrix, most_confused
 from structpred.evaluation.model_selection import cross_val_predict
 from structpred.evaluation.multilabel import (
+    Cooccurrence,
     HierarchyScores,
+    LabelPair,
     LabelScore,
     MultiLabelScores,
+    cooccurrence,
     evaluate_hierarchy,
     evaluate_multilabel,
 )
@@ -27,8 +29,7 @@ from structpred.evaluation.ranking import break_even_point, roc_area
 from structpred.evaluation.regret import evaluate_regret, tie_regrets
 from structpred.evaluation.scorers import get_scorer, make_sequence_scorer
 from structpred.evaluation.selection import select_sequences
-from structpred.evaluation.summary import Evaluation, evaluate_sequences
-from structpred.evaluation.tokens import sequence_accuracy, token_accuracy
+from structpred.evaluation.summary import Evaluation, evaluate_sequences, sequence_accuracy, token_accuracy
 from structpred.io.validation.columns import Finding, Validation, validate
 from structpred.io.validation.treebanks import TreebankValidation, validate_trees
 

@@ -77,13 +77,12 @@ def _fold(estimator: Any, X: Any, y: Any, train: Integers, test: Integers, metho
     from sklearn.base import clone
 
     n = len(X)
-    more = {name: _picked(value, train) if _is_per_sample(value, n) else value for name, value in params.items()}
+    more = {
+        name: _picked(value, train) if isinstance(value, list | np.ndarray) and len(value) == n else value
+        for name, value in params.items()
+    }
     model = clone(estimator).fit(_picked(X, train), _picked(y, train), **more)
     return list(getattr(model, method)(_picked(X, test)))
-
-
-def _is_per_sample(value: Any, n: int) -> bool:
-    return isinstance(value, list | np.ndarray) and len(value) == n
 
 
 def _picked(values: Any, numbers: Iterable[int]) -> Any:

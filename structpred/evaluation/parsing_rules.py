@@ -1,7 +1,7 @@
 """Which words of a parse are scored, and how: the rules of the CoNLL shared tasks and of Universal Dependencies."""
 
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,7 +30,7 @@ class ParsingRules:
         """Tell which words are punctuation; forms, upos: one string per word. Returns bool (n_words)."""
         if self.punctuation_by_tag:
             return np.fromiter((tag == "PUNCT" for tag in upos), np.bool_, len(upos))
-        marks = _marks(forms)
+        marks = {form for form in set(forms) if is_punctuation(form)}
         return np.fromiter((form in marks for form in forms), np.bool_, len(forms))
 
     def relation(self, label: str) -> str:
@@ -58,7 +58,3 @@ def is_punctuation(form: str) -> bool:
     (True, False, False)
     """
     return bool(form) and all(unicodedata.category(c)[0] == "P" for c in form)
-
-
-def _marks(forms: Iterable[str]) -> set[str]:
-    return {form for form in set(forms) if is_punctuation(form)}

@@ -39,6 +39,12 @@ class Arc:
     level: int = 0
     shift: dict[int, float] = field(default_factory=dict)
 
+    @classmethod
+    def of(cls, word: int, head: int, label: str, weight: float = 1.0) -> "Arc":
+        """The arc from a head, counted from 1 with 0 for the root, to a word, counted from 0."""
+        other = word if head == 0 else head - 1
+        return cls(min(word, other), max(word, other), word, label, weight=weight)
+
     @property
     def is_root(self) -> bool:
         """Whether this is the arrow of a root."""

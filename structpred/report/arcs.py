@@ -1,7 +1,7 @@
 """Dependency trees as pictures: arcs over the words as SVG, next to the gold tree where it is given; and displaCy's JSON."""
 
 from collections.abc import Sequence
-from typing import Protocol, TypedDict
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -30,29 +30,6 @@ class Words(Protocol):
         """Their tags."""
 
 
-class DisplacyWord(TypedDict):
-    """A word in displaCy's JSON."""
-
-    text: str
-    tag: str
-
-
-class DisplacyArc(TypedDict):
-    """An arc in displaCy's JSON: between the words start < end, from 0; dir says at which of them the arrow points."""
-
-    start: int
-    end: int
-    label: str
-    dir: str
-
-
-class Displacy(TypedDict):
-    """A parse in displaCy's JSON."""
-
-    words: list[DisplacyWord]
-    arcs: list[DisplacyArc]
-
-
 def draw_tree(forms: Sequence[str], tree: Parse, *, gold: Parse | None = None, tags: Sequence[str] | None = None) -> Html:
     """Draw a tree over its words, as one SVG element that needs nothing from outside; every text in it is escaped.
 
@@ -69,17 +46,23 @@ def draw_tree(forms: Sequence[str], tree: Parse, *, gold: Parse | None = None, t
     >>> draw_tree(["Cats", "sleep"], Tree([2, 0], ["nsubj", "root"]))[:4]
     '<svg'
     """
-    words = [visible(form) for form in forms]
-    names = [""] * len(words) if tags is None else [visible(t) for t in tags]
-    if not words or len(names) != len(words):
-        raise DataError(f"expected at least one word and a tag for each, got {len(words)} words and {len(names)} tags")
+    words, names = shown_words(forms, tags)
     above = _arcs(forms, tree, "predicted" if gold is not None else "given")
     below: list[Arc] = []
     if gold is not None:
         below = _mark(above, _arcs(forms, gold, "gold"), labelled=tree.labels is not None and gold.labels is not None)
     sides = Side(above, len(words)), Side(below, len(words))
     described = tag("title", _title(words, above, gold is not None)), tag("desc", _description(words, above, below))
-    return picture(words, names if tags is not None else None, sides, join(*described), compared=gold is not None)
+    return picture(words, names, sides, join(*described), compared=gold is not None)
+
+
+def shown_words(forms: Sequence[str], tags: Sequence[str] | None) -> tuple[list[str], list[str] | None]:
+    """Words and tags as they are drawn; DataError where they do not fit."""
+    words = [visible(form) for form in forms]
+    names = None if tags is None else [visible(t) for t in tags]
+    if not words or (names is not None and len(names) != len(words)):
+        raise DataError(f"expected at least one word and a tag for each, got {len(words)} words and {len(names or ())} tags")
+    return words, names
 
 
 def picture(
@@ -91,10 +74,9 @@ def picture(
     base = _MARGIN + _FIRST + _LEVEL * sides[0].levels
     foot = base + WORD + 7 + (SMALL + 5 if tags is not None else 0)
     height = foot + _MARGIN + (_FIRST + _LEVEL * sides[1].levels if sides[1].arcs else 0)
-    parts = [described]
     lines, labels = _side(sides[0], x, base, -1.0, words, compared)
     lines_below, labels_below = _side(sides[1], x, foot, 1.0, words, True)
-    parts += lines + lines_below
+    parts = [described, *lines, *lines_below]
     for k, (word, name) in enumerate(zip(words, names, strict=True)):
         parts.append(_text(x[k], base + WORD, word, WORD, "#1d2430"))
         if tags is not None:
@@ -107,8 +89,11 @@ def picture(
     return tag("svg", join(*parts), xmlns="http://www.w3.org/2000/svg", **size, **look)
 
 
-def displacy(sentence: Words, tree: Parse) -> Displacy:
+def displacy(sentence: Words, tree: Parse) -> dict[str, list[dict[str, Any]]]:
     """The parse in the form that displaCy draws with ``manual=True``; roots have no arc there, and lose their relation.
+
+    `words` have `text` and `tag`. `arcs` lie between the words `start` < `end`, from 0, and have a `label`; `dir`, "left" or
+    "right", says at which of the two words the arrow points.
 
     Raises DataError as `draw_tree` does.
     """
@@ -131,8 +116,7 @@ def _arcs(forms: Sequence[str], tree: Parse, name: str) -> list[Arc]:
     for k, (head, label) in enumerate(zip(heads, labels, strict=True)):
         if head == k + 1:
             raise DataError(f"word {k + 1} ({forms[k]!r}) is its own head in the {name} tree: expected another one, or 0")
-        other = k if head == 0 else head - 1
-        arcs.append(Arc(min(k, other), max(k, other), k, visible(label)))
+        arcs.append(Arc.of(k, head, visible(label)))
     return arcs
 
 

@@ -7,11 +7,10 @@ import numpy as np
 
 from structpred.core.markup import Html, join, tag
 from structpred.core.types import Integers
-from structpred.evaluation.label_pairs import Cooccurrence, LabelPair
-from structpred.evaluation.multilabel import MultiLabelScores
+from structpred.evaluation.multilabel import Cooccurrence, LabelPair, MultiLabelScores
 from structpred.report import sections
 from structpred.report.contents import Stage, Weights
-from structpred.report.layout import columns, counts_table, data_table, in_row, large, percent, prose, scrolling, titled
+from structpred.report.layout import columns, counts_table, data_table, large, percent, prose, scrolling, titled
 from structpred.report.page import html_page
 from structpred.report.training import training
 
@@ -94,7 +93,7 @@ def _together(c: LabelContents) -> Html:
         for heading, pairs in (("Predicted together too often", often), ("Predicted together too seldom", seldom))
         if pairs
     ]
-    return join(tag("p", note, class_="note"), in_row(*maps), columns(*lists) if lists else "")
+    return join(tag("p", note, class_="note"), tag("div", *maps, class_="row"), columns(*lists) if lists else "")
 
 
 def _map(names: Sequence[str], counts: Integers) -> Html:

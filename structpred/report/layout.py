@@ -19,11 +19,6 @@ def columns(*parts: Html) -> Html:
     return tag("div", *parts, class_="pair")
 
 
-def in_row(*pictures: Html) -> Html:
-    """Pictures as wide as they are, as many side by side as there is room for."""
-    return tag("div", *pictures, class_="row")
-
-
 def beside(picture: Html, words: Html) -> Html:
     """A picture as wide as it is, and in the room that is left what explains it."""
     return tag("div", picture, words, class_="beside")

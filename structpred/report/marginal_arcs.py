@@ -5,11 +5,11 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.markup import Html, join, tag, visible
+from structpred.core.markup import Html, join, tag
 from structpred.core.types import Floats
 from structpred.errors import DataError
 from structpred.report.arc_layout import Arc, Side
-from structpred.report.arcs import arc_in_words, picture
+from structpred.report.arcs import arc_in_words, picture, shown_words
 
 _NEAR = 1e-3  # how far from 1 the weights of a word's heads may sum: they may have been through float32
 
@@ -42,13 +42,10 @@ def draw_marginals(
     >>> picture[:4], picture.count("0.75</text>")
     ('<svg', 2)
     """
-    words = [visible(form) for form in forms]
-    names = None if tags is None else [visible(t) for t in tags]
-    if not words or (names is not None and len(names) != len(words)):
-        raise DataError(f"expected at least one word and a tag for each, got {len(words)} words and {len(names or ())} tags")
+    words, names = shown_words(forms, tags)
     weights = _checked(marginals, words)
     shown = weights >= max(least, np.finfo(float).tiny)
-    arcs = [_arc(word, head, weights[word, head]) for word, head in np.argwhere(shown).tolist()]
+    arcs = [Arc.of(k, head, f"{(x := weights[k, head]):.2f}", x) for k, head in np.argwhere(shown).tolist()]
     hidden = int(((weights > 0) & ~shown).sum())
     rest = f"; {hidden} arcs below {least:g} are left out" if hidden else ""
     title = tag("title", f"Weights of the arcs of: {' '.join(words)}{rest}")
@@ -74,8 +71,3 @@ def _checked(marginals: npt.ArrayLike, words: Sequence[str]) -> Floats:
     weights: Floats = np.clip(found, 0.0, 1.0)
     weights[np.arange(n), np.arange(1, n + 1)] = 0.0
     return weights
-
-
-def _arc(word: int, head: int, weight: float) -> Arc:
-    other = word if head == 0 else head - 1
-    return Arc(min(word, other), max(word, other), word, f"{weight:.2f}", weight=weight)

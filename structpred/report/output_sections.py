@@ -28,29 +28,18 @@ class Output:
 
 def worst_outputs(outputs: Sequence[Output]) -> Html:
     """Each output folded up: its labels, true and predicted, and what spoke for and against the prediction."""
-    parts = [
-        tag("details", tag("summary", _heading(one)), _labels(one), _why(one), open="" if k == 0 else None)
-        for k, one in enumerate(outputs)
-    ]
+    parts = []
+    for k, one in enumerate(outputs):
+        of, sides = max(len(one.gold), len(one.predicted)), [[pair for pair in one.why if sign * pair[1] > 0] for sign in (1, -1)]
+        heading = f"{one.where}: {one.n_wrong} of {of} labels wrong, preferred to the truth by {one.excess:.4g}"
+        rows = [["true", _told(one.gold)], ["predicted", _told(one.predicted)]]
+        labels = data_table(["", "labels"], rows, numbers=[False, False], name="labels")
+        why = two_lists(("for the prediction", sides[0]), ("for the truth", sides[1]), figure="adds")
+        parts.append(tag("details", tag("summary", heading), labels, why, open="" if k == 0 else None))
     note = "Labels as the oracle returns them. Below: what features add to the score of the prediction, less that of the truth."
     return join(tag("p", note, class_="note"), *parts) if parts else Html("")
-
-
-def _heading(one: Output) -> str:
-    of = max(len(one.gold), len(one.predicted))
-    return f"{one.where}: {one.n_wrong} of {of} labels wrong, preferred to the truth by {one.excess:.4g}"
-
-
-def _labels(one: Output) -> Html:
-    rows = [["true", _told(one.gold)], ["predicted", _told(one.predicted)]]
-    return data_table(["", "labels"], rows, numbers=[False, False], name="labels")
 
 
 def _told(labels: Sequence[str]) -> str:
     more = "" if len(labels) <= _MOST_LABELS else f" and {len(labels) - _MOST_LABELS} more"
     return " ".join(labels[:_MOST_LABELS]) + more
-
-
-def _why(one: Output) -> Html:
-    sides = [[(name, adds) for name, adds in one.why if sign * adds > 0] for sign in (1, -1)]
-    return two_lists(("for the prediction", sides[0]), ("for the truth", sides[1]), figure="adds")

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.markup import Html, join, tag
+from structpred.core.types import Integers
 from structpred.errors import DataError
 from structpred.evaluation import confusion_matrix, evaluate_trees, parsing_interval
 from structpred.evaluation.parsing import relation_pairs
@@ -143,7 +143,7 @@ def worst_sentences(contents: ParsingContents) -> Html:
     wrong = []
     for i, trees in enumerate(zip(c.gold, c.predicted, strict=True)):
         gold, predicted = (_compared(tree, c.rules) for tree in trees)
-        heads = int((np.asarray(gold.heads) != np.asarray(predicted.heads)).sum())
+        heads = int((gold.heads != predicted.heads).sum())
         labels = sum(a != b for a, b in zip(gold.labels or (), predicted.labels or (), strict=False))
         if (heads or labels) and len(c.forms[i]) <= _LONGEST:
             wrong.append((-heads, -labels, i, gold, predicted))
@@ -165,12 +165,12 @@ def worst_sentences(contents: ParsingContents) -> Html:
 class _Shown(NamedTuple):
     """A tree with its relations as the rules compare them."""
 
-    heads: npt.ArrayLike
+    heads: Integers
     labels: Sequence[str] | None
 
 
 def _compared(tree: Parse, rules: ParsingRules) -> _Shown:
-    return _Shown(tree.heads, None if tree.labels is None else [rules.relation(label) for label in tree.labels])
+    return _Shown(np.asarray(tree.heads), None if tree.labels is None else [rules.relation(label) for label in tree.labels])
 
 
 def _confusions(contents: ParsingContents) -> Any:

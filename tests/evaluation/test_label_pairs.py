@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from structpred.errors import DataError
-from structpred.evaluation.label_pairs import cooccurrence
+from structpred.evaluation.multilabel import cooccurrence
 
 
 def test_counts_are_those_of_loops() -> None:

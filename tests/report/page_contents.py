@@ -8,7 +8,7 @@ import numpy as np
 from structpred.core.markup import tag
 from structpred.core.result import Certificate
 from structpred.evaluation import UD, confusion_matrix, evaluate_multilabel, evaluate_sequences
-from structpred.evaluation.label_pairs import cooccurrence
+from structpred.evaluation.multilabel import cooccurrence
 from structpred.report import Contents, Example, ParsingContents, Stage, Weights, parsing_report
 from structpred.report.label_sections import LabelContents, label_report
 from structpred.report.output_sections import Output, worst_outputs

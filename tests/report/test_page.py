@@ -12,7 +12,7 @@ from page_contents import BOUNDS, HISTORY, LONG, NASTY, PAGES, chain_contents
 from structpred.core.markup import tag, text, visible
 from structpred.core.result import Certificate
 from structpred.evaluation import confusion_matrix, evaluate_multilabel, evaluate_sequences
-from structpred.evaluation.label_pairs import cooccurrence
+from structpred.evaluation.multilabel import cooccurrence
 from structpred.report import Contents, Example, Stage, write_page
 from structpred.report.label_sections import LabelContents, label_report
 from structpred.report.page import page

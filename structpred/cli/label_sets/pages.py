@@ -48,7 +48,7 @@ def inspected(model: "Model", asked: Inspecting) -> str:
 
 def page(model: "Model", asked: Reporting) -> str:
     """A page: certificate, training, scores and a row per label with DATA, pairs and strongest features."""
-    from structpred.evaluation.label_pairs import cooccurrence
+    from structpred.evaluation.multilabel import cooccurrence
     from structpred.report.contents import Stage, Weights
     from structpred.report.label_sections import LabelContents, label_report
 
