@@ -10,7 +10,7 @@ from structpred.contracts.engine import Examiner, brief, enumerated, place, pool
 from structpred.contracts.fast_features import FastCalls
 from structpred.contracts.marginals import examine_marginals
 from structpred.contracts.maximum import examine_maximum
-from structpred.contracts.report import OracleReport, Report, raise_if_broken
+from structpred.contracts.report import OracleReport, Report, reported
 from structpred.contracts.rules import (
     examine_batch,
     examine_memory,
@@ -94,9 +94,8 @@ def check_oracle(
     examine_batch(examiner, cases)
     examine_other_batches(examiner, cases)
     examine_capabilities(examiner, cases)
-    raise_if_broken(examiner, OracleError)
     seconds = float(np.median(examiner.cpu_seconds)) if examiner.cpu_seconds else 0.0
-    return OracleReport(examiner.name, tuple(tried), dict(examiner.checked), examiner.skipped, seconds)
+    return OracleReport(**vars(reported(examiner, OracleError, tried)), argmax_seconds=seconds)
 
 
 def check_marginals(oracle: Oracle, shapes: Sequence[Shape], *, seed: int = 0) -> Report:
@@ -122,8 +121,7 @@ def check_marginals(oracle: Oracle, shapes: Sequence[Shape], *, seed: int = 0) -
                 examine_marginals(examiner, case.space, answer, f"{place(shape)}, random scores")
             cases.append(case)
     examine_other_batches(examiner, cases)
-    raise_if_broken(examiner, OracleError)
-    return Report(examiner.name, tuple(tried), dict(examiner.checked), examiner.skipped)
+    return reported(examiner, OracleError, tried)
 
 
 def _shapes(examiner: Examiner, shapes: Iterable[Shape] | None) -> list[Shape]:
@@ -192,8 +190,7 @@ def check_feature_map(features: FeatureMap, *, n_random: int = 20, seed: int = 0
         few = int(np.searchsorted(np.cumsum([features.n_parts(i) for i in tried]), MOST_PARTS))
         with suppress(OracleError):
             FastCalls(examiner, features, sorted(tried[: max(few, 3)])).examine()
-    raise_if_broken(examiner, OracleError)
-    return Report(examiner.name, (), dict(examiner.checked), examiner.skipped)
+    return reported(examiner, OracleError)
 
 
 def _check_sample(examiner: Examiner, features: FeatureMap, i: int) -> None:

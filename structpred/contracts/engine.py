@@ -69,7 +69,7 @@ class Examiner:
     """
 
     def __init__(self, oracle: Any, rng: np.random.Generator, max_calls: int | None = None) -> None:
-        self.oracle, self.rng, self.name = oracle, rng, type(oracle).__name__
+        self.oracle, self.rng, self.name = oracle, rng, getattr(oracle, "__name__", type(oracle).__name__)
         self.calls, self.max_calls = 0, max_calls
         self.has = capabilities(oracle)
         self.broken: dict[str, Broken] = {}

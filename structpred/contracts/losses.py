@@ -6,7 +6,7 @@ from contextlib import suppress
 import numpy as np
 
 from structpred.contracts.engine import Examiner, Space, brief, enumerated, kind_of, place, pooled
-from structpred.contracts.report import Report, raise_if_broken
+from structpred.contracts.report import Report, raise_if_broken, reported
 from structpred.core.costs import GridCosts, PartCosts, PartLoss, missing_method
 from structpred.core.oracle import Labels, Oracle, Shape
 from structpred.core.types import Floats
@@ -61,11 +61,10 @@ def check_loss(
             space = _space(of_oracle, shape)
             telling |= _examine(examiner, of_oracle, space)
     raise_if_broken(of_oracle, OracleError)
-    raise_if_broken(examiner, LossError)
     if not telling:
         reason = "no output but the truth costs anything on these shapes; training with a margin would change nothing"
         examiner.skip("a wrong output costs more than 0", reason)
-    return Report(examiner.name, tuple(tried), dict(examiner.checked), examiner.skipped)
+    return reported(examiner, LossError, tried)
 
 
 def _space(examiner: Examiner, shape: Shape) -> Space:

@@ -1,21 +1,20 @@
 """Contract checks for projections onto convex sets: every broken rule is explained, with the likely cause."""
 
 from collections.abc import Callable, Iterable
-from contextlib import suppress
+from types import SimpleNamespace
 
 import numpy as np
 
-from structpred.contracts.engine import Examiner, brief, kind_of
-from structpred.contracts.report import Report, raise_if_broken
+from structpred.contracts.engine import Examiner, brief
+from structpred.contracts.points import Points
+from structpred.contracts.report import Report, examined
 from structpred.core.types import Floats
-from structpred.errors import OracleError, ProjectionError, StructpredError
+from structpred.errors import ProjectionError
 
 Projection = Callable[[Floats], Floats]
 
 #: shapes of the points: one entry, few, some
 SHAPES = ((1,), (2,), (7,), (40,))
-#: how large the points are
-SCALES = (0.01, 0.3, 1.0, 10.0, 1000.0)
 #: of the size of the numbers: what a solver may leave, and what rounding may
 _SOLVED, _ROUNDED = 1e-8, 1e-9
 
@@ -64,64 +63,46 @@ def check_projection(
     >>> check_projection(project_onto_simplex).checked["nearest"] > 100
     True
     """
-    rng = np.random.default_rng(seed)
-    examiner = Examiner(_Named(project), rng)
-    examiner.name = getattr(project, "__name__", type(project).__name__)
-    tried = [tuple(shape) for shape in shapes]
-    for shape in tried:
-        with suppress(OracleError):
-            _Case(examiner, shape, outside, np.asarray(metric, dtype=np.float64) ** 2).examine(n_random)
-    if outside is None:
-        examiner.skip("in the set", "no `outside` was given")
-    raise_if_broken(examiner, ProjectionError)
-    return Report(examiner.name, tuple(tried), dict(examiner.checked), examiner.skipped)
+
+    def examine(examiner: Examiner, shape: tuple[int, ...]) -> None:
+        examiner.oracle = SimpleNamespace(project=project)
+        if outside is None:
+            examiner.skip("in the set", "no `outside` was given")
+        _Case(examiner, shape, outside, np.asarray(metric, dtype=np.float64) ** 2).examine(n_random)
+
+    return examined(project, examine, ProjectionError, seed, map(tuple, shapes))
 
 
-class _Named:
-    """The projection as a method, so that the examiner can call it by name."""
-
-    def __init__(self, project: Projection) -> None:
-        self.project = project
-
-
-class _Case:
+class _Case(Points):
     """Points of one shape."""
 
     def __init__(
         self, examiner: Examiner, shape: tuple[int, ...], outside: Callable[[Floats], float] | None, weights: Floats
     ) -> None:
-        self.examiner, self.shape, self.outside, self.weights = examiner, shape, outside, weights
-        self.where = f"points of shape {shape}"
+        super().__init__(examiner, f"points of shape {shape}")
+        self.shape, self.outside, self.weights = shape, outside, weights
 
     def examine(self, n_random: int) -> None:
-        rng = self.examiner.rng
-        points = [SCALES[k % len(SCALES)] * rng.normal(size=self.shape) for k in range(n_random)]
-        points += [rng.integers(-1, 2, self.shape).astype(np.float64) for _ in range(3)] + [np.zeros(self.shape)]
+        points = self.drawn(self.shape, n_random)
         images = [self.image(x) for x in points]
         for k, (x, p) in enumerate(zip(points, images, strict=True)):
-            others = [images[j] for j in rng.permutation(len(images))[:6]]
+            others = [images[j] for j in self.examiner.rng.permutation(len(images))[:6]]
             self.examine_nearest(x, p, others)
             self.examine_stays(x, p, others[0], k)
             self.examine_distance(x, p, points[k - 1], images[k - 1])
         for bad in (np.full(self.shape, np.nan), np.zeros((0, *self.shape[1:]))):
-            self.examine_refused(bad)
+            told = f"an error of structpred for a point with {'NaN' if bad.size else 'no entries'}"
+            cause = "the point is not looked at before the work begins: raise DataError"
+            self.refuses(told, cause, "project", bad)
 
     def image(self, x: Floats) -> Floats:
-        found = self.examiner.call("project", self.where, x)
-        right = isinstance(found, np.ndarray) and found.shape == x.shape and found.dtype == np.float64
-        cause = "a reduction over the entries, or a result of another type"
-        expected = f"a new float64 array of shape {x.shape}"
-        self.examiner.insist("answer", right, self.where, expected, kind_of(found), cause)
-        self.examiner.finite(found, self.where, "project")
-        again = self.examiner.call("project", self.where, x)
-        cause = "state kept between calls, or a random number"
-        self.examiner.expect("nondeterminism", np.array_equal(found, again), self.where, "twice the same point", again, cause)
+        found = self.answer("project", x)
         if self.outside is not None:
             off, size = float(self.outside(found)), 1.0 + float(np.abs(found).max())
             cause = "a constraint that is forgotten, or one that holds roughly"
             told = "a point that breaks no constraint by more than 1e-8"
             self.examiner.expect("in the set", off <= _SOLVED * size, self.where, told, f"{off:.3g}", cause)
-        return np.asarray(found)
+        return found
 
     def examine_nearest(self, x: Floats, p: Floats, others: list[Floats]) -> None:
         cause = "another point of the set is nearer: a threshold that is off, the wrong metric, or too few iterations"
@@ -151,15 +132,3 @@ class _Case:
         cause = "no projection onto a convex set moves two points apart"
         expected = f"projections no further apart than their points, {before:.9g}"
         self.examiner.expect("non-expansive", ok, self.where, expected, f"{after:.9g}", cause)
-
-    def examine_refused(self, bad: Floats) -> None:
-        what = "NaN" if bad.size else "no entries"
-        try:
-            found: object = self.examiner.oracle.project(bad)
-        except StructpredError:
-            self.examiner.checked["bad points"] += 1
-            return
-        except Exception as error:
-            found = f"{type(error).__name__}: {error}"
-        cause = "the point is not looked at before the work begins: raise DataError"
-        self.examiner.expect("bad points", False, self.where, f"an error of structpred for a point with {what}", found, cause)

@@ -1,18 +1,18 @@
 """Contract checks for regularisers: every broken rule is explained, with the likely cause."""
 
 from collections.abc import Iterable
-from contextlib import suppress
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from structpred.contracts.engine import Examiner, brief, kind_of
 from structpred.contracts.prox import examine_argmin
-from structpred.contracts.report import Report, raise_if_broken
+from structpred.contracts.report import Report, examined
 from structpred.core.regulariser import DualMap, Regulariser, capabilities
 from structpred.core.types import Floats
-from structpred.errors import MissingCapabilityError, OracleError, RegulariserError
+from structpred.errors import MissingCapabilityError, RegulariserError
 
 #: sizes of the groups of weights: one weight, several groups, an empty one among them
 SIZES = ((1,), (3, 4), (2, 0, 5, 1))
@@ -46,19 +46,15 @@ def check_regulariser(
     >>> check_regulariser(L1(0.3)).checked["prox"] > 100
     True
     """
-    rng = np.random.default_rng(seed)
-    report = Examiner(regulariser, rng)
-    tried = [tuple(case) for case in sizes]
-    for case in tried:
-        with suppress(OracleError):
-            ends, where = np.cumsum([0, *case]).astype(np.int64), f"groups of {case} weights"
-            bound = report.call("grouped", where, ends, [f"group {k}" for k in range(len(case))])
-            right = isinstance(bound, Regulariser)
-            cause = "a missing return, or a class that is not a subclass of Regulariser"
-            report.insist("grouped", right, where, "grouped to give a Regulariser", kind_of(bound), cause)
-            _Case(report, bound, ends, where).examine(n_random)
-    raise_if_broken(report, RegulariserError)
-    return Report(report.name, tuple(tried), dict(report.checked), report.skipped)
+
+    def examine(examiner: Examiner, sizes: tuple[int, ...]) -> None:
+        ends, where = np.cumsum([0, *sizes]).astype(np.int64), f"groups of {sizes} weights"
+        bound = examiner.call("grouped", where, ends, [f"group {k}" for k in range(len(sizes))])
+        right, cause = isinstance(bound, Regulariser), "a missing return, or a class that is not a subclass of Regulariser"
+        examiner.insist("grouped", right, where, "grouped to give a Regulariser", kind_of(bound), cause)
+        _Case(examiner, bound, ends, where).examine(n_random)
+
+    return examined(regulariser, examine, RegulariserError, seed, map(tuple, sizes))
 
 
 class _Case:
@@ -113,19 +109,16 @@ class _Case:
         self.examiner.expect(rule, ok, self.where, f"{expected} = {left:.9g}", f"{right:.9g}", cause)
 
     def value(self, w: Floats) -> float:
-        found = self.examiner.call("value", self.where, w)
-        number = isinstance(found, int | float | np.floating) and not np.isnan(found)
-        cause = "an array in place of its sum, or inf * 0"
-        self.examiner.insist("value", number, self.where, "value to give a number or inf", kind_of(found), cause)
+        found = self.number("value", "a number or inf", "an array in place of its sum, or inf * 0", w)
         cause = "a wrong sign, or a constant that is subtracted"
         self.examiner.insist("r >= 0", found >= 0.0, self.where, f"value({brief(w)}) >= 0", found, cause)
-        return float(found)
+        return found
 
     def prox(self, w: Floats, step: float) -> Floats:
         found = self.examiner.call("prox", self.where, w, step)
-        right = isinstance(found, np.ndarray) and found.shape == w.shape and found.dtype == w.dtype
         expected = f"prox to give a new array like w, {w.dtype} of shape {w.shape}"
         cause = "a reduction over the weights, or a result that is not cast back to the type of w"
+        right = isinstance(found, np.ndarray) and found.shape == w.shape and found.dtype == w.dtype
         self.examiner.insist("prox", right, self.where, expected, kind_of(found), cause)
         self.examiner.finite(found, self.where, "prox")
         return np.asarray(found)
@@ -215,11 +208,13 @@ class _Case:
             _Case(self.examiner, term, self.ends, f"{self.where}, term {k}").examine(n_random)
 
     def bound(self, loss: float, lam: float, u: list[Floats]) -> float:
-        found = self.examiner.call("bound", self.where, loss, lam, u)
+        return self.number("bound", "a number", "an array in place of its sum", loss, lam, u)
+
+    def number(self, method: str, told: str, cause: str, *args: Any) -> float:
+        """What a method gives, if that is a number."""
+        found = self.examiner.call(method, self.where, *args)
         number = isinstance(found, int | float | np.floating) and not np.isnan(found)
-        self.examiner.insist(
-            "bound", number, self.where, "bound to give a number", kind_of(found), "an array in place of its sum"
-        )
+        self.examiner.insist(method, number, self.where, f"{method} to give {told}", kind_of(found), cause)
         return float(found)
 
     def dual_map(self) -> DualMap:

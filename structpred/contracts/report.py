@@ -1,6 +1,6 @@
 """What a contract check found: a report where everything held, an error that lists the broken rules where it did not."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -60,10 +60,18 @@ def raise_if_broken(examiner: Examiner, error: type[StructpredError]) -> None:
     raise error("\n".join(lines))
 
 
-def examined(thing: object, examine: Callable[[Examiner], object], error: type[StructpredError], seed: int) -> Report:
-    """The report of an examination, which may end where a case ends; `error` for the rules that it found broken."""
-    examiner = Examiner(thing, np.random.default_rng(seed))
-    with suppress(OracleError):
-        examine(examiner)
+def reported(examiner: Examiner, error: type[StructpredError], shapes: Iterable[Shape] = ()) -> Report:
+    """The report of what was examined on these shapes; `error` for the rules that were found broken."""
     raise_if_broken(examiner, error)
-    return Report(examiner.name, (), dict(examiner.checked), examiner.skipped)
+    return Report(examiner.name, tuple(shapes), dict(examiner.checked), examiner.skipped)
+
+
+def examined(
+    thing: object, examine: Callable[..., object], error: type[StructpredError], seed: int, shapes: Iterable[Shape] | None = None
+) -> Report:
+    """The report of an examination, which may end where a case ends: examine(examiner), or (examiner, shape) for each shape."""
+    examiner, tried = Examiner(thing, np.random.default_rng(seed)), None if shapes is None else list(shapes)
+    for args in [()] if tried is None else [(shape,) for shape in tried]:
+        with suppress(OracleError):
+            examine(examiner, *args)
+    return reported(examiner, error, tried or ())
