@@ -169,6 +169,14 @@ def blamed(error: Exception, i: int, thing: object, method: str) -> Exception:
     return OracleError(f"sample {i}: {type(thing).__name__}.{method} raised {raised(error)}")
 
 
+def asked(i: int, thing: object, method: str, *args: Any) -> Any:
+    """What a method of a user's object gives for sample i; what it raises says where."""
+    try:
+        return getattr(thing, method)(*args)
+    except Exception as error:
+        raise blamed(error, i, thing, method) from error
+
+
 def renumbered(error: Exception, first: int) -> Exception:
     """The same error where sample 0 has the number `first`; one that names no sample is of sample 0."""
     found = re.match(r"sample (\d+): ", str(error))

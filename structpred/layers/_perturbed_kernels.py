@@ -88,17 +88,6 @@ def mean_dots(noisy, point, offsets, out):
 
 
 @njit(cache=True, nogil=True)
-def dots_of_outputs(parts, part_ends, offsets, gradient, out):
-    """out[k n + i] = g . mu(y_k) for sample k of instance i."""
-    n = offsets.shape[0] - 1
-    for j in range(part_ends.shape[0] - 1):
-        total = 0.0
-        for at in range(part_ends[j], part_ends[j + 1]):
-            total += gradient[offsets[j % n] + parts[at]]
-        out[j] = total
-
-
-@njit(cache=True, nogil=True)
 def score_function(numbers, offsets, names, seed, step, antithetic, m, out):
     """out += the mean of z_k f_k, less a baseline: the score-function estimate for numbers f_k = numbers[k n + i].
 

@@ -1,5 +1,8 @@
 # mypy: ignore-errors
-"""Compiled sums over the parts of outputs and over the parts of each instance, in the order of the data."""
+"""Compiled sums over the parts of outputs and over the parts of each instance, in the order of the data.
+
+Of several outputs an instance, output k belongs to instance owners[k].
+"""
 
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.runtime.jit import njit
@@ -27,11 +30,11 @@ def add_up(scores, offsets, parts, part_ends, values):
 
 
 @njit(cache=True, nogil=True)
-def add_counts(parts, part_ends, offsets, weight, out):
-    """out += weight * mu(y_i) for each instance; out is flat as the scores."""
+def add_counts(parts, part_ends, offsets, out):
+    """out += mu(y_i) for each instance; out is flat as the scores."""
     for i in range(part_ends.shape[0] - 1):
         for k in range(part_ends[i], part_ends[i + 1]):
-            out[offsets[i] + parts[k]] += weight
+            out[offsets[i] + parts[k]] += 1.0
 
 
 @njit(cache=True, nogil=True)
@@ -50,3 +53,21 @@ def largest(numbers, offsets, out):
     for i in range(offsets.shape[0] - 1):
         for k in range(offsets[i], offsets[i + 1]):
             out[i] = max(out[i], abs(numbers[k]))
+
+
+@njit(cache=True, nogil=True)
+def score_outputs(scores, offsets, parts, part_ends, owners, out):
+    """out[k] = theta . v_k."""
+    for k in range(owners.shape[0]):
+        total = 0.0
+        for at in range(part_ends[k], part_ends[k + 1]):
+            total += scores[offsets[owners[k]] + parts[at]]
+        out[k] = total
+
+
+@njit(cache=True, nogil=True)
+def add_outputs(weights, offsets, parts, part_ends, owners, out):
+    """out += sum_k weights[k] v_k."""
+    for k in range(owners.shape[0]):
+        for at in range(part_ends[k], part_ends[k + 1]):
+            out[offsets[owners[k]] + parts[at]] += weights[k]

@@ -3,7 +3,6 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy.typing as npt
@@ -12,7 +11,7 @@ from structpred.core.oracle import Oracle
 from structpred.core.requirements import Needs, require
 from structpred.core.types import Floats, Integers
 from structpred.errors import DataError
-from structpred.layers.loss import check_oracle_of, checked_count, checked_ids
+from structpred.layers.loss import Decided, check_oracle_of, checked_count, checked_ids
 from structpred.layers.record import Outputs, Scores
 
 #: from the gradient by mu to that by theta, both flat
@@ -30,7 +29,7 @@ class Point(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class LayerRecord:
+class LayerRecord(Decided):
     """What every layer returns. It unpacks into two: ``mu, pull = layer(batch, theta)``.
 
     Attributes
@@ -58,16 +57,6 @@ class LayerRecord:
     def __iter__(self) -> Iterator[Any]:
         """mu, then pull."""
         return iter((self.mu, self.pull))
-
-    @cached_property
-    def labels(self) -> Outputs:
-        """The best output of each instance at theta."""
-        return self._decide()
-
-    @cached_property
-    def flip_rate(self) -> float | None:
-        """The share of noisy outputs that differ from the best one; None without noise."""
-        return None if self._flips is None else self._flips(self.labels)
 
 
 class Layer(ABC):

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.oracle import Labels, Oracle
+from structpred.core.regret import packed_labels
 from structpred.core.requirements import Needs, require
 from structpred.core.types import Floats, Integers
 from structpred.errors import DataError, ParameterError
@@ -64,8 +65,25 @@ class Terms(NamedTuple):
     curvature: Callable[[Floats], Floats] | None = None
 
 
+class Decided:
+    """What records of losses and of layers find when it is first asked for."""
+
+    _decide: Callable[[], Outputs]
+    _flips: Callable[[Outputs], float] | None
+
+    @cached_property
+    def labels(self) -> Outputs:
+        """The best output of each instance at theta."""
+        return self._decide()
+
+    @cached_property
+    def flip_rate(self) -> float | None:
+        """The share of noisy outputs that differ from the best one; None without noise."""
+        return None if self._flips is None else self._flips(self.labels)
+
+
 @dataclass(frozen=True, eq=False)
-class LossRecord:
+class LossRecord(Decided):
     """What every loss returns.
 
     Attributes
@@ -93,16 +111,6 @@ class LossRecord:
     _decide: Callable[[], Outputs] = field(repr=False)
     _flips: Callable[[Outputs], float] | None = field(repr=False)
     curvature: Callable[[npt.ArrayLike], Floats] | None = field(default=None, repr=False)
-
-    @cached_property
-    def labels(self) -> Outputs:
-        """The best output of each instance at theta."""
-        return self._decide()
-
-    @cached_property
-    def flip_rate(self) -> float | None:
-        """The share of noisy outputs that differ from the best one; None without noise."""
-        return None if self._flips is None else self._flips(self.labels)
 
     @property
     def proven(self) -> bool:
@@ -236,9 +244,7 @@ class Loss(ABC):
         keys = keys_of(batch, ids, truth)
         if any(key not in self._golds for key in keys):
             self._golds.update(zip(keys, (own.copy() for own in batch.best(truth).outputs), strict=True))
-        found = [self._golds[key] for key in keys]
-        ends = np.concatenate(([0], np.cumsum([len(own) for own in found]))).astype(np.int64)
-        return batch.points(Outputs(np.concatenate([np.empty(0, np.int64), *found]), ends))
+        return batch.points(Outputs(*packed_labels([self._golds[key] for key in keys])))
 
     def _refuse_negative(self, batch: Scores, scores: Floats, found: Terms, given: Given) -> None:
         """DataError where a loss that is >= 0 on the hull is clearly negative: as a rule the gold lies outside."""

@@ -60,12 +60,16 @@ class PerturbedLoss(Loss):
 
     def terms(self, batch: Scores, theta: Floats, given: Given) -> Terms:
         """The means over the samples."""
+        from structpred.layers import _perturbed_kernels
+
         found = self.noise.perturb(batch, theta, given.ids, given.step)
         values, gap = mean_of(found.best.values, len(batch)), mean_of(found.best.gaps, len(batch))
         if self.noise.multiplicative or self.noise.antithetic:
             values -= batch.dots(theta, given.target)  # of which pairs have the mean, too
         else:
-            values -= mean_dots(batch, found.noisy, given.target)
+            means = np.empty(len(batch))
+            _perturbed_kernels.mean_dots(found.noisy, given.target, batch.offsets, means)
+            values -= means
         gradient = mean_point(batch, found) - given.target
         return Terms(values, gradient, gap, flips=found.flip_rate)
 
@@ -126,15 +130,6 @@ def mean_of(numbers: Floats, n: int) -> Floats:
     return found
 
 
-def mean_dots(batch: Scores, noisy: Floats, point: Floats) -> Floats:
-    """The mean over samples of theta_k . point, (n,)."""
-    from structpred.layers import _perturbed_kernels
-
-    found = np.empty(len(batch))
-    _perturbed_kernels.mean_dots(noisy, point, batch.offsets, found)
-    return found
-
-
 def mean_point(batch: Scores, found: Perturbed) -> Floats:
     """1/m sum_k f_k mu(y_k), flat: the mean output, with the factors of multiplicative noise where there are any."""
     from structpred.layers import _perturbed_kernels
@@ -151,13 +146,13 @@ def mean_point(batch: Scores, found: Perturbed) -> Floats:
 
 def dots_of_outputs(batch: Scores, found: Perturbed, gradient: Floats) -> Floats:
     """g . mu(y_k) of each noisy output, sample by sample."""
-    from structpred.layers import _perturbed_kernels
+    from structpred.layers import _record_kernels
 
     if found.best.points is not None:
         m = len(found.best.points) // max(1, batch.size)
         return batch.copies(m).dots(found.best.points, np.tile(gradient, m))
-    out = np.empty(len(found.best.values))
-    _perturbed_kernels.dots_of_outputs(found.best.parts, found.best.part_ends, batch.offsets, gradient, out)
+    out, owners = np.empty(len(found.best.values)), np.arange(len(found.best.values)) % max(1, len(batch))
+    _record_kernels.score_outputs(gradient, batch.offsets, found.best.parts, found.best.part_ends, owners, out)
     return out
 
 

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from structpred.core.oracle import Labels, Oracle
-from structpred.core.task_checks import asked_parts, blamed
+from structpred.core.regret import packed_labels
+from structpred.core.task_checks import asked, asked_parts
 from structpred.core.types import Floats, Integers
 from structpred.errors import DataError
 from structpred.layers.loss import Given, Loss, Terms, checked_count, keys_of
@@ -78,16 +79,16 @@ class PoolLoss(Loss):
 
     def terms(self, batch: Scores, theta: Floats, given: Given) -> Terms:
         """The loss of the pools' scores, and its gradient by the chain rule."""
-        from structpred.layers import _pool_kernels
+        from structpred.layers import _record_kernels
 
         outputs = given.pool if given.pool is not None else self._own(batch, theta, given)
         parts, part_ends, owners, ends = _packed(batch, outputs)
         scores, truths = np.empty(len(owners)), np.empty(len(owners))
         for numbers, out in ((theta, scores), (given.truth, truths)):
-            _pool_kernels.score_outputs(numbers, batch.offsets, parts, part_ends, owners, out)
+            _record_kernels.score_outputs(numbers, batch.offsets, parts, part_ends, owners, out)
         values, weights, share = self.weigh(Pool(scores, truths, owners, ends), batch.dots(theta, given.target))
         gradient = -share * given.target
-        _pool_kernels.add_outputs(weights, batch.offsets, parts, part_ends, owners, gradient)
+        _record_kernels.add_outputs(weights, batch.offsets, parts, part_ends, owners, gradient)
         return Terms(values, gradient, np.zeros(len(batch)))
 
     def _own(self, batch: Scores, theta: Floats, given: Given) -> list[list[Labels]]:
@@ -97,7 +98,9 @@ class PoolLoss(Loss):
         new = np.array([i for i, pool in enumerate(pools) if not pool], dtype=np.int64)
         if callable(getattr(self.oracle, "kbest", None)):
             for i in new.tolist():
-                pools[i].update((own.tobytes(), own.copy()) for own in self._kbest(batch, given.truth, i))
+                truth = given.truth[batch.offsets[i] : batch.offsets[i + 1]]
+                listed = asked(i, self.oracle, "kbest", truth, batch.shapes[i], self.size)
+                pools[i].update((own.tobytes(), own.copy()) for own in listed)
         else:
             self._meet(batch, given.truth, new, pools)
             self._meet(batch, theta, np.array([i for i, own in enumerate(pools) if len(own) < self.size], np.int64), pools)
@@ -129,14 +132,6 @@ class PoolLoss(Loss):
             key: {own.tobytes(): own.copy() for own in pool}
             for key, pool in zip(zip(ids, digests, strict=True), pools, strict=True)
         }
-
-    def _kbest(self, batch: Scores, truth: Floats, i: int) -> list[Labels]:
-        oracle: Any = self.oracle
-        try:
-            found: list[Labels] = oracle.kbest(truth[batch.offsets[i] : batch.offsets[i + 1]], batch.shapes[i], self.size)
-            return found
-        except Exception as error:
-            raise blamed(error, i, oracle, "kbest") from error
 
     def _meet(self, batch: Scores, scores: Floats, rows: Integers, pools: list[dict[bytes, Labels]]) -> None:
         """Put the best outputs of these instances into their pools."""
@@ -232,5 +227,4 @@ def _packed(batch: Scores, outputs: Sequence[Sequence[Labels]]) -> tuple[Integer
         found += [asked_parts(batch.oracle, i, np.asarray(own), shape) for own in pool]
     ends = ends_of(np.array([len(pool) for pool in outputs], dtype=np.int64))
     owners = np.repeat(np.arange(len(batch), dtype=np.int64), np.diff(ends))
-    part_ends = ends_of(np.array([len(own) for own in found], dtype=np.int64))
-    return np.concatenate([np.empty(0, np.int64), *found]), part_ends, owners, ends
+    return *packed_labels(found), owners, ends

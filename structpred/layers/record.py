@@ -15,7 +15,7 @@ from structpred.core.packing import argmax_batch, argmax_bound_batch, has_points
 from structpred.core.regret import packed_labels
 from structpred.core.scores import all_finite
 from structpred.core.stand_ins import stand_in
-from structpred.core.task_checks import blamed, renumbered, true_parts
+from structpred.core.task_checks import asked, blamed, renumbered, true_parts
 from structpred.core.types import Floats, Integers
 from structpred.errors import DataError, InfeasibleError, OracleError
 from structpred.runtime.interrupts import give_up_if_asked
@@ -277,17 +277,10 @@ class Scores:
         if stand_in(self.oracle, "argmax_bound_batch", ("argmax", "argmax_bound", "n_parts")) is not None:
             labels, ends, bounds = argmax_bound_batch(self.oracle, scores, self.offsets, self.shapes)
             return Outputs(labels, ends), bounds
-        oracle: Any = self.oracle
-        found = [self._asked(i, "argmax_bound", oracle.argmax_bound, own) for i, own in enumerate(self.split(scores))]
-        lengths = np.array([len(labels) for labels, _ in found], dtype=np.int64)
-        flat = np.concatenate([np.empty(0, np.int64), *(labels for labels, _ in found)])
-        return Outputs(flat, ends_of(lengths)), np.array([bound for _, bound in found], dtype=np.float64)
-
-    def _asked(self, i: int, method: str, call: Any, own: Floats) -> Any:
-        try:
-            return call(own, self.shapes[i])
-        except Exception as error:
-            raise blamed(error, i, self.oracle, method) from error
+        pairs = enumerate(zip(self.split(scores), self.shapes, strict=True))
+        found = [asked(i, self.oracle, "argmax_bound", own, shape) for i, (own, shape) in pairs]
+        outputs = packed_labels([labels for labels, _ in found])
+        return Outputs(*outputs), np.array([bound for _, bound in found], dtype=np.float64)
 
     def marginals(self, scores: Floats) -> tuple[Floats, Floats]:
         """(log partition functions (n,), expected part counts, flat) at full scores; the oracle must have `marginals`."""
@@ -309,9 +302,7 @@ class Scores:
         """mu(y) of each output, dense and flat as the scores."""
         if best.points is not None:
             return best.points.copy()
-        found = np.zeros(self.size)
-        _kernels().add_counts(best.parts, best.part_ends, self.offsets, 1.0, found)
-        return found
+        return self._counted(best.parts, best.part_ends)
 
     def points(self, gold: Gold) -> Floats:
         """Gold as a flat array of part counts: labels an instance are turned into them, a flat array of floats is taken as it is.
@@ -319,23 +310,22 @@ class Scores:
         Raises DataError, naming the sample, for labels that are no output of their shape, and for another number of them. That
         a dense point lies in the hull of outputs is not checked here: a loss that comes out negative says so.
         """
-        if isinstance(gold, Outputs) and has_points(self.oracle):
-            return points_batch(self.oracle, gold.labels, gold.ends, self.shapes, np.diff(self.offsets))
-        if isinstance(gold, Outputs):
-            parts, ends = parts_batch(self.oracle, gold.labels, gold.ends, self.shapes)
-        elif isinstance(gold, np.ndarray) and gold.dtype.kind == "f":
+        if isinstance(gold, np.ndarray) and gold.dtype.kind == "f":
             return self.flat(gold, "gold count")
-        else:
+        if not isinstance(gold, Outputs):
             if len(gold) != len(self):
                 raise DataError(f"expected one gold output an instance, {len(self)}, got {len(gold)}")
             labels = [np.atleast_1d(np.asarray(own)) for own in gold]
-            if has_points(self.oracle):
-                flat, ends = packed_labels(labels)
-                return points_batch(self.oracle, flat, ends, self.shapes, self.sizes)
-            found = true_parts(self.oracle, labels, self.shapes, self.sizes)
-            parts, ends = np.concatenate([np.empty(0, np.int64), *found]), ends_of(np.array([len(own) for own in found]))
+            if not has_points(self.oracle):
+                return self._counted(*packed_labels(true_parts(self.oracle, labels, self.shapes, self.sizes)))
+            gold = Outputs(*packed_labels(labels))
+        if has_points(self.oracle):
+            return points_batch(self.oracle, gold.labels, gold.ends, self.shapes, self.sizes)
+        return self._counted(*parts_batch(self.oracle, gold.labels, gold.ends, self.shapes))
+
+    def _counted(self, parts: Integers, ends: Integers) -> Floats:
         out = np.zeros(self.size)
-        _kernels().add_counts(parts, ends, self.offsets, 1.0, out)
+        _kernels().add_counts(parts, ends, self.offsets, out)
         return out
 
     def dots(self, a: Floats, b: Floats) -> Floats:

@@ -18,14 +18,20 @@ from structpred.projections.lockstep import ActiveSets, HullPoints, nearest_in_h
 Metric = Callable[[Shape], npt.ArrayLike]
 
 
-class _Projection:
+class _Projecting:
     """mu = argmax theta . mu - t/2 sum_p d_p mu_p^2 over the hull of outputs, from warm starts for the user's ids."""
 
-    def __init__(self, oracle: Oracle, temperature: float, metric: Metric | None, tol: float, max_cache: int, warm: bool) -> None:
-        self.oracle, self.temperature, self.metric = oracle, checked_positive(temperature, "temperature"), metric
+    oracle: Oracle
+
+    def __init__(
+        self, oracle: Oracle, *, temperature: float = 1.0, metric: Metric | None = None, tol: float = 1e-13,
+        max_cache: int = 1 << 30, warm: bool = True,
+    ) -> None:  # fmt: skip
+        super().__init__(oracle)  # type: ignore[call-arg]
+        self.temperature, self.metric = checked_positive(temperature, "temperature"), metric
         self.tol, self.sets = checked_positive(tol, "tol"), ActiveSets(max_cache) if warm else None
 
-    def weights(self, batch: Scores) -> Floats:
+    def _weights(self, batch: Scores) -> Floats:
         """t d, flat."""
         if self.metric is None:
             return np.full(batch.size, self.temperature)
@@ -35,7 +41,7 @@ class _Projection:
                 raise DataError(f"sample {i}: the metric of shape {batch.shapes[i]!r} must be {size} finite numbers >= 0")
         return self.temperature * np.concatenate([np.empty(0), *found])
 
-    def points(self, batch: Scores, theta: Floats, weights: Floats, ids: Integers, kept: bool) -> HullPoints:
+    def _points(self, batch: Scores, theta: Floats, weights: Floats, ids: Integers, kept: bool) -> HullPoints:
         """The points at full scores. Raises ConvergenceError where the gap is not reached."""
         warm = kept and self.sets is not None
         found = nearest_in_hulls(
@@ -57,12 +63,12 @@ class _Projection:
             if state:
                 self.sets.restore(state)
 
-    def gaps(self, found: HullPoints) -> Floats:
+    def _gaps(self, found: HullPoints) -> Floats:
         """What is proven of the gaps: nothing where the oracle may miss the maximum."""
         return found.gaps if self.oracle.exact and not self.oracle.tolerance else np.full(len(found.gaps), np.inf)
 
 
-class SparseMAPLoss(Loss):
+class SparseMAPLoss(_Projecting, Loss):
     """theta . (mu - g) + Omega(g) - Omega(mu) with Omega(mu) = t/2 sum_p d_p mu_p^2 and mu the SparseMAP point.
 
     Niculae et al. (2018); the Fenchel-Young loss of Omega (Blondel, Martins & Niculae 2020, Definition 2). It is convex and >= 0.
@@ -97,32 +103,17 @@ class SparseMAPLoss(Loss):
     name = "sparsemap"
     smooth = True
 
-    def __init__(
-        self, oracle: Oracle, *, temperature: float = 1.0, metric: Metric | None = None, tol: float = 1e-13,
-        max_cache: int = 1 << 30, warm: bool = True,
-    ) -> None:  # fmt: skip
-        super().__init__(oracle)
-        self.projection = _Projection(oracle, temperature, metric, tol, max_cache, warm)
-
     def terms(self, batch: Scores, theta: Floats, given: Given) -> Terms:
         """The value is a lower bound of the exact one, which exceeds it by the solver's gap at most."""
-        weights, gold = self.projection.weights(batch), given.target
-        found = self.projection.points(batch, theta, weights, given.ids, given.kept)
+        weights, gold = self._weights(batch), given.target
+        found = self._points(batch, theta, weights, given.ids, given.kept)
         apart = found.mu - gold
         # Omega(g) - Omega(mu) as a product of difference and sum: nothing large cancels near the optimum
         values = batch.dots(theta, apart) - 0.5 * batch.dots(weights * apart, found.mu + gold)
-        return Terms(values, apart, self.projection.gaps(found))
-
-    def get_state(self) -> dict[str, Any]:
-        """The active sets that are kept for ids."""
-        return self.projection.get_state()
-
-    def set_state(self, state: Mapping[str, Any]) -> None:
-        """Take them up again."""
-        self.projection.set_state(state)
+        return Terms(values, apart, self._gaps(found))
 
 
-class SparseMAP(Layer):
+class SparseMAP(_Projecting, Layer):
     """mu = argmax theta . mu - t/2 sum_p d_p mu_p^2 over the hull of outputs (Niculae et al. 2018): a mixture of few outputs.
 
     Its Jacobian is that of the active outputs' mixture, and one-sided where a weight is zero. Parameters as for `SparseMAPLoss`.
@@ -138,22 +129,7 @@ class SparseMAP(Layer):
 
     name = "sparsemap"
 
-    def __init__(
-        self, oracle: Oracle, *, temperature: float = 1.0, metric: Metric | None = None, tol: float = 1e-13,
-        max_cache: int = 1 << 30, warm: bool = True,
-    ) -> None:  # fmt: skip
-        super().__init__(oracle)
-        self.projection = _Projection(oracle, temperature, metric, tol, max_cache, warm)
-
     def point(self, batch: Scores, theta: Floats, ids: Integers, kept: bool, step: int) -> Point:
         """The point with its gap; the pull-back takes two triangular solves with the factor of the active outputs."""
-        found = self.projection.points(batch, theta, self.projection.weights(batch), ids, kept)
-        return Point(found.mu, found.pull_back, self.projection.gaps(found))
-
-    def get_state(self) -> dict[str, Any]:
-        """The active sets that are kept for ids."""
-        return self.projection.get_state()
-
-    def set_state(self, state: Mapping[str, Any]) -> None:
-        """Take them up again."""
-        self.projection.set_state(state)
+        found = self._points(batch, theta, self._weights(batch), ids, kept)
+        return Point(found.mu, found.pull_back, self._gaps(found))

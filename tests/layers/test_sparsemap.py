@@ -81,7 +81,7 @@ def test_the_layer_pulls_gradients_back():
     layer(batch, theta, ids=[7, 8])
     warm, cold = layer(batch, 1.01 * theta, ids=[7, 8]), layer(batch, 1.01 * theta)
     np.testing.assert_allclose(warm.mu, cold.mu, atol=1e-10)
-    assert len(layer.projection.sets) == 2
+    assert len(layer.sets) == 2
     assert (cold.gap >= 0).all()
     assert cold.gap.max() <= 1e-10
     bits = SparseMAP(oracle, temperature=0.7, warm=False)
