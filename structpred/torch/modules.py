@@ -1,6 +1,7 @@
 """Losses and layers as `nn.Module`."""
 
-from collections.abc import Sequence
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
@@ -8,7 +9,7 @@ import numpy as np
 import torch
 
 from structpred.core.oracle import Oracle, Shape
-from structpred.layers import Layer, LayerRecord, Loss, LossRecord, Scores
+from structpred.layers import Layer, Loss, Scores
 from structpred.torch.functions import LayerFunction, LossFunction
 from structpred.torch.tensors import checked, plain, precise, shaped
 
@@ -38,6 +39,37 @@ class _Module(torch.nn.Module):
             return given or 0
         self.step += 1
         return self.step
+
+    def forward(
+        self, theta: torch.Tensor, *, shapes: Sequence[Shape], fixed: tuple[Any, Any] | None = None, step: int | None = None,
+        **given: Any,
+    ) -> torch.Tensor:  # fmt: skip
+        """The losses (n,), in float32 at least under autocast, or the points; in the scores' type and device.
+
+        theta: (n, p), flat (size,), or nested. `given`: arrays or tensors; for losses gold, true_scores, costs, pool, ids, as for
+        `structpred.layers.Loss`; for layers ids, names of instances, for noise and warm starts. step: the number of the step, for
+        noise; without it training counts on and evaluation has 0.
+        """
+        return self.record(theta, shapes=shapes, fixed=fixed, step=step, **given)[0]
+
+    def record(
+        self, theta: torch.Tensor, *, shapes: Sequence[Shape], fixed: tuple[Any, Any] | None = None, step: int | None = None,
+        **given: Any,
+    ) -> tuple[torch.Tensor, Any]:  # fmt: skip
+        """What `forward` gives, and the record of the loss or layer: decisions, gaps, the flip rate."""
+        batch, asked = self._batch(shapes, fixed), self._next_step(step)
+        known = {name: plain(value) for name, value in given.items()}
+        found: list[Any] = []
+
+        def call(scores: Any) -> Any:
+            found.append(self._inner(batch, scores, step=asked, **known))
+            return found[0]
+
+        return self._applied(theta, call, batch), found[0]
+
+    @abstractmethod
+    def _applied(self, theta: torch.Tensor, call: Callable[[Any], Any], batch: Scores) -> torch.Tensor:
+        """What the autograd function gives, which asks `call` once for a record."""
 
     def get_extra_state(self) -> dict[str, Any]:
         """The number of the step, and what calls leave behind for later ones: numbers, tensors and texts, for `state_dict`."""
@@ -85,32 +117,9 @@ class LossModule(_Module):
         super().__init__(loss, n_jobs)
         self.loss = loss
 
-    def forward(
-        self, theta: torch.Tensor, *, shapes: Sequence[Shape], fixed: tuple[Any, Any] | None = None, step: int | None = None,
-        **given: Any,
-    ) -> torch.Tensor:  # fmt: skip
-        """The loss of each instance, (n,), in the scores' type and device; in float32 at least under autocast.
-
-        theta: (n, p), flat (size,), or nested. `given`: gold, true_scores, costs, pool, ids, as for `structpred.layers.Loss`,
-        arrays or tensors. step: the number of the step, for noise; without it training counts on and evaluation has 0.
-        """
-        return self.record(theta, shapes=shapes, fixed=fixed, step=step, **given)[0]
-
-    def record(
-        self, theta: torch.Tensor, *, shapes: Sequence[Shape], fixed: tuple[Any, Any] | None = None, step: int | None = None,
-        **given: Any,
-    ) -> tuple[torch.Tensor, LossRecord]:  # fmt: skip
-        """The values as `forward` gives them, and the record: decisions, gaps, the flip rate."""
-        batch, asked = self._batch(shapes, fixed), self._next_step(step)
-        known = {name: plain(value) for name, value in given.items()}
-        found: list[LossRecord] = []
-
-        def call(scores: Any) -> LossRecord:
-            found.append(self.loss(batch, scores, step=asked, **known))
-            return found[0]
-
+    def _applied(self, theta: torch.Tensor, call: Callable[[Any], Any], batch: Scores) -> torch.Tensor:
         values: torch.Tensor = LossFunction.apply(precise(checked(theta)), call, batch, type(self.loss).__name__)
-        return values, found[0]
+        return values
 
 
 class LayerModule(_Module):
@@ -139,27 +148,8 @@ class LayerModule(_Module):
         super().__init__(layer, n_jobs)
         self.layer = layer
 
-    def forward(
-        self, theta: torch.Tensor, *, shapes: Sequence[Shape], fixed: tuple[Any, Any] | None = None, step: int | None = None,
-        ids: Any = None,
-    ) -> torch.Tensor:  # fmt: skip
-        """The point of each instance. theta, fixed, step: as for losses. ids: names of instances, for noise and warm starts."""
-        return self.record(theta, shapes=shapes, fixed=fixed, step=step, ids=ids)[0]
-
-    def record(
-        self, theta: torch.Tensor, *, shapes: Sequence[Shape], fixed: tuple[Any, Any] | None = None, step: int | None = None,
-        ids: Any = None,
-    ) -> tuple[torch.Tensor, LayerRecord]:  # fmt: skip
-        """The points as `forward` gives them, and the record: decisions, gaps, the flip rate."""
-        batch, asked = self._batch(shapes, fixed), self._next_step(step)
-        found: list[LayerRecord] = []
-
-        def call(scores: Any) -> LayerRecord:
-            found.append(self.layer(batch, scores, ids=plain(ids), step=asked))
-            return found[0]
-
-        points: torch.Tensor = LayerFunction.apply(checked(theta), call, type(self.layer).__name__)
-        return shaped(points, theta), found[0]
+    def _applied(self, theta: torch.Tensor, call: Callable[[Any], Any], batch: Scores) -> torch.Tensor:
+        return shaped(LayerFunction.apply(checked(theta), call, type(self.layer).__name__), theta)
 
 
 @cache

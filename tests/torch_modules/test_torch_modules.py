@@ -176,7 +176,7 @@ def test_a_network_with_a_layer_is_saved_and_goes_on_with_its_noise():
     file.seek(0)
     again = torch.load(file, weights_only=False)
     assert int(again.step) == 2
-    assert again.layer.projection.temperature == 2.0
+    assert again.layer.temperature == 2.0
     fresh = SparseMAP(ChainOracle())
     fresh.load_state_dict(module.state_dict())
     assert int(fresh.step) == 2
