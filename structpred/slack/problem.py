@@ -6,8 +6,9 @@ f being the score. The slack-rescaled hinge is max_y Phi(y), Phi = max(h, 0) * g
 2016, eqs. 2, 4 and 10). The truth is the point (1, 0), so the maximum is never negative.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -44,23 +45,23 @@ class Levels(NamedTuple):
     labels: Sequence[Any]
 
 
-class SlackProblem(Protocol):
-    """One instance at the present weights.
+class SlackProblem(ABC):
+    """One instance at the present weights. What is not offered is never called.
 
     offers: which of "constrained", "levels", "slack_argmax", "kbest" can be called; `plain` always can. relaxed: outputs are
     points of a polytope, mixtures allowed. closed: the constrained oracle cannot leave out the ends of an angle (relaxations).
     loss_unit: every g is a multiple of it; 0 if no such number is known. truth: the point (1, 0) with the true output.
     """
 
-    relaxed: bool
-    closed: bool
-    loss_unit: float
-    offers: frozenset[str]
+    relaxed: bool = False
+    closed: bool = False
+    loss_unit: float = 0.0
+    offers: frozenset[str] = frozenset()
     truth: Candidate
 
+    @abstractmethod
     def plain(self, lam: float) -> Candidate:
         """The output with the largest h + lam * g of all outputs, h < 0 and g = 0 included (eq. 11)."""
-        ...
 
     def constrained(self, lam: float, alpha: float, beta: float, beta_inclusive: bool) -> Candidate | None:
         """The same among outputs with h > 0, g > 0 and beta h < g < alpha h (eq. 12); beta h <= g if `beta_inclusive`.
@@ -68,31 +69,31 @@ class SlackProblem(Protocol):
         The two tests at one ray (g < r h as the upper end, g >= r h as the lower) are complementary to the last bit: no
         output is lost between two neighbouring angles. None: proven that there is none.
         """
-        ...
+        raise NotImplementedError("constrained")
 
     def levels(self) -> Levels:
         """The largest h for every value that g takes."""
-        ...
+        raise NotImplementedError("levels")
 
     def slack_argmax(self) -> Candidate:
         """The output with the largest Phi, directly."""
-        ...
+        raise NotImplementedError("slack_argmax")
 
     def kbest(self, lam: float, k: int) -> list[Candidate]:
         """The k outputs with the largest h + lam * g, best first; fewer if there are fewer."""
-        ...
+        raise NotImplementedError("kbest")
 
+    @abstractmethod
     def rescore(self, label: Any) -> Candidate:
         """The point of an output found earlier, at the present weights."""
-        ...
 
     def mix(self, t: float, first: Any, second: Any) -> Any:
         """The point t * first + (1 - t) * second of a relaxation."""
-        ...
+        raise NotImplementedError("mix")
 
+    @abstractmethod
     def require(self, method: str) -> None:
         """Raise MissingCapabilityError where the search `method` needs what this problem does not offer."""
-        ...
 
 
 #: search -> what it needs besides `plain`: any one of these

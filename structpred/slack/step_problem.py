@@ -9,7 +9,7 @@ from structpred.core.sparse import SparseVector
 from structpred.core.steps import TaskLike
 from structpred.core.weights import Vector
 from structpred.errors import MissingCapabilityError
-from structpred.slack.problem import NEEDS, Candidate, Levels
+from structpred.slack.problem import NEEDS, Candidate, SlackProblem
 
 
 class Output(NamedTuple):
@@ -19,12 +19,8 @@ class Output(NamedTuple):
     loss: float
 
 
-class StepProblem:
+class StepProblem(SlackProblem):
     """Instance i at the weights scale * w, by `task.step`: the loss need not split over parts, and nothing can be constrained."""
-
-    relaxed = closed = False
-    loss_unit = 0.0
-    offers: frozenset[str] = frozenset()
 
     def __init__(self, task: TaskLike, w: Vector, i: int, scale: Scale = 1.0) -> None:
         self.task, self.w, self.i, self.scale = task, w, i, scale
@@ -58,23 +54,3 @@ class StepProblem:
         """psi of an output."""
         found: SparseVector = label.difference
         return found
-
-    def constrained(self, lam: float, alpha: float, beta: float, beta_inclusive: bool) -> Candidate | None:
-        """Not offered."""
-        raise NotImplementedError("constrained")
-
-    def levels(self) -> Levels:
-        """Not offered."""
-        raise NotImplementedError("levels")
-
-    def slack_argmax(self) -> Candidate:
-        """Not offered."""
-        raise NotImplementedError("slack_argmax")
-
-    def kbest(self, lam: float, k: int) -> list[Candidate]:
-        """Not offered."""
-        raise NotImplementedError("kbest")
-
-    def mix(self, t: float, first: Any, second: Any) -> Any:
-        """Not offered: outputs are whole."""
-        raise NotImplementedError("mix")

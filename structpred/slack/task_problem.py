@@ -12,14 +12,14 @@ from structpred.core.packing import checked_labels
 from structpred.core.requirements import require
 from structpred.core.sparse import SparseVector
 from structpred.core.task import PROBED, Task
-from structpred.core.task_checks import TOLERANCE, blamed, checked_bound
+from structpred.core.task_checks import TOLERANCE, asked, checked_bound
 from structpred.core.terms import running_sum
 from structpred.core.two_ways import checked_product, kernels
 from structpred.core.types import Floats
 from structpred.core.weights import Vector
 from structpred.errors import OracleError
 from structpred.slack.listing import Listing, listings
-from structpred.slack.problem import NEEDS, Candidate, Levels
+from structpred.slack.problem import NEEDS, Candidate, Levels, SlackProblem
 
 #: what a problem offers -> the oracle methods that give it, for outputs and for points of a relaxation
 _GIVEN_BY = {
@@ -48,7 +48,7 @@ def oracle_needs(method: str, relaxed: bool) -> tuple[str | tuple[str, ...], ...
     return (first, more) if method in NEEDS else (first,)
 
 
-class TaskProblem:
+class TaskProblem(SlackProblem):
     """Instance i at the weights scale * w: h(y) = 1 + theta . (mu(y) - mu(y_i)), g(y) = c + ell . mu(y).
 
     | query | oracle method |
@@ -150,10 +150,7 @@ class TaskProblem:
 
     def _ask(self, method: str, *args: Any) -> Any:
         """An optional method of the oracle; what it raises names the sample."""
-        try:
-            return getattr(self.oracle, method)(*args)
-        except Exception as error:
-            raise blamed(error, self.i, self.oracle, method) from error
+        return asked(self.i, self.oracle, method, *args)
 
     def _mu(self, found: Any, method: str) -> Floats:
         mu = np.asarray(found, dtype=np.float64)
