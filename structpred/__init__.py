@@ -6,10 +6,9 @@
 """
 
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from structpred import errors
-from structpred.core import marginal_blocks, pairs
+from structpred import errors, fused  # noqa: F401 - the table of compiled code is filled
 from structpred.runtime.lazy_names import lazy_names
 
 if TYPE_CHECKING:
@@ -38,30 +37,6 @@ __all__ = [
 ]  # fmt: skip
 
 logging.getLogger("structpred").addHandler(logging.NullHandler())
-
-
-def _pair_of(features: object, oracle: object) -> pairs.Pair | None:
-    from structpred.fused import pair_of
-
-    return pair_of(features, oracle)
-
-
-def _layout_of(features: object, oracle: object, shapes: Any) -> marginal_blocks.MarginalLayout | None:
-    from structpred.fused.label_sets import layout_of
-
-    return layout_of(features, oracle, shapes)
-
-
-def _visits_of(steps: Any) -> Any:
-    from structpred.fused import visits_of
-
-    return visits_of(steps)
-
-
-pairs.register(_pair_of)
-pairs.register_visits(_visits_of)
-marginal_blocks.register(_layout_of)
-
 
 _FILES = {
     "contracts.callbacks": ("check_callbacks",),

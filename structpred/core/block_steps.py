@@ -11,12 +11,12 @@ from typing import Any, Protocol, cast
 
 import numpy as np
 
+from structpred.core import welds
 from structpred.core.costs import GridCosts
 from structpred.core.feature_map import FeatureMap
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.inference import Inference
 from structpred.core.oracle import Labels, Oracle
-from structpred.core.pairs import find_visits
 from structpred.core.sparse import SparseVector
 from structpred.core.stand_ins import stand_in
 from structpred.core.steps import Visits
@@ -111,7 +111,8 @@ class BlockSteps:
     @cached_property
     def visit(self) -> Visits | None:
         """Many steps with an online trainer's moves in one call, where such code was written for features and oracle."""
-        return find_visits(self)
+        found: Visits | None = welds.find("visits of trees", self.features, self.oracle, self)
+        return found
 
     def buffer_size(self) -> int:
         """The largest number of pairs of a difference."""

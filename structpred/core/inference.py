@@ -10,13 +10,14 @@ from typing import Any, cast
 
 import numpy as np
 
+from structpred.core import welds
 from structpred.core.feature_map import FeatureMap
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.group_scales import GroupScales, Scale, scaled
 from structpred.core.oracle import Labels, Oracle, Scores, Shape
 from structpred.core.packing import argmax_batch, argmax_bound_batch, check_finite, checked_labels, marginals_batch
-from structpred.core.pairs import find
 from structpred.core.stand_ins import stand_in
+from structpred.core.steps import Pair
 from structpred.core.taken import take_features
 from structpred.core.task_checks import asked_parts, blamed
 from structpred.core.types import Floats, Integers
@@ -59,7 +60,8 @@ class Inference:
         self.bounded = callable(getattr(oracle, "argmax_bound", None))
         self._block_of_one = np.zeros(2, np.int64)
         self._in_blocks = stand_in(features, "score_block", ("scores", "fixed_scores", "n_parts")) is not None
-        self.pair = find(features, oracle) if compiled and self.shapes and not oracle.tolerance else None
+        meets = compiled and self.shapes and not oracle.tolerance
+        self.pair: Pair | None = welds.find("steps", features, oracle) if meets else None
 
     def __len__(self) -> int:
         """The number of instances."""

@@ -1,17 +1,12 @@
 """Blocks of a dual kept as marginals, where all labels of an instance share one row of features: what a trainer asks for.
 
-The core asks, a layer above features and oracles answers, as for `core/pairs.py`: neither of the two has to know the other.
+`core/welds.py` says for which feature maps and oracles there are such blocks.
 """
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
-    Floats = npt.NDArray[np.float64]
-    Integers = npt.NDArray[np.int64]
+from structpred.core import welds
+from structpred.core.types import Floats, Integers
 
 
 class MarginalPoint(NamedTuple):
@@ -20,10 +15,10 @@ class MarginalPoint(NamedTuple):
     nodes: for each instance the mass of each label, or of each output that is listed. edges: (n, E, 4), those of edges.
     """
 
-    table: "Floats"
-    pairs: "Floats"
-    nodes: "Floats"
-    edges: "Floats"
+    table: Floats
+    pairs: Floats
+    nodes: Floats
+    edges: Floats
 
 
 class MarginalBlocks(Protocol):
@@ -37,38 +32,29 @@ class MarginalBlocks(Protocol):
     def start(self) -> MarginalPoint:
         """Every block at the truth, all weights zero."""
 
-    def sweep(self, point: MarginalPoint, visits: "Integers", gaps: "Floats", values: "Floats") -> int:
+    def sweep(self, point: MarginalPoint, visits: Integers, gaps: Floats, values: Floats) -> int:
         """Visit these instances in one compiled call: steps in `point`; the block's gap and H_i, both as they were found, go to
         gaps[i] and values[i]. Returns how many blocks moved.
         """
 
-    def values(self, point: MarginalPoint) -> "Floats":
+    def values(self, point: MarginalPoint) -> Floats:
         """H_i of every instance at the weights of the point."""
 
-    def summed(self, point: MarginalPoint) -> "tuple[MarginalPoint, Floats]":
+    def summed(self, point: MarginalPoint) -> tuple[MarginalPoint, Floats]:
         """The same marginals with weights that are summed up anew; and the mean loss of each block under its marginals."""
 
-    def weights(self, point: MarginalPoint) -> "Floats":
+    def weights(self, point: MarginalPoint) -> Floats:
         """The flat weights of the feature map."""
 
 
 class MarginalLayout(Protocol):
     """A feature map and an oracle that have such blocks."""
 
-    def blocks(self, truth: "Integers", costs: "Floats", upper: "Floats") -> MarginalBlocks:
+    def blocks(self, truth: Integers, costs: Floats, upper: Floats) -> MarginalBlocks:
         """truth: (n, L) of 0 and 1. costs: (n, L), what a wrong label costs. upper: (n,), p_i / lam."""
 
-    def independent(self, truth: "Integers", costs: "Floats", upper: "Floats") -> MarginalBlocks:
+    def independent(self, truth: Integers, costs: Floats, upper: Floats) -> MarginalBlocks:
         """The same for labels without edges between them, so that each label is a linear SVM."""
-
-
-Finder = Callable[[Any, Any, Any], MarginalLayout | None]
-_finders: list[Finder] = []
-
-
-def register(finder: Finder) -> None:
-    """Ask `finder(features, oracle, shapes)` for every training set from now on: it gives a layout, or None."""
-    _finders.append(finder)
 
 
 def find(task: Any) -> MarginalLayout | None:
@@ -76,4 +62,5 @@ def find(task: Any) -> MarginalLayout | None:
     features, oracle, shapes = (getattr(task, name, None) for name in ("features", "oracle", "shapes"))
     if features is None or oracle is None or not shapes:
         return None
-    return next((layout for finder in _finders if (layout := finder(features, oracle, shapes)) is not None), None)
+    layout: MarginalLayout | None = welds.find("marginal blocks", features, oracle, shapes)
+    return layout

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from structpred.core import welds
 from structpred.core.costs import TaskCosts
 from structpred.core.feature_map import FeatureMap
 from structpred.core.inference import Inference
 from structpred.core.oracle import Labels
 from structpred.core.packing import marginals_batch, parts_batch
-from structpred.core.pairs import find_visits
 from structpred.core.sparse import SparseVector
 from structpred.core.stand_ins import stand_in
 from structpred.core.steps import Visits
@@ -54,7 +54,8 @@ class PartSteps:
     @cached_property
     def visit(self) -> Visits | None:
         """Many steps with an online trainer's moves in one call, where such code was written for features and oracle."""
-        return find_visits(self)
+        found: Visits | None = welds.find("visits", self.inference.features, self.inference.oracle, self)
+        return found
 
     def _jobs(self, *methods: str) -> int:
         """Threads: code of a user's own may not be ready for more than one."""

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.costs import GridCosts
 from structpred.core.feature_map import FeatureMap
 from structpred.core.group_scales import Scale
 from structpred.core.moves import Moves
@@ -78,6 +79,27 @@ class Fused(Protocol):
         self, w: Vector, scale: float, start: int, stop: int, loss_weight: float
     ) -> tuple[Labels, npt.NDArray[np.float64], npt.NDArray[np.float64]]:
         """(flat labels, losses, violations) of instances start..stop-1."""
+        ...
+
+
+class Pair(Protocol):
+    """Scoring and decoding in one compiled call; the results are those of the plain calls, for any number of threads."""
+
+    def decode(self, w: Vector, n_jobs: int) -> tuple[Labels, npt.NDArray[np.int64]]:
+        """(flat labels, label offsets): the best output of every instance."""
+        ...
+
+    def steps(
+        self,
+        labels: Sequence[Labels],
+        costs: GridCosts,
+        token_weights: Sequence[npt.NDArray[np.float64]] | None,
+        rows: Sequence[npt.NDArray[np.int64]] | None,
+    ) -> Fused:
+        """Training steps towards `labels`; `costs` is the grid of label costs that all instances share.
+
+        rows: which row of costs holds at each position; None: that of the true label.
+        """
         ...
 
 

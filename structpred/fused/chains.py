@@ -15,12 +15,18 @@ from structpred.core.types import Floats, Integers
 from structpred.core.weights import Vector
 from structpred.errors import DataError, InfeasibleError
 from structpred.features.sequences import SequenceFeatures
+from structpred.oracles.chain import ChainOracle
 from structpred.oracles.chains._chain_scratch import SumScratch, best_scratch
 from structpred.runtime.entries import entry_of
 from structpred.runtime.threads import run_ranges, split_evenly
 
 #: (true labels, token weights, label costs) where there are none
 NO_AIM = (np.empty(0, np.int64), np.empty(0), np.empty((0, 0)), np.empty(0, np.int64))
+
+
+def chain_pair(features: SequenceFeatures, oracle: ChainOracle) -> "ChainPair | None":
+    """The pair of these two; None without transitions."""
+    return ChainPair(features) if features.transitions else None
 
 
 class ChainPair:

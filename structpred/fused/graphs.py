@@ -25,12 +25,12 @@ Search = tuple[int, Integers, Integers, Integers, Integers, Integers]
 VISITED_WORK = 1 << 25
 
 
-def graph_visits(steps: PartSteps, features: GraphFeatures, oracle: Oracle) -> Visits | None:
-    """The compiled visits of steps over GraphFeatures with TreeMRF, EnumerationMRF or LabelPaths, as they are written.
+def graph_visits(features: GraphFeatures, oracle: Oracle, steps: PartSteps) -> Visits | None:
+    """The compiled visits of steps over GraphFeatures with TreeMRF, EnumerationMRF or LabelPaths.
 
-    None where the costs of all parts are too many to be kept, or nodes have one state.
+    None where the oracle gives bounds, the costs of all parts are too many to be kept, or nodes have one state.
     """
-    costs = steps.costs.kept() if features.n_states > 1 else None
+    costs = steps.costs.kept() if features.n_states > 1 and not steps.inference.bounded else None
     return None if costs is None else GraphVisits(steps, features, _search(steps.inference.shapes, oracle), *costs).visit
 
 

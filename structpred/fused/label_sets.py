@@ -11,36 +11,27 @@ import numpy.typing as npt
 
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.marginal_blocks import MarginalBlocks, MarginalLayout, MarginalPoint
-from structpred.core.oracle import Shape
-from structpred.core.stand_ins import redefined
+from structpred.core.oracle import Oracle, Shape
 from structpred.core.types import Floats, Integers
 from structpred.features.graphs import GraphFeatures
 from structpred.oracles.fields._label_forest import forest_of
 from structpred.oracles.fields._pairwise_links import links_of
 from structpred.oracles.label_paths import LabelPaths
-from structpred.oracles.mrf_enumeration import EnumerationMRF, enumeration_plan
+from structpred.oracles.mrf_enumeration import enumeration_plan
 from structpred.oracles.tree_mrf import TreeMRF, tree_plan
 from structpred.runtime.memory import check_fits
 
-_FEATURES = ("scores", "score_block", "fixed_scores", "adjoint", "n_parts")
-_ORACLE = ("argmax", "argmax_batch", "parts", "n_parts")
 
-
-def layout_of(features: object, oracle: object, shapes: Sequence[Shape]) -> MarginalLayout | None:
-    """The layout of this training set; None where none was written for it, or a subclass changed what it was written for."""
-    if not isinstance(features, GraphFeatures) or "label_sets" not in features.capabilities:
-        return None
-    kind = next((kind for kind in (TreeMRF, EnumerationMRF, LabelPaths) if isinstance(oracle, kind)), None)
-    if kind is None or redefined(oracle, kind, _ORACLE) or redefined(features, GraphFeatures, _FEATURES):
-        return None
+def layout_of(features: GraphFeatures, oracle: Oracle, shapes: Sequence[Shape]) -> MarginalLayout | None:
+    """The layout of this training set; None where none was written for it."""
     first = shapes[0]
-    if not all(shape is first or shape == first for shape in shapes):
+    if "label_sets" not in features.capabilities or not all(shape is first or shape == first for shape in shapes):
         return None
-    if kind is LabelPaths:
+    if isinstance(oracle, LabelPaths):
         return Forest(features, forest_of(first).parents, paths=True) if features.fixed.rows is None else None
     if (parents := _closing_parents(features, first)) is not None:
         return Forest(features, parents, paths=False)
-    return Graph(features, first, kind is TreeMRF) if features.edges.n_columns else None
+    return Graph(features, first, isinstance(oracle, TreeMRF)) if features.edges.n_columns else None
 
 
 def _closing_parents(features: GraphFeatures, shape: Shape) -> Integers | None:

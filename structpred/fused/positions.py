@@ -12,13 +12,14 @@ from structpred.core.weights import Vector, check_length
 from structpred.features.fixed_scores import FixedScores
 from structpred.features.positions import PositionFeatures
 from structpred.fused.chains import parts_of_chain, refuse_impossible, run_pieces
+from structpred.oracles.chain import ChainOracle
 from structpred.oracles.chains._chain_scratch import best_scratch
 
 
 class PositionPair:
     """PositionFeatures and ChainOracle (the Pair protocol of the core)."""
 
-    def __init__(self, features: PositionFeatures) -> None:
+    def __init__(self, features: PositionFeatures, oracle: ChainOracle) -> None:
         self.features, n_labels = features, features.n_labels
         fixed = features.fixed or FixedScores.none(int(features.offsets[-1]), n_labels)
         self.rule = (fixed.edges, fixed.rows, fixed.row_of)

@@ -6,6 +6,7 @@ import numpy.typing as npt
 from structpred.core.block_steps import BlockSteps
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.moves import Moves
+from structpred.core.steps import Visits
 from structpred.features.arcs import ArcCall, ArcFeatures
 from structpred.oracles.arborescence import ArborescenceOracle
 from structpred.oracles.projective import ProjectiveOracle
@@ -13,6 +14,11 @@ from structpred.oracles.trees._tree_scratch import projective_scratch, tree_scra
 
 #: arcs that one compiled call looks at: some hundredths of a second
 VISITED_ARCS = 1 << 16
+
+
+def tree_visits(features: ArcFeatures, oracle: ArborescenceOracle | ProjectiveOracle, steps: BlockSteps) -> Visits | None:
+    """The compiled visits of these steps; None for features with fixed scores."""
+    return TreeVisits(steps, features, oracle).visit if features.fixed.rows is None else None
 
 
 class TreeVisits:

@@ -1,13 +1,16 @@
 """Inference: blocks, threads and compiled code give what single calls give; fixed scores and errors are in one place."""
 
 import pickle
+import subprocess
+import sys
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 import pytest
 from instance_kinds import KINDS, LENGTHS, N, chains, rows_of_parts, weights
 
-from structpred.core import inference, pairs
+from structpred.core import inference, welds
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.inference import Inference, part_scores
 from structpred.core.task import Task
@@ -143,20 +146,63 @@ def test_marginals_and_the_k_best_name_the_sample() -> None:
         failing.log_partition(failing.scores(w, 3), 3)
 
 
-def test_pairs_are_registered_from_above(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A finder of one's own is asked for features and oracles that meet; the core finds chains without importing them."""
+class Zeros:
+    """A pair that finds nothing but zeros."""
+
+    def __init__(self, features: Any, oracle: Any) -> None:
+        pass
+
+    def decode(self, w: Any, n_jobs: int) -> Any:
+        """Zeros."""
+        return np.zeros(N, np.int64), np.arange(N + 1)
+
+
+def test_compiled_code_is_registered_from_above(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A line of one's own serves features and oracles that meet; the core finds chains without importing them."""
     features, oracle, shapes = rows_of_parts()
-    assert pairs.find(*chains()[:2]) is not None
-    assert pairs.find(features, oracle) is None
+    assert welds.find("steps", *chains()[:2]) is not None
+    assert welds.find("steps", features, oracle) is None
 
-    class Zeros:
-        def decode(self, w: Any, n_jobs: int) -> Any:
-            return np.zeros(N, np.int64), np.arange(N + 1)
-
-    monkeypatch.setattr(pairs, "_finders", list(pairs._finders))
-    pairs.register(lambda f, o: Zeros() if f is features and o is oracle else None)  # type: ignore[arg-type, return-value]
+    names = [f"{kind.__module__}:{kind.__qualname__}" for kind in (Zeros, type(features), type(oracle))]
+    own = welds.Weld("steps", names[0], names[1], ("scores",), (names[2],), ("argmax",))
+    monkeypatch.setattr(welds, "_welds", list(welds._welds))
+    welds.register(own)
     assert not Inference(features, oracle, shapes).decode(weights(features))[0].any()
     assert Inference(features, oracle, shapes, compiled=False).decode(weights(features))[0].any()
+
+    class Changed(type(oracle)):  # type: ignore[misc]
+        def argmax(self, scores: Any, shape: Any) -> Any:
+            return super().argmax(scores, shape)
+
+    assert Inference(features, Changed(), shapes).decode(weights(features))[0].any()
+
+
+def test_to_find_that_no_code_was_written_imports_nothing() -> None:
+    """Classes are told by their names, so features and oracles of others load none of those that have compiled code."""
+    code = """
+import sys
+from structpred.core import welds
+
+assert welds._welds
+for weld in welds._welds:
+    assert welds.find(weld.work, object(), object()) is None
+ours = {weld.maker.split(":")[0] for weld in welds._welds}
+ours |= {name.split(":")[0] for weld in welds._welds for name in (weld.features, *weld.oracles)}
+assert not ours & set(sys.modules), ours & set(sys.modules)
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_each_line_of_compiled_code_names_what_there_is() -> None:
+    """Classes, makers and methods that the table names exist: a name that was changed elsewhere would switch code off."""
+    for weld in welds._welds:
+        found = [getattr(import_module(name.split(":")[0]), name.split(":")[1]) for name in (weld.maker, weld.features)]
+        assert callable(found[0])
+        assert all(hasattr(found[1], method) for method in weld.feature_methods), weld
+        for name in weld.oracles:
+            kind = getattr(import_module(name.split(":")[0]), name.split(":")[1])
+            assert f"{kind.__module__}:{kind.__qualname__}" == name
+        assert f"{found[1].__module__}:{found[1].__qualname__}" == weld.features
 
 
 @every_kind
