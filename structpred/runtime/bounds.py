@@ -46,6 +46,7 @@ def with_checks(kernel: Callable[..., Any]) -> Callable[..., Any]:
     made: dict[str, Any] = {}
     exec(compile(tree, kernel.__code__.co_filename, "exec"), names, made)
     changed: Callable[..., Any] = made[kernel.__name__]
+    changed.__qualname__ = kernel.__qualname__
     return changed
 
 

@@ -6,6 +6,7 @@ STRUCTPRED_CHECK_BOUNDS=1 kernels check their indices (`structpred.runtime.bound
 """
 
 import functools
+from types import FunctionType
 
 from structpred.runtime.bounds import checks_bounds, not_negative, with_checks
 from structpred.runtime.compiled import prepare
@@ -21,7 +22,7 @@ from numba.extending import intrinsic, overload  # noqa: E402
 from structpred.runtime.compiler import CalleeCompiler, KernelCompiler  # noqa: E402
 from structpred.runtime.kernel_cache import keep  # noqa: E402
 
-__all__ = ["njit", "prange", "prefetch"]
+__all__ = ["family", "njit", "prange", "prefetch"]
 
 
 @intrinsic
@@ -68,6 +69,21 @@ def njit(*, cache=False, **options):
         return dispatcher
 
     return decorate
+
+
+def family(name, bodies, *calls):
+    """Kernels of plain functions that know what they call by name alone: one body for kernels that differ in some calls.
+
+    Each of `calls`, and each body for those after it, is global under its own name; other names mean what they mean in the file
+    of the body. name: of the module that asks, which tells its kernels from others of the same bodies. Returned in their order.
+    """
+    known, made = {call.__name__: call for call in calls}, []
+    for body in bodies:
+        own = FunctionType(body.__code__, body.__globals__ | known, body.__name__)
+        own.__qualname__ = f"{name}.{body.__name__}"
+        known[body.__name__] = njit(cache=True, nogil=True)(own)
+        made.append(known[body.__name__])
+    return made
 
 
 if checks_bounds():

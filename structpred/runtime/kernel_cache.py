@@ -106,10 +106,12 @@ class KernelCache(NullCache):
 
 
 def _collect(kernel, seen: set[object], constants: dict[str, str]) -> None:
-    """The constants of modules that a kernel and those that it calls name: they are in the machine code, and may be imported."""
+    """What a kernel and those that it calls consist of, wherever they come from, and the constants of modules that they name."""
     seen.add(kernel)
     codes = [kernel.__code__]
-    for code in codes:
+    for n, code in enumerate(codes):
+        plain = [each for each in code.co_consts if not isinstance(each, CodeType)]
+        constants[f"{kernel.__module__}.{kernel.__qualname__} {n}"] = repr((code.co_code, code.co_names, plain))
         codes += [inner for inner in code.co_consts if isinstance(inner, CodeType)]
         for name in code.co_names:
             value = kernel.__globals__.get(name)

@@ -10,7 +10,9 @@ import pytest
 from structpred.runtime import bounds
 
 KERNELS = """
-from structpred.runtime.jit import njit
+import numpy as np
+
+from structpred.runtime.jit import family, njit
 
 
 @njit(cache=True, nogil=True)
@@ -42,13 +44,20 @@ def within(values):
 @njit(cache=True, nogil=True)
 def one_before_is_fine(values):
     return values[values.shape[0] - 1]
+
+
+def of_a_family(values):
+    return values[np.int64(one_before_is_fine(values)) - 3]
+
+
+(of_a_family,) = family(__name__, (of_a_family,), one_before_is_fine)
 """
 
 PROGRAM = """
 import numpy as np
 import _some_kernels as kernels
 
-for name, given in (("one_past", ()), ("one_before", ()), ("slice_from_before", (-1,)), ("within", ())):
+for name, given in (("one_past", ()), ("one_before", ()), ("slice_from_before", (-1,)), ("of_a_family", ()), ("within", ())):
     try:
         getattr(kernels, name)(np.arange(3.0), *given)
         print(name, "ran")
@@ -73,11 +82,12 @@ def outcomes(folder: Path, switch: str) -> list[str]:
 def test_both_ends_are_checked_under_the_switch_alone(tmp_path: Path) -> None:
     """Off by one, a negative index and a negative end of a slice raise IndexError under the switch, and a cache filled without
     it is not used; constants, masks and right indices pass."""
-    assert outcomes(tmp_path, "0") == ["one_past ran", "one_before ran", "slice_from_before ran", "within ran"]
+    assert outcomes(tmp_path, "0") == ["one_past ran", "one_before ran", "slice_from_before ran", "of_a_family ran", "within ran"]
     assert outcomes(tmp_path, "1") == [
         "one_past index is out of bounds",
         "one_before a kernel used a negative index",
         "slice_from_before a kernel used a negative index",
+        "of_a_family a kernel used a negative index",
         "within ran",
     ]
     assert outcomes(tmp_path, "0")[0] == "one_past ran"

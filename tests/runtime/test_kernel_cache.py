@@ -26,13 +26,39 @@ from structpred.runtime.jit import njit
 def first(x, y):
     return STEP if larger(x, y) else 0
 """
-NAMES = ("_caller_kernels", "_callee_kernels", "some_settings")
+SHARED = """
+size = None
+
+
+def first(x):
+    return 10 * size(x)
+
+
+def second(x):
+    return first(x) + 1
+
+
+BODIES = (first, second)
+"""
+OWN = """
+from _shared_kernels import BODIES
+from structpred.runtime.jit import family, njit
+
+
+@njit(cache=True)
+def size(x):
+    return x + 1
+
+
+*_, first = family(__name__, BODIES, size)
+"""
+NAMES = ("_caller_kernels", "_callee_kernels", "some_settings", "_shared_kernels", "_other_kernels")
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Two kernel files and the settings of one, on the path; the cache is `tmp_path / "cache"`, empty."""
-    for name, text in zip(NAMES, (CALLER, CALLEE, "STEP = 1\n"), strict=True):
+    for name, text in zip(NAMES[:3], (CALLER, CALLEE, "STEP = 1\n"), strict=True):
         (tmp_path / f"{name}.py").write_text(text)
     (tmp_path / "cache").mkdir()
     monkeypatch.syspath_prepend(tmp_path)
@@ -44,19 +70,25 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         sys.modules.pop(name, None)
 
 
-def fresh_kernel() -> Any:
+def fresh_kernel(caller: str = NAMES[0]) -> Any:
     """The caller's kernel as a new process would load it."""
     for name in NAMES:
         sys.modules.pop(name, None)
     importlib.invalidate_caches()
     kernel_cache._sources_at_first.cache_clear()
-    return importlib.import_module("_caller_kernels").first
+    return importlib.import_module(caller).first
 
 
 def outcome(x: int = 2, y: int = 1) -> tuple[int, int]:
     """What a new process gets, and how many kernels it takes from the cache."""
     kernel = fresh_kernel()
     return kernel(x, y), sum(kernel.stats.cache_hits.values())
+
+
+def family_outcome(caller: str = NAMES[0]) -> tuple[int, int]:
+    """What a kernel of a family gives a new process, and how many kernels come from the cache."""
+    kernel = fresh_kernel(caller)
+    return kernel(1), sum(kernel.stats.cache_hits.values())
 
 
 def kept(folder: Path) -> Path:
@@ -110,6 +142,39 @@ def test_sources_that_change_under_a_running_process_are_not_mixed_up(folder: Pa
     (folder / "_callee_kernels.py").write_text(CALLEE.replace(">", "<"))
     assert kernel(2, 1) == 1
     assert not list((folder / "cache").iterdir())
+
+
+def test_families_of_the_same_bodies_are_kept_apart(folder: Path) -> None:
+    """Each has machine code of its own on disk, from which a second process takes it."""
+    (folder / "_shared_kernels.py").write_text(SHARED)
+    (folder / "_caller_kernels.py").write_text(OWN)
+    (folder / "_other_kernels.py").write_text(OWN.replace("x + 1", "x + 2"))
+    for hits in (0, 1):
+        assert family_outcome() == (21, hits)
+        assert family_outcome("_other_kernels") == (31, hits)
+    assert len(list((folder / "cache").iterdir())) == 2
+
+
+def test_a_change_in_a_shared_body_compiles_its_families_again(folder: Path) -> None:
+    """Also where only a body that another one calls has changed."""
+    for body, expected in ((SHARED, 21), (SHARED.replace("10 *", "100 *"), 201), (SHARED.replace("+ 1", "+ 3"), 23)):
+        (folder / "_shared_kernels.py").write_text(body)
+        (folder / "_caller_kernels.py").write_text(OWN)
+        assert family_outcome() == (expected, 0)
+        assert family_outcome() == (expected, 1)
+
+
+def test_bodies_from_another_folder_notice_a_change_of_what_they_call(
+    folder: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The bodies' file is the kernel's source, so the code of all that is called is in the stamp, wherever it lies."""
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    (elsewhere / "_shared_kernels.py").write_text(SHARED)
+    monkeypatch.syspath_prepend(elsewhere)
+    for own, expected in ((OWN, 21), (OWN.replace("x + 1", "x + 2"), 31), (OWN.replace("x + 1", "x - 1"), 1)):
+        (folder / "_caller_kernels.py").write_text(own)
+        assert family_outcome() == (expected, 0)
+        assert family_outcome() == (expected, 1)
 
 
 @pytest.mark.parametrize("version", [kernel_cache.numba, kernel_cache.llvmlite])
