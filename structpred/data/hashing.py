@@ -3,11 +3,10 @@
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-import numpy.typing as npt
-
 from structpred.data.sequences import PackedSequences, pack
 from structpred.data.tokens import Block, FeatureIndex, hashed, read_blocks
 from structpred.errors import ParameterError
+from structpred.storage.bundles import Bundle
 from structpred.storage.schema import Record, Whole, as_file_error
 
 # Strings met in one call are remembered, up to this many: most features come again, and a look-up costs less.
@@ -54,17 +53,15 @@ class FeatureHasher:
         """`transform`, since there is nothing to fit."""
         return self.transform(sequences)
 
-    def to_bundle(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]], dict[str, list[str]]]:
-        """The state for a model file: plain data for JSON, no arrays, no texts."""
-        return {"n_bits": self.n_bits}, {}, {}
+    def to_bundle(self) -> Bundle:
+        """The state for a model file: a header alone."""
+        return Bundle({"n_bits": self.n_bits})
 
     @classmethod
-    def from_bundle(
-        cls, header: dict[str, Any], arrays: dict[str, npt.NDArray[Any]], texts: dict[str, list[str]]
-    ) -> "FeatureHasher":
+    def from_bundle(cls, part: Bundle) -> "FeatureHasher":
         """A hasher from what `to_bundle` gave. Raises FileFormatError where it does not fit."""
         with as_file_error("the feature hashing of this file cannot be used"):
-            return cls(cls.HEADER.read(header, "input.header")["n_bits"])
+            return cls(cls.HEADER.read(part.header, "input.header")["n_bits"])
 
     def _blocks(self, sequences: Iterable[Iterable[Any]]) -> Iterator[Block]:
         index = FeatureIndex(self._remember)

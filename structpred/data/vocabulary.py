@@ -10,6 +10,7 @@ from structpred.data.name_table import ClosedIndex
 from structpred.data.sequences import PackedSequences, pack
 from structpred.data.tokens import Block, FeatureIndex, read_blocks
 from structpred.errors import DataError, ParameterError
+from structpred.storage.bundles import Bundle
 from structpred.storage.schema import Record, Whole, as_file_error
 
 
@@ -98,17 +99,15 @@ class FeatureDictionary:
             raise ParameterError("expected feature names that are strings, none of them twice")
         return self
 
-    def to_bundle(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]], dict[str, list[str]]]:
-        """The fitted state for a model file: plain data for JSON, arrays by name, lists of strings by name."""
-        return {"min_count": self.min_count}, {}, {"names": self.names}
+    def to_bundle(self) -> Bundle:
+        """The fitted state for a model file."""
+        return Bundle({"min_count": self.min_count}, texts={"names": self.names})
 
     @classmethod
-    def from_bundle(
-        cls, header: dict[str, Any], arrays: dict[str, npt.NDArray[Any]], texts: dict[str, list[str]]
-    ) -> "FeatureDictionary":
+    def from_bundle(cls, part: Bundle) -> "FeatureDictionary":
         """A fitted dictionary from what `to_bundle` gave. Raises FileFormatError where the parts do not fit."""
         with as_file_error("the feature dictionary of this file cannot be used"):
-            return cls.from_names(texts["names"], cls.HEADER.read(header, "input.header")["min_count"])
+            return cls.from_names(part.texts["names"], cls.HEADER.read(part.header, "input.header")["min_count"])
 
     def _fitted(self) -> FeatureIndex:
         if self._index is None:

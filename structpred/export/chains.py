@@ -47,8 +47,8 @@ def _template_parts(featurizer: TemplateFeaturizer | HashedTemplateFeaturizer) -
     }  # fmt: skip
     if isinstance(featurizer, HashedTemplateFeaturizer):
         return Parts({**settings, "n_bits": featurizer.hasher.n_bits, "padding": None}, {}, {})
-    _, arrays, texts = featurizer.to_bundle()
-    return Parts({**settings, "n_bits": None, "padding": featurizer._padding}, arrays, texts)
+    part = featurizer.to_bundle()
+    return Parts({**settings, "n_bits": None, "padding": featurizer._padding}, part.arrays, part.texts)
 
 
 def _n_columns(templates: Sequence[Template]) -> int:

@@ -20,7 +20,7 @@ from structpred.core.steps import TaskLike
 from structpred.core.task_checks import checked_weights
 from structpred.core.weights import Vector
 from structpred.errors import ParameterError
-from structpred.models.bundles import read_model, write_model
+from structpred.models.bundles import common, pack_run, read_own, write_model
 from structpred.models.groups import with_pruning, zeroed
 from structpred.models.nothing_learnt import warned
 from structpred.models.own_components import check_own, components_of, marked
@@ -56,7 +56,7 @@ class StructuredEstimator(Estimator, ABC):
 
     A child is a dataclass, too (`@dataclass(eq=False, repr=False)`, which leaves scikit-learn's repr and equality alone). Its
     fields are further settings, and may replace a default; its `fit` builds a task and calls `_train` and `_keep`. It says how
-    it is written and read: `_HEADER`, `_to_bundle` and `_from_bundle`.
+    it is written and read: `_HEADER`, `_contents` and `_from_bundle`.
 
     Parameters
     ----------
@@ -153,7 +153,7 @@ class StructuredEstimator(Estimator, ABC):
     _progress: Progress | None = field(init=False)
     _online: Any = field(init=False)
 
-    #: what the header of a file must hold
+    #: what the header of a file must hold, and of which attributes it is made
     _HEADER: ClassVar[storage.Record]
     #: how it is trained on shards, where it can be
     _sharding: ClassVar[Sharding | None] = None
@@ -162,9 +162,9 @@ class StructuredEstimator(Estimator, ABC):
     #: the trainer that `fit` took where none was named, on shards this one; passes where max_iter is None, if they suffice it
     _default, _own_passes = "bcfw", 50
 
-    @abstractmethod
-    def _to_bundle(self) -> Bundle:
-        """What a file holds of the fitted estimator; its header follows `_HEADER`."""
+    def _contents(self) -> Bundle:
+        """What a file holds besides attributes: the fields of its header that are none, its arrays and its texts."""
+        return Bundle(common(self), pack_run(self))
 
     @classmethod
     @abstractmethod
@@ -173,7 +173,6 @@ class StructuredEstimator(Estimator, ABC):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model as one file, atomically, without pickle: see docs/formats.md. An oracle is named in it, not held."""
-        self._check_fitted()
         write_model(path, self)
 
     @classmethod
@@ -182,9 +181,7 @@ class StructuredEstimator(Estimator, ABC):
 
         oracle: of the same class as in training, where one was given then; other models have no use for it.
         """
-        model = read_model(path, lambda name: cls, oracle, [cls.__name__])
-        assert isinstance(model, cls)
-        return model
+        return read_own(path, cls, oracle)
 
     def without_groups(self, names: Collection[str]) -> Self:
         """The same fitted model with the weights of these groups zero, and without what only they need, such as templates.

@@ -18,16 +18,16 @@ from structpred.models.settings import settings_of, settings_restored
 from structpred.models.signs import check_report, saved_signs
 from structpred.runtime.memory import SMALL, available_bytes
 from structpred.runtime.threads import MOST_JOBS
-from structpred.storage.bundles import read_bundle, write_bundle
+from structpred.storage.bundles import Bundle, read_bundle, under, write_bundle
 from structpred.storage.schema import (
     FLOATS,
     LARGEST,
     AnyOf,
     Array,
+    Field,
     Flag,
     ListOf,
     Number,
-    Optional,
     Plain,
     Record,
     Spec,
@@ -39,44 +39,70 @@ from structpred.storage.schema import (
     maybe,
 )
 
-Entry = TypeVar("Entry")
+Kind = TypeVar("Kind")
 
 FORMAT_VERSION = 1
-_OBJECT = AnyOf((Text(), Record({"class": Text(), "settings": TableOf(Plain())})))
+#: a name, or the class of an object with its plain settings
+OBJECT = AnyOf((Text(), Record({"class": Text(), "settings": TableOf(Plain())})))
 _BOUND = maybe(Number())
+
+
+def plain_setting(value: Any) -> Any:
+    """Numbers as they are; a RandomState, which is not a plain setting, as None."""
+    value = value.item() if isinstance(value, np.generic) else value
+    return value if isinstance(value, bool | int | float) else None
+
+
+def settings_record(specs: Mapping[str, Spec]) -> Record:
+    """Settings that are numbers, of those that an estimator has."""
+    return Record({name: Field(spec, name, plain_setting, default=None) for name, spec in specs.items()})
+
+
+def _certificate(saved: dict[str, Any]) -> Certificate:
+    return Certificate(**saved)
+
 
 #: settings that files hold; those that prediction uses are bounded, a second fit checks the others
 SETTINGS: dict[str, Spec] = {
     **dict.fromkeys(
         ("C", "max_iter", "tol", "min_count", "n_bits", "check_every", "patience", "random_state", "single_root", "max_bits",
          "labelled", "label_C"),
-        Optional(Plain()),
+        Plain(),
     ),
-    "n_jobs": Optional(maybe(AnyOf((Whole(1, MOST_JOBS), Whole(-1, -1))))),
-    "prune": Optional(maybe(Whole(1))),
-    "check_components": Optional(Flag(), True),
+    "n_jobs": maybe(AnyOf((Whole(1, MOST_JOBS), Whole(-1, -1)))),
+    "prune": maybe(Whole(1)),
+    "check_components": Flag(),
 }  # fmt: skip
 
 #: what the header of every model file says
 COMMON: dict[str, Spec] = {
     "estimator": Text(),
-    "settings": Record(SETTINGS),
-    "trainer": _OBJECT,
-    "loss": _OBJECT,
-    "surrogate": Optional(maybe(_OBJECT)),
-    "regulariser": Optional(maybe(_OBJECT)),  # written only where there is one in place of 1/2 |w|^2
-    "signs": Optional(maybe(AnyOf((TableOf(Whole(-1, 1)), Text())))),  # written only where there are some
-    "certificate": Record(
-        {"primal": _BOUND, "dual": _BOUND, "proven": Flag(), "local": Optional(Flag(), False), "checked": Optional(maybe(Flag()))}
+    "settings": settings_record(SETTINGS),
+    "trainer": Field(OBJECT, "trainer", back=settings_restored),
+    "loss": Field(OBJECT, "loss", settings_of, settings_restored),
+    "surrogate": Field(maybe(OBJECT), "surrogate", settings_of, settings_restored, None),
+    # written only where there is one in place of 1/2 |w|^2
+    "regulariser": Field(maybe(OBJECT), "regulariser", settings_of, settings_restored, None, sparse=True),
+    "signs": Field(maybe(AnyOf((TableOf(Whole(-1, 1)), Text()))), "signs", saved_signs, default=None, sparse=True),
+    "certificate": Field(
+        Record({
+            "primal": _BOUND, "dual": _BOUND, "proven": Flag(), "local": Field(Flag(), default=False),
+            "checked": Field(maybe(Flag()), default=None),
+        }),
+        "certificate_", asdict, _certificate,
     ),
-    "probabilistic": Optional(maybe(Flag())),
-    "run": Record({"passes": Whole(), "stop_reason": Text(), "converged": Flag()}),
-    "history": ListOf(TableOf(Plain())),
-    "groups": Optional(ListOf(Text()), []),
+    "probabilistic": Field(maybe(Flag()), "probabilistic_", default=None),
+    "run": Record({
+        "passes": Field(Whole(), "n_iter_"),
+        "stop_reason": Field(Text(), "stop_reason_"),
+        "converged": Field(Flag(), "converged_"),
+    }),
+    "history": Field(ListOf(TableOf(Plain())), "history_", list, History),
+    "groups": Field(ListOf(Text()), "group_names_", list, default=[]),
     # how a program read the training data; a model fitted in Python has none of it
-    "reader": Optional(TableOf(AnyOf((ListOf(Plain()), Plain()))), {}),
-    "versions": Optional(TableOf(Text()), {}),
-}
+    "reader": Field(TableOf(AnyOf((ListOf(Plain()), Plain()))), "reader_", default={}),
+    "versions": Field(TableOf(Text()), default={}),
+}  # fmt: skip
 
 #: one label of a model
 LABEL = AnyOf((Text(), Flag(), Whole(-(2**2048), 2**2048)))
@@ -91,14 +117,53 @@ _ENDS = Array(("int64",), ("n_ends",), below=2**62)
 _REPORT = "report."
 
 
+def computed(model: Any) -> dict[str, Any]:
+    """The fields of the header of every file that are no attributes."""
+    versions = {"structpred": __version__, "python": platform.python_version(), "numpy": np.__version__}
+    return {"estimator": type(model).__name__, "reader": getattr(model, "reader_", {}), "versions": versions}
+
+
+def common(model: Any) -> dict[str, Any]:
+    """As `computed`, of an estimator whose trainer may be the default one."""
+    return {**computed(model), "trainer": settings_of(model._chosen_trainer())}
+
+
+def to_bundle(model: Any) -> Bundle:
+    """What a file holds of a fitted estimator."""
+    found: Bundle = model._contents()
+    found.header = model._HEADER.written(model, **found.header)
+    return found
+
+
+def restored(kind: type[Kind], head: dict[str, Any], **given: Any) -> Kind:
+    """An estimator with the settings and attributes that the header alone holds, and with the settings given.
+
+    A setting that is None in the file is that of the class. Files hold settings of other kinds, too.
+    """
+    known, found = kind._get_param_names(), kind._HEADER.attributes(head)  # type: ignore[attr-defined]
+    model = kind(**{**{name: value for name, value in found.items() if name in known and value is not None}, **given})
+    for name, value in found.items():
+        if name.endswith("_"):
+            setattr(model, name, value)
+    return model
+
+
 def write_model(path: str | os.PathLike[str], model: Any) -> None:
     """Write a fitted estimator, unless reading would refuse its header: then DataError says why."""
-    bundle = model._to_bundle()
+    model._check_fitted()
+    bundle = to_bundle(model)
     try:
         model._HEADER.read(bundle.header, "header")
     except ValueError as error:
         raise DataError(f"{os.fspath(path)}: this model cannot be saved: {error}") from None
     write_bundle(path, bundle, kind="model", format_version=FORMAT_VERSION)
+
+
+def read_own(path: str | os.PathLike[str], kind: type[Kind], oracle: Any = None) -> Kind:
+    """The estimator of that class in a file."""
+    model = read_model(path, lambda name: kind, oracle, [kind.__name__])
+    assert isinstance(model, kind)
+    return model
 
 
 def read_model(
@@ -133,61 +198,14 @@ def _named_oracle(saved: str | dict[str, Any], given: Any, path: str | os.PathLi
     return given
 
 
-def common_header(model: Any) -> dict[str, Any]:
-    """What the header of every model file says: settings, certificate, history, versions."""
-    certificate: Certificate = model.certificate_
-    regulariser = {} if model.regulariser is None else {"regulariser": settings_of(model.regulariser)}
-    return {
-        "estimator": type(model).__name__,
-        "settings": {name: _plain(getattr(model, name)) for name in SETTINGS if hasattr(model, name)},
-        "trainer": settings_of(model._chosen_trainer()),
-        "loss": settings_of(model.loss),
-        "surrogate": None if model.surrogate is None else settings_of(model.surrogate),
-        **regulariser,
-        **saved_signs(model.signs),
-        "certificate": asdict(certificate),
-        "probabilistic": model.probabilistic_,
-        "run": {"passes": model.n_iter_, "stop_reason": model.stop_reason_, "converged": model.converged_},
-        "history": list(model.history_),
-        "groups": list(model.group_names_),
-        "reader": getattr(model, "reader_", {}),
-        "versions": {"structpred": __version__, "python": platform.python_version(), "numpy": np.__version__},
-    }
-
-
-def _plain(value: Any) -> Any:
-    """Numbers as they are; a RandomState, which is not a plain setting, as None."""
-    value = value.item() if isinstance(value, np.generic) else value
-    return value if isinstance(value, bool | int | float) else None
-
-
-def plain_settings(head: dict[str, Any], kind: type[Any]) -> dict[str, Any]:
-    """The settings of an estimator of that kind; where an object cannot be rebuilt, a name that fit refuses."""
-    known = kind._get_param_names()
-    settings = {name: value for name, value in head["settings"].items() if name in known and value is not None}
-    names = [name for name in ("trainer", "loss", "surrogate", "regulariser") if head[name] is not None]
-    signs = {} if head["signs"] is None else {"signs": head["signs"]}
-    return settings | signs | {name: settings_restored(head[name]) for name in names}
-
-
-def restore_run(model: Any, head: dict[str, Any], arrays: dict[str, npt.NDArray[Any]], n_weights: int | None) -> None:
-    """Set what all fitted estimators have: weights (n_weights of them; None: as many as there are), certificate, history."""
+def restore_weights(model: Any, arrays: dict[str, npt.NDArray[Any]], n_weights: int | None) -> None:
+    """Set what arrays hold of fitted estimators: weights (n_weights of them; None: as many as there are), groups, reports."""
     model.coef_, reports = unpack_weights(arrays, n_weights), under(_REPORT, arrays)
-    said = head["probabilistic"]  # not in older files
-    model.probabilistic_ = _has_log_loss(model) if said is None else said
-    model.certificate_ = Certificate(**head["certificate"])
-    model.history_ = History(head["history"])
-    model.groups_, model.group_names_ = _groups(head["groups"], arrays, len(model.coef_))
+    if model.probabilistic_ is None:  # not in older files
+        model.probabilistic_ = _has_log_loss(model)
+    model.groups_, model.group_names_ = _groups(model.group_names_, arrays, len(model.coef_))
     model.report_ = {name: array_of(reports, name, Array(("float64",), (None,) * array.ndim)) for name, array in reports.items()}
     check_report(model.report_, len(model.coef_))
-    model.reader_ = head["reader"]
-    run = head["run"]
-    model.n_iter_, model.stop_reason_, model.converged_ = run["passes"], run["stop_reason"], run["converged"]
-
-
-def under(prefix: str, entries: Mapping[str, Entry]) -> dict[str, Entry]:
-    """The arrays or texts whose names begin with `prefix`, without it."""
-    return {name.removeprefix(prefix): entry for name, entry in entries.items() if name.startswith(prefix)}
 
 
 def _has_log_loss(model: Any) -> bool:

@@ -3,6 +3,7 @@
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
@@ -17,7 +18,7 @@ from structpred.core.result import History
 from structpred.core.types import Floats, Integers
 from structpred.errors import DataError, ParameterError
 from structpred.models.base import seed_of
-from structpred.models.bundles import read_model, write_model
+from structpred.models.bundles import COMMON, OBJECT, computed, read_own, restored, write_model
 from structpred.models.kernels.functions import Precomputed, resolve_kernel, restored_complete, saved
 from structpred.models.kernels.random_features import RandomFeatures
 from structpred.models.kernels.spaces import Columns, KernelMatrix, landmarks
@@ -33,17 +34,17 @@ from structpred.storage.bundles import Bundle
 from structpred.storage.schema import (
     AnyOf,
     Array,
+    Field,
     Flag,
     ListOf,
     Number,
     OneOf,
-    Plain,
     Record,
     Spec,
-    TableOf,
     Text,
     Whole,
     array_of,
+    default_of,
     maybe,
 )
 from structpred.trainers.progress import checked_verbose
@@ -52,28 +53,29 @@ Problem = TypeVar("Problem", SemiSupervisedProblem, LatentProblem)
 #: kernel values that are held at once when rows are scored
 _BLOCK = 1 << 22
 LEVELS: tuple[Level, ...] = ("local", "eps-global", "global")  # from the weakest
-OBJECT = AnyOf((Text(), Record({"class": Text(), "settings": TableOf(Plain())})))
 LABEL = AnyOf((Text(), Flag(), Whole(-(2**63), 2**63 - 1), Number()))
 
 
+@dataclass(eq=False, repr=False)
 class KernelMachine(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]
     """The parent of classifiers h_k(x) = sum_i beta_ki k(x_i, x) + b_k that come with a level of proof.
 
-    A child stores its settings, among them kernel, n_components and solver, and its `fit` calls `_read`, `_space` and `_keep`.
+    A child is a dataclass, too, whose fields are further settings, and its `fit` calls `_read`, `_space` and `_keep`.
     """
 
-    kernel: Any
-    solver: Any
-    n_components: int | None
-    random_state: Any
-    verbose: int
-    classes_: npt.NDArray[Any]
-    n_features_in_: int
-    _kernel: Any
-    _rows: Any
+    kernel: Any = "rbf"
+    C: float = 1.0
+    _: KW_ONLY
+    solver: Any = "staged"
+    n_components: int | None = None
+    random_state: Any = None
+    verbose: int = 0
 
-    #: settings that files hold as they are
-    _PLAIN: ClassVar[tuple[str, ...]] = ()
+    classes_: npt.NDArray[Any] = field(init=False)
+    n_features_in_: int = field(init=False)
+    _kernel: Any = field(init=False)
+    _rows: Any = field(init=False)
+
     _HEADER: ClassVar[Record]
 
     def _read(self, X: Any, y: Any) -> tuple[Any, npt.NDArray[Any]]:
@@ -159,55 +161,42 @@ class KernelMachine(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model as one file, atomically, without pickle."""
-        self._check_fitted()
         write_model(path, self)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Read a model file; ModelFileError for anything that is not a whole, unaltered model of this class."""
-        model = read_model(path, lambda name: cls, expected=[cls.__name__])
-        assert isinstance(model, cls)
-        return model
+        return read_own(path, cls)
 
     @classmethod
     @abstractmethod
     def _solvers(cls) -> Mapping[str, type[Any]]:
         """The solvers of its problem by name."""
 
-    def _bundle(self, **further: Any) -> Bundle:
-        """What a file holds of every kernel machine, and what a child's header has besides."""
-        head = {
-            "estimator": type(self).__name__, "kernel": _saved(self.kernel), "fitted_kernel": _saved(self._kernel),
-            "solver": settings_of(self.solver), "settings": {name: _plain(getattr(self, name)) for name in self._PLAIN},
-            "classes": self.classes_.tolist(), "level": self.level_, "objective": self.objective_,
-            "lower_bound": self.lower_bound_, "n_inner": self.n_inner_, "n_features": self.n_features_in_,
-            "n": self._n_rows, "rows": self._rows is not None, "history": list(self.history_), **further,
-        }  # fmt: skip
+    def _contents(self) -> Bundle:
+        own = {"kernel": _saved(self.kernel), "fitted_kernel": _saved(self._kernel), "rows": self._rows is not None}
         arrays = {"beta": self.dual_coef_, "b": self.intercept_, "support": self.support_.astype(np.int64)}
         if self._rows is not None:
             parts = (self._rows.indptr.astype(np.int64), self._rows.indices.astype(np.int64), self._rows.data)
             arrays |= dict(zip(("indptr", "indices", "values"), parts, strict=True))
         if isinstance(self._kernel, RandomFeatures):
             arrays |= {"directions": self._kernel.directions_, "gamma": np.array([self._kernel.gamma_])}
-        return Bundle(head, arrays, {})
+        return Bundle({**computed(self), **own}, arrays)
 
     @classmethod
-    def _restored(cls, head: dict[str, Any], bundle: Bundle, outputs: int) -> Self:
-        """The inverse of `_bundle`, for so many outputs."""
+    def _expanded(cls, head: dict[str, Any], bundle: Bundle, outputs: int) -> Self:
+        """The machine of a file, with its expansion for so many outputs."""
         solver, kernel = head["solver"], _read_kernel(head["fitted_kernel"], bundle.arrays, head["n_features"])
         if isinstance(solver, dict):
             solver = {kind.__name__: kind for kind in cls._solvers().values()}[solver["class"]](**solver["settings"])
         own = head["kernel"] if isinstance(head["kernel"], str) else kernel
-        model = cls(kernel=own, solver=solver, **head["settings"])
+        model = restored(cls, head, kernel=own, solver=solver, **head["settings"])
         n, d, arrays = head["n"], head["n_features"], bundle.arrays
-        model._kernel, model._n_rows, model.n_features_in_ = kernel, n, d
-        model.classes_ = np.array(head["classes"])
+        model._kernel, model._n_rows = kernel, n
         model.support_ = array_of(arrays, "support", Array(("int64",), (None,), below=n)).copy()
         size = kernel.n_components if isinstance(kernel, RandomFeatures) else len(model.support_)
         model.dual_coef_ = array_of(arrays, "beta", Array(("float64",), (outputs, size))).copy()
         model.intercept_ = array_of(arrays, "b", Array(("float64",), (outputs,))).copy()
-        for name in ("level", "objective", "lower_bound", "n_inner", "history"):
-            setattr(model, f"{name}_", head[name])
         model._rows = _read_rows(arrays, len(model.support_), d) if head["rows"] else None
         if head["rows"] == isinstance(kernel, Precomputed | RandomFeatures) or (isinstance(kernel, Precomputed) and d != n):
             raise ValueError("the kernel does not fit the rows")
@@ -221,23 +210,23 @@ class KernelMachine(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]
 
 def machine_header(settings: dict[str, Spec], **further: Spec) -> Record:
     """What the header of a kernel machine's file must hold: these settings, what all have, and further entries."""
-    common: dict[str, Spec] = {
+    return Record({
         "estimator": Text(),
         "kernel": OBJECT,
         "fitted_kernel": OBJECT,
-        "solver": OBJECT,
-        "settings": Record(settings),
-        "classes": ListOf(LABEL, 2),
-        "level": OneOf(LEVELS),
-        "objective": Number(),
-        "lower_bound": maybe(Number()),
-        "n_inner": Whole(),
-        "n_features": Whole(1),
-        "n": Whole(2),
+        "solver": Field(OBJECT, "solver", settings_of),
+        "settings": Record({name: Field(spec, name, _plain, default=default_of(spec)) for name, spec in settings.items()}),
+        "classes": Field(ListOf(LABEL, 2), "classes_", np.ndarray.tolist, np.array),
+        "level": Field(OneOf(LEVELS), "level_"),
+        "objective": Field(Number(), "objective_"),
+        "lower_bound": Field(maybe(Number()), "lower_bound_"),
+        "n_inner": Field(Whole(), "n_inner_"),
+        "n_features": Field(Whole(1), "n_features_in_"),
+        "n": Field(Whole(2), "_n_rows"),
         "rows": Flag(),
-        "history": ListOf(TableOf(Plain())),
-    }
-    return Record(common | further)
+        "history": COMMON["history"],
+        **further,
+    })  # fmt: skip
 
 
 def _tell(row: dict[str, Any]) -> None:

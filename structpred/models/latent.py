@@ -1,6 +1,7 @@
 """Support vector machines whose classes are known by their group only: the classes within each group are learnt."""
 
 from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -18,6 +19,7 @@ from structpred.storage.bundles import Bundle
 from structpred.storage.schema import Array, Number, Plain, Whole, array_of
 
 
+@dataclass(eq=False, repr=False)
 class LatentSVM(KernelMachine):
     """A kernel support vector machine with hidden states: each group of y consists of several classes that nobody named.
 
@@ -79,22 +81,17 @@ class LatentSVM(KernelMachine):
     2
     """
 
-    group_of_state_: Integers
-    states_: Integers
+    n_states: int | Mapping[Any, int] = 2
+    _: KW_ONLY
+    solver: str | LatentSolver = "pdm"
 
-    def __init__(
-        self,
-        kernel: Any = "rbf",
-        C: float = 1.0,
-        n_states: int | Mapping[Any, int] = 2,
-        *,
-        solver: str | LatentSolver = "pdm",
-        n_components: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.kernel, self.C, self.n_states = kernel, C, n_states
-        self.solver, self.n_components, self.random_state, self.verbose = solver, n_components, random_state, verbose
+    group_of_state_: Integers = field(init=False)
+    states_: Integers = field(init=False)
+
+    _HEADER = machine_header(
+        {"C": Number(), "n_states": Plain(), "n_components": Plain(), "random_state": Plain()},
+        outputs=Whole(2),
+    )
 
     def fit(self, X: Any, y: Any) -> Self:
         """Find states and classifier. y: (n,) groups."""
@@ -149,24 +146,20 @@ class LatentSVM(KernelMachine):
         """(n,) the state with the best score, of any group: a row's group is ``classes_[group_of_state_[state]]``."""
         return np.asarray(self._scores(X).argmax(axis=1), np.int64)
 
-    _PLAIN = ("C", "n_states", "n_components", "random_state")
-    _HEADER = machine_header(
-        {"C": Number(), "n_states": Plain(), "n_components": Plain(), "random_state": Plain()}, outputs=Whole(2)
-    )
-
     @classmethod
     def _solvers(cls) -> Mapping[str, type[LatentSolver]]:
         return solvers(LatentSolver)
 
-    def _to_bundle(self) -> Bundle:
-        bundle = self._bundle(outputs=len(self.group_of_state_))
-        bundle.arrays["states"], bundle.arrays["groups"] = self.states_, self.group_of_state_
-        return bundle
+    def _contents(self) -> Bundle:
+        found = super()._contents()
+        found.header["outputs"] = len(self.group_of_state_)
+        found.arrays |= {"states": self.states_, "groups": self.group_of_state_}
+        return found
 
     @classmethod
     def _from_bundle(cls, head: dict[str, Any], bundle: Bundle, oracle: Any) -> Self:
         outputs, n_groups = head["outputs"], len(head["classes"])
-        model = cls._restored(head, bundle, outputs)
+        model = cls._expanded(head, bundle, outputs)
         groups = array_of(bundle.arrays, "groups", Array(("int64",), (outputs,), below=n_groups)).copy()
         if set(groups.tolist()) != set(range(n_groups)):
             raise ValueError("groups: expected a state of each group")

@@ -1,6 +1,7 @@
 """Support vector machines with the ramp loss: a point that is far on the wrong side costs no more than the cap."""
 
 from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -13,9 +14,10 @@ from structpred.nonconvex.branch_and_bound import EXACT
 from structpred.nonconvex.names import resolve_solver, solvers
 from structpred.nonconvex.search import Search, Solver
 from structpred.storage.bundles import Bundle
-from structpred.storage.schema import Array, Number, Optional, Plain, array_of, maybe
+from structpred.storage.schema import Array, Field, Number, Plain, array_of, maybe
 
 
+@dataclass(eq=False, repr=False)
 class RobustSVM(KernelMachine):
     """A kernel support vector machine of two classes that discards outliers.
 
@@ -72,19 +74,15 @@ class RobustSVM(KernelMachine):
     (['b'], [6], 'global')
     """
 
-    def __init__(
-        self,
-        kernel: Any = "rbf",
-        C: float = 1.0,
-        cap: float = 2.0,
-        *,
-        solver: str | Solver = "staged",
-        n_components: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.kernel, self.C, self.cap = kernel, C, cap
-        self.solver, self.n_components, self.random_state, self.verbose = solver, n_components, random_state, verbose
+    cap: float = 2.0
+    _: KW_ONLY
+    solver: str | Solver = "staged"
+
+    discarded_: npt.NDArray[np.bool_] = field(init=False)
+
+    _HEADER = machine_header(
+        {"C": Number(), "cap": maybe(Number()), "n_components": Field(Plain(), default=None), "random_state": Plain()}
+    )
 
     def fit(self, X: Any, y: Any) -> Self:
         """Find the points to discard and the classifier. y: (n,) two classes."""
@@ -112,23 +110,19 @@ class RobustSVM(KernelMachine):
         self._keep_report(found)
         return self
 
-    discarded_: npt.NDArray[np.bool_]
-    _PLAIN = ("C", "cap", "n_components", "random_state")
-    _HEADER = machine_header({"C": Number(), "cap": maybe(Number()), "n_components": Optional(Plain()), "random_state": Plain()})
-
     @classmethod
     def _solvers(cls) -> Mapping[str, type[Solver]]:
         return solvers()
 
-    def _to_bundle(self) -> Bundle:
-        bundle = self._bundle()
-        bundle.arrays["discarded"] = self.discarded_.astype(np.int64)
-        return bundle
+    def _contents(self) -> Bundle:
+        found = super()._contents()
+        found.arrays["discarded"] = self.discarded_.astype(np.int64)
+        return found
 
     @classmethod
     def _from_bundle(cls, head: dict[str, Any], bundle: Bundle, oracle: Any) -> Self:
         cap = np.inf if head["settings"]["cap"] is None else head["settings"]["cap"]
-        model = cls._restored({**head, "settings": {**head["settings"], "cap": cap}}, bundle, 1)
+        model = cls._expanded({**head, "settings": {**head["settings"], "cap": cap}}, bundle, 1)
         model.discarded_ = array_of(bundle.arrays, "discarded", Array(("int64",), (head["n"],), below=2)).astype(bool)
         return model
 

@@ -1,6 +1,7 @@
 """Support vector machines for data of which most have no label: the labels are learnt together with the classifier."""
 
 from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -13,9 +14,10 @@ from structpred.models.kernel_machine import LABEL, LEVELS, KernelMachine, machi
 from structpred.nonconvex.names import resolve_solver, solvers
 from structpred.nonconvex.search import Solution, Solver
 from structpred.storage.bundles import Bundle
-from structpred.storage.schema import ListOf, Number, Plain
+from structpred.storage.schema import Field, ListOf, Number, Plain
 
 
+@dataclass(eq=False, repr=False)
 class SemiSupervisedSVM(KernelMachine):
     """A kernel support vector machine that also finds the labels of the unlabelled training points.
 
@@ -85,22 +87,17 @@ class SemiSupervisedSVM(KernelMachine):
     ([0, 0, 0, 1, 1, 1], 'global')
     """
 
-    transduction_: npt.NDArray[Any]
+    C2: float = 1.0
+    _: KW_ONLY
+    balance: str | float | Mapping[Any, float] | None = "labelled"
+    solver: str | Solver = "staged"
 
-    def __init__(
-        self,
-        kernel: Any = "rbf",
-        C: float = 1.0,
-        C2: float = 1.0,
-        *,
-        balance: str | float | Mapping[Any, float] | None = "labelled",
-        solver: str | Solver = "staged",
-        n_components: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.kernel, self.C, self.C2, self.verbose = kernel, C, C2, verbose
-        self.balance, self.solver, self.n_components, self.random_state = balance, solver, n_components, random_state
+    transduction_: npt.NDArray[Any] = field(init=False)
+
+    _HEADER = machine_header(
+        {"C": Number(), "C2": Number(), "balance": Plain(), "n_components": Plain(), "random_state": Plain()},
+        transduction=Field(ListOf(LABEL), "transduction_", np.ndarray.tolist, np.array),
+    )
 
     def fit(self, X: Any, y: Any) -> Self:
         """Find labels and classifier. y: (n,) classes; -1 or None is an unlabelled point."""
@@ -180,23 +177,13 @@ class SemiSupervisedSVM(KernelMachine):
         self.history_ = History({**row, "output": k} for k, solution in enumerate(found) for row in solution.history)
         self.n_inner_ = sum(solution.n_inner for solution in found)
 
-    _PLAIN = ("C", "C2", "balance", "n_components", "random_state")
-    _HEADER = machine_header(
-        {"C": Number(), "C2": Number(), "balance": Plain(), "n_components": Plain(), "random_state": Plain()},
-        transduction=ListOf(LABEL),
-    )
-
     @classmethod
     def _solvers(cls) -> Mapping[str, type[Solver]]:
         return solvers()
 
-    def _to_bundle(self) -> Bundle:
-        return self._bundle(transduction=self.transduction_.tolist())
-
     @classmethod
     def _from_bundle(cls, head: dict[str, Any], bundle: Bundle, oracle: Any) -> Self:
-        model = cls._restored(head, bundle, 1 if len(head["classes"]) == 2 else len(head["classes"]))
-        model.transduction_ = np.array(head["transduction"])
+        model = cls._expanded(head, bundle, 1 if len(head["classes"]) == 2 else len(head["classes"]))
         if len(model.transduction_) != head["n"] or not np.isin(model.transduction_, model.classes_).all():
             raise ValueError("transduction: expected a class for each point")
         return model

@@ -233,13 +233,11 @@ def binding_from(report: Mapping[str, npt.NDArray[np.float64]], weights: Any, ta
     return found
 
 
-def saved_signs(signs: SignSetting | None) -> dict[str, Any]:
+def saved_signs(signs: SignSetting) -> dict[str, int] | str:
     """The setting for the header of a model file; of an array only a text that a second fit refuses."""
-    if signs is None:
-        return {}
     if isinstance(signs, Mapping):
-        return {"signs": {str(pattern): int(sign) for pattern, sign in signs.items()}}
-    return {"signs": "an array (that model files do not hold; give it again)"}
+        return {str(pattern): int(sign) for pattern, sign in signs.items()}
+    return "an array (that model files do not hold; give it again)"
 
 
 def _matching(pattern: str, names: Sequence[str], place_of: Mapping[str, int]) -> Integers:

@@ -16,7 +16,7 @@ from structpred.core.requirements import require
 from structpred.core.weights import Vector
 from structpred.errors import ParameterError
 from structpred.models.base import StructuredEstimator, as_floats, checked_sample_weight
-from structpred.models.bundles import COMMON, common_header, pack_run, plain_settings, restore_run
+from structpred.models.bundles import COMMON, restore_weights, restored
 from structpred.models.chain.decoding import checked_k
 from structpred.models.explained_parts import ExplainedParts
 from structpred.models.held_out import about_dev, dev_parts
@@ -27,7 +27,7 @@ from structpred.models.partial_outputs import split_partial, task_of
 from structpred.models.settings import resolve_loss
 from structpred.models.signs import NameTable
 from structpred.storage.bundles import Bundle
-from structpred.storage.schema import Optional, Record, Text, Whole, maybe
+from structpred.storage.schema import Field, Record, Text, Whole, maybe
 
 
 @dataclass(eq=False, repr=False)
@@ -100,23 +100,23 @@ class StructuredPredictor(ExplainedParts, StructuredEstimator, _OracleFirst):
     # scikit-learn splits shapes like X and hands them on, where metadata routing is enabled
     __metadata_request__fit = __metadata_request__predict = __metadata_request__score = {"shapes": True}  # noqa: RUF012
     _sharding = PartSharding()
-    # the class of the oracle, which the file does not hold
-    _HEADER = Record({**COMMON, "oracle": Text(), "n_weights": Optional(Whole(0, 2**40)), "scoring": Optional(maybe(Text()))})
+    _HEADER = Record({
+        **COMMON,
+        "oracle": Text(),  # its class: the file does not hold it
+        "n_weights": Field(Whole(0, 2**40), default=None),
+        "scoring": Field(maybe(Text()), default=None),
+    })  # fmt: skip
 
-    def _to_bundle(self) -> Bundle:
-        head = {
-            **common_header(self),
-            "oracle": type(self.oracle).__qualname__,
-            "n_weights": len(self.coef_),
-            "scoring": _name_of(self.scoring),
-        }
-        texts = {} if self.feature_names_ is None else {"feature_names": self.feature_names_}
-        return Bundle(head, pack_run(self), texts)
+    def _contents(self) -> Bundle:
+        found, oracle = super()._contents(), type(self.oracle).__qualname__
+        found.header |= {"oracle": oracle, "n_weights": len(self.coef_), "scoring": _name_of(self.scoring)}
+        found.texts = {} if self.feature_names_ is None else {"feature_names": self.feature_names_}
+        return found
 
     @classmethod
     def _from_bundle(cls, head: dict[str, Any], bundle: Bundle, oracle: Any) -> Self:
-        model = cls(oracle, **plain_settings(head, cls), scoring=head["scoring"])
-        restore_run(model, head, bundle.arrays, head["n_weights"])
+        model = restored(cls, head, oracle=oracle, scoring=head["scoring"])
+        restore_weights(model, bundle.arrays, head["n_weights"])
         names, n = bundle.texts.get("feature_names"), len(model.coef_)
         if names is not None and not len(set(names)) == len(names) == n:
             raise ValueError(f"{n} weights do not fit {len(names)} feature names, {len(set(names))} of them different")

@@ -6,7 +6,7 @@ import stat
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,8 @@ from structpred.storage import archive, strict_json, tensors
 from structpred.storage.atomic import remove_leftovers, write_atomic
 
 __all__ = ["Bundle", "looks_like_bundle", "read_bundle", "remove_leftovers", "write_atomic", "write_bundle"]
+
+Entry = TypeVar("Entry")
 
 _ENVELOPE = ("format", "format_version", "kind", "structpred", "header")
 _MAX_MODEL_JSON = 32 << 20
@@ -48,6 +50,20 @@ class Bundle:
         """Whether both hold the same: arrays are compared in type, shape and every bit (so NaN equals itself)."""
         plain = (self.header, self.texts, self.format_version) == (other.header, other.texts, other.format_version)
         return plain and _keys(self.arrays) == _keys(other.arrays)
+
+    def add(self, name: str, part: "Bundle") -> None:
+        """Take in the arrays and texts of a part, under its name; where its header goes the owner decides."""
+        self.arrays |= {f"{name}.{key}": array for key, array in part.arrays.items()}
+        self.texts |= {f"{name}.{key}": texts for key, texts in part.texts.items()}
+
+    def part(self, name: str, header: dict[str, Any]) -> "Bundle":
+        """The inverse of `add`, with this header."""
+        return Bundle(header, under(f"{name}.", self.arrays), under(f"{name}.", self.texts))
+
+
+def under(prefix: str, entries: Mapping[str, Entry]) -> dict[str, Entry]:
+    """The arrays or texts whose names begin with `prefix`, without it."""
+    return {name.removeprefix(prefix): entry for name, entry in entries.items() if name.startswith(prefix)}
 
 
 def write_bundle(

@@ -6,7 +6,7 @@ reaches an allocation or a kernel.
 """
 
 import reprlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -18,6 +18,8 @@ from structpred.errors import FileFormatError
 
 #: the largest size of a weight or a constant feature: that of float32, so that scores in float64 stay finite
 LARGEST = float(np.finfo(np.float32).max)
+#: in place of a value: there is none to write, or to fall back on
+UNSET: Any = object()
 
 
 class Spec(Protocol):
@@ -153,15 +155,28 @@ class TableOf:
 
 
 @dataclass(frozen=True)
-class Optional:
-    """A field of a Record that older files lack, and what it is there."""
+class Field:
+    """A field of a Record with more to say than what it may be. default: what it is in older files, which lack it.
+
+    of: the attribute that it is of the object that is written and read. write, back: from the attribute's value to that in the
+    file, and back; None: as it is, and so is the value None. sparse: not written where it is None.
+    """
 
     spec: Spec
-    default: Any = None
+    of: str = ""
+    write: Callable[[Any], Any] | None = None
+    back: Callable[[Any], Any] | None = None
+    default: Any = UNSET
+    sparse: bool = False
 
     def read(self, value: Any, where: str) -> Any:
         """The checked value."""
         return self.spec.read(value, where)
+
+
+def default_of(spec: Spec) -> Any:
+    """What a field is in older files, which lack it; UNSET where all have it."""
+    return spec.default if isinstance(spec, Field) else UNSET
 
 
 @dataclass(frozen=True)
@@ -178,10 +193,35 @@ class Record:
         for name, spec in self.fields.items():
             if name in value:
                 found[name] = spec.read(value[name], f"{where}.{name}")
-            elif isinstance(spec, Optional):
-                found[name] = spec.default
+            elif (default := default_of(spec)) is not UNSET:
+                found[name] = default
             else:
                 raise ValueError(f"{where}.{name} is missing")
+        return found
+
+    def written(self, owner: Any, **computed: Any) -> dict[str, Any]:
+        """The inverse of `read`, in the declared order: attributes that the owner has, and fields that are none, computed."""
+        found = {}
+        for name, spec in self.fields.items():
+            if name in computed:
+                found[name] = computed[name]
+            elif isinstance(spec, Record):
+                found[name] = spec.written(owner)
+            elif isinstance(spec, Field):
+                value = getattr(owner, spec.of, UNSET)
+                if value is not UNSET and not (value is None and spec.sparse):
+                    found[name] = value if value is None or spec.write is None else spec.write(value)
+        return found
+
+    def attributes(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """The attributes of the owner that checked fields are; those of fields that are not among the values stay out."""
+        found: dict[str, Any] = {}
+        for name, spec in self.fields.items():
+            if isinstance(spec, Record) and name in values:
+                found |= spec.attributes(values[name])
+            elif isinstance(spec, Field) and spec.of and name in values:
+                value = values[name]
+                found[spec.of] = value if value is None or spec.back is None else spec.back(value)
         return found
 
 

@@ -10,6 +10,7 @@ import pytest
 from structpred.data import hashing
 from structpred.data.hashing import FeatureHasher
 from structpred.errors import DataError, FileFormatError, ParameterError
+from structpred.storage.bundles import Bundle
 
 
 def test_ids_are_fixed_for_good() -> None:
@@ -68,10 +69,10 @@ def test_settings_bundle_and_errors() -> None:
     for n_bits in (0, 31):
         with pytest.raises(ParameterError, match="n_bits must lie between 1 and 30"):
             FeatureHasher(n_bits)
-    assert FeatureHasher.from_bundle(*FeatureHasher(7).to_bundle()).n_features == 128
+    assert FeatureHasher.from_bundle(FeatureHasher(7).to_bundle()).n_features == 128
     for header in ({}, {"n_bits": 99}, {"n_bits": "x"}):
         with pytest.raises(FileFormatError, match="cannot be used"):
-            FeatureHasher.from_bundle(header, {}, {})
+            FeatureHasher.from_bundle(Bundle(header))
     with pytest.raises(DataError, match=r"sample 0, position 0: .*one sequence instead of a list"):
         FeatureHasher().transform([["a"]])
     assert len(FeatureHasher().transform([])) == 0

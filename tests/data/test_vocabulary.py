@@ -16,6 +16,7 @@ from structpred.data.coalescing import coalesced
 from structpred.data.sequences import PackedSequences
 from structpred.data.vocabulary import FeatureDictionary
 from structpred.errors import DataError, FileFormatError, ParameterError
+from structpred.storage.bundles import Bundle
 
 Token = dict[str, float]
 
@@ -228,8 +229,9 @@ def test_nothing_to_fit() -> None:
 def test_bundle_round_trip() -> None:
     """A dictionary comes back the same from its parts; parts that do not fit are refused."""
     made = FeatureDictionary(min_count=2).fit([[["é", "a\n", "b"]], [["b", "é", "a\n"]]])
-    header, arrays, texts = made.to_bundle()
-    again = FeatureDictionary.from_bundle(json.loads(json.dumps(header)), arrays, texts)
+    saved = made.to_bundle()
+    header, texts = saved.header, saved.texts
+    again = FeatureDictionary.from_bundle(Bundle(json.loads(json.dumps(header)), saved.arrays, texts))
     assert (again.names, again.min_count, again.n_features) == (["é", "a\n", "b"], 2, 3)
     assert again.transform([[["b", "x"]]]).indices.tolist() == [2]
     for bad_header, bad_texts in (
@@ -240,7 +242,7 @@ def test_bundle_round_trip() -> None:
         (header, {"names": 3}),
     ):
         with pytest.raises(FileFormatError, match="cannot be used"):
-            FeatureDictionary.from_bundle(bad_header, arrays, bad_texts)  # type: ignore[arg-type]
+            FeatureDictionary.from_bundle(Bundle(bad_header, saved.arrays, bad_texts))  # type: ignore[arg-type]
 
 
 def test_templates_and_strings_agree_on_conll2000(data_dir: Path) -> None:

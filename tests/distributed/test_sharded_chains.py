@@ -61,7 +61,7 @@ def test_the_problems_of_shards_add_up_to_the_one_of_all_data(kind: str) -> None
         assert n_total(many) == 9.0
         assert many.plan.n_tokens == sum(map(len, TAGS))
         assert many.plan.encoder.classes.tolist() == ["T0", "T1", "T2"]
-        assert many.plan.input_.to_bundle()[2] == one.plan.input_.to_bundle()[2]  # names know nothing of the shards
+        assert many.plan.input_.to_bundle().texts == one.plan.input_.to_bundle().texts  # names know nothing of the shards
 
 
 @pytest.mark.parametrize("kind", sorted(set(KINDS) - {"template"}))  # whose table has 2**20 rows
@@ -194,5 +194,5 @@ def test_merged_templates_are_those_of_all_data(limit: int, monkeypatch: pytest.
         for a, b in pairwise(packed.indptr.tolist()):
             assert sorted(names[packed.indices[a:b]]) == sorted(own[expected.indices[a:b]])
         if limit == 2**62:  # what files may hold
-            again = TemplateFeaturizer.from_bundle(*merged.to_bundle())
+            again = TemplateFeaturizer.from_bundle(merged.to_bundle())
             assert again.transform(ROWS).indices.tolist() == packed.indices.tolist()

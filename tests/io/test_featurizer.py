@@ -20,6 +20,7 @@ from structpred.io.templates import coded as module
 from structpred.io.templates.featurizer import TemplateFeaturizer
 from structpred.io.templates.templates import Atom, Template, load_templates, read_template
 from structpred.io.templates.transforms import transform
+from structpred.storage.bundles import Bundle
 
 Row = tuple[str, ...]
 
@@ -100,7 +101,7 @@ def test_keys_that_would_overflow_are_ranked(chunks: ColumnCorpus, limit: int, m
     templates = [Template("far", tuple((k % 2, k - 2) for k in range(5))), *load_templates("chunking")[:12]]
     made = _compare(templates, chunks.take(0, 60), chunks.take(60, 90))
     monkeypatch.undo()
-    again = TemplateFeaturizer.from_bundle(*made.to_bundle())
+    again = TemplateFeaturizer.from_bundle(made.to_bundle())
     assert again.feature_names() == made.feature_names()
     part = chunks.take(60, 90)
     assert again.transform(part).indices.tolist() == made.transform(part).indices.tolist()
@@ -214,8 +215,8 @@ def test_unseen_partial_keys_match_nothing() -> None:
 def test_bundle_round_trip(chunks: ColumnCorpus) -> None:
     """A featurizer comes back the same from its parts, the header having been through JSON."""
     made = TemplateFeaturizer(load_templates("ner"), min_count=2).fit(chunks.take(0, 200))
-    header, arrays, texts = made.to_bundle()
-    again = TemplateFeaturizer.from_bundle(json.loads(json.dumps(header)), arrays, texts)
+    saved = made.to_bundle()
+    again = TemplateFeaturizer.from_bundle(Bundle(json.loads(json.dumps(saved.header)), saved.arrays, saved.texts))
     part = chunks.take(100, 300)
     first, second = made.transform(part), again.transform(part)
     assert first.indices.tolist() == second.indices.tolist()
@@ -227,16 +228,17 @@ def test_bundle_round_trip(chunks: ColumnCorpus) -> None:
 def test_damaged_bundles_are_refused() -> None:
     """Missing, unsorted, negative or too large keys, and templates that are not, raise FileFormatError."""
     made = TemplateFeaturizer([Template("a", ((0, 0), (0, 1)))]).fit([[("x",), ("y",), ("x",)]])
-    header, arrays, texts = made.to_bundle()
+    saved = made.to_bundle()
+    header, arrays, texts = saved.header, saved.arrays, saved.texts
     for keys in ([2, 1], [-1, 2], [1, 4], [1.0, 2.0]):
         with pytest.raises(FileFormatError, match="cannot be used"):
-            TemplateFeaturizer.from_bundle(header, {"keys.0": np.array(keys)}, texts)
+            TemplateFeaturizer.from_bundle(Bundle(header, {"keys.0": np.array(keys)}, texts))
     for bad in ({}, header | {"templates": []}, header | {"templates": [3]}, header | {"min_count": 0}):
         with pytest.raises(FileFormatError, match="cannot be used"):
-            TemplateFeaturizer.from_bundle(bad, arrays, texts)
+            TemplateFeaturizer.from_bundle(Bundle(bad, arrays, texts))
     for part in (({}, texts), (arrays, {}), (arrays, {"column.0.": ["x"]})):
         with pytest.raises(FileFormatError, match="cannot be used"):
-            TemplateFeaturizer.from_bundle(header, *part)
+            TemplateFeaturizer.from_bundle(Bundle(header, *part))
 
 
 def test_misuse() -> None:

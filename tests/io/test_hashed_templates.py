@@ -13,6 +13,7 @@ from structpred.io.templates.featurizer import TemplateFeaturizer
 from structpred.io.templates.hashed_ids import shifted
 from structpred.io.templates.hashed_templates import HashedTemplateFeaturizer
 from structpred.io.templates.templates import Atom, Template, load_templates
+from structpred.storage.bundles import Bundle
 
 WORDS = ["the", "Straße", "x" * 70, "", "a|b", "Ω-7", "y" * 300, "\ud800", "of", "McDonald"]
 
@@ -86,12 +87,12 @@ def test_blocks_make_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_round_trip_and_errors() -> None:
     """to_bundle and from_bundle keep it; broken headers, missing columns and no templates are our errors."""
     featurizer = HashedTemplateFeaturizer(load_templates("ner"), 9)
-    again = HashedTemplateFeaturizer.from_bundle(*featurizer.to_bundle())
+    again = HashedTemplateFeaturizer.from_bundle(featurizer.to_bundle())
     assert table(again.transform(rows(2))) == table(featurizer.transform(rows(2)))
     with pytest.raises(FileFormatError):
-        HashedTemplateFeaturizer.from_bundle({"templates": [{}], "n_bits": 9}, {}, {})
+        HashedTemplateFeaturizer.from_bundle(Bundle({"templates": [{}], "n_bits": 9}))
     with pytest.raises(FileFormatError):
-        HashedTemplateFeaturizer.from_bundle({"templates": [], "n_bits": "many"}, {}, {})
+        HashedTemplateFeaturizer.from_bundle(Bundle({"templates": [], "n_bits": "many"}))
     with pytest.raises(ParameterError):
         HashedTemplateFeaturizer([])
     with pytest.raises(DataError, match="asks for column 1"):

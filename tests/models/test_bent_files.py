@@ -21,7 +21,7 @@ from structpred.models import load
 from structpred.models.files import estimators
 from structpred.storage import bundles as storage
 from structpred.storage.bundles import Bundle, read_bundle, write_bundle
-from structpred.storage.schema import Record
+from structpred.storage.schema import Field, Record
 
 HERE = Path(__file__).parent
 
@@ -159,6 +159,7 @@ def test_bends_and_mutations_in_little_memory(kind: str, tmp_path: Path) -> None
 
 def undeclared(spec: Any, value: Any, where: str = "header") -> list[str]:
     """The fields of records that the declaration does not have."""
+    spec = spec.spec if isinstance(spec, Field) else spec
     if isinstance(spec, Record) and isinstance(value, dict):
         own = [f"{where}.{name}" for name in value if name not in spec.fields]
         return own + [

@@ -19,6 +19,7 @@ from structpred.layers import Scores, SPOPlus
 from structpred.layers.perturbed import PerturbedLoss
 from structpred.layers.smoothed_difference import SmoothedDifferenceLayer
 from structpred.models import DecisionModel, load
+from structpred.models.bundles import to_bundle
 from structpred.models.decision.adam import Adam
 from structpred.oracles.knapsack import KnapsackOracle
 from structpred.oracles.multiclass import MulticlassOracle
@@ -187,7 +188,7 @@ def test_files_bring_the_model_back(trainer: object, tmp_path: Path) -> None:
     for wrong in (None, MulticlassOracle()):
         with pytest.raises(ParameterError, match=r"ShortestPathOracle; give load"):
             DecisionModel.load(tmp_path / "m.spz", wrong)
-    bundle = model._to_bundle()
+    bundle = to_bundle(model)
     bundle.header["n_outputs"] = 11
     from structpred.storage.bundles import write_bundle
 

@@ -13,6 +13,7 @@ from structpred.data.hierarchy import LabelHierarchy
 from structpred.errors import DataError, ParameterError
 from structpred.io import read_clus
 from structpred.models import HierarchicalMultiLabel, load
+from structpred.models.bundles import to_bundle
 from structpred.oracles.cp_sat import CpSatMRF
 from structpred.oracles.mrf_enumeration import EnumerationMRF
 from structpred.oracles.tree_mrf import TreeMRF
@@ -263,7 +264,7 @@ def test_files_know_tables_and_what_is_required(tmp_path: Path, need: str | None
     assert (loaded.require_, loaded.tables, loaded.trainer) == (need, tables, "marginal_bcfw")
     assert loaded.predict_scores(X).tobytes() == model.predict_scores(X).tobytes()
     assert loaded.fit(X, Y).coef_.tobytes() == model.coef_.tobytes()
-    bundle = model._to_bundle()
+    bundle = to_bundle(model)
     if tables:
         del bundle.header["tables"], bundle.header["require"]
         old = HierarchicalMultiLabel._from_bundle(HierarchicalMultiLabel._HEADER.read(bundle.header, "header"), bundle, None)

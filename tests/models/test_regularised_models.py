@@ -10,6 +10,7 @@ from sklearn.base import clone
 
 from structpred.errors import MissingCapabilityError, ParameterError
 from structpred.models import ChainLabeler, load
+from structpred.models.bundles import to_bundle
 from structpred.objectives.regularisers.l1 import L1
 
 #: so much of the l1 norm leaves no weight but zero
@@ -21,7 +22,7 @@ ALL_ZERO = 1e9
 def test_the_regulariser_reaches_every_problem(name: str, tmp_path: Path) -> None:
     """With a heavy l1 norm all weights are zero, those of a parser's relations and pruning, too; files bring it back."""
     example = KINDS[name]()
-    assert ("regulariser" in example.model._to_bundle().header) == (name == "multilabel")  # the others have the usual one
+    assert ("regulariser" in to_bundle(example.model).header) == (name == "multilabel")  # the others have the usual one
     model: Any = clone(example.model).set_params(trainer="bcfw", regulariser=L1(ALL_ZERO), max_iter=1)
     model.fit(example.X, example.y).save(tmp_path / "m.spz")
     loaded = load(tmp_path / "m.spz", oracle=example.oracle)

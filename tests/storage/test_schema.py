@@ -10,11 +10,11 @@ from structpred.storage.schema import (
     LARGEST,
     AnyOf,
     Array,
+    Field,
     Flag,
     ListOf,
     Number,
     OneOf,
-    Optional,
     Plain,
     Record,
     Spec,
@@ -37,7 +37,11 @@ ACCEPTED: list[tuple[Spec, list[Any], list[Any]]] = [
     (AnyOf((Text(), Flag())), ["x", True], [1, None]),
     (ListOf(Whole(), 1, 2), [[1], [1, 2]], [[], [1, 2, 3], ["a"], (1,), {"0": 1}, "1"]),
     (TableOf(Flag()), [{}, {"a": True}], [{"a": 1}, [True], None]),
-    (Record({"a": Whole(), "b": Optional(Text())}), [{"a": 1, "b": "x"}], [{"b": "x"}, {"a": "x"}, {"a": 1, "b": 2}, [1], None]),
+    (
+        Record({"a": Whole(), "b": Field(Text(), default=None)}),
+        [{"a": 1, "b": "x"}],
+        [{"b": "x"}, {"a": "x"}, {"a": 1, "b": 2}, [1], None],
+    ),
 ]
 
 
@@ -53,7 +57,7 @@ def test_values_are_accepted_or_named(spec: Spec, good: list[Any], bad: list[Any
 
 def test_a_reader_sees_what_was_declared_and_nothing_else() -> None:
     """Fields that are not declared are left out, at every depth; those that may be missing get their default."""
-    spec = Record({"inner": Record({"a": Whole()}), "old": Optional(Whole(), 7)})
+    spec = Record({"inner": Record({"a": Whole()}), "old": Field(Whole(), default=7)})
     assert spec.read({"inner": {"a": 1, "size": 2**40}, "other": 5}, "here") == {"inner": {"a": 1}, "old": 7}
     with pytest.raises(ValueError, match=r"here\.inner\.a: expected a whole number"):
         spec.read({"inner": {"a": -1}}, "here")
@@ -99,3 +103,22 @@ def test_failures_inside_become_errors_about_the_file() -> None:
             raise error
     with pytest.raises(FileFormatError, match="part"), as_file_error("part"):
         raise IndexError
+
+
+class Owner:
+    """An object with two attributes."""
+
+    def __init__(self, a: Any, b: Any) -> None:
+        self.a, self.b = a, b
+
+
+def test_fields_are_written_and_come_back_as_attributes() -> None:
+    """One declaration writes attributes, in its order, and reads them back; what is computed is written, and sets nothing."""
+    numbers = Field(ListOf(Whole()), "a", list, tuple)
+    spec = Record(
+        {"n": Whole(), "in": Record({"a": numbers}), "b": Field(maybe(Text()), "b", sparse=True), "c": Field(Flag(), "c")}
+    )
+    written = spec.written(Owner((1, 2), None), n=3)
+    assert list(written.items()) == [("n", 3), ("in", {"a": [1, 2]})]
+    assert spec.written(Owner((), "x"), n=0)["b"] == "x"
+    assert spec.attributes(written) == {"a": (1, 2)}

@@ -22,7 +22,8 @@ from structpred.io.templates.coded import (
     largest_padding,
 )  # fmt: skip
 from structpred.io.templates.templates import TEMPLATES, Template
-from structpred.storage.schema import Array, Optional, Record, Whole, as_file_error, maybe
+from structpred.storage.bundles import Bundle
+from structpred.storage.schema import Array, Field, Record, Whole, as_file_error, maybe
 
 _KEYS = Array(("int64",), (None,), below=coded._KEY_LIMIT, ascending=True)
 
@@ -41,7 +42,7 @@ class TemplateFeaturizer(CodedTemplates):
     """
 
     #: padding: written where templates that need more of it were dropped, since keys depend on it
-    HEADER = Record({"templates": TEMPLATES, "min_count": Whole(1), "padding": Optional(maybe(Whole(0, 9999)))})
+    HEADER = Record({"templates": TEMPLATES, "min_count": Whole(1), "padding": Field(maybe(Whole(0, 9999)), default=None)})
 
     def __init__(self, templates: Sequence[Template], min_count: int = 1) -> None:
         super().__init__(templates)
@@ -110,8 +111,8 @@ class TemplateFeaturizer(CodedTemplates):
             self._names = [name for block in self._blocks for name in self._block_names(block)]
         return list(self._names)
 
-    def to_bundle(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]], dict[str, list[str]]]:
-        """The fitted state for a model file: plain data for JSON, arrays by name, lists of strings by name."""
+    def to_bundle(self) -> Bundle:
+        """The fitted state for a model file."""
         header: dict[str, Any] = {"templates": [template.to_dict() for template in self.templates], "min_count": self.min_count}
         if self._padding != largest_padding(self.templates):
             header["padding"] = self._padding
@@ -121,22 +122,20 @@ class TemplateFeaturizer(CodedTemplates):
             for j, ranked in block.folds.items():
                 arrays[f"fold.{k}.{j}"] = ranked
         texts = {f"column.{column}.{name}": list(index) for (column, name), index in self._indexes.items()}
-        return header, arrays, texts
+        return Bundle(header, arrays, texts)
 
     @classmethod
-    def from_bundle(
-        cls, header: dict[str, Any], arrays: dict[str, npt.NDArray[Any]], texts: dict[str, list[str]]
-    ) -> "TemplateFeaturizer":
+    def from_bundle(cls, part: Bundle) -> "TemplateFeaturizer":
         """A fitted featurizer from what `to_bundle` gave. Raises FileFormatError where the parts do not fit."""
         with as_file_error("the feature templates of this file cannot be used"):
-            head = cls.HEADER.read(header, "input.header")
+            head = cls.HEADER.read(part.header, "input.header")
             self = cls([Template.from_dict(entry) for entry in head["templates"]], head["min_count"])
             self._padding = self._padding if head["padding"] is None else head["padding"]
-            indexes = {key: _known(texts, f"column.{key[0]}.{key[1]}") for key in derived_columns(self.templates)}
-            self.restore(indexes, arrays)
+            indexes = {key: _known(part.texts, f"column.{key[0]}.{key[1]}") for key in derived_columns(self.templates)}
+            self.restore(indexes, part.arrays)
             for k, block in enumerate(self._blocks):
-                for part in (block.keys, *block.folds.values()):
-                    _KEYS.read(part, f"the keys of block {k}")
+                for keys in (block.keys, *block.folds.values()):
+                    _KEYS.read(keys, f"the keys of block {k}")
                 self._check_radix(block)
         return self
 

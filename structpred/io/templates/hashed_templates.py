@@ -3,8 +3,6 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-import numpy.typing as npt
-
 from structpred.data.hashing import FeatureHasher
 from structpred.data.sequences import PackedSequences
 from structpred.errors import ParameterError
@@ -12,6 +10,7 @@ from structpred.io.columns import ColumnCorpus
 from structpred.io.templates.featurizer import checked_corpus
 from structpred.io.templates.hashed_ids import hashed_features
 from structpred.io.templates.templates import TEMPLATES, Template
+from structpred.storage.bundles import Bundle
 from structpred.storage.schema import Record, as_file_error
 
 
@@ -53,13 +52,13 @@ class HashedTemplateFeaturizer:
         """The ids: the strings are not kept."""
         return [f"#{j}" for j in range(self.n_features)]
 
-    def to_bundle(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]], dict[str, list[str]]]:
-        """The state for a model file: plain data for JSON, no arrays, no texts."""
-        return {"templates": [template.to_dict() for template in self.templates], "n_bits": self.hasher.n_bits}, {}, {}
+    def to_bundle(self) -> Bundle:
+        """The state for a model file: a header alone."""
+        return Bundle({"templates": [template.to_dict() for template in self.templates], "n_bits": self.hasher.n_bits})
 
     @classmethod
-    def from_bundle(cls, header: dict[str, Any], arrays: Any, texts: Any) -> "HashedTemplateFeaturizer":
+    def from_bundle(cls, part: Bundle) -> "HashedTemplateFeaturizer":
         """A featurizer from what `to_bundle` gave. Raises FileFormatError where it does not fit."""
         with as_file_error("the feature templates of this file cannot be used"):
-            head = cls.HEADER.read(header, "input.header")
+            head = cls.HEADER.read(part.header, "input.header")
             return cls([Template.from_dict(entry) for entry in head["templates"]], head["n_bits"])

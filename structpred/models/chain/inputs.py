@@ -20,12 +20,13 @@ from structpred.io.ocr import OcrWords
 from structpred.io.templates.featurizer import TemplateFeaturizer
 from structpred.io.templates.hashed_templates import HashedTemplateFeaturizer
 from structpred.io.templates.templates import Template, load_templates
-from structpred.storage.schema import Flag, OneOf, Optional, Raw, Record, Whole, as_file_error
+from structpred.storage.bundles import Bundle
+from structpred.storage.schema import Field, Flag, OneOf, Raw, Record, Whole, as_file_error
 
 #: what the constant feature and its group of weights are called
 INTERCEPT = "intercept"
 #: whether feature strings are hashed
-_HASHED = Record({"hashed": Optional(Flag(), False)})
+_HASHED = Record({"hashed": Field(Flag(), default=False)})
 
 
 class Input(Protocol):
@@ -48,7 +49,7 @@ class Input(Protocol):
     def feature_names(self) -> list[str]:
         """What the features are called."""
 
-    def to_bundle(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]], dict[str, list[str]]]:
+    def to_bundle(self) -> Bundle:
         """Header, arrays and texts for a file."""
 
 
@@ -59,7 +60,7 @@ class NumericInput:
     """
 
     kind = "numeric"
-    HEADER = Record({"n_features": Whole(), "intercept": Optional(Flag(), False)})
+    HEADER = Record({"n_features": Whole(), "intercept": Field(Flag(), default=False)})
 
     def __init__(self, n_columns: int | None = None, intercept: bool = False) -> None:
         self.n_columns, self.intercept = n_columns, intercept
@@ -89,16 +90,15 @@ class NumericInput:
         """The column numbers, and "intercept"."""
         return [*map(str, range(self.n_columns or 0)), *[INTERCEPT] * self.intercept]
 
-    def to_bundle(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]], dict[str, list[str]]]:
+    def to_bundle(self) -> Bundle:
         """The number of columns, and whether there is an intercept."""
-        return {"n_features": self.n_columns, "intercept": self.intercept}, {}, {}
+        return Bundle({"n_features": self.n_columns, "intercept": self.intercept})
 
     @classmethod
-    def from_bundle(cls, header: dict[str, Any], arrays: Any, texts: Any) -> "NumericInput":
+    def from_bundle(cls, part: Bundle) -> "NumericInput":
         """The inverse of to_bundle."""
         with as_file_error("the input of this file cannot be used"):
-            head = cls.HEADER.read(header, "input.header")
-            return cls(head["n_features"], head["intercept"])
+            return cls(*cls.HEADER.read(part.header, "input.header").values())
 
 
 def n_columns(input_: Input) -> int:
@@ -140,16 +140,17 @@ class TokenInput:
             return [f"#{j}" for j in range(self.features.n_features)]
         return self.features.feature_names()
 
-    def to_bundle(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]], dict[str, list[str]]]:
+    def to_bundle(self) -> Bundle:
         """What the dictionary or the hasher writes, and which of the two it is."""
-        header, arrays, texts = self.features.to_bundle()
-        return {"hashed": isinstance(self.features, FeatureHasher), **header}, arrays, texts
+        part = self.features.to_bundle()
+        part.header = {"hashed": isinstance(self.features, FeatureHasher), **part.header}
+        return part
 
     @classmethod
-    def from_bundle(cls, header: dict[str, Any], arrays: Any, texts: Any) -> "TokenInput":
+    def from_bundle(cls, part: Bundle) -> "TokenInput":
         """The inverse of to_bundle."""
-        maker = FeatureHasher if _HASHED.read(header, "input.header")["hashed"] else FeatureDictionary
-        return cls(maker.from_bundle(header, arrays, texts))
+        maker = FeatureHasher if _HASHED.read(part.header, "input.header")["hashed"] else FeatureDictionary
+        return cls(maker.from_bundle(part))
 
 
 def _named(sequences: Any) -> Any:
@@ -182,16 +183,18 @@ class RowInput:
         """The feature strings by id."""
         return self.featurizer.feature_names()
 
-    def to_bundle(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]], dict[str, list[str]]]:
+    def to_bundle(self) -> Bundle:
         """Templates, vocabularies and keys, or the number of bits."""
-        header, arrays, texts = self.featurizer.to_bundle()
-        return {**header, **({"hashed": True} if isinstance(self.featurizer, HashedTemplateFeaturizer) else {})}, arrays, texts
+        part = self.featurizer.to_bundle()
+        if isinstance(self.featurizer, HashedTemplateFeaturizer):
+            part.header["hashed"] = True
+        return part
 
     @classmethod
-    def from_bundle(cls, header: dict[str, Any], arrays: Any, texts: Any) -> "RowInput":
+    def from_bundle(cls, part: Bundle) -> "RowInput":
         """The inverse of to_bundle."""
-        maker = HashedTemplateFeaturizer if _HASHED.read(header, "input.header")["hashed"] else TemplateFeaturizer
-        return cls(maker.from_bundle(header, arrays, texts))
+        maker = HashedTemplateFeaturizer if _HASHED.read(part.header, "input.header")["hashed"] else TemplateFeaturizer
+        return cls(maker.from_bundle(part))
 
 
 INPUTS: dict[str, type[NumericInput] | type[TokenInput] | type[RowInput]] = {

@@ -15,7 +15,7 @@ from structpred.features.fixed_scores import FixedScores
 from structpred.features.sequences import n_chain_weights, weight_table
 from structpred.io.templates.templates import Template
 from structpred.models.base import StructuredEstimator, checked_sample_weight
-from structpred.models.bundles import CLASSES, COMMON, common_header, pack_run, plain_settings, restore_run, under
+from structpred.models.bundles import CLASSES, COMMON, common, pack_run, restore_weights, restored
 from structpred.models.chain import online
 from structpred.models.chain.constraints import ChainConstraints, fixed_scores, resolve_constraints
 from structpred.models.chain.decoding import chain_kbest, chain_marginals, chain_score_gaps, checked_k, decode_chains
@@ -35,7 +35,7 @@ from structpred.models.settings import resolve_loss
 from structpred.models.signs import NameTable
 from structpred.runtime.threads import checked_jobs
 from structpred.storage.bundles import Bundle
-from structpred.storage.schema import Flag, Optional, Record, maybe
+from structpred.storage.schema import Field, Flag, Record, maybe
 
 #: from the weights of training: sequences, the number of labels, and weights of their features
 Scored = Callable[[Vector], tuple[PackedSequences, int, Vector]]
@@ -119,35 +119,26 @@ class ChainLabeler(StructuredEstimator):
 
     _drop_groups, _own_passes = drop_templates, 10
     _sharding = ChainSharding()
-    _HEADER = Record(
-        {
-            **COMMON,
-            "input": INPUT,
-            "classes": CLASSES,
-            "constraints": Optional(maybe(ChainConstraints.HEADER)),
-            "fit_intercept": Optional(Flag(), False),  # older files: there was none
-        }
-    )
+    _HEADER = Record({
+        **COMMON,
+        "input": INPUT,
+        "classes": Field(CLASSES, "classes_", np.ndarray.tolist),
+        "constraints": Field(maybe(ChainConstraints.HEADER), default=None),
+        "fit_intercept": Field(Flag(), "fit_intercept", bool, default=False),  # older files: there was none
+    })  # fmt: skip
 
-    def _to_bundle(self) -> Bundle:
-        header, arrays, texts = self.input_.to_bundle()
-        rules = resolve_constraints(self.constraints)
-        head = {
-            **common_header(self),
-            "input": {"kind": self.input_.kind, "header": header},
-            "classes": self.classes_.tolist(),
-            "constraints": None if rules is None else rules.to_dict(),
-            "fit_intercept": bool(self.fit_intercept),
-        }
-        packed = {f"input.{name}": array for name, array in arrays.items()} | pack_run(self)
-        return Bundle(head, packed, {f"input.{name}": lists for name, lists in texts.items()})
+    def _contents(self) -> Bundle:
+        part, rules, found = self.input_.to_bundle(), resolve_constraints(self.constraints), Bundle(common(self))
+        found.header |= {"input": {"kind": self.input_.kind, "header": part.header}, "constraints": rules and rules.to_dict()}
+        found.add("input", part)
+        found.arrays |= pack_run(self)
+        return found
 
     @classmethod
     def _from_bundle(cls, head: dict[str, Any], bundle: Bundle, oracle: Any) -> Self:
-        arrays, texts = under("input.", bundle.arrays), under("input.", bundle.texts)
-        input_ = cls._input_of(head["input"], arrays, texts)
-        model = cls._restored(head, bundle.arrays, input_)
-        model.fit_intercept = head["fit_intercept"]
+        saved = head["input"]
+        input_ = cls._input_of(saved["kind"], bundle.part("input", saved["header"]))
+        model = cls._with_input(input_, head, bundle.arrays)
         if isinstance(input_, RowInput):
             model.template = list(input_.featurizer.templates)
         if (rules := head["constraints"]) is not None:
@@ -156,17 +147,17 @@ class ChainLabeler(StructuredEstimator):
         return model
 
     @classmethod
-    def _input_of(cls, saved: dict[str, Any], arrays: dict[str, npt.NDArray[Any]], texts: dict[str, list[str]]) -> Input:
+    def _input_of(cls, kind: str, part: Bundle) -> Input:
         """The input that a file holds."""
-        return INPUTS[saved["kind"]].from_bundle(saved["header"], arrays, texts)
+        return INPUTS[kind].from_bundle(part)
 
     @classmethod
-    def _restored(cls, head: dict[str, Any], arrays: dict[str, npt.NDArray[Any]], input_: Input) -> Self:
+    def _with_input(cls, input_: Input, head: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> Self:
         """A fitted labeler of the input, the header and the weights."""
-        model = cls(**plain_settings(head, cls))
+        model = restored(cls, head)
         model.input_, model.n_features_in_, model._encoder = input_, n_columns(input_), LabelEncoder(head["classes"])
         model.classes_ = model._encoder.classes
-        restore_run(model, head, arrays, n_chain_weights(input_.n_features or 0, len(model.classes_)))
+        restore_weights(model, arrays, n_chain_weights(input_.n_features or 0, len(model.classes_)))
         return model
 
     def fit(

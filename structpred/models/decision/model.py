@@ -20,9 +20,9 @@ from structpred.layers.loss import Loss
 from structpred.layers.names import losses
 from structpred.layers.record import Outputs, Scores
 from structpred.models.base import as_callbacks, checked_C, seed_of, structured_tags
-from structpred.models.bundles import read_model, write_model
+from structpred.models.bundles import computed, pack_weights, read_own, restored, write_model
 from structpred.models.decision.adam import Adam, Truth
-from structpred.models.decision.files import HEADER, bundle_of, restore
+from structpred.models.decision.files import HEADER, read_weights
 from structpred.models.decision.inputs import Design, read
 from structpred.models.decision.surrogates import surrogate_of
 from structpred.models.decision.two_stage import fitted, predicted
@@ -278,24 +278,27 @@ class DecisionModel(Estimator):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model as one file, atomically, without pickle. The oracle is only named in it; a regressor is refused."""
-        self._check_fitted()
         write_model(path, self)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], oracle: Oracle | None = None) -> Self:
         """Read a model file; `oracle` must be of the class that the model was trained with."""
-        model = read_model(path, lambda name: cls, oracle, [cls.__name__])
-        assert isinstance(model, cls)
-        return model
+        return read_own(path, cls, oracle)
 
     _HEADER = HEADER
 
-    def _to_bundle(self) -> Bundle:
-        return bundle_of(self)
+    def _contents(self) -> Bundle:
+        if hasattr(self, "regressor_"):
+            raise DataError(
+                "a model with a regressor cannot be saved: model files hold linear maps alone; save the regressor itself"
+            )
+        head = {**computed(self), "oracle": type(self.oracle).__qualname__}
+        return Bundle(head, pack_weights(np.column_stack((self.coef_, self.intercept_)).ravel()))
 
     @classmethod
     def _from_bundle(cls, head: dict[str, Any], bundle: Bundle, oracle: Any) -> Self:
-        model: Self = restore(cls, head, bundle, oracle)
+        model = restored(cls, head, oracle=oracle)
+        read_weights(model, bundle)
         return model
 
     def _check_fitted(self) -> None:

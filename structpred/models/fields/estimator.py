@@ -19,11 +19,11 @@ from structpred.core.task import Task
 from structpred.core.weights import Vector
 from structpred.errors import ParameterError
 from structpred.models.base import StructuredEstimator, checked_sample_weight
-from structpred.models.bundles import common_header
 from structpred.models.held_out import about_dev, dev_parts
 from structpred.models.partial_outputs import scores_of, task_of
 from structpred.models.settings import resolve_loss
 from structpred.models.signs import NameTable
+from structpred.storage.bundles import Bundle
 from structpred.storage.schema import LARGEST, Flag, Number, Record, Text
 from structpred.trainers.marginal_bcfw import MarginalBCFW
 
@@ -38,6 +38,10 @@ BIAS = Number(0.0, LARGEST)
 
 class Field(Protocol[Outputs, Tables]):
     """How samples of one kind are read and decoded. Read samples go from method to method as `data`."""
+
+    @property
+    def bias(self) -> float:
+        """The value of a constant feature."""
 
     def attributes(self) -> dict[str, Any]:
         """The fitted attributes of the estimator that are the field's."""
@@ -115,9 +119,10 @@ class FieldEstimator(StructuredEstimator, Generic[Outputs, Tables]):
         for name, value in made.attributes().items():
             setattr(self, name, value)
 
-    def _field_header(self) -> dict[str, Any]:
-        oracle = {"class": type(self.oracle_).__qualname__, "given": self.oracle is not None}
-        return {**common_header(self), "oracle": oracle}
+    def _contents(self) -> Bundle:
+        oracle, found = {"class": type(self.oracle_).__qualname__, "given": self.oracle is not None}, super()._contents()
+        found.header |= {"oracle": oracle, "bias": self._field.bias}
+        return found
 
     def predict(self, X: Any) -> Outputs:
         """The best output of each sample: label sets as an array (n, n_labels) of 0 and 1, graphs as an array of labels each."""

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from structpred.core.oracle import Oracle
 from structpred.core.types import Floats
 from structpred.errors import DataError, ParameterError
-from structpred.models.bundles import CLASSES, COMMON, pack_run, plain_settings, restore_run
+from structpred.models.bundles import CLASSES, COMMON, restore_weights, restored
 from structpred.models.chain.targets import LabelEncoder
 from structpred.models.fields.estimator import BIAS, ORACLE, FieldEstimator, checked_bias
 from structpred.models.fields.explain import ExplainedGraphs
@@ -20,7 +20,7 @@ from structpred.models.fields.graph_sharding import GraphSharding
 from structpred.models.fields.label_graphs import GraphSizes, checked_oracle, graph_oracle
 from structpred.models.partial import warn_of_minus_one
 from structpred.storage.bundles import Bundle
-from structpred.storage.schema import Flag, Record, Text, Whole, maybe
+from structpred.storage.schema import Field, Flag, Record, Text, Whole, maybe
 
 
 @dataclass(eq=False, repr=False)
@@ -87,19 +87,17 @@ class GraphLabeler(ExplainedGraphs, FieldEstimator[NodeLabels, list[Floats]]):
     _field: GraphField = field(init=False)
     _sharding = GraphSharding()
     _INSTEAD = ""
-    _HEADER = Record(
-        {
-            **COMMON,
-            "oracle": ORACLE,
-            "classes": CLASSES,
-            "n_features": Whole(1),
-            "n_edge_features": maybe(Whole()),
-            "bias": BIAS,
-            "directed": Flag(),
-            "node_features": Text(),
-            "edge_features": maybe(Text()),
-        }
-    )
+    _HEADER = Record({
+        **COMMON,
+        "oracle": ORACLE,
+        "classes": Field(CLASSES, "classes_", np.ndarray.tolist),
+        "n_features": Field(Whole(1), "n_features_in_"),
+        "n_edge_features": Field(maybe(Whole()), "n_edge_features_in_"),
+        "bias": BIAS,
+        "directed": Field(Flag(), "directed_"),
+        "node_features": Field(Text(), "node_features"),
+        "edge_features": Field(maybe(Text()), "edge_features"),
+    })  # fmt: skip
 
     def fit(
         self,
@@ -140,26 +138,13 @@ class GraphLabeler(ExplainedGraphs, FieldEstimator[NodeLabels, list[Floats]]):
             self.missing,
         )  # fmt: skip
 
-    def _to_bundle(self) -> Bundle:
-        head: dict[str, Any] = {
-            **self._field_header(),
-            "classes": self.classes_.tolist(),
-            "n_features": self.n_features_in_,
-            "n_edge_features": self.n_edge_features_in_,
-            "bias": self._field.bias,
-            "directed": self.directed_,
-            "node_features": self.node_features,
-            "edge_features": self.edge_features,
-        }
-        return Bundle(head, pack_run(self))
-
     @classmethod
     def _from_bundle(cls, head: dict[str, Any], bundle: Bundle, oracle: Oracle | None) -> Self:
-        names = {"node_features": head["node_features"], "edge_features": head["edge_features"]}
-        directed, bias, encoder = head["directed"], float(head["bias"]), LabelEncoder(head["classes"])
-        model = cls(**plain_settings(head, cls), bias=bias, directed=directed, oracle=oracle, **names)
-        made = GraphField(encoder, head["n_features"], head["n_edge_features"], bias, directed, oracle, *names.values())
-        chosen = graph_oracle(GraphSizes(True, 1), made.n_labels) if oracle is None else oracle
-        model._keep_field(made, chosen)
-        restore_run(model, head, bundle.arrays, made.n_weights)
+        model = restored(cls, head, bias=float(head["bias"]), directed=head["directed"], oracle=oracle)
+        made = GraphField(
+            LabelEncoder(head["classes"]), head["n_features"], head["n_edge_features"], model.bias, head["directed"], oracle,
+            model.node_features, model.edge_features,
+        )  # fmt: skip
+        model._keep_field(made, graph_oracle(GraphSizes(True, 1), made.n_labels) if oracle is None else oracle)
+        restore_weights(model, bundle.arrays, made.n_weights)
         return model

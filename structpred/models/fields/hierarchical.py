@@ -13,7 +13,7 @@ from structpred.data.hierarchy import LabelHierarchy
 from structpred.errors import DataError, ParameterError
 from structpred.io.multilabel.data import MultiLabelData
 from structpred.models.base import as_floats
-from structpred.models.bundles import pack_run, plain_settings, restore_run
+from structpred.models.bundles import restore_weights, restored
 from structpred.models.fields.estimator import FieldEstimator, checked_bias
 from structpred.models.fields.explain import ExplainedLabelSets
 from structpred.models.fields.feature_scale import FeatureScale
@@ -22,7 +22,7 @@ from structpred.models.fields.label_graphs import checked_oracle, hierarchy_orac
 from structpred.models.fields.sharding import HierarchySharding
 from structpred.oracles.mrf import graph_shape
 from structpred.storage.bundles import Bundle
-from structpred.storage.schema import Array, Flag, OneOf, Optional, Record, Text, array_of, maybe
+from structpred.storage.schema import Array, Field, Flag, OneOf, Record, Text, array_of, maybe
 
 #: label_weights="depth": what a label counts less than its parent (Vens et al. 2008)
 DECAY = 0.75
@@ -105,8 +105,8 @@ class HierarchicalMultiLabel(ExplainedLabelSets, FieldEstimator[Integers, Floats
     _HEADER = Record({
         **FIELD,
         "label_weights": maybe(Text()),
-        "tables": Optional(Flag(), True),  # as all models had them once
-        "require": Optional(OneOf((None, *REQUIRED)), None),
+        "tables": Field(Flag(), default=True),  # as all models had them once
+        "require": Field(OneOf((None, *REQUIRED)), "require_", default=None),
     })  # fmt: skip
 
     def fit(
@@ -176,31 +176,28 @@ class HierarchicalMultiLabel(ExplainedLabelSets, FieldEstimator[Integers, Floats
         self._check_fitted()
         return self._field.label_scores(self._field.read(X), self.coef_)
 
-    def _to_bundle(self) -> Bundle:
-        plain = self.label_weights if isinstance(self.label_weights, str) else None
-        own = {"label_weights": plain, "tables": self._field.tables, "require": self._field.require}
-        head = {**self._field_header(), **self._field.header(self.scale), **own}
-        arrays = {"hierarchy": self.hierarchy_.edges, "label_weights": self.label_weights_, **self._field.arrays()}
-        return Bundle(head, {**arrays, **pack_run(self)})
+    def _contents(self) -> Bundle:
+        plain, found = self.label_weights if isinstance(self.label_weights, str) else None, super()._contents()
+        found.header |= {"label_weights": plain, "tables": self._field.tables}
+        own = {"hierarchy": self.hierarchy_.edges, "label_weights": self.label_weights_}
+        found.arrays = {**own, **self._field.arrays(), **found.arrays}
+        return found
 
     @classmethod
     def _from_bundle(cls, head: dict[str, Any], bundle: Bundle, oracle: Oracle | None) -> Self:
-        pairs, bias, n_labels = pairs_of(head, bundle, "hierarchy"), float(head["bias"]), head["n_labels"]
-        hierarchy = LabelHierarchy(n_labels, pairs, head["label_names"])
+        n_labels, bias = head["n_labels"], float(head["bias"])
+        hierarchy = LabelHierarchy(n_labels, pairs_of(head, bundle, "hierarchy"), head["label_names"])
         costs = label_costs(array_of(bundle.arrays, "label_weights", _COSTS, n_labels=n_labels).copy(), hierarchy)
         setting = costs if head["label_weights"] is None else head["label_weights"]
         along = {"tables": head["tables"], "require": head["require"]}
         if head["require"] is not None:
             hierarchy.require_tree()
-        model = cls(
-            **plain_settings(head, cls), **along, bias=bias, hierarchy=hierarchy, label_weights=setting, scale=head["scale"],
-            oracle=oracle,
-        )  # fmt: skip
+        model = restored(cls, head, **along, bias=bias, hierarchy=hierarchy, label_weights=setting, oracle=oracle)
         made = hierarchy_field(hierarchy, costs, head["n_features"], bias, oracle, scale_of(head, bundle), **along)
         made = replace(made, feature_names=kept_names(head))
         _ = made.shape  # checks the edges
         model._keep_field(made, made.oracle)
-        restore_run(model, head, bundle.arrays, made.n_weights)
+        restore_weights(model, bundle.arrays, made.n_weights)
         return model
 
     def __sklearn_tags__(self) -> Any:

@@ -25,17 +25,17 @@ from structpred.models.fields.label_inputs import as_rows, example_accuracy, lab
 from structpred.models.signs import NameTable
 from structpred.oracles.mrf import graph_shape
 from structpred.storage.bundles import Bundle
-from structpred.storage.schema import Array, ListOf, OneOf, Optional, Spec, Text, Whole, array_of
+from structpred.storage.schema import Array, Field, ListOf, OneOf, Spec, Text, Whole, array_of
 
 #: what the header of a file holds of the field, and the edges among its arrays
 FIELD: dict[str, Spec] = {
     **COMMON,
     "oracle": ORACLE,
-    "n_features": Whole(1),
-    "n_labels": Whole(1),
+    "n_features": Field(Whole(1), "n_features_in_"),
+    "n_labels": Field(Whole(1), "n_labels_"),
     "bias": BIAS,
-    "scale": Optional(OneOf((None, *SCALES))),
-    "label_names": ListOf(Text(), 1),
+    "scale": Field(OneOf((None, *SCALES)), "scale", default=None),
+    "label_names": Field(ListOf(Text(), 1), "label_names_", list),
 }
 _PAIRS = Array(("int64",), (None, 2), below="n_labels")
 
@@ -229,11 +229,6 @@ class LabelField:
     def agreement(self, truth: Integers, found: Integers) -> float:
         """The mean Jaccard accuracy of the examples."""
         return float(example_accuracy(truth, found).mean())
-
-    def header(self, scale: str | None) -> dict[str, Any]:
-        """What a model file says of the field, whose scale the setting names."""
-        sizes = {"n_features": self.n_features, "n_labels": self.n_labels}
-        return {**sizes, "bias": self.bias, "scale": scale, "label_names": list(self.names)}
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """What a model file holds of the scale."""

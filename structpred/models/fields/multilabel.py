@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from structpred.core.oracle import Oracle
 from structpred.core.types import Floats, Integers
-from structpred.models.bundles import pack_run, plain_settings, restore_run
+from structpred.models.bundles import restore_weights, restored
 from structpred.models.fields.estimator import FieldEstimator, checked_bias
 from structpred.models.fields.explain import ExplainedLabelSets
 from structpred.models.fields.feature_scale import FeatureScale
@@ -104,23 +104,22 @@ class MultiLabelMRF(ExplainedLabelSets, FieldEstimator[Integers, Floats]):
         self._check_fitted()
         return self._field.label_scores(self._field.read(X), self.coef_)
 
-    def _to_bundle(self) -> Bundle:
-        plain = self.edges if isinstance(self.edges, str | int) else None
-        head = {**self._field_header(), **self._field.header(self.scale), "edges": plain}
-        return Bundle(head, {"edges": self.edges_, **self._field.arrays(), **pack_run(self)})
+    def _contents(self) -> Bundle:
+        found = super()._contents()
+        found.header["edges"] = self.edges if isinstance(self.edges, str | int) else None
+        found.arrays = {"edges": self.edges_, **self._field.arrays(), **found.arrays}
+        return found
 
     @classmethod
     def _from_bundle(cls, head: dict[str, Any], bundle: Bundle, oracle: Oracle | None) -> Self:
         edges, bias = pairs_of(head, bundle, "edges"), float(head["bias"])
-        setting = edges if head["edges"] is None else head["edges"]
-        model = cls(**plain_settings(head, cls), bias=bias, edges=setting, scale=head["scale"], oracle=oracle)
+        model = restored(cls, head, bias=bias, edges=edges if head["edges"] is None else head["edges"], oracle=oracle)
         chosen = label_oracle(head["n_labels"], edges) if oracle is None else oracle
-        scale = scale_of(head, bundle)
-        known = kept_names(head)
+        scale, known = scale_of(head, bundle), kept_names(head)
         made = LabelField(head["n_features"], head["label_names"], edges, bias, chosen, scale=scale, feature_names=known)
         _ = made.shape  # checks the edges
         model._keep_field(made, chosen)
-        restore_run(model, head, bundle.arrays, made.n_weights)
+        restore_weights(model, bundle.arrays, made.n_weights)
         return model
 
     def __sklearn_tags__(self) -> Any:

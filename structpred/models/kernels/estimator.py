@@ -86,15 +86,15 @@ class Kernelised(Labeler):
         """(n_support, n_classes): position x adds k(x, support) dual_coef_ to the scores of its labels."""
         return self._kernel_input.dual_coefficients(self.coef_, len(self.classes_))
 
-    def _to_bundle(self) -> Bundle:
-        bundle = super()._to_bundle()
-        bundle.header["kernel"] = saved(self.kernel)
-        return bundle
+    def _contents(self) -> Bundle:
+        found = super()._contents()
+        found.header["kernel"] = saved(self.kernel)
+        return found
 
     @classmethod
-    def _input_of(cls, saved: dict[str, Any], arrays: dict[str, npt.NDArray[Any]], texts: dict[str, list[str]]) -> Input:
-        kind = KernelExpansion if isinstance(saved["header"], dict) and "means" in saved["header"] else KernelInput
-        return kind.from_bundle(saved["header"], arrays, texts)
+    def _input_of(cls, kind: str, part: Bundle) -> Input:
+        several = isinstance(part.header, dict) and "means" in part.header
+        return (KernelExpansion if several else KernelInput).from_bundle(part)
 
     @classmethod
     def _from_bundle(cls, head: dict[str, Any], bundle: Bundle, oracle: Any) -> Self:

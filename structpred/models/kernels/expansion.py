@@ -28,6 +28,7 @@ from structpred.models.kernels.inputs import KERNEL, beside_inner, canonical, de
 from structpred.models.kernels.listed import Mean, names_of
 from structpred.runtime.memory import check_fits
 from structpred.runtime.ranges import ends_of
+from structpred.storage.bundles import Bundle, under
 from structpred.storage.schema import Array, ListOf, Record, array_of, as_file_error
 
 #: kernel values that are held at once when positions are scored
@@ -269,7 +270,7 @@ class KernelExpansion:
         kernels = np.repeat(self.names, np.diff(self.kept.ends)).tolist()
         return [f"{name} (sample {i}, position {t})" for name, (i, t) in zip(kernels, at, strict=True)]
 
-    def to_bundle(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]], dict[str, list[str]]]:
+    def to_bundle(self) -> Bundle:
         """The inner input, the kernels, and the support."""
         means = [[saved(one) for one in (k.kernels if isinstance(k, Mean) else [k])] for k in self.kernels]
         s = self.kept
@@ -282,17 +283,16 @@ class KernelExpansion:
         return beside_inner(self.inner, {"means": means}, own)
 
     @classmethod
-    def from_bundle(cls, header: dict[str, Any], arrays: Any, texts: Any) -> "KernelExpansion":
+    def from_bundle(cls, part: Bundle) -> "KernelExpansion":
         """The inverse of to_bundle."""
         with as_file_error("the kernels of this file cannot be used"):
-            head = HEADER.read(header, "input.header")
-            inner, support = read_inner(head["inner"], arrays, texts)
+            head = HEADER.read(part.header, "input.header")
             kernels = [[restored_complete(one) for one in mean] for mean in head["means"]]
             if len({isinstance(one, Precomputed) for mean in kernels for one in mean}) > 1:
                 raise ValueError("kernels that are given beside others")
             listed = [mean[0] if len(mean) == 1 else Mean(mean) for mean in kernels]
-            self = cls(inner, listed)
-            self._read_support(support)
+            self = cls(read_inner(head["inner"], part), listed)
+            self._read_support(under("support.", part.arrays))
             return self
 
     def _read_support(self, arrays: dict[str, npt.NDArray[Any]]) -> None:

@@ -16,6 +16,7 @@ from structpred.models.kernels.functions import Kernel, Precomputed, name_of, re
 from structpred.models.kernels.gram import EXACT, ROUNDED, Factor, check_room, distinct_rows, factorise
 from structpred.runtime.memory import check_fits
 from structpred.runtime.ranges import ends_of
+from structpred.storage.bundles import Bundle, under
 from structpred.storage.schema import AnyOf, Array, Plain, Record, TableOf, Text, array_of, as_file_error
 
 #: kernel values that are held at once when positions are scored
@@ -146,7 +147,7 @@ class KernelInput:
         """Coordinate j is what k(., support position j) adds to the space that the ones before it span."""
         return [f"coordinate {j} (sample {i}, position {t})" for j, (i, t) in enumerate(self.support.tolist())]
 
-    def to_bundle(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]], dict[str, list[str]]]:
+    def to_bundle(self) -> Bundle:
         """The inner input, the kernel, and the support."""
         if self._rows is None:
             own = {"at": self.support, "pivots": self._pivots, "gram": self._gram.astype(np.float32)}
@@ -160,13 +161,12 @@ class KernelInput:
         return beside_inner(self.inner, {"kernel": saved(self.kernel)}, own)
 
     @classmethod
-    def from_bundle(cls, header: dict[str, Any], arrays: Any, texts: Any) -> "KernelInput":
+    def from_bundle(cls, part: Bundle) -> "KernelInput":
         """The inverse of to_bundle."""
         with as_file_error("the kernel of this file cannot be used"):
-            head = _HEADER.read(header, "input.header")
-            inner, support = read_inner(head["inner"], arrays, texts)
-            self = cls(inner, restored_complete(head["kernel"]))
-            self._read_support(support)
+            head = _HEADER.read(part.header, "input.header")
+            self = cls(read_inner(head["inner"], part), restored_complete(head["kernel"]))
+            self._read_support(under("support.", part.arrays))
             return self
 
     def _read_support(self, arrays: dict[str, npt.NDArray[Any]]) -> None:
@@ -187,23 +187,18 @@ class KernelInput:
         self._rows = canonical(rows)
 
 
-def beside_inner(
-    inner: Input, head: dict[str, Any], support: dict[str, npt.NDArray[Any]]
-) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]], dict[str, list[str]]]:
+def beside_inner(inner: Input, head: dict[str, Any], support: dict[str, npt.NDArray[Any]]) -> Bundle:
     """What a file holds of an input with another one in it, and of its support."""
-    header, arrays, texts = inner.to_bundle()
-    kept = {f"inner.{name}": array for name, array in arrays.items()}
-    own = {f"support.{name}": array for name, array in support.items()}
-    return {"inner": {"kind": inner.kind, "header": header}, **head}, kept | own, texts
+    part = inner.to_bundle()
+    whole = Bundle({"inner": {"kind": inner.kind, "header": part.header}, **head}, texts=part.texts)
+    whole.add("inner", Bundle({}, part.arrays))
+    whole.add("support", Bundle({}, support))
+    return whole
 
 
-def read_inner(saved: dict[str, Any], arrays: Any, texts: Any) -> tuple[Input, dict[str, npt.NDArray[Any]]]:
-    """The inner input and the arrays of the support, as `beside_inner` wrote them."""
-    inner, support = (
-        {name.removeprefix(part): array for name, array in arrays.items() if name.startswith(part)}
-        for part in ("inner.", "support.")
-    )
-    return INPUTS[saved["kind"]].from_bundle(saved["header"], inner, texts), support
+def read_inner(saved: dict[str, Any], part: Bundle) -> Input:
+    """The inner input, as `beside_inner` wrote it."""
+    return INPUTS[saved["kind"]].from_bundle(Bundle(saved["header"], under("inner.", part.arrays), part.texts))
 
 
 def canonical(data: PackedSequences) -> Any:

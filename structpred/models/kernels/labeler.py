@@ -26,7 +26,7 @@ from structpred.models.kernels.listed import Mean, listed_kernels
 from structpred.models.signs import Names
 from structpred.objectives.regularisers.mkl import MKL
 from structpred.storage.bundles import Bundle
-from structpred.storage.schema import ListOf, OneOf, Optional, Record, Whole, maybe
+from structpred.storage.schema import Field, ListOf, OneOf, Record, Whole, maybe
 from structpred.trainers.corrective import Corrective
 from structpred.trainers.function_corrective import FunctionCorrective
 from structpred.trainers.function_weights import FunctionNorms
@@ -136,9 +136,9 @@ class KernelChainLabeler(Kernelised, ChainLabeler):
 
     _HEADER = Record({
         **Kernelised._HEADER.fields,
-        "kernels": Optional(maybe(ListOf(KERNEL, 1))),
-        "combine": Optional(OneOf(COMBINE), "mkl"),
-        "n_components": Optional(maybe(Whole(1))),
+        "kernels": Field(maybe(ListOf(KERNEL, 1)), default=None),
+        "combine": Field(OneOf(COMBINE), default="mkl"),
+        "n_components": Field(maybe(Whole(1)), default=None),
     })  # fmt: skip
 
     @property
@@ -242,8 +242,8 @@ class KernelChainLabeler(Kernelised, ChainLabeler):
                 "kernels= and n_components= need all training positions at once: use fit, not pieces of the data"
             )
 
-    def _to_bundle(self) -> Bundle:
-        bundle = super()._to_bundle()
+    def _contents(self) -> Bundle:
+        bundle = super()._contents()
         if self._several:
             kernels = None if self.kernels is None else [saved(kernel) for kernel in listed_kernels(self.kernels)]
             bundle.header |= {"kernels": kernels, "combine": self.combine, "n_components": self.n_components}

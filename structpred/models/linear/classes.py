@@ -10,11 +10,20 @@ from sklearn.utils.class_weight import compute_class_weight
 
 from structpred.core.types import Floats, Integers
 from structpred.errors import ParameterError
+from structpred.models.bundles import COMMON
 from structpred.models.linear.estimator import HEADER
-from structpred.storage.schema import AnyOf, Flag, ListOf, Number, OneOf, Optional, Record, Text, Whole, maybe
+from structpred.storage.schema import AnyOf, Field, Flag, ListOf, Number, OneOf, Record, Text, Whole, maybe
 
 _CLASS = AnyOf((Text(), Flag(), Whole(-(2**63), 2**63 - 1), Number()))
 _GIVE_AGAIN = "a table (that model files do not hold; give it again)"
+
+
+def classes_of(head: dict[str, Any]) -> npt.NDArray[Any]:
+    """The classes of a header; ValueError unless they are different ones."""
+    classes = np.array(head["classes"], dtype={"str": None}.get(head["class_kind"], head["class_kind"]))
+    if classes.ndim != 1 or len(set(head["classes"])) != len(classes):
+        raise ValueError("classes: expected different ones")
+    return classes
 
 
 @dataclass(eq=False, repr=False)
@@ -24,15 +33,14 @@ class OfClasses(ClassifierMixin):  # type: ignore[misc]
     _: KW_ONLY
     class_weight: dict[Any, float] | str | None = None
 
-    _HEADER: ClassVar[Record] = Record(
-        {
-            **HEADER,
-            "classes": ListOf(_CLASS, 2),
-            "class_kind": OneOf(("bool", "int", "float", "str", "object")),
-            "class_weight": maybe(Text()),
-            "multi_label": Optional(Flag(), False),
-        }
-    )
+    _HEADER: ClassVar[Record] = Record({
+        **COMMON,
+        "classes": ListOf(_CLASS, 2),
+        "class_kind": OneOf(("bool", "int", "float", "str", "object")),
+        "class_weight": Field(maybe(Text()), "class_weight"),
+        **HEADER,
+        "multi_label": Field(Flag(), default=False),
+    })  # fmt: skip
 
     def _weights_of(self: Any, codes: Integers, classes: npt.NDArray[Any], sample_weight: Any, rows: Any) -> Floats:
         """sample_weight times class_weight, one number per row."""
@@ -49,13 +57,10 @@ class OfClasses(ClassifierMixin):  # type: ignore[misc]
         if self.loss != "hamming":
             raise ParameterError(f"loss: a choice of two has no other loss than 'hamming', got {self.loss!r}; use class_weight")
 
-    def _class_header(self: Any) -> dict[str, Any]:
+    def _contents(self: Any) -> Any:
+        found = super()._contents()
         kind = {"b": "bool", "i": "int", "u": "int", "f": "float", "U": "str"}.get(self.classes_.dtype.kind, "object")
         weight = _GIVE_AGAIN if isinstance(self.class_weight, dict) else self.class_weight
-        return {"classes": self.classes_.tolist(), "class_kind": kind, "class_weight": weight}
-
-    def _restore_classes(self: Any, head: dict[str, Any]) -> None:
-        classes = np.array(head["classes"], dtype={"str": None}.get(head["class_kind"], head["class_kind"]))
-        if classes.ndim != 1 or len(set(head["classes"])) != len(classes):
-            raise ValueError("classes: expected different ones")
-        self.classes_ = classes
+        several = {"multi_label": self.multi_label_} if hasattr(self, "multi_label_") else {}
+        found.header |= {"classes": self.classes_.tolist(), "class_kind": kind, "class_weight": weight, **several}
+        return found

@@ -22,7 +22,7 @@ from structpred.core.weights import Vector
 from structpred.errors import DataError, ParameterError
 from structpred.features.label_rows import LabelRows
 from structpred.models.held_out import about_dev, dev_parts
-from structpred.models.linear.classes import OfClasses
+from structpred.models.linear.classes import OfClasses, classes_of
 from structpred.models.linear.estimator import LinearEstimator
 from structpred.models.settings import resolve_loss
 from structpred.objectives.scalar.classes import Softmax
@@ -174,7 +174,7 @@ class LinearClassifier(OfClasses, LinearEstimator):
         return self.intercept_[:, None]
 
     def _check_outputs(self, head: dict[str, Any]) -> None:
-        self.multi_label_, n = head["multi_label"], len(head["classes"])
+        self.classes_, self.multi_label_, n = classes_of(head), head["multi_label"], len(head["classes"])
         if head["outputs"] != (n if self.multi_label_ or n > 2 else 1) or head["offsets"] != 1:
             raise ValueError(f"{head['outputs']} rows of weights with {head['offsets']} intercepts do not fit {n} classes")
 

@@ -18,20 +18,20 @@ from structpred.core.steps import TaskLike
 from structpred.core.types import Floats
 from structpred.errors import DataError, ParameterError
 from structpred.models.base import StructuredEstimator
-from structpred.models.bundles import COMMON, common_header, pack_reports, pack_weights, plain_settings, restore_run
+from structpred.models.bundles import COMMON, common, pack_reports, pack_weights, restore_weights, restored
 from structpred.models.linear.signs import linear_names, linear_signs, table_signs, with_table_signs
 from structpred.models.signs import BindingSign, Names, NameTable, Signs, binding_from
 from structpred.storage.bundles import Bundle
-from structpred.storage.schema import LARGEST, Flag, Number, Optional, Record, Spec, Whole
+from structpred.storage.schema import LARGEST, Field, Flag, Number, Record, Spec, Whole
 from structpred.trainers.problem import Trainer
 
 HEADER: dict[str, Spec] = {
     **COMMON,
-    "outputs": Whole(1),
-    "n_features": Whole(1),
+    "outputs": Field(Whole(1), "_n_outputs"),
+    "n_features": Field(Whole(1), "n_features_in_"),
     "offsets": Whole(),
-    "fit_intercept": Optional(Flag(), True),
-    "intercept_scaling": Number(0.0, LARGEST),
+    "intercept_scaling": Field(Number(0.0, LARGEST), "intercept_scaling", float),
+    "fit_intercept": Field(Flag(), "fit_intercept", default=True),
 }
 
 
@@ -177,27 +177,18 @@ class LinearEstimator(StructuredEstimator):
             raise DataError(f"coef_: expected {shape[0]} rows of {shape[1]} floats, got {self.coef_.dtype} {self.coef_.shape}")
         return np.asarray(rows @ self.coef_.T, dtype=np.float64)
 
-    def _to_bundle(self) -> Bundle:
-        own = {name: getattr(self, name) for name in ("fit_intercept", "multi_label_") if hasattr(self, name)}
-        offsets = self._offsets()
-        head = {
-            **common_header(self), "groups": [], **self._class_header(), "outputs": self._n_outputs,
-            "n_features": self.n_features_in_, "offsets": offsets.shape[1], "intercept_scaling": float(self.intercept_scaling),
-            **{name.rstrip("_"): value for name, value in own.items()},
-        }  # fmt: skip
-        names = getattr(self, "feature_names_in_", None)
-        texts = {} if names is None else {"feature_names": list(names)}
+    def _contents(self) -> Bundle:
+        offsets, names = self._offsets(), getattr(self, "feature_names_in_", None)
         table: Floats = np.hstack([self.coef_, offsets])
+        texts = {} if names is None else {"feature_names": list(names)}
+        head = {**common(self), "groups": [], "offsets": offsets.shape[1]}
         return Bundle(head, pack_weights(table.ravel()) | pack_reports(self), texts)
 
     @classmethod
     def _from_bundle(cls, head: dict[str, Any], bundle: Bundle, oracle: Any) -> Self:
-        own = ("intercept_scaling", "class_weight", "fit_intercept")
-        model = cls(**{**plain_settings(head, cls), **{name: head[name] for name in own if name in cls._get_param_names()}})
+        model = restored(cls, head)
         outputs, width = head["outputs"], head["n_features"] + head["offsets"]
-        restore_run(model, head, bundle.arrays, outputs * width)
-        model._restore_classes(head)
-        model.n_features_in_ = head["n_features"]
+        restore_weights(model, bundle.arrays, outputs * width)
         names = bundle.texts.get("feature_names")
         if names is not None:
             if len(names) != head["n_features"]:
@@ -206,13 +197,6 @@ class LinearEstimator(StructuredEstimator):
         model._check_outputs(head)
         model._set_table(model.coef_.astype(np.float64, copy=False).reshape(outputs, width))
         return model
-
-    def _class_header(self) -> dict[str, Any]:
-        """What a file says of classes; nothing where there are numbers."""
-        return {}
-
-    def _restore_classes(self, head: dict[str, Any]) -> None:
-        """The inverse of `_class_header`; ValueError where a header says what cannot be."""
 
     @abstractmethod
     def _check_outputs(self, head: dict[str, Any]) -> None:

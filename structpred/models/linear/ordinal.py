@@ -11,7 +11,7 @@ from sklearn.utils import Tags
 
 from structpred.core.linear_task import LinearTask
 from structpred.core.types import Floats
-from structpred.models.linear.classes import OfClasses
+from structpred.models.linear.classes import OfClasses, classes_of
 from structpred.models.linear.classifier import _read_targets
 from structpred.models.linear.estimator import LinearEstimator
 
@@ -99,6 +99,7 @@ class LinearOrdinal(OfClasses, LinearEstimator):
         return self.thresholds_[None]
 
     def _check_outputs(self, head: dict[str, Any]) -> None:
+        self.classes_ = classes_of(head)
         if head["outputs"] != 1 or head["offsets"] != len(head["classes"]) - 1:
             raise ValueError(f"{head['offsets']} thresholds do not fit {len(head['classes'])} classes")
 

@@ -4,57 +4,49 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.data.arc_templates import ArcTemplate, compile_templates
 from structpred.errors import ParameterError
 from structpred.io.templates.arc_featurizer import ArcFeaturizer
-from structpred.models.bundles import COMMON, common_header, pack_run
+from structpred.models.bundles import COMMON, common, pack_run
 from structpred.models.chain.inputs import NumericInput
 from structpred.models.chain.labeler import ChainLabeler
 from structpred.models.groups import keep_groups
 from structpred.models.parser.relations import RelationFeatures
-from structpred.storage.schema import Flag, ListOf, Number, OneOf, Optional, Record, Spec, Text, Whole, maybe
-
-Arrays = dict[str, npt.NDArray[Any]]
+from structpred.storage.bundles import Bundle
+from structpred.storage.schema import Field, Flag, ListOf, Number, OneOf, Record, Spec, Text, Whole, maybe
 
 _OWN: dict[str, Spec] = {
     **COMMON,
-    "featurizer": ArcFeaturizer.HEADER,
+    "featurizer": Field(ArcFeaturizer.HEADER, "featurizer_", ArcFeaturizer.to_bundle, ArcFeaturizer.from_bundle),
     "templates": ListOf(Text(), 1),
-    "seeds": Optional(ListOf(Whole(0, 2**20)), []),
-    "bits": ListOf(Whole(1, 28), 1),
-    "single_root": Flag(),
-    "projective": Flag(),
+    "seeds": Field(ListOf(Whole(0, 2**20)), default=[]),
     # the settings as they were, None for what was decided by the data; older files do not say
-    "given": Optional(maybe(Record({"projective": maybe(Flag()), "templates": maybe(ListOf(Text(), 1))}))),
-    "left_out": Whole(),
-    "kept": maybe(Number(0.0, 1.0)),
+    "given": Field(maybe(Record({"projective": maybe(Flag()), "templates": maybe(ListOf(Text(), 1))})), default=None),
+    "bits": Field(ListOf(Whole(1, 28), 1), "bits_"),
+    "single_root": Field(Flag(), "single_root", bool),
+    "projective": Field(Flag(), "projective_"),
+    "left_out": Field(Whole(), "left_out_"),
+    "kept": Field(maybe(Number(0.0, 1.0)), "kept_"),
 }
 _NOTHING = OneOf((None,))
 _PRUNER = Record({**_OWN, "pruner": _NOTHING, "relations": _NOTHING})
-_RELATIONS = Record({**COMMON, "features": RelationFeatures.HEADER, "classes": ListOf(Text(), 1)})
+_RELATIONS = Record({
+    **COMMON, "features": RelationFeatures.HEADER, "classes": Field(ListOf(Text(), 1), "classes_", np.ndarray.tolist),
+})  # fmt: skip
 PARSER = Record({**_OWN, "pruner": maybe(_PRUNER), "relations": maybe(_RELATIONS)})
 
 
-def with_prefix(prefix: str, arrays: Arrays) -> Arrays:
-    """The arrays of a part of the model, under names that begin with `prefix`; `under` takes them back."""
-    return {f"{prefix}{name}": array for name, array in arrays.items()}
-
-
-def relations_to_bundle(labeler: ChainLabeler, features: RelationFeatures) -> tuple[dict[str, Any], Arrays]:
-    """The header and the arrays of the second stage."""
+def relations_to_bundle(labeler: ChainLabeler, features: RelationFeatures) -> Bundle:
+    """The second stage."""
     header, slots = features.to_bundle()
-    head = {**common_header(labeler), "features": header, "classes": labeler.classes_.tolist()}
-    return head, pack_run(labeler) | slots
+    return Bundle(_RELATIONS.written(labeler, **common(labeler), features=header), pack_run(labeler) | slots)
 
 
-def relations_from_bundle(
-    head: dict[str, Any], arrays: Arrays, featurizer: ArcFeaturizer
-) -> tuple[ChainLabeler, RelationFeatures]:
+def relations_from_bundle(part: Bundle, featurizer: ArcFeaturizer) -> tuple[ChainLabeler, RelationFeatures]:
     """The inverse of relations_to_bundle, for the word attributes of a parser."""
-    features = RelationFeatures.from_bundle(head["features"], arrays)
-    labeler = ChainLabeler._restored(head, arrays, NumericInput(max(len(features.slots), 1)))
+    features = RelationFeatures.from_bundle(part.header["features"], part.arrays)
+    labeler = ChainLabeler._with_input(NumericInput(max(len(features.slots), 1)), part.header, part.arrays)
     usable_templates([str(template) for template in features.templates], featurizer)
     return labeler, features
 
@@ -71,16 +63,15 @@ def usable_templates(texts: list[str], featurizer: ArcFeaturizer, seeds: Sequenc
     return found
 
 
-def template_header(templates: Sequence[ArcTemplate]) -> dict[str, Any]:
-    """What a header holds of templates; of their seeds nothing, where they are those of their places."""
-    seeds = [template.seed for template in templates if template.seed is not None]
-    return {"templates": [str(template) for template in templates], **({"seeds": seeds} if seeds else {})}
+def template_header(parser: Any) -> dict[str, Any]:
+    """What a header holds of templates; of their seeds nothing, where they are those of their places.
 
-
-def given_header(projective: bool | None, templates: Sequence[ArcTemplate | str] | None) -> dict[str, Any]:
-    """The settings of which a header else holds only what they came to."""
-    listed = None if templates is None else [str(template) for template in templates]
-    return {"given": {"projective": None if projective is None else bool(projective), "templates": listed}}
+    given: the settings of which it else holds only what they came to.
+    """
+    seeds = [template.seed for template in parser.templates_ if template.seed is not None]
+    listed = None if parser.templates is None else [str(template) for template in parser.templates]
+    given = {"projective": None if parser.projective is None else bool(parser.projective), "templates": listed}
+    return {"templates": [str(template) for template in parser.templates_], **({"seeds": seeds} if seeds else {}), "given": given}
 
 
 def given_settings(head: dict[str, Any], templates: Sequence[ArcTemplate]) -> tuple[bool | None, list[str] | None]:

@@ -19,7 +19,7 @@ from structpred.io.templates.arc_featurizer import ArcFeaturizer
 from structpred.io.templates.arc_template_sets import pruning_templates, relation_templates
 from structpred.io.treebanks.treebank import Tree, Treebank
 from structpred.models.base import StructuredEstimator, checked_C, checked_sample_weight
-from structpred.models.bundles import common_header, pack_run, plain_settings, restore_run, under
+from structpred.models.bundles import restore_weights, restored, to_bundle
 from structpred.models.chain.decoding import checked_k
 from structpred.models.chain.labeler import ChainLabeler
 from structpred.models.held_out import about_dev
@@ -37,15 +37,12 @@ from structpred.models.parser.arcs import (
 from structpred.models.parser.attributes import warn_of_untagged
 from structpred.models.parser.bundles import (
     PARSER,
-    Arrays,
     drop_templates,
-    given_header,
     given_settings,
     relations_from_bundle,
     relations_to_bundle,
     template_header,
     usable_templates,
-    with_prefix,
 )  # fmt: skip
 from structpred.models.parser.explain import ExplainedTrees
 from structpred.models.parser.partial import choose_kind, completed_heads, filled_heads, pruned_whole, ruled_out
@@ -56,7 +53,7 @@ from structpred.models.parser.sharding import ParserSharding
 from structpred.models.partial_outputs import Ruled
 from structpred.models.settings import resolve_loss
 from structpred.runtime.threads import checked_jobs
-from structpred.storage.bundles import Bundle
+from structpred.storage.bundles import Bundle, under
 from structpred.trainers.problem import Trainer
 
 logger = logging.getLogger(__name__)
@@ -151,55 +148,41 @@ class DependencyParser(ExplainedTrees, StructuredEstimator):
     _stage = "arcs"
     _own_passes = 10
 
-    def _to_bundle(self) -> Bundle:
-        head: dict[str, Any] = {
-            **common_header(self),
-            "featurizer": self.featurizer_.to_bundle(),
-            **template_header(self.templates_),
-            **given_header(self.projective, self.templates),
-            "bits": self.bits_,
-            "single_root": bool(self.single_root),
-            "projective": self.projective_,
-            "left_out": self.left_out_,
-            "kept": self.kept_,
-            **dict.fromkeys(("pruner", "relations")),
-        }
-        arrays = pack_run(self)
-        if self.pruner_ is not None:
-            first = self.pruner_._to_bundle()
-            head["pruner"], arrays = first.header, arrays | with_prefix("pruner.", first.arrays)
+    def _contents(self) -> Bundle:
+        parts = {} if self.pruner_ is None else {"pruner": to_bundle(self.pruner_)}
         if self.relations_ is not None and self.relation_features_ is not None:
-            head["relations"], second = relations_to_bundle(self.relations_, self.relation_features_)
-            arrays |= with_prefix("relations.", second)
-        return Bundle(head, arrays)
+            parts["relations"] = relations_to_bundle(self.relations_, self.relation_features_)
+        found = super()._contents()
+        found.header |= {**template_header(self), "pruner": None, "relations": None}
+        for name, part in parts.items():
+            found.header[name] = part.header
+            found.add(name, part)
+        return found
 
     @classmethod
     def _from_bundle(cls, head: dict[str, Any], bundle: Bundle, oracle: Any) -> Self:
-        model = cls._restored(head, bundle.arrays)
+        model = cls._alone(head, bundle.arrays)
         if head["pruner"] is not None:
             if model.prune is None:
                 raise ValueError("a model for pruning, but prune is None")
-            model.pruner_ = cls._restored(head["pruner"], under("pruner.", bundle.arrays))
+            model.pruner_ = cls._alone(head["pruner"], under("pruner.", bundle.arrays))
             # the model for pruning reads the sentences that the parser's featurizer has coded
             if (theirs := model.pruner_.featurizer_.to_bundle()) != (own := model.featurizer_.to_bundle()):
                 raise ValueError(f"the model for pruning has the word attributes {theirs}, the parser has {own}")
         if head["relations"] is not None:
-            second = under("relations.", bundle.arrays)
-            model.relations_, model.relation_features_ = relations_from_bundle(head["relations"], second, model.featurizer_)
+            part = bundle.part("relations", head["relations"])
+            model.relations_, model.relation_features_ = relations_from_bundle(part, model.featurizer_)
         return model
 
     @classmethod
-    def _restored(cls, head: dict[str, Any], arrays: Arrays) -> Self:
+    def _alone(cls, head: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> Self:
         """A parser without what its pruning model and its relations add."""
-        model = cls(**plain_settings(head, cls))
-        model.featurizer_ = ArcFeaturizer.from_bundle(head["featurizer"])
+        model = restored(cls, head)
         model.templates_ = usable_templates(head["templates"], model.featurizer_, head["seeds"])
         model.projective, model.templates = given_settings(head, model.templates_)
-        model.bits_, model.single_root, model.projective_ = head["bits"], head["single_root"], head["projective"]
-        model.left_out_, model.kept_ = head["left_out"], head["kept"]
         if len(model.bits_) != len(model.templates_):
             raise ValueError(f"{len(model.templates_)} templates, but bits for {len(model.bits_)}")
-        restore_run(model, head, arrays, sum(1 << b for b in model.bits_) + 2 * model.featurizer_.n_tags**3)
+        restore_weights(model, arrays, sum(1 << b for b in model.bits_) + 2 * model.featurizer_.n_tags**3)
         model.pruner_, model.relations_, model.relation_features_ = None, None, None
         return model
 
