@@ -91,9 +91,8 @@ def curve(train: str, test: str, picture: str | None, as_json: bool, **values: A
 
     Parts are random, and each contains the smaller ones. The slope at the end shows whether more data would help.
     """
-    from structpred.cli.files import check_output
+    from structpred.cli.files import check_picture
     from structpred.errors import ParameterError
-    from structpred.report import figures
     from structpred.report.curves import data_curve
 
     asked = CurveOptions(train=train, test=test, **values)
@@ -101,9 +100,7 @@ def curve(train: str, test: str, picture: str | None, as_json: bool, **values: A
         raise ParameterError("--template is needed with column files, and only there")
     if train == test == "-":
         raise ParameterError("TRAIN and --test cannot both be standard input")
-    if picture is not None:
-        figures.check_path(picture)
-        check_output(picture, "--picture", inputs=(train, test))
+    check_picture(picture, "--picture", (train, test))
     found = _measured(asked)
     if picture is not None:
         data_curve(found, picture)

@@ -4,6 +4,7 @@ from typing import Any
 
 import click
 
+from structpred.cli.files import check_picture
 from structpred.cli.kinds.kind import Evaluating
 from structpred.cli.model_command import ModelCommand, kinds_of, open_model, refuse_foreign
 from structpred.cli.options import InputFile, general_options, reading_options
@@ -42,8 +43,7 @@ def evaluate(ctx: click.Context, /, model: str | None, data: str | None, **value
     inputs = [name for name in (model, data, *own) if name is not None]
     if inputs.count("-") > 1:
         raise click.UsageError("only one of the files can be standard input")
-    if asked.confusion is not None:
-        _check_picture(asked.confusion, inputs)
+    check_picture(asked.confusion, "--confusion", inputs)
     if given:
         refuse_foreign(ctx, given[0])
         click.echo(given[0].evaluate_files(ctx, model, asked))
@@ -55,11 +55,3 @@ def evaluate(ctx: click.Context, /, model: str | None, data: str | None, **value
     estimator, kind = open_model(ctx.obj, model, values)
     refuse_foreign(ctx, kind)
     click.echo(kind.evaluate(estimator, asked))
-
-
-def _check_picture(path: str, inputs: list[str]) -> None:
-    from structpred.cli.files import check_output
-    from structpred.report.figures import check_path
-
-    check_path(path)
-    check_output(path, "--confusion", inputs=inputs)

@@ -3,7 +3,7 @@
 import itertools
 import json
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from structpred.core.tables import cut
 
@@ -17,8 +17,6 @@ _MINIMISED = {
     "MarginRescaling": "max-margin", "SlackRescaling": "slack rescaling", "LogLoss": "a conditional random field",
     "PerturbedSurrogate": "perturbed loss", "SoftMargin": "soft margin", "SparseMAPSurrogate": "SparseMAP loss",
 }  # fmt: skip
-#: what the JSON objects of most kinds leave out of the header
-_LEFT_OUT = ("input", "constraints")
 #: how the lines about certificates begin
 CERTIFICATE = ("certificate", "which means")
 
@@ -82,6 +80,12 @@ def described(
     ]
 
 
+def read_by(header: dict[str, Any]) -> str:
+    """What read the training data, where a user's own function did."""
+    reader = (header["reader"] or {}).get("reader")
+    return "fitted in Python" if reader is None else f"read by {reader}"
+
+
 def _name(saved: Any) -> str:
     """The name of a trainer, a loss or a regulariser of a header; "" for none."""
     return str(saved["class"] if isinstance(saved, dict) else saved or "")
@@ -118,19 +122,24 @@ def facts_lines(pairs: Pairs) -> list[str]:
     return [f"{name:<{width}} {text}" for name, text in pairs]
 
 
-def shown(
-    model: Any, asked: "Inspecting", pairs: Pairs, learnt: dict[str, Any], table: str = "", left_out: Sequence[str] = _LEFT_OUT
-) -> str:
-    """What `structpred inspect` prints: header, what was learnt and signs as one JSON object, or the pairs, signs and a table.
-
-    left_out: what the object leaves out of the header.
+class Learnt(NamedTuple):
+    """What a model has learnt. data: plain data for JSON. table: the weights for people. facts: further pairs. left_out: of
+    the header, where `data` are shown.
     """
+
+    data: dict[str, Any]
+    table: str = ""
+    facts: Sequence[tuple[str, str]] = ()
+    left_out: Sequence[str] = ("input", "constraints")
+
+
+def shown(model: Any, asked: "Inspecting", header: dict[str, Any], facts: Pairs, learnt: Learnt) -> str:
+    """What `structpred inspect` prints: header, what was learnt and signs as one JSON object, or the facts, signs and a table."""
     signs = _sign_facts(model, asked.top)
     if asked.as_json:
-        header = {name: value for name, value in model_facts(asked.model).items() if name not in left_out}
-        return json.dumps({**header, **learnt, **signs})
-    lines = [f"{asked.model}: {type(model).__name__}", "", *facts_lines(pairs), *_sign_lines(signs)]
-    return "\n".join([*lines, "", table] if table else lines)
+        return json.dumps({**{k: v for k, v in header.items() if k not in learnt.left_out}, **learnt.data, **signs})
+    lines = [f"{asked.model}: {type(model).__name__}", "", *facts_lines([*facts, *learnt.facts]), *_sign_lines(signs)]
+    return "\n".join([*lines, "", learnt.table] if learnt.table else lines)
 
 
 def _sign_facts(model: Any, top: int) -> dict[str, Any]:

@@ -1,10 +1,11 @@
 """Files that commands read and write: checked before any work, written atomically, packed where the name ends in .gz."""
 
+import json
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from structpred.errors import DataError, StorageError
 from structpred.storage.atomic import packing, write_atomic
@@ -31,9 +32,23 @@ def check_output(path: str, option: str, inputs: Sequence[str | None] = ()) -> N
             raise DataError(f"{option} {path}: this is one of the files to be read; give another name")
 
 
+def check_picture(path: str | None, option: str, inputs: Sequence[str | None]) -> None:
+    """The same for a picture, if one is wanted; ParameterError for a name that is not one of a picture."""
+    from structpred.report.figures import check_path
+
+    if path is not None:
+        check_path(path)
+        check_output(path, option, inputs)
+
+
 def write_output(path: str, text: str) -> None:
     """Write a result: immediately to standard output (``-``), else atomically, packed if the name ends in .gz."""
     write_stream(path, lambda stream: _write(stream, text.encode()))
+
+
+def json_lines(entries: Iterable[Mapping[str, Any]]) -> str:
+    """An object a line."""
+    return "".join(f"{json.dumps(entry)}\n" for entry in entries)
 
 
 def write_stream(path: str, produce: Produce) -> None:

@@ -35,6 +35,8 @@ class Training(ABC, Generic[Options]):
     """One run of a `train` command; a kind of model says what is particular to it.
 
     stages: the names of the parts of the training, where there are several. score: what held-out data are scored by.
+    train, dev, reader: what `read` keeps for `fit`: the training data and the held-out ones as the estimator takes them, and
+    how they were read, which later commands must know to read their data alike.
     shardable: whether it can be trained on shards of the data; where --shards asks for it, `read` then calls `cut`, and `fit`
     calls `fit_shards`.
     """
@@ -42,6 +44,9 @@ class Training(ABC, Generic[Options]):
     shardable: ClassVar[bool] = False
     stages: ClassVar[tuple[str, ...]] = ()
     score: str = "score"
+    train: tuple[Any, ...]
+    dev: Any = None
+    reader: dict[str, Any]
     shards: "Shards"
 
     def __init__(self, options: Options) -> None:
@@ -67,9 +72,13 @@ class Training(ABC, Generic[Options]):
     def estimator(self, common: dict[str, Any]) -> Any:
         """The estimator, with the settings that all have in `common`."""
 
-    @abstractmethod
     def fit(self, model: Any) -> None:
-        """Fit the estimator to what was read, and set its `reader_`: what later commands must know to read their data alike."""
+        """Fit the estimator to what was read, and set its `reader_`."""
+        if self.options.shards is None:
+            model.fit(*self.train, dev=self.dev)
+        else:
+            self.fit_shards(model, self.dev)
+        model.reader_ = self.reader
 
     def cut(self, shards: "Shards") -> dict[str, int]:
         """Keep the shards; returns what `read` does."""

@@ -159,14 +159,11 @@ def _asked(kind: Kind, train: click.Command, values: dict[str, Any]) -> Asked:
 
 def run_tuning(asked: Asked, session: Session, picture: str | None, as_json: bool) -> None:
     """Run the command. Raises our errors, or Stop where it is interrupted."""
-    from structpred.cli.files import check_output
-    from structpred.report import figures
+    from structpred.cli.files import check_picture
     from structpred.report.curves import halving_curves
 
     search, work = _search(asked)
-    if picture is not None:
-        figures.check_path(picture)
-        check_output(picture, "--picture", inputs=(asked.values["data"], asked.values["dev"]))
+    check_picture(picture, "--picture", (asked.values["data"], asked.values["dev"]))
     try:
         found = search.run(None if asked.state is None else Path(asked.state), asked.jobs)
     except KeyboardInterrupt:

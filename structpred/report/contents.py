@@ -47,18 +47,23 @@ class Stage:
 
 
 @dataclass(frozen=True)
-class Contents:
+class About:
+    """What the page of every model shows. facts: (name, text). stages: of training, one or more."""
+
+    title: str
+    facts: Sequence[tuple[str, str]]
+    stages: Sequence[Stage]
+
+
+@dataclass(frozen=True)
+class Contents(About):
     """All that a page shows; what is None or empty is left out.
 
-    facts: (name, text). stages: of training, one or more.
     labels, transitions (n, n), start (n), stop (n): the weights of the chain; -inf is forbidden. templates: where features
     are pixels, the weights of each label as a picture (height, width), instead of `weights`. data: the name of the data.
     confusion: labels and counts (n, n), rows gold. sureness: "probability" or "score gap", what `Example.sure` is.
     """
 
-    title: str
-    facts: Sequence[tuple[str, str]]
-    stages: Sequence[Stage]
     labels: Sequence[str]
     transitions: Floats
     start: Floats

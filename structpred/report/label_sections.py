@@ -9,26 +9,22 @@ from structpred.core.markup import Html, join, tag
 from structpred.core.types import Integers
 from structpred.evaluation.multilabel import Cooccurrence, LabelPair, MultiLabelScores
 from structpred.report import sections
-from structpred.report.contents import Stage, Weights
-from structpred.report.layout import columns, counts_table, data_table, large, percent, prose, scrolling, titled
-from structpred.report.page import html_page
-from structpred.report.training import training
+from structpred.report.contents import About, Weights
+from structpred.report.layout import columns, counts_table, data_table, headline, percent, prose, scrolling, titled
+from structpred.report.page import model_page
 
 _MOST_PAIRS = 10
 _NOTHING = Html("")
 
 
 @dataclass(frozen=True)
-class LabelContents:
+class LabelContents(About):
     """All that the page of a multi-label model shows; what is None or empty is left out.
 
-    facts: (name, text). pairs: (label, other label, weight) of the model, the largest first. data: the name of the data, with
+    pairs: (label, other label, weight) of the model, the largest first. data: the name of the data, with
     scores of what is predicted there; figures: (name, share) of all labels together. together: which labels occur together.
     """
 
-    title: str
-    facts: Sequence[tuple[str, str]]
-    stages: Sequence[Stage]
     weights: Sequence[Weights]
     pairs: Sequence[tuple[str, str, float]] = ()
     data: str | None = None
@@ -40,16 +36,14 @@ class LabelContents:
 def label_report(contents: LabelContents, top: int = 15) -> str:
     """The page as text; top: how many pairs of either sign."""
     c = contents
-    parts = [
-        ("Model", sections.facts(c.facts)),
+    return model_page(
+        c,
         ("Scores", _scores(c)),
-        ("Training", training(c.stages)),
         ("Labels", _labels(c.scores)),
         ("Labels together", _together(c)),
         ("Pairs of labels", _pairs(c.pairs, top)),
         ("Strongest features", sections.weights(c.weights)),
-    ]
-    return html_page(c.title, parts)
+    )
 
 
 def _scores(c: LabelContents) -> Html:
@@ -60,8 +54,8 @@ def _scores(c: LabelContents) -> Html:
     half = -(-len(rows) // 2)
     tables = [data_table(["", ""], part, numbers=[False, True], name="scores") for part in (rows[:half], rows[half:])]
     main = [("whole sets right", percent(c.scores.subset_accuracy)), ("micro F1", percent(c.scores.micro_f1))]
-    size = tag("p", f"{c.data}: {c.scores.n} examples, {len(c.scores.labels)} labels.", class_="note")
-    return join(size, large(main), prose(columns(*tables)))
+    size = f"{c.data}: {c.scores.n} examples, {len(c.scores.labels)} labels."
+    return join(headline(size, main), prose(columns(*tables)))
 
 
 def _labels(scores: MultiLabelScores | None) -> Html:

@@ -24,9 +24,10 @@ def beside(picture: Html, words: Html) -> Html:
     return tag("div", picture, words, class_="beside")
 
 
-def large(figures: Sequence[tuple[str, str]]) -> Html:
-    """The figures that matter most: (name, figure)."""
-    return tag("div", *(tag("div", tag("b", figure), name) for name, figure in figures), class_="big")
+def headline(note: str, figures: Sequence[tuple[str, str]]) -> Html:
+    """A sentence about the data, and large the figures that matter most: (name, figure)."""
+    large = tag("div", *(tag("div", tag("b", figure), name) for name, figure in figures), class_="big")
+    return join(tag("p", note, class_="note"), large)
 
 
 def data_table(head: Sequence[str], rows: Sequence[Sequence[Any]], *, numbers: Sequence[bool], name: str) -> Html:

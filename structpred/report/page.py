@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from structpred.core.markup import Html, join, tag
 from structpred.report import sections
-from structpred.report.contents import Contents, Example, Stage, Weights
+from structpred.report.contents import About, Contents, Example, Stage, Weights
 from structpred.report.style import STYLE
 from structpred.report.training import training
 from structpred.storage.atomic import write_atomic
@@ -20,17 +20,21 @@ def write_page(contents: Contents, path: str | os.PathLike[str]) -> None:
 
 def page(contents: Contents) -> str:
     """The page as text."""
-    parts = [
-        ("Model", sections.facts(contents.facts)),
+    return model_page(
+        contents,
         ("Scores", sections.scores(contents.evaluation, contents.data)),
-        ("Training", training(contents.stages)),
         ("Confusions", sections.confusions(contents.confusion)),
         ("Examples", sections.examples(contents.examples, contents.sureness)),
         ("Transitions", sections.transitions(contents.labels, contents.transitions, contents.start, contents.stop)),
         ("Strongest features", sections.weights(contents.weights) if not contents.templates else Html("")),
         ("Weights of the pixels", sections.templates(contents.templates)),
-    ]
-    return html_page(contents.title, parts)
+    )
+
+
+def model_page(about: About, scores: tuple[str, Html], *others: tuple[str, Html]) -> str:
+    """The page of a model: what it is, how it does on data, its training, and other parts, each with its heading."""
+    parts = [("Model", sections.facts(about.facts)), scores, ("Training", training(about.stages)), *others]
+    return html_page(about.title, parts)
 
 
 def html_page(title: str, parts: Sequence[tuple[str, Html]]) -> str:

@@ -16,12 +16,11 @@ from structpred.evaluation.parsing_scores import ArcCounts, Attachment, ParsingS
 from structpred.evaluation.trees import Parse
 from structpred.report import sections
 from structpred.report.arcs import draw_tree
-from structpred.report.contents import Stage
+from structpred.report.contents import About, Stage
 from structpred.report.drawings import Curve, chart
 from structpred.report.figures import BLUE, ORANGE
-from structpred.report.layout import columns, counts_table, data_table, large, percent, prose, scrolling
-from structpred.report.page import html_page
-from structpred.report.training import training
+from structpred.report.layout import columns, counts_table, data_table, headline, percent, prose, scrolling
+from structpred.report.page import model_page
 
 _NOTHING = Html("")
 _MOST_RELATIONS = 60
@@ -61,16 +60,14 @@ def parsing_report(contents: ParsingContents) -> str:
     if c.places and len(c.places) != len(c.forms):
         raise DataError(f"expected a place for each of {len(c.forms)} sentences, got {len(c.places)}")
     scores = evaluate_trees(c.gold, c.predicted, forms=c.forms, upos=c.upos, rules=c.rules)
-    parts = [
-        ("Model", sections.facts(c.facts)),
+    return model_page(
+        About(c.title, c.facts, c.stages),
         ("Scores", score_table(scores, c.data)),
-        ("Training", training(c.stages)),
         ("Relations", relation_table(scores)),
         ("Confusions", sections.confusions(_confusions(c)) if scores.las is not None else _NOTHING),
         ("Distances", distances(scores)),
         ("Worst sentences", worst_sentences(c)),
-    ]
-    return html_page(c.title, parts)
+    )
 
 
 def score_table(scores: ParsingScores, data: str) -> Html:
@@ -103,7 +100,7 @@ def score_table(scores: ParsingScores, data: str) -> Html:
         ),
     ]
     others = data_table(["share of", "", ""], whole, numbers=[False, True, True], name="scores of sentences")
-    return join(tag("p", rules, class_="note"), large(big), prose(columns(by_words, others)))
+    return join(headline(rules, big), prose(columns(by_words, others)))
 
 
 def relation_table(scores: ParsingScores) -> Html:

@@ -14,7 +14,7 @@ from structpred.report.contents import Example, Weights
 from structpred.report.drawings import diverging, heat_map, sequential, weight_image
 from structpred.report.example_views import sentence_view, word_view
 from structpred.report.figures import brief, signed
-from structpred.report.layout import beside, columns, counts_table, data_table, large, percent, scrolling, titled
+from structpred.report.layout import beside, columns, counts_table, data_table, headline, percent, scrolling, titled
 
 _NOTHING = Html("")
 _MOST_LABELS = 60
@@ -48,7 +48,7 @@ def scores(result: "Evaluation | None", data: str | None) -> Html:
     if result.f1 is not None:
         figures.append(("F1 of phrases", percent(result.f1)))
     size = f"{data}: {result.n_sequences} sequences, {result.n_tokens} tokens, {result.n_errors} of them wrong."
-    parts = [tag("p", size, class_="note"), large(figures)]
+    parts = [headline(size, figures)]
     if result.f1 is not None:
         total = ChunkCounts(result.n_gold_phrases, result.n_predicted_phrases, result.n_correct_phrases)
         rows = [(name or "(no type)", *counts.row) for name, counts in result.per_type.items()]

@@ -11,7 +11,7 @@ import pytest
 from cli_helpers import Shell, call
 from treebank_helpers import others, treebank_text, without_heads
 
-from structpred.cli.dependencies import parsing
+from structpred.cli.dependencies import results
 from structpred.cli.kinds.dependencies import Dependencies
 from structpred.cli.train import train_command
 from structpred.io import read_treebank
@@ -91,7 +91,7 @@ def test_predict_keeps_little_in_memory(here: Here, treebanks: Path, tmp_path: P
         sizes.append(len(X))  # type: ignore[arg-type]
         return predict(self, X, **options)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(parsing, "BATCH", 7)
+    monkeypatch.setattr(results, "BATCH", 7)
     monkeypatch.setattr(DependencyParser, "predict", spied)
     code, pieces, err = here("predict", model, data, cwd=tmp_path)
     assert (code, pieces) == (0, whole), err

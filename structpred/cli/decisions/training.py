@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from structpred.cli.own_code import made
-from structpred.cli.structures.results import read_labelled, reader_of
+from structpred.cli.structures.reading import read_labelled, reader_of
 from structpred.cli.trainer_options import trainer_of
 from structpred.cli.training import Training
 from structpred.cli.training_options import TrainingOptions
@@ -13,7 +13,7 @@ from structpred.models import DecisionModel
 
 
 @dataclass(frozen=True, kw_only=True)
-class DecisionOptions(TrainingOptions):
+class Options(TrainingOptions):
     """The options of `train decision`, under their own names; shared ones that it does not have are as if they were not given."""
 
     oracle: str
@@ -29,15 +29,15 @@ class DecisionOptions(TrainingOptions):
     resume: bool = False
 
 
-class DecisionTraining(Training[DecisionOptions]):
+class Run(Training[Options]):
     """Train a DecisionModel."""
 
     def read(self) -> dict[str, int]:
         """The instances, by the reader."""
         options = self.options
         self.oracle = made(options.oracle, Oracle, "structpred.oracles.shortest_path:ShortestPathOracle")
-        self.X, self.numbers = read_labelled(reader_of(options.reader), options.reader, options.data)
-        return {"instances": len(self.X)}
+        self.train = read_labelled(reader_of(options.reader), options.reader, options.data)
+        return {"instances": len(self.train[0])}
 
     def estimator(self, common: dict[str, Any]) -> DecisionModel:
         """The estimator."""
@@ -48,7 +48,8 @@ class DecisionTraining(Training[DecisionOptions]):
 
     def fit(self, model: DecisionModel) -> None:
         """Fit it; the names of oracle and reader are kept for people, who are told what to give again."""
-        model.fit(self.X, **{"values" if self.options.maximise else "costs": self.numbers})
+        X, numbers = self.train
+        model.fit(X, **{"values" if self.options.maximise else "costs": numbers})
         model.reader_ = {"oracle": self.options.oracle, "reader": self.options.reader}
 
     def shape(self, model: DecisionModel) -> str:

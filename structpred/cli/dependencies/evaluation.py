@@ -1,11 +1,10 @@
 """What `structpred evaluate` does for parsers: scores under named rules, intervals, and a paired test of two systems."""
 
-import json
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
-from structpred.cli.dependencies.parsing import treebank_format
-from structpred.cli.kinds.kind import Evaluating
+from structpred.cli.dependencies.shards import treebank_format
+from structpred.cli.kinds.kind import Evaluating, Scored
 from structpred.cli.options import Reading
 from structpred.errors import DataError
 from structpred.evaluation import (
@@ -14,7 +13,6 @@ from structpred.evaluation import (
     CONLLX,
     UD,
     Comparison,
-    Interval,
     ParsingRules,
     ParsingScores,
     compare_parsers,
@@ -42,7 +40,7 @@ _NAMES = {
 }
 
 
-def scored(system: "str | DependencyParser", asked: Evaluating) -> str:
+def scored(system: "str | DependencyParser", asked: Evaluating) -> Scored:
     """The scores on labelled data. system: a parser, or a file with predictions or a model."""
     from structpred.evaluation.parsing import relation_pairs
 
@@ -57,7 +55,7 @@ def scored(system: "str | DependencyParser", asked: Evaluating) -> str:
         from structpred import report
 
         report.confusion(*confusion_matrix(*relation_pairs(gold.trees(), trees, rules)), asked.confusion)
-    return show(scores, other, asked)
+    return _shown(scores, other, asked)
 
 
 def read_gold(path: str, reading: Reading) -> Treebank:
@@ -97,36 +95,27 @@ def _is_archive(path: str) -> bool:
         raise DataError(f"{path}: cannot be read: {error.strerror or error}") from None
 
 
-def show(scores: ParsingScores, other: ParsingScores | None, asked: Evaluating) -> str:
-    """All figures as text, or as one JSON object. other: the scores of a second system."""
+def _shown(scores: ParsingScores, other: ParsingScores | None, asked: Evaluating) -> Scored:
+    """All figures. other: the scores of a second system."""
     intervals, name = asked.own["intervals"], asked.own["against"]
-    metrics = [name for name in PARSING_METRICS if intervals and getattr(scores, name) is not None]
-    found = [parsing_interval(scores, metric) for metric in metrics]
-    tests = [] if other is None else compare(scores, other)
-    if asked.as_json:
-        figures: dict[str, Any] = scores.as_dict()
-        if intervals:
-            figures["intervals"] = {one.metric: {"low": one.low, "high": one.high} for one in found}
-        if other is not None:
-            figures["against"] = {"name": name, **{test.metric: asdict(test) for test in tests}}
-        return json.dumps(figures)
+    figures: dict[str, Any] = scores.to_dict()
     parts = [(scores if asked.per_type else replace(scores, per_relation={})).table()]
     if intervals:
-        parts.append(_intervals(found))
+        found = [parsing_interval(scores, metric) for metric in PARSING_METRICS if getattr(scores, metric) is not None]
+        figures["intervals"] = {one.metric: {"low": one.low, "high": one.high} for one in found}
+        lines = [f"{_NAMES[one.metric]:<22} {100 * one.low:6.2f} to {100 * one.high:6.2f}" for one in found]
+        parts.append("\n".join(["95 % intervals, by a bootstrap over sentences", *lines]))
     if other is not None:
+        tests = compare(scores, other)
+        figures["against"] = {"name": name, **{test.metric: asdict(test) for test in tests}}
         parts.append("\n".join([f"against {name}", *map(_test, tests)]))
-    return "\n\n".join(parts)
+    return Scored(figures, "\n\n".join(parts))
 
 
 def compare(scores: ParsingScores, other: ParsingScores) -> list[Comparison]:
     """Paired tests of two systems on the same sentences: of UAS, and of LAS where both have relations."""
     metrics = [name for name in ("uas", "las") if None not in (getattr(scores, name), getattr(other, name))]
     return [compare_parsers(scores, other, metric) for metric in metrics]
-
-
-def _intervals(found: list[Interval]) -> str:
-    lines = ["95 % intervals, by a bootstrap over sentences"]
-    return "\n".join(lines + [f"{_NAMES[i.metric]:<22} {100 * i.low:6.2f} to {100 * i.high:6.2f}" for i in found])
 
 
 def _test(t: Comparison) -> str:

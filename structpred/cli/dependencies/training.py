@@ -27,7 +27,7 @@ log = logging.getLogger("structpred.cli")
 
 
 @dataclass(frozen=True, kw_only=True)
-class ParserOptions(TrainingOptions):
+class Options(TrainingOptions):
     """The options of `train parser`, under their own names."""
 
     format: str | None
@@ -42,7 +42,7 @@ class ParserOptions(TrainingOptions):
     on_error: OnError = "raise"
 
 
-class ParserTraining(Training[ParserOptions]):
+class Run(Training[Options]):
     """Train a DependencyParser on a treebank."""
 
     shardable = True
@@ -69,28 +69,26 @@ class ParserTraining(Training[ParserOptions]):
         self.templates = conjunction_family() if options.conjunctions else None
         if options.templates is not None:
             self.templates = read_arc_templates(options.templates)
-        sizes = self._read_whole() if options.shards is None else self._cut(options.shards)
+        if options.shards is None:
+            data = _read(options.data, options)
+            self.train, format, sizes = (data,), data.format.name, {"sentences": len(data), "words": data.n_words}
+        else:
+            shards, format = shards_of(options.data, options.shards, options.format, options.encoding)
+            sizes = self.cut(shards)
+        self.reader = {"format": format, "template": "conjunctions" if options.conjunctions else options.templates}
         self.dev = None if options.dev is None else _read(options.dev, options)
         if self.dev is not None and not self.dev.has_trees:
             where = self.dev.where(int(np.argmax(self.dev.heads < 0)))
             raise DataError(f"{where}: expected a head: held-out trees are compared with whole ones; got none")
         return sizes
 
-    def _read_whole(self) -> dict[str, int]:
-        self.data = _read(self.options.data, self.options)
-        self.format = self.data.format.name
-        return {"sentences": len(self.data), "words": self.data.n_words}
-
-    def _cut(self, n: int) -> dict[str, int]:
-        shards, self.format = shards_of(self.options.data, n, self.options.format, self.options.encoding)
-        return self.cut(shards)
-
     def hold_out(self, n_folds: int, fold: int) -> None:
         """One part of the sentences."""
         from structpred.tuning.halving import fold_members
 
-        out = fold_members(len(self.data), n_folds, self.options.seed)[fold]
-        self.dev, self.data = self.data.take(out), self.data.take(np.delete(np.arange(len(self.data)), out))
+        (data,) = self.train
+        out = fold_members(len(data), n_folds, self.options.seed)[fold]
+        self.dev, self.train = data.take(out), (data.take(np.delete(np.arange(len(data)), out)),)
 
     def estimator(self, common: dict[str, Any]) -> DependencyParser:
         """The parser."""
@@ -106,16 +104,6 @@ class ParserTraining(Training[ParserOptions]):
             n_jobs=options.n_jobs,
             **common,
         )
-
-    def fit(self, model: DependencyParser) -> None:
-        """Fit both stages, and keep how the data were read."""
-        options = self.options
-        if options.shards is None:
-            model.fit(self.data, dev=self.dev)
-        else:
-            self.fit_shards(model, self.dev)
-        template = "conjunctions" if options.conjunctions else options.templates
-        model.reader_ = {"format": self.format, "template": template}
 
     def checkpoints(self) -> list[Path]:
         """The files of both stages."""
@@ -144,7 +132,7 @@ class ParserTraining(Training[ParserOptions]):
             if stage is not None:
                 tell_stage(stage, f"{name}: ")
         kind = "projective trees" if model.projective_ else "all trees, crossing arcs included"
-        all_of = f" of {len(self.data)}" if options.shards is None else ""
+        all_of = f" of {len(self.train[0])}" if options.shards is None else ""
         left = f"; {model.left_out_}{all_of} sentences cross and were left out of training" if model.left_out_ else ""
         log.info("trees: %s, %s%s", kind, "one root" if model.single_root else "any number of roots", left)
         if model.kept_ is not None:
@@ -167,7 +155,7 @@ def _relations(model: DependencyParser) -> list[str]:
     return labels
 
 
-def _read(path: str, options: ParserOptions) -> Treebank:
+def _read(path: str, options: Options) -> Treebank:
     """A treebank with a head for every word, or for some of them."""
     start = time.perf_counter()
     format = None if options.format is None else TREEBANK_FORMATS[options.format]

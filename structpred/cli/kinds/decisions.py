@@ -1,16 +1,11 @@
 """Decision models (predict, then optimise) in the shell: an oracle and a reader, both named as MODULE:NAME."""
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import ClassVar
 
 import click
 
-from structpred.cli.kinds.kind import Evaluating, Inspecting, Kind, Predicting, Reporting
 from structpred.cli.kinds.structures import ORACLE, READER, REQUIRED
-
-if TYPE_CHECKING:
-    from structpred.cli.training import Training
-    from structpred.models import DecisionModel
+from structpred.cli.rooms import Room
 
 _TRAIN = [
     *REQUIRED,
@@ -26,7 +21,7 @@ _TRAIN = [
 ]  # fmt: skip
 
 
-class DecisionModels(Kind):
+class DecisionModels(Room):
     """Train a DecisionModel on TRAIN: features, predicted costs, decision, trained for the decision's true cost.
 
     \b
@@ -57,33 +52,3 @@ class DecisionModels(Kind):
         "report": ("examples", "top", "format", "on_error", "encoding"),
     }  # fmt: skip
     one_value = ("oracle", "reader", "criterion", "minimiser", "maximise")
-
-    def training(self, values: Mapping[str, Any]) -> "Training[Any]":
-        """One run of `train decision`."""
-        from structpred.cli.decisions.training import DecisionOptions, DecisionTraining
-
-        return DecisionTraining(DecisionOptions(**values))
-
-    def predict(self, model: "DecisionModel", asked: Predicting) -> None:
-        """Write the labels of each decision on a line, or one JSON object per instance; amounts, where decisions are points."""
-        from structpred.cli.decisions.results import predict
-
-        predict(model, asked)
-
-    def evaluate(self, model: "DecisionModel", asked: Evaluating) -> str:
-        """The regret of the decisions."""
-        from structpred.cli.decisions.results import scored
-
-        return scored(model, asked)
-
-    def inspect(self, model: "DecisionModel", asked: Inspecting) -> str:
-        """Settings and certificate."""
-        from structpred.cli.decisions.results import inspected
-
-        return inspected(model, asked)
-
-    def page(self, model: "DecisionModel", asked: Reporting) -> str:
-        """The same as a page, and the regret on the data where there are any."""
-        from structpred.cli.decisions.results import page
-
-        return page(model, asked)

@@ -1,19 +1,12 @@
 """Dependency parsers (DependencyParser) in the shell."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import ClassVar
 
 import click
 
-from structpred.cli.kinds.kind import Evaluating, Explained, Explaining, Inspecting, Kind, Predicting, Reporting
-from structpred.cli.options import TREEBANK_FORMATS, InputFile, refuse
+from structpred.cli.options import TREEBANK_FORMATS, InputFile
+from structpred.cli.rooms import Room
 from structpred.cli.suggestions import Choice
-
-if TYPE_CHECKING:
-    from structpred.cli.training import Training
-    from structpred.distributed import Shards
-    from structpred.models import DependencyParser
 
 _RULES = click.Option(
     ["--rules"], type=Choice(("ud", "conllx", "conll07", "conll07-p")), default="ud", show_default=True,
@@ -73,7 +66,7 @@ _EVALUATE = [
 ]
 
 
-class Dependencies(Kind):
+class Dependencies(Room):
     """Train a dependency parser on the treebank TRAIN: first the heads, all of a sentence together, then the relations.
 
     \b
@@ -106,62 +99,3 @@ class Dependencies(Kind):
     sample = ("data.conllu", "1\tcats\t_\tNOUN\t_\t_\t2\tnsubj\t_\t_\n2\tsleep\t_\tVERB\t_\t_\t0\troot\t_\t_\n\n", ())
     place = "--word N, counted from 1"
     instead = "gold"
-
-    def training(self, values: Mapping[str, Any]) -> "Training[Any]":
-        """One run of `train parser`."""
-        from structpred.cli.dependencies.training import ParserOptions, ParserTraining
-
-        return ParserTraining(ParserOptions(**values))
-
-    def predict(self, model: "DependencyParser", asked: Predicting) -> None:
-        """Write the treebank with new heads and relations, or one JSON object per sentence."""
-        from structpred.cli.dependencies.parsing import predict
-
-        predict(model, asked)
-
-    def shards(self, model: "DependencyParser", asked: Predicting, n: int) -> "Shards":
-        """Pieces of the file."""
-        from structpred.cli.dependencies.shards import shards_to_parse
-
-        return shards_to_parse(asked, n)
-
-    def words_as_data(self, model: "DependencyParser", asked: Predicting, sentences: Sequence[Sequence[str]]) -> str:
-        """A treebank of forms alone."""
-        from structpred.cli.dependencies.parsing import words_as_treebank
-
-        return words_as_treebank(model, asked, sentences)
-
-    def evaluate(self, model: "DependencyParser", asked: Evaluating) -> str:
-        """UAS, LAS and more, by named rules."""
-        from structpred.cli.dependencies.evaluation import scored
-
-        return scored(model, asked)
-
-    def evaluate_files(self, ctx: click.Context, model: str | None, asked: Evaluating) -> str:
-        """The same of a treebank with predictions, or of the model of a file."""
-        from structpred.cli.dependencies.evaluation import scored
-
-        if model is None or asked.data:
-            raise click.UsageError("--gold GOLD takes one more file: the treebank with predictions, or a model")
-        refuse(ctx, ("on_error",), "is not for two treebanks: sentences left out of one would not be left out of the other")
-        return scored(model, replace(asked, data=asked.own["gold"]))
-
-    def explain(self, model: "DependencyParser", asked: Explaining) -> Explained:
-        """What each feature of each arc and relation adds."""
-        from structpred.cli.dependencies.explaining import explained
-
-        return explained(model, asked)
-
-    def inspect(self, model: "DependencyParser", asked: Inspecting) -> str:
-        """The norms of templates and relations, and the certificates of both stages."""
-        from structpred.cli.dependencies.pages import inspected
-
-        return inspected(model, asked)
-
-    def page(self, model: "DependencyParser", asked: Reporting) -> str:
-        """Scores, relations, distances and the worst sentences as arcs."""
-        from structpred.cli.dependencies.pages import page
-
-        if not asked.data:
-            raise click.UsageError("the page of a parser needs DATA: MODEL DATA -o PAGE")
-        return page(model, asked)

@@ -4,6 +4,7 @@ A new kind is a subclass of Kind in a file of structpred/cli/kinds, where the co
 user's own: `structpred --kind MODULE:CLASS COMMAND ...`. No command knows a kind by name.
 """
 
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -61,6 +62,18 @@ class Evaluating(Asked):
     as_json: bool
     confusion: str | None
     per_type: bool
+
+
+class Scored(NamedTuple):
+    """How good a model is on data. figures: by name, for programs. text: the same for people. main: those that matter most."""
+
+    figures: Mapping[str, Any]
+    text: str
+    main: Sequence[tuple[str, str]] = ()
+
+    def shown(self, asked: Evaluating) -> str:
+        """What `structpred evaluate` prints."""
+        return json.dumps(self.figures) if asked.as_json else self.text
 
 
 @dataclass(frozen=True)

@@ -1,20 +1,12 @@
 """Multi-label models (MultiLabelMRF, HierarchicalMultiLabel) in the shell."""
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import click
 
-from structpred.cli.kinds.kind import Evaluating, Explained, Explaining, Inspecting, Kind, Predicting, Reporting
 from structpred.cli.options import LABEL_FORMATS
+from structpred.cli.rooms import Room
 from structpred.cli.suggestions import Choice
-
-if TYPE_CHECKING:
-    from structpred.cli.training import Training
-    from structpred.distributed import Shards
-    from structpred.models import HierarchicalMultiLabel, MultiLabelMRF
-
-    Model = MultiLabelMRF | HierarchicalMultiLabel
 
 
 class Edges(click.ParamType[str | int]):
@@ -69,7 +61,7 @@ _TRAIN = [
 ]  # fmt: skip
 
 
-class LabelSets(Kind):
+class LabelSets(Room):
     """Train a classifier that gives each example a set of labels, all labels together.
 
     \b
@@ -107,45 +99,3 @@ class LabelSets(Kind):
         "trainer": None, "trainer_shown": "marginal_bcfw where it applies, else bcfw; corrective with --surrogate slack",
         "C": 0.1, "max_iter": 50, "tol": 0.01, "score": "accuracy",
     }  # fmt: skip
-
-    def training(self, values: Mapping[str, Any]) -> "Training[Any]":
-        """One run of `train multilabel`."""
-        from structpred.cli.label_sets.training import MultiLabelOptions, MultiLabelTraining
-
-        return MultiLabelTraining(MultiLabelOptions(**values))
-
-    def predict(self, model: "Model", asked: Predicting) -> None:
-        """Write a line per example, its labels separated by tabs, or one JSON object per example."""
-        from structpred.cli.label_sets.results import predict
-
-        predict(model, asked)
-
-    def shards(self, model: "Model", asked: Predicting, n: int) -> "Shards":
-        """Ranges of the lines of the file."""
-        from structpred.cli.label_sets.shards import shards_to_label
-
-        return shards_to_label(model, asked, n)
-
-    def evaluate(self, model: "Model", asked: Evaluating) -> str:
-        """Accuracy, loss and F1, with a hierarchy along it, too."""
-        from structpred.cli.label_sets.results import scored
-
-        return scored(model, asked)
-
-    def explain(self, model: "Model", asked: Explaining) -> Explained:
-        """What each feature of each label, and each pair, adds."""
-        from structpred.cli.label_sets.results import explained
-
-        return explained(model, asked)
-
-    def inspect(self, model: "Model", asked: Inspecting) -> str:
-        """The strongest features of each label, and the pairs that go together."""
-        from structpred.cli.label_sets.pages import inspected
-
-        return inspected(model, asked)
-
-    def page(self, model: "Model", asked: Reporting) -> str:
-        """Pairs and strongest features; with data scores, a row per label, and which labels occur together."""
-        from structpred.cli.label_sets.pages import page
-
-        return page(model, asked)

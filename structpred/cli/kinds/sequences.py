@@ -1,18 +1,12 @@
 """Sequence labellers (ChainLabeler) in the shell."""
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import ClassVar
 
 import click
 
-from structpred.cli.kinds.kind import Evaluating, Explained, Explaining, Inspecting, Kind, Predicting, Reporting
-from structpred.cli.options import FORMATS, Folds, InputFile, given, refuse
+from structpred.cli.options import FORMATS, Folds, InputFile
+from structpred.cli.rooms import Room
 from structpred.cli.suggestions import Choice
-
-if TYPE_CHECKING:
-    from structpred.cli.training import Training
-    from structpred.distributed import Shards
-    from structpred.models import ChainLabeler
 
 _LABEL_COLUMN = click.Option(
     ["--label-column"], type=int, metavar="N",
@@ -73,7 +67,7 @@ _EVALUATE = [
 ]  # fmt: skip
 
 
-class Sequences(Kind):
+class Sequences(Room):
     """Train a first-order chain on the labelled sequences in TRAIN.
 
     \b
@@ -114,69 +108,3 @@ class Sequences(Kind):
     )
     place = "--position N, counted from 0"
     instead = "pred"
-
-    def training(self, values: Mapping[str, Any]) -> "Training[Any]":
-        """One run of `train chain`."""
-        from structpred.cli.sequences.training import ChainOptions, ChainTraining
-
-        return ChainTraining(ChainOptions(**values))
-
-    def predict(self, model: "ChainLabeler", asked: Predicting) -> None:
-        """Write the labels in the format of the data, or one JSON object per sequence."""
-        from structpred.cli.sequences.results import predict
-
-        predict(model, asked)
-
-    def shards(self, model: "ChainLabeler", asked: Predicting, n: int) -> "Shards":
-        """Pieces of the file."""
-        from structpred.cli.sequences.shards import shards_to_label
-
-        return shards_to_label(model, asked, n)
-
-    def words_as_data(self, model: "ChainLabeler", asked: Predicting, sentences: Sequence[Sequence[str]]) -> str:
-        """A column file of words, with _ in the other columns."""
-        from structpred.cli.sequences.results import words_as_rows
-
-        return words_as_rows(model, asked, sentences)
-
-    def evaluate(self, model: "ChainLabeler", asked: Evaluating) -> str:
-        """Accuracy, phrases where there are any, labels and confusions."""
-        from structpred.cli.sequences.results import known_tokens, read_labelled, reader_for, scored, strings_of
-
-        read, reader = read_labelled(model, asked), reader_for(model, asked)
-        gold, found = read.known(strings_of(model, read), reader)
-        return scored(gold, found, asked, known_tokens(read, reader.missing) if asked.own["most_confused"] else None)
-
-    def evaluate_files(self, ctx: click.Context, model: str | None, asked: Evaluating) -> str:
-        """The scores of a column file that ends in gold and predicted labels."""
-        from structpred.cli.sequences.results import scored, two_last_columns
-
-        refuse(ctx, ("on_error",), "is not for --pred")
-        others = {"MODEL": model, **{f"--{name.replace('_', '-')}": True for name in _READING if given(ctx, name)}}
-        if more := [name for name, value in others.items() if value is not None]:
-            raise click.UsageError(f"--pred FILE cannot be combined with {' and '.join(more)}")
-        gold, found, tokens = two_last_columns(asked.own["pred"], asked.reading.encoding)
-        return scored(gold, found, asked, tokens)
-
-    def explain(self, model: "ChainLabeler", asked: Explaining) -> Explained:
-        """What each feature, transition, start and stop adds."""
-        from structpred.cli.sequences.explaining import explained
-
-        return explained(model, asked)
-
-    def inspect(self, model: "ChainLabeler", asked: Inspecting) -> str:
-        """The strongest features of each label, and the transitions."""
-        from structpred.cli.sequences.inspection import inspected
-
-        return inspected(model, asked)
-
-    def page(self, model: "ChainLabeler", asked: Reporting) -> str:
-        """Transitions and strongest features; with data scores, confusions and examples."""
-        from structpred.cli.sequences.page import page
-
-        if not asked.data and any(asked.own[name] is not None for name in ("label_column", "folds")):
-            raise click.UsageError("--label-column and --folds need DATA, which is missing")
-        return page(model, asked)
-
-
-_READING = ("format", "label_column", "folds")

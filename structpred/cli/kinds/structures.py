@@ -1,17 +1,11 @@
 """Structures of a user's own (StructuredPredictor) in the shell: an oracle and a reader, both named as MODULE:NAME."""
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import ClassVar
 
 import click
 
-from structpred.cli.kinds.kind import Evaluating, Explained, Explaining, Inspecting, Kind, Predicting, Reporting
+from structpred.cli.rooms import Room
 from structpred.cli.suggestions import Choice
-
-if TYPE_CHECKING:
-    from structpred.cli.training import Training
-    from structpred.distributed import Shards
-    from structpred.models import StructuredPredictor
 
 ORACLE = click.Option(
     ["--oracle"], metavar="MODULE:CLASS",
@@ -34,7 +28,7 @@ _SCORING = click.Option(
 )  # fmt: skip
 
 
-class Structures(Kind):
+class Structures(Room):
     """Train a StructuredPredictor on TRAIN, for a structure that your own code describes.
 
     \b
@@ -64,47 +58,3 @@ class Structures(Kind):
         "report": ("format", "on_error", "encoding"),
     }
     one_value = ("oracle", "reader", "scoring")
-
-    def training(self, values: Mapping[str, Any]) -> "Training[Any]":
-        """One run of `train structure`."""
-        from structpred.cli.structures.training import StructureOptions, StructureTraining
-
-        return StructureTraining(StructureOptions(**values))
-
-    def predict(self, model: "StructuredPredictor", asked: Predicting) -> None:
-        """Write the labels of an instance on a line, or one JSON object per instance."""
-        from structpred.cli.structures.results import predict
-
-        predict(model, asked)
-
-    def shards(self, model: "StructuredPredictor", asked: Predicting, n: int) -> "Shards":
-        """Parts of what the reader gives."""
-        from structpred.cli.structures.results import asked_reader
-        from structpred.cli.structures.shards import shards_of
-
-        _, reader = asked_reader(asked)
-        return shards_of(asked.data, n, reader, labelled=False)
-
-    def evaluate(self, model: "StructuredPredictor", asked: Evaluating) -> str:
-        """The score of the model, and the share of outputs that are right in all labels."""
-        from structpred.cli.structures.results import scored
-
-        return scored(model, asked)
-
-    def explain(self, model: "StructuredPredictor", asked: Explaining) -> Explained:
-        """What each feature of each part adds."""
-        from structpred.cli.structures.results import explained
-
-        return explained(model, asked)
-
-    def inspect(self, model: "StructuredPredictor", asked: Inspecting) -> str:
-        """Settings, certificate and the strongest features."""
-        from structpred.cli.structures.results import inspected
-
-        return inspected(model, asked)
-
-    def page(self, model: "StructuredPredictor", asked: Reporting) -> str:
-        """The same as a page; with data the scores, and the worst outputs with what speaks for them."""
-        from structpred.cli.structures.results import page
-
-        return page(model, asked)

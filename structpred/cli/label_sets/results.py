@@ -1,22 +1,25 @@
 """What `structpred predict` and `structpred evaluate` do for multi-label models."""
 
-import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from structpred.cli.files import write_output
-from structpred.cli.kinds.kind import Asked, Evaluating, Explained, Explaining, Predicting
+from structpred.cli.files import json_lines, write_output
+from structpred.cli.kinds.kind import Asked, Evaluating, Explained, Explaining, Predicting, Scored
+from structpred.cli.label_sets.shards import ranges
 from structpred.evaluation.multilabel import HierarchyScores, MultiLabelScores, evaluate_hierarchy, evaluate_multilabel
-from structpred.io.multilabel.by_format import Reading, read_examples, read_rows
+from structpred.io.multilabel.by_format import Reading, Source, read_examples, read_rows
 from structpred.io.multilabel.data import MultiLabelData
+from structpred.io.multilabel.recognise import label_format
 from structpred.io.predictions import label_sets
+from structpred.models.fields.hierarchical import HierarchicalMultiLabel
+from structpred.models.fields.multilabel import MultiLabelMRF
 
 if TYPE_CHECKING:
-    from structpred.models import HierarchicalMultiLabel, MultiLabelMRF
+    from structpred.distributed import Shards
 
-    Model = MultiLabelMRF | HierarchicalMultiLabel
+Model = MultiLabelMRF | HierarchicalMultiLabel
 
 
-def predict(model: "Model", asked: Predicting) -> None:
+def predict(model: Model, asked: Predicting) -> None:
     """Write a line per example: its labels separated by tabs, nothing for none; as JSON an object with labels and scores."""
     rows = read_rows(Reading.of_model(model), asked.data, asked.reading.format, asked.reading.encoding)
     names = model.label_names_
@@ -29,17 +32,27 @@ def predict(model: "Model", asked: Predicting) -> None:
     for key, table in tables.items():
         for entry, row in zip(entries, table.tolist(), strict=True):
             entry[key] = dict(zip(names, row, strict=True))
-    write_output(asked.output, "".join(f"{json.dumps(entry)}\n" for entry in entries))
+    write_output(asked.output, json_lines(entries))
 
 
-def explained(model: "Model", asked: Explaining) -> Explained:
+def shards(model: Model, asked: Predicting, n: int) -> "Shards":
+    """Ranges of the lines of the file; there may be no labels."""
+    from structpred.distributed.cutting import held_examples
+
+    format, encoding = label_format(asked.data, asked.reading.format), asked.reading.encoding
+    cut = ranges(asked.data, n, Source(format, encoding=encoding))
+    read_rows(Reading.of_model(model), held_examples(asked.data, format), format, encoding)
+    return cut
+
+
+def explain(model: Model, asked: Explaining) -> Explained:
     """Why one example gets its labels, or one label is on or off."""
     rows = read_rows(Reading.of_model(model), asked.data, asked.reading.format, asked.reading.encoding)
     i, label, against = asked.chosen(rows.shape[0]), asked.own["label"], asked.runner_up("or --label LABEL")
     return Explained(f"example {i}", model.explain(rows[[i]], label=label, against=None if label else against))
 
 
-class Judged(NamedTuple):
+class Predicted(NamedTuple):
     """A model on labelled data: the data, what it predicts there, the scores, and those along its hierarchy if it has one."""
 
     examples: MultiLabelData
@@ -48,21 +61,18 @@ class Judged(NamedTuple):
     along: HierarchyScores | None
 
 
-def judge(model: "Model", asked: Asked) -> Judged:
+def predicted_and_scored(model: Model, asked: Asked) -> Predicted:
     """What a model predicts for labelled data, and how good that is."""
     reading = Reading.of_model(model)
     examples = read_examples(reading, asked.data, asked.reading.format, encoding=asked.reading.encoding)
     predicted = model.predict(examples.X)
     along = None if reading.hierarchy is None else evaluate_hierarchy(examples, predicted)
-    return Judged(examples, predicted, evaluate_multilabel(examples, predicted), along)
+    return Predicted(examples, predicted, evaluate_multilabel(examples, predicted), along)
 
 
-def scored(model: "Model", asked: Evaluating) -> str:
-    """The scores on labelled data as text, or as one JSON object."""
-    _, _, scores, along = judge(model, asked)
-    if asked.as_json:
-        hierarchy = None if along is None else vars(along)
-        return json.dumps({**scores.to_dict(), "hierarchy": hierarchy})
+def judged(model: Model, asked: Evaluating) -> Scored:
+    """Accuracy, loss and F1, with a hierarchy along it, too; a line per label if that is wanted."""
+    _, _, scores, along = predicted_and_scored(model, asked)
     lines = [f"{scores.n} examples, {len(scores.labels)} labels"]
     lines += [f"{name:<22} {100 * value:6.2f}" for name, value in figures(scores)]
     if along is not None:
@@ -76,7 +86,7 @@ def scored(model: "Model", asked: Evaluating) -> str:
         for one in scores.labels:
             shares = f"{100 * one.precision:9.2f} {100 * one.recall:7.2f} {100 * one.f1:6.2f}"
             lines.append(f"{one.name:<{width}} {shares} {one.support:>8} {one.predicted:>10}")
-    return "\n".join(lines)
+    return Scored({**scores.to_dict(), "hierarchy": None if along is None else vars(along)}, "\n".join(lines))
 
 
 def figures(scores: MultiLabelScores) -> list[tuple[str, float]]:

@@ -3,8 +3,7 @@
 import os
 from typing import TYPE_CHECKING, Any
 
-from structpred.cli.kinds.kind import Predicting
-from structpred.io.multilabel.by_format import Reading, Source, read_rows, read_training
+from structpred.io.multilabel.by_format import Source, read_training
 from structpred.io.multilabel.data import MultiLabelData, ordered_labels
 from structpred.io.multilabel.recognise import label_format
 
@@ -21,26 +20,17 @@ def shards_to_learn(path: str, n: int, source: Source) -> tuple["Shards", MultiL
     from structpred.distributed.cutting import held_examples
 
     source = source._replace(format=(format := label_format(path, source.format)))
-    shards = _ranges(path, n, source._replace(hierarchy=None) if format == "libsvm" else source)
+    shards = ranges(path, n, source._replace(hierarchy=None) if format == "libsvm" else source)
     if format == "libsvm":
         read_training(held_examples(path, format), source._replace(hierarchy=None))  # options of other formats are refused
         names, n_features = _shown(shards)
         source = source._replace(label_names=names, n_features=n_features)
-        shards = _ranges(path, n, source)
+        shards = ranges(path, n, source)
     return shards, *read_training(held_examples(path, format), source)
 
 
-def shards_to_label(model: Any, asked: Predicting, n: int) -> "Shards":
-    """Those of `structpred predict`; there may be no labels."""
-    from structpred.distributed.cutting import held_examples
-
-    format, encoding = label_format(asked.data, asked.reading.format), asked.reading.encoding
-    shards = _ranges(asked.data, n, Source(format, encoding=encoding))
-    read_rows(Reading.of_model(model), held_examples(asked.data, format), format, encoding)
-    return shards
-
-
-def _ranges(path: str, n: int, source: Source) -> "Shards":
+def ranges(path: str, n: int, source: Source) -> "Shards":
+    """n ranges of the lines of a file."""
     from structpred.distributed import Shards
 
     labels, hierarchy = source.labels, source.hierarchy

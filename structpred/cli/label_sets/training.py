@@ -25,7 +25,7 @@ Model = MultiLabelMRF | HierarchicalMultiLabel
 
 
 @dataclass(frozen=True, kw_only=True)
-class MultiLabelOptions(TrainingOptions):
+class Options(TrainingOptions):
     """The options of `train multilabel`, under their own names."""
 
     format: str | None
@@ -39,7 +39,7 @@ class MultiLabelOptions(TrainingOptions):
     scale: str | None
 
 
-class MultiLabelTraining(Training[MultiLabelOptions]):
+class Run(Training[Options]):
     """Train a MultiLabelMRF, or with a hierarchy of labels a HierarchicalMultiLabel."""
 
     shardable = True
@@ -65,31 +65,31 @@ class MultiLabelTraining(Training[MultiLabelOptions]):
         """The examples, and the held-out ones with the same labels and features."""
         options = self.options
         source = Source(options.format, options.labels, options.hierarchy, options.zero_based, options.encoding)
-        sizes = self._read_whole(source) if options.shards is None else self._cut(source, options.shards)
+        if options.shards is None:
+            sizes = self._read_whole(source)
+        else:  # data are the first examples, which have all labels and features
+            shards, self.data, self.reader = shards_to_learn(options.data, options.shards, source)
+            sizes = self.cut(shards)
         data = self.data
         self.edges = self._checked_edges(data)
-        reading = Reading(data.label_names, data.X.shape[1], data.hierarchy, self.facts)
-        self.dev = None
+        reading = Reading(data.label_names, data.X.shape[1], data.hierarchy, self.reader)
+        self.train = (data,)
         if options.dev is not None:
-            self.dev = read_examples(reading, options.dev, options.format, encoding=options.encoding)
+            dev = read_examples(reading, options.dev, options.format, encoding=options.encoding)
+            self.dev = (dev.X, dev.Y)
         return sizes
 
     def _read_whole(self, source: Source) -> dict[str, int]:
         start = time.perf_counter()
-        self.data, self.facts = read_training(self.options.data, source)
+        self.data, self.reader = read_training(self.options.data, source)
         data, n_features = self.data, self.data.X.shape[1]
         log.info(
             "read %s: %d examples, %d features, %d labels, %.2f of them on in an example%s, format %s (%.1f s)",
             data.name, len(data), n_features, len(data.label_names), data.cardinality,
             "" if data.hierarchy is None else f", hierarchy of depth {int(data.hierarchy.depths.max())}",
-            self.facts["format"], time.perf_counter() - start,
+            self.reader["format"], time.perf_counter() - start,
         )  # fmt: skip
         return {"examples": len(data), "features": n_features, "labels": len(data.label_names)}
-
-    def _cut(self, source: Source, n: int) -> dict[str, int]:
-        """The shards; `data` are the first examples, which have all labels and features."""
-        shards, self.data, self.facts = shards_to_learn(self.options.data, n, source)
-        return self.cut(shards)
 
     def _checked_edges(self, data: MultiLabelData) -> str | int:
         """The pairs of labels that have weights; ParameterError for options that these data do not have."""
@@ -112,8 +112,10 @@ class MultiLabelTraining(Training[MultiLabelOptions]):
         """One part of the examples."""
         from structpred.tuning.halving import fold_members
 
-        out = fold_members(len(self.data), n_folds, self.options.seed)[fold]
-        self.dev, self.data = self.data.take(out), self.data.take(np.delete(np.arange(len(self.data)), out))
+        (data,) = self.train
+        out = fold_members(len(data), n_folds, self.options.seed)[fold]
+        dev, self.train = data.take(out), (data.take(np.delete(np.arange(len(data)), out)),)
+        self.dev = (dev.X, dev.Y)
 
     def estimator(self, common: dict[str, Any]) -> Model:
         """The classifier, by whether the labels have a hierarchy."""
@@ -125,15 +127,6 @@ class MultiLabelTraining(Training[MultiLabelOptions]):
                 hierarchy=data.hierarchy, label_weights=options.label_weights, require=require, **common
             )
         return MultiLabelMRF(edges=self.edges, **common)
-
-    def fit(self, model: Model) -> None:
-        """Fit, and keep how the data were read."""
-        dev = None if self.dev is None else (self.dev.X, self.dev.Y)
-        if self.options.shards is None:
-            model.fit(self.data, dev=dev)
-        else:
-            self.fit_shards(model, dev)
-        model.reader_ = self.facts
 
     def end(self, model: Model) -> dict[str, Any]:
         """The event of the end."""

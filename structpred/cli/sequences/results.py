@@ -1,15 +1,16 @@
-"""What `structpred predict` and `structpred evaluate` do for sequence labellers."""
+"""What `structpred predict`, `evaluate` and `explain` do for sequence labellers."""
 
-import json
 import logging
 import time
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import click
 import numpy as np
 
-from structpred.cli.files import write_output
-from structpred.cli.kinds.kind import Asked, Evaluating, Predicting
+from structpred.cli.files import json_lines, write_output
+from structpred.cli.kinds.kind import RUNNER_UP, Asked, Evaluating, Explained, Explaining, Predicting, Scored
+from structpred.cli.options import given, refuse
 from structpred.cli.sequences.data import (
     Data,
     Reader,
@@ -18,10 +19,14 @@ from structpred.cli.sequences.data import (
     refuse_running_text,
     tokens_of,
 )
-from structpred.errors import DataError
+from structpred.cli.sequences.shards import head_of, shards_of
+from structpred.errors import DataError, InfeasibleError, ParameterError
 from structpred.io.columns import read_columns
 from structpred.models import ChainLabeler
 from structpred.models.chain.partial import comparable
+
+if TYPE_CHECKING:
+    from structpred.distributed import Shards
 
 log = logging.getLogger("structpred.cli")
 
@@ -33,14 +38,24 @@ def predict(model: ChainLabeler, asked: Predicting) -> None:
     model.n_jobs = model.n_jobs if asked.n_jobs is None else asked.n_jobs
     read = read_for(model, asked)
     refuse_running_text(read, [str(label) for label in model.classes_.tolist()])
-    if asked.as_json:
-        text = "".join(f"{json.dumps(entry)}\n" for entry in _entries(model, read, asked))
-    else:
-        text = format_predictions(read, predict_labels(model, read))
+    text = json_lines(_entries(model, read, asked)) if asked.as_json else format_predictions(read, predict_labels(model, read))
     write_output(asked.output, text)
 
 
-def words_as_rows(model: ChainLabeler, asked: Predicting, sentences: Sequence[Sequence[str]]) -> str:
+def shards(model: ChainLabeler, asked: Predicting, n: int) -> "Shards":
+    """Pieces of the file; there may be no labels."""
+    if asked.own["folds"] is not None:
+        raise ParameterError("--folds is for OCR data, which --shards does not cut")
+    reader = reader_for(model, asked)
+    if reader.format == "ocr":
+        raise ParameterError("--shards is for column files and CRFsuite text, not for pixels")
+    head = head_of(asked.data, reader, asked.reading.encoding)
+    refuse_running_text(head, [str(label) for label in model.classes_.tolist()])
+    width = getattr(head.corpus, "n_columns", None)
+    return shards_of(asked.data, n, Reader(reader.format, None, width), asked.reading.encoding)
+
+
+def words_as_data(model: ChainLabeler, asked: Predicting, sentences: Sequence[Sequence[str]]) -> str:
     """A column file with each word in the column that the templates read, and _ in the others.
 
     Raises DataError for a model that reads more than words, or no columns.
@@ -112,10 +127,33 @@ def _entries(model: ChainLabeler, data: Data, asked: Predicting) -> list[dict[st
     return entries
 
 
-def scored(
-    gold: Sequence[Sequence[Any]], predicted: Sequence[Sequence[Any]], asked: Evaluating, tokens: Labels | None = None
-) -> str:
-    """The scores as text or as a JSON object; draws the confusions if they are wanted. tokens: what confusions are shown with."""
+def judged(model: ChainLabeler, asked: Evaluating) -> Scored:
+    """Accuracy, phrases where there are any, labels and confusions, of the tokens whose true label is known."""
+    read, reader = read_labelled(model, asked), reader_for(model, asked)
+    gold, found = read.known(strings_of(model, read), reader)
+    tokens: Labels | None = None
+    if asked.own["most_confused"]:
+        rows = [np.array(row, dtype=object) for row in tokens_of(read)]
+        tokens = [list(row) for row in comparable(read.labels or [], rows, reader.missing)[1]]
+    return _scored(gold, found, asked, tokens)
+
+
+def judged_files(ctx: click.Context, model: str | None, asked: Evaluating) -> Scored:
+    """The scores of a column file that ends in gold and predicted labels."""
+    refuse(ctx, ("on_error",), "is not for --pred")
+    more = [f"--{name.replace('_', '-')}" for name in ("format", "label_column", "folds") if given(ctx, name)]
+    if more := [*([] if model is None else ["MODEL"]), *more]:
+        raise click.UsageError(f"--pred FILE cannot be combined with {' and '.join(more)}")
+    rows = read_columns(asked.own["pred"], encoding=asked.reading.encoding)
+    if rows.n_columns < 2:
+        raise DataError(f"{rows.where(0)}: expected at least 2 columns, the last two gold and predicted label, got 1")
+    return _scored(rows.labels(-2), rows.labels(-1), asked, rows.labels(0))
+
+
+def _scored(
+    gold: Sequence[Sequence[Any]], predicted: Sequence[Sequence[Any]], asked: Evaluating, tokens: Labels | None
+) -> Scored:
+    """The scores; draws the confusions if they are wanted. tokens: what confusions are shown with."""
     from structpred.evaluation import confusion_matrix, evaluate_sequences
 
     result = evaluate_sequences(gold, predicted, asked.own["scheme"])
@@ -123,25 +161,42 @@ def scored(
         from structpred import report
 
         report.confusion(*confusion_matrix(gold, predicted), asked.confusion)
-    if asked.as_json:
-        return result.to_json()
     parts = [result.table(details=asked.per_type)]
     if asked.own["per_label"]:
         parts.append(result.label_table())
     if asked.own["most_confused"]:
         parts.append(result.confusion_table(tokens))
-    return "\n\n".join(parts)
+    return Scored(result.to_dict(), "\n\n".join(parts))
 
 
-def known_tokens(data: Data, missing: str | None) -> Labels:
-    """What to show of each token whose true label is known."""
-    rows = [np.array(row, dtype=object) for row in tokens_of(data)]
-    return [list(row) for row in comparable(data.labels or [], rows, missing)[1]]
+def explain(model: ChainLabeler, asked: Explaining) -> Explained:
+    """Why one sequence gets its labels; with --position against the best labels in which that token has another one."""
+    from structpred.evaluation.selection import select_sequences
+
+    data, position = read_for(model, asked), asked.own["position"]
+    i = asked.chosen(data.n_sequences)
+    x, tokens = select_sequences(data.corpus, [i]), tokens_of(data)[i]
+    other: Any = asked.runner_up("here, or a label with --position N") if position is None else None
+    if position is not None:
+        if position >= len(tokens):
+            raise ParameterError(f"--position {position}: sample {i} has {len(tokens)} tokens, numbered from 0")
+        other = _with_another_label(model, x, len(tokens), position, asked.against)
+    return Explained(" ".join(tokens), model.explain(x, against=other))
 
 
-def two_last_columns(path: str, encoding: str) -> tuple[Labels, Labels, Labels]:
-    """Gold and predicted labels of a column file, and its first column."""
-    rows = read_columns(path, encoding=encoding)
-    if rows.n_columns < 2:
-        raise DataError(f"{rows.where(0)}: expected at least 2 columns, the last two gold and predicted label, got 1")
-    return rows.labels(-2), rows.labels(-1), rows.labels(0)
+def _with_another_label(model: ChainLabeler, x: Any, n: int, position: int, against: str | None) -> list[Any]:
+    """The best labels in which the token has the label `against`, or any but its own."""
+    classes, own = model.classes_.tolist(), model.predict(x)[0][position]
+    wanted = [label for label in classes if (label != own if against in (None, RUNNER_UP) else str(label) == against)]
+    if own in wanted:
+        raise click.UsageError(f"--against {against}: this is the label that token {position} has")
+    if not wanted:
+        known = ", ".join(map(str, classes[:20]))
+        raise ParameterError(f"--against {against}: the model does not know this label; it has {known}")
+    allowed: list[Any] = [None] * n
+    allowed[position] = wanted
+    try:
+        labels: list[Any] = model.predict(x, allowed=[allowed])[0].tolist()
+    except InfeasibleError:
+        raise DataError(f"the constraints of the model leave token {position} no other label") from None
+    return labels

@@ -3,11 +3,7 @@
 import os
 from typing import TYPE_CHECKING
 
-from structpred.cli.kinds.kind import Predicting
-from structpred.cli.sequences.data import Data, Reader, parse_data, refuse_running_text
-from structpred.cli.sequences.results import reader_for
-from structpred.errors import ParameterError
-from structpred.models import ChainLabeler
+from structpred.cli.sequences.data import Data, Reader, parse_data
 
 if TYPE_CHECKING:
     from structpred.distributed import Shards
@@ -29,16 +25,3 @@ def shards_of(path: str, n: int, reader: Reader, encoding: str) -> "Shards":
     return Shards.of_file(
         os.path.abspath(path), n, format=format, label_column=column, n_columns=reader.n_columns, encoding=encoding
     )
-
-
-def shards_to_label(model: ChainLabeler, asked: Predicting, n: int) -> "Shards":
-    """Those of `structpred predict`; there may be no labels."""
-    if asked.own["folds"] is not None:
-        raise ParameterError("--folds is for OCR data, which --shards does not cut")
-    reader = reader_for(model, asked)
-    if reader.format == "ocr":
-        raise ParameterError("--shards is for column files and CRFsuite text, not for pixels")
-    head = head_of(asked.data, reader, asked.reading.encoding)
-    refuse_running_text(head, [str(label) for label in model.classes_.tolist()])
-    width = getattr(head.corpus, "n_columns", None)
-    return shards_of(asked.data, n, Reader(reader.format, None, width), asked.reading.encoding)

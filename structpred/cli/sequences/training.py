@@ -29,7 +29,7 @@ COLUMN_FORMATS = ("conll2000", "columns")
 
 
 @dataclass(frozen=True, kw_only=True)
-class ChainOptions(TrainingOptions):
+class Options(TrainingOptions):
     """The options of `train chain`, under their own names."""
 
     format: str
@@ -46,14 +46,12 @@ class ChainOptions(TrainingOptions):
     dev_metric: str
 
 
-class ChainTraining(Training[ChainOptions]):
+class Run(Training[Options]):
     """Train a ChainLabeler on labelled sequences."""
 
     shardable = True
-    train: tuple[Any, Any]
-    dev: tuple[Any, Any] | None
 
-    def __init__(self, options: ChainOptions) -> None:
+    def __init__(self, options: Options) -> None:
         super().__init__(options)
         self.score = options.dev_metric
 
@@ -93,29 +91,24 @@ class ChainTraining(Training[ChainOptions]):
         options = self.options
         self.templates = load_templates(options.template) if options.template is not None else None
         self.features: dict[str, Any] = {"template": self.templates, "min_count": options.min_count, "n_bits": options.n_bits}
-        reader = Reader(options.format, options.label_column, template=options.template, missing=options.missing or None)
-        sizes = self._read_whole(reader) if options.shards is None else self._cut(reader, options.shards)
+        given = Reader(options.format, options.label_column, template=options.template, missing=options.missing or None)
+        if options.shards is None:
+            data, reader = _read(options.data, given, options.folds, options)
+            self.train = (data.corpus, data.labels or [])
+            sizes = {"sequences": data.n_sequences, "tokens": data.n_tokens}
+        else:  # what is wrong with all lines is found in the first ones
+            reader = _with_columns(head_of(options.data, given, options.encoding), given)
+            sizes = self.cut(shards_of(options.data, options.shards, reader, options.encoding))
+        self.reader = reader.to_dict()
         if self.templates is not None:
-            _check_templates(self.templates, self.reader)
-        dev = None if options.dev is None else _read(options.dev, self.reader, options.dev_folds, options)[0]
+            _check_templates(self.templates, reader)
+        dev = None if options.dev is None else _read(options.dev, reader, options.dev_folds, options)[0]
         if dev is not None and dev.labels is None:
-            n = self.reader.n_columns
-            raise DataError(f"{options.dev}: expected {n} columns with labels in the last, as in {options.data}")
+            raise DataError(f"{options.dev}: expected {reader.n_columns} columns with labels in the last, as in {options.data}")
         self.dev = None if dev is None else (dev.corpus, dev.labels)
         if options.dev_fraction is not None:
-            self.train, self.dev = _split(*self.train, options.dev_fraction, options.seed)
+            self.train, self.dev = _split(*self.train, fraction=options.dev_fraction, seed=options.seed)
         return sizes
-
-    def _read_whole(self, reader: Reader) -> dict[str, int]:
-        data, self.reader = _read(self.options.data, reader, self.options.folds, self.options)
-        self.train = (data.corpus, data.labels or [])
-        return {"sequences": data.n_sequences, "tokens": data.n_tokens}
-
-    def _cut(self, reader: Reader, n: int) -> dict[str, int]:
-        """The shards; what is wrong with all lines is found in the first ones."""
-        path, encoding = self.options.data, self.options.encoding
-        self.reader = _with_columns(head_of(path, reader, encoding), reader)
-        return self.cut(shards_of(path, n, self.reader, encoding))
 
     def hold_out(self, n_folds: int, fold: int) -> None:
         """One part of the sequences."""
@@ -145,14 +138,6 @@ class ChainTraining(Training[ChainOptions]):
             **common,
         )
 
-    def fit(self, model: ChainLabeler) -> None:
-        """Fit, and keep how the data were read."""
-        if self.options.shards is None:
-            model.fit(*self.train, dev=self.dev)
-        else:
-            self.fit_shards(model, self.dev)
-        model.reader_ = self.reader.to_dict()
-
     def end(self, model: ChainLabeler) -> dict[str, Any]:
         """The event of the end."""
         return {**super().end(model), "n_features": model.n_features_in_, "labels": model.classes_.tolist()}
@@ -162,7 +147,7 @@ class ChainTraining(Training[ChainOptions]):
         return f"{model.n_features_in_} features, {len(model.classes_)} labels"
 
 
-def _read(path: str, reader: Reader, folds: Sequence[int] | None, options: ChainOptions) -> tuple[Data, Reader]:
+def _read(path: str, reader: Reader, folds: Sequence[int] | None, options: Options) -> tuple[Data, Reader]:
     """The data, and the reader with the numbers of columns filled in."""
     start = time.perf_counter()
     data = read_data(path, reader, folds, encoding=options.encoding, on_error=options.on_error)
@@ -190,7 +175,7 @@ def _with_columns(data: Data, reader: Reader) -> Reader:
     return reader if reader.format in COLUMN_FORMATS else replace(reader, label_column=None)
 
 
-def _split(X: Any, y: Sequence[Any], fraction: float, seed: int) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
+def _split(X: Any, y: Sequence[Any], *, fraction: float, seed: int) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
     """The sequences to train on and those held out, each as (X, y) in the order of the file."""
     n_out = math.ceil(fraction * len(y) - 1e-9)
     if n_out == len(y):

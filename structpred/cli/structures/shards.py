@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from structpred.cli.structures.results import read, read_labelled, reader_of
+from structpred.cli.structures.reading import read, read_labelled, reader_of
 from structpred.distributed.reading import Loaded, Shard
 from structpred.errors import ClusterError, DataError
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from structpred.cli.own_code import made
-from structpred.cli.structures.results import read_labelled, reader_of
+from structpred.cli.structures.reading import read_labelled, reader_of
 from structpred.cli.training import Training
 from structpred.cli.training_options import TrainingOptions
 from structpred.core.oracle import Oracle
@@ -12,7 +12,7 @@ from structpred.models import StructuredPredictor
 
 
 @dataclass(frozen=True, kw_only=True)
-class StructureOptions(TrainingOptions):
+class Options(TrainingOptions):
     """The options of `train structure`, under their own names."""
 
     oracle: str
@@ -20,7 +20,7 @@ class StructureOptions(TrainingOptions):
     scoring: str | None
 
 
-class StructureTraining(Training[StructureOptions]):
+class Run(Training[Options]):
     """Train a StructuredPredictor."""
 
     shardable = True
@@ -29,6 +29,7 @@ class StructureTraining(Training[StructureOptions]):
         """The instances, and the held-out ones, by the user's reader."""
         options = self.options
         self.oracle, reader = made(options.oracle, Oracle, "my_module:Matching"), reader_of(options.reader)
+        self.reader = {"oracle": options.oracle, "reader": options.reader}  # for people, who are told what to give again
         self.dev = None if options.dev is None else read_labelled(reader, options.reader, options.dev)
         if options.shards is not None:
             from structpred.cli.structures.shards import shards_of
@@ -40,14 +41,6 @@ class StructureTraining(Training[StructureOptions]):
     def estimator(self, common: dict[str, Any]) -> StructuredPredictor:
         """The estimator."""
         return StructuredPredictor(self.oracle, scoring=self.options.scoring, **common)
-
-    def fit(self, model: StructuredPredictor) -> None:
-        """Fit it; the names of oracle and reader are kept for people, who are told what to give again."""
-        if self.options.shards is None:
-            model.fit(*self.train, dev=self.dev)
-        else:
-            self.fit_shards(model, self.dev)
-        model.reader_ = {"oracle": self.options.oracle, "reader": self.options.reader}
 
     def shape(self, model: StructuredPredictor) -> str:
         """How many features there are."""

@@ -1,45 +1,75 @@
-"""The page that `structpred report` writes about a sequence labeller."""
+"""What `structpred inspect` and `report` say of a sequence labeller."""
 
+import json
 from typing import Any
 
+import click
 import numpy as np
 
-from structpred.cli.facts import model_facts, without_certificate
-from structpred.cli.kinds.kind import Reporting
+from structpred.cli.facts import Learnt, Pairs, described
+from structpred.cli.files import check_picture
+from structpred.cli.kinds.kind import Inspecting, Reporting
 from structpred.cli.sequences.data import Data, tokens_of
-from structpred.cli.sequences.inspection import chain_facts
 from structpred.cli.sequences.results import read_labelled, reader_for, strings_of
 from structpred.evaluation import confusion_matrix, evaluate_sequences
 from structpred.evaluation.selection import select_sequences
 from structpred.io.ocr import N_PIXELS, OcrWords
 from structpred.models import ChainLabeler
 from structpred.models.chain.constraints import resolve_constraints
-from structpred.report.page import Contents, Example, Stage, Weights
+from structpred.models.chain.inspection import Inspection, inspect_weights
+from structpred.report import transitions as draw_transitions
+from structpred.report.contents import About, Contents, Example, Weights
 from structpred.report.page import page as page_of
 
 _MOST_TOKENS = 120
 _MOST_CANDIDATES = 4
 
 
-def page(model: ChainLabeler, asked: Reporting) -> str:
+def facts(model: ChainLabeler, header: dict[str, Any]) -> Pairs:
+    """Settings and training of a labeller, as pairs of a name and a line for people."""
+    constraints = json.dumps(header["constraints"]) if header["constraints"] else "none"
+    return described(header, [("data", _data(header)), ("constraints", constraints)])
+
+
+def _data(header: dict[str, Any]) -> str:
+    reader = header["reader"] or {}
+    if not reader:
+        return f"{header['input']}, fitted in Python"
+    template = f", template {reader['template']}" if reader.get("template") else ""
+    column = reader.get("label_column")
+    return f"{reader.get('format')}{template}" + ("" if column is None else f", labels in column {column}")
+
+
+def _features(found: Inspection) -> Pairs:
+    return [("features", f"{found.n_features}, {found.n_features_used} of them with a weight")]
+
+
+def learnt(model: ChainLabeler, asked: Inspecting) -> Learnt:
+    """Labels, transitions and the strongest weights; draws the transitions if that is wanted."""
+    picture, labels = asked.own["picture"], model.classes_.tolist()
+    check_picture(picture, "--picture", (asked.model,))
+    found = inspect_weights(model, asked.top, asked.label)
+    if picture is not None:
+        draw_transitions(model.transitions_, labels, picture)
+    data = {"labels": labels, "transitions": model.transitions_.tolist(), "weights": found.to_dict()}
+    return Learnt(data, found.table(), _features(found), left_out=())
+
+
+def page(model: ChainLabeler, asked: Reporting, about: About) -> str:
     """Transitions and strongest features; with data also scores, confusions and examples."""
+    if not asked.data and any(asked.own[name] is not None for name in ("label_column", "folds")):
+        raise click.UsageError("--label-column and --folds need DATA, which is missing")
     about_data = {} if not asked.data else _judged(model, read_labelled(model, asked), asked)
-    return page_of(_contents(model, asked, about_data))
-
-
-def _contents(model: ChainLabeler, asked: Reporting, about_data: dict[str, Any]) -> Contents:
     found = model.top_features(asked.top)
     edges = model.transitions_
     start, stop = (np.array([getattr(entry, side) for entry in found.labels]) for side in ("start", "stop"))
     if (rules := resolve_constraints(model.constraints)) is not None:
         follow, first, last = rules.tables(model.classes_.tolist())
         edges, start, stop = (np.where(may, w, -np.inf) for may, w in ((follow, edges), (first, start), (last, stop)))
-    facts = without_certificate(chain_facts(model_facts(asked.model)))
-    used = f"{found.n_features}, {found.n_features_used} of them with a weight"
-    return Contents(
-        title=asked.title or asked.model,
-        facts=[*facts, ("features", used), ("labels", str(len(model.classes_)))],
-        stages=[Stage(model.certificate_, model.history_)],
+    contents = Contents(
+        title=about.title,
+        facts=[*about.facts, *_features(found), ("labels", str(len(model.classes_)))],
+        stages=about.stages,
         labels=[str(label) for label in model.classes_.tolist()],
         transitions=edges,
         start=start,
@@ -48,6 +78,7 @@ def _contents(model: ChainLabeler, asked: Reporting, about_data: dict[str, Any])
         weights=[Weights(str(entry.label), entry.positive, entry.negative) for entry in found.labels],
         **about_data,
     )
+    return page_of(contents)
 
 
 def _pixel_weights(model: ChainLabeler) -> list[tuple[str, Any]]:

@@ -1,18 +1,22 @@
-"""What `structpred predict` does for parsers: read a treebank, parse it batch by batch, and write it."""
+"""What `structpred predict`, `evaluate` and `explain` do for parsers; a treebank is read, parsed and written batch by batch."""
 
-import json
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
-from structpred.cli.files import write_stream
-from structpred.cli.kinds.kind import Predicting
+import click
+
+from structpred.cli.dependencies.shards import shards_of, treebank_format
+from structpred.cli.files import json_lines, write_stream
+from structpred.cli.kinds.kind import RUNNER_UP, Evaluating, Explained, Explaining, Predicting, Scored
+from structpred.cli.options import refuse
 from structpred.errors import DataError, ParameterError
-from structpred.io.treebanks.formats import TREEBANK_FORMATS, TreebankFormat
-from structpred.io.treebanks.reader import stream_treebank
+from structpred.io.treebanks.reader import read_treebank, stream_treebank
 from structpred.io.treebanks.treebank import Sentence, Tree, Treebank
 from structpred.io.treebanks.writer import write_treebank
 
 if TYPE_CHECKING:
+    from structpred.distributed import Shards
     from structpred.models import DependencyParser
 
 #: sentences that are in memory at once while parsing
@@ -26,13 +30,6 @@ class Wanted(NamedTuple):
     single_root: bool | None = None
 
 
-def treebank_format(name: str | None) -> TreebankFormat | None:
-    """The treebank format of that name. None means: detect it from the lines. Raises ParameterError for other formats."""
-    if name is not None and name not in TREEBANK_FORMATS:
-        raise ParameterError(f"a parser reads treebanks: --format must be {', '.join(TREEBANK_FORMATS)}, not {name}")
-    return None if name is None else TREEBANK_FORMATS[name]
-
-
 def predict(parser: "DependencyParser", asked: Predicting) -> None:
     """Write the data with the heads and relations that the parser finds, or one JSON object per sentence."""
     parser.n_jobs = parser.n_jobs if asked.n_jobs is None else asked.n_jobs
@@ -42,14 +39,21 @@ def predict(parser: "DependencyParser", asked: Predicting) -> None:
         for batch, found in _parsed(parser, asked, wanted):
             if asked.as_json:
                 entries = _entries(parser, asked, wanted, batch, found)
-                stream.write("".join(f"{json.dumps(entry)}\n" for entry in entries).encode())
+                stream.write(json_lines(entries).encode())
             else:
                 write_treebank(batch, stream, found)
 
     write_stream(asked.output, produce)
 
 
-def words_as_treebank(parser: "DependencyParser", asked: Predicting, sentences: Sequence[Sequence[str]]) -> str:
+def shards(parser: "DependencyParser", asked: Predicting, n: int) -> "Shards":
+    """Pieces of the file. Raises ParameterError for trees of another kind than in training."""
+    if asked.own["projective"] is not None or asked.own["multi_root"]:
+        raise ParameterError("--shards parses as the model was trained: leave --projective and --multi-root out")
+    return shards_of(asked.data, n, asked.reading.format, asked.reading.encoding)[0]
+
+
+def words_as_data(parser: "DependencyParser", asked: Predicting, sentences: Sequence[Sequence[str]]) -> str:
     """CoNLL-U with forms alone. Raises DataError for a parser that was trained with more."""
     from structpred.models.parser.attributes import attributes_read
 
@@ -89,3 +93,35 @@ def _entries(
 
 def _entry(tree: Tree) -> dict[str, Any]:
     return {"heads": tree.heads.tolist(), "labels": tree.labels}
+
+
+def judged(parser: "DependencyParser", asked: Evaluating) -> Scored:
+    """UAS, LAS and more, by named rules."""
+    from structpred.cli.dependencies.evaluation import scored
+
+    return scored(parser, asked)
+
+
+def judged_files(ctx: click.Context, model: str | None, asked: Evaluating) -> Scored:
+    """The same of a treebank with predictions, or of the model of a file."""
+    from structpred.cli.dependencies.evaluation import scored
+
+    if model is None or asked.data:
+        raise click.UsageError("--gold GOLD takes one more file: the treebank with predictions, or a model")
+    refuse(ctx, ("on_error",), "is not for two treebanks: sentences left out of one would not be left out of the other")
+    return scored(model, replace(asked, data=asked.own["gold"]))
+
+
+def explain(parser: "DependencyParser", asked: Explaining) -> Explained:
+    """Why one sentence gets its tree; with --word against the best tree in which that word has another head."""
+    reading, word, against = asked.reading, asked.own["word"], asked.against
+    treebank = read_treebank(
+        asked.data, treebank_format(reading.format), on_error=reading.on_error, check_trees=False, encoding=reading.encoding
+    )
+    sentence = treebank.take([asked.chosen(len(treebank))])
+    other: int | str | None = against
+    if against is not None and against != RUNNER_UP:
+        if word is None or not (against.isascii() and against.isdecimal()):
+            raise click.UsageError(f"--against {against}: expected {RUNNER_UP}, or with --word N the number of a head")
+        other = int(against)
+    return Explained(" ".join(sentence.forms), parser.explain(sentence, word, against=other))
