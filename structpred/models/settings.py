@@ -6,7 +6,7 @@ from typing import Any
 from structpred.core.costs import PartLoss, missing_method
 from structpred.core.regulariser import Regulariser
 from structpred.core.scalar_loss import ScalarLoss
-from structpred.core.suggestions import did_you_mean
+from structpred.core.suggestions import named
 from structpred.errors import ParameterError
 from structpred.layers.surrogates import PerturbedSurrogate, SoftMargin, SparseMAPSurrogate
 from structpred.objectives.log_loss import LogLoss
@@ -28,9 +28,7 @@ SURROGATES: dict[str, Callable[[], Surrogate]] = {
 def resolve_surrogate(surrogate: str | Surrogate) -> Surrogate:
     """The surrogate for a name, or the object itself."""
     if isinstance(surrogate, str):
-        if surrogate not in SURROGATES:
-            raise ParameterError(f"surrogate: expected one of {', '.join(SURROGATES)} or an object, got {surrogate!r}")
-        return SURROGATES[surrogate]()
+        return named("surrogate", surrogate, SURROGATES, " or an object")()
     if isinstance(surrogate, type) or not all(hasattr(surrogate, name) for name in ("term", "values", "piecewise_linear")):
         raise ParameterError(f"surrogate: expected a name or an instance such as LogLoss(), got {surrogate!r}")
     return surrogate
@@ -48,21 +46,14 @@ def resolve_trainer(trainer: str | Trainer) -> tuple[Trainer, Surrogate]:
 
 
 def _kind(name: str) -> type[Trainer]:
-    known = trainers()
-    if name not in known:
-        hint = did_you_mean(name, known)
-        raise ParameterError(f"trainer: expected one of {', '.join(known)} or a trainer object, got {name!r}{hint}")
-    return known[name]
+    return named("trainer", name, trainers(), " or a trainer object")
 
 
 def resolve_loss_of_numbers(loss: Any) -> ScalarLoss:
     """The scalar loss for a name, or the object itself. Raises ParameterError for anything else, and losses of classes."""
     if isinstance(loss, str):
         known = {name: kind for name, kind in scalar_losses().items() if not kind.signs}
-        if (found := known.get(loss)) is None:
-            hint = did_you_mean(loss, known)
-            raise ParameterError(f"loss: expected one of {', '.join(known)} or a scalar loss, got {loss!r}{hint}")
-        return found()
+        return named("loss", loss, known, " or a scalar loss")()
     if not isinstance(loss, ScalarLoss):
         raise ParameterError(f"loss: expected a name or an instance of a ScalarLoss such as Huber(0.5), got {loss!r}")
     return loss
@@ -76,10 +67,7 @@ def make_trainer(name: str, settings: Mapping[str, Any]) -> Trainer:
 def resolve_loss(loss: str | PartLoss) -> PartLoss:
     """The loss object for a name, or the object itself if it has `costs`."""
     if isinstance(loss, str):
-        if (kind := losses().get(loss)) is None:
-            known, hint = ", ".join(losses()), did_you_mean(loss, losses())
-            raise ParameterError(f"loss: expected one of {known} or an object with a method costs, got {loss!r}{hint}")
-        return kind()
+        return named("loss", loss, losses(), " or an object with a method costs")()
     if (reason := missing_method(loss)) is not None:
         raise ParameterError(f"loss: {reason}")
     return loss
@@ -90,10 +78,7 @@ def resolve_regulariser(regulariser: str | Regulariser | None, trainer: Trainer)
     if regulariser is None:
         return trainer.default_regulariser()
     if isinstance(regulariser, str):
-        if (kind := regularisers().get(regulariser)) is None:
-            known, hint = ", ".join(regularisers()), did_you_mean(regulariser, regularisers())
-            raise ParameterError(f"regulariser: expected one of {known} or a regulariser object, got {regulariser!r}{hint}")
-        return kind()
+        return named("regulariser", regulariser, regularisers(), " or a regulariser object")()
     if not isinstance(regulariser, Regulariser):
         raise ParameterError(f"regulariser: expected a name or an instance of a Regulariser such as L1(0.1), got {regulariser!r}")
     return regulariser

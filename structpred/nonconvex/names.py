@@ -4,7 +4,7 @@ from functools import cache
 from typing import Any
 
 from structpred.core.discovery import public_subclasses
-from structpred.core.suggestions import did_you_mean
+from structpred.core.suggestions import named
 from structpred.errors import ParameterError
 from structpred.nonconvex.search import Solver
 
@@ -22,10 +22,7 @@ def resolve_solver(solver: Any, parent: Any = Solver) -> Any:
     0.2
     """
     if isinstance(solver, str):
-        if (kind := solvers(parent).get(solver)) is None:
-            known, hint = ", ".join(solvers(parent)), did_you_mean(solver, solvers(parent))
-            raise ParameterError(f"solver: expected one of {known} or a solver object, got {solver!r}{hint}")
-        return kind()
+        return named("solver", solver, solvers(parent), " or a solver object")()
     if not isinstance(solver, parent):
         raise ParameterError(f"solver: expected a name or an instance of a solver such as PDM(degree=0.1), got {solver!r}")
     return solver

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.discovery import public_subclasses
-from structpred.core.suggestions import did_you_mean
+from structpred.core.suggestions import named
 from structpred.core.types import Floats
 from structpred.errors import DataError, ParameterError
 from structpred.models.settings import settings_of
@@ -227,11 +227,7 @@ def resolve_kernel(kernel: Any) -> Kernel:
     (RBF(gamma=None), 3)
     """
     if isinstance(kernel, str):
-        if (kind := kernels().get(kernel)) is None:
-            hint = did_you_mean(kernel, kernels())
-            known = ", ".join(kernels())
-            raise ParameterError(f"kernel: expected one of {known}, a kernel object or a function, got {kernel!r}{hint}")
-        return kind()
+        return named("kernel", kernel, kernels(), ", a kernel object or a function")()
     if isinstance(kernel, Kernel):
         return kernel
     if isinstance(kernel, type) or not callable(kernel):
