@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.inference import Inference
+from structpred.core.types import Floats
 from structpred.core.weights import Vector
 from structpred.errors import DataError, InfeasibleError, ParameterError
 from structpred.features.graphs import GraphFeatures
@@ -120,7 +121,17 @@ def _contributions(inference: Inference, w: Vector, labels: Codes, names: FieldN
 
 
 class ExplainedLabelSets:
-    """What a multi-label model says of its weights and its decisions."""
+    """What a multi-label model says of its weights and its decisions, and to scikit-learn."""
+
+    def predict_scores(self: FittedField, X: Any) -> Floats:
+        """(n, n_labels): the best score with the label on less the best score with it off, the other labels free.
+
+        Along a hierarchy a label that is on has its ancestors on, too, and one that is off its descendants off. Positive where
+        `predict` says 1 (with an exact oracle). It ranks samples and labels; it is not a probability.
+        """
+        self._check_fitted()
+        found: Floats = self._field.label_scores(self._field.read(X), self.coef_)
+        return found
 
     def explain(self: FittedField, x: Any, labels: Any = None, *, label: str | None = None, against: Any = None) -> Explanation:
         """Why an example gets its labels: what each feature of each label, and each pair, adds to the score.
@@ -145,6 +156,13 @@ class ExplainedLabelSets:
     def top_features(self, n: int = 20, *, label: str | None = None) -> LabelInspection:
         """The n strongest positive and negative weights of each label (or of one), on less off, and all pairs of labels."""
         return inspect_labels(self, n, label)  # type: ignore[arg-type]
+
+    def __sklearn_tags__(self) -> Any:
+        tags: Any = super().__sklearn_tags__()  # type: ignore[misc]
+        tags.input_tags.two_d_array = tags.input_tags.sparse = True
+        tags.target_tags.required = tags.target_tags.two_d_labels = True
+        tags.target_tags.one_d_labels = False
+        return tags
 
 
 class ExplainedGraphs:

@@ -17,7 +17,7 @@ from structpred.models.bundles import restore_weights, restored
 from structpred.models.fields.estimator import FieldEstimator, checked_bias
 from structpred.models.fields.explain import ExplainedLabelSets
 from structpred.models.fields.feature_scale import FeatureScale
-from structpred.models.fields.label_field import FIELD, LabelField, kept_names, label_tags, pairs_of, scale_of
+from structpred.models.fields.label_field import FIELD, LabelField, kept_names, pairs_of, scale_of
 from structpred.models.fields.label_graphs import checked_oracle, hierarchy_oracle
 from structpred.models.fields.sharding import HierarchySharding
 from structpred.oracles.mrf import graph_shape
@@ -171,11 +171,6 @@ class HierarchicalMultiLabel(ExplainedLabelSets, FieldEstimator[Integers, Floats
             raise DataError(f"the hierarchy has {given.n} labels, but y has {n_labels} columns")
         return given
 
-    def predict_scores(self, X: Any) -> Floats:
-        """(n, n_labels): the best score with the label on (and its ancestors) less the best with it off (and its descendants)."""
-        self._check_fitted()
-        return self._field.label_scores(self._field.read(X), self.coef_)
-
     def _contents(self) -> Bundle:
         plain, found = self.label_weights if isinstance(self.label_weights, str) else None, super()._contents()
         found.header |= {"label_weights": plain, "tables": self._field.tables}
@@ -199,9 +194,6 @@ class HierarchicalMultiLabel(ExplainedLabelSets, FieldEstimator[Integers, Floats
         model._keep_field(made, made.oracle)
         restore_weights(model, bundle.arrays, made.n_weights)
         return model
-
-    def __sklearn_tags__(self) -> Any:
-        return label_tags(super().__sklearn_tags__())
 
 
 def contradicting(hierarchy: LabelHierarchy, Y: Integers, need: str) -> int | None:

@@ -251,13 +251,3 @@ def kept_names(head: dict[str, Any]) -> list[str] | None:
     """The names of the features, where a program that read the training data has kept them in the header."""
     names = head["reader"].get("feature_names")
     return list(map(str, names)) if isinstance(names, list) and len(names) == head["n_features"] else None
-
-
-def label_tags(tags: Any) -> Any:
-    """The scikit-learn tags of multi-label estimators."""
-    tags.input_tags.two_d_array = True
-    tags.input_tags.sparse = True
-    tags.target_tags.required = True
-    tags.target_tags.two_d_labels = True
-    tags.target_tags.one_d_labels = False
-    return tags

@@ -11,7 +11,7 @@ from structpred.models.bundles import restore_weights, restored
 from structpred.models.fields.estimator import FieldEstimator, checked_bias
 from structpred.models.fields.explain import ExplainedLabelSets
 from structpred.models.fields.feature_scale import FeatureScale
-from structpred.models.fields.label_field import FIELD, LabelField, kept_names, label_tags, pairs_of, scale_of
+from structpred.models.fields.label_field import FIELD, LabelField, kept_names, pairs_of, scale_of
 from structpred.models.fields.label_graphs import checked_oracle, label_oracle
 from structpred.models.fields.sharding import LabelSharding
 from structpred.storage.bundles import Bundle
@@ -96,14 +96,6 @@ class MultiLabelMRF(ExplainedLabelSets, FieldEstimator[Integers, Floats]):
         bias = checked_bias(self.bias)
         return LabelField(n_features, names, edges, bias, oracle, scale=scale, feature_names=feature_names)
 
-    def predict_scores(self, X: Any) -> Floats:
-        """(n, n_labels): the best score with the label on less the best score with it off, the other labels free.
-
-        Positive where `predict` says 1 (with an exact oracle). It ranks samples and labels; it is not a probability.
-        """
-        self._check_fitted()
-        return self._field.label_scores(self._field.read(X), self.coef_)
-
     def _contents(self) -> Bundle:
         found = super()._contents()
         found.header["edges"] = self.edges if isinstance(self.edges, str | int) else None
@@ -121,6 +113,3 @@ class MultiLabelMRF(ExplainedLabelSets, FieldEstimator[Integers, Floats]):
         model._keep_field(made, chosen)
         restore_weights(model, bundle.arrays, made.n_weights)
         return model
-
-    def __sklearn_tags__(self) -> Any:
-        return label_tags(super().__sklearn_tags__())
