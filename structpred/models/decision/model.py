@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Hashable, Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -10,7 +11,7 @@ from structpred.core.oracle import Labels, Oracle
 from structpred.core.packing import argmax_batch, has_points
 from structpred.core.regret import Numbers, PartScores, Regrets, regrets, true_scores
 from structpred.core.result import Certificate, History, Record, Result
-from structpred.core.suggestions import did_you_mean
+from structpred.core.suggestions import named
 from structpred.core.task import Task
 from structpred.core.types import Floats
 from structpred.errors import DataError, LossError, OracleError, ParameterError
@@ -38,6 +39,7 @@ from structpred.trainers.problem import Problem, Trainer
 from structpred.trainers.progress import display_of
 
 
+@dataclass(eq=False, repr=False)
 class DecisionModel(Estimator):
     """Predict the costs of parts by a linear map, such that the decisions at the predicted costs have a small true cost.
 
@@ -114,34 +116,27 @@ class DecisionModel(Estimator):
     True
     """
 
-    certificate_: Certificate
-    history_: list[Record]
-    coef_: Floats
-    intercept_: Floats
-    reader_: dict[str, Any]
+    oracle: Oracle
+    _: KW_ONLY
+    shape: Hashable = None
+    loss: str | Loss | Layer = "spo+"
+    trainer: str | Adam | Trainer = "adam"
+    C: float = 1.0
+    max_iter: int | None = None
+    tol: float = 0.001
+    check_every: int = 10
+    fit_intercept: bool = True
+    callbacks: Callback | Sequence[Callback] | None = None
+    random_state: Any = None
+    regressor: Any = None
+    verbose: int = 0
+    check_components: bool = True
 
-    def __init__(
-        self,
-        oracle: Oracle,
-        *,
-        shape: Hashable = None,
-        loss: str | Loss | Layer = "spo+",
-        trainer: str | Adam | Trainer = "adam",
-        C: float = 1.0,
-        max_iter: int | None = None,
-        tol: float = 0.001,
-        check_every: int = 10,
-        fit_intercept: bool = True,
-        callbacks: Callback | Sequence[Callback] | None = None,
-        random_state: Any = None,
-        regressor: Any = None,
-        verbose: int = 0,
-        check_components: bool = True,
-    ) -> None:
-        self.oracle, self.shape, self.loss, self.trainer, self.C = oracle, shape, loss, trainer, C
-        self.max_iter, self.tol, self.check_every, self.fit_intercept = max_iter, tol, check_every, fit_intercept
-        self.callbacks, self.random_state, self.regressor, self.verbose = callbacks, random_state, regressor, verbose
-        self.check_components = check_components
+    certificate_: Certificate = field(init=False)
+    history_: list[Record] = field(init=False)
+    coef_: Floats = field(init=False)
+    intercept_: Floats = field(init=False)
+    reader_: dict[str, Any] = field(init=False)
 
     def fit(
         self, X: Any, costs: Numbers | None = None, *, values: Numbers | None = None, shapes: Sequence[Hashable] | None = None
@@ -204,12 +199,7 @@ class DecisionModel(Estimator):
         if isinstance(self.loss, Loss | Layer):
             self.loss.set_state({})  # so that equal fits have equal bits, whatever the object was used for
             return self.loss
-        if not isinstance(self.loss, str) or self.loss not in losses():
-            hint = did_you_mean(str(self.loss), losses())
-            raise ParameterError(
-                f"loss: expected one of {', '.join(losses())} or an object, a Loss or a Layer, got {self.loss!r}{hint}"
-            )
-        kind = losses()[self.loss]
+        kind = named("loss", self.loss, losses(), " or an object, a Loss or a Layer")
         if kind is ExpectedCost:
             raise ParameterError("loss: 'expected_cost' needs the cost of an output: give an object, ExpectedCost(oracle, cost)")
         return kind(self.oracle)
