@@ -23,7 +23,7 @@ from structpred.models.kernels.functions import Precomputed, resolve_kernel, res
 from structpred.models.kernels.random_features import RandomFeatures
 from structpred.models.kernels.spaces import Columns, KernelMatrix, landmarks
 from structpred.models.settings import settings_of
-from structpred.models.sklearn_bridge import NotFittedError
+from structpred.models.sklearn_bridge import NotFittedError, refusals
 from structpred.nonconvex.latent import LatentProblem
 from structpred.nonconvex.latent_search import LatentSolution
 from structpred.nonconvex.problem import SemiSupervisedProblem
@@ -80,11 +80,9 @@ class KernelMachine(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]
 
     def _read(self, X: Any, y: Any) -> tuple[Any, npt.NDArray[Any]]:
         """X, dense or CSR, and y, one class for each row; DataError for anything else."""
-        try:
+        with refusals():
             rows, given = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, ensure_min_samples=2)
             check_classification_targets(given)
-        except ValueError as error:
-            raise DataError(str(error)) from error
         return rows, np.asarray(given)
 
     def _space(self, rows: Any) -> KernelMatrix | Columns:
@@ -131,10 +129,8 @@ class KernelMachine(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]
     def _scores(self, X: Any) -> Floats:
         """(n, n_outputs)."""
         self._check_fitted()
-        try:
+        with refusals():
             rows = validate_data(self, X, reset=False, accept_sparse="csr", dtype=np.float64)
-        except ValueError as error:
-            raise DataError(str(error)) from error
         beta, step = self.dual_coef_.T, max(1, _BLOCK // max(1, self.dual_coef_.shape[1]))
         if isinstance(self._kernel, Precomputed):
             return np.asarray(_dense(rows)[:, self.support_] @ beta) + self.intercept_

@@ -16,9 +16,10 @@ import inspect
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Self
 
-from structpred.errors import StructpredError
+from structpred.errors import DataError, StructpredError
 
 _MODULE = "sklearn.base"
 #: what a notebook asks for when nobody may have imported scikit-learn yet
@@ -99,6 +100,15 @@ class NotFittedError(StructpredError, _NotFitted):
         if _NotFitted in NotFittedError.__bases__ and hasattr(sys.modules.get(_MODULE), "BaseEstimator"):
             NotFittedError.__bases__ = (StructpredError, importlib.import_module("sklearn.exceptions").NotFittedError)
         super().__init__(*said)
+
+
+@contextmanager
+def refusals(failure: type[StructpredError] = DataError) -> Iterator[None]:
+    """What scikit-learn refuses, in its words, as an error of ours."""
+    try:
+        yield
+    except ValueError as error:
+        raise failure(str(error)) from error
 
 
 def _stand_in(kind: type[Any]) -> type[Any] | None:

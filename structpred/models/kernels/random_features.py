@@ -8,9 +8,9 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import validate_data
 
-from structpred.errors import DataError, ParameterError
+from structpred.errors import ParameterError
 from structpred.models.base import seed_of
-from structpred.models.sklearn_bridge import NotFittedError
+from structpred.models.sklearn_bridge import NotFittedError, refusals
 from structpred.runtime.memory import check_fits
 
 #: entries that are held at once besides the result
@@ -82,10 +82,8 @@ class RandomFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return found
 
     def _rows(self, X: Any, reset: bool) -> npt.NDArray[np.float64]:
-        try:
+        with refusals():
             return np.asarray(validate_data(self, X, reset=reset, dtype=np.float64))
-        except ValueError as error:
-            raise DataError(str(error)) from error
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -12,6 +12,7 @@ from structpred.core.types import Floats, Integers
 from structpred.errors import ParameterError
 from structpred.models.bundles import COMMON
 from structpred.models.linear.estimator import HEADER
+from structpred.models.sklearn_bridge import refusals
 from structpred.storage.schema import AnyOf, Field, Flag, ListOf, Number, OneOf, Record, Text, Whole, maybe
 
 _CLASS = AnyOf((Text(), Flag(), Whole(-(2**63), 2**63 - 1), Number()))
@@ -47,10 +48,8 @@ class OfClasses(ClassifierMixin):  # type: ignore[misc]
         found: Floats = self._sample_weights(sample_weight, rows)
         if self.class_weight is None:
             return found
-        try:
+        with refusals(ParameterError):
             found *= compute_class_weight(self.class_weight, classes=classes, y=classes[codes])[codes]
-        except ValueError as error:
-            raise ParameterError(str(error)) from error
         return found
 
     def _refuse_loss(self: Any) -> None:

@@ -1,8 +1,7 @@
 """What linear models share: how X, y and weights are read, the constant feature, the table of weights, and the file."""
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import KW_ONLY, dataclass, field, replace
 from pathlib import Path
@@ -21,6 +20,7 @@ from structpred.models.base import StructuredEstimator
 from structpred.models.bundles import COMMON, common, pack_reports, pack_weights, restore_weights, restored
 from structpred.models.linear.signs import linear_names, linear_signs, table_signs, with_table_signs
 from structpred.models.signs import BindingSign, Names, NameTable, Signs, binding_from
+from structpred.models.sklearn_bridge import refusals
 from structpred.storage.bundles import Bundle
 from structpred.storage.schema import LARGEST, Field, Flag, Number, Record, Spec, Whole
 from structpred.trainers.problem import Trainer
@@ -54,21 +54,19 @@ class LinearEstimator(StructuredEstimator):
     def _read(self, X: Any, y: Any, **how: bool) -> tuple[Any, npt.NDArray[Any]]:
         """X, dense or CSR, of float64, and y; DataError, as scikit-learn words it, for anything else. how: of `validate_data`."""
         y = y.toarray() if hasattr(y, "toarray") else y
-        with _as_data_error():
+        with refusals():
             rows, targets = validate_data(self, X, y, **(how or {"multi_output": True}), accept_sparse="csr", dtype=np.float64)
         return rows, np.asarray(targets)
 
     def _rows(self, X: Any) -> Any:
         """X as in training."""
-        with _as_data_error():
+        with refusals():
             return validate_data(self, X, reset=False, accept_sparse="csr", dtype=np.float64)
 
     def _sample_weights(self, sample_weight: Any, rows: Any) -> Floats:
         """One number per row."""
-        try:
+        with refusals(ParameterError):
             return np.array(_check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True))
-        except ValueError as error:
-            raise ParameterError(str(error)) from error
 
     def _checked_scaling(self) -> float:
         scaling: Any = self.intercept_scaling
@@ -206,14 +204,6 @@ class LinearEstimator(StructuredEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.two_d_array, tags.input_tags.sparse, tags.no_validation = True, True, False
         return tags
-
-
-@contextmanager
-def _as_data_error() -> Iterator[None]:
-    try:
-        yield
-    except ValueError as error:
-        raise DataError(str(error)) from error
 
 
 def _joined(results: list[Result], n_outputs: int) -> Result:

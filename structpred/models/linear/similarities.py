@@ -13,7 +13,7 @@ from structpred.core.types import Integers
 from structpred.errors import DataError
 from structpred.models.kernels.functions import Kernel, Precomputed, name_of, resolve_kernel
 from structpred.models.linear.classifier import _read_targets
-from structpred.models.linear.estimator import _as_data_error
+from structpred.models.sklearn_bridge import refusals
 
 
 class SimilarityFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -80,7 +80,7 @@ class SimilarityFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def fit(self, X: Any, y: Any) -> Self:
         """Keep the samples X, (n, d) dense or sparse, and take the signs from their classes y, (n,)."""
         kernel = resolve_kernel(self.kernel)
-        with _as_data_error():
+        with refusals():
             rows, targets = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, multi_output=True)
         if targets.ndim == 2 and targets.shape[1] > 1:
             raise DataError(
@@ -99,7 +99,7 @@ class SimilarityFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def transform(self, X: Any) -> Any:
         """The similarities (m, n) of the samples X, (m, d), to those of `fit`; CSR where X is, else an array."""
         check_is_fitted(self)
-        with _as_data_error():
+        with refusals():
             rows = validate_data(self, X, reset=False, accept_sparse="csr", dtype=np.float64)
         if self._samples is None:
             return rows
