@@ -34,14 +34,8 @@ class PartFeatures(FeatureMap):
 
         rows = []
         for i, matrix in enumerate(matrices):
-            if not sparse.issparse(matrix):
-                matrix = np.asarray(matrix)
-                if matrix.ndim != 2 or matrix.dtype.kind not in "fiub":
-                    raise DataError(
-                        f"sample {i}: expected a 2-d numeric array (n_parts, n_features) or a sparse matrix, got "
-                        f"{matrix.ndim}-d {matrix.dtype}; did you pass one sample instead of a list of samples?"
-                    )
-            csr = csr_of(matrix, i, "features")
+            expected = "a 2-d numeric array (n_parts, n_features) or a sparse matrix"
+            csr = csr_of(matrix, i, "features", expected, "; did you pass one sample instead of a list of samples?")
             n_columns = csr.shape[1] if n_columns is None else n_columns
             if csr.shape[1] != n_columns:
                 raise DataError(f"sample {i}: expected {n_columns} feature columns, got {csr.shape[1]}")

@@ -76,27 +76,28 @@ def _as_csr(given: Any, i: int | None, what: str) -> Any:
     from scipy import sparse
 
     matrix: Any = given
-    if not sparse.issparse(given):
-        matrix = np.asarray(matrix)
-        if matrix.ndim != 2 or matrix.dtype.kind not in "fiub":
-            raise DataError(
-                f"{_sample(i)}expected {what} as a 2-d array of numbers (rows, columns) or a sparse matrix, got {matrix.ndim}-d "
-                f"{matrix.dtype}"
-            )
-    elif matrix.ndim != 2 or matrix.dtype.kind not in "fiub":
+    if sparse.issparse(given) and (matrix.ndim != 2 or matrix.dtype.kind not in "fiub"):
         raise DataError(f"{_sample(i)}expected {what} as a 2-d matrix of real numbers, got {matrix.ndim}-d {matrix.dtype}")
-    return csr_of(matrix, i, what, copy=True)
+    return csr_of(given, i, what, f"{what} as a 2-d array of numbers (rows, columns) or a sparse matrix", copy=True)
 
 
-def csr_of(matrix: Any, i: int | None, what: str, *, copy: bool = False) -> Any:
-    """A numeric matrix as CSR of float64; DataError, naming the sample, for a sparse one whose index arrays are damaged.
+def csr_of(
+    given: Any, i: int | None, what: str, expected: str = "a 2-d matrix of numbers", hint: str = "", *, copy: bool = False
+) -> Any:
+    """A numeric matrix as CSR of float64.
 
+    Raises DataError, naming the sample, for what is neither sparse nor a 2-d array of numbers (`expected` says what should be
+    there, `hint` a likely cause), and for a sparse one whose index arrays are damaged.
     SciPy checks index arrays when a matrix is made, but not those that were changed or put together without its checks.
     """
     from scipy import sparse
 
+    is_sparse = sparse.issparse(given)
+    matrix: Any = given if is_sparse else np.asarray(given)
+    if not is_sparse and (matrix.ndim != 2 or matrix.dtype.kind not in "fiub"):
+        raise DataError(f"{_sample(i)}expected {expected}, got {matrix.ndim}-d {matrix.dtype}{hint}")
     try:
-        if sparse.issparse(matrix):
+        if is_sparse:
             _check_indices(matrix)
         return sparse.csr_array(matrix, dtype=np.float64, copy=copy)
     except (ValueError, IndexError, TypeError) as error:

@@ -282,19 +282,13 @@ def _pack_matrices(sequences: Any, n_columns: int | None) -> PackedSequences:
 
     blocks = []
     for i, matrix in enumerate(as_sequences(sequences)):
-        if not sparse.issparse(matrix):
-            matrix = np.asarray(matrix)
-            if matrix.ndim != 2 or matrix.dtype.kind not in "fiub":
-                raise DataError(
-                    f"sample {i}: expected a 2-d array of numbers (n_tokens, n_features), got {matrix.ndim}-d {matrix.dtype}; "
-                    "did you pass one sequence instead of a list of sequences?"
-                )
-        if matrix.shape[0] == 0:
+        hint = "; did you pass one sequence instead of a list of sequences?"
+        block = csr_of(matrix, i, "features", "a 2-d array of numbers (n_tokens, n_features)", hint)
+        if block.shape[0] == 0:
             raise DataError(f"sample {i}: the sequence is empty; leave it out of X and y")
-        n_columns = matrix.shape[1] if n_columns is None else n_columns
-        if matrix.shape[1] != n_columns:
-            raise DataError(f"sample {i}: expected {n_columns} feature columns, got {matrix.shape[1]}")
-        block = csr_of(matrix, i, "features")
+        n_columns = block.shape[1] if n_columns is None else n_columns
+        if block.shape[1] != n_columns:
+            raise DataError(f"sample {i}: expected {n_columns} feature columns, got {block.shape[1]}")
         if len(block.data) and not np.abs(block.data).max() <= np.finfo(np.float32).max:
             raise DataError(f"sample {i}: features must be finite and fit into 32 bits, found {_worst(block.data)}")
         blocks.append(block)
