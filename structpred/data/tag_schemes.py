@@ -14,20 +14,10 @@ _AS_IOBES = {
 _PREFIXES = {"IOB2": "BI", "IOB1": "BI", "IO": "I", **{name: "".join(tags) for name, tags in _AS_IOBES.items()}}
 
 
-def detect_scheme(sequences: Iterable[Sequence[str]]) -> str | None:
+def scheme_of(counts: Iterable[tuple[str, int]], sequences: Iterable[Sequence[str]]) -> str | None:
     """The scheme of most labels: "IOB2", "IOB1", "IOBES", "BILOU", "BMES", "IO"; None where labels are not tags of these kinds.
 
-    Between IOB1 and IOB2, which use the same tags, the one that is broken less often.
-
-    >>> detect_scheme([["B-NP", "I-NP", "O"]]), detect_scheme([["I-NP", "I-NP", "O", "I-NP", "B-NP"]]), detect_scheme([["DT"]])
-    ('IOB2', 'IOB1', None)
-    """
-    listed = list(sequences)
-    return scheme_of(Counter(label for labels in listed for label in labels).items(), listed)
-
-
-def scheme_of(counts: Iterable[tuple[str, int]], sequences: Iterable[Sequence[str]]) -> str | None:
-    """As `detect_scheme`, where the number of tokens of each label is known.
+    counts: the number of tokens of each label. Between IOB1 and IOB2, which use the same tags, the one that is broken less often.
 
     >>> scheme_of([("B-NP", 2), ("O", 1)], [["B-NP", "O", "B-NP"]])
     'IOB2'
@@ -50,17 +40,14 @@ def scheme_of(counts: Iterable[tuple[str, int]], sequences: Iterable[Sequence[st
     return "IOB1" if broken["IOB1"] < broken["IOB2"] else "IOB2"
 
 
-def violations(labels: Sequence[str], scheme: str) -> list[tuple[int, str]]:
+def each_violation(labels: Sequence[str], scheme: str) -> Iterator[tuple[int, str]]:
     """Where a label sequence breaks a scheme: (position, what is wrong), in order.
 
-    >>> violations(["O", "I-NP", "I-VP"], "IOB2")
+    One after the other: a list of them takes many times the memory of a long sequence.
+
+    >>> list(each_violation(["O", "I-NP", "I-VP"], "IOB2"))
     [(1, 'I-NP after O'), (2, 'I-VP after I-NP')]
     """
-    return list(each_violation(labels, scheme))
-
-
-def each_violation(labels: Sequence[str], scheme: str) -> Iterator[tuple[int, str]]:
-    """As `violations`, one after the other: a list of them takes many times the memory of a long sequence."""
     parsed = {label: _parse(label, scheme) for label in set(labels)}
     broken = _rules((parsed[label] or ("O", "") for label in labels), scheme)
     at = next(broken, -1)

@@ -1,10 +1,22 @@
 """Tagging schemes are recognised, and the places that break them are the ones that a naive automaton finds."""
 
 import itertools
+from collections import Counter
+from collections.abc import Sequence
 
 import pytest
 
-from structpred.data.tag_schemes import detect_scheme, violations
+from structpred.data.tag_schemes import each_violation, scheme_of
+
+
+def detect_scheme(sequences: list[list[str]]) -> str | None:
+    """The scheme of these sequences."""
+    return scheme_of(Counter(label for labels in sequences for label in labels).items(), sequences)
+
+
+def violations(labels: Sequence[str], scheme: str) -> list[tuple[int, str]]:
+    """All places where a sequence breaks a scheme."""
+    return list(each_violation(labels, scheme))
 
 
 @pytest.mark.parametrize(
