@@ -126,7 +126,7 @@ def trees_to_datasets(dataset: Dataset, trees: Sequence[Tree], column: str = "pr
     relation_names = _names_of(dataset, "deprel", needed=False)
     words = [_words(i, record) for i, record in enumerate(dataset)]
     heads, relations = heads_and_relations(trees, [len(one) for one in words])
-    as_text = "head" in features and _is_text(features["head"])
+    as_text = str(getattr(getattr(features.get("head"), "feature", None), "dtype", "")).endswith("string")
     new_heads, new_relations = [], []
     for i, length in enumerate(_lengths(dataset, None)):
         row, labels = [None] * length, ["_"] * length
@@ -171,10 +171,6 @@ def _known(features: Mapping[str, Any], column: str) -> Any:
         hint = did_you_mean(column, features) or f"; its columns are {', '.join(features)}"
         raise DataError(f"expected a column {column!r} in the dataset, got none{hint}")
     return features[column]
-
-
-def _is_text(feature: Any) -> bool:
-    return str(getattr(getattr(feature, "feature", None), "dtype", "")).endswith("string")
 
 
 def _refuse_taken(dataset: Any, column: str) -> None:

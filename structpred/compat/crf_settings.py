@@ -98,7 +98,10 @@ class CRFSettings:
         codes: the label of each token, numbered as the labeler numbers them. zeros: see `zero_pairs`.
         """
         c2 = max(float(self.value("c2")), LEAST_C2)
-        shared = {"max_iter": self._max_iterations(), "C": 0.5 / c2}
+        count = self.given.get("max_iterations", _ITERATIONS[self.algorithm])
+        if isinstance(count, bool) or int(count) != count or count < 1:
+            raise ParameterError(f"max_iterations: expected a whole number >= 1, got {count!r}")
+        shared = {"max_iter": int(count), "C": 0.5 / c2}
         if self.algorithm == "l2sgd":
             tol = float(self.given.get("delta", 1e-3))
             return {**shared, "trainer": "oeg", "tol": tol, "check_every": int(self.value("period"))}
@@ -113,12 +116,6 @@ class CRFSettings:
             return {**shared, "trainer": make_trainer("owlqn", settings), "check_every": 1, "callbacks": stop}
         return {**shared, "C": 1.0, "trainer": self._online(), "check_every": shared["max_iter"]}
 
-    def _max_iterations(self) -> int:
-        count = self.given.get("max_iterations", _ITERATIONS[self.algorithm])
-        if isinstance(count, bool) or int(count) != count or count < 1:
-            raise ParameterError(f"max_iterations: expected a whole number >= 1, got {count!r}")
-        return int(count)
-
     def _online(self) -> Any:
         if self.algorithm == "ap":
             return "perceptron"
@@ -132,26 +129,20 @@ class CRFSettings:
 
     def free(self, data: PackedSequences, codes: Integers, n_labels: int, zeros: set[tuple[int, int]]) -> Integers:
         """The numbers of the weights that CRFsuite would have: pairs that occur (or all), often enough; no start and stop."""
-        width, n = padded(n_labels), data.n_features
+        width, n, cutoff = padded(n_labels), data.n_features, float(self.value("min_freq"))
+        every_state, every_step = (bool(self.given.get(f"all_possible_{what}", False)) for what in ("states", "transitions"))
         extra = np.array(sorted(zeros), dtype=np.int64).reshape(-1, 2)
         features = np.concatenate((data.indices.astype(np.int64), extra[:, 0]))
         labels = np.concatenate((np.repeat(codes, np.diff(data.indptr)), extra[:, 1]))
         values = np.concatenate((data.values, np.zeros(len(extra))))
-        pairs = _kept(features, labels, values, n, n_labels, self._wants("states"), self._cutoff)
+        pairs = _kept(features, labels, values, n, n_labels, every_state, cutoff)
         inside = np.ones(len(codes), bool)
         inside[data.offsets[:-1]] = False
         after = np.flatnonzero(inside)
         ones = np.ones(len(after))
-        steps = _kept(codes[after - 1], codes[after], ones, n_labels, n_labels, self._wants("transitions"), self._cutoff)
+        steps = _kept(codes[after - 1], codes[after], ones, n_labels, n_labels, every_step, cutoff)
         rows, columns = np.divmod(np.concatenate((pairs, (n + 2) * n_labels + steps)), n_labels)
         return np.asarray(rows * width + columns, dtype=np.int64)
-
-    def _wants(self, what: str) -> bool:
-        return bool(self.given.get(f"all_possible_{what}", False))
-
-    @property
-    def _cutoff(self) -> float:
-        return float(self.value("min_freq"))
 
 
 def _kept(first: Integers, second: Integers, values: Any, n: int, m: int, every: bool, cutoff: float) -> Integers:

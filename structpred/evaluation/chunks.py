@@ -147,11 +147,13 @@ def _split(coded: Coded) -> tuple[tuple[str, ...], Integers, Integers]:
 
 
 def _spans(side: Integers, label_tags: Integers, label_types: Integers, offsets: Integers, scheme: str) -> Spans:
+    if scheme not in _RULES:
+        raise ParameterError(f"scheme: expected one of {', '.join(SCHEMES)}, got {scheme!r}")
     tag, kind = label_tags[side], label_types[side]
     before, kind_before = np.roll(tag, 1), np.roll(kind, 1)
     first = offsets[:-1]
     before[first], kind_before[first] = _OUT, 0  # the empty type sorts first: code 0
-    starts, breaks = _RULES[_known(scheme)](before, tag, kind_before == kind)
+    starts, breaks = _RULES[scheme](before, tag, kind_before == kind)
     breaks[first] = True
     begin = np.flatnonzero(starts)
     limits = np.append(np.flatnonzero(breaks), len(side))
@@ -160,12 +162,6 @@ def _spans(side: Integers, label_tags: Integers, label_types: Integers, offsets:
         whole = (tag[begin] == _S) | (tag[end - 1] == _E)
         begin, end = begin[whole], end[whole]
     return Spans(begin, end, kind[begin])
-
-
-def _known(scheme: str) -> str:
-    if scheme not in _RULES:
-        raise ParameterError(f"scheme: expected one of {', '.join(SCHEMES)}, got {scheme!r}")
-    return scheme
 
 
 # Each rule sees, for every token, the tag before it, its own tag, and whether the two types agree. It returns where a

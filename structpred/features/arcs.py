@@ -127,6 +127,7 @@ class ArcFeatures(FeatureMap):
         self.dtype: np.dtype[Any] = np.dtype(dtype)
         self.candidates, self.fixed = candidates or ArcCandidates.everything(), fixed or FixedParts()
         self.compiled = compile_templates(self.templates, data.names)
+        self._program = self.compiled.program
         sizes = [1 << b for b in bits]
         starts = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
         self.between = int(starts[-1])
@@ -159,10 +160,6 @@ class ArcFeatures(FeatureMap):
         return ArcCall((d.words, self._program, listed), arcs, room, s.idx, s.val)
 
     @cached_property
-    def _program(self) -> tuple[npt.NDArray[Any], ...]:
-        return self.compiled.program
-
-    @cached_property
     def _scratch(self) -> ArcCall:
         return self.new_scratch(int(self.data.lengths.max(initial=1)))
 
@@ -185,7 +182,8 @@ class ArcFeatures(FeatureMap):
 
     def group_scores(self, w: Vector, scales: GroupScales, i: int) -> Floats:
         """What `scores` gives for the weights scales * w, to the last bit: templates whose factor is zero cost nothing."""
-        return self._scores(w, scales.factors[self._factor_order], i)
+        order = np.append(self.compiled.order, len(self.templates))  # tags between come last
+        return self._scores(w, scales.factors[order], i)
 
     def _scores(self, w: Vector, factors: Floats | None, i: int) -> Floats:
         check_length(w, self.dim)
@@ -193,11 +191,6 @@ class ArcFeatures(FeatureMap):
         out = np.empty(n * (n + 1))
         _kernels().score_sentence(w, factors, n, int(self.data.offsets[i]), s.corpus[2], s.arcs, s.room, out)
         return out
-
-    @cached_property
-    def _factor_order(self) -> Integers:
-        """The groups in the order of the compiled templates, then that of tags between."""
-        return np.append(self.compiled.order, len(self.templates))
 
     def score_block(self, w: Vector, scale: float, start: int, stop: int, places: Integers, out: Floats) -> None:
         """out[places[i - start]:]: scale times the scores of sentence i, plus its fixed scores; for many threads at once."""

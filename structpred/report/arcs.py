@@ -9,13 +9,13 @@ from structpred.core.markup import Html, join, tag, visible
 from structpred.errors import DataError
 from structpred.evaluation.trees import Parse, forest
 from structpred.report.arc_layout import SMALL, WORD, Arc, Side, columns, label_places, path
+from structpred.report.drawings import FONT, label
 from structpred.report.figures import BLUE, GREEN, WRONG
 
 _LEVEL = 17.0
 _FIRST = 9.0  # from the words to the line of level 0
 _MARGIN = 10.0
 _ORANGE = "#9A5B00"  # darker than the other pictures' orange: letters have to be read in it
-_FONT = "system-ui, sans-serif"
 
 
 class Words(Protocol):
@@ -78,14 +78,14 @@ def picture(
     lines_below, labels_below = _side(sides[1], x, foot, 1.0, words, True)
     parts = [described, *lines, *lines_below]
     for k, (word, name) in enumerate(zip(words, names, strict=True)):
-        parts.append(_text(x[k], base + WORD, word, WORD, "#1d2430"))
+        parts.append(label(x[k], base + WORD, word, "middle", size=WORD, colour="#1d2430"))
         if tags is not None:
-            parts.append(_text(x[k], base + WORD + SMALL + 4, name, SMALL, "#5b6472"))
+            parts.append(label(x[k], base + WORD + SMALL + 4, name, "middle", size=SMALL, colour="#5b6472"))
     parts += labels + labels_below
     width = x[-1] + _MARGIN
     size = {"viewBox": f"0 0 {width:.0f} {height:.0f}", "width": round(width), "height": round(height)}
     # notebooks would show it on a dark ground, or make it as narrow as the page and its letters tiny
-    look = {"font_family": _FONT, "role": "img", "style": "background:#ffffff;max-width:none"}
+    look = {"font_family": FONT, "role": "img", "style": "background:#ffffff;max-width:none"}
     return tag("svg", join(*parts), xmlns="http://www.w3.org/2000/svg", **size, **look)
 
 
@@ -113,10 +113,10 @@ def _arcs(forms: Sequence[str], tree: Parse, name: str) -> list[Arc]:
     heads = forest([tree], [forms], name).heads.tolist()
     labels = [""] * len(heads) if tree.labels is None else tree.labels
     arcs = []
-    for k, (head, label) in enumerate(zip(heads, labels, strict=True)):
+    for k, (head, relation) in enumerate(zip(heads, labels, strict=True)):
         if head == k + 1:
             raise DataError(f"word {k + 1} ({forms[k]!r}) is its own head in the {name} tree: expected another one, or 0")
-        arcs.append(Arc.of(k, head, visible(label)))
+        arcs.append(Arc.of(k, head, visible(relation)))
     return arcs
 
 
@@ -141,13 +141,7 @@ def _side(
     ends = np.array([level for level, _ in all_ends], dtype=np.int64), np.array([place for _, place in all_ends])
     # Wrong and outer arcs last, so that they lie over the others.
     for arc in sorted(side.arcs, key=lambda a: (not a.right, a.level)):
-        colour, dash = BLUE, None
-        if up > 0:
-            colour = GREEN
-        elif not arc.right:
-            colour, dash = WRONG, "5 3"
-        elif arc.gold_label is not None:
-            colour = _ORANGE
+        kind, colour, dash = _look(arc, up, compared)
         top = base + up * (_FIRST + _LEVEL * arc.level)
         if arc.is_root:
             end = x[arc.low] + arc.shift[arc.low]
@@ -163,18 +157,21 @@ def _side(
             tag("path", d=line, fill="none", stroke=colour, stroke_width=0.7 + 0.7 * arc.weight, stroke_dasharray=dash),
             tag("path", d=tip, fill=colour),
         )
-        lines.append(tag("g", drawn, class_=_kind(arc, up, compared), opacity=faint))
+        lines.append(tag("g", drawn, class_=kind, opacity=faint))
         if arc.label:
             labels += [_label(place, top + 0.35 * SMALL, arc, colour) for place in places]
     return lines, labels
 
 
-def _kind(arc: Arc, up: float, compared: bool) -> str:
+def _look(arc: Arc, up: float, compared: bool) -> tuple[str, str, str | None]:
+    """The class of an arc, its colour and its dashes; where nothing is compared, no arc is wrong."""
     if up > 0:
-        return "arc gold"
-    if not compared:
-        return "arc"
-    return "arc wrong-head" if not arc.right else "arc wrong-label" if arc.gold_label is not None else "arc right"
+        return "arc gold", GREEN, None
+    if not arc.right:
+        return "arc wrong-head", WRONG, "5 3"
+    if arc.gold_label is not None:
+        return "arc wrong-label", _ORANGE, None
+    return "arc right" if compared else "arc", BLUE, None
 
 
 def _label(x: float, y: float, arc: Arc, colour: str) -> Html:
@@ -184,10 +181,6 @@ def _label(x: float, y: float, arc: Arc, colour: str) -> Html:
     box = tag("rect", x=x - arc.width / 2, y=y - 0.9 * SMALL, width=arc.width, height=1.2 * SMALL, fill="#ffffff")
     weight = "600" if not arc.right or arc.gold_label is not None else None
     return join(box, tag("text", words, x=x, y=y, text_anchor="middle", font_size=SMALL, fill=colour, font_weight=weight))
-
-
-def _text(x: float, y: float, words: str, size: float, colour: str) -> Html:
-    return tag("text", words, x=x, y=y, text_anchor="middle", font_size=size, fill=colour)
 
 
 def _title(words: Sequence[str], arcs: Sequence[Arc], compared: bool) -> str:

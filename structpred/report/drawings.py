@@ -13,7 +13,7 @@ from structpred.core.types import Floats
 from structpred.report.arc_layout import text_width
 from structpred.report.figures import GREY
 
-_FONT = "system-ui, sans-serif"
+FONT = "system-ui, sans-serif"
 _MINUS = "\N{MINUS SIGN}"
 _LONGEST = 24  # letters of a name beside a heat map; the tool tips have it whole
 
@@ -54,13 +54,13 @@ def chart(
     parts = []
     for y in y_ticks:
         parts.append(tag("line", x1=left, x2=width - right, y1=up(y), y2=up(y), stroke="#dddddd"))
-        parts.append(_label(left - 6, up(y) + 4, tick_text(y), "end"))
+        parts.append(label(left - 6, up(y) + 4, tick_text(y), "end"))
     for x in x_ticks:
         parts.append(tag("line", x1=across(x), x2=across(x), y1=height - bottom, y2=height - bottom + 4, stroke="#999999"))
-        parts.append(_label(across(x), height - bottom + 17, tick_text(x), "middle"))
+        parts.append(label(across(x), height - bottom + 17, tick_text(x), "middle"))
     if mark is not None:
         parts.append(tag("line", x1=left, x2=width - right, y1=up(mark[0]), y2=up(mark[0]), stroke=GREY, stroke_dasharray="2 3"))
-        parts.append(_label(width - right, up(mark[0]) - 4, mark[1], "end"))
+        parts.append(label(width - right, up(mark[0]) - 4, mark[1], "end"))
     for k, curve in enumerate(curves):
         points = [(across(x), up(y)) for x, y in zip(curve.x, curve.y, strict=True)]
         path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
@@ -73,9 +73,9 @@ def chart(
             parts.append(
                 tag("line", x1=place, x2=place + 20, y1=13, y2=13, stroke=curve.colour, stroke_width=2, stroke_dasharray=dash)
             )
-            parts.append(_label(place + 25, 17, curve.name, "start"))
-    parts.append(_label((left + width - right) / 2, height - 8, below, "middle"))
-    parts.append(_label(13, (top + height - bottom) / 2, beside, "middle", turned=True))
+            parts.append(label(place + 25, 17, curve.name, "start"))
+    parts.append(label((left + width - right) / 2, height - 8, below, "middle"))
+    parts.append(label(13, (top + height - bottom) / 2, beside, "middle", turned=True))
     return _svg(width, height, parts, f"{beside} against {below}", "chart")
 
 
@@ -94,27 +94,25 @@ def heat_map(
     right = 10 + (48.0 if ends else 0.0)
     parts = []
     for i, name in enumerate(rows):
-        parts.append(_label(left - 5, top + (i + 0.5) * cell + 0.35 * size, name, "end", size=size))
+        parts.append(label(left - 5, top + (i + 0.5) * cell + 0.35 * size, name, "end", size=size))
         if ends:
-            parts.append(
-                _label(left + len(columns) * cell + 6, top + (i + 0.5) * cell + 0.35 * size, ends[i], "start", size=size)
-            )
+            parts.append(label(left + len(columns) * cell + 6, top + (i + 0.5) * cell + 0.35 * size, ends[i], "start", size=size))
         for j in range(len(columns)):
             x, y = left + j * cell, top + i * cell
             box = tag("rect", tag("title", titles[i][j]), x=x, y=y, width=cell - 1, height=cell - 1, fill=colours[i][j])
             parts.append(box)
             if numbers[i][j] and cell > 20:
                 ink = "#ffffff" if brightness(colours[i][j]) < 0.55 else "#222222"
-                parts.append(_label(x + cell / 2 - 0.5, y + cell / 2 + 3, numbers[i][j], "middle", size=9.0, colour=ink))
+                parts.append(label(x + cell / 2 - 0.5, y + cell / 2 + 3, numbers[i][j], "middle", size=9.0, colour=ink))
     turned = max((len(name) for name in columns), default=1) > 2
     for j, name in enumerate(columns):
         x = left + (j + 0.5) * cell + (0.3 * size if turned else 0)
-        parts.append(_label(x, top - 6, name, "start" if turned else "middle", size=size, turned=turned))
+        parts.append(label(x, top - 6, name, "start" if turned else "middle", size=size, turned=turned))
     middle, centre = top + len(rows) * cell / 2, left + len(columns) * cell / 2
     width = max(left + len(columns) * cell + right, centre + text_width(above, 11.0) / 2)
     height = max(top + len(rows) * cell + 8, middle + text_width(beside, 11.0) / 2)
-    parts.append(_label(11, middle, beside, "middle", turned=True))
-    parts.append(_label(centre, 12, above, "middle"))
+    parts.append(label(11, middle, beside, "middle", turned=True))
+    parts.append(label(centre, 12, above, "middle"))
     return _svg(width, height, parts, f"{beside} by {above}")
 
 
@@ -202,13 +200,14 @@ def _mixed(first: tuple[int, int, int], second: tuple[int, int, int], share: flo
     return "#" + "".join(f"{round(a + (b - a) * share):02x}" for a, b in zip(first, second, strict=True))
 
 
-def _label(
+def label(
     x: float, y: float, words: str, anchor: str, *, size: float = 11.0, colour: str = "#444444", turned: bool = False
 ) -> Html:
+    """A word or a few at a place; anchor: which end of them, "start", "middle" or "end", is there. turned: they go upwards."""
     turn = f"rotate(-90 {x:.1f} {y:.1f})" if turned else None
     return tag("text", words, x=x, y=y, text_anchor=anchor, font_size=size, fill=colour, transform=turn)
 
 
 def _svg(width: float, height: float, parts: Sequence[Html], name: str, kind: str | None = None) -> Html:
     size = {"viewBox": f"0 0 {width:.0f} {height:.0f}", "width": round(width), "height": round(height)}
-    return tag("svg", join(*parts), class_=kind, **size, font_family=_FONT, role="img", aria_label=name)
+    return tag("svg", join(*parts), class_=kind, **size, font_family=FONT, role="img", aria_label=name)

@@ -36,10 +36,11 @@ class LabelContents(About):
 def label_report(contents: LabelContents, top: int = 15) -> str:
     """The page as text; top: how many pairs of either sign."""
     c = contents
+    rows = [] if c.scores is None else [(*one, one.precision, one.recall, one.f1) for one in c.scores.labels]
     return model_page(
         c,
         ("Scores", _scores(c)),
-        ("Labels", _labels(c.scores)),
+        ("Labels", counts_table("label", rows) if rows else _NOTHING),
         ("Labels together", _together(c)),
         ("Pairs of labels", _pairs(c.pairs, top)),
         ("Strongest features", sections.weights(c.weights)),
@@ -56,12 +57,6 @@ def _scores(c: LabelContents) -> Html:
     main = [("whole sets right", percent(c.scores.subset_accuracy)), ("micro F1", percent(c.scores.micro_f1))]
     size = f"{c.data}: {c.scores.n} examples, {len(c.scores.labels)} labels."
     return join(headline(size, main), prose(columns(*tables)))
-
-
-def _labels(scores: MultiLabelScores | None) -> Html:
-    if scores is None:
-        return _NOTHING
-    return counts_table("label", [(*one, one.precision, one.recall, one.f1) for one in scores.labels])
 
 
 def _together(c: LabelContents) -> Html:
@@ -100,17 +95,13 @@ def _tip(label: str, other: str, n: int, share: float) -> str:
 
 
 def _pair_table(pairs: Sequence[LabelPair]) -> Html:
-    rows = [
-        [pair.label, pair.other, pair.gold, pair.predicted, f"{pair.excess:+d}".replace("-", "\N{MINUS SIGN}")] for pair in pairs
-    ]
+    rows = [[*pair, f"{pair.excess:+d}".replace("-", "\N{MINUS SIGN}")] for pair in pairs]
     head = ["label", "and label", "gold", "predicted", "too many"]
     return data_table(head, rows, numbers=[False, False, True, True, True], name="pairs of labels")
 
 
 def _pairs(pairs: Sequence[tuple[str, str, float]], top: int) -> Html:
     """What the model learnt of pairs: the strongest of either sign."""
-    if not pairs:
-        return _NOTHING
     together = [(f"{a}, {b}", w) for a, b, w in pairs if w > 0][:top]
     apart = [(f"{a}, {b}", w) for a, b, w in reversed(pairs) if w < 0][:top]
     return sections.two_lists(("go together", together), ("exclude each other", apart))

@@ -5,12 +5,10 @@ from collections.abc import Sequence
 
 from structpred.core.markup import Html, join, tag
 from structpred.report import sections
-from structpred.report.contents import About, Contents, Example, Stage, Weights
+from structpred.report.contents import About, Contents
 from structpred.report.style import STYLE
 from structpred.report.training import training
 from structpred.storage.atomic import write_atomic
-
-__all__ = ["Contents", "Example", "Stage", "Weights", "html_page", "page", "write_page"]
 
 
 def write_page(contents: Contents, path: str | os.PathLike[str]) -> None:

@@ -33,11 +33,8 @@ _SURENESS = {  # by what is known of each decision, and whether the tokens are p
 
 def facts(pairs: Sequence[tuple[str, str]]) -> Html:
     """What the model file says of itself."""
-    return (
-        tag("dl", *(tag("div", tag("dt", name), tag("dd", words)) for name, words in pairs), class_="facts")
-        if pairs
-        else _NOTHING
-    )
+    rows = [tag("div", tag("dt", name), tag("dd", words)) for name, words in pairs]
+    return tag("dl", *rows, class_="facts") if rows else _NOTHING
 
 
 def scores(result: "Evaluation | None", data: str | None) -> Html:

@@ -99,8 +99,14 @@ def tune(
     named = grid.get("trainer", (known["trainer"],))
     passes = known["max_iter"] or max(estimator._passes_with(one) for one in named)
     steps = rungs(len(settings), passes, min_passes, eta)
-    search = Search(work, settings, steps, cv or 1, None if folder is None else _digest(_silent(estimator), X, y, dev))
-    return search.run(None if folder is None else Path(folder), n_jobs)
+    told = None
+    if folder is not None:
+        from joblib import hash as digest
+
+        silent = copy.copy(estimator)  # what is shown of training makes no other search
+        silent.verbose = 0
+        told = str(digest((silent, X, y, dev)))
+    return Search(work, settings, steps, cv or 1, told).run(None if folder is None else Path(folder), n_jobs)
 
 
 #: settings that the search itself sets
@@ -157,17 +163,3 @@ def _picked(values: Any, numbers: Integers) -> Any:
     if isinstance(values, Treebank | MultiLabelData):
         return values.take(numbers)
     return select_sequences(values, numbers.tolist())
-
-
-def _silent(estimator: Any) -> Any:
-    """The same estimator, whatever it shows of its training."""
-    same = copy.copy(estimator)
-    same.verbose = 0
-    return same
-
-
-def _digest(*things: Any) -> str:
-    """A digest of settings and data, whatever they are."""
-    from joblib import hash as digest
-
-    return str(digest(things))
