@@ -331,7 +331,7 @@ def observed_places(
     chosen = np.linspace(0, len(data) - 1, min(len(data), n_sentences)).astype(np.int64)
     s = ArcScratch(int(data.lengths.max(initial=1)), len(templates), data.n_tags)
     marks = np.zeros((len(templates), 1 << n_bits), np.uint8)
-    for part in np.array_split(chosen, -(-len(chosen) // 256)):  # a block's hashes take a few megabytes
+    for part in np.array_split(chosen, max(-(-len(chosen) // 256), 1)):  # a block's hashes take a few megabytes
         some, own = data.take(part), heads[picked(data.offsets, part)[0]]
         hashes = np.empty((some.n_words, len(templates)), np.uint32)
         hash_arcs(some.words, some.offsets, own, compiled.program, compiled.kinds, s.hashes, s.counts, s.tags, hashes)
