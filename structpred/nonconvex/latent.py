@@ -1,7 +1,7 @@
 """The support vector machine with hidden states: its inner problem for given states or weights of states."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -27,33 +27,15 @@ class LatentInner(NamedTuple):
     objective: float
 
 
-class Space(Protocol):
-    """Where the rows live: what the inner problem needs to know of them."""
-
-    #: (n,): <x_i, x_i>
-    squares: Floats
-
-    def scores(self, coef: Floats) -> Floats:
-        """(n, K): <x_i, w_k> for w_k = sum_j coef_jk x_j."""
-
-    def ascend(
-        self, upper: Floats, wrong: Floats, mu: Floats, coef: Floats, scores: Floats, order: Integers, least: float
-    ) -> None:
-        """Better mu, in place: see `_latent_kernels`."""
-
-    def distances(self, i: int, others: Integers) -> Floats:
-        """|x_i - x_j|^2 for these j."""
-
-
 class FeatureSpace:
-    """Rows of features, (n, d): steps take O(d K), and no matrix of pairs of rows is made."""
+    """Rows of features, (n, d): steps take O(d K), and no matrix of pairs of rows is made. squares: (n,), <x_i, x_i>."""
 
     def __init__(self, rows: npt.NDArray[Any]) -> None:
         self.rows = np.ascontiguousarray(rows)
         self.squares = np.einsum("ij,ij->i", self.rows, self.rows).astype(np.float64)
 
     def scores(self, coef: Floats) -> Floats:
-        """Through the weights."""
+        """(n, K): <x_i, w_k> for w_k = sum_j coef_jk x_j, through the weights."""
         return np.asarray(self.rows @ self.table(coef))
 
     def table(self, coef: Floats) -> Floats:
@@ -63,14 +45,14 @@ class FeatureSpace:
     def ascend(
         self, upper: Floats, wrong: Floats, mu: Floats, coef: Floats, scores: Floats, order: Integers, least: float
     ) -> None:
-        """By weights."""
+        """Better mu, in place, by weights: see `_latent_kernels`."""
         from structpred.nonconvex._latent_kernels import ascend
 
         table = np.ascontiguousarray(self.table(coef))
         ascend(self.rows, self.squares, upper, wrong, mu, table, order, least, _SWEEPS, True)
 
     def distances(self, i: int, others: Integers) -> Floats:
-        """From the rows."""
+        """|x_i - x_j|^2 for these j."""
         return np.asarray(self.squares[i] + self.squares[others] - 2.0 * (self.rows[others] @ self.rows[i]))
 
 
@@ -82,20 +64,24 @@ class GramSpace:
         self.squares = self.gram.diagonal().copy()
 
     def scores(self, coef: Floats) -> Floats:
-        """One product."""
+        """As above, by one product."""
         return np.asarray(self.gram @ coef)
 
     def ascend(
         self, upper: Floats, wrong: Floats, mu: Floats, coef: Floats, scores: Floats, order: Integers, least: float
     ) -> None:
-        """By scores."""
+        """As above, by scores."""
         from structpred.nonconvex._latent_kernels import ascend
 
         ascend(self.gram, self.squares, upper, wrong, mu, scores.T.copy(), order, least, _SWEEPS, False)
 
     def distances(self, i: int, others: Integers) -> Floats:
-        """From the matrix."""
+        """As above, from the matrix."""
         return np.asarray(self.squares[i] + self.squares[others] - 2.0 * self.gram[i, others])
+
+
+#: where the rows live: what the inner problem needs to know of them
+Space = FeatureSpace | GramSpace
 
 
 class LatentProblem:

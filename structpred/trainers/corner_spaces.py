@@ -5,7 +5,7 @@ short, and is all that a visit needs: <w, psi> = theta_i . d with the part score
 another difference is the same at other weights.
 """
 
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,7 +14,6 @@ from structpred.core.sparse import SparseVector
 from structpred.core.stand_ins import stand_in
 from structpred.core.steps import Step, TaskLike
 from structpred.core.task import Task
-from structpred.core.types import Integers
 from structpred.core.weights import Vector
 from structpred.objectives.margin import MarginRescaling
 from structpred.trainers.problem import Problem, Surrogate, once_per_problem
@@ -28,34 +27,12 @@ class Found(NamedTuple):
     difference: SparseVector | None
 
 
-class CornerSpace(Protocol):
-    """The coordinates of the corners of each block.
-
-    sizes: how many block i has.
-    """
-
-    sizes: Integers
-
-    @property
-    def compiled(self) -> tuple[Any, Any] | None:
-        """(kernels, arguments) where features make whole visits in compiled calls, else None."""
-        ...
-
-    def find(self, surrogate: Surrogate, w: Vector, i: int) -> Found:
-        """The piece of H_i that is largest at w."""
-        ...
-
-    def scores(self, w: Vector, i: int) -> Vector:
-        """What each coordinate of block i counts for at the weights w."""
-        ...
-
-    def lift(self, i: int, corner: SparseVector) -> SparseVector:
-        """psi, the difference of features that belongs to a corner."""
-        ...
-
-
 class PartSpace:
-    """Part counts, for a Task."""
+    """Part counts, for a Task.
+
+    sizes: how many coordinates the corners of block i have. compiled: (kernels, arguments) where features make whole visits in
+    compiled calls, else None.
+    """
 
     def __init__(self, task: Task) -> None:
         self.task, self.features, self.sizes, self._over_parts = task, task.features, task.inference.sizes, over_parts(task)
@@ -63,7 +40,9 @@ class PartSpace:
         self.compiled = None if calls is None else calls()
 
     def find(self, surrogate: Surrogate, w: Vector, i: int) -> Found:
-        """By a compiled step where there is one; else the surrogate is asked at the part scores."""
+        """The piece of H_i that is largest at w: by a compiled step where there is one, else the surrogate is asked at the part
+        scores.
+        """
         if type(surrogate) is MarginRescaling:
             step = surrogate.term(self.task, w, i)
             if (corner := last_difference(self.task, i)) is not None:
@@ -72,11 +51,11 @@ class PartSpace:
         return Found(step, step.difference, None)
 
     def scores(self, w: Vector, i: int) -> Vector:
-        """Part scores."""
+        """What each coordinate of block i counts for at the weights w: part scores."""
         return self.features.scores(w, i)
 
     def lift(self, i: int, corner: SparseVector) -> SparseVector:
-        """Psi_i^T d."""
+        """psi, the difference of features that belongs to a corner: Psi_i^T d."""
         return self.features.adjoint(i, *corner)
 
 
@@ -103,6 +82,6 @@ class FeatureSpace:
 
 
 @once_per_problem
-def corner_space(problem: Problem) -> CornerSpace:
+def corner_space(problem: Problem) -> PartSpace | FeatureSpace:
     """Parts where the task has them."""
     return PartSpace(problem.task) if isinstance(problem.task, Task) else FeatureSpace(problem.task)
