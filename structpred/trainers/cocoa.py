@@ -20,7 +20,7 @@ from structpred.core.terms import running_sum
 from structpred.core.types import Floats
 from structpred.errors import ParameterError
 from structpred.trainers.bcfw import BCFW
-from structpred.trainers.problem import Problem, Trainer, once_per_problem
+from structpred.trainers.problem import Problem, Trainer, kept
 from structpred.trainers.rounds import Common, Part, Report, Totals, checked_passes, mean_change, sparse, visits
 from structpred.trainers.sharded import ShardedTrainer
 from structpred.trainers.visits import updates
@@ -172,11 +172,8 @@ class CoCoAWay:
 
     def _local(self, part: Part) -> Problem:
         """The problem of the shard, made once."""
-        kept = _kept_local(part.problem)
-        key = type(self.trainer).__name__, self.sigma, part.n_shards
-        if key not in kept:
-            kept[key] = self.solver.local_problem(part.problem, self._curvature(part))
-        return kept[key]
+        key = f"local {type(self.trainer).__name__} {self.sigma} {part.n_shards}"
+        return kept(part.problem, key, lambda: self.solver.local_problem(part.problem, self._curvature(part)))
 
 
 class CoCoA(ShardedTrainer):
@@ -233,12 +230,6 @@ class CoCoA(ShardedTrainer):
     def way(self) -> CoCoAWay:
         """What the shards do."""
         return CoCoAWay(self.trainer, self.sigma, self.passes)
-
-
-@once_per_problem
-def _kept_local(problem: Problem) -> dict[Any, Problem]:
-    """The local problems of a shard, by what they depend on."""
-    return {}
 
 
 def _step(rise: float, product: float, square: float, lam: float) -> float:

@@ -152,12 +152,17 @@ def once_per_problem(make: Callable[[Problem], Made]) -> Callable[[Problem], Mad
 
     @wraps(make)
     def found(problem: Problem) -> Made:
-        kept = vars(problem)
-        if key not in kept:
-            kept[key] = make(problem)
-        return cast(Made, kept[key])
+        return kept(problem, key, lambda: make(problem))
 
     return found
+
+
+def kept(problem: Problem, key: str, make: Callable[[], Made]) -> Made:
+    """What was made for this key of a problem, once."""
+    there = vars(problem)
+    if key not in there:
+        there[key] = make()
+    return cast(Made, there[key])
 
 
 def is_convex(surrogate: Surrogate) -> bool:

@@ -13,7 +13,7 @@ from structpred.core.types import Integers
 from structpred.core.weights import Vector
 from structpred.errors import ParameterError
 from structpred.trainers.inner import ByInner
-from structpred.trainers.problem import Problem, Trainer, once_per_problem
+from structpred.trainers.problem import Problem, Trainer, kept
 from structpred.trainers.rounds import Common, Part, Places, Report, Way, checked_passes, losses_of, round_size, totals
 from structpred.trainers.states import COUNT
 from structpred.trainers.stream import StreamProblem
@@ -49,10 +49,7 @@ class ShardedTrainer(ByInner, Trainer):  # type: ignore[override]
 
     def parts(self, problem: Problem) -> list[Part]:
         """The shards of a problem, made once."""
-        kept = _kept_parts(problem)
-        if (self.shards, self.seed) not in kept:
-            kept[self.shards, self.seed] = cut(problem, self.shards, self.seed)
-        return kept[self.shards, self.seed]
+        return kept(problem, f"shards {self.shards} {self.seed}", lambda: cut(problem, self.shards, self.seed))
 
     def init_state(self, problem: Problem) -> ShardedState:
         """Every shard at its beginning, and what all know then."""
@@ -114,9 +111,3 @@ def cut(problem: Problem, n_shards: int, seed: int) -> list[Part]:
         StreamProblem(task.take(own), problem.surrogate, problem.lam, total, regulariser=problem.regulariser) for own in rows
     ]
     return [Part(found, k, n_shards, seed=seed) for k, found in enumerate(problems)]
-
-
-@once_per_problem
-def _kept_parts(problem: Problem) -> dict[tuple[int, int], list[Part]]:
-    """The shards of a problem, by their number and the seed."""
-    return {}
