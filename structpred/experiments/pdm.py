@@ -214,15 +214,12 @@ def paper(data: str, method: str) -> tuple[float, float, float] | None:
     return None if objective is None or seconds is None or error is None else (objective, seconds, error)
 
 
-def _labels(one: Table) -> str:
-    return "two groups of classes" if TASKS[one.data].learner is GROUPED else f"{one.labelled} labelled"
-
-
 def _lines(one: Table, figures: PdmFigures) -> list[str]:
     plural = "" if figures.repeats == 1 else "s"
+    known = "two groups of classes" if TASKS[one.data].learner is GROUPED else f"{one.labelled} labelled"
     kernel = f"sigma^2 = {one.sigma2:g}" + (f", {FEATURES:,} random features" if one.trained > MANY else "")
     lines = [
-        f"{one.title}: {one.points:,} points, {one.trained:,} to train on, {_labels(one)}; "
+        f"{one.title}: {one.points:,} points, {one.trained:,} to train on, {known}; "
         f"C = {one.C:g}, {kernel}; {figures.repeats} partition{plural}, {figures.budget:,} inner problems",
         f"{'solver':<18}{'objective':>10}{'seconds':>9}{'error':>9}{'proven':>8}   {'paper, ' + one.paper:<12}{'objective':>10}"
         f"{'seconds':>9}{'error':>9}",

@@ -123,7 +123,8 @@ def _pairwise_lines(tables: Sequence[Pairwise]) -> list[str]:
         for row in one.categories:
             cells = "".join(f"{f'{mean:.3f} ({spread:.3f})':>18}" for mean, spread in (row.signs, row.plain))
             lines.append(f"  {row.name:<12}{row.positive:>9}{cells}{f'{row.better} of {one.repeats}':>10}")
-        means = [sum(pair[0] for pair in column) / len(one.categories) for column in _columns(one)]
+        columns = [row.signs for row in one.categories], [row.plain for row in one.categories]
+        means = [sum(pair[0] for pair in column) / len(one.categories) for column in columns]
         ahead = sum(row.signs[0] > row.plain[0] for row in one.categories)
         lines.append(
             f"  mean {means[0]:.3f} with signs, {means[1]:.3f} without; ahead in {ahead} of {len(one.categories)} categories"
@@ -133,10 +134,6 @@ def _pairwise_lines(tables: Sequence[Pairwise]) -> list[str]:
         f"  the paper: mean {means[0]:.3f} with signs, {means[1]:.3f} without; ahead in 12 of 12 categories, in every trial"
     )
     return lines
-
-
-def _columns(one: Pairwise) -> list[list[tuple[float, float]]]:
-    return [[row.signs for row in one.categories], [row.plain for row in one.categories]]
 
 
 def _convergence_lines(one: Convergence) -> list[str]:

@@ -46,21 +46,27 @@ def read_training(path: opening.Source, source: Source) -> tuple[MultiLabelData,
     labels = None
     if format == "arff":
         labels = label_source(name) if source.labels is None else source.labels
-        data = read_mulan(path, int(labels) if re.fullmatch(r"-?\d{1,9}", labels) else labels, encoding=source.encoding)
-    elif format == "libsvm":
-        data = read_libsvm_multilabel(
-            path, label_names=source.label_names, n_features=source.n_features, zero_based=source.zero_based,
-            encoding=source.encoding,
-        )  # fmt: skip
-    elif format == "npz":
-        data = read_npz_multilabel(name)
-    else:
-        data = read_clus(path, dag=format == "clus-dag", encoding=source.encoding)
+    counted = labels is not None and re.fullmatch(r"-?\d{1,9}", labels)
+    data = _read(path, source._replace(format=format), int(labels or 0) if counted else labels)
     if source.hierarchy is not None:
         data = with_hierarchy(data, source.hierarchy, source.encoding)
     numbered = isinstance(data.feature_names, NumberedNames) or all(name.isdecimal() for name in data.feature_names)
     named = None if numbered else list(data.feature_names)
     return data, {"format": format, "labels": labels, "zero_based": source.zero_based, "feature_names": named}
+
+
+def _read(path: opening.Source, source: Source, labels: str | int | Sequence[str] | None) -> MultiLabelData:
+    """The data in the format of `source`. labels: those of an ARFF file, as `read_mulan` takes them."""
+    if labels is not None:
+        return read_mulan(path, labels, encoding=source.encoding)
+    if source.format == "libsvm":
+        return read_libsvm_multilabel(
+            path, label_names=source.label_names, n_features=source.n_features, zero_based=source.zero_based,
+            encoding=source.encoding,
+        )  # fmt: skip
+    if source.format == "npz":
+        return read_npz_multilabel(_path_of(path))
+    return read_clus(path, dag=source.format == "clus-dag", encoding=source.encoding)
 
 
 def _path_of(path: opening.Source) -> str:
@@ -108,17 +114,9 @@ def read_examples(
     """
     kind = label_format(_path_of(path), format)
     names = reading.label_names
-    if kind == "arff":
-        data = read_mulan(path, names, encoding=encoding)
-    elif kind == "libsvm":
-        zero_based = bool(reading.facts.get("zero_based"))
-        known = names if labelled else None
-        data = read_libsvm_multilabel(
-            path, label_names=known, n_features=reading.n_features, zero_based=zero_based, encoding=encoding
-        )
-    else:
-        dag = kind == "clus-dag"
-        data = read_npz_multilabel(_path_of(path)) if kind == "npz" else read_clus(path, dag=dag, encoding=encoding)
+    zero_based, known = bool(reading.facts.get("zero_based")), names if labelled else None
+    source = Source(kind, None, None, zero_based, encoding, known, reading.n_features)
+    data = _read(path, source, names if kind == "arff" else None)
     _check_features(reading, data.feature_names, data.name)
     if not labelled:
         return data
