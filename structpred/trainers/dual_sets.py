@@ -14,7 +14,7 @@ then the same as two samples. For signed rows a_i the set is the box: m_i in [0,
 """
 
 from functools import cached_property
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -39,90 +39,56 @@ NONE = np.empty(0)
 _LARGEST = 1e100
 
 
-class DualSet(Protocol):
-    """Points are flat arrays over all samples; so are slopes, though of another length where points are clique marginals."""
-
-    def centre(self) -> Floats:
-        """A point of the set."""
-        ...
-
-    def slopes(self, w: Floats) -> Floats:
-        """s(w)."""
-        ...
-
-    def weights(self, point: Floats) -> Floats:
-        """w(point)."""
-        ...
-
-    def loss(self, point: Floats) -> float:
-        """sum_i p_i <costs_i, m_i - t_i>."""
-        ...
-
-    def pairing(self, slopes: Floats, point: Floats) -> float:
-        """sum_i p_i <s_i, m_i - t_i>."""
-        ...
-
-    def square(self, change: Floats) -> float:
-        """sum_i p_i |change_i|^2."""
-        ...
-
-    def project(self, base: Floats, slopes: Floats, step: float, start: Floats) -> tuple[Floats, Floats]:
-        """The point of the set next to base + step * slopes, and what starts the next such search; `start` may be empty."""
-        ...
-
-    def finished(self, w: Floats, slopes: Floats) -> tuple[Floats, float]:
-        """w with the best values of those weights that are not regularised, and sum_i p_i H_i there; slopes = s(w)."""
-        ...
-
-    def operator(self, v: Floats) -> Floats:
-        """B v, with the norm of B, divided by lam, the curvature of the dual."""
-        ...
-
-
 class Boxes:
-    """Of binary classification: m_i in [0, 1]."""
+    """Of binary classification: m_i in [0, 1].
+
+    What all sets know. Points are flat arrays over all samples; so are slopes, though of another length where points are clique
+    marginals.
+    """
 
     def __init__(self, problem: Problem) -> None:
         self.task, self.p, self.lam = cast(LinearTask, problem.task), problem.p, problem.lam
         self.margin = cast(MarginRescaling, problem.surrogate).loss_weight
 
     def centre(self) -> Floats:
-        """Zero, the truth."""
+        """A point of the set: zero, the truth."""
         return np.zeros(len(self.p))
 
     def slopes(self, w: Floats) -> Floats:
-        """How far each margin is below what it should be."""
+        """s(w): how far each margin is below what it should be."""
         out = self.task.margins(w)
         return np.subtract(self.margin, out, out=out)
 
     def weights(self, point: Floats) -> Floats:
-        """1/lam sum_i p_i m_i a_i."""
+        """w(point), 1/lam sum_i p_i m_i a_i."""
         return self.task.combined(self.p * point) / self.lam
 
     def loss(self, point: Floats) -> float:
-        """As DualSet says."""
+        """sum_i p_i <costs_i, m_i - t_i>."""
         return self.margin * dot(self.p, point)
 
     def pairing(self, slopes: Floats, point: Floats) -> float:
-        """As DualSet says."""
+        """sum_i p_i <s_i, m_i - t_i>."""
         return dot(self.p * slopes, point)
 
     def square(self, change: Floats) -> float:
-        """As DualSet says."""
+        """sum_i p_i |change_i|^2."""
         return dot(self.p * change, change)
 
     def project(self, base: Floats, slopes: Floats, step: float, start: Floats) -> tuple[Floats, Floats]:
-        """Clipped."""
+        """The point of the set next to base + step * slopes, here clipped, and what starts the next such search; `start` may be
+        empty.
+        """
         point = step * slopes
         point += base
         return np.clip(point, 0.0, 1.0, out=point), NONE
 
     def finished(self, w: Floats, slopes: Floats) -> tuple[Floats, float]:
-        """All weights are regularised."""
+        """w with the best values of those weights that are not regularised, here none, and sum_i p_i H_i there; slopes = s(w)."""
         return w, dot(self.p, np.maximum(slopes, 0.0))
 
     def operator(self, v: Floats) -> Floats:
-        """sum_i p_i <a_i, v> a_i."""
+        """B v, with the norm of B, divided by lam, the curvature of the dual: sum_i p_i <a_i, v> a_i."""
         return self.task.combined(self.p * self.task.margins(v))
 
 
@@ -235,20 +201,20 @@ class Hulls:
         return out
 
     def weights(self, point: Floats) -> Floats:
-        """As DualSet says."""
+        """As of `Boxes`."""
         return self.task.features.total(self.truth - self.counts(point), self.places, self.p / self.lam)
 
     def loss(self, point: Floats) -> float:
-        """As DualSet says."""
+        """As of `Boxes`."""
         return self.pairing(self.costs, point)
 
     def pairing(self, slopes: Floats, point: Floats) -> float:
-        """As DualSet says."""
+        """As of `Boxes`."""
         products = slopes * (self.counts(point) - self.truth)
         return dot(self.p, np.add.reduceat(products, self.places[:-1]))
 
     def square(self, change: Floats) -> float:
-        """As DualSet says."""
+        """As of `Boxes`."""
         return dot(self.shares * change, change)
 
     def _moved(self, base: Floats, slopes: Floats, step: float) -> Floats:
@@ -320,6 +286,9 @@ class CliqueMarginals(Hulls):
         warm = start if len(start) else None
         found: tuple[Floats, Floats] = oracle.project_cliques(point, self.offsets, self.shapes, warm, self.task.n_jobs)
         return found
+
+
+DualSet = Boxes | Hulls
 
 
 @once_per_problem
