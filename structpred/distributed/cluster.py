@@ -37,7 +37,8 @@ def cluster_of(client: Any, n_shards: int) -> Iterator[Any]:
     except ImportError as error:
         raise DependencyError("shards need dask and distributed: install structpred[distributed]") from error
     if client is None:
-        n_workers = max(min(n_shards, _cores()), 1)
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        n_workers = max(min(n_shards, cores), 1)
         with (
             local_cluster(n_workers, env={"NUMBA_NUM_THREADS": "1"}, silence_logs=logging.CRITICAL) as cluster,
             Client(cluster, set_as_default=False) as own,
@@ -111,10 +112,6 @@ def _deaf_to_ctrl_c() -> Any:
     return DeafToCtrlC()
 
 
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 def check_cluster(client: Any, store: str | os.PathLike[str]) -> None:
     """Whether all workers can train together: the same versions as here, and a store that all of them read and write.
 
@@ -149,7 +146,13 @@ def check_cluster(client: Any, store: str | os.PathLike[str]) -> None:
                 f"{len(failed)} of {len(found)} workers cannot run structpred: {worker}: {type(error).__name__}: {error}"
             )
         _check_versions(found)
-        _check_store(found, folder, name, word)
+        there = {file.name for file in folder.iterdir()}
+        blind = [worker for worker, facts in found.items() if facts["seen"] != word or facts["own"] not in there]
+        if blind:
+            raise ClusterError(
+                f"{folder}: {len(blind)} of {len(found)} workers do not see the same folder there, or cannot write to it: "
+                f"{_some(blind)}; give store= a folder that this machine and all workers share"
+            )
     finally:
         for file in folder.glob(f"{name}*"):
             file.unlink(missing_ok=True)
@@ -211,16 +214,6 @@ def _check_versions(found: Mapping[str, Any]) -> None:
         if others:
             said = "; ".join(f"{other} on {_some(workers)}" for other, workers in others.items())
             raise ClusterError(f"{name}: expected {expected} everywhere, as here, got {said}: install the same on all workers")
-
-
-def _check_store(found: Mapping[str, Any], folder: Path, name: str, word: str) -> None:
-    there = {file.name for file in folder.iterdir()}
-    blind = [worker for worker, facts in found.items() if facts["seen"] != word or facts["own"] not in there]
-    if blind:
-        raise ClusterError(
-            f"{folder}: {len(blind)} of {len(found)} workers do not see the same folder there, or cannot write to it: "
-            f"{_some(blind)}; give store= a folder that this machine and all workers share"
-        )
 
 
 def workers_of(client: Any) -> dict[str, Any]:

@@ -311,23 +311,18 @@ class Run:
         proven, local = self.problem.certified and primal is not None, not self.problem.convex
         certificate = Certificate(primal, None if local else dual, proven=proven and not local, local=local)
         progress = self._snapshot() if self.settings.keep else None
-        if reason == "max_iter" and self._ends_at_searches(weights, certificate.gap or 0.0):
-            reason = "search_bound"
+        gap, unsettled = certificate.gap or 0.0, getattr(self.problem.surrogate, "unsettled", None)
+        if reason == "max_iter" and gap > 0.0 and callable(unsettled):
+            # the surrogate's searches, not training, keep the gap open: what they bound but did not find at the weights is more
+            # than half of it, or is some of it where the last pass changed nothing
+            left = dot(self.problem.p, unsettled(self.problem.task, weights))
+            reason = "search_bound" if left > (0.5 * gap if self.changed else 0.0) else reason
         self.bounds.add(primal, None, "the weights returned")
         if reason != "interrupted":
             self.bounds.at_zero(self.passes, weights)
         report = self.trainer.report(self.problem, self.state)
         groups = self.problem.task.groups, self.problem.task.group_names
         return Result(weights, certificate, self.history, reason, self.passes, progress, report, *groups)
-
-    def _ends_at_searches(self, weights: Vector, gap: float) -> bool:
-        """Whether the surrogate's searches, not training, keep the gap open: what they bound but did not find at `weights` is
-        more than half of it, or is some of it where the last pass changed nothing.
-        """
-        unsettled = getattr(self.problem.surrogate, "unsettled", None)
-        if not gap > 0.0 or not callable(unsettled):
-            return False
-        return dot(self.problem.p, unsettled(self.problem.task, weights)) > (0.5 * gap if self.changed else 0.0)
 
     def _fingerprint(self) -> str:
         """Digest of everything that affects the run except its length."""
