@@ -7,7 +7,8 @@ import os
 import signal
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NoReturn
 
 import click
@@ -44,18 +45,14 @@ COMMANDS = {
 class Commands(SuggestingGroup):
     """A group whose commands are imported when they are used."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
+    def makers(self, ctx: click.Context) -> dict[str, Callable[[], click.Command]]:
         """All commands, in the order of a user's work."""
-        return list(COMMANDS)
+        return {name: partial(_loaded, ctx.ensure_object(Session), *place) for name, place in COMMANDS.items()}
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command of that name."""
-        if cmd_name not in COMMANDS:
-            return None
-        module, name = COMMANDS[cmd_name]
-        command: click.Command = getattr(importlib.import_module(module), name)
-        session = ctx.ensure_object(Session)
-        return command.of_kinds(kinds_of(session)) if isinstance(command, ModelCommand) else command
+
+def _loaded(session: Session, module: str, name: str) -> click.Command:
+    command: click.Command = getattr(importlib.import_module(module), name)
+    return command.of_kinds(kinds_of(session)) if isinstance(command, ModelCommand) else command
 
 
 def _set_kind(ctx: click.Context, param: click.Parameter, value: str | None) -> None:

@@ -1,6 +1,8 @@
 """`structpred bench`: experiments that a paper reports, run again on this machine, with the paper's figures next to them."""
 
 import inspect
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,18 +18,11 @@ if TYPE_CHECKING:
 class Experiments(SuggestingGroup):
     """A group with a command for each experiment of structpred/experiments."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names of the experiments."""
+    def makers(self, ctx: click.Context) -> dict[str, Callable[[], click.Command]]:
+        """The experiments."""
         from structpred.experiments.experiment import experiments
 
-        return sorted(experiments())
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command of the experiment of that name."""
-        from structpred.experiments.experiment import experiments
-
-        found = experiments().get(cmd_name)
-        return None if found is None else bench_command(found)
+        return {name: partial(bench_command, experiment) for name, experiment in sorted(experiments().items())}
 
 
 @click.group(cls=Experiments, short_help="Run the experiments of a paper again.")

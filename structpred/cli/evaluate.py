@@ -52,6 +52,5 @@ def evaluate(ctx: click.Context, /, model: str | None, data: str | None, **value
         instead = {kind.instead for kind in kinds}
         others = [f"{option.opts[0]} {option.metavar}" for option in ctx.command.params if option.name in instead]
         raise click.UsageError(f"expected MODEL and DATA, or one of {', '.join(others)} (see --help)")
-    estimator, kind = open_model(ctx.obj, model, values)
-    refuse_foreign(ctx, kind)
+    estimator, kind = open_model(ctx, model, values)
     click.echo(kind.evaluate(estimator, asked))

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from structpred.cli.kinds.kind import Explaining
-from structpred.cli.model_command import ModelCommand, open_model, refuse_foreign
+from structpred.cli.model_command import ModelCommand, open_model
 from structpred.cli.options import InputFile, general_options, reading_options
 
 log = logging.getLogger("structpred.cli")
@@ -51,8 +51,7 @@ def explain(ctx: click.Context, /, model: str, data: str, output: str | None, **
         raise click.UsageError("-o PAGE must be a file, and is not for --json")
     if output is not None:
         check_output(output, "-o", inputs=(model, data))
-    estimator, kind = open_model(ctx.obj, model, values)
-    refuse_foreign(ctx, kind)
+    estimator, kind = open_model(ctx, model, values)
     title, why = kind.explain(estimator, asked)
     if output is not None:
         shown = join(tag("p", title), tag("div", why.html(asked.top), class_="wide"))

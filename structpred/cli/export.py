@@ -6,7 +6,6 @@ import click
 
 from structpred.cli.model_command import open_model
 from structpred.cli.options import InputFile, general_options
-from structpred.cli.session import Session
 
 log = logging.getLogger("structpred.cli")
 
@@ -15,8 +14,8 @@ log = logging.getLogger("structpred.cli")
 @click.argument("model", type=InputFile())
 @click.option("-o", "--output", required=True, metavar="PROGRAM", help="The program, such as tagger.py; its weights lie beside.")
 @general_options
-@click.pass_obj
-def export(session: Session, model: str, output: str) -> None:
+@click.pass_context
+def export(ctx: click.Context, model: str, output: str) -> None:
     """Write the sequence labeller or multi-label model in MODEL as one Python file and its weights, for deployment.
 
     \b
@@ -30,7 +29,7 @@ def export(session: Session, model: str, output: str) -> None:
     from structpred.export import export_predictor
 
     check_output(output, "-o", inputs=(model,))
-    estimator, _ = open_model(session, model, {})
+    estimator, _ = open_model(ctx, model, {})
     files = export_predictor(estimator, output)
     sizes = [path.stat().st_size for path in files]
     log.info("wrote %s (%s bytes) and %s (%s bytes)", files.program, f"{sizes[0]:,}", files.weights, f"{sizes[1]:,}")

@@ -116,12 +116,6 @@ def training_text(run: dict[str, Any], history: "Sequence[Record]") -> str:
     return f"{', '.join(parts)}; ended by {run['stop_reason']}{', converged' if run['converged'] else ''}"
 
 
-def facts_lines(pairs: Pairs) -> list[str]:
-    """Pairs of a name and a line, one below the other."""
-    width = max(12, *(len(name) for name, _ in pairs))
-    return [f"{name:<{width}} {text}" for name, text in pairs]
-
-
 class Learnt(NamedTuple):
     """What a model has learnt. data: plain data for JSON. table: the weights for people. facts: further pairs. left_out: of
     the header, where `data` are shown.
@@ -138,7 +132,10 @@ def shown(model: Any, asked: "Inspecting", header: dict[str, Any], facts: Pairs,
     signs = _sign_facts(model, asked.top)
     if asked.as_json:
         return json.dumps({**{k: v for k, v in header.items() if k not in learnt.left_out}, **learnt.data, **signs})
-    lines = [f"{asked.model}: {type(model).__name__}", "", *facts_lines([*facts, *learnt.facts]), *_sign_lines(signs)]
+    pairs = [*facts, *learnt.facts]
+    width = max(12, *(len(name) for name, _ in pairs))
+    lines = [f"{name:<{width}} {text}" for name, text in pairs]
+    lines = [f"{asked.model}: {type(model).__name__}", "", *lines, *_sign_lines(signs)]
     return "\n".join([*lines, "", learnt.table] if learnt.table else lines)
 
 

@@ -43,7 +43,11 @@ def check_picture(path: str | None, option: str, inputs: Sequence[str | None]) -
 
 def write_output(path: str, text: str) -> None:
     """Write a result: immediately to standard output (``-``), else atomically, packed if the name ends in .gz."""
-    write_stream(path, lambda stream: _write(stream, text.encode()))
+
+    def produce(stream: BinaryIO) -> None:
+        stream.write(text.encode())
+
+    write_stream(path, produce)
 
 
 def json_lines(entries: Iterable[Mapping[str, Any]]) -> str:
@@ -61,7 +65,3 @@ def write_stream(path: str, produce: Produce) -> None:
     sys.stdout.flush()  # what was printed as text comes first
     produce(sys.stdout.buffer)
     sys.stdout.buffer.flush()
-
-
-def _write(stream: BinaryIO, raw: bytes) -> None:
-    stream.write(raw)

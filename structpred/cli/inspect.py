@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 from structpred.cli.kinds.kind import Inspecting
-from structpred.cli.model_command import ModelCommand, open_model, refuse_foreign
+from structpred.cli.model_command import ModelCommand, open_model
 from structpred.cli.options import InputFile, general_options, known_encoding
 
 
@@ -30,6 +30,5 @@ def inspect(ctx: click.Context, /, model: str, **values: Any) -> None:
     parser, how large the weights of each template are: which templates matter; and the certificates of both stages. For a
     multi-label model the strongest features of each label, and the pairs that go together or exclude each other.
     """
-    estimator, kind = open_model(ctx.obj, model, values)
-    refuse_foreign(ctx, kind)
+    estimator, kind = open_model(ctx, model, values)
     click.echo(kind.inspect(estimator, Inspecting.of(model, "", values)))

@@ -41,39 +41,31 @@ def kinds_of(session: Session) -> tuple[Kind, ...]:
     return (*found_kinds(), *([] if session.kind is None else [session.kind]))
 
 
-def open_model(session: Session, path: str, values: Mapping[str, Any]) -> tuple[Any, Kind]:
+def open_model(ctx: click.Context, path: str, values: Mapping[str, Any]) -> tuple[Any, Kind]:
     """The model of a file, and its kind. Raises ModelFileError if the file is not a model, or one without a kind.
 
-    values: of the options; the oracle that --oracle names is given to a model whose file only names its oracle.
+    values: of the options; the oracle that --oracle names is given to a model whose file only names its oracle. Raises UsageError
+    for options given that are not for models of this kind.
     """
+    from structpred.cli.facts import model_facts
+    from structpred.core.oracle import Oracle
     from structpred.models.files import load_estimator
 
+    session: Session = ctx.obj
     if session.kind is not None:
-        return session.kind.load(path), session.kind
-    by_estimator = {estimator: kind for kind in found_kinds() for estimator in kind.estimators}
-    try:
-        model = load_estimator(path, *by_estimator, oracle=_oracle(values.get("oracle")))
-    except ParameterError as error:  # another oracle than that of the training, or none
-        raise click.UsageError(
-            f"{str(error).partition(';')[0]}; name it with --oracle {_oracle_of(path)}: its code is run"
-        ) from None
-    return model, by_estimator[type(model).__name__]
-
-
-def _oracle(name: str | None) -> Any:
-    """The object that --oracle names."""
-    if name is None:
-        return None
-    from structpred.core.oracle import Oracle
-
-    return made(name, Oracle, "my_module:Matching")
-
-
-def _oracle_of(path: str) -> str:
-    """What --oracle was in training, if the file says so."""
-    from structpred.cli.facts import model_facts
-
-    return str((model_facts(path)["reader"] or {}).get("oracle", "MODULE:CLASS"))
+        model, kind = session.kind.load(path), session.kind
+    else:
+        by_estimator = {estimator: kind for kind in found_kinds() for estimator in kind.estimators}
+        name = values.get("oracle")
+        oracle = None if name is None else made(name, Oracle, "my_module:Matching")
+        try:
+            model = load_estimator(path, *by_estimator, oracle=oracle)
+        except ParameterError as error:  # another oracle than that of the training, or none
+            known = (model_facts(path)["reader"] or {}).get("oracle", "MODULE:CLASS")
+            raise click.UsageError(f"{str(error).partition(';')[0]}; name it with --oracle {known}: its code is run") from None
+        kind = by_estimator[type(model).__name__]
+    refuse_foreign(ctx, kind)
+    return model, kind
 
 
 def refuse_foreign(ctx: click.Context, kind: Kind) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from structpred.cli.kinds.kind import Kind, Predicting
-from structpred.cli.model_command import ModelCommand, open_model, refuse_foreign
+from structpred.cli.model_command import ModelCommand, open_model
 from structpred.cli.options import InputFile, general_options, given, reading_options, refuse, shard_options
 from structpred.cli.session import interrupted
 
@@ -77,8 +77,7 @@ def predict(
         raise click.UsageError("--language needs --text")
     if shards is not None:
         _check_shards(ctx, asked)
-        estimator, kind = open_model(ctx.obj, model, values)
-        refuse_foreign(ctx, kind)
+        estimator, kind = open_model(ctx, model, values)
         # the file of a model does not hold an oracle of the user's own, which workers get with the model
         fitted = asked.model if getattr(estimator, "oracle", None) is None else estimator
         _predict_shards(fitted, kind.shards(estimator, asked, shards), asked, scheduler)
@@ -86,8 +85,7 @@ def predict(
     refuse(ctx, ("scheduler",), "needs --shards")
     checked_jobs(asked.n_jobs)
     check_output(asked.output, "-o", inputs=(model, data))
-    estimator, kind = open_model(ctx.obj, model, values)
-    refuse_foreign(ctx, kind)
+    estimator, kind = open_model(ctx, model, values)
     if asked.marginals:
         _check_probabilistic(estimator, kind, model)
     if not text:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from structpred.cli.model_command import ModelCommand, open_model, refuse_foreign
+from structpred.cli.model_command import ModelCommand, open_model
 from structpred.cli.options import InputFile, general_options
 
 if TYPE_CHECKING:
@@ -49,8 +49,7 @@ def prune(
             check_output(path, option, inputs=(model,))
     if picture is not None:
         figures.check_path(picture)
-    estimator, kind = open_model(ctx.obj, model, {})
-    refuse_foreign(ctx, kind)
+    estimator, _ = open_model(ctx, model, {})
     if templates is not None:
         _check_templates(estimator, templates)
     found = shares(estimator.group_norms_).tolist()

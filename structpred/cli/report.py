@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from structpred.cli.kinds.kind import Reporting
-from structpred.cli.model_command import ModelCommand, open_model, refuse_foreign
+from structpred.cli.model_command import ModelCommand, open_model
 from structpred.cli.options import InputFile, Reading, general_options, reading_options, refuse
 
 log = logging.getLogger("structpred.cli")
@@ -43,8 +43,7 @@ def report(ctx: click.Context, /, model: str, data: str | None, output: str, **v
     if output == "-":
         raise click.UsageError("-o PAGE must be a file")
     check_output(output, "-o", inputs=(model, data))
-    estimator, kind = open_model(ctx.obj, model, values)
-    refuse_foreign(ctx, kind)
+    estimator, kind = open_model(ctx, model, values)
     if data is None:
         refuse(ctx, Reading._fields, "needs DATA, which is missing")
     write_atomic(output, kind.page(estimator, Reporting.of(model, data or "", values)).encode())

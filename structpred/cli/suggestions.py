@@ -1,5 +1,6 @@
 """A mistyped command, or value of an option, is answered with the one that may have been meant."""
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import click
@@ -8,7 +9,20 @@ from structpred.core.suggestions import did_you_mean
 
 
 class SuggestingGroup(click.Group):
-    """A group that answers an unknown command with the nearest known one, or with all of them."""
+    """A group that makes its commands when they are used, and answers an unknown one with the nearest known one, or with all."""
+
+    def makers(self, ctx: click.Context) -> Mapping[str, Callable[[], click.Command]]:
+        """The commands by name, each as what makes it."""
+        raise NotImplementedError
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Their names."""
+        return list(self.makers(ctx))
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of that name."""
+        maker = self.makers(ctx).get(cmd_name)
+        return None if maker is None else maker()
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
         """The command of the first argument. Raises UsageError for an unknown one."""

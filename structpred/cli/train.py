@@ -1,6 +1,8 @@
 """`structpred train`: one command for each kind of model, made from its description."""
 
 import inspect
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import click
@@ -15,14 +17,9 @@ from structpred.cli.training_options import add_training_options, resolved_passe
 class KindsOfModels(SuggestingGroup):
     """A group with a command for each kind of model."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names of the kinds."""
-        return [kind.name for kind in kinds_of(ctx.ensure_object(Session))]
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command of the kind of that name."""
-        found = [kind for kind in kinds_of(ctx.ensure_object(Session)) if kind.name == cmd_name]
-        return train_command(found[-1]) if found else None
+    def makers(self, ctx: click.Context) -> dict[str, Callable[[], click.Command]]:
+        """The kinds."""
+        return {kind.name: partial(train_command, kind) for kind in kinds_of(ctx.ensure_object(Session))}
 
 
 @click.group(cls=KindsOfModels, short_help="Train a model.")

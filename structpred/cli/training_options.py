@@ -19,21 +19,24 @@ DEFAULTS: dict[str, Any] = {
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingOptions:
-    """The options of all `train` commands, under their own names; a kind of model adds its own as a child."""
+    """The options of all `train` commands, under their own names; a kind of model adds its own as a child.
+
+    Those that some kind does not have are there as if they were not given.
+    """
 
     data: str
     output: str
-    trainer: str | None
-    surrogate: str | None
+    trainer: str | None = None
+    surrogate: str | None = None
     C: float
     max_iter: int | None
     tol: float
     check_every: int
-    dev: str | None
-    patience: int | None
+    dev: str | None = None
+    patience: int | None = None
     seed: int
-    checkpoint: str | None
-    resume: bool
+    checkpoint: str | None = None
+    resume: bool = False
     as_json: bool
     encoding: str
     loss: str = "hamming"

@@ -3,7 +3,8 @@
 import copy
 import json
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -13,7 +14,8 @@ from structpred.cli.kinds.kind import Kind
 from structpred.cli.model_command import kinds_of
 from structpred.cli.options import InputFile, Several, Values
 from structpred.cli.session import Session, interrupted
-from structpred.cli.train import KindsOfModels, train_command
+from structpred.cli.suggestions import SuggestingGroup
+from structpred.cli.train import train_command
 from structpred.cli.training_options import resolved_passes
 
 if TYPE_CHECKING:
@@ -30,18 +32,13 @@ _UNSAID = SET.keys() - {"output", "tol"}
 SHARED = ("data", "dev", "max_iter", "seed", "n_jobs", "encoding", "on_error")
 
 
-class TunedKinds(KindsOfModels):
+class TunedKinds(SuggestingGroup):
     """A group with a command for each kind of model that takes held-out data."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names of these kinds."""
-        return [kind.name for kind in kinds_of(ctx.ensure_object(Session)) if "dev" not in kind.refuses.get("train", ())]
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command of the kind of that name."""
-        named = self.list_commands(ctx)
-        found = [kind for kind in kinds_of(ctx.ensure_object(Session)) if kind.name == cmd_name and cmd_name in named]
-        return tune_command(found[-1]) if found else None
+    def makers(self, ctx: click.Context) -> dict[str, Callable[[], click.Command]]:
+        """These kinds."""
+        kinds = kinds_of(ctx.ensure_object(Session))
+        return {kind.name: partial(tune_command, kind) for kind in kinds if "dev" not in kind.refuses.get("train", ())}
 
 
 @click.group(cls=TunedKinds, short_help="Choose C and other settings on held-out data.")

@@ -34,17 +34,13 @@ class KindWork:
     def fit(self, setting: dict[str, Any], fold: int, passes: int, checkpoint: Path) -> list[float]:
         """Train one setting; the score on held-out data after each pass."""
         resume = checkpoint.exists() or previous(checkpoint).exists()
-        asked = self.training(
-            **setting, **self._known({"max_iter": passes, "check_every": passes, "checkpoint": str(checkpoint), "resume": resume})
-        )
+        course = {"max_iter": passes, "check_every": passes, "checkpoint": str(checkpoint), "resume": resume}
+        asked = self.training(**setting, **{name: value for name, value in course.items() if name in self.values})
         training = copy.copy(self._ready(setting, fold))
         training.options = asked.options
         model = training.estimator(common_settings(training.options, None, verbose=False))
         training.fit(model)
         return scores_of(model)
-
-    def _known(self, values: dict[str, Any]) -> dict[str, Any]:
-        return {name: value for name, value in values.items() if name in self.values}
 
     def _ready(self, setting: dict[str, Any], fold: int) -> Training[Any]:
         """The data of a fold; what is kept of others goes where this setting reads other data or makes other features."""

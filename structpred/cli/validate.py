@@ -43,17 +43,7 @@ log = logging.getLogger("structpred.cli")
 @encoding_option
 @general_options
 def validate(
-    data: str,
-    format: str | None,
-    dev: str | None,
-    label_column: int | None,
-    rare: int,
-    max_length: int,
-    places: int,
-    on_error: str,
-    output: str | None,
-    as_json: bool,
-    encoding: str,
+    data: str, format: str | None, label_column: int | None, on_error: str, output: str | None, as_json: bool, **settings: Any
 ) -> None:
     """Read FILE to its end and report everything that is wrong with it, with the first few places of each kind.
 
@@ -67,6 +57,7 @@ def validate(
 
     if (on_error == "skip") != (output is not None):
         raise click.UsageError("--on-error skip and -o CLEAN belong together")
+    dev = settings["dev"]
     if data == dev == "-":
         raise click.UsageError("FILE and --dev cannot both be standard input")
     if output is not None:
@@ -74,7 +65,6 @@ def validate(
             raise click.UsageError("-o CLEAN must be a file: the findings go to standard output")
         check_output(output, "-o", inputs=[name for name in (data, dev) if name is not None])
     found: validation.Validation
-    settings: Any = {"dev": dev, "rare": rare, "max_length": max_length, "places": places, "encoding": encoding}
     if format is not None and format not in TREEBANK_FORMATS:
         column = -1 if label_column is None else label_column
         found = validation.validate(data, format, label_column=column, **settings)

@@ -14,19 +14,13 @@ from structpred.models import DecisionModel
 
 @dataclass(frozen=True, kw_only=True)
 class Options(TrainingOptions):
-    """The options of `train decision`, under their own names; shared ones that it does not have are as if they were not given."""
+    """The options of `train decision`, under their own names."""
 
     oracle: str
     reader: str
     criterion: str
     minimiser: str
     maximise: bool
-    trainer: str | None = None
-    surrogate: str | None = None
-    dev: str | None = None
-    patience: int | None = None
-    checkpoint: str | None = None
-    resume: bool = False
 
 
 class Run(Training[Options]):

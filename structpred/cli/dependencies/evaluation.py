@@ -96,7 +96,7 @@ def _is_archive(path: str) -> bool:
 
 
 def _shown(scores: ParsingScores, other: ParsingScores | None, asked: Evaluating) -> Scored:
-    """All figures. other: the scores of a second system."""
+    """All figures. other: the scores of a second system; a paired test of both, of LAS where both have relations."""
     intervals, name = asked.own["intervals"], asked.own["against"]
     figures: dict[str, Any] = scores.to_dict()
     parts = [(scores if asked.per_type else replace(scores, per_relation={})).table()]
@@ -106,16 +106,11 @@ def _shown(scores: ParsingScores, other: ParsingScores | None, asked: Evaluating
         lines = [f"{_NAMES[one.metric]:<22} {100 * one.low:6.2f} to {100 * one.high:6.2f}" for one in found]
         parts.append("\n".join(["95 % intervals, by a bootstrap over sentences", *lines]))
     if other is not None:
-        tests = compare(scores, other)
+        compared = [metric for metric in ("uas", "las") if None not in (getattr(scores, metric), getattr(other, metric))]
+        tests = [compare_parsers(scores, other, metric) for metric in compared]
         figures["against"] = {"name": name, **{test.metric: asdict(test) for test in tests}}
         parts.append("\n".join([f"against {name}", *map(_test, tests)]))
     return Scored(figures, "\n\n".join(parts))
-
-
-def compare(scores: ParsingScores, other: ParsingScores) -> list[Comparison]:
-    """Paired tests of two systems on the same sentences: of UAS, and of LAS where both have relations."""
-    metrics = [name for name in ("uas", "las") if None not in (getattr(scores, name), getattr(other, name))]
-    return [compare_parsers(scores, other, metric) for metric in metrics]
 
 
 def _test(t: Comparison) -> str:

@@ -1,8 +1,8 @@
 """What `structpred predict`, `evaluate` and `explain` do for parsers; a treebank is read, parsed and written batch by batch."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
@@ -23,23 +23,22 @@ if TYPE_CHECKING:
 BATCH = 1000
 
 
-class Wanted(NamedTuple):
-    """What trees are looked for: as `DependencyParser.predict` takes it, None for as trained."""
-
-    projective: bool | None = None
-    single_root: bool | None = None
-
-
 def predict(parser: "DependencyParser", asked: Predicting) -> None:
     """Write the data with the heads and relations that the parser finds, or one JSON object per sentence."""
     parser.n_jobs = parser.n_jobs if asked.n_jobs is None else asked.n_jobs
-    wanted = Wanted(asked.own["projective"], False if asked.own["multi_root"] else None)
+    reading = asked.reading
+    # as `DependencyParser.predict` takes them, None for as trained
+    wanted = {"projective": asked.own["projective"], "single_root": False if asked.own["multi_root"] else None}
 
     def produce(stream: BinaryIO) -> None:
-        for batch, found in _parsed(parser, asked, wanted):
+        batches = stream_treebank(
+            asked.data, treebank_format(reading.format), batch_size=BATCH, on_error=reading.on_error, check_trees=False,
+            encoding=reading.encoding,
+        )  # fmt: skip
+        for batch in batches:  # heads in the data are not used
+            found = parser.predict(batch, **wanted) if len(batch) else []
             if asked.as_json:
-                entries = _entries(parser, asked, wanted, batch, found)
-                stream.write(json_lines(entries).encode())
+                stream.write(json_lines(_entries(parser, asked, wanted, batch, found)).encode())
             else:
                 write_treebank(batch, stream, found)
 
@@ -66,27 +65,16 @@ def words_as_data(parser: "DependencyParser", asked: Predicting, sentences: Sequ
     return Treebank.of([Sentence(list(words), *[n] * 4) for words, n in zip(sentences, nothing, strict=True)]).raw.decode()
 
 
-def _parsed(parser: "DependencyParser", asked: Predicting, wanted: Wanted) -> Iterator[tuple[Treebank, list[Tree]]]:
-    """Batches of sentences with their trees; heads in the data are not used."""
-    reading = asked.reading
-    batches = stream_treebank(
-        asked.data, treebank_format(reading.format), batch_size=BATCH, on_error=reading.on_error, check_trees=False,
-        encoding=reading.encoding,
-    )  # fmt: skip
-    for batch in batches:
-        yield batch, (parser.predict(batch, **wanted._asdict()) if len(batch) else [])
-
-
 def _entries(
-    parser: "DependencyParser", asked: Predicting, wanted: Wanted, batch: Treebank, found: list[Tree]
+    parser: "DependencyParser", asked: Predicting, wanted: dict[str, Any], batch: Treebank, found: list[Tree]
 ) -> list[dict[str, Any]]:
     """Words, heads and labels of each sentence, the k best trees, the probability of every arc."""
     entries = [{"tokens": words.forms, **_entry(tree)} for words, tree in zip(batch.sentences(), found, strict=True)]
     if asked.kbest is not None and found:
-        for entry, best in zip(entries, parser.predict_kbest(batch, asked.kbest, **wanted._asdict()), strict=True):
+        for entry, best in zip(entries, parser.predict_kbest(batch, asked.kbest, **wanted), strict=True):
             entry["kbest"] = [{**_entry(tree), "score": score} for tree, score in best]
     if asked.marginals and found:
-        for entry, table in zip(entries, parser.predict_marginals(batch, **wanted._asdict()), strict=True):
+        for entry, table in zip(entries, parser.predict_marginals(batch, **wanted), strict=True):
             entry["marginals"] = table.tolist()
     return entries
 

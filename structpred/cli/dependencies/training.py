@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from structpred.cli.dependencies.evaluation import judge_model
 from structpred.cli.dependencies.shards import shards_of
 from structpred.cli.training import Training, stage_facts, tell_stage
 from structpred.cli.training_options import TrainingOptions
 from structpred.errors import DataError
-from structpred.evaluation import CONLL07, UD, ParsingScores, evaluate_trees
+from structpred.evaluation import CONLL07, UD, ParsingScores
 from structpred.io.templates.arc_template_files import read_arc_templates
 from structpred.io.templates.arc_template_sets import conjunction_family
 from structpred.io.text import source_name
@@ -176,7 +177,4 @@ def _read(path: str, options: Options) -> Treebank:
 
 def dev_scores(model: DependencyParser, dev: Treebank) -> ParsingScores:
     """How good the parser is on held-out trees: by UD's rules where they apply, else over every word."""
-    strict = dev.format == CONLL_U and model.single_root
-    sentences = dev.sentences()
-    forms, upos = [s.forms for s in sentences], [s.upos for s in sentences]
-    return evaluate_trees(dev.trees(), model.predict(dev), forms=forms, upos=upos, rules=UD if strict else CONLL07)
+    return judge_model(model, dev, UD if dev.format == CONLL_U and model.single_root else CONLL07)[0]

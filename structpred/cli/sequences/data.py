@@ -1,11 +1,12 @@
-"""Labelled sequences by format: read them, find the labels, and write predictions in the same format."""
+"""Labelled sequences by format: read them, whole or in pieces, find the labels, and write predictions in the same format."""
 
 import itertools
 import logging
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +19,9 @@ from structpred.io.recognise import looks_like
 from structpred.io.text import read_bytes, read_text, source_name, split_lines
 from structpred.io.validation.scan import scan_bytes
 from structpred.models.chain.partial import comparable
+
+if TYPE_CHECKING:
+    from structpred.distributed import Shards
 
 log = logging.getLogger("structpred.cli")
 
@@ -111,6 +115,24 @@ def parse_data(text: str, name: str, reader: Reader, folds: Sequence[int] | None
     column = _label_column(rows, reader)
     labels = None if column is None else rows.labels(column)
     return Data(rows, labels, len(rows), rows.n_tokens)
+
+
+def head_of(path: str, reader: Reader, encoding: str) -> Data:
+    """The first sentences of a file. Raises DataError and ParameterError as for the whole."""
+    from structpred.distributed.cutting import read_head
+
+    return parse_data(read_head(path, encoding), path, reader)
+
+
+def shards_of(path: str, n: int, reader: Reader, encoding: str) -> "Shards":
+    """n byte ranges of a file, each read as the reader says."""
+    from structpred.distributed import Shards
+
+    format = "columns" if reader.n_columns is not None else reader.format
+    column = -1 if reader.label_column is None else reader.label_column
+    return Shards.of_file(
+        os.path.abspath(path), n, format=format, label_column=column, n_columns=reader.n_columns, encoding=encoding
+    )
 
 
 def _label_column(rows: ColumnCorpus, reader: Reader) -> int | None:

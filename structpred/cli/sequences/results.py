@@ -15,11 +15,12 @@ from structpred.cli.sequences.data import (
     Data,
     Reader,
     format_predictions,
+    head_of,
     read_data,
     refuse_running_text,
+    shards_of,
     tokens_of,
 )
-from structpred.cli.sequences.shards import head_of, shards_of
 from structpred.errors import DataError, InfeasibleError, ParameterError
 from structpred.io.columns import read_columns
 from structpred.models import ChainLabeler

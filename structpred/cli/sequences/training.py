@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from structpred.cli.sequences.data import Data, Reader, read_data
-from structpred.cli.sequences.shards import head_of, shards_of
+from structpred.cli.sequences.data import Data, Reader, head_of, read_data, shards_of
 from structpred.cli.training import Training
 from structpred.cli.training_options import TrainingOptions
 from structpred.errors import DataError, ParameterError
