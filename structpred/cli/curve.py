@@ -2,7 +2,7 @@
 
 import json
 import logging
-from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -31,27 +31,6 @@ class Numbers(click.ParamType[tuple[float, ...]]):
             return tuple(float(piece) for piece in str(value).split(","))
         except ValueError:
             self.fail(f"expected numbers separated by commas, such as 0.1,0.5,1, got {value!r}", param, ctx)
-
-
-@dataclass(frozen=True)
-class CurveOptions:
-    """What is trained on which data."""
-
-    train: str
-    test: str
-    format: str
-    template: str | None
-    label_column: int
-    folds: tuple[int, ...] | None
-    test_folds: tuple[int, ...] | None
-    trainer: str | None
-    C: float
-    max_iter: int | None
-    min_count: int
-    fractions: tuple[float, ...]
-    seeds: int
-    encoding: str
-    on_error: str
 
 
 @click.command(short_help="Scores against the amount of training data.")
@@ -95,7 +74,7 @@ def curve(train: str, test: str, picture: str | None, as_json: bool, **values: A
     from structpred.errors import ParameterError
     from structpred.report.curves import data_curve
 
-    asked = CurveOptions(train=train, test=test, **values)
+    asked = SimpleNamespace(train=train, test=test, **values)
     if (asked.template is not None) != (asked.format in ("columns", "conll2000")):
         raise ParameterError("--template is needed with column files, and only there")
     if train == test == "-":
@@ -107,8 +86,8 @@ def curve(train: str, test: str, picture: str | None, as_json: bool, **values: A
     click.echo(json.dumps(found.to_dict()) if as_json else found.table())
 
 
-def _measured(asked: CurveOptions) -> "LearningCurve":
-    """Train on each part with each seed, and score."""
+def _measured(asked: SimpleNamespace) -> "LearningCurve":
+    """Train on each part with each seed, and score. asked: the values of the options by name."""
     from structpred.cli.sequences.data import Reader, read_data
     from structpred.errors import DataError
     from structpred.evaluation.curves import learning_curve

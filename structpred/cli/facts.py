@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from structpred.cli.kinds.kind import Inspecting
     from structpred.core.result import Record
 
-Pairs = list[tuple[str, str]]
+Pairs = Sequence[tuple[str, str]]
 #: surrogates by their class -> what people call them; others go by their class
 _MINIMISED = {
     "MarginRescaling": "max-margin", "SlackRescaling": "slack rescaling", "LogLoss": "a conditional random field",
@@ -53,12 +53,12 @@ def minimised(facts: dict[str, Any]) -> str:
 
 
 def described(
-    facts: dict[str, Any], own: Pairs, *, goal: str = "", hidden: Sequence[str] = (), last: Pairs | None = None
+    facts: dict[str, Any], own: Pairs, *, goal: str = "", data: str = "", hidden: Sequence[str] = (), last: Pairs = ()
 ) -> Pairs:
     """The facts as pairs of a name and a line for people, from the trainer to the versions of the programs that wrote the file.
 
     own, last: what this kind of model adds before the certificate and after training. goal: what training minimised, where the
-    header does not say it. hidden: settings not shown.
+    header does not say it. data: what is known of data that were not read from a file. hidden: settings not shown.
     """
     from structpred.core.result import Certificate
 
@@ -71,19 +71,24 @@ def described(
         *((name, named[name]) for name in ("loss", "regulariser") if named[name] not in ("", "hamming")),
         ("settings", ", ".join(f"{name} {value:g}" for name, value in given.items())),
         ("seed", str(facts["settings"].get("random_state") or 0)),
+        ("data", _data(facts["reader"] or {}) or f"{data}fitted in Python"),
         *own,
         *zip(CERTIFICATE, (str(certificate), certificate.meaning()), strict=True),
         ("training", training_text(facts["run"], history)),
         *_held_out(history),
-        *(last or ()),
+        *last,
         ("versions", ", ".join(f"{name} {number}" for name, number in (facts["versions"] or {}).items())),
     ]
 
 
-def read_by(header: dict[str, Any]) -> str:
-    """What read the training data, where a user's own function did."""
-    reader = (header["reader"] or {}).get("reader")
-    return "fitted in Python" if reader is None else f"read by {reader}"
+def _data(reader: dict[str, Any]) -> str:
+    """How the training data were read: their format, or the function of a user's own, templates and the column of the labels."""
+    if "reader" in reader:
+        return f"read by {reader['reader']}"
+    column = reader.get("label_column")
+    templates = "templates" if column is None else "template"
+    template = f", {templates} {reader['template']}" if reader.get("template") else ""
+    return f"{reader.get('format') or ''}{template}" + ("" if column is None else f", labels in column {column}")
 
 
 def _name(saved: Any) -> str:
@@ -123,7 +128,7 @@ class Learnt(NamedTuple):
 
     data: dict[str, Any]
     table: str = ""
-    facts: Sequence[tuple[str, str]] = ()
+    facts: Pairs = ()
     left_out: Sequence[str] = ("input", "constraints")
 
 

@@ -98,10 +98,15 @@ def general_options(command: Command) -> Command:
         help="A TOML file with any of these options: max-iter = 20. The command line wins.",
     )
     quiet = click.option(
-        "--quiet", "-q", is_flag=True, expose_value=False, callback=_set_quiet, help="Only warnings and errors on standard error."
+        "--quiet",
+        "-q",
+        is_flag=True,
+        expose_value=False,
+        callback=_set_loudness,
+        help="Only warnings and errors on standard error.",
     )
     verbose = click.option(
-        "--verbose", "-v", count=True, expose_value=False, callback=_set_verbose, help="More on standard error; -vv: tracebacks."
+        "--verbose", "-v", count=True, expose_value=False, callback=_set_loudness, help="More on standard error; -vv: tracebacks."
     )
     return config(quiet(verbose(command)))
 
@@ -184,15 +189,9 @@ def known_encoding(ctx: click.Context, param: click.Parameter, value: str) -> st
     return value
 
 
-def _set_quiet(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+def _set_loudness(ctx: click.Context, param: click.Parameter, value: bool | int) -> None:
     session = ctx.ensure_object(Session)
-    session.quiet = value
-    session.start_logging()
-
-
-def _set_verbose(ctx: click.Context, param: click.Parameter, value: int) -> None:
-    session = ctx.ensure_object(Session)
-    session.verbose = value
+    setattr(session, str(param.name), value)  # quiet or verbose
     session.start_logging()
 
 

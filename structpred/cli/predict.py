@@ -77,15 +77,16 @@ def predict(
         raise click.UsageError("--language needs --text")
     if shards is not None:
         _check_shards(ctx, asked)
-        estimator, kind = open_model(ctx, model, values)
+    else:
+        refuse(ctx, ("scheduler",), "needs --shards")
+        checked_jobs(asked.n_jobs)
+        check_output(asked.output, "-o", inputs=(model, data))
+    estimator, kind = open_model(ctx, model, values)
+    if shards is not None:
         # the file of a model does not hold an oracle of the user's own, which workers get with the model
         fitted = asked.model if getattr(estimator, "oracle", None) is None else estimator
         _predict_shards(fitted, kind.shards(estimator, asked, shards), asked, scheduler)
         return
-    refuse(ctx, ("scheduler",), "needs --shards")
-    checked_jobs(asked.n_jobs)
-    check_output(asked.output, "-o", inputs=(model, data))
-    estimator, kind = open_model(ctx, model, values)
     if asked.marginals:
         _check_probabilistic(estimator, kind, model)
     if not text:

@@ -22,7 +22,6 @@ from structpred.runtime.threads import checked_jobs
 from structpred.trainers.checkpoints import claimed, previous, remove_checkpoint
 
 if TYPE_CHECKING:
-    from structpred.core.result import Certificate, Record
     from structpred.distributed import Shards
 
 log = logging.getLogger("structpred.cli")
@@ -219,15 +218,9 @@ def common_settings(options: TrainingOptions, callback: Reporter | None, *, verb
         "loss": loss_of(options.loss),
         "regulariser": regulariser_of(options.regulariser),
         "signs": signs_of(options.signs, options.encoding),
-        "C": options.C,
-        "max_iter": options.max_iter,
-        "tol": options.tol,
-        "surrogate": options.surrogate,
-        "check_every": options.check_every,
-        "patience": options.patience,
+        **{name: getattr(options, name) for name in ("C", "max_iter", "tol", "surrogate", "check_every", "patience", "resume")},
         "callbacks": callback,
         "checkpoint": options.checkpoint_path,
-        "resume": options.resume,
         "random_state": options.seed,
         "verbose": int(verbose),
     }
@@ -258,18 +251,12 @@ def _stamp(path: Path) -> Stamp:
 
 def stage_facts(stage: Any) -> dict[str, Any]:
     """One stage of the training, or all of it, as an event has it."""
-    certificate: Certificate = stage.certificate_
-    last: Record = stage.history_[-1]
+    certified = ("primal", "dual", "gap", "relative_gap", "proven")
     return {
         "stop_reason": stage.stop_reason_,
         "passes": stage.n_iter_,
-        "seconds": last["seconds"],
-        "cpu_seconds": last["cpu_seconds"],
-        "primal": certificate.primal,
-        "dual": certificate.dual,
-        "gap": certificate.gap,
-        "relative_gap": certificate.relative_gap,
-        "proven": certificate.proven,
+        **{name: stage.history_[-1][name] for name in ("seconds", "cpu_seconds")},
+        **{name: getattr(stage.certificate_, name) for name in certified},
         "converged": stage.converged_,
     }
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from structpred.cli.decisions.results import judged
-from structpred.cli.facts import Learnt, Pairs, described, read_by
+from structpred.cli.facts import Learnt, Pairs, described
 from structpred.cli.kinds.kind import Inspecting, Reporting
 from structpred.core.markup import Html
 from structpred.models import DecisionModel
@@ -15,7 +15,7 @@ from structpred.report.page import model_page
 def facts(model: DecisionModel, header: dict[str, Any]) -> Pairs:
     """Settings and training, as pairs of a name and a line for people."""
     own = [
-        ("data", read_by(header)), ("oracle", type(model.oracle).__name__), ("given", "values" if model.maximises_ else "costs"),
+        ("oracle", type(model.oracle).__name__), ("given", "values" if model.maximises_ else "costs"),
         ("features", f"{model.n_features_in_} {'a part' if model.per_part_ else 'an instance'}"),
     ]  # fmt: skip
     return described(header, own, goal="for the sake of decisions")

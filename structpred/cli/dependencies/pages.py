@@ -21,15 +21,12 @@ def facts(model: DependencyParser, header: dict[str, Any]) -> Pairs:
     pruned = (
         "none" if model.kept_ is None else f"{model.prune} heads per word, which held {100 * model.kept_:.2f} % of the true arcs"
     )
-    reader = header["reader"] or {}
-    template = f", templates {reader['template']}" if reader.get("template") else ""
     own = [
-        ("data", f"{reader['format']}{template}" if reader else "fitted in Python"),
         ("trees", f"{'projective only' if model.projective_ else 'crossing arcs included'}, {roots}{left}"),
         ("pruning", pruned),
         ("templates", f"{len(model.templates_)}, attributes {', '.join(model.featurizer_.present)}"),
     ]
-    last: Pairs = []
+    last: Pairs = ()
     if (labeler := model.relations_) is not None:
         run = {"passes": labeler.n_iter_, "stop_reason": labeler.stop_reason_, "converged": labeler.converged_}
         last = [

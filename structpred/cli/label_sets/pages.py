@@ -18,7 +18,6 @@ def facts(model: Model, header: dict[str, Any]) -> Pairs:
     joined = f"{len(model.edges_)} pairs of labels" if hierarchy is None else f"a hierarchy of {len(hierarchy.edges)} edges"
     depth = "" if hierarchy is None else f", depth {int(hierarchy.depths.max())}{'' if hierarchy.is_tree else ', not a tree'}"
     own = [
-        ("data", str((header["reader"] or {}).get("format") or "fitted in Python")),
         ("labels", f"{model.n_labels_}, over {model.n_features_in_} features"),
         ("joined by", f"{joined}{depth}; inference by {type(model.oracle_).__name__}"),
     ]

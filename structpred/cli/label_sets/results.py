@@ -1,6 +1,6 @@
 """What `structpred predict` and `structpred evaluate` do for multi-label models."""
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from structpred.cli.files import json_lines, write_output
 from structpred.cli.kinds.kind import Asked, Evaluating, Explained, Explaining, Predicting, Scored
@@ -52,22 +52,13 @@ def explain(model: Model, asked: Explaining) -> Explained:
     return Explained(f"example {i}", model.explain(rows[[i]], label=label, against=None if label else against))
 
 
-class Predicted(NamedTuple):
-    """A model on labelled data: the data, what it predicts there, the scores, and those along its hierarchy if it has one."""
-
-    examples: MultiLabelData
-    predicted: Any
-    scores: MultiLabelScores
-    along: HierarchyScores | None
-
-
-def predicted_and_scored(model: Model, asked: Asked) -> Predicted:
-    """What a model predicts for labelled data, and how good that is."""
+def predicted_and_scored(model: Model, asked: Asked) -> tuple[MultiLabelData, Any, MultiLabelScores, HierarchyScores | None]:
+    """Labelled data, what a model predicts there, the scores, and those along its hierarchy if it has one."""
     reading = Reading.of_model(model)
     examples = read_examples(reading, asked.data, asked.reading.format, encoding=asked.reading.encoding)
     predicted = model.predict(examples.X)
     along = None if reading.hierarchy is None else evaluate_hierarchy(examples, predicted)
-    return Predicted(examples, predicted, evaluate_multilabel(examples, predicted), along)
+    return examples, predicted, evaluate_multilabel(examples, predicted), along
 
 
 def judged(model: Model, asked: Evaluating) -> Scored:

@@ -66,7 +66,16 @@ class Run(Training[Options]):
         options = self.options
         source = Source(options.format, options.labels, options.hierarchy, options.zero_based, options.encoding)
         if options.shards is None:
-            sizes = self._read_whole(source)
+            start = time.perf_counter()
+            self.data, self.reader = read_training(options.data, source)
+            data, n_features = self.data, self.data.X.shape[1]
+            log.info(
+                "read %s: %d examples, %d features, %d labels, %.2f of them on in an example%s, format %s (%.1f s)",
+                data.name, len(data), n_features, len(data.label_names), data.cardinality,
+                "" if data.hierarchy is None else f", hierarchy of depth {int(data.hierarchy.depths.max())}",
+                self.reader["format"], time.perf_counter() - start,
+            )  # fmt: skip
+            sizes = {"examples": len(data), "features": n_features, "labels": len(data.label_names)}
         else:  # data are the first examples, which have all labels and features
             shards, self.data, self.reader = shards_to_learn(options.data, options.shards, source)
             sizes = self.cut(shards)
@@ -78,18 +87,6 @@ class Run(Training[Options]):
             dev = read_examples(reading, options.dev, options.format, encoding=options.encoding)
             self.dev = (dev.X, dev.Y)
         return sizes
-
-    def _read_whole(self, source: Source) -> dict[str, int]:
-        start = time.perf_counter()
-        self.data, self.reader = read_training(self.options.data, source)
-        data, n_features = self.data, self.data.X.shape[1]
-        log.info(
-            "read %s: %d examples, %d features, %d labels, %.2f of them on in an example%s, format %s (%.1f s)",
-            data.name, len(data), n_features, len(data.label_names), data.cardinality,
-            "" if data.hierarchy is None else f", hierarchy of depth {int(data.hierarchy.depths.max())}",
-            self.reader["format"], time.perf_counter() - start,
-        )  # fmt: skip
-        return {"examples": len(data), "features": n_features, "labels": len(data.label_names)}
 
     def _checked_edges(self, data: MultiLabelData) -> str | int:
         """The pairs of labels that have weights; ParameterError for options that these data do not have."""

@@ -28,16 +28,7 @@ _MOST_CANDIDATES = 4
 def facts(model: ChainLabeler, header: dict[str, Any]) -> Pairs:
     """Settings and training of a labeller, as pairs of a name and a line for people."""
     constraints = json.dumps(header["constraints"]) if header["constraints"] else "none"
-    return described(header, [("data", _data(header)), ("constraints", constraints)])
-
-
-def _data(header: dict[str, Any]) -> str:
-    reader = header["reader"] or {}
-    if not reader:
-        return f"{header['input']}, fitted in Python"
-    template = f", template {reader['template']}" if reader.get("template") else ""
-    column = reader.get("label_column")
-    return f"{reader.get('format')}{template}" + ("" if column is None else f", labels in column {column}")
+    return described(header, [("constraints", constraints)], data=f"{header['input']}, ")
 
 
 def _features(found: Inspection) -> Pairs:

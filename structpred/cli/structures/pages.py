@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from structpred.cli.facts import Learnt, Pairs, described, read_by
+from structpred.cli.facts import Learnt, Pairs, described
 from structpred.cli.kinds.kind import Inspecting, Reporting
 from structpred.cli.structures.reading import asked_reader, read_labelled
 from structpred.cli.structures.results import judged_outputs
@@ -25,7 +25,7 @@ _MOST_REASONS = 20
 def facts(model: StructuredPredictor, header: dict[str, Any]) -> Pairs:
     """Settings and training, as pairs of a name and a line for people."""
     features = f"{model.n_features_in_}, {'named' if model.feature_names_ is not None else 'numbered'}"
-    return described(header, [("data", read_by(header)), ("oracle", type(model.oracle).__name__), ("features", features)])
+    return described(header, [("oracle", type(model.oracle).__name__), ("features", features)])
 
 
 def learnt(model: StructuredPredictor, asked: Inspecting) -> Learnt:
