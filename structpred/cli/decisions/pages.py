@@ -1,15 +1,15 @@
 """What `structpred inspect` and `report` say of a decision model."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from structpred.cli.decisions.results import judged
 from structpred.cli.facts import Learnt, Pairs, described
 from structpred.cli.kinds.kind import Inspecting, Reporting
 from structpred.core.markup import Html
 from structpred.models import DecisionModel
-from structpred.report.contents import About
-from structpred.report.layout import headline
-from structpred.report.page import model_page
+
+if TYPE_CHECKING:
+    from structpred.report.contents import About
 
 
 def facts(model: DecisionModel, header: dict[str, Any]) -> Pairs:
@@ -26,8 +26,11 @@ def learnt(model: DecisionModel, asked: Inspecting) -> Learnt:
     return Learnt({})
 
 
-def page(model: DecisionModel, asked: Reporting, about: About) -> str:
+def page(model: DecisionModel, asked: Reporting, about: "About") -> str:
     """Certificate, training, and the regret with DATA."""
+    from structpred.report.layout import headline
+    from structpred.report.page import model_page
+
     found = judged(model, asked) if asked.data else None
     regret = Html("") if found is None else headline(f"{asked.data}: {found.figures['n']} instances", found.main)
     return model_page(about, ("Regret", regret))

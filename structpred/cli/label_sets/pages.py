@@ -1,15 +1,15 @@
 """What `structpred inspect` and `structpred report` say of a multi-label model."""
 
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from structpred.cli.facts import Learnt, Pairs, described
 from structpred.cli.kinds.kind import Inspecting, Reporting
 from structpred.cli.label_sets.results import Model, figures, predicted_and_scored
-from structpred.evaluation.multilabel import cooccurrence
 from structpred.models.fields.inspection import inspect_labels
-from structpred.report.contents import About, Weights
-from structpred.report.label_sections import LabelContents, label_report
+
+if TYPE_CHECKING:
+    from structpred.report.contents import About
 
 
 def facts(model: Model, header: dict[str, Any]) -> Pairs:
@@ -40,8 +40,12 @@ def learnt(model: Model, asked: Inspecting) -> Learnt:
     return Learnt(data, found.table(asked.top), left_out=("input", "constraints", "probabilistic"))
 
 
-def page(model: Model, asked: Reporting, about: About) -> str:
+def page(model: Model, asked: Reporting, about: "About") -> str:
     """A page: certificate, training, scores and a row per label with DATA, pairs and strongest features."""
+    from structpred.evaluation.multilabel import cooccurrence
+    from structpred.report.contents import Weights
+    from structpred.report.label_sections import LabelContents, label_report
+
     found = inspect_labels(model, asked.top, None)
     about_data: dict[str, Any] = {}
     if asked.data:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from itertools import zip_longest
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,11 +13,10 @@ from structpred.cli.structures.results import judged_outputs
 from structpred.core.markup import Html
 from structpred.core.oracle import Labels
 from structpred.models import StructuredPredictor
-from structpred.report.contents import About
-from structpred.report.layout import headline
-from structpred.report.output_sections import Output, worst_outputs
-from structpred.report.page import model_page
-from structpred.report.sections import two_lists
+
+if TYPE_CHECKING:
+    from structpred.report.contents import About
+    from structpred.report.output_sections import Output
 
 _MOST_REASONS = 20
 
@@ -34,8 +33,13 @@ def learnt(model: StructuredPredictor, asked: Inspecting) -> Learnt:
     return Learnt({"weights": weights.to_dict()}, weights.table())
 
 
-def page(model: StructuredPredictor, asked: Reporting, about: About) -> str:
+def page(model: StructuredPredictor, asked: Reporting, about: "About") -> str:
     """Scores with DATA, certificate and training, the worst outputs and why, the strongest features."""
+    from structpred.report.layout import headline
+    from structpred.report.output_sections import worst_outputs
+    from structpred.report.page import model_page
+    from structpred.report.sections import two_lists
+
     weights, scores = model.top_features(asked.top), Html("")
     worst: list[Output] = []
     if asked.data:
@@ -48,8 +52,10 @@ def page(model: StructuredPredictor, asked: Reporting, about: About) -> str:
     return model_page(about, ("Scores", scores), ("Worst outputs", worst_outputs(worst)), ("Strongest features", strongest))
 
 
-def _worst(model: StructuredPredictor, X: list[Any], y: Any, predicted: Sequence[Labels], n: int) -> list[Output]:
+def _worst(model: StructuredPredictor, X: list[Any], y: Any, predicted: Sequence[Labels], n: int) -> list["Output"]:
     """The n outputs with most wrong labels, with what makes their score higher than that of the truth."""
+    from structpred.report.output_sections import Output
+
     pairs = [(np.asarray(truth).tolist(), labels.tolist()) for truth, labels in zip(y, predicted, strict=True)]
     wrong = [sum(a != b for a, b in zip_longest(truth, found)) for truth, found in pairs]
     chosen = [i for i in np.argsort(-np.array(wrong), kind="stable").tolist() if wrong[i]][:n]
