@@ -28,11 +28,11 @@ PROVEN = 1e-11
 
 
 @lru_cache(maxsize=1024)
-def _order(shape: Shape) -> Integers | None:
-    """Each node's place in the order of branching, neighbours near each other; None for dense graphs: the scores decide."""
+def _order(shape: Shape) -> Integers:
+    """Each node's place in the order of branching, neighbours near each other; -1 in dense graphs, where the scores decide."""
     graph = graph_of(shape)
     if 4 * len(graph.edges) >= graph.n * (graph.n - 1):
-        return None
+        return np.full(graph.n, -1, np.int64)
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import reverse_cuthill_mckee
 
@@ -77,7 +77,7 @@ class BranchAndBoundMRF(PairwiseOracle):
 
     def _search(self, flat: Floats, shape: Shape) -> tuple[int, Labels]:
         graph, links = graph_of(shape), links_of(shape)
-        labels, place = np.full(graph.n, -1, np.int64), _place(shape)
+        labels, place = np.full(graph.n, -1, np.int64), _order(shape).copy()
         if place[0] >= 0 and _settled(flat, shape, labels):
             return OK, labels
         return _kernels().best_output(flat, graph.n_states, links.edges, place, self.max_nodes, labels), labels
@@ -107,7 +107,7 @@ class BranchAndBoundMRF(PairwiseOracle):
         tables = given(scores, shape), given(costs, shape)
         graph, links, labels = graph_of(shape), links_of(shape), np.zeros(shape[0], np.int64)
         ends = np.array(offsets, dtype=np.float64)
-        status = _products().best_product(*tables, ends, graph.n_states, *links[:4], _place(shape), self.max_nodes, labels)
+        status = _products().best_product(*tables, ends, graph.n_states, *links[:4], _order(shape).copy(), self.max_nodes, labels)
         self._finish(status, shape)
         return labels
 
@@ -138,7 +138,7 @@ class BranchAndBoundMRF(PairwiseOracle):
             return NOTHING_LEFT, labels, -np.inf
         check_fits(8 * rows[0].size * 2, f"bounds of {len(rows[0])} rows")
         status, bound = _kernels().best_within(
-            flat, *rows, graph.n_states, links_of(shape).edges, _place(shape), self.max_nodes, labels
+            flat, *rows, graph.n_states, links_of(shape).edges, _order(shape).copy(), self.max_nodes, labels
         )
         if status == NOT_FINITE:
             refuse(status, shape)
@@ -152,11 +152,6 @@ class BranchAndBoundMRF(PairwiseOracle):
             )
         if status != OK:
             refuse(status, shape)
-
-
-def _place(shape: Shape) -> Integers:
-    place = _order(shape)
-    return np.full(shape[0], -1, np.int64) if place is None else place.copy()
 
 
 def _settled(flat: Floats, shape: Shape, labels: Labels) -> bool:

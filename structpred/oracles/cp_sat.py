@@ -47,7 +47,7 @@ class CpSatMRF(PairwiseOracle):
 
     def argmax(self, scores: Scores, shape: Shape) -> Labels:
         """The best output."""
-        labels = self._proven(_search(scores, shape, _no_rows(scores), np.zeros(0), self.limit, type(self).__name__))
+        labels = self._proven(_search(scores, shape, (), (), self.limit, type(self).__name__))
         if labels is None:
             refuse(NOTHING_LEFT, shape)
         return labels
@@ -91,7 +91,7 @@ class CpSatBoundMRF(PairwiseOracle):
 
     def argmax_bound(self, scores: Scores, shape: Shape) -> tuple[Labels, float]:
         """The best output that was found, and what no output scores above."""
-        answer = _search(scores, shape, _no_rows(scores), np.zeros(0), self.limit, type(self).__name__)
+        answer = _search(scores, shape, (), (), self.limit, type(self).__name__)
         if answer.labels is None:
             if answer.proven:
                 refuse(NOTHING_LEFT, shape)
@@ -109,10 +109,6 @@ class CpSatBoundMRF(PairwiseOracle):
     def example_shapes() -> list[Shape]:
         """Few, as each question takes milliseconds."""
         return _FEW_SHAPES
-
-
-def _no_rows(scores: Scores) -> Floats:
-    return np.zeros((0, np.size(scores)))
 
 
 def _search(scores: Scores, shape: Shape, A: npt.ArrayLike, b: npt.ArrayLike, limit: float, who: str) -> Answer:

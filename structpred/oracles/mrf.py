@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import product
 from typing import NoReturn
 
@@ -15,6 +14,8 @@ from structpred.core.types import Integers
 from structpred.errors import DataError, InfeasibleError
 from structpred.runtime.lazy_names import later
 from structpred.runtime.ranges import ends_of
+
+_graph_parts = later("structpred.oracles.fields._graph_parts_kernels")
 
 #: what the kernels answer; `refuse` says it in words
 OK, NOTHING_LEFT, NOT_FINITE, WRONG_LENGTH = 0, 1, 2, 3
@@ -31,22 +32,18 @@ class Graph:
     n_states: int
     edges: Integers
 
-    @cached_property
-    def _bases(self) -> tuple[Integers, Integers]:
-        """The first part of each node and of each edge; made on demand, as a shape alone proves no size."""
-        k = self.n_states
-        return np.arange(self.n) * k, self.n * k + np.arange(len(self.edges)) * k * k
-
     @property
     def n_parts(self) -> int:
         """n * K + E * K^2."""
         return self.n * self.n_states + len(self.edges) * self.n_states**2
 
     def parts(self, labels: Labels) -> Integers:
-        """The parts that are on, one per node and one per edge. Labels must be states; `PairwiseOracle.parts` checks them."""
-        nodes, tables = self._bases
-        pairs = tables + labels[self.edges[:, 0]] * self.n_states + labels[self.edges[:, 1]]
-        return np.concatenate((nodes + labels, pairs))
+        """The parts that are on, one per node and then one per edge. ValueError for labels that are not states."""
+        found = np.empty(self.n + len(self.edges), np.int64)
+        states = labels.astype(np.int64, casting="safe", copy=False)
+        if not _graph_parts().graph_parts(states, self.edges, self.n_states, found):
+            raise ValueError(f"states must lie in [0, {self.n_states}), got {labels.min()}..{labels.max()}")
+        return found
 
 
 def graph_shape(n: int, n_states: int, edges: npt.ArrayLike | Sequence[tuple[int, int]]) -> Shape:
@@ -139,9 +136,6 @@ def pairwise_batch(scores: npt.ArrayLike, offsets: npt.ArrayLike, shapes: Sequen
     return checked_batch(scores, offsets, [graph_of(shape).n_parts for shape in shapes])
 
 
-_graph_parts = later("structpred.oracles.fields._graph_parts_kernels")
-
-
 class PairwiseOracle(Oracle):
     """The parent of the oracles over pairwise MRFs: shapes, parts and outputs; each child adds its inference.
 
@@ -163,12 +157,7 @@ class PairwiseOracle(Oracle):
         graph = graph_of(shape)
         if labels.shape != (graph.n,):
             raise ValueError(f"expected {graph.n} states, one per node, got shape {labels.shape}")
-        found = np.empty(graph.n + len(graph.edges), np.int64)
-        if not _graph_parts().graph_parts(
-            labels.astype(np.int64, casting="safe", copy=False), graph.edges, graph.n_states, found
-        ):
-            raise ValueError(f"states must lie in [0, {graph.n_states}), got {labels.min()}..{labels.max()}")
-        return found
+        return graph.parts(labels)
 
     def parts_batch(self, labels: Labels, ends: Integers, shapes: Sequence[Shape]) -> tuple[Integers, Integers]:
         """The parts of each output, flat; neighbours of one shape are done in one compiled call."""

@@ -1,7 +1,5 @@
 """Pairwise MRFs with two states: the LP relaxation by roof duality."""
 
-from collections.abc import Iterator
-
 import numpy as np
 
 from structpred.core.oracle import Labels, Scores, Shape
@@ -79,10 +77,5 @@ class QPBO(PairwiseOracle):
     @staticmethod
     def example_shapes() -> list[Shape]:
         """The shapes of the parent that have two states, and cycles and a grid."""
-        return [shape for shape in PairwiseOracle.example_shapes() if shape[1] == 2] + list(_more_shapes())
-
-
-def _more_shapes() -> Iterator[Shape]:
-    yield 1, 2
-    yield 3, 2, 0, 1, 0, 2, 1, 2
-    yield 6, 2, 0, 1, 1, 2, 0, 3, 3, 4, 1, 4, 4, 5, 2, 5
+        more = (1, 2), (3, 2, 0, 1, 0, 2, 1, 2), (6, 2, 0, 1, 1, 2, 0, 3, 3, 4, 1, 4, 4, 5, 2, 5)
+        return [*(shape for shape in PairwiseOracle.example_shapes() if shape[1] == 2), *more]

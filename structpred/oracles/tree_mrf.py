@@ -3,10 +3,8 @@
 from collections import deque
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.oracle import Labels, Scores, Shape
@@ -145,25 +143,30 @@ class TreeMRF(PairwiseOracle):
         O(n^2 K^2) for Hamming losses. Raises DataError for costs that are not whole numbers.
         """
         scores, costs = pairwise_scores(scores, shape), pairwise_scores(costs, shape)
-        plan, k = tree_plan(shape), shape[1]
+        plan, (n, k) = tree_plan(shape), shape[:2]
         if not np.array_equal(costs, np.rint(costs)):
             raise DataError("argmax_per_loss needs part costs that are whole numbers")
         whole = costs.astype(np.int64)
-        room = _room(whole, plan, k)
-        _best_kernels().best_losses(
-            scores, whole, plan, k, room.node_lows, room.edge_lows, room.message_sizes, room.merged_sizes, room.starts,
-            room.value_starts, room.values, room.states, room.losses,
-        )  # fmt: skip
+        node_lows, edge_lows, _, sizes, message_sizes, merged_sizes = counted = np.zeros((6, n), np.int64)
+        base = int(_best_kernels().loss_sizes(whole, plan, k, *counted))
+        value_starts = k * np.concatenate(([0], np.cumsum(sizes)))
+        pointers = np.array((message_sizes, merged_sizes))
+        ends = k * np.cumsum(pointers, axis=1)
         root = int(plan[-1, 0])
-        table = room.values[room.value_starts[root] : room.value_starts[root + 1]].reshape(k, -1)
+        what = f"losses of {int(sizes[root])} values on {n:,} nodes with {k} states"
+        check_fits(8 * int(value_starts[-1]) + 4 * int(ends[:, -1].sum()), what)
+        values, states, losses = np.empty(value_starts[-1]), *(np.zeros(end, np.int32) for end in ends[:, -1].tolist())
+        rooms = message_sizes, merged_sizes, ends - k * pointers
+        _best_kernels().best_losses(
+            scores, whole, plan, k, node_lows, edge_lows, *rooms, value_starts, values, states, losses
+        )  # fmt: skip
+        table = values[value_starts[root] : value_starts[root + 1]].reshape(k, -1)
         attained = np.flatnonzero(table.max(axis=0) > 0.5 * FORBIDDEN)
-        labels = np.empty((len(attained), shape[0]), np.int64)
+        labels = np.empty((len(attained), n), np.int64)
         for row, level in zip(labels, attained.tolist(), strict=True):
-            _best_kernels().read_loss(
-                whole, plan, k, room.edge_lows, room.message_sizes, room.merged_sizes, room.starts, room.states, room.losses,
-                int(table[:, level].argmax()), level, row,
-            )  # fmt: skip
-        return (attained + room.base).astype(np.float64), table[:, attained].max(axis=0), list(labels)
+            state = int(table[:, level].argmax())
+            _best_kernels().read_loss(whole, plan, k, edge_lows, *rooms, states, losses, state, level, row)
+        return (attained + base).astype(np.float64), table[:, attained].max(axis=0), list(labels)
 
     def project(self, point: Scores, shape: Shape) -> Floats:
         """The nearest node and edge marginals, by their dual in the separators; accuracy as `project_forests` says."""
@@ -200,31 +203,3 @@ class TreeMRF(PairwiseOracle):
             graph_shape(6, 2, [(0, 5), (1, 3), (3, 4)]),
             graph_shape(4, 3, [(2, 3), (0, 2), (0, 1)]),
         ]
-
-
-class _Room(NamedTuple):
-    """Arrays for counting losses, and the least loss; the kernels' file says what they are for."""
-
-    base: int
-    node_lows: Integers
-    edge_lows: Integers
-    message_sizes: Integers
-    merged_sizes: Integers
-    starts: Integers
-    value_starts: Integers
-    values: Floats
-    states: npt.NDArray[np.int32]
-    losses: npt.NDArray[np.int32]
-
-
-def _room(whole: Integers, plan: Integers, k: int) -> _Room:
-    n = len(plan)
-    node_lows, edge_lows, _, sizes, message_sizes, merged_sizes = counted = np.zeros((6, n), np.int64)
-    base = int(_best_kernels().loss_sizes(whole, plan, k, *counted))
-    value_starts = k * np.concatenate(([0], np.cumsum(sizes)))
-    ends = k * np.cumsum((message_sizes, merged_sizes), axis=1)
-    starts = ends - k * np.array((message_sizes, merged_sizes))
-    what = f"losses of {int(sizes[plan[-1, 0]])} values on {n:,} nodes with {k} states"
-    check_fits(8 * int(value_starts[-1]) + 4 * int(ends[:, -1].sum()), what)
-    values, states, losses = np.empty(value_starts[-1]), np.zeros(ends[0, -1], np.int32), np.zeros(ends[1, -1], np.int32)
-    return _Room(base, node_lows, edge_lows, message_sizes, merged_sizes, starts, value_starts, values, states, losses)

@@ -35,7 +35,7 @@ def by_shape(
     """
     plans: dict[Any, Any] = shapes.plans if isinstance(shapes, Shapes) else {}
     if plan_of not in plans:
-        groups = [(_planned(plan_of, shapes, int(rows[0])), rows) for rows in _rows(shapes)]
+        groups = [(planned(plan_of, shapes[rows[0]], int(rows[0])), rows) for rows in _rows(shapes)]
         sizes = np.zeros(len(shapes), np.int64)
         for plan, rows in groups:
             sizes[rows] = plan.n_parts
@@ -52,9 +52,10 @@ def _rows(shapes: Sequence[Shape]) -> list[Integers]:
     return np.split(order, np.flatnonzero(np.diff(numbers[order])) + 1)
 
 
-def _planned(plan_of: Callable[[Shape], Plan], shapes: Sequence[Shape], i: int) -> Plan:
+def planned(plan_of: Callable[[Shape], Plan], shape: Shape, i: int) -> Plan:
+    """The plan of sample i; an error names it."""
     try:
-        return plan_of(shapes[i])
+        return plan_of(shape)
     except StructpredError as error:
         raise type(error)(f"sample {i}: {error}") from None
 

@@ -14,6 +14,7 @@ from structpred.core.oracle import Labels, Oracle, Scores, Shape
 from structpred.core.scores import check_listed, checked_batch, checked_scores, kept_for_shapes, runs_of, short
 from structpred.core.types import Floats, Integers
 from structpred.errors import DataError, InfeasibleError
+from structpred.oracles.decisions._by_shape import planned
 
 Truths = npt.NDArray[np.bool_]
 
@@ -25,6 +26,11 @@ class LabelForest:
     parents: Integers
     order: list[int]
     leaves: Integers
+
+    @property
+    def n_parts(self) -> int:
+        """Two for each label."""
+        return 2 * len(self.parents)
 
     def closed(self, rows: Labels) -> Truths:
         """For each row whether every label that is on has its parent on."""
@@ -71,14 +77,6 @@ def forest_of(shape: Shape) -> LabelForest:
     return LabelForest(parents, order, np.array([v for v in range(n) if not children[v]], dtype=np.int64))
 
 
-def _named(i: int, shape: Shape) -> LabelForest:
-    """The forest of sample i; the error names it."""
-    try:
-        return forest_of(shape)
-    except DataError as error:
-        raise DataError(f"sample {i}: {error}") from None
-
-
 class Gains:
     """What labels gain by being on, for many instances: scores[:, v, a] of label v in state a.
 
@@ -110,7 +108,7 @@ class ForestOracle(Oracle):
 
     def n_parts(self, shape: Shape) -> int:
         """Two for each label."""
-        return 2 * len(forest_of(shape).parents)
+        return forest_of(shape).n_parts
 
     def argmax(self, scores: Scores, shape: Shape) -> Labels:
         """The best output."""
@@ -119,7 +117,7 @@ class ForestOracle(Oracle):
 
     def argmax_batch(self, scores: Scores, offsets: Integers, shapes: Sequence[Shape]) -> tuple[Labels, Integers]:
         """The best output of each instance; neighbours of one shape are done together."""
-        scores, offsets = checked_batch(scores, offsets, [2 * len(_named(i, shape).parents) for i, shape in enumerate(shapes)])
+        scores, offsets = checked_batch(scores, offsets, [planned(forest_of, shape, i).n_parts for i, shape in enumerate(shapes)])
         found = [np.empty(0, np.int64)]
         for shape, first, last in runs_of(shapes):
             found.append(self._rows(scores[offsets[first] : offsets[last]], shape, last - first, first).ravel())

@@ -12,8 +12,8 @@ node's edges to later nodes begin; there (later node, first part of the edge's t
 
 import numpy as np
 
-from structpred.oracles.fields._pairwise_kernels import LOWEST
-from structpred.oracles.mrf import NOT_FINITE, NOTHING_LEFT, OK, WRONG_LENGTH
+from structpred.oracles.fields._pairwise_kernels import LOWEST, faults
+from structpred.oracles.mrf import NOTHING_LEFT, OK
 from structpred.runtime.jit import njit
 
 HEAD = 6  # what comes before the positions
@@ -69,11 +69,9 @@ def sizes(plan):
 @njit(cache=True, nogil=True)
 def fill(scores, plan, high, low, cross):
     """The tables: high (Y,), low (M * C,), cross (n_high * K, M + C) with a row for each state of a high node."""
-    if scores.shape[0] != plan[5]:
-        return WRONG_LENGTH
-    for j in range(scores.shape[0]):
-        if scores[j] - scores[j] != 0.0:  # infinity and NaN
-            return NOT_FINITE
+    status = faults(scores, plan[5])
+    if status != OK:
+        return status
     n = plan[0]
     k = plan[1]
     middle = plan[2] + plan[3]

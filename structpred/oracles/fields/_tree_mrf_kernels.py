@@ -10,20 +10,9 @@ import math
 
 import numpy as np
 
-from structpred.oracles.fields._pairwise_kernels import LOWEST
-from structpred.oracles.mrf import NOT_FINITE, NOTHING_LEFT, OK, WRONG_LENGTH
+from structpred.oracles.fields._pairwise_kernels import LOWEST, faults
+from structpred.oracles.mrf import NOTHING_LEFT, OK
 from structpred.runtime.jit import njit
-
-
-@njit(cache=True, nogil=True)
-def faults(scores, n_parts):
-    """OK, or what is wrong with the scores."""
-    if scores.shape[0] != n_parts:
-        return WRONG_LENGTH
-    for j in range(scores.shape[0]):
-        if scores[j] - scores[j] != 0.0:  # infinity and NaN
-            return NOT_FINITE
-    return OK
 
 
 @njit(cache=True, nogil=True)
