@@ -7,6 +7,9 @@ from broken_regularisers import BROKEN
 
 import structpred
 from structpred.errors import RegulariserError
+from structpred.objectives.regularisers.composite import Composite
+from structpred.objectives.regularisers.group_lasso import GroupLasso
+from structpred.objectives.regularisers.l2 import L2
 from structpred.objectives.regularisers.names import regularisers
 
 
@@ -31,3 +34,10 @@ def test_each_broken_regulariser_is_found_with_a_fitting_cause(kind, rule, cause
     assert message.startswith(f"{kind.__name__} breaks ")
     assert found, message
     assert re.search(cause, found[0].split("Likely cause: ")[1]), found[0]
+
+
+def test_sums_are_examined_as_sums_for_all_groups() -> None:
+    """Each of the three cases has four checks of the terms: none takes the last term of the case before for the sum."""
+    report = structpred.check_regulariser(Composite(L2(), GroupLasso(0.5)))
+    assert report.checked["grouped"] == 3
+    assert report.checked["terms"] == 12
