@@ -76,10 +76,18 @@ def _bound(examiner: Examiner, space: Space, answer: Answer) -> None:
 
 
 def _constrained(examiner: Examiner, space: Space, answer: Answer) -> None:
-    where = _where(space, answer)
+    where, rule = _where(space, answer), "argmax_constrained"
     for rows, limits, allowed in _row_cases(examiner, space, answer):
-        found = examiner.call("argmax_constrained", where, answer.theta, space.shape, rows, limits)
-        _one_constrained(examiner, space, found, (answer.theta, rows, limits), allowed, where)
+        found = examiner.call(rule, where, answer.theta, space.shape, rows, limits)
+        if found is None:
+            told, cause = f"an output: {len(allowed)} known ones satisfy A mu <= b", "a search that gives up too early"
+            examiner.expect(rule, not len(allowed), where, told, "None", cause)
+            continue
+        score = _kept_score(examiner, space, found, (answer.theta, rows, limits), where, rule)
+        best = float(allowed.max(initial=-np.inf))
+        cause = "the best output is filtered afterwards instead of searched for among those allowed"
+        told = f"an allowed output with the score {best:.9g}"
+        examiner.expect(rule, score >= best - tolerance(score), where, told, f"{score:.9g}", cause)
 
 
 def _row_cases(examiner: Examiner, space: Space, answer: Answer) -> Iterator[tuple[Floats, Floats, Floats]]:
@@ -102,21 +110,6 @@ def _limit(examiner: Examiner, steps: Floats, kind: str) -> float:
         return float(steps[-1]) + 1.0
     k = int(examiner.rng.integers(len(steps) - 1))
     return float(steps[k] + steps[k + 1]) / 2
-
-
-def _one_constrained(
-    examiner: Examiner, space: Space, found: object, given: tuple[Scores, Floats, Floats], allowed: Floats, where: str
-) -> None:
-    rule = "argmax_constrained"
-    if found is None:
-        cause = "a search that gives up too early"
-        examiner.expect(rule, not len(allowed), where, f"an output: {len(allowed)} known ones satisfy A mu <= b", "None", cause)
-        return
-    best, score = float(allowed.max(initial=-np.inf)), _kept_score(examiner, space, found, given, where, rule)
-    cause = "the best output is filtered afterwards instead of searched for among those allowed"
-    examiner.expect(
-        rule, score >= best - tolerance(score), where, f"an allowed output with the score {best:.9g}", f"{score:.9g}", cause
-    )
 
 
 def _kept_score(

@@ -236,18 +236,15 @@ def _only_best(space: Space, theta: Scores, k: int) -> bool:
 
 def _widest(verdicts: list[Verdict]) -> list[Verdict]:
     """The verdicts of the shape with the most errors: few explanations fit it by chance."""
-    return _of_shape(verdicts, max(_errors(verdicts), key=lambda pair: pair[1])[0])
+    return _of_first(verdicts, lambda own: -sum(v.missed for v in own))
 
 
 def _smallest(verdicts: list[Verdict]) -> list[Verdict]:
     """The verdicts of the smallest shape with errors."""
-    return _of_shape(verdicts, min(_errors(verdicts), key=lambda pair: pair[0].n_parts)[0])
+    return _of_first(verdicts, lambda own: own[0].space.n_parts)
 
 
-def _errors(verdicts: list[Verdict]) -> list[tuple[Space, int]]:
+def _of_first(verdicts: list[Verdict], key: Callable[[list[Verdict]], int]) -> list[Verdict]:
+    """The verdicts of one shape with errors, that of the least key."""
     spaces = {id(v.space): v.space for v in verdicts if v.missed}
-    return [(space, sum(v.missed and v.space is space for v in verdicts)) for space in spaces.values()]
-
-
-def _of_shape(verdicts: list[Verdict], space: Space) -> list[Verdict]:
-    return [v for v in verdicts if v.space is space]
+    return min(([v for v in verdicts if v.space is space] for space in spaces.values()), key=key)
