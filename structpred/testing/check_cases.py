@@ -60,12 +60,6 @@ def same_model(one: Any, other: Any, X: Any) -> bool:
     return same(one.predict(X), other.predict(X))
 
 
-def needs_parameter(estimator: Any, name: str) -> None:
-    """Leave a check where the estimator has no such parameter."""
-    if name not in estimator.get_params(deep=False):
-        raise DoesNotApplyError(f"there is no parameter {name}")
-
-
 def needs_fit_argument(estimator: Any, name: str) -> None:
     """Leave a check where fit takes no such argument."""
     if name not in inspect.signature(estimator.fit).parameters:

@@ -6,21 +6,15 @@ import numpy as np
 
 from structpred.testing.check_cases import expect, fresh, needs_fit_argument, numbers, words
 
-_COUNTS = ("max_iter", "max_iterations", "n_iter")
-
-
-def _grid(estimator: Any) -> dict[str, list[int]]:
-    """Two numbers of iterations, where the estimator has such a parameter."""
-    names = [name for name in _COUNTS if name in estimator.get_params(deep=False)]
-    return {names[0]: [1, 2]} if names else {}
-
 
 def check_grid_search(estimator: Any) -> None:
     """GridSearchCV runs and its best estimator predicts."""
     from sklearn.model_selection import GridSearchCV
 
+    counts = [name for name in ("max_iter", "max_iterations", "n_iter") if name in estimator.get_params(deep=False)]
+    grid = {counts[0]: [1, 2]} if counts else {}
     for X, y in (numbers(), words()):
-        search = GridSearchCV(fresh(estimator), _grid(estimator), cv=3, error_score="raise").fit(X, y)
+        search = GridSearchCV(fresh(estimator), grid, cv=3, error_score="raise").fit(X, y)
         expect([len(labels) for labels in search.predict(X)] == [len(x) for x in X], "predictions have other lengths")
 
 
