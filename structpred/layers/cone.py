@@ -3,7 +3,7 @@
 import numpy as np
 
 from structpred.core.oracle import Oracle
-from structpred.core.types import Floats, Integers
+from structpred.core.types import Floats
 from structpred.errors import ConvergenceError, ParameterError
 from structpred.layers.loss import Given, Loss, Terms, checked_count, checked_positive
 from structpred.layers.record import Scores
@@ -74,11 +74,7 @@ class ConeAlignment(Loss):
                 columns[i] = np.column_stack((columns[i], ray))
                 point[own] = theta[own] - columns[i] @ nnls(columns[i], theta[own])[0]
             open_rows = open_rows[beaten]
-        self._refuse(open_rows)
-        return point
-
-    def _refuse(self, rows: Integers) -> None:
         raise ConvergenceError(
-            f"ConeAlignment: samples {rows[:5].tolist()} ({len(rows)} in all) need more than {self.max_rounds} outputs; raise "
-            "max_rounds or tol"
+            f"ConeAlignment: samples {open_rows[:5].tolist()} ({len(open_rows)} in all) need more than {self.max_rounds} "
+            "outputs; raise max_rounds or tol"
         )

@@ -60,7 +60,7 @@ class PooledOracle(Oracle):
     def argmax(self, scores: Scores, shape: Shape) -> Labels:
         """The oracle's best output, or the best of those met."""
         met = self._met.setdefault(shape, {})
-        if not met or self._is_asked(scores):
+        if not met or int.from_bytes(blake2b(scores.tobytes(), digest_size=8).digest(), "little") < self.share * 2.0**64:
             labels = self.oracle.argmax(scores, shape).copy()
             counts = np.bincount(asked_parts(self.oracle, 0, labels, shape), minlength=len(scores)).astype(np.float64)
             if labels.tobytes() not in met and len(met) >= self.size:
@@ -69,7 +69,3 @@ class PooledOracle(Oracle):
             return labels.copy()
         found = list(met.values())
         return found[int(np.argmax([scores @ counts for _, counts in found]))][0].copy()
-
-    def _is_asked(self, scores: Scores) -> bool:
-        """A share of all scores."""
-        return int.from_bytes(blake2b(scores.tobytes(), digest_size=8).digest(), "little") < self.share * 2.0**64

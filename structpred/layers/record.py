@@ -211,7 +211,11 @@ class Scores:
         scores = self._forbidding(scores)
         outputs, bounds = self._named(Scores._argmax, scores)
         if has_points(self.oracle):
-            return self._best_points(scores, outputs, bounds)
+            amounts = points_batch(self.oracle, outputs.labels, outputs.ends, self.shapes, self.sizes)
+            if (blocked := self.forbidden(amounts)) is not None:
+                raise InfeasibleError(f"sample {blocked}: no {self.oracle.output} is feasible: the best one has a forbidden part")
+            values, none = self.dots(scores, amounts), np.zeros(len(self) + 1, dtype=np.int64)
+            return Best(outputs, none[:0], none, values, self._gaps(values, bounds), amounts)
         parts, part_ends = parts_batch(self.oracle, outputs.labels, outputs.ends, self.shapes)
         values = np.empty(len(self))
         if (fault := _kernels().add_up(scores, self.offsets, parts, part_ends, values)) >= 0:
@@ -221,14 +225,6 @@ class Scores:
                 raise OracleError(f"sample {i}: {name}.parts gave a part that does not exist; run check_oracle on it")
             raise InfeasibleError(f"sample {i}: no {self.oracle.output} is feasible: the best one has a forbidden part")
         return Best(outputs, parts, part_ends, values, self._gaps(values, bounds))
-
-    def _best_points(self, scores: Floats, outputs: Outputs, bounds: Floats | None) -> Best:
-        """The same where outputs are points."""
-        amounts = points_batch(self.oracle, outputs.labels, outputs.ends, self.shapes, np.diff(self.offsets))
-        if (i := self.forbidden(amounts)) is not None:
-            raise InfeasibleError(f"sample {i}: no {self.oracle.output} is feasible: the best one has a forbidden part")
-        values, none = self.dots(scores, amounts), np.zeros(len(self) + 1, dtype=np.int64)
-        return Best(outputs, none[:0], none, values, self._gaps(values, bounds), amounts)
 
     def _gaps(self, values: Floats, bounds: Floats | None) -> Floats:
         unknown = self.oracle.tolerance * (1.0 + np.abs(values)) if self.oracle.exact else np.full(len(self), np.inf)

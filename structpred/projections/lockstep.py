@@ -202,13 +202,25 @@ def nearest_in_hulls(
     >>> found.pull_back([1.0, 0.0, 0.0, 0.0, 1.0]).round(6).tolist()
     [0.5, -0.5, 0.0, -0.5, 0.5]
     """
-    batch_points, ends, metrics = _checked(oracle, points, offsets, shapes, metric, tol, max_iter)
+    if not (tol >= 0 and max_iter >= 2):
+        raise ParameterError(f"expected tol >= 0 and max_iter >= 2, got {tol!r} and {max_iter!r}")
+    found, ends = np.ascontiguousarray(points, dtype=np.float64), np.ascontiguousarray(offsets, dtype=np.int64)
+    sizes = [oracle.n_parts(shape) for shape in shapes]
+    if found.ndim != 1 or not np.array_equal(ends, np.cumsum([0, *sizes])) or ends[-1] != len(found):
+        raise DataError(
+            f"expected the {sum(sizes)} parts of {len(sizes)} shapes one behind the other, got points of shape {found.shape} and "
+            f"offsets {ends[:3]}..{ends[-1:]}"
+        )
+    check_finite(found, ends)
+    metrics = np.ones(len(found)) if metric is None else np.ascontiguousarray(metric, dtype=np.float64)
+    if metrics.shape != found.shape or not (np.isfinite(metrics) & (metrics >= 0)).all():
+        raise DataError(f"expected a metric of {len(found)} finite numbers >= 0, got shape {metrics.shape}")
     jobs = checked_jobs(n_jobs)
     if sets is None:
         sets, ids = ActiveSets(), range(len(shapes))
     pools, slots = sets.claim(range(len(shapes)) if ids is None else ids, shapes, np.diff(ends))
     pools.versions[slots] += 1
-    batch = (slots, ends, batch_points, metrics, np.zeros(len(batch_points)))
+    batch = (slots, ends, found, metrics, np.zeros(len(found)))
     try:
         gaps, n_calls = _solve(oracle, pools, batch, shapes, tol, max_iter, jobs)
     except BaseException:
@@ -252,31 +264,6 @@ def _solve(
             kernels.compact(scores, old, running, places)
             kept = [shapes[i] for i in alive.tolist()]
     return gaps, n_calls
-
-
-def _checked(
-    oracle: Oracle,
-    points: npt.ArrayLike,
-    offsets: npt.ArrayLike,
-    shapes: Sequence[Shape],
-    metric: npt.ArrayLike | None,
-    tol: float,
-    max_iter: int,
-) -> tuple[Floats, Integers, Floats]:
-    if not (tol >= 0 and max_iter >= 2):
-        raise ParameterError(f"expected tol >= 0 and max_iter >= 2, got {tol!r} and {max_iter!r}")
-    found, ends = np.ascontiguousarray(points, dtype=np.float64), np.ascontiguousarray(offsets, dtype=np.int64)
-    sizes = [oracle.n_parts(shape) for shape in shapes]
-    if found.ndim != 1 or not np.array_equal(ends, np.cumsum([0, *sizes])) or ends[-1] != len(found):
-        raise DataError(
-            f"expected the {sum(sizes)} parts of {len(sizes)} shapes one behind the other, got points of shape {found.shape} and "
-            f"offsets {ends[:3]}..{ends[-1:]}"
-        )
-    check_finite(found, ends)
-    metrics = np.ones(len(found)) if metric is None else np.ascontiguousarray(metric, dtype=np.float64)
-    if metrics.shape != found.shape or not (np.isfinite(metrics) & (metrics >= 0)).all():
-        raise DataError(f"expected a metric of {len(found)} finite numbers >= 0, got shape {metrics.shape}")
-    return found, ends, metrics
 
 
 def _unfinished(

@@ -18,7 +18,7 @@ from structpred.core.two_ways import checked_product, kernels
 from structpred.core.types import Floats
 from structpred.core.weights import Vector
 from structpred.errors import OracleError
-from structpred.slack.listing import Listing, listings
+from structpred.slack.listing import listings
 from structpred.slack.problem import NEEDS, Candidate, Levels, SlackProblem
 
 #: what a problem offers -> the oracle methods that give it, for outputs and for points of a relaxation
@@ -82,23 +82,17 @@ class TaskProblem(SlackProblem):
         #: losses are multiples of this number, if they are whole numbers
         self.unit = max(unit, 1)
         self.loss_unit = float(self.unit) if self.whole and not relaxed else 0.0
-        self.serving = self._serving()
+        # argmax_per_loss counts whole numbers, kbest is believed where argmax is exact
+        unfit = ({"argmax_per_loss"} if not self.whole else set()) | ({"kbest"} if not self.oracle.exact else set())
+        self.serving = self.has - unfit
         quick = relaxed or self.serving & {"argmax_product", "argmax_per_loss"}
         self.listing = None if quick else listings(task).get(self.shape)
-        self.offers = self._offers()
+        given_by = _GIVEN_BY_RELAXED if relaxed else _GIVEN_BY
+        offers = {name for name, methods in given_by.items() if self.serving.intersection(methods)}
+        self.offers = frozenset(offers if self.listing is None else offers | {"slack_argmax"})
         label = np.bincount(parts, minlength=len(self.theta)).astype(np.float64) if relaxed else task.labels[i]
         self.truth = Candidate(1.0, 0.0, label)
         self._levels: Levels | None = None
-
-    def _serving(self) -> frozenset[str]:
-        """The oracle's methods that serve here: argmax_per_loss counts whole numbers, kbest is believed where argmax is exact."""
-        unfit = ({"argmax_per_loss"} if not self.whole else set()) | ({"kbest"} if not self.oracle.exact else set())
-        return self.has - unfit
-
-    def _offers(self) -> frozenset[str]:
-        given_by = _GIVEN_BY_RELAXED if self.relaxed else _GIVEN_BY
-        offers = frozenset(name for name, methods in given_by.items() if self.serving.intersection(methods))
-        return offers if self.listing is None else offers | {"slack_argmax"}
 
     @property
     def bounded(self) -> bool:
@@ -236,8 +230,11 @@ class TaskProblem(SlackProblem):
 
     def slack_argmax(self) -> Candidate:
         """argmax_product, or the best of all outputs listed."""
-        if self.listing is not None:
-            return self._best_listed(self.listing)
+        if (listing := self.listing) is not None:
+            products = np.maximum(self.h0 + listing.counts @ self.theta, 0.0) * (self.c + listing.counts @ self.ell)
+            k = int(products.argmax())
+            found = self._candidate(listing.labels(k))
+            return found._replace(bound=max(found.phi, float(products[k])))
         offsets = np.array([self.h0, self.c])
         labels = self._ask("argmax_product", self.theta, self.ell, offsets, self.shape)
         found = self._candidate(checked_labels(labels, self.oracle))
@@ -255,12 +252,6 @@ class TaskProblem(SlackProblem):
                 f"{found.phi:.9g}, by its parts {truly.phi:.9g}, and one that argmax gives has {other.phi:.9g}; run check_oracle"
             )
         return found
-
-    def _best_listed(self, listing: Listing) -> Candidate:
-        products = np.maximum(self.h0 + listing.counts @ self.theta, 0.0) * (self.c + listing.counts @ self.ell)
-        k = int(products.argmax())
-        found = self._candidate(listing.labels(k))
-        return found._replace(bound=max(found.phi, float(products[k])))
 
     def kbest(self, lam: float, k: int) -> list[Candidate]:
         """kbest at theta + lam ell."""
