@@ -1,12 +1,12 @@
 """The margin-rescaled hinge of outputs that are known in part."""
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.group_scales import Scale
 from structpred.core.partial_task import PartialTask
 from structpred.core.sparse import coalesced
 from structpred.core.steps import Step, TaskLike
+from structpred.core.types import Floats
 from structpred.core.weights import Vector
 from structpred.objectives.margin import MarginRescaling
 
@@ -52,7 +52,7 @@ class LatentHinge:
         """The constant of the first term's linear piece."""
         return self.loss_weight * step.loss
 
-    def values(self, task: TaskLike, w: Vector) -> npt.NDArray[np.float64]:
+    def values(self, task: TaskLike, w: Vector) -> Floats:
         """H_i(w) of every instance (upper bounds where the oracle gives bounds)."""
         values = task.violations(w, self.loss_weight)
         if isinstance(task, PartialTask):

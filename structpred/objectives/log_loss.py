@@ -9,6 +9,7 @@ from structpred.core.group_scales import Scale
 from structpred.core.sparse import sparse_dot
 from structpred.core.steps import SoftTask, Step, TaskLike, Terms
 from structpred.core.terms import summed
+from structpred.core.types import Floats
 from structpred.core.weights import Vector
 
 
@@ -30,7 +31,7 @@ class LogLoss:
         """There are no linear pieces, so there is nothing to offset."""
         raise TypeError("the log loss is not a maximum of linear functions; use a trainer for smooth losses")
 
-    def values(self, task: TaskLike, w: Vector) -> npt.NDArray[np.float64]:
+    def values(self, task: TaskLike, w: Vector) -> Floats:
         """-log p(y_i | x_i) of every instance."""
         return self.gradient(task, w, np.ones(len(task)))[0]
 
@@ -41,13 +42,11 @@ class LogLoss:
             lambda step: step.violation + sparse_dot(w, step.difference),
         )  # fmt: skip
 
-    def gradient(
-        self, task: TaskLike, w: Vector, shares: npt.NDArray[np.float64]
-    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    def gradient(self, task: TaskLike, w: Vector, shares: Floats) -> tuple[Floats, Floats]:
         """H_i of every instance, and the gradient of sum_i shares_i H_i (flat, float64)."""
         return cast(SoftTask, task).log_losses(w, shares)
 
-    def squared_gradients(self, task: TaskLike, w: Vector, shares: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    def squared_gradients(self, task: TaskLike, w: Vector, shares: Floats) -> Floats:
         """sum_i shares_i (dH_i / dw_j)^2 for each weight j: the empirical Fisher information, on its diagonal.
 
         Where the model explains the data, it is about the second derivative along each weight.

@@ -5,6 +5,7 @@ import numpy.typing as npt
 
 from structpred.core.group_scales import Scale
 from structpred.core.steps import Step, TaskLike, Terms
+from structpred.core.types import Floats
 from structpred.core.weights import Vector
 from structpred.errors import ParameterError
 
@@ -40,7 +41,7 @@ class MarginRescaling:
         """The pieces that `term` gives for these rows, summed up with these shares (ones if not given)."""
         return task.terms(w, rows, shares, loss_weight=self.loss_weight)
 
-    def values(self, task: TaskLike, w: Vector) -> npt.NDArray[np.float64]:
+    def values(self, task: TaskLike, w: Vector) -> Floats:
         """H_i(w) of every instance (upper bounds where the oracle gives bounds)."""
         return task.violations(w, self.loss_weight)
 

@@ -3,13 +3,13 @@
 from typing import cast
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.group_scales import Scale
 from structpred.core.partial_task import PartialTask
 from structpred.core.sparse import SparseVector, coalesced
 from structpred.core.steps import Step, TaskLike
 from structpred.core.task import Task
+from structpred.core.types import Floats
 from structpred.core.weights import Vector
 
 
@@ -49,13 +49,11 @@ class MarginalLogLoss:
         """There are no linear pieces, so there is nothing to offset."""
         raise TypeError("the log loss is not a maximum of linear functions; use a trainer for smooth losses")
 
-    def values(self, task: TaskLike, w: Vector) -> npt.NDArray[np.float64]:
+    def values(self, task: TaskLike, w: Vector) -> Floats:
         """-log p(A_i | x_i) of every instance."""
         return self.gradient(task, w, np.ones(len(task)))[0]
 
-    def gradient(
-        self, task: TaskLike, w: Vector, shares: npt.NDArray[np.float64]
-    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    def gradient(self, task: TaskLike, w: Vector, shares: Floats) -> tuple[Floats, Floats]:
         """H_i of every instance, and the gradient of sum_i shares_i H_i (flat, float64)."""
         values, gradient = cast(Task, task).log_losses(w, shares)
         if isinstance(task, PartialTask):

@@ -3,23 +3,19 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from copy import copy
-from typing import cast
+from typing import Self, cast
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.regulariser import DualMap, Pieces, Regulariser, pieces_of
-from structpred.core.types import Floats
+from structpred.core.types import Floats, Integers
 from structpred.core.weights import Vector
 from structpred.errors import ParameterError
 from structpred.projections.prox.groups import prox_of_group_norms
 
 
-class GroupNorms(Regulariser, ABC):
-    """r(w) = f(|w_1|, ..., |w_K|) over the groups of the feature map, with an f that does not fall where a norm rises.
-
-    A subclass writes f, its prox and the bound. The conjugate is f*(|u_1|, ..., |u_K|), and the prox keeps the direction of each
-    group (Martins et al. 2010, Proposition 1). An empty group has the norm 0.
+class Grouped:
+    """What regularisers share that know the groups of the weights.
 
     Attributes
     ----------
@@ -27,7 +23,33 @@ class GroupNorms(Regulariser, ABC):
         Where the groups end, from 0 on; set by `grouped`.
     """
 
-    groups: npt.NDArray[np.int64] | None = None
+    groups: Integers | None = None
+
+    def grouped(self, groups: Integers, names: Sequence[str]) -> Self:
+        """With these groups."""
+        new = copy(self)
+        new.groups = np.array(groups, np.int64)
+        return new
+
+    @property
+    def ends(self) -> Integers:
+        """The groups. Raises ParameterError where they were never given."""
+        if self.groups is None:
+            raise ParameterError(f"{type(self).__name__} needs the groups of the weights: call grouped(groups, names) first")
+        return self.groups
+
+    def norms(self, pieces: Pieces) -> Floats:
+        """The Euclidean norm of each group of a vector in pieces."""
+        found: Floats = np.sqrt(DualMap.of(self.ends[1:], 1.0).squares(pieces))
+        return found
+
+
+class GroupNorms(Grouped, Regulariser, ABC):
+    """r(w) = f(|w_1|, ..., |w_K|) over the groups of the feature map, with an f that does not fall where a norm rises.
+
+    A subclass writes f, its prox and the bound. The conjugate is f*(|u_1|, ..., |u_K|), and the prox keeps the direction of each
+    group (Martins et al. 2010, Proposition 1). An empty group has the norm 0.
+    """
 
     @abstractmethod
     def group_value(self, norms: Floats) -> float:
@@ -41,36 +63,18 @@ class GroupNorms(Regulariser, ABC):
     def group_bound(self, loss: float, lam: float, norms: Floats) -> float:
         """A lower bound of the least objective, from loss and |u_k| (K,): loss - lam f*(norms), or a better one."""
 
-    def grouped(self, groups: npt.NDArray[np.int64], names: Sequence[str]) -> "GroupNorms":
-        """With these groups."""
-        new = copy(self)
-        new.groups = np.array(groups, np.int64)
-        return new
-
     def value(self, w: Vector) -> float:
         """F of the groups' norms."""
         return self.group_value(self.norms(pieces_of(w)))
 
     def prox(self, w: Vector, step: float) -> Vector:
         """Each group keeps its direction."""
-        found = prox_of_group_norms(self.group_prox, w.astype(np.float64), ends_of(self, self.groups), step)
+        found = prox_of_group_norms(self.group_prox, w.astype(np.float64), self.ends, step)
         return cast(Vector, found.astype(w.dtype))
 
     def bound(self, loss: float, lam: float, u: Pieces) -> float:
         """As `group_bound`."""
         return self.group_bound(loss, lam, self.norms(u))
-
-    def norms(self, pieces: Pieces) -> Floats:
-        """The Euclidean norm of each group of a vector in pieces."""
-        found: Floats = np.sqrt(DualMap.of(ends_of(self, self.groups)[1:], 1.0).squares(pieces))
-        return found
-
-
-def ends_of(regulariser: Regulariser, groups: npt.NDArray[np.int64] | None) -> npt.NDArray[np.int64]:
-    """The groups. Raises ParameterError where they were never given."""
-    if groups is None:
-        raise ParameterError(f"{type(regulariser).__name__} needs the groups of the weights: call grouped(groups, names) first")
-    return groups
 
 
 def nearer_to_the_truth(loss: float, dual_norm: float) -> float:

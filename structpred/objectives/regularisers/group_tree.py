@@ -2,12 +2,11 @@
 
 from collections.abc import Sequence
 from functools import partial
-from typing import cast
+from typing import Self
 
 import numpy as np
-import numpy.typing as npt
 
-from structpred.core.types import Floats
+from structpred.core.types import Floats, Integers
 from structpred.objectives.regularisers.group_norms import GroupNorms, dual_norm, nearer_to_the_truth
 from structpred.objectives.regularisers.named_groups import Members, Patterns, checked_patterns, members_of, require_nested
 from structpred.projections.prox.groups import prox_chain, prox_subset
@@ -42,9 +41,9 @@ class GroupTree(GroupNorms):
     def __init__(self, groups: Sequence[Patterns]) -> None:
         self.patterns = checked_patterns(groups)
 
-    def grouped(self, groups: npt.NDArray[np.int64], names: Sequence[str]) -> "GroupTree":
+    def grouped(self, groups: Integers, names: Sequence[str]) -> Self:
         """With the names looked up, the smallest groups first."""
-        new = cast(GroupTree, super().grouped(groups, names))
+        new = super().grouped(groups, names)
         new.members = tuple(sorted(members_of(self.patterns, names), key=len))
         require_nested(new.members, names)
         return new

@@ -5,7 +5,7 @@ import numpy as np
 from structpred.core.regulariser import DualMap
 from structpred.core.types import Floats
 from structpred.errors import ParameterError
-from structpred.objectives.regularisers.group_norms import GroupNorms, ends_of
+from structpred.objectives.regularisers.group_norms import GroupNorms
 from structpred.objectives.regularisers.mkl import FLOOR
 from structpred.projections.prox.entries import checked_exponent
 from structpred.projections.prox.squares import prox_squared_lp
@@ -49,7 +49,7 @@ class LpMKL(GroupNorms):
 
     def dual_map(self) -> DualMap:
         """w_k = beta_k u_k with equal beta, the first ones."""
-        ends = ends_of(self, self.groups)[1:]
+        ends = self.ends[1:]
         return DualMap.of(ends, float(len(ends)) ** (1.0 - 2.0 / self.p))
 
     def rescale(self, scale: Floats, memory: Floats, squares: Floats) -> tuple[Floats, Floats]:

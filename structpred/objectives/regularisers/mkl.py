@@ -4,7 +4,7 @@ import numpy as np
 
 from structpred.core.regulariser import DualMap
 from structpred.core.types import Floats
-from structpred.objectives.regularisers.group_norms import GroupNorms, ends_of
+from structpred.objectives.regularisers.group_norms import GroupNorms
 from structpred.projections.prox.squares import prox_squared_l1
 
 #: no scale is below this share of the largest: a group whose scale is zero would never return
@@ -59,7 +59,7 @@ class MKL(GroupNorms):
 
     def dual_map(self) -> DualMap:
         """w_k = beta_k u_k with equal beta, the first ones."""
-        ends = ends_of(self, self.groups)[1:]
+        ends = self.ends[1:]
         return DualMap.of(ends, 1.0 / len(ends))
 
     def reach(self, value: float) -> float:

@@ -1,21 +1,20 @@
 """Groups that overlap in any way."""
 
 from collections.abc import Sequence
-from copy import copy
+from typing import Self
 
 import numpy as np
-import numpy.typing as npt
 
-from structpred.core.regulariser import DualMap, Pieces, Regulariser, pieces_of
-from structpred.core.types import Floats
+from structpred.core.regulariser import Pieces, Regulariser, pieces_of
+from structpred.core.types import Floats, Integers
 from structpred.core.weights import Vector
 from structpred.errors import MissingCapabilityError
-from structpred.objectives.regularisers.group_norms import GroupNorms, ends_of, nearer_to_the_truth
+from structpred.objectives.regularisers.group_norms import Grouped, GroupNorms, nearer_to_the_truth
 from structpred.objectives.regularisers.named_groups import Members, Patterns, checked_patterns, members_of
 from structpred.projections.prox.groups import prox_subset
 
 
-class OverlappingGroups(Regulariser):
+class OverlappingGroups(Grouped, Regulariser):
     """r(w) = sum_g |w_g| over unions g of groups of weights (Jenatton, Audibert and Bach 2009), as its terms.
 
     The prox of the sum has no closed form: trainers take a step for each group. Where each two groups are disjoint or nested,
@@ -39,25 +38,24 @@ class OverlappingGroups(Regulariser):
     (9.0, 2)
     """
 
-    groups: npt.NDArray[np.int64] | None = None
     members: tuple[Members, ...] = ()
 
     def __init__(self, groups: Sequence[Patterns]) -> None:
         self.patterns = checked_patterns(groups)
 
-    def grouped(self, groups: npt.NDArray[np.int64], names: Sequence[str]) -> "OverlappingGroups":
+    def grouped(self, groups: Integers, names: Sequence[str]) -> Self:
         """With the names looked up."""
-        new = copy(self)
-        new.groups, new.members = np.array(groups, np.int64), members_of(self.patterns, names)
+        new = super().grouped(groups, names)
+        new.members = members_of(self.patterns, names)
         return new
 
     def terms(self) -> tuple["NormOf", ...]:
         """One for each group."""
-        return tuple(NormOf(one, ends_of(self, self.groups)) for one in self.members)
+        return tuple(NormOf(one, self.ends) for one in self.members)
 
     def value(self, w: Vector) -> float:
         """The sum over the groups."""
-        norms = self._norms(pieces_of(w))
+        norms = self.norms(pieces_of(w))
         return sum(float(np.linalg.norm(norms[list(one)])) for one in self.members)
 
     def prox(self, w: Vector, step: float) -> Vector:
@@ -70,22 +68,18 @@ class OverlappingGroups(Regulariser):
         It is 0 where u is a sum of vectors, one for each group, of norms of at most 1; what several groups hold is divided
         equally among them, so the conjugate may be 0 farther out.
         """
-        shared = self._norms(u) / np.bincount(np.concatenate([np.array(one) for one in self.members]))
+        shared = self.norms(u) / np.bincount(np.concatenate([np.array(one) for one in self.members]))
         return nearer_to_the_truth(loss, max(float(np.linalg.norm(shared[list(one)])) for one in self.members))
 
     def reach(self, value: float) -> float:
         """Every weight is in one group at least."""
         return value
 
-    def _norms(self, pieces: Pieces) -> Floats:
-        found: Floats = np.sqrt(DualMap.of(ends_of(self, self.groups)[1:], 1.0).squares(pieces))
-        return found
-
 
 class NormOf(GroupNorms):
     """r(w) = |w_g| for one union g of groups of weights, by their numbers. Its conjugate is inf where u is not zero elsewhere."""
 
-    def __init__(self, members: Members, groups: npt.NDArray[np.int64]) -> None:
+    def __init__(self, members: Members, groups: Integers) -> None:
         self.members, self.groups = members, groups
 
     def group_value(self, norms: Floats) -> float:

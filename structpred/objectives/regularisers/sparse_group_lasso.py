@@ -1,20 +1,17 @@
 """Few groups in use, and few weights within these."""
 
-from collections.abc import Sequence
-from copy import copy
 from typing import cast
 
 import numpy as np
-import numpy.typing as npt
 
-from structpred.core.regulariser import DualMap, Pieces, Regulariser, pieces_of
+from structpred.core.regulariser import Pieces, Regulariser, pieces_of
 from structpred.core.weights import Vector
-from structpred.objectives.regularisers.group_norms import dual_norm, ends_of, nearer_to_the_truth
+from structpred.objectives.regularisers.group_norms import Grouped, dual_norm, nearer_to_the_truth
 from structpred.projections.prox.entries import checked_share, shrunk
 from structpred.projections.prox.groups import group_norms, prox_sparse_group
 
 
-class SparseGroupLasso(Regulariser):
+class SparseGroupLasso(Grouped, Regulariser):
     """r(w) = share sum_k |w_k| + (1 - share) |w|_1 (Friedman, Hastie and Tibshirani 2010).
 
     Its conjugate is 0 where the entries of u, each moved by 1 - share towards 0, leave no group with a norm above the share; inf
@@ -22,30 +19,22 @@ class SparseGroupLasso(Regulariser):
     """
 
     name = "sparse_group_lasso"
-    groups: npt.NDArray[np.int64] | None = None
 
     def __init__(self, share: float = 0.5) -> None:
         self.share = checked_share(share)
 
-    def grouped(self, groups: npt.NDArray[np.int64], names: Sequence[str]) -> "SparseGroupLasso":
-        """With these groups."""
-        new = copy(self)
-        new.groups = np.array(groups, np.int64)
-        return new
-
     def value(self, w: Vector) -> float:
         """The two norms."""
-        norms = np.sqrt(DualMap.of(ends_of(self, self.groups)[1:], 1.0).squares(pieces_of(w)))
         entries = sum(float(np.abs(piece).sum()) for piece in pieces_of(w))
-        return self.share * float(norms.sum()) + (1.0 - self.share) * entries
+        return self.share * float(self.norms(pieces_of(w)).sum()) + (1.0 - self.share) * entries
 
     def prox(self, w: Vector, step: float) -> Vector:
         """Soft thresholds of the entries, then of the groups."""
-        return cast(Vector, prox_sparse_group(w.astype(np.float64), step, ends_of(self, self.groups), self.share).astype(w.dtype))
+        return cast(Vector, prox_sparse_group(w.astype(np.float64), step, self.ends, self.share).astype(w.dtype))
 
     def bound(self, loss: float, lam: float, u: Pieces) -> float:
         """The loss, after a move towards the truth to where the conjugate is 0."""
-        whole, ends = np.concatenate([np.empty(0), *u]), ends_of(self, self.groups)
+        whole, ends = np.concatenate([np.empty(0), *u]), self.ends
         if self.share == 0.0:
             return nearer_to_the_truth(loss, float(np.abs(whole).max(initial=0.0)))
 
