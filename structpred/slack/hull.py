@@ -45,7 +45,7 @@ def hull_search(ledger: Ledger) -> float:
 def _settle(ledger: Ledger) -> list[Candidate]:
     """Ask until the best point of the hull is known; the points found."""
     points = [ledger.problem.truth] + ([ledger.incumbent] if ledger.incumbent is not None else [])
-    best, lam, factor, aimed = _best_of(points), ledger.lam0, 4.0, False
+    best, lam, factor, aimed = max(points, key=lambda p: p.phi), ledger.lam0, 4.0, False
     for _ in range(MAX_STEPS):
         if not ledger.open() or ledger.smooth <= best.phi * (1.0 + SETTLED):
             break
@@ -96,10 +96,6 @@ def slope_at(points: list[Candidate], g: float) -> float | None:
             rate = (a.h - b.h) / (b.g - a.g)
             top, slope = max((top, slope), (a.h - rate * (g - a.g), rate))
     return slope
-
-
-def _best_of(points: list[Candidate]) -> Candidate:
-    return max(points, key=lambda p: p.phi)
 
 
 def _mixed(ledger: Ledger, a: Candidate, b: Candidate) -> Candidate:

@@ -8,6 +8,7 @@ from structpred.core.sparse import SparseVector
 from structpred.core.steps import Step, TaskLike, Terms
 from structpred.core.task import Task
 from structpred.core.terms import summed
+from structpred.core.types import Floats
 from structpred.core.weights import Vector
 from structpred.errors import MissingCapabilityError, ParameterError
 from structpred.slack.cache import LabelCache, LastSweep
@@ -130,31 +131,27 @@ class SlackRescaling:
         """The pieces that `term` gives for these rows, summed up with these shares (ones if not given)."""
         return summed((len(task), task.dim), rows, shares, lambda i: self.term(task, w, i), self.offset)
 
-    def values(self, task: TaskLike, w: Vector) -> npt.NDArray[np.float64]:
+    def values(self, task: TaskLike, w: Vector) -> Floats:
         """Upper bounds of H_i(w), all i; for a task that is not `certified`, the largest values found."""
-        found = self._sweep(task, w)
+        found = [self.search(task, w, i) for i in range(len(task))]
+        self._last.keep(task, w, [_missed(one) for one in found])  # since a run that ends asks for it next
         return np.array([_finite(one.upper_bound, one.phi) for one in found])
 
-    def unsettled(self, task: TaskLike, w: Vector) -> npt.NDArray[np.float64]:
+    def unsettled(self, task: TaskLike, w: Vector) -> Floats:
         """By how much the search of each instance may have missed H_i(w): its upper bound less the value found, 0 where exact.
 
         This part of a duality gap does not go away with more training; a better search (see `choose`) closes it.
         """
-        found = self._last.at(task, w)
-        if found is None:
-            found = [self._unsettled(task, self.problem(task, w, i), i) for i in range(len(task))]
+        if (found := self._last.at(task, w)) is None:
+            found = np.zeros(len(task))
+            for i in range(len(task)):
+                problem = self.problem(task, w, i)
+                if self._chosen(problem) != "direct":  # which is exact
+                    found[i] = _missed(self._search(task, problem, i, None))
         return np.asarray(found)
 
-    def _sweep(self, task: TaskLike, w: Vector) -> list[SearchResult]:
-        """A search for every instance; what they leave unsettled is kept, since a run that ends asks for it next."""
-        found = [self.search(task, w, i) for i in range(len(task))]
-        self._last.keep(task, w, [_missed(one) for one in found])
-        return found
-
-    def _unsettled(self, task: TaskLike, problem: TaskProblem | StepProblem, i: int) -> float:
-        if (choose(problem) if self.method == "auto" else self.method) == "direct":
-            return 0.0  # exact, without a search
-        return _missed(self._search(task, problem, i, None))
+    def _chosen(self, problem: TaskProblem | StepProblem) -> str:
+        return choose(problem) if self.method == "auto" else self.method
 
     def certified(self, task: TaskLike) -> bool:
         """Whether bounds hold: plain queries are exact or bounded, or the search rests on queries that are exact by contract."""
@@ -163,7 +160,7 @@ class SlackRescaling:
         if not isinstance(task, Task):
             return False
         problems = (TaskProblem(task, np.zeros(task.dim, task.dtype), i) for i in range(len(task)))
-        return all((choose(p) if self.method == "auto" else self.method) in ("direct", "hybrid", "angular") for p in problems)
+        return all(self._chosen(problem) in ("direct", "hybrid", "angular") for problem in problems)
 
 
 def _finite(bound: float, otherwise: float) -> float:
