@@ -103,7 +103,9 @@ class _Case(Points):
         for k, x in enumerate(points):
             step = self.steps[k % len(self.steps)]
             p = self.answer("prox", x, step)
-            others = [0.9 * p, 1.1 * p, *(self.answer("prox", z, 0.0) for z in (x, 0.0 * x, points[k - 1], *self.around(p)))]
+            size = 1.0 + float(np.abs(p).max())
+            around = [p + scale * size * self.examiner.rng.normal(size=self.n) for scale in (1e-4, 0.01, 1.0)]
+            others = [0.9 * p, 1.1 * p, *(self.answer("prox", z, 0.0) for z in (x, 0.0 * x, points[k - 1], *around))]
             examine_argmin(self.examiner, self.where, self.value, x, step, p, others)
             self.examine_distance(x, p, points[k - 1], self.answer("prox", points[k - 1], step))
             self.examine_domain(x)
@@ -112,10 +114,6 @@ class _Case(Points):
         for bad, step in ((np.nan * ones, 1.0), (np.empty(0), 1.0), (ones, -1.0), (ones, np.nan)):
             told = f"an error of structpred for the point {brief(bad)} and the step {step:g}"
             self.refuses(told, cause, "prox", bad, step)
-
-    def around(self, p: Floats) -> list[Floats]:
-        size = 1.0 + float(np.abs(p).max())
-        return [p + scale * size * self.examiner.rng.normal(size=self.n) for scale in (1e-4, 0.01, 1.0)]
 
     def value(self, x: Floats) -> float:
         return float(self.examiner.call("value", self.where, x))

@@ -71,15 +71,12 @@ class ExpectedCost(Loss):
             i = j % len(ids)
             key = (i, labels.tobytes())
             if key not in known:
-                known[key] = self._asked(labels, i, int(ids[i]))
+                try:
+                    known[key] = float(self.cost(labels.copy(), int(ids[i])))
+                except Exception as error:
+                    raise LossError(f"sample {i}: cost raised {raised(error)}") from error
+                if not np.isfinite(known[key]):
+                    told = f"the cost of the output {labels[:20].tolist()} is {known[key]}; costs must be finite"
+                    raise DataError(f"sample {i}: {told}")
             costs[j] = known[key]
         return costs
-
-    def _asked(self, labels: Labels, i: int, name: int) -> float:
-        try:
-            found = float(self.cost(labels.copy(), name))
-        except Exception as error:
-            raise LossError(f"sample {i}: cost raised {raised(error)}") from error
-        if not np.isfinite(found):
-            raise DataError(f"sample {i}: the cost of the output {labels[:20].tolist()} is {found}; costs must be finite")
-        return found

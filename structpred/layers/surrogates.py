@@ -24,7 +24,6 @@ from structpred.layers.perturbed import PerturbedLoss
 from structpred.layers.pools import PoolLoss
 from structpred.layers.record import Scores
 from structpred.layers.sparsemap import SparseMAPLoss
-from structpred.runtime.ranges import ends_of
 
 
 class ScoreSurrogate(ABC):
@@ -103,7 +102,7 @@ class ScoreSurrogate(ABC):
         loss, shapes = self.loss(task.oracle), task.shapes[first:last]
         batch = Scores.of(task.oracle, shapes, n_jobs=task.n_jobs)
         parts = task.parts[first:last]
-        at = np.concatenate(parts) + np.repeat(places[:-1], np.diff(ends_of(np.array([len(own) for own in parts]))))
+        at = np.concatenate(parts) + np.repeat(places[:-1], [len(own) for own in parts])
         gold = np.bincount(at, minlength=len(theta)).astype(np.float64)
         asked = {"costs", "true_scores"}.intersection(loss.takes)
         costs = np.concatenate([task.costs(i)[1] for i in range(first, last)]) if asked else None
