@@ -1,8 +1,8 @@
 """Inference oracles: one structure, one file. To add one, write a file here or anywhere else; there is no registry.
 
 >>> from structpred.oracles import ChainOracle
->>> ChainOracle(n_labels=2).argmax([0.0, 1.0, 0.0, 0.0, 0.0, 0.0], (1,)).tolist()
-[1]
+>>> ChainOracle().argmax([0.0, 1.0, 1.0, 0.0, 5.0, 0.0, 0.0, 0.0], (2, 2)).tolist()
+[0, 0]
 """
 
 from structpred.core.discovery import lazy_classes
