@@ -14,7 +14,7 @@ from measure import machine, table
 
 from structpred.core.sparse import SparseVector, coalesced
 from structpred.objectives.regularisers.mkl import MKL
-from structpred.trainers.grouped_weights import GroupedWeights
+from structpred.trainers.online.grouped_weights import GroupedWeights
 
 GROUPS, TOUCHED, GOAL = 507, 400, 20.0
 #: so many steps of each kind, one kind after the other: dense steps push the weights of the others out of the caches

@@ -57,8 +57,8 @@ def two(watch: Stopwatch, name: str) -> dict[str, Any]:
     import numpy as np
     from sklearn.svm import LinearSVC
 
-    from structpred.core.linear_task import LinearTask
     from structpred.models import LinearClassifier
+    from structpred.rows.linear_task import LinearTask
 
     warnings.simplefilter("ignore")
     X, y = rows_of(name)

@@ -23,13 +23,13 @@ def train(watch: Stopwatch, file: str, name: str, n_words: int, lam: float) -> d
     """Bounds, passes and the CPU seconds of one trainer; a short run compiles what is compiled."""
     import numpy as np
 
-    from structpred.core.task import Task
     from structpred.features.sequences import SequenceFeatures
     from structpred.io import read_ocr
     from structpred.models.chain.inputs import NumericInput
     from structpred.objectives.margin import MarginRescaling
     from structpred.objectives.part_losses import Hamming
     from structpred.oracles.chain import ChainOracle
+    from structpred.task.task import Task
     from structpred.trainers.loop import RunSettings
     from structpred.trainers.loop import train as run
     from structpred.trainers.names import trainers

@@ -74,12 +74,12 @@ def random_sequences(watch: Stopwatch, n_features: int, n_labels: int, n_tokens:
     """Sequences of 25 tokens with fifteen of the features each and random labels: one pass of sgd, twice, and its memory."""
     import resource
 
-    from structpred.core.task import Task
     from structpred.data.sequences import PackedSequences
     from structpred.features.sequences import SequenceFeatures
     from structpred.objectives.margin import MarginRescaling
     from structpred.objectives.part_losses import Hamming
     from structpred.oracles.chain import ChainOracle
+    from structpred.task.task import Task
     from structpred.trainers.loop import RunSettings, train
     from structpred.trainers.problem import Problem
     from structpred.trainers.sgd import SGD

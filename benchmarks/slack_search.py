@@ -68,11 +68,11 @@ def planted(n: int, n_features: int = 20) -> tuple[Any, Any]:
     """(make, w): make(oracle) is the task of n instances; w are weights near those that the labels come from."""
     import numpy as np
 
-    from structpred.core.task import Task
     from structpred.features.graphs import GraphFeatures
     from structpred.objectives.part_losses import Hamming
     from structpred.oracles.mrf import graph_shape
     from structpred.oracles.mrf_enumeration import EnumerationMRF
+    from structpred.task.task import Task
 
     rng = np.random.default_rng(0)
     edges = list(combinations(range(N_LABELS), 2))
@@ -165,11 +165,11 @@ def trees(watch: Stopwatch, kind: str, length: int, n: int, method: str) -> dict
     """Searches over dependency trees of one length; constrained queries by branch and bound, each within 2,000 sets of trees."""
     import numpy as np
 
-    from structpred.core.task import Task
     from structpred.objectives.part_losses import Hamming
     from structpred.oracles.arborescence import ArborescenceOracle
     from structpred.slack.search import search
     from structpred.slack.task_problem import TaskProblem
+    from structpred.task.task import Task
 
     times: list[float] = []
 

@@ -41,13 +41,13 @@ def speed(watch: Stopwatch, train_file: str, rounds: int) -> dict[str, Any]:
     """Wall seconds with one and with two threads, in turn, and a digest of every result."""
     import numpy as np
 
-    from structpred.core.task import Task
     from structpred.features.sequences import SequenceFeatures
     from structpred.io import read_columns
     from structpred.models import ChainLabeler
     from structpred.models.chain.decoding import decode_chains
     from structpred.objectives.part_losses import Hamming
     from structpred.oracles.chain import ChainOracle
+    from structpred.task.task import Task
 
     corpus = read_columns(train_file)
     model = ChainLabeler("sgd", C=0.3, max_iter=3, template="chunking").fit(corpus, corpus.labels())
@@ -88,7 +88,6 @@ def general_tasks() -> dict[str, Callable[[int], Any]]:
     import numpy as np
     from snakes import graph, images
 
-    from structpred.core.task import Task
     from structpred.features.graphs import GraphFeatures
     from structpred.features.parts import PartFeatures
     from structpred.io.multilabel.mulan import read_mulan
@@ -97,6 +96,7 @@ def general_tasks() -> dict[str, Callable[[int], Any]]:
     from structpred.oracles.dual_mrf import DualMRF
     from structpred.oracles.mrf import graph_shape
     from structpred.oracles.mrf_enumeration import EnumerationMRF
+    from structpred.task.task import Task
 
     folder = data_folder() / "multilabel_yeast"
     data = read_mulan(str(folder / "yeast-train.arff.gz"), str(folder / "yeast.xml.gz"))
@@ -125,9 +125,9 @@ def general_tasks() -> dict[str, Callable[[int], Any]]:
 
 def longest_chain(call: Callable[[], Any]) -> float:
     """CPU seconds of the calling thread, plus those of the busiest thread of each group of threads that it waits for."""
-    from structpred.core import inference, terms
     from structpred.fused import chains
     from structpred.runtime import threads
+    from structpred.task import inference, terms
 
     waited = 0.0
 

@@ -20,13 +20,13 @@ from structpred.cli.kinds.kind import Kind
 from structpred.cli.session import Session
 from structpred.cli.training import Training
 from structpred.cli.training_options import TrainingOptions
-from structpred.core.markup import tag
-from structpred.core.tables import columns
 from structpred.errors import DataError
 from structpred.io.text import read_text, source_name, split_lines
 from structpred.models import StructuredPredictor
 from structpred.oracles.multiclass import MulticlassOracle
 from structpred.report.page import html_page
+from structpred.text.markup import tag
+from structpred.text.tables import columns
 
 
 def read_choices(path, encoding="utf-8"):

@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from structpred.contracts.score_losses import check_layer, check_score_loss
     from structpred.contracts.surrogates import check_surrogate
     from structpred.contracts.trainers import check_trainer
-    from structpred.core.callback_task import CallbackTask
     from structpred.core.feature_map import FeatureMap
     from structpred.core.instances import Instance
     from structpred.core.oracle import Oracle
-    from structpred.core.task import Task
     from structpred.features.label_rows import LabelRows
+    from structpred.task.callback_task import CallbackTask
+    from structpred.task.task import Task
 
 __version__ = "0.1.0"
 __all__ = [

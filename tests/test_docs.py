@@ -222,7 +222,20 @@ FOLDERS = sorted(path.parent.name for path in ROOT.glob("structpred/*/__init__.p
 #: packages that people import nothing from: what is public of them has a name in another package
 INTERNAL = ("cli", "contracts", "experiments", "fused", "runtime", "storage")
 #: packages that are shown whole, module by module
-WHOLE = ("errors", "oracles", "trainers", "objectives", "projections", "features", "slack", "nonconvex", "core", "data")
+WHOLE = (
+    "errors",
+    "oracles",
+    "trainers",
+    "objectives",
+    "projections",
+    "features",
+    "slack",
+    "nonconvex",
+    "core",
+    "task",
+    "rows",
+    "data",
+)
 #: all others, whose public names are listed one by one
 LISTED = ("structpred", *(f"structpred.{name}" for name in FOLDERS if name not in {*INTERNAL, *WHOLE}))
 

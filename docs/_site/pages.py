@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parents[2]
 #: packages whose public names get pages of their own
 NAMES = ("models", "layers")
 #: packages whose modules do
-MODULES = ("core", "objectives", "oracles", "trainers")
+MODULES = ("core", "objectives", "oracles", "rows", "task", "trainers")
 _BLOCK = re.compile(r"^::: (structpred\.\S+)\n((?:    .*\n)*)\n?", re.MULTILINE)
 
 

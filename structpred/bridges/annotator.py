@@ -20,9 +20,9 @@ from structpred.bridges.spacy import (
     universal_tags,
     words_of,
 )
-from structpred.core.suggestions import did_you_mean
 from structpred.data.tag_schemes import scheme_of
 from structpred.errors import DataError, ParameterError
+from structpred.text.suggestions import did_you_mean
 
 if TYPE_CHECKING:  # spaCy imports this file whenever it is imported itself, so models are loaded when one is read
     from structpred.models import ChainLabeler, DependencyParser

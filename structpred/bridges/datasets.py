@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from structpred.bridges.predictions import heads_and_relations, plain_lists
-from structpred.core.suggestions import did_you_mean
 from structpred.errors import DataError
 from structpred.io.treebanks.treebank import Sentence, Tree
 from structpred.runtime.dependencies import require_installed
+from structpred.text.suggestions import did_you_mean
 
 #: the library's own, which is not imported here
 Dataset = Any

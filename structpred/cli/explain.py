@@ -42,9 +42,9 @@ def explain(ctx: click.Context, /, model: str, data: str, output: str | None, **
     differences, which add up to the difference of the two scores.
     """
     from structpred.cli.files import check_output
-    from structpred.core.markup import join, tag
     from structpred.report.page import html_page
     from structpred.storage.atomic import write_atomic
+    from structpred.text.markup import join, tag
 
     asked = Explaining.of(model, data, values)
     if output is not None and (asked.as_json or output == "-"):

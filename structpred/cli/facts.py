@@ -5,7 +5,7 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from structpred.core.tables import cut
+from structpred.text.tables import cut
 
 if TYPE_CHECKING:
     from structpred.cli.kinds.kind import Inspecting

@@ -11,8 +11,8 @@ from click.core import ParameterSource
 
 from structpred.cli.session import Session
 from structpred.cli.suggestions import Choice
-from structpred.core.suggestions import did_you_mean
 from structpred.errors import DataError
+from structpred.text.suggestions import did_you_mean
 
 #: those of structpred.io, which takes long to load
 FORMATS = ("conll2000", "columns", "crfsuite", "ocr")

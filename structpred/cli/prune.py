@@ -39,7 +39,7 @@ def prune(
     has looked at: otherwise train again with the templates that are left.
     """
     from structpred.cli.files import check_output
-    from structpred.core.group_norms import shares
+    from structpred.core.regulariser import shares
     from structpred.errors import DataError
     from structpred.report import figures
     from structpred.report.groups import group_curves

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from structpred.core.suggestions import did_you_mean
+from structpred.text.suggestions import did_you_mean
 
 
 class SuggestingGroup(click.Group):

@@ -19,7 +19,7 @@ from structpred.cli.training_options import TrainingOptions
 from structpred.errors import CheckpointError, ParameterError
 from structpred.runtime.interrupts import hear
 from structpred.runtime.threads import checked_jobs
-from structpred.trainers.checkpoints import claimed, previous, remove_checkpoint
+from structpred.trainers.running.checkpoints import claimed, previous, remove_checkpoint
 
 if TYPE_CHECKING:
     from structpred.distributed import Shards

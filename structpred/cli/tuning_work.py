@@ -9,7 +9,7 @@ from typing import Any
 
 from structpred.cli.kinds.kind import Kind
 from structpred.cli.training import Training, common_settings
-from structpred.trainers.checkpoints import previous
+from structpred.trainers.running.checkpoints import previous
 from structpred.tuning.estimators import scores_of
 
 

@@ -7,10 +7,10 @@ import numpy as np
 
 from structpred.contracts.engine import Examiner, brief
 from structpred.contracts.report import Report, examined
-from structpred.core.callback_task import CallbackTask
 from structpred.core.sparse import SparseVector
 from structpred.core.types import Floats
 from structpred.errors import OracleError, StructpredError
+from structpred.task.callback_task import CallbackTask
 
 #: inputs that are tried, random weights, each with both signs, and samples whose truths are known outputs
 SAMPLES, WEIGHTS, MOST = 5, 2, 20

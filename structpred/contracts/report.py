@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from structpred.contracts.engine import Examiner, brief
-from structpred.core.markup import join, preformatted, tag
 from structpred.core.oracle import Shape
 from structpred.errors import OracleError, StructpredError
+from structpred.text.markup import join, preformatted, tag
 
 
 @dataclass(frozen=True)

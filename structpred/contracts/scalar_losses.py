@@ -5,9 +5,9 @@ import numpy.typing as npt
 
 from structpred.contracts.engine import Examiner, kind_of
 from structpred.contracts.report import Report, examined
-from structpred.core.scalar_loss import DualTable, ScalarLoss
 from structpred.core.types import Floats
 from structpred.errors import LossError
+from structpred.rows.scalar_loss import DualTable, ScalarLoss
 
 #: width of a difference, the shares of an interval that are tried, and the curvatures of dual steps
 WIDTH, SHARES, STEEP = 1e-6, np.linspace(0.0, 1.0, 101), (0.0, 0.01, 1.0, 100.0)

@@ -7,11 +7,11 @@ import numpy.typing as npt
 
 from structpred.contracts.engine import Examiner, kind_of
 from structpred.contracts.report import Report, examined
-from structpred.core.linear_task import RowTask
 from structpred.core.sparse import SparseVector
-from structpred.core.steps import Step, TaskLike
 from structpred.core.types import Floats
 from structpred.errors import LossError
+from structpred.rows.linear_task import RowTask
+from structpred.task.steps import Step, TaskLike
 from structpred.trainers.problem import Surrogate, is_convex
 
 #: samples that are tried, and how far apart the weights are whose tangents show the slope
@@ -67,7 +67,7 @@ class _Case:
         """A copy of the term, whose arrays are only good until the next one."""
         found, where = self.examiner.ask(self.surrogate.term, f"sample {i}", self.task, self.weights[k], i), f"sample {i}"
         right = isinstance(found, Step) and isinstance(found.difference, SparseVector)
-        self.examiner.insist("term", right, where, "term to give a Step", kind_of(found), "see core/steps.py")
+        self.examiner.insist("term", right, where, "term to give a Step", kind_of(found), "see task/steps.py")
         self.examiner.finite([found.violation, found.bound, *found.difference.values], where, "term")
         return Step(SparseVector(*map(np.array, found.difference)), *found[1:])
 

@@ -37,10 +37,10 @@ def check_trainer(trainer: Trainer, problem: Problem | None = None, *, seed: int
 
 
 def _few_classes(trainer: Trainer) -> Problem:
-    from structpred.core.task import Task
     from structpred.features.label_rows import LabelRows
     from structpred.objectives.part_losses import Hamming
     from structpred.oracles.multiclass import MulticlassOracle
+    from structpred.task.task import Task
 
     rng = np.random.default_rng(0)
     rows, y = LabelRows(rng.normal(size=(12, 3)), 4, dtype=np.float64), rng.integers(4, size=(12, 1))

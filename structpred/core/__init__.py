@@ -1,1 +1,30 @@
-"""The core: what an oracle is, how corpora are packed, and how features, oracle and loss make a task."""
+"""The core: the protocols that people extend, and what all share: sparse vectors, weights, packed scores, results."""
+
+from structpred.runtime.moved import leave_behind
+
+leave_behind(
+    __name__,
+    {
+        "structpred.rows": ("linear_task", "multiclass_loss", "scalar_loss"),
+        "structpred.runtime": ("discovery",),
+        "structpred.task": (
+            "added_scores",
+            "augmented",
+            "callback_task",
+            "function_space",
+            "inference",
+            "part_identity",
+            "partial_task",
+            "process_oracle",
+            "regret",
+            "steps",
+            "taken",
+            "task",
+            "task_checks",
+            "terms",
+            "two_ways",
+        ),
+        "structpred.task.fast": ("block_steps", "marginal_blocks", "moves", "part_steps", "welds"),
+        "structpred.text": ("markup", "suggestions", "tables"),
+    },
+)

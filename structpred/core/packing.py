@@ -8,10 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.oracle import Labels, Oracle, Scores, Shape
-from structpred.core.own_code import raised
+from structpred.core.own_code import asked_parts, blamed, raised
 from structpred.core.scores import all_finite
 from structpred.core.stand_ins import stand_in
-from structpred.core.task_checks import asked_parts, blamed
 from structpred.errors import DataError, OracleError, StructpredError
 from structpred.runtime.ranges import ends_of
 

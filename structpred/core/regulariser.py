@@ -258,3 +258,18 @@ def array_digest(array: npt.NDArray[Any]) -> str:
 def capabilities(regulariser: object) -> frozenset[str]:
     """The optional methods that a regulariser has."""
     return frozenset(name for name in OPTIONAL if callable(getattr(regulariser, name, None)))
+
+
+def group_norms(w: Vector, groups: npt.ArrayLike) -> Floats:
+    """|w_k| of every group, in float64; group k is groups[k]:groups[k+1]."""
+    return np.sqrt(DualMap.of(np.asarray(groups)[1:], 1.0).squares(pieces_of(w)))
+
+
+def shares(norms: Floats) -> Floats:
+    """The beta of multiple kernel learning, beta_k = |w_k| / sum_k |w_k|: the share of each group; zeros if all are zero.
+
+    >>> shares(np.array([5.0, 0.0, 5.0]))
+    array([0.5, 0. , 0.5])
+    """
+    total = float(norms.sum())
+    return norms / total if total > 0.0 else norms

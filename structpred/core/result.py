@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.markup import join, scrolling, table, tag
 from structpred.core.weights import Vector
+from structpred.text.markup import join, scrolling, table, tag
 
 #: One row of the history. Keys: passes, seconds, cpu_seconds, oracle_calls, primal, dual, gap, dev_score; None where not known.
 Record = dict[str, float | int | None]

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple, TypeVar, cast
 import numpy as np
 
 from structpred.core.regulariser import Regulariser
-from structpred.core.steps import TaskLike
 from structpred.core.weights import Vector
 from structpred.distributed import tasks
 from structpred.distributed.cluster import check_cluster, check_memory, cluster_of, workers_of
@@ -31,6 +30,7 @@ from structpred.models.settings import resolve_regulariser
 from structpred.models.sharding import Columns, Prepared, Sharding, sharding_of
 from structpred.objectives.regularisers.l2 import L2
 from structpred.runtime.interrupts import GivenUp
+from structpred.task.steps import TaskLike
 from structpred.trainers.loop import RunSettings, train
 from structpred.trainers.names import can_minimise, require_before_data
 from structpred.trainers.problem import Problem, Surrogate

@@ -8,13 +8,13 @@ import numpy.typing as npt
 
 from structpred.core.group_scales import Scale
 from structpred.core.sparse import SparseVector
-from structpred.core.steps import Step, TaskLike
 from structpred.core.weights import Vector
 from structpred.distributed.rounds import Rounds
 from structpred.distributed.sharded import ShardedTask
 from structpred.distributed.tasks import Facts
 from structpred.models.sharding import Columns
 from structpred.runtime.interrupts import may_be_given_up
+from structpred.task.steps import Step, TaskLike
 from structpred.trainers.problem import Surrogate
 
 Arrays = dict[str, npt.NDArray[Any]]

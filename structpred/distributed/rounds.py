@@ -23,7 +23,7 @@ from structpred.distributed.store import Store
 from structpred.errors import ClusterError
 from structpred.models.sharding import Columns
 from structpred.runtime.interrupts import give_up_if_asked
-from structpred.trainers.rounds import Common
+from structpred.trainers.shards.rounds import Common
 
 log = logging.getLogger("structpred.distributed")
 #: seconds that a cluster without workers is waited for

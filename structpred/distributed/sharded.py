@@ -10,8 +10,6 @@ import numpy.typing as npt
 
 from structpred.core.group_scales import Scale
 from structpred.core.sparse import SparseVector
-from structpred.core.steps import Step, TaskLike, Terms
-from structpred.core.terms import running_sum
 from structpred.core.types import Floats
 from structpred.core.weights import Vector
 from structpred.distributed.rounds import Rounds
@@ -20,10 +18,12 @@ from structpred.distributed.tasks import Closed, Facts
 from structpred.errors import CheckpointError
 from structpred.models.sharding import Columns
 from structpred.runtime.interrupts import may_be_given_up
-from structpred.trainers.inner import ByInner
+from structpred.task.steps import Step, TaskLike, Terms
+from structpred.task.terms import running_sum
 from structpred.trainers.problem import Problem, Surrogate, Trainer
-from structpred.trainers.rounds import round_size
-from structpred.trainers.sharded import ShardedTrainer
+from structpred.trainers.running.inner import ByInner
+from structpred.trainers.shards.rounds import round_size
+from structpred.trainers.shards.sharded import ShardedTrainer
 from structpred.trainers.states import COUNT, Values
 
 

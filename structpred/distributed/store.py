@@ -23,7 +23,7 @@ from structpred.errors import CheckpointError, ClusterError
 from structpred.storage.atomic import storage_error, write_atomic
 from structpred.storage.bundles import Bundle, read_bundle, write_bundle
 from structpred.storage.locks import exclusive
-from structpred.trainers.rounds import Common
+from structpred.trainers.shards.rounds import Common
 from structpred.trainers.states import Arrays
 
 #: bytes that this process has read from stores and written to them

@@ -6,15 +6,15 @@ from typing import Any, cast
 import numpy as np
 
 from structpred.core.sparse import SparseVector
-from structpred.core.steps import Step
-from structpred.core.terms import running_sum
 from structpred.core.types import Floats
 from structpred.core.weights import Vector
 from structpred.distributed.store import read_once
 from structpred.distributed.tasks import Job, Told, part_of, place_of
-from structpred.trainers import rounds
+from structpred.task.steps import Step
+from structpred.task.terms import running_sum
 from structpred.trainers.lbfgs import random_features, squared_gradients
-from structpred.trainers.rounds import Part, Report, losses_of
+from structpred.trainers.shards import rounds
+from structpred.trainers.shards.rounds import Part, Report, losses_of
 
 
 def losses(job: Job, k: int, n: str) -> float:

@@ -14,10 +14,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.partial_task import is_partial
 from structpred.core.regulariser import Regulariser
-from structpred.core.task import Task
-from structpred.core.terms import running_sum
 from structpred.core.types import Floats
 from structpred.distributed.cluster import is_memory_above
 from structpred.distributed.prints import Print, read
@@ -27,11 +24,14 @@ from structpred.errors import CheckpointError, DataError, FileFormatError, Infea
 from structpred.models.own_components import check_own, components_of
 from structpred.models.settings import resolve_regulariser
 from structpred.models.sharding import Columns, Sharding, holders_of, whole_of
+from structpred.task.partial_task import is_partial
+from structpred.task.task import Task
+from structpred.task.terms import running_sum
 from structpred.trainers.names import require
 from structpred.trainers.problem import Surrogate, Trainer, is_convex
-from structpred.trainers.rounds import Part, Places, Report, Totals, Way, losses_of, totals
+from structpred.trainers.running.stream import StreamProblem
+from structpred.trainers.shards.rounds import Part, Places, Report, Totals, Way, losses_of, totals
 from structpred.trainers.states import Arrays, flatten
-from structpred.trainers.stream import StreamProblem
 
 log = logging.getLogger("structpred.distributed")
 

@@ -9,18 +9,18 @@ from structpred.errors import DataError, ParameterError
 from structpred.models.partial import NEEDS_ALL, sums_suffice
 from structpred.objectives.log_loss import LogLoss
 from structpred.objectives.marginal_log_loss import MarginalLogLoss
-from structpred.trainers.bundles import BundleMethod
 from structpred.trainers.cocoa import CoCoA
-from structpred.trainers.cutting_planes import CuttingPlanes
 from structpred.trainers.lbfgs import LBFGS
 from structpred.trainers.mixing import ParameterMixing
 from structpred.trainers.n_slack import NSlackCuttingPlane
 from structpred.trainers.names import require_surrogate, trainers
 from structpred.trainers.oeg import OnlineEG
 from structpred.trainers.owlqn import OWLQN
+from structpred.trainers.planes.bundles import BundleMethod
+from structpred.trainers.planes.cutting_planes import CuttingPlanes
 from structpred.trainers.problem import Surrogate, Trainer
-from structpred.trainers.rounds import Way
-from structpred.trainers.sharded import ShardedTrainer
+from structpred.trainers.shards.rounds import Way
+from structpred.trainers.shards.sharded import ShardedTrainer
 from structpred.trainers.warm_start import WarmStart
 
 

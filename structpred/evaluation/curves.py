@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from structpred.core.markup import preformatted
 from structpred.errors import DataError, ParameterError
 from structpred.evaluation.selection import select_sequences
 from structpred.evaluation.summary import evaluate_sequences
+from structpred.text.markup import preformatted
 
 log = logging.getLogger("structpred.evaluation")
 

@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from structpred.core.markup import scrolling, table
-from structpred.core.tables import aligned, cut
 from structpred.core.types import Integers
 from structpred.evaluation.chunks import ChunkCounts
 from structpred.evaluation.coding import Coded, Sequences, encode
+from structpred.text.markup import scrolling, table
+from structpred.text.tables import aligned, cut
 
 _EXAMPLES = 3
 _AROUND = 2

@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.markup import preformatted, scrolling, table
 from structpred.core.types import Integers
 from structpred.data.hierarchy import LabelHierarchy
 from structpred.errors import DataError
 from structpred.io.multilabel.data import MultiLabelData
 from structpred.models.fields.label_inputs import as_indicator, example_accuracy
+from structpred.text.markup import preformatted, scrolling, table
 
 
 class LabelScore(NamedTuple):

@@ -5,9 +5,9 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from structpred.core.markup import preformatted
 from structpred.core.types import Integers
 from structpred.evaluation.chunks import counts_lines
+from structpred.text.markup import preformatted
 
 
 @dataclass(frozen=True)

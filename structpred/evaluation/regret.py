@@ -7,8 +7,8 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.oracle import Labels, Oracle, Shape
-from structpred.core.regret import Numbers, PartScores, Regrets, packed_labels, regrets, true_scores
 from structpred.core.types import Floats, Integers
+from structpred.task.regret import Numbers, PartScores, Regrets, packed_labels, regrets, true_scores
 
 #: an output is best at the predicted scores if it lacks so little, relative to the largest of them
 _TIED = 1e-10

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from structpred.core.markup import preformatted
-from structpred.core.tables import cut
 from structpred.evaluation import chunks
 from structpred.evaluation.chunks import ChunkCounts
 from structpred.evaluation.coding import Sequences, encode
 from structpred.evaluation.labels import Confusion, confused, confusion_lines, label_counts
+from structpred.text.markup import preformatted
+from structpred.text.tables import cut
 
 _MOST_CONFUSED = 20
 

@@ -7,16 +7,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from structpred.core.task import Task
 from structpred.core.types import Floats
 from structpred.experiments.experiment import Experiment, Wanted
 from structpred.features.parts import PartFeatures
 from structpred.objectives.margin import MarginRescaling
 from structpred.objectives.part_losses import LabelCosts
 from structpred.oracles.multiclass import MulticlassOracle
+from structpred.task.task import Task
 from structpred.trainers.bmrm import BMRM
-from structpred.trainers.bundles import BundleMethod
 from structpred.trainers.ls_bmrm import LineSearchBMRM
+from structpred.trainers.planes.bundles import BundleMethod
 from structpred.trainers.problem import Problem
 
 

@@ -13,8 +13,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple
 
-from structpred.core.discovery import public_subclasses
 from structpred.errors import DataError
+from structpred.runtime.discovery import public_subclasses
 from structpred.storage.atomic import write_atomic
 
 

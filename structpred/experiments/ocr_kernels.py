@@ -9,8 +9,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.function_space import Gram
-from structpred.core.task import Task
 from structpred.core.types import Integers
 from structpred.features.positions import PositionFeatures
 from structpred.io.ocr import OcrWords
@@ -21,8 +19,10 @@ from structpred.objectives.part_losses import Hamming
 from structpred.objectives.regularisers.l2 import L2
 from structpred.objectives.regularisers.mkl import MKL
 from structpred.oracles.chain import ChainOracle
+from structpred.task.function_space import Gram
+from structpred.task.task import Task
+from structpred.trainers.blocks.function_weights import FunctionNorms
 from structpred.trainers.function_corrective import FunctionCorrective
-from structpred.trainers.function_weights import FunctionNorms
 from structpred.trainers.loop import RunSettings, train
 from structpred.trainers.problem import Problem, Trainer
 from structpred.trainers.proximal import OnlineProximal, best_rate

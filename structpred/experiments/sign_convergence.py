@@ -11,12 +11,12 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from structpred.core.linear_task import LinearTask
 from structpred.experiments.experiment import data_file
 from structpred.experiments.linear_solvers import fit_liblinear, one_pass, read_rows
 from structpred.objectives.regularisers.l2 import L2
 from structpred.objectives.regularisers.sign_constraints import SignConstraints
 from structpred.objectives.scalar.margins import SmoothedHinge
+from structpred.rows.linear_task import LinearTask
 from structpred.trainers.pegasos import Pegasos
 from structpred.trainers.problem import Problem, Trainer
 from structpred.trainers.sdca import SDCA

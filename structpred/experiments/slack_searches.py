@@ -8,7 +8,6 @@ import numpy as np
 
 from structpred.core.oracle import Oracle
 from structpred.core.sparse import SparseVector
-from structpred.core.task import Task
 from structpred.io.multilabel.data import MultiLabelData
 from structpred.models.fields.label_field import LabelField
 from structpred.models.fields.label_graphs import label_edges
@@ -18,7 +17,8 @@ from structpred.slack.ledger import Goal, Ledger
 from structpred.slack.problem import Candidate
 from structpred.slack.search import SearchResult, search
 from structpred.slack.task_problem import TaskProblem
-from structpred.trainers.master_qp import Master
+from structpred.task.task import Task
+from structpred.trainers.planes.master_qp import Master
 
 
 @dataclass(frozen=True)

@@ -1,16 +1,16 @@
 # mypy: ignore-errors
-"""Visits of blocks of corners over graphs: those of core/_corner_visit_kernels.py with the features of graphs.
+"""Visits of blocks of corners over graphs: those of task/fast/_corner_visit_kernels.py with the features of graphs.
 
 corpus: what score_graphs takes beside the weights (where, table, node_side, edge_side).
 """
 
 import numpy as np
 
-from structpred.core._corner_kernels import corner_of
-from structpred.core._corner_visit_kernels import VISITS
 from structpred.core._sparse_kernels import dot
 from structpred.features._graph_kernels import combine_graph, score_graph, sides_of
 from structpred.runtime.jit import family, njit
+from structpred.task.fast._corner_kernels import corner_of
+from structpred.task.fast._corner_visit_kernels import VISITS
 
 
 @njit(cache=True, nogil=True)

@@ -1,5 +1,5 @@
 # mypy: ignore-errors
-"""Compiled scores and differences of chains whose positions are scored by functions of kernels (see core/function_space.py)."""
+"""Compiled scores and differences of chains whose positions are scored by functions of kernels (see task/function_space.py)."""
 
 from structpred.core._sparse_kernels import coalesce
 from structpred.runtime.jit import njit

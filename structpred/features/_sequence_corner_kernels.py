@@ -1,15 +1,15 @@
 # mypy: ignore-errors
-"""Visits of blocks of corners over label sequences: those of core/_corner_visit_kernels.py with the features of sequences.
+"""Visits of blocks of corners over label sequences: those of task/fast/_corner_visit_kernels.py with the features of sequences.
 
 corpus: (feature indices, values, indptr of tokens, offsets of sequences, start_row, width, n_labels).
 """
 
 import numpy as np
 
-from structpred.core._corner_kernels import corner_of
-from structpred.core._corner_visit_kernels import VISITS
 from structpred.features._feature_kernels import pairs_of_sequence
 from structpred.runtime.jit import family, njit
+from structpred.task.fast._corner_kernels import corner_of
+from structpred.task.fast._corner_visit_kernels import VISITS
 
 
 @njit(cache=True, nogil=True)

@@ -240,7 +240,7 @@ class GraphFeatures(FeatureMap):
         return *_kernels().combine_graphs(parts, counts, ends, start, out, self.dim, *self.kernel_arguments), out
 
     def corner_calls(self) -> tuple[ModuleType, tuple[Any, ...]]:
-        """Compiled visits of blocks of corners, and the arguments that they take: see trainers/corner_spaces.py."""
+        """Compiled visits of blocks of corners, and the arguments that they take: see trainers/blocks/corner_spaces.py."""
         from structpred.features import _graph_corner_kernels
 
         return _graph_corner_kernels, self.kernel_arguments

@@ -9,13 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.feature_map import FeatureMap
-from structpred.core.function_space import FunctionSpace, Gram
 from structpred.core.group_scales import GroupScales
 from structpred.core.sparse import SparseVector
 from structpred.core.types import Floats, Integers
 from structpred.core.weights import Vector, check_length
 from structpred.data.ragged import Ragged
 from structpred.features.fixed_scores import FixedScores
+from structpred.task.function_space import FunctionSpace, Gram
 
 
 @dataclass(frozen=True, eq=False)

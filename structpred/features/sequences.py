@@ -137,7 +137,7 @@ class SequenceFeatures:
         return SparseVector(*made)
 
     def corner_calls(self) -> tuple[ModuleType, tuple[Any, ...]]:
-        """Compiled visits of blocks of corners, and the arguments that they take: see trainers/corner_spaces.py."""
+        """Compiled visits of blocks of corners, and the arguments that they take: see trainers/blocks/corner_spaces.py."""
         from structpred.features import _sequence_corner_kernels
 
         d = self.data

@@ -1,6 +1,6 @@
 """Compiled code that is welded to one feature map and one oracle: an option above both, never a duty of either."""
 
-from structpred.core.welds import Weld, register
+from structpred.task.fast.welds import Weld, register
 
 _FEATURES = ("scores", "fixed_scores", "adjoint", "n_parts")
 _GRAPHS = (*_FEATURES, "score_block")

@@ -9,12 +9,12 @@ labels, token weights, rows of label costs, the row of each token, of a label or
 
 import numpy as np
 
-from structpred.core._move_kernels import doubted, move
 from structpred.core._sparse_kernels import coalesce, dot
 from structpred.features._feature_kernels import add_bounds, score_rows
 from structpred.oracles.chains._chain_kernels import backward, first_best, forward, n_blocks
 from structpred.oracles.chains._chain_sum_kernels import exponentiate, log_pass, scaled_pass
 from structpred.runtime.jit import njit
+from structpred.task.fast._move_kernels import doubted, move
 
 
 @njit(cache=True, nogil=True)

@@ -3,8 +3,6 @@
 
 import numpy as np
 
-from structpred.core._move_kernels import doubted, move
-from structpred.core._part_kernels import augment, loss_of, subtract
 from structpred.core._sparse_kernels import dot
 from structpred.features._graph_kernels import combine_graph, score_graph, sides_of
 from structpred.oracles.fields._graph_parts_kernels import graph_parts
@@ -13,6 +11,8 @@ from structpred.oracles.fields._mrf_enumeration_kernels import best_output
 from structpred.oracles.fields._tree_mrf_kernels import best_states
 from structpred.oracles.mrf import OK
 from structpred.runtime.jit import njit
+from structpred.task.fast._move_kernels import doubted, move
+from structpred.task.fast._part_kernels import augment, loss_of, subtract
 
 #: kinds of search
 TREE, ENUMERATION, PATHS = 0, 1, 2

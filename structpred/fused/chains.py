@@ -9,7 +9,6 @@ import numpy.typing as npt
 
 from structpred.core.costs import GridCosts
 from structpred.core.fixed_scores import FORBIDDEN
-from structpred.core.moves import Moves
 from structpred.core.oracle import Labels
 from structpred.core.types import Floats, Integers
 from structpred.core.weights import Vector
@@ -19,6 +18,7 @@ from structpred.oracles.chain import ChainOracle
 from structpred.oracles.chains._chain_scratch import SumScratch, best_scratch
 from structpred.runtime.entries import entry_of
 from structpred.runtime.threads import run_ranges, split_evenly
+from structpred.task.fast.moves import Moves
 
 #: (true labels, token weights, label costs) where there are none
 NO_AIM = (np.empty(0, np.int64), np.empty(0), np.empty((0, 0)), np.empty(0, np.int64))

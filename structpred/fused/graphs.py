@@ -4,10 +4,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from structpred.core.moves import Moves
 from structpred.core.oracle import Oracle, Shape
-from structpred.core.part_steps import PartSteps
-from structpred.core.steps import Visits
 from structpred.core.types import Floats, Integers
 from structpred.errors import DataError
 from structpred.features.graphs import GraphFeatures
@@ -17,6 +14,9 @@ from structpred.oracles.mrf import graph_of
 from structpred.oracles.mrf_enumeration import enumeration_plan
 from structpred.oracles.tree_mrf import TreeMRF, tree_plan
 from structpred.runtime.ranges import ends_of
+from structpred.task.fast.moves import Moves
+from structpred.task.fast.part_steps import PartSteps
+from structpred.task.steps import Visits
 
 #: (its kind, which graph each instance has, all edges, where those of a graph begin, all plans, where that of a graph begins)
 Search = tuple[int, Integers, Integers, Integers, Integers, Integers]

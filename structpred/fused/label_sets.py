@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.fixed_scores import FORBIDDEN
-from structpred.core.marginal_blocks import MarginalBlocks, MarginalLayout, MarginalPoint
 from structpred.core.oracle import Oracle, Shape
 from structpred.core.types import Floats, Integers
 from structpred.features.graphs import GraphFeatures
@@ -20,6 +19,7 @@ from structpred.oracles.label_paths import LabelPaths
 from structpred.oracles.mrf_enumeration import enumeration_plan
 from structpred.oracles.tree_mrf import TreeMRF, tree_plan
 from structpred.runtime.memory import check_fits
+from structpred.task.fast.marginal_blocks import MarginalBlocks, MarginalLayout, MarginalPoint
 
 
 def layout_of(features: GraphFeatures, oracle: Oracle, shapes: Sequence[Shape]) -> MarginalLayout | None:

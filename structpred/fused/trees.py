@@ -3,14 +3,14 @@
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.block_steps import BlockSteps
 from structpred.core.fixed_scores import FORBIDDEN
-from structpred.core.moves import Moves
-from structpred.core.steps import Visits
 from structpred.features.arcs import ArcCall, ArcFeatures
 from structpred.oracles.arborescence import ArborescenceOracle
 from structpred.oracles.projective import ProjectiveOracle
 from structpred.oracles.trees._tree_scratch import projective_scratch, tree_scratch
+from structpred.task.fast.block_steps import BlockSteps
+from structpred.task.fast.moves import Moves
+from structpred.task.steps import Visits
 
 #: arcs that one compiled call looks at: some hundredths of a second
 VISITED_ARCS = 1 << 16

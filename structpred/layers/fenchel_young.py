@@ -10,11 +10,11 @@ import numpy.typing as npt
 from structpred.core.costs import PartLoss, TaskCosts
 from structpred.core.oracle import Oracle
 from structpred.core.requirements import Needs
-from structpred.core.task_checks import true_parts
 from structpred.core.types import Floats
 from structpred.layers.loss import Given, Loss, Terms, checked_positive, checked_weight
 from structpred.layers.record import Outputs, Scores
 from structpred.layers.soft import covariances
+from structpred.task.task_checks import true_parts
 
 
 class Conjugate(NamedTuple):

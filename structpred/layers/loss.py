@@ -11,11 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.oracle import Labels, Oracle
-from structpred.core.regret import packed_labels
 from structpred.core.requirements import Needs, require
 from structpred.core.types import Floats, Integers
 from structpred.errors import DataError, ParameterError
 from structpred.layers.record import Gold, Outputs, Scores
+from structpred.task.regret import packed_labels
 
 #: a value below minus this share of the terms that cancel in it is no rounding: the gold lies outside the hull
 _ROUNDING = 1e-9

@@ -2,9 +2,9 @@
 
 from functools import cache
 
-from structpred.core.discovery import public_subclasses
 from structpred.layers.layer import Layer
 from structpred.layers.loss import Loss
+from structpred.runtime.discovery import public_subclasses
 
 
 @cache

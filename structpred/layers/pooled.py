@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.oracle import Labels, Oracle, Scores, Shape
-from structpred.core.task_checks import asked_parts
+from structpred.core.own_code import asked_parts
 from structpred.core.types import Floats
 from structpred.errors import ParameterError
 

@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from structpred.core.oracle import Labels, Oracle
-from structpred.core.regret import packed_labels
-from structpred.core.task_checks import asked, asked_parts
+from structpred.core.own_code import asked, asked_parts
 from structpred.core.types import Floats, Integers
 from structpred.errors import DataError
 from structpred.layers.loss import Given, Loss, Terms, checked_count, keys_of
 from structpred.layers.record import Scores
 from structpred.runtime.ranges import ends_of
+from structpred.task.regret import packed_labels
 
 
 class Pool(NamedTuple):

@@ -11,16 +11,17 @@ import numpy.typing as npt
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.instances import Shapes
 from structpred.core.oracle import Labels, Oracle, Shape
+from structpred.core.own_code import asked, blamed, renumbered
 from structpred.core.packing import argmax_batch, argmax_bound_batch, has_points, marginals_batch, parts_batch, points_batch
-from structpred.core.regret import packed_labels
 from structpred.core.scores import all_finite
 from structpred.core.stand_ins import stand_in
-from structpred.core.task_checks import asked, blamed, renumbered, true_parts
 from structpred.core.types import Floats, Integers
 from structpred.errors import DataError, InfeasibleError, OracleError
 from structpred.runtime.interrupts import give_up_if_asked
 from structpred.runtime.ranges import ends_of, spans
 from structpred.runtime.threads import checked_jobs, run_ranges, split_evenly
+from structpred.task.regret import packed_labels
+from structpred.task.task_checks import true_parts
 
 T = TypeVar("T", bound=np.generic)
 A = TypeVar("A")

@@ -6,15 +6,10 @@ from typing import cast
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.augmented import augmented
 from structpred.core.group_scales import Scale
 from structpred.core.oracle import Oracle
-from structpred.core.part_steps import adjoint_block
+from structpred.core.own_code import renumbered
 from structpred.core.sparse import sparse_dot
-from structpred.core.steps import Step, TaskLike, Terms
-from structpred.core.task import Task
-from structpred.core.task_checks import renumbered
-from structpred.core.terms import summed
 from structpred.core.types import Floats, Integers
 from structpred.core.weights import Vector
 from structpred.errors import DataError, InfeasibleError, MissingCapabilityError, OracleError, ParameterError
@@ -24,6 +19,11 @@ from structpred.layers.perturbed import PerturbedLoss
 from structpred.layers.pools import PoolLoss
 from structpred.layers.record import Scores
 from structpred.layers.sparsemap import SparseMAPLoss
+from structpred.task.augmented import augmented
+from structpred.task.fast.part_steps import adjoint_block
+from structpred.task.steps import Step, TaskLike, Terms
+from structpred.task.task import Task
+from structpred.task.terms import summed
 
 
 class ScoreSurrogate(ABC):

@@ -11,13 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.costs import PartLoss
-from structpred.core.group_norms import group_norms
 from structpred.core.oracle import Oracle
-from structpred.core.partial_task import is_partial
-from structpred.core.regulariser import Regulariser
+from structpred.core.regulariser import Regulariser, group_norms
 from structpred.core.result import Certificate, History, Record, Result
-from structpred.core.steps import TaskLike
-from structpred.core.task_checks import checked_weights
 from structpred.core.weights import Vector
 from structpred.errors import ParameterError
 from structpred.models.bundles import common, pack_run, read_own, write_model
@@ -45,9 +41,12 @@ from structpred.objectives.log_loss import LogLoss
 from structpred.slack.surrogate import SlackRescaling
 from structpred.storage import schema as storage
 from structpred.storage.bundles import Bundle
-from structpred.trainers.checkpoints import Progress
+from structpred.task.partial_task import is_partial
+from structpred.task.steps import TaskLike
+from structpred.task.task_checks import checked_weights
 from structpred.trainers.loop import Callback, RunSettings, train
 from structpred.trainers.problem import Problem, Surrogate, Trainer
+from structpred.trainers.running.checkpoints import Progress
 
 
 @dataclass(eq=False, repr=False)

@@ -5,7 +5,6 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from structpred.core.inference import Inference
 from structpred.core.oracle import Labels, Oracle
 from structpred.core.requirements import require
 from structpred.core.weights import Vector
@@ -14,6 +13,7 @@ from structpred.models.explanations import Contribution, Explanation, contrast, 
 from structpred.models.inspections import WeightInspection, top_weights
 from structpred.models.part_inputs import as_labels
 from structpred.models.signs import NameTable, name_of
+from structpred.task.inference import Inference
 
 
 class PartFeature(NamedTuple):

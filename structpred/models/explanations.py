@@ -5,10 +5,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from structpred.core.markup import Html, scrolling, table, tag
-from structpred.core.tables import aligned
 from structpred.errors import ParameterError
 from structpred.io.treebanks.treebank import Tree
+from structpred.text.markup import Html, scrolling, table, tag
+from structpred.text.tables import aligned
 
 #: in place of an alternative: the best other output
 RUNNER_UP = "runner-up"

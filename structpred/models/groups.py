@@ -8,14 +8,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.group_norms import group_norms, shares
-from structpred.core.regulariser import capabilities
+from structpred.core.regulariser import capabilities, group_norms, shares
 from structpred.core.result import Certificate, Result
-from structpred.core.suggestions import did_you_mean
 from structpred.errors import ParameterError
-from structpred.trainers.function_weights import space_of
+from structpred.text.suggestions import did_you_mean
+from structpred.trainers.blocks.function_weights import space_of
 from structpred.trainers.problem import Problem
-from structpred.trainers.pruning import pruned
+from structpred.trainers.running.pruning import pruned
 
 #: groups with at most this share of the norms are those that a run also looks at its weights without
 SMALL = 1e-3

@@ -8,11 +8,11 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.markup import preformatted
-from structpred.core.tables import columns, cut
 from structpred.core.weights import Vector
 from structpred.errors import ParameterError
 from structpred.models.signs import NameTable, name_of
+from structpred.text.markup import preformatted
+from structpred.text.tables import columns, cut
 
 
 class Shown(ABC):

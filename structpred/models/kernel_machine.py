@@ -47,7 +47,7 @@ from structpred.storage.schema import (
     default_of,
     maybe,
 )
-from structpred.trainers.progress import checked_verbose
+from structpred.trainers.running.progress import checked_verbose
 
 Problem = TypeVar("Problem", SemiSupervisedProblem, LatentProblem)
 #: kernel values that are held at once when rows are scored

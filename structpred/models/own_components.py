@@ -14,12 +14,12 @@ from structpred.core.oracle import Oracle, Shape
 from structpred.core.own_code import own_code, raised
 from structpred.core.regulariser import Regulariser
 from structpred.core.result import Result
-from structpred.core.scalar_loss import ScalarLoss
-from structpred.core.steps import TaskLike
-from structpred.core.task import Task
 from structpred.errors import MissingCapabilityError, OracleError, StructpredError
 from structpred.layers.layer import Layer
 from structpred.layers.loss import Loss
+from structpred.rows.scalar_loss import ScalarLoss
+from structpred.task.steps import TaskLike
+from structpred.task.task import Task
 from structpred.trainers.problem import Surrogate, Trainer
 
 #: the most calls of an oracle in its check, half of them for argmax alone; of one that says that it is expensive

@@ -8,7 +8,6 @@ import numpy as np
 from structpred.core.feature_map import names_of_groups
 from structpred.core.oracle import Oracle
 from structpred.core.result import Result
-from structpred.core.task import Task
 from structpred.core.weights import Vector
 from structpred.errors import DataError, ParameterError
 from structpred.features.parts import PartFeatures
@@ -18,6 +17,7 @@ from structpred.models.part_inputs import PartInput, as_labels, as_list, split_i
 from structpred.models.partial_outputs import split_partial, task_of
 from structpred.models.settings import resolve_loss
 from structpred.models.sharding import Columns, Further, refuse_classes, refuse_token_weight
+from structpred.task.task import Task
 
 
 class PartScan(NamedTuple):

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.partial_task import is_partial
-from structpred.core.steps import TaskLike
 from structpred.objectives.log_loss import LogLoss
 from structpred.objectives.marginal_log_loss import MarginalLogLoss
+from structpred.task.partial_task import is_partial
+from structpred.task.steps import TaskLike
 from structpred.trainers.cccp import CCCP
 from structpred.trainers.lbfgs import LBFGS
 from structpred.trainers.problem import Surrogate, Trainer, is_convex

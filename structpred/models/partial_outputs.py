@@ -6,17 +6,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.added_scores import AddedScores
 from structpred.core.costs import PartLoss
 from structpred.core.feature_map import FeatureMap
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.oracle import Oracle, Shape
-from structpred.core.partial_task import PartialTask
-from structpred.core.taken import take_features
-from structpred.core.task import Task
 from structpred.core.types import Floats
 from structpred.errors import DataError
 from structpred.models.partial import tell_missing
+from structpred.task.added_scores import AddedScores
+from structpred.task.partial_task import PartialTask
+from structpred.task.taken import take_features
+from structpred.task.task import Task
 
 #: for an instance whose output is known in part: the scores that forbid what it cannot be
 Ruled = Mapping[int, Floats]

@@ -5,8 +5,6 @@ from typing import Any
 
 from structpred.core.costs import PartLoss, missing_method
 from structpred.core.regulariser import Regulariser
-from structpred.core.scalar_loss import ScalarLoss
-from structpred.core.suggestions import named
 from structpred.errors import ParameterError
 from structpred.layers.surrogates import PerturbedSurrogate, SoftMargin, SparseMAPSurrogate
 from structpred.objectives.log_loss import LogLoss
@@ -14,7 +12,9 @@ from structpred.objectives.margin import MarginRescaling
 from structpred.objectives.names import losses
 from structpred.objectives.regularisers.names import regularisers
 from structpred.objectives.scalar.names import multiclass_losses, scalar_losses
+from structpred.rows.scalar_loss import ScalarLoss
 from structpred.slack.surrogate import SlackRescaling
+from structpred.text.suggestions import named
 from structpred.trainers.names import trainers
 from structpred.trainers.problem import Surrogate, Trainer
 

@@ -15,11 +15,11 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.result import Result
-from structpred.core.task import Task
 from structpred.core.types import Integers
 from structpred.core.weights import Vector
 from structpred.errors import DataError, InfeasibleError, ParameterError
-from structpred.trainers.rounds import Places
+from structpred.task.task import Task
+from structpred.trainers.shards.rounds import Places
 
 _SAMPLE = re.compile(r"\bsample (\d+)(?:, position (\d+))?")
 

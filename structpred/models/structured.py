@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.costs import PartLoss
-from structpred.core.inference import Inference
 from structpred.core.oracle import Labels, Oracle
 from structpred.core.requirements import require
 from structpred.core.weights import Vector
@@ -28,6 +27,7 @@ from structpred.models.settings import resolve_loss
 from structpred.models.signs import NameTable
 from structpred.storage.bundles import Bundle
 from structpred.storage.schema import Field, Record, Text, Whole, maybe
+from structpred.task.inference import Inference
 
 
 @dataclass(eq=False, repr=False)

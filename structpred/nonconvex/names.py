@@ -3,10 +3,10 @@
 from functools import cache
 from typing import Any
 
-from structpred.core.discovery import public_subclasses
-from structpred.core.suggestions import named
 from structpred.errors import ParameterError
 from structpred.nonconvex.search import Solver
+from structpred.runtime.discovery import public_subclasses
+from structpred.text.suggestions import named
 
 
 @cache

@@ -3,12 +3,12 @@
 import numpy as np
 
 from structpred.core.group_scales import Scale
-from structpred.core.partial_task import PartialTask
 from structpred.core.sparse import coalesced
-from structpred.core.steps import Step, TaskLike
 from structpred.core.types import Floats
 from structpred.core.weights import Vector
 from structpred.objectives.margin import MarginRescaling
+from structpred.task.partial_task import PartialTask
+from structpred.task.steps import Step, TaskLike
 
 
 class LatentHinge:

@@ -7,10 +7,10 @@ import numpy.typing as npt
 
 from structpred.core.group_scales import Scale
 from structpred.core.sparse import sparse_dot
-from structpred.core.steps import SoftTask, Step, TaskLike, Terms
-from structpred.core.terms import summed
 from structpred.core.types import Floats
 from structpred.core.weights import Vector
+from structpred.task.steps import SoftTask, Step, TaskLike, Terms
+from structpred.task.terms import summed
 
 
 class LogLoss:

@@ -4,10 +4,10 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.group_scales import Scale
-from structpred.core.steps import Step, TaskLike, Terms
 from structpred.core.types import Floats
 from structpred.core.weights import Vector
 from structpred.errors import ParameterError
+from structpred.task.steps import Step, TaskLike, Terms
 
 
 class MarginRescaling:

@@ -5,12 +5,12 @@ from typing import cast
 import numpy as np
 
 from structpred.core.group_scales import Scale
-from structpred.core.partial_task import PartialTask
 from structpred.core.sparse import SparseVector, coalesced
-from structpred.core.steps import Step, TaskLike
-from structpred.core.task import Task
 from structpred.core.types import Floats
 from structpred.core.weights import Vector
+from structpred.task.partial_task import PartialTask
+from structpred.task.steps import Step, TaskLike
+from structpred.task.task import Task
 
 
 class MarginalLogLoss:

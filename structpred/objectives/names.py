@@ -3,7 +3,7 @@
 from functools import cache
 
 from structpred.core.costs import PartLoss
-from structpred.core.discovery import public_subclasses
+from structpred.runtime.discovery import public_subclasses
 
 
 @cache

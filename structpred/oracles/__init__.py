@@ -5,6 +5,6 @@
 [0, 0]
 """
 
-from structpred.core.discovery import lazy_classes
+from structpred.runtime.discovery import lazy_classes
 
 __getattr__, __dir__ = lazy_classes(__name__, "structpred.core.oracle:Oracle")

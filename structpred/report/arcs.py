@@ -5,12 +5,12 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from structpred.core.markup import Html, join, tag, visible
 from structpred.errors import DataError
 from structpred.evaluation.trees import Parse, forest
 from structpred.report.arc_layout import SMALL, WORD, Arc, Side, columns, label_places, path
 from structpred.report.drawings import FONT, label
 from structpred.report.figures import BLUE, GREEN, WRONG
+from structpred.text.markup import Html, join, tag, visible
 
 _LEVEL = 17.0
 _FIRST = 9.0  # from the words to the line of level 0

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.markup import Html, join, tag, visible
 from structpred.core.types import Floats
 from structpred.report.arc_layout import text_width
 from structpred.report.figures import GREY
+from structpred.text.markup import Html, join, tag, visible
 
 FONT = "system-ui, sans-serif"
 _MINUS = "\N{MINUS SIGN}"

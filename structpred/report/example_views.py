@@ -2,10 +2,10 @@
 
 import math
 
-from structpred.core.markup import Html, tag
 from structpred.report.contents import Example
 from structpred.report.drawings import brightness, letter_images, sequential
 from structpred.report.layout import scrolling
+from structpred.text.markup import Html, tag
 
 _MOST_CANDIDATES = 4
 _LEAST_SHARE = 0.01

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from structpred.core.markup import Html, join, tag
 from structpred.core.types import Integers
 from structpred.evaluation.multilabel import Cooccurrence, LabelPair, MultiLabelScores
 from structpred.report import sections
 from structpred.report.contents import About, Weights
 from structpred.report.layout import columns, counts_table, data_table, headline, percent, prose, scrolling, titled
 from structpred.report.page import model_page
+from structpred.text.markup import Html, join, tag
 
 _MOST_PAIRS = 10
 _NOTHING = Html("")

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from structpred.core.markup import Html, join, table, tag
+from structpred.text.markup import Html, join, table, tag
 
 _LONG = 12  # a table of more rows stands in two columns where there is room
 _DASH = "\N{EN DASH}"

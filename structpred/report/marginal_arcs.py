@@ -5,11 +5,11 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.markup import Html, join, tag
 from structpred.core.types import Floats
 from structpred.errors import DataError
 from structpred.report.arc_layout import Arc, Side
 from structpred.report.arcs import arc_in_words, picture, shown_words
+from structpred.text.markup import Html, join, tag
 
 _NEAR = 1e-3  # how far from 1 the weights of a word's heads may sum: they may have been through float32
 

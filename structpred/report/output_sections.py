@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from structpred.core.markup import Html, join, tag
 from structpred.report.layout import data_table
 from structpred.report.sections import two_lists
+from structpred.text.markup import Html, join, tag
 
 _MOST_LABELS = 100
 

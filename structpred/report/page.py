@@ -3,12 +3,12 @@
 import os
 from collections.abc import Sequence
 
-from structpred.core.markup import Html, join, tag
 from structpred.report import sections
 from structpred.report.contents import About, Contents
 from structpred.report.style import STYLE
 from structpred.report.training import training
 from structpred.storage.atomic import write_atomic
+from structpred.text.markup import Html, join, tag
 
 
 def write_page(contents: Contents, path: str | os.PathLike[str]) -> None:

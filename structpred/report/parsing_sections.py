@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from structpred.core.markup import Html, join, tag
 from structpred.core.types import Integers
 from structpred.errors import DataError
 from structpred.evaluation import confusion_matrix, evaluate_trees, parsing_interval
@@ -21,6 +20,7 @@ from structpred.report.drawings import Curve, chart
 from structpred.report.figures import BLUE, ORANGE
 from structpred.report.layout import columns, counts_table, data_table, headline, percent, prose, scrolling
 from structpred.report.page import model_page
+from structpred.text.markup import Html, join, tag
 
 _NOTHING = Html("")
 _MOST_RELATIONS = 60

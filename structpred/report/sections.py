@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.markup import Html, join, table, tag
 from structpred.core.types import Floats, Integers
 from structpred.evaluation import Evaluation
 from structpred.evaluation.chunks import ChunkCounts
@@ -15,6 +14,7 @@ from structpred.report.drawings import diverging, heat_map, sequential, weight_i
 from structpred.report.example_views import sentence_view, word_view
 from structpred.report.figures import brief, signed
 from structpred.report.layout import beside, columns, counts_table, data_table, headline, percent, scrolling, titled
+from structpred.text.markup import Html, join, table, tag
 
 _NOTHING = Html("")
 _MOST_LABELS = 60

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from structpred.core.markup import Html, join, tag
 from structpred.errors import DataError
 from structpred.evaluation.chunks import Spans, has_phrases, matched
 from structpred.evaluation.coding import encode
+from structpred.text.markup import Html, join, tag
 
 # Borders that stand out from white and from the black of dark notebooks alike; letters keep the notebook's own colour.
 COLOURS = (

@@ -3,12 +3,12 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from structpred.core.markup import Html, join, tag
 from structpred.core.result import Certificate
 from structpred.report.contents import Stage
 from structpred.report.drawings import Curve, chart
 from structpred.report.figures import BLUE, GREEN, ORANGE
 from structpred.report.layout import columns
+from structpred.text.markup import Html, join, tag
 
 _NEAR = 0.1  # a larger gap, as a share of the primal, is a proof, too, but of little
 

@@ -5,10 +5,10 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from structpred.core.steps import TaskLike
 from structpred.core.weights import Vector
 from structpred.errors import ParameterError
 from structpred.slack.problem import Candidate, SlackProblem
+from structpred.task.steps import TaskLike
 
 
 class LabelCache:

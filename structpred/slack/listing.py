@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.oracle import Labels, Shape, capabilities
+from structpred.core.own_code import blamed
 from structpred.core.packing import checked_labels
-from structpred.core.task import Task
-from structpred.core.task_checks import blamed
+from structpred.task.task import Task
 
 #: the most outputs of one shape
 MAX_OUTPUTS = 4096

@@ -6,10 +6,10 @@ import numpy as np
 
 from structpred.core.group_scales import Scale, scaled_dot
 from structpred.core.sparse import SparseVector
-from structpred.core.steps import TaskLike
 from structpred.core.weights import Vector
 from structpred.errors import MissingCapabilityError
 from structpred.slack.problem import NEEDS, Candidate, SlackProblem
+from structpred.task.steps import TaskLike
 
 
 class Output(NamedTuple):

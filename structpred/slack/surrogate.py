@@ -5,9 +5,6 @@ import numpy.typing as npt
 
 from structpred.core.group_scales import Scale, scaled_dot
 from structpred.core.sparse import SparseVector
-from structpred.core.steps import Step, TaskLike, Terms
-from structpred.core.task import Task
-from structpred.core.terms import summed
 from structpred.core.types import Floats
 from structpred.core.weights import Vector
 from structpred.errors import MissingCapabilityError, ParameterError
@@ -16,6 +13,9 @@ from structpred.slack.ledger import Goal
 from structpred.slack.search import METHODS, SearchResult, choose, search
 from structpred.slack.step_problem import StepProblem
 from structpred.slack.task_problem import TaskProblem, oracle_needs
+from structpred.task.steps import Step, TaskLike, Terms
+from structpred.task.task import Task
+from structpred.task.terms import summed
 
 
 class SlackRescaling:

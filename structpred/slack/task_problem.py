@@ -7,19 +7,19 @@ import numpy as np
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.group_scales import Scale
 from structpred.core.oracle import Labels, capabilities
-from structpred.core.own_code import own_code
+from structpred.core.own_code import asked, own_code
 from structpred.core.packing import checked_labels
 from structpred.core.requirements import require
 from structpred.core.sparse import SparseVector
-from structpred.core.task import PROBED, Task
-from structpred.core.task_checks import TOLERANCE, asked, checked_bound
-from structpred.core.terms import running_sum
-from structpred.core.two_ways import checked_product, kernels
 from structpred.core.types import Floats
 from structpred.core.weights import Vector
 from structpred.errors import OracleError
 from structpred.slack.listing import listings
 from structpred.slack.problem import NEEDS, Candidate, Levels, SlackProblem
+from structpred.task.task import PROBED, Task
+from structpred.task.task_checks import TOLERANCE, checked_bound
+from structpred.task.terms import running_sum
+from structpred.task.two_ways import checked_product, kernels
 
 #: what a problem offers -> the oracle methods that give it, for outputs and for points of a relaxation
 _GIVEN_BY = {

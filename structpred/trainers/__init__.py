@@ -5,6 +5,18 @@
 'bcfw'
 """
 
-from structpred.core.discovery import lazy_classes
+from structpred.runtime.discovery import lazy_classes
+from structpred.runtime.moved import leave_behind
 
 __getattr__, __dir__ = lazy_classes(__name__, "structpred.trainers.problem:Trainer")
+leave_behind(
+    __name__,
+    {
+        "structpred.trainers.blocks": ("arena", "corner_spaces", "dual_sets", "function_weights", "power_iteration"),
+        "structpred.trainers.online": ("grouped_weights", "visits"),
+        "structpred.trainers.planes": ("bundles", "cutting_planes", "master_qp", "tangents"),
+        "structpred.trainers.rows": ("column_ascent", "label_ascent"),
+        "structpred.trainers.running": ("bounds", "checkpoints", "inner", "own_trainers", "progress", "pruning", "stream"),
+        "structpred.trainers.shards": ("rounds", "sharded"),
+    },
+)

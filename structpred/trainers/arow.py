@@ -5,12 +5,12 @@ from typing import Annotated, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.moves import CONFIDENT, Moves
 from structpred.core.sparse import SparseVector, weighted_square
 from structpred.core.weights import Weights
 from structpred.errors import ParameterError
 from structpred.objectives.margin import MarginRescaling, perceptron_loss
 from structpred.slack.surrogate import SlackRescaling
+from structpred.task.fast.moves import CONFIDENT, Moves
 from structpred.trainers.problem import Problem, Trainer
 from structpred.trainers.states import Values
 

@@ -17,11 +17,11 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.regulariser import DualMap, Regulariser
-from structpred.core.steps import Step
-from structpred.core.terms import running_sum
 from structpred.core.types import Floats
 from structpred.core.weights import Vector, Weights
-from structpred.trainers.arena import Arena
+from structpred.task.steps import Step
+from structpred.task.terms import running_sum
+from structpred.trainers.blocks.arena import Arena
 from structpred.trainers.problem import Problem, Trainer
 from structpred.trainers.states import COUNT, Values
 
@@ -200,7 +200,7 @@ class BCFW(Trainer):
 
     def mixed(self, before: BCFWState, state: BCFWState, eta: float) -> BCFWState:
         """Each block (1 - eta) times what it was before plus eta times what it is: as feasible as both."""
-        from structpred.trainers._bcfw_kernels import mix_blocks
+        from structpred.trainers.blocks._bcfw_kernels import mix_blocks
 
         n = int(before.blocks.length.sum() + state.blocks.length.sum())
         blocks = Arena.empty(len(state.offsets)).with_space(n)
@@ -230,6 +230,6 @@ class _Curved(Regulariser):
 @lru_cache(maxsize=1)
 def _kernel() -> Any:
     """Loaded once: it is called at every step."""
-    from structpred.trainers._bcfw_kernels import frank_wolfe_step
+    from structpred.trainers.blocks._bcfw_kernels import frank_wolfe_step
 
     return frank_wolfe_step

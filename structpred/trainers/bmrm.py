@@ -5,8 +5,8 @@ import numpy as np
 from structpred.core.sparse import SparseVector
 from structpred.core.types import Floats
 from structpred.errors import ParameterError
-from structpred.trainers.bundles import BundleMethod, Plane
-from structpred.trainers.master_qp import Master
+from structpred.trainers.planes.bundles import BundleMethod, Plane
+from structpred.trainers.planes.master_qp import Master
 from structpred.trainers.problem import Problem
 
 

@@ -17,14 +17,14 @@ from typing import Annotated, Any, NamedTuple, cast
 import numpy as np
 
 from structpred.core.oracle import Labels
-from structpred.core.partial_task import PartialTask
 from structpred.core.types import Floats, Integers
 from structpred.core.weights import Vector, Weights
 from structpred.errors import ParameterError
 from structpred.objectives.latent_hinge import LatentHinge
 from structpred.runtime.ranges import ends_of
-from structpred.trainers.inner import ByInner
+from structpred.task.partial_task import PartialTask
 from structpred.trainers.problem import Problem, Surrogate, Trainer, once_per_problem
+from structpred.trainers.running.inner import ByInner
 from structpred.trainers.states import COUNT, Values
 
 _GROWS = Values(grows=True)

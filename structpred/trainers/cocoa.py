@@ -16,14 +16,14 @@ import numpy as np
 
 from structpred.core.products import dot
 from structpred.core.regulariser import DualMap
-from structpred.core.terms import running_sum
 from structpred.core.types import Floats
 from structpred.errors import ParameterError
+from structpred.task.terms import running_sum
 from structpred.trainers.bcfw import BCFW
+from structpred.trainers.online.visits import updates
 from structpred.trainers.problem import Problem, Trainer, kept
-from structpred.trainers.rounds import Common, Part, Report, Totals, checked_passes, mean_change, sparse, visits
-from structpred.trainers.sharded import ShardedTrainer
-from structpred.trainers.visits import updates
+from structpred.trainers.shards.rounds import Common, Part, Report, Totals, checked_passes, mean_change, sparse, visits
+from structpred.trainers.shards.sharded import ShardedTrainer
 
 #: places in the numbers that all know, and in those of a report
 LOSS, ETA, MASS = range(3)

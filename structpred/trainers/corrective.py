@@ -22,16 +22,16 @@ from typing import Annotated, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.callback_task import CallbackTask
 from structpred.core.products import dot
 from structpred.core.regulariser import Regulariser
 from structpred.core.sparse import SparseVector, add_sparse
-from structpred.core.task import Task
 from structpred.core.types import Floats
 from structpred.core.weights import Vector, Weights
 from structpred.errors import ParameterError
-from structpred.trainers.arena import Arena
-from structpred.trainers.corner_spaces import Found, corner_space
+from structpred.task.callback_task import CallbackTask
+from structpred.task.task import Task
+from structpred.trainers.blocks.arena import Arena
+from structpred.trainers.blocks.corner_spaces import Found, corner_space
 from structpred.trainers.problem import Problem, Trainer, once_per_problem
 from structpred.trainers.states import COUNT, FIXED, Values
 
@@ -351,6 +351,6 @@ def scratch_of(problem: Problem) -> Floats:
 @lru_cache(maxsize=1)
 def _kernels() -> ModuleType:
     """Loaded once: they are called at every step."""
-    from structpred.core import _corner_kernels
+    from structpred.task.fast import _corner_kernels
 
     return _corner_kernels

@@ -11,15 +11,15 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.function_space import FunctionSpace
-from structpred.core.group_norms import shares
 from structpred.core.products import dot
-from structpred.core.task import Task
+from structpred.core.regulariser import shares
 from structpred.core.types import Floats
 from structpred.core.weights import Vector
 from structpred.runtime.memory import check_fits
+from structpred.task.function_space import FunctionSpace
+from structpred.task.task import Task
+from structpred.trainers.blocks.function_weights import FunctionNorms
 from structpred.trainers.corrective import Arrays, Corrective, CorrectiveState, scratch_of
-from structpred.trainers.function_weights import FunctionNorms
 from structpred.trainers.problem import Problem, once_per_problem
 
 

@@ -8,17 +8,17 @@ import numpy.typing as npt
 
 from structpred.core.products import add_multiple, dot, dot_of_differences, weighted_square
 from structpred.core.regulariser import Smooth
-from structpred.core.steps import SoftTask, TaskLike
-from structpred.core.terms import summed_squares
 from structpred.core.types import Floats
 from structpred.core.weights import Vector
 from structpred.errors import ParameterError, StructpredWarning
 from structpred.objectives.log_loss import LogLoss
 from structpred.runtime.interrupts import may_be_given_up
 from structpred.runtime.ranges import ends_of
+from structpred.task.steps import SoftTask, TaskLike
+from structpred.task.terms import summed_squares
+from structpred.trainers.planes.tangents import Tangent
 from structpred.trainers.problem import Problem, Surrogate, Trainer, is_convex
 from structpred.trainers.states import COUNT, Values
-from structpred.trainers.tangents import Tangent
 
 Count = Annotated[npt.NDArray[np.int64], COUNT]
 

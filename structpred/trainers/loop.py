@@ -27,16 +27,16 @@ from structpred.errors import (
     StorageError,
 )
 from structpred.runtime.interrupts import GivenUp, Interrupts
-from structpred.trainers.bounds import Bounds, check_finite
-from structpred.trainers.checkpoints import Progress, claimed, load_checkpoint, save_checkpoint
-from structpred.trainers.function_weights import FunctionWeights
-from structpred.trainers.grouped_weights import GroupedWeights
+from structpred.trainers.blocks.function_weights import FunctionWeights
 from structpred.trainers.names import require
-from structpred.trainers.own_trainers import data_of, is_own, judged, refuse_changed, try_step
+from structpred.trainers.online.grouped_weights import GroupedWeights
+from structpred.trainers.online.visits import updates
 from structpred.trainers.problem import Problem, Trainer
-from structpred.trainers.progress import checked_verbose, display_of
+from structpred.trainers.running.bounds import Bounds, check_finite
+from structpred.trainers.running.checkpoints import Progress, claimed, load_checkpoint, save_checkpoint
+from structpred.trainers.running.own_trainers import data_of, is_own, judged, refuse_changed, try_step
+from structpred.trainers.running.progress import checked_verbose, display_of
 from structpred.trainers.states import Values, flatten, rebuild
-from structpred.trainers.visits import updates
 
 log = logging.getLogger("structpred.trainers")
 

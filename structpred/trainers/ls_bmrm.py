@@ -7,7 +7,7 @@ import numpy as np
 from structpred.core.products import dot
 from structpred.core.regulariser import DualMap
 from structpred.core.types import Floats
-from structpred.trainers.bundles import Bundle, BundleMethod, Plane
+from structpred.trainers.planes.bundles import Bundle, BundleMethod, Plane
 from structpred.trainers.problem import Problem
 from structpred.trainers.states import Values
 
@@ -80,7 +80,7 @@ class LineSearchBMRM(BundleMethod):
 
 def line_search(dual_map: DualMap, model: Aggregate, plane: Plane, lam: float) -> float:
     """The eta in [0, 1] at which the dual value of the two planes is largest."""
-    from structpred.trainers._bcfw_kernels import root_of_slope
+    from structpred.trainers.blocks._bcfw_kernels import root_of_slope
 
     u = model.slope / lam
     direction = plane.slope / lam - u

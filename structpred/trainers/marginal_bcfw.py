@@ -16,14 +16,14 @@ from typing import Annotated, Any, NamedTuple, cast
 
 import numpy as np
 
-from structpred.core import marginal_blocks
-from structpred.core.marginal_blocks import MarginalBlocks, MarginalPoint
 from structpred.core.products import dot
-from structpred.core.task import Task
 from structpred.core.types import Floats, Integers
 from structpred.core.weights import Vector
 from structpred.errors import ParameterError
 from structpred.objectives.margin import MarginRescaling
+from structpred.task.fast import marginal_blocks
+from structpred.task.fast.marginal_blocks import MarginalBlocks, MarginalPoint
+from structpred.task.task import Task
 from structpred.trainers.problem import Problem, Trainer, once_per_problem
 from structpred.trainers.states import Values
 

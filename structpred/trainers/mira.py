@@ -1,8 +1,8 @@
 """MIRA, the margin-infused relaxed algorithm with one best output (Crammer & Singer 2003; McDonald et al. 2005)."""
 
-from structpred.core.moves import MARGIN, Moves
 from structpred.core.sparse import squared_norm
 from structpred.core.weights import Vector
+from structpred.task.fast.moves import MARGIN, Moves
 from structpred.trainers.perceptron import OnlineLearner, WeightsState
 from structpred.trainers.problem import Problem
 

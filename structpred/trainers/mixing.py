@@ -5,14 +5,24 @@ from typing import Any
 import numpy as np
 
 from structpred.core.sparse import SparseVector
-from structpred.core.terms import running_sum
 from structpred.core.types import Floats
 from structpred.errors import ParameterError
+from structpred.task.terms import running_sum
+from structpred.trainers.online.visits import updates
 from structpred.trainers.perceptron import AveragedPerceptron
 from structpred.trainers.problem import Problem, Surrogate, Trainer, once_per_problem
-from structpred.trainers.rounds import Common, Part, Report, Totals, checked_passes, mean_change, round_size, sparse, visits
-from structpred.trainers.sharded import ShardedTrainer
-from structpred.trainers.visits import updates
+from structpred.trainers.shards.rounds import (
+    Common,
+    Part,
+    Report,
+    Totals,
+    checked_passes,
+    mean_change,
+    round_size,
+    sparse,
+    visits,
+)
+from structpred.trainers.shards.sharded import ShardedTrainer
 
 
 class MixingWay:

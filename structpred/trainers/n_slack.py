@@ -7,10 +7,10 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from structpred.core.sparse import SparseVector
-from structpred.core.steps import Step
 from structpred.core.types import Floats
-from structpred.trainers.arena import Arena
-from structpred.trainers.cutting_planes import CuttingPlanes, Sweep
+from structpred.task.steps import Step
+from structpred.trainers.blocks.arena import Arena
+from structpred.trainers.planes.cutting_planes import CuttingPlanes, Sweep
 from structpred.trainers.problem import Problem
 from structpred.trainers.states import Values
 

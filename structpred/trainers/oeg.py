@@ -19,12 +19,12 @@ from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.products import dot
 from structpred.core.regulariser import DualMap, pieces_of
 from structpred.core.result import sound
-from structpred.core.steps import SoftTask
-from structpred.core.terms import running_sum
 from structpred.core.types import Floats
 from structpred.core.weights import Weights
 from structpred.errors import ParameterError
 from structpred.objectives.log_loss import LogLoss
+from structpred.task.steps import SoftTask
+from structpred.task.terms import running_sum
 from structpred.trainers.problem import Problem, Trainer
 from structpred.trainers.states import FIXED, Values
 

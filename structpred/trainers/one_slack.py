@@ -6,7 +6,7 @@ import numpy as np
 
 from structpred.core.sparse import SparseVector
 from structpred.core.types import Floats
-from structpred.trainers.cutting_planes import CuttingPlanes, Sweep
+from structpred.trainers.planes.cutting_planes import CuttingPlanes, Sweep
 from structpred.trainers.problem import Problem
 
 

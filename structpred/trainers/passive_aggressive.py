@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from structpred.core.moves import PASSIVE, PASSIVE_CAPPED, PASSIVE_SOFT, Moves
 from structpred.core.sparse import squared_norm
 from structpred.errors import ParameterError
 from structpred.objectives.margin import MarginRescaling, perceptron_loss
 from structpred.slack.surrogate import SlackRescaling
+from structpred.task.fast.moves import PASSIVE, PASSIVE_CAPPED, PASSIVE_SOFT, Moves
 from structpred.trainers.perceptron import OnlineLearner, WeightsState
 from structpred.trainers.problem import Problem
 

@@ -15,18 +15,18 @@ from typing import Annotated, Any, NamedTuple, cast
 
 import numpy as np
 
-from structpred.core.linear_task import RowTask
-from structpred.core.multiclass_loss import MulticlassLoss
 from structpred.core.products import dot
 from structpred.core.regulariser import DualMap, Regulariser
-from structpred.core.scalar_loss import DualTable, ScalarLoss
 from structpred.core.types import Floats, Integers
 from structpred.core.weights import Vector
 from structpred.errors import ParameterError
 from structpred.objectives.margin import MarginRescaling
-from structpred.trainers.column_ascent import label_loss
-from structpred.trainers.label_ascent import CALL, label_rows
+from structpred.rows.linear_task import RowTask
+from structpred.rows.multiclass_loss import MulticlassLoss
+from structpred.rows.scalar_loss import DualTable, ScalarLoss
 from structpred.trainers.problem import Problem, Trainer, once_per_problem
+from structpred.trainers.rows.column_ascent import label_loss
+from structpred.trainers.rows.label_ascent import CALL, label_rows
 from structpred.trainers.states import COUNT, Values
 
 AVERAGES = ("suffix", "full", "last")
@@ -79,7 +79,7 @@ class Pegasos(Trainer):
 
     Examples
     --------
-    >>> from structpred.core.linear_task import LinearTask
+    >>> from structpred.rows.linear_task import LinearTask
     >>> from structpred.trainers.loop import RunSettings, train
     >>> task = LinearTask([[2.0], [1.0], [-1.0]], [1, 1, -1])
     >>> result = train(Problem(task, MarginRescaling(), 0.1), Pegasos(batch=3), RunSettings(max_iter=2000))
@@ -182,7 +182,7 @@ class _Rows:
 
     def _scalar_loss(self, task: RowTask) -> tuple[Any, ...] | None:
         """The table of the conjugate; None for a loss that has none."""
-        from structpred.trainers._pegasos_kernels import SCALAR
+        from structpred.trainers.rows._pegasos_kernels import SCALAR
 
         n, surrogate = len(task), self.problem.surrogate
         if isinstance(surrogate, MarginRescaling):
@@ -204,7 +204,7 @@ class _Rows:
 
     def advance(self, trainer: Pegasos, state: PegasosState, number: int, seed: np.uint64) -> int:
         """So many steps; returns how many weights were added to."""
-        from structpred.trainers import _pegasos_kernels as kernels
+        from structpred.trainers.rows import _pegasos_kernels as kernels
 
         m, lam, first, halves = self.n_labels, self.problem.lam, state.steps.item() + 1, trainer.average == "suffix"
         table, u, before = (x.reshape(-1, m) for x in (state.v, state.u, state.before))

@@ -2,10 +2,10 @@
 
 from typing import NamedTuple
 
-from structpred.core.moves import CONSTANT, Moves
 from structpred.core.weights import Vector, Weights
 from structpred.objectives.margin import MarginRescaling, perceptron_loss
 from structpred.slack.surrogate import SlackRescaling
+from structpred.task.fast.moves import CONSTANT, Moves
 from structpred.trainers.problem import Problem, Trainer
 
 

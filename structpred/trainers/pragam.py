@@ -21,8 +21,8 @@ from structpred.core.weights import Vector
 from structpred.errors import ConvergenceError, ParameterError
 from structpred.objectives.margin import MarginRescaling
 from structpred.runtime.interrupts import may_be_given_up
-from structpred.trainers.dual_sets import NONE, DualSet, dual_set
-from structpred.trainers.power_iteration import largest_eigenvalue
+from structpred.trainers.blocks.dual_sets import NONE, DualSet, dual_set
+from structpred.trainers.blocks.power_iteration import largest_eigenvalue
 from structpred.trainers.problem import Problem, Trainer
 from structpred.trainers.states import COUNT, Values
 
@@ -131,7 +131,7 @@ class Pragam(Trainer):
 
     Examples
     --------
-    >>> from structpred.core.linear_task import LinearTask
+    >>> from structpred.rows.linear_task import LinearTask
     >>> from structpred.trainers.loop import RunSettings, train
     >>> problem = Problem(LinearTask([[1.0], [2.0]], [1, -1]), MarginRescaling(), 0.1)
     >>> train(problem, Pragam(), RunSettings(max_iter=200, tol=1e-3)).certificate.gap < 1e-3

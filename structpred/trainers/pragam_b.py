@@ -1,6 +1,6 @@
 """The excessive gap method for binary classification with an intercept that is not regularised (Pragam-b)."""
 
-from structpred.trainers.dual_sets import BalancedBoxes, balanced_set
+from structpred.trainers.blocks.dual_sets import BalancedBoxes, balanced_set
 from structpred.trainers.pragam import Pragam, PragamState
 from structpred.trainers.problem import Problem
 
@@ -27,7 +27,7 @@ class PragamB(Pragam):
 
     Examples
     --------
-    >>> from structpred.core.linear_task import LinearTask
+    >>> from structpred.rows.linear_task import LinearTask
     >>> from structpred.objectives.margin import MarginRescaling
     >>> from structpred.objectives.regularisers.free_intercept import FreeIntercept
     >>> from structpred.trainers.loop import RunSettings, train

@@ -10,15 +10,15 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.group_scales import Scale
-from structpred.core.partial_task import is_partial
 from structpred.core.products import dot
 from structpred.core.regulariser import DualMap, Regulariser
-from structpred.core.steps import Step, TaskLike
 from structpred.core.weights import Vector
 from structpred.errors import ParameterError
 from structpred.objectives.margin import MarginRescaling
 from structpred.objectives.regularisers.l2 import L2
 from structpred.slack.surrogate import SlackRescaling
+from structpred.task.partial_task import is_partial
+from structpred.task.steps import Step, TaskLike
 
 #: What a surrogate may have besides: the name, and what it promises. `structpred.check_surrogate` tries what can be tried.
 SURROGATE_OPTIONAL: dict[str, str] = {

@@ -15,16 +15,15 @@ from typing import Annotated, NamedTuple, cast
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.own_code import own_code
+from structpred.core.own_code import blamed, own_code
 from structpred.core.products import dot
 from structpred.core.regulariser import pieces_of
-from structpred.core.task import PROBED, Task
-from structpred.core.task_checks import blamed
 from structpred.core.types import Floats
 from structpred.core.weights import Vector
 from structpred.errors import OracleError
 from structpred.objectives.margin import MarginRescaling
 from structpred.runtime.memory import check_fits
+from structpred.task.task import PROBED, Task
 from structpred.trainers.problem import Problem, Trainer
 from structpred.trainers.states import FIXED, Values
 

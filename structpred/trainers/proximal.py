@@ -19,8 +19,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.group_norms import shares
-from structpred.core.regulariser import Regulariser, capabilities
+from structpred.core.regulariser import Regulariser, capabilities, shares
 from structpred.core.sparse import add_sparse
 from structpred.core.types import Floats
 from structpred.core.weights import Vector
@@ -28,8 +27,8 @@ from structpred.errors import ParameterError
 from structpred.objectives.log_loss import LogLoss
 from structpred.objectives.margin import MarginRescaling
 from structpred.slack.surrogate import SlackRescaling
-from structpred.trainers.function_weights import FunctionWeights, online_weights
-from structpred.trainers.grouped_weights import GroupedWeights
+from structpred.trainers.blocks.function_weights import FunctionWeights, online_weights
+from structpred.trainers.online.grouped_weights import GroupedWeights
 from structpred.trainers.problem import Problem, Surrogate, Trainer, is_convex, once_per_problem
 from structpred.trainers.states import COUNT, Values
 

@@ -14,17 +14,17 @@ from typing import Annotated, Any, NamedTuple, cast
 
 import numpy as np
 
-from structpred.core.linear_task import RowTask
-from structpred.core.multiclass_loss import MulticlassLoss
 from structpred.core.regulariser import Regulariser, capabilities, pieces_of
-from structpred.core.scalar_loss import DualTable, ScalarLoss
 from structpred.core.types import Floats, Integers
 from structpred.core.weights import Vector
 from structpred.errors import ParameterError
 from structpred.objectives.margin import MarginRescaling
-from structpred.trainers.column_ascent import ColumnAscent, MappedAscent
-from structpred.trainers.label_ascent import CALL, LabelAscent, bad_places
+from structpred.rows.linear_task import RowTask
+from structpred.rows.multiclass_loss import MulticlassLoss
+from structpred.rows.scalar_loss import DualTable, ScalarLoss
 from structpred.trainers.problem import Problem, Trainer, once_per_problem
+from structpred.trainers.rows.column_ascent import ColumnAscent, MappedAscent
+from structpred.trainers.rows.label_ascent import CALL, LabelAscent, bad_places
 from structpred.trainers.states import Values
 
 
@@ -65,7 +65,7 @@ class SDCA(Trainer):
 
     Examples
     --------
-    >>> from structpred.core.linear_task import LinearTask
+    >>> from structpred.rows.linear_task import LinearTask
     >>> from structpred.trainers.loop import RunSettings, train
     >>> task = LinearTask([[2.0], [1.0], [-1.0]], [1, 1, -1])
     >>> result = train(Problem(task, MarginRescaling(), 0.1), SDCA(), RunSettings(max_iter=50, tol=1e-9))
@@ -136,7 +136,7 @@ class RowAscent(MappedAscent):
     patience = 32
 
     def __init__(self, problem: Problem) -> None:
-        from structpred.trainers._sdca_kernels import WIDTH
+        from structpred.trainers.rows._sdca_kernels import WIDTH
 
         super().__init__(problem)
         self.task = cast(RowTask, problem.task)
@@ -157,7 +157,7 @@ class RowAscent(MappedAscent):
 
     def ascend(self, state: SDCAState, seed: np.uint64, budget: int) -> int:
         """One compiled call."""
-        from structpred.trainers._sdca_kernels import ascend
+        from structpred.trainers.rows._sdca_kernels import ascend
 
         task = self.task
         found: int = ascend(

@@ -18,16 +18,16 @@ from typing import Annotated, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.linear_task import RowTask
-from structpred.core.moves import CONSTANT, Moves
 from structpred.core.regulariser import DualMap, Regulariser, pieces_of
-from structpred.core.scalar_loss import ScalarLoss
 from structpred.core.sparse import SparseVector
 from structpred.core.weights import Vector, Weights
 from structpred.errors import ConvergenceError
 from structpred.objectives.log_loss import LogLoss
 from structpred.objectives.margin import MarginRescaling
+from structpred.rows.linear_task import RowTask
+from structpred.rows.scalar_loss import ScalarLoss
 from structpred.slack.surrogate import SlackRescaling
+from structpred.task.fast.moves import CONSTANT, Moves
 from structpred.trainers.problem import Problem, Surrogate, Trainer, is_convex, once_per_problem
 from structpred.trainers.states import COUNT
 
@@ -188,7 +188,7 @@ def _primal(problem: Problem, w: Vector) -> float:
 
 def _moved(state: SGDState, psi: SparseVector, share: float, dual_map: DualMap) -> SparseVector:
     """The change of v that goes with a step of the sum of steps, which is made here."""
-    from structpred.trainers._bcfw_kernels import move_point
+    from structpred.trainers.blocks._bcfw_kernels import move_point
 
     changes = np.empty(len(psi.values))
     arrays = (dual_map.ends, dual_map.scale, dual_map.low, dual_map.high)

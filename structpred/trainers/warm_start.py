@@ -9,11 +9,11 @@ from structpred.core.types import Integers
 from structpred.core.weights import Vector
 from structpred.errors import ParameterError
 from structpred.objectives.regularisers.l2 import L2
-from structpred.trainers.inner import ByInner
 from structpred.trainers.lbfgs import LBFGS
 from structpred.trainers.names import can_minimise
 from structpred.trainers.oeg import OnlineEG
 from structpred.trainers.problem import Problem, Surrogate, Trainer, once_per_problem
+from structpred.trainers.running.inner import ByInner
 from structpred.trainers.states import COUNT
 
 

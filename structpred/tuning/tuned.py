@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from structpred.core.markup import preformatted
-from structpred.core.tables import aligned
+from structpred.text.markup import preformatted
+from structpred.text.tables import aligned
 from structpred.tuning.halving import Rung, Setting
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from cli_helpers import Shell
 
-from structpred.trainers.checkpoints import claimed
+from structpred.trainers.running.checkpoints import claimed
 
 OPTIONS = ["--format", "conll2000", "--template", "chunking", "--max-iter", "2", "-o", "m.spz"]
 

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from structpred.cli.kinds.kind import Kind, found_kinds
-from structpred.core.discovery import public_subclasses
 from structpred.models import StructuredPredictor
 from structpred.oracles.multiclass import MulticlassOracle
+from structpred.runtime.discovery import public_subclasses
 
 Here = Callable[..., tuple[int, str, str]]
 ROOT = Path(__file__).resolve().parent.parent.parent

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from structpred.core.discovery import public_subclasses
 from structpred.errors import ParameterError
 from structpred.io import read_columns
 from structpred.models import ChainLabeler
+from structpred.runtime.discovery import public_subclasses
 from structpred.trainers.names import trainers
 from structpred.trainers.problem import Trainer
 

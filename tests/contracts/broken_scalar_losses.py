@@ -3,9 +3,9 @@
 
 import numpy as np
 
-from structpred.core.scalar_loss import ScalarLoss
 from structpred.objectives.scalar.errors import Absolute, Squared
 from structpred.objectives.scalar.margins import Hinge, Logistic
+from structpred.rows.scalar_loss import ScalarLoss
 
 
 class SignOfTheSlope(Squared):

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import structpred
-from structpred.core.callback_task import CallbackTask
 from structpred.errors import OracleError
+from structpred.task.callback_task import CallbackTask
 
 EYE = np.eye(4)
 

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from structpred.contracts.checks import check_feature_map
-from structpred.core.added_scores import AddedScores
 from structpred.core.feature_map import FeatureMap
 from structpred.core.sparse import SparseVector
-from structpred.core.taken import TakenFeatures
 from structpred.errors import OracleError
 from structpred.features.parts import PartFeatures
 from structpred.objectives.regularisers.l2 import L2
+from structpred.task.added_scores import AddedScores
+from structpred.task.taken import TakenFeatures
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "trainers"))
 import kernel_cases

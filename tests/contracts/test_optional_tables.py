@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from structpred.core import feature_map, oracle, regulariser
-from structpred.core.block_steps import BlockFeatures
+from structpred.task.fast.block_steps import BlockFeatures
 from structpred.trainers import problem
 from structpred.trainers.cocoa import BlockSolver
 
@@ -34,7 +34,7 @@ OTHERS = {
     "of a loss of parts, in its protocol": "allowed_costs",
     "attributes of a DualMap": "conic linear",
     "methods of a state, which trainers/states.py describes": "fault without_room",
-    "of a task, or of its compiled steps, which core/steps.py describes": (
+    "of a task, or of its compiled steps, which task/steps.py describes": (
         "features log_losses oracle random_features visit visits capabilities squared_gradients"
     ),
     "of numba's kernels, and of the interpreter that compiles them": "abiflags py_func",

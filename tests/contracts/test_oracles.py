@@ -5,8 +5,8 @@ import inspect
 import pytest
 
 from structpred.contracts.checks import check_oracle
-from structpred.core.discovery import public_subclasses
 from structpred.core.oracle import Oracle
+from structpred.runtime.discovery import public_subclasses
 
 
 def discovered() -> list[type[Oracle]]:

@@ -7,11 +7,11 @@ import pytest
 from broken_scalar_losses import BROKEN
 
 import structpred
-from structpred.core.linear_task import RegressionTask
-from structpred.core.scalar_loss import ScalarLoss
 from structpred.errors import LossError, MissingCapabilityError
 from structpred.objectives.scalar.errors import Squared
 from structpred.objectives.scalar.names import scalar_losses
+from structpred.rows.linear_task import RegressionTask
+from structpred.rows.scalar_loss import ScalarLoss
 
 
 class Softplus(ScalarLoss):

@@ -4,10 +4,7 @@ import numpy as np
 import pytest
 
 from structpred.contracts.surrogates import check_surrogate
-from structpred.core.callback_task import CallbackTask
-from structpred.core.linear_task import RegressionTask
 from structpred.core.sparse import SparseVector
-from structpred.core.task import Task
 from structpred.errors import LossError
 from structpred.features.label_rows import LabelRows
 from structpred.features.parts import PartFeatures
@@ -19,7 +16,10 @@ from structpred.objectives.part_losses import Hamming
 from structpred.objectives.scalar.names import multiclass_losses, scalar_losses
 from structpred.oracles.chain import ChainOracle
 from structpred.oracles.multiclass import MulticlassOracle
+from structpred.rows.linear_task import RegressionTask
 from structpred.slack.surrogate import SlackRescaling
+from structpred.task.callback_task import CallbackTask
+from structpred.task.task import Task
 
 
 def rows() -> Task:

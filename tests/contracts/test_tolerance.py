@@ -9,7 +9,6 @@ import structpred
 from structpred.contracts.checks import check_marginals
 from structpred.core.oracle import Oracle
 from structpred.core.result import Certificate
-from structpred.core.task import Task
 from structpred.errors import OracleError
 from structpred.features.parts import PartFeatures
 from structpred.layers import Hinge
@@ -20,6 +19,7 @@ from structpred.objectives.part_losses import Hamming
 from structpred.oracles.chain import ChainOracle
 from structpred.oracles.multiclass import MulticlassOracle
 from structpred.slack.surrogate import SlackRescaling
+from structpred.task.task import Task
 from structpred.trainers.loop import RunSettings, train
 from structpred.trainers.names import trainers
 from structpred.trainers.problem import Problem

@@ -4,10 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from structpred.core.task import Task
 from structpred.data.sequences import PackedSequences
 from structpred.features.sequences import SequenceFeatures
 from structpred.oracles.chain import ChainOracle
+from structpred.task.task import Task
 
 LENGTHS = (3, 1, 4, 2)
 

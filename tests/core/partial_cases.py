@@ -5,11 +5,8 @@ from typing import Any
 import numpy as np
 from scipy.special import logsumexp
 
-from structpred.core.added_scores import AddedScores
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.oracle import Oracle
-from structpred.core.partial_task import PartialTask
-from structpred.core.taken import take_features
 from structpred.data.sequences import PackedSequences
 from structpred.features.graphs import GraphFeatures
 from structpred.features.parts import PartFeatures
@@ -21,6 +18,9 @@ from structpred.oracles.chain import ChainOracle
 from structpred.oracles.enumerated import EnumeratedOracle
 from structpred.oracles.mrf import graph_shape
 from structpred.oracles.mrf_enumeration import EnumerationMRF
+from structpred.task.added_scores import AddedScores
+from structpred.task.partial_task import PartialTask
+from structpred.task.taken import take_features
 
 N = 5
 

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from structpred.core.callback_task import CallbackTask
-from structpred.core.task import Task
 from structpred.errors import DataError, MissingCapabilityError, OracleError, ParameterError
 from structpred.features.parts import PartFeatures
 from structpred.objectives.margin import MarginRescaling
 from structpred.objectives.part_losses import Hamming
 from structpred.oracles.multiclass import MulticlassOracle
+from structpred.task.callback_task import CallbackTask
+from structpred.task.task import Task
 from structpred.trainers.bcfw import BCFW
 from structpred.trainers.corrective import Corrective
 from structpred.trainers.loop import RunSettings, train

@@ -8,7 +8,6 @@ from loss_cases import chains
 
 from structpred.core.costs import GridCosts, PartCosts
 from structpred.core.oracle import Oracle
-from structpred.core.task import Task
 from structpred.errors import DataError, OracleError, ParameterError
 from structpred.features.parts import PartFeatures
 from structpred.models import StructuredPredictor
@@ -20,6 +19,7 @@ from structpred.oracles.dual_mrf import DualMRF
 from structpred.oracles.mrf import graph_shape
 from structpred.oracles.multiclass import MulticlassOracle
 from structpred.slack.surrogate import SlackRescaling
+from structpred.task.task import Task
 from structpred.trainers.problem import Problem
 
 TRAINERS = ["perceptron", "pa", "arow", "mira", "sgd", "bcfw", "n_slack", "one_slack"]

@@ -11,7 +11,6 @@ from loss_cases import chains
 
 from structpred.core.costs import GridCosts, PartCosts, TaskCosts
 from structpred.core.oracle import Oracle
-from structpred.core.task import Task
 from structpred.errors import CheckpointError, LossError, ParameterError
 from structpred.features.parts import PartFeatures
 from structpred.models import ChainLabeler, DependencyParser, StructuredPredictor
@@ -19,6 +18,7 @@ from structpred.objectives.part_losses import Hamming, LabelCosts
 from structpred.oracles.assignment import AssignmentOracle
 from structpred.oracles.enumerated import EnumeratedOracle
 from structpred.oracles.multiclass import MulticlassOracle
+from structpred.task.task import Task
 
 X = [[["a"], ["b"], ["a"]], [["b"], ["c"]], [["c"], ["a"], ["b"], ["b"]]]
 Y = [["x", "y", "x"], ["y", "z"], ["z", "x", "x", "y"]]

@@ -10,10 +10,7 @@ import numpy as np
 import pytest
 from instance_kinds import KINDS, LENGTHS, N, chains, rows_of_parts, weights
 
-from structpred.core import inference, welds
 from structpred.core.fixed_scores import FORBIDDEN
-from structpred.core.inference import Inference, part_scores
-from structpred.core.task import Task
 from structpred.errors import InfeasibleError, OracleError
 from structpred.features.fixed_scores import FixedScores
 from structpred.features.parts import PartFeatures
@@ -21,6 +18,10 @@ from structpred.features.sequences import SequenceFeatures
 from structpred.objectives.part_losses import Hamming
 from structpred.oracles.chain import ChainOracle
 from structpred.oracles.multiclass import MulticlassOracle
+from structpred.task import inference
+from structpred.task.fast import welds
+from structpred.task.inference import Inference, part_scores
+from structpred.task.task import Task
 
 every_kind = pytest.mark.parametrize("kind", KINDS)
 
@@ -181,7 +182,7 @@ def test_to_find_that_no_code_was_written_imports_nothing() -> None:
     """Classes are told by their names, so features and oracles of others load none of those that have compiled code."""
     code = """
 import sys
-from structpred.core import welds
+from structpred.task.fast import welds
 
 assert welds._welds
 for weld in welds._welds:

@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from structpred.core.linear_task import LinearTask
-from structpred.core.task import Task
-from structpred.core.terms import summed
 from structpred.errors import DataError, MissingCapabilityError, ParameterError
 from structpred.features.label_rows import LabelRows
 from structpred.objectives.margin import MarginRescaling
 from structpred.objectives.part_losses import Hamming
 from structpred.oracles.multiclass import MulticlassOracle
+from structpred.rows.linear_task import LinearTask
+from structpred.task.task import Task
+from structpred.task.terms import summed
 from structpred.trainers.bcfw import BCFW
 from structpred.trainers.loop import RunSettings, train
 from structpred.trainers.oeg import OnlineEG

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from partial_cases import STRUCTURES, partial
 
-from structpred.core.added_scores import AddedScores
 from structpred.core.fixed_scores import FORBIDDEN
-from structpred.core.partial_task import PartialTask
-from structpred.core.taken import take_features
-from structpred.core.task import Task
 from structpred.errors import DataError, InfeasibleError, ParameterError
 from structpred.objectives.part_losses import ExtraParts, Hamming, LabelCosts
+from structpred.task.added_scores import AddedScores
+from structpred.task.partial_task import PartialTask
+from structpred.task.taken import take_features
+from structpred.task.task import Task
 
 
 @pytest.mark.parametrize("name", STRUCTURES)

@@ -15,12 +15,12 @@ from worker_oracles import Bounded, Interval, Unreadable
 
 from structpred.contracts.checks import check_oracle
 from structpred.core.packing import argmax_batch
-from structpred.core.process_oracle import ProcessOracle
-from structpred.core.task import Task
 from structpred.errors import InfeasibleError, OracleError, ParameterError, StructpredError
 from structpred.features.parts import PartFeatures
 from structpred.layers import PerturbedLoss, Scores, SPOPlus
 from structpred.objectives.part_losses import ExtraParts
+from structpred.task.process_oracle import ProcessOracle
+from structpred.task.task import Task
 
 SHAPES = [(1,), (6,), (3,), (9,), (5,)] * 4
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -123,7 +123,7 @@ import signal
 import numpy as np
 signal.signal(signal.SIGINT, signal.default_int_handler)  # it is ignored in children of background jobs
 from worker_oracles import Endless, Interval
-from structpred.core.process_oracle import ProcessOracle
+from structpred.task.process_oracle import ProcessOracle
 oracle = ProcessOracle({kind}(), n_jobs=2)
 oracle.argmax_batch(np.zeros(12), np.arange(0, 13, 3), [(3,)] * 4)
 print("done", flush=True)

@@ -8,12 +8,8 @@ import pytest
 from instance_kinds import KINDS as SHIPPED
 from instance_kinds import N, weights
 
-from structpred.core.callback_task import CallbackTask
 from structpred.core.feature_map import FeatureMap
 from structpred.core.fixed_scores import FORBIDDEN
-from structpred.core.inference import Inference
-from structpred.core.taken import TakenFeatures
-from structpred.core.task import Task
 from structpred.errors import DataError, InfeasibleError, ParameterError
 from structpred.features.parts import PartFeatures
 from structpred.objectives.log_loss import LogLoss
@@ -21,6 +17,10 @@ from structpred.objectives.margin import MarginRescaling
 from structpred.objectives.part_losses import Hamming
 from structpred.oracles.multiclass import MulticlassOracle
 from structpred.slack.surrogate import SlackRescaling
+from structpred.task.callback_task import CallbackTask
+from structpred.task.inference import Inference
+from structpred.task.taken import TakenFeatures
+from structpred.task.task import Task
 from structpred.trainers.bcfw import BCFW
 from structpred.trainers.loop import RunSettings, train
 from structpred.trainers.problem import Problem

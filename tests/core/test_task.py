@@ -4,8 +4,6 @@ import numpy as np
 import pytest
 
 from structpred.core.oracle import Oracle
-from structpred.core.task import Task
-from structpred.core.terms import running_sum
 from structpred.data.sequences import PackedSequences
 from structpred.errors import DataError, MissingCapabilityError, OracleError, ParameterError
 from structpred.features.parts import PartFeatures
@@ -14,6 +12,8 @@ from structpred.objectives.part_losses import Hamming, LabelCosts
 from structpred.oracles.assignment import AssignmentOracle
 from structpred.oracles.chain import ChainOracle
 from structpred.oracles.multiclass import MulticlassOracle
+from structpred.task.task import Task
+from structpred.task.terms import running_sum
 
 LENGTHS = (3, 1, 2)
 

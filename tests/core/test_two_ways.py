@@ -9,12 +9,12 @@ import pytest
 from structpred.core.group_scales import GroupScales
 from structpred.core.oracle import Oracle
 from structpred.core.sparse import SparseVector
-from structpred.core.task import Task
 from structpred.errors import OracleError
 from structpred.features.parts import PartFeatures
 from structpred.objectives.part_losses import ExtraParts
 from structpred.oracles.chain import ChainOracle
 from structpred.slack.task_problem import TaskProblem
+from structpred.task.task import Task
 
 
 class AtMostTwo(Oracle):

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.task import Task
 from structpred.models.sharding import Columns, Sharding, sharding_of, whole_of
-from structpred.trainers.rounds import add
+from structpred.task.task import Task
+from structpred.trainers.shards.rounds import add
 
 Floats = npt.NDArray[np.float64]
 

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from structpred.core.fixed_scores import FORBIDDEN
-from structpred.core.task import Task
 from structpred.data.sequences import PackedSequences
 from structpred.features.fixed_scores import FixedScores
 from structpred.features.sequences import SequenceFeatures
 from structpred.objectives.part_losses import Hamming
 from structpred.oracles.chain import ChainOracle
+from structpred.task.task import Task
 
 
 def made(fixed: FixedScores | None, *, compiled: bool = True) -> Task:

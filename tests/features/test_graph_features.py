@@ -7,12 +7,12 @@ import pytest
 from scipy import sparse
 
 from structpred.contracts.checks import check_feature_map
-from structpred.core.task import Task
 from structpred.errors import DataError, ParameterError
 from structpred.features.graphs import GraphFeatures
 from structpred.features.rows import stack_rows
 from structpred.objectives.part_losses import Hamming
 from structpred.oracles.multiclass import MulticlassOracle
+from structpred.task.task import Task
 
 FORBIDDEN = -1e30
 

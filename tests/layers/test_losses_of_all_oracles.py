@@ -7,11 +7,11 @@ import pytest
 from layer_cases import LAYERS, LOSSES, Pairs, given
 
 from structpred import layers
-from structpred.core.discovery import public_subclasses
 from structpred.core.oracle import Oracle, capabilities
 from structpred.layers.names import layers as named_layers
 from structpred.layers.names import losses as named_losses
 from structpred.layers.record import Scores
+from structpred.runtime.discovery import public_subclasses
 
 #: one compiled for most of a minute, and ones that call a solver for milliseconds
 SLOW = ("BranchAndBoundMRF", "CpSatMRF")

@@ -8,10 +8,8 @@ import numpy as np
 import pytest
 from layer_cases import Pairs
 
-from structpred.core.callback_task import CallbackTask
 from structpred.core.instances import Instance
 from structpred.core.oracle import Oracle
-from structpred.core.task import Task
 from structpred.data.sequences import PackedSequences
 from structpred.errors import DataError, InfeasibleError, MissingCapabilityError, ParameterError
 from structpred.features.fixed_scores import FixedScores
@@ -27,6 +25,8 @@ from structpred.oracles.chain import ChainOracle
 from structpred.oracles.dual_mrf import DualMRF
 from structpred.oracles.mrf import graph_shape
 from structpred.oracles.multiclass import MulticlassOracle
+from structpred.task.callback_task import CallbackTask
+from structpred.task.task import Task
 from structpred.trainers.bmrm import BMRM
 from structpred.trainers.lbfgs import LBFGS
 from structpred.trainers.loop import RunSettings, train

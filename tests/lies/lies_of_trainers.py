@@ -7,7 +7,6 @@ import numpy as np
 from lies_runs import plant
 from lies_world import AtMostTwo, Ramp, Rich, World
 
-from structpred.core.steps import Step
 from structpred.layers.fenchel_young import SoftMarginCRF
 from structpred.layers.loss import Terms
 from structpred.layers.perturbed import PerturbedLoss
@@ -16,6 +15,7 @@ from structpred.layers.surrogates import LossSurrogate
 from structpred.objectives.log_loss import LogLoss
 from structpred.objectives.margin import MarginRescaling
 from structpred.slack.surrogate import SlackRescaling
+from structpred.task.steps import Step
 from structpred.trainers.bcfw import BCFW
 from structpred.trainers.lbfgs import LBFGS
 from structpred.trainers.n_slack import NSlackCuttingPlane
@@ -192,7 +192,7 @@ class RampSaidToBeConvex(MarginRescaling):
         return np.minimum(super().values(task, w), 2.0)
 
     def terms(self, task: Any, w: Any, rows: Any, shares: Any = None) -> Any:
-        from structpred.core.terms import summed
+        from structpred.task.terms import summed
 
         return summed((len(task), task.dim), rows, shares, lambda i: self.term(task, w, i), self.offset)
 

@@ -13,10 +13,10 @@ import structpred
 from structpred.core.costs import PartCosts
 from structpred.core.feature_map import FeatureMap
 from structpred.core.sparse import SparseVector, coalesced
-from structpred.core.task import Task
 from structpred.features.parts import PartFeatures
 from structpred.layers.surrogates import PerturbedSurrogate, SoftMargin, SparseMAPSurrogate
 from structpred.models.settings import resolve_surrogate
+from structpred.task.task import Task
 
 N, ITEMS, COLUMNS, LAM = 40, 5, 4, 0.03
 #: what every output chooses, as a matrix of 0 and 1: the empty one, five of one item, ten of two

@@ -8,11 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from structpred.core.discovery import public_subclasses
 from structpred.core.oracle import Oracle
 from structpred.core.packing import has_points
 from structpred.core.regulariser import Regulariser
-from structpred.core.scalar_loss import ScalarLoss
 from structpred.errors import MissingCapabilityError, ParameterError
 from structpred.features.label_rows import LabelRows
 from structpred.features.parts import PartFeatures
@@ -21,6 +19,8 @@ from structpred.models.settings import SURROGATES, resolve_surrogate
 from structpred.objectives.part_losses import ExtraParts
 from structpred.objectives.regularisers.names import regularisers
 from structpred.oracles.multiclass import MulticlassOracle
+from structpred.rows.scalar_loss import ScalarLoss
+from structpred.runtime.discovery import public_subclasses
 from structpred.trainers.names import trainers
 
 #: surrogates of structures, by name

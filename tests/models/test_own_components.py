@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from structpred.core.costs import PartCosts
-from structpred.core.process_oracle import ProcessOracle
 from structpred.data.decisions import shortest_path_data
 from structpred.errors import DataError, LossError, OracleError, RegulariserError
 from structpred.features.parts import PartFeatures
@@ -24,6 +23,7 @@ from structpred.objectives.scalar.margins import Hinge
 from structpred.oracles.enumerated import EnumeratedOracle
 from structpred.oracles.multiclass import MulticlassOracle
 from structpred.oracles.shortest_path import ShortestPathOracle
+from structpred.task.process_oracle import ProcessOracle
 from structpred.trainers.bcfw import BCFW
 
 X = list(np.random.default_rng(0).normal(size=(12, 3, 4)))

@@ -6,13 +6,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from structpred.core.task import Task
 from structpred.features.arcs import ArcFeatures
 from structpred.io import Treebank, read_treebank
 from structpred.models.parser.arcs import tree_oracle
 from structpred.models.parser.parser import DependencyParser
 from structpred.objectives.margin import MarginRescaling
 from structpred.objectives.part_losses import Hamming
+from structpred.task.task import Task
 from structpred.trainers.bcfw import BCFW
 from structpred.trainers.problem import Problem
 

@@ -12,7 +12,7 @@ from online_cases import CLASSES, ONLINE, Stopper, X, model, noisy, same, total
 
 from structpred.errors import CheckpointError, DataError, ParameterError
 from structpred.models import ChainLabeler
-from structpred.trainers import stream
+from structpred.trainers.running import stream
 
 
 @pytest.mark.parametrize("trainer", ONLINE)
@@ -40,7 +40,7 @@ def test_every_checkpoint_of_a_stream_leads_to_the_same_end(tmp_path: Path, monk
     import shutil
 
     from structpred.trainers import loop
-    from structpred.trainers.checkpoints import save_checkpoint
+    from structpred.trainers.running.checkpoints import save_checkpoint
 
     saved: list[tuple[int, int]] = []
 
@@ -191,11 +191,11 @@ def test_streams_serve_any_task() -> None:
     """train_stream knows no chains: matchings come in batches too, and equal one batch."""
     from scipy.optimize import linear_sum_assignment
 
-    from structpred.core.task import Task
     from structpred.features.parts import PartFeatures
     from structpred.objectives.margin import MarginRescaling
     from structpred.objectives.part_losses import Hamming
     from structpred.oracles.assignment import AssignmentOracle
+    from structpred.task.task import Task
     from structpred.trainers.loop import RunSettings
     from structpred.trainers.mira import MIRA
 

@@ -8,7 +8,6 @@ import pytest
 from subset_cases import Subsets, planted
 
 from structpred import Instance
-from structpred.core import inference
 from structpred.core.costs import PartCosts
 from structpred.errors import DataError, InfeasibleError, MissingCapabilityError, NoUpdateWarning, OracleError, ParameterError
 from structpred.features.parts import PartFeatures
@@ -16,6 +15,7 @@ from structpred.models import StructuredPredictor
 from structpred.oracles.assignment import AssignmentOracle
 from structpred.oracles.chain import ChainOracle
 from structpred.oracles.multiclass import MulticlassOracle
+from structpred.task import inference
 
 
 def classes(n: int = 12, seed: int = 0) -> tuple[list[Instance], list[list[int]]]:

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import structpred
-from structpred.core.task import Task
 from structpred.errors import DataError, MissingCapabilityError, ParameterError
 from structpred.features.label_rows import LabelRows
 from structpred.models.settings import settings_of, settings_restored
@@ -23,6 +22,7 @@ from structpred.objectives.regularisers.names import regularisers
 from structpred.objectives.regularisers.overlapping_groups import OverlappingGroups
 from structpred.objectives.regularisers.sparse_group_lasso import SparseGroupLasso
 from structpred.oracles.multiclass import MulticlassOracle
+from structpred.task.task import Task
 from structpred.trainers.bcfw import BCFW
 from structpred.trainers.loop import RunSettings, train
 from structpred.trainers.problem import Problem

@@ -7,7 +7,6 @@ import pytest
 from scipy.special import logsumexp
 
 from structpred.core.fixed_scores import FORBIDDEN
-from structpred.core.task import Task
 from structpred.data.sequences import PackedSequences
 from structpred.errors import MissingCapabilityError
 from structpred.features.fixed_scores import FixedScores
@@ -20,6 +19,7 @@ from structpred.oracles.chain import ChainOracle
 from structpred.oracles.enumerated import EnumeratedOracle
 from structpred.oracles.multiclass import MulticlassOracle
 from structpred.oracles.semimarkov import SemiMarkovOracle
+from structpred.task.task import Task
 
 
 def corpus(rng, n, n_features=7, longest=6):

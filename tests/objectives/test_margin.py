@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from structpred.core.task import Task
 from structpred.errors import ParameterError
 from structpred.features.parts import PartFeatures
 from structpred.objectives.margin import MarginRescaling
 from structpred.objectives.part_losses import Hamming
 from structpred.oracles.assignment import AssignmentOracle
+from structpred.task.task import Task
 
 
 @pytest.fixture

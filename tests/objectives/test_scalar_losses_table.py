@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from structpred.core.scalar_loss import DualTable
 from structpred.errors import ParameterError
 from structpred.objectives.scalar.errors import Absolute, Huber, Squared
 from structpred.objectives.scalar.margins import Hinge, Logistic, SmoothedHinge
+from structpred.rows.scalar_loss import DualTable
 
 RNG = np.random.default_rng(0)
 Z, OLD, Q = 2.0 * RNG.normal(size=50), RNG.random(50), RNG.exponential(size=50)

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from structpred.core.costs import GridCosts
-from structpred.core.task import Task
 from structpred.data.sequences import PackedSequences
 from structpred.features.sequences import SequenceFeatures
 from structpred.fused.chains import ChainPair
 from structpred.objectives.part_losses import Hamming
 from structpred.oracles.chain import ChainOracle
 from structpred.oracles.chains import _chain_scratch
+from structpred.task.task import Task
 
 LENGTHS = (1, 2, 3, 4, 7, 11)
 

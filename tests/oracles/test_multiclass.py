@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from structpred.core.task import Task
 from structpred.errors import DataError
 from structpred.features.parts import PartFeatures
 from structpred.objectives.part_losses import Hamming
 from structpred.oracles.multiclass import MulticlassOracle
+from structpred.task.task import Task
 
 
 @pytest.mark.parametrize("labels", [[0, 1], [], [[0]]])

@@ -6,11 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from structpred.core import inference
-from structpred.core.block_steps import BlockSteps
 from structpred.core.costs import GridCosts
 from structpred.core.fixed_scores import FORBIDDEN
-from structpred.core.task import Task
 from structpred.errors import DataError, InfeasibleError, OracleError
 from structpred.features.arcs import ArcCandidates, ArcFeatures
 from structpred.features.fixed_scores import FixedParts
@@ -23,6 +20,9 @@ from structpred.objectives.margin import MarginRescaling
 from structpred.objectives.part_losses import Hamming
 from structpred.oracles.arborescence import ArborescenceOracle
 from structpred.oracles.projective import ProjectiveOracle
+from structpred.task import inference
+from structpred.task.fast.block_steps import BlockSteps
+from structpred.task.task import Task
 from structpred.trainers.arow import AROW
 from structpred.trainers.bcfw import BCFW
 from structpred.trainers.corrective import Corrective

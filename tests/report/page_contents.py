@@ -5,7 +5,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from structpred.core.markup import tag
 from structpred.core.result import Certificate
 from structpred.evaluation import UD, confusion_matrix, evaluate_multilabel, evaluate_sequences
 from structpred.evaluation.multilabel import cooccurrence
@@ -15,6 +14,7 @@ from structpred.report.output_sections import Output, worst_outputs
 from structpred.report.page import html_page, page
 from structpred.report.sections import facts
 from structpred.report.training import training
+from structpred.text.markup import tag
 
 NASTY = [
     "<script>alert(1)</script>",

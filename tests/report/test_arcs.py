@@ -9,10 +9,10 @@ from xml.etree import ElementTree
 
 import pytest
 
-from structpred.core.markup import visible
 from structpred.errors import DataError
 from structpred.report import displacy, draw_tree
 from structpred.report.arc_layout import SMALL, Arc, Side, columns, text_width
+from structpred.text.markup import visible
 
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from page_contents import BOUNDS, HISTORY, LONG, NASTY, PAGES, chain_contents
 
-from structpred.core.markup import tag, text, visible
 from structpred.core.result import Certificate
 from structpred.evaluation import confusion_matrix, evaluate_multilabel, evaluate_sequences
 from structpred.evaluation.multilabel import cooccurrence
 from structpred.report import Contents, Example, Stage, write_page
 from structpred.report.label_sections import LabelContents, label_report
 from structpred.report.page import page
+from structpred.text.markup import tag, text, visible
 
 ACTIVE = {"script", "img", "iframe", "object", "embed", "link", "base", "form", "foreignobject", "animate", "set", "use", "image"}
 GOLD, FOUND = [["B-NP", "I-NP", "O"], ["B-VP", "O"]], [["B-NP", "O", "O"], ["B-VP", "O"]]

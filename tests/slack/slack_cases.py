@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 
 from structpred.core.oracle import Oracle, capabilities
-from structpred.core.task import Task
 from structpred.data.sequences import PackedSequences
 from structpred.features.parts import PartFeatures
 from structpred.features.sequences import SequenceFeatures
@@ -15,6 +14,7 @@ from structpred.oracles.assignment import AssignmentOracle
 from structpred.oracles.chain import ChainOracle
 from structpred.oracles.enumerated import EnumeratedOracle
 from structpred.oracles.multiclass import MulticlassOracle
+from structpred.task.task import Task
 
 
 class Without(EnumeratedOracle):

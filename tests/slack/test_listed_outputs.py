@@ -7,7 +7,6 @@ import pytest
 from slack_cases import CONSTRAINED, DIRECT, chains, costs, hinges, outputs_of, parts_task, sloppy, without
 
 from structpred.core.costs import PartCosts
-from structpred.core.task import Task
 from structpred.errors import MissingCapabilityError, OracleError
 from structpred.features.parts import PartFeatures
 from structpred.objectives.margin import MarginRescaling
@@ -20,6 +19,7 @@ from structpred.slack.listing import listings
 from structpred.slack.search import search
 from structpred.slack.surrogate import SlackRescaling
 from structpred.slack.task_problem import TaskProblem
+from structpred.task.task import Task
 from structpred.trainers.bcfw import BCFW
 from structpred.trainers.loop import RunSettings, train
 from structpred.trainers.one_slack import OneSlackCuttingPlane

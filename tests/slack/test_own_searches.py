@@ -5,12 +5,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from structpred.core.task import Task
 from structpred.errors import OracleError
 from structpred.features.parts import PartFeatures
 from structpred.objectives.part_losses import Hamming
 from structpred.oracles.enumerated import EnumeratedOracle
 from structpred.slack.surrogate import SlackRescaling
+from structpred.task.task import Task
 
 
 class Pairs(EnumeratedOracle):

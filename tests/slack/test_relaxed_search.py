@@ -8,7 +8,6 @@ import pytest
 from slack_cases import hinges, parts_task, slack_optimum
 
 from structpred.contracts.checks import check_oracle
-from structpred.core.task import Task
 from structpred.errors import MissingCapabilityError
 from structpred.oracles.assignment import AssignmentOracle
 from structpred.oracles.enumerated import EnumeratedOracle
@@ -17,6 +16,7 @@ from structpred.slack.problem import Candidate
 from structpred.slack.search import search
 from structpred.slack.surrogate import SlackRescaling
 from structpred.slack.task_problem import TaskProblem
+from structpred.task.task import Task
 from structpred.trainers.bcfw import BCFW
 from structpred.trainers.loop import RunSettings, train
 from structpred.trainers.problem import Problem

@@ -5,11 +5,11 @@ import pytest
 
 from structpred.core.costs import PartCosts
 from structpred.core.oracle import Oracle
-from structpred.core.task import Task
 from structpred.features.parts import PartFeatures
 from structpred.oracles.assignment import AssignmentOracle
 from structpred.oracles.chain import ChainOracle
 from structpred.slack.surrogate import SlackRescaling
+from structpred.task.task import Task
 
 
 class RegretOf:

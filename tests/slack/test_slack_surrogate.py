@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from slack_cases import DIRECT, TASKS, all_points, chains, hinges, parts_task, sloppy, without
 
-from structpred.core.callback_task import CallbackTask
 from structpred.core.sparse import sparse_dot
 from structpred.errors import MissingCapabilityError, ParameterError
 from structpred.oracles.assignment import AssignmentOracle
@@ -17,6 +16,7 @@ from structpred.slack.cache import LabelCache
 from structpred.slack.ledger import Goal
 from structpred.slack.surrogate import SlackRescaling
 from structpred.slack.task_problem import TaskProblem
+from structpred.task.callback_task import CallbackTask
 from structpred.trainers.bcfw import BCFW
 from structpred.trainers.loop import RunSettings, train
 from structpred.trainers.problem import Problem

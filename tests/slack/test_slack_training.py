@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from slack_cases import DIRECT, all_points, chains, hinges, parts_task, slack_optimum, without
 
-from structpred.core.task import Task
 from structpred.features.parts import PartFeatures
 from structpred.models import ChainLabeler, DependencyParser, StructuredPredictor
 from structpred.oracles.assignment import AssignmentOracle
@@ -15,6 +14,7 @@ from structpred.oracles.enumerated import EnumeratedOracle
 from structpred.slack.search import search
 from structpred.slack.surrogate import SlackRescaling
 from structpred.slack.task_problem import TaskProblem
+from structpred.task.task import Task
 from structpred.trainers.bcfw import BCFW
 from structpred.trainers.loop import RunSettings, train
 from structpred.trainers.mira import MIRA

@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 from slack_cases import CONSTRAINED, DIRECT, TASKS, PlainTrees, all_points, chains, costs, hinges, parts_task, sloppy, without
 
-from structpred.core.callback_task import CallbackTask
 from structpred.core.fixed_scores import FORBIDDEN
-from structpred.core.task import Task
 from structpred.errors import MissingCapabilityError, OracleError
 from structpred.objectives.part_losses import Hamming
 from structpred.oracles.arborescence import ArborescenceOracle
@@ -19,6 +17,8 @@ from structpred.slack.problem import Candidate
 from structpred.slack.search import search
 from structpred.slack.step_problem import StepProblem
 from structpred.slack.task_problem import TaskProblem, oracle_needs
+from structpred.task.callback_task import CallbackTask
+from structpred.task.task import Task
 
 OFFERS = {
     "chains": {"levels", "constrained", "kbest"},

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from structpred import layers
-from structpred.core.discovery import public_subclasses
 from structpred.errors import MissingCapabilityError
 from structpred.oracles.chain import ChainOracle
+from structpred.runtime.discovery import public_subclasses
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 import structpred.torch  # noqa: E402

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from structpred import layers
-from structpred.core.discovery import public_subclasses
 from structpred.core.oracle import Oracle
 from structpred.errors import DataError, MissingCapabilityError
 from structpred.oracles.chain import ChainOracle
+from structpred.runtime.discovery import public_subclasses
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 import structpred.torch  # noqa: E402

@@ -33,12 +33,13 @@ from structpred.objectives.margin import MarginRescaling
 from structpred.objectives.scalar.classes import Softmax, TopK
 from structpred.oracles.mrf_enumeration import EnumerationMRF
 from structpred.storage.bundles import Bundle, read_bundle, write_bundle
-from structpred.trainers import loop, stream
+from structpred.trainers import loop
 from structpred.trainers.loop import RunSettings, train
 from structpred.trainers.owlqn import OWLQN
 from structpred.trainers.problem import Problem
 from structpred.trainers.projected_ascent import ProjectedAscent
-from structpred.trainers.stream import StreamProblem, train_stream
+from structpred.trainers.running import stream
+from structpred.trainers.running.stream import StreamProblem, train_stream
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "models"))
 

@@ -5,14 +5,14 @@ from itertools import pairwise
 import numpy as np
 from scipy import sparse
 
-from structpred.core.task import Task
 from structpred.data.sequences import PackedSequences
 from structpred.features.positions import PositionFeatures
 from structpred.features.sequences import SequenceFeatures, weight_table
 from structpred.objectives.margin import MarginRescaling
 from structpred.objectives.part_losses import Hamming
 from structpred.oracles.chain import ChainOracle
-from structpred.trainers.function_weights import FunctionNorms
+from structpred.task.task import Task
+from structpred.trainers.blocks.function_weights import FunctionNorms
 from structpred.trainers.problem import Problem
 
 LENGTHS = [3, 1, 4, 2, 3, 2, 4, 1]

@@ -34,13 +34,13 @@ from structpred.objectives.margin import MarginRescaling
 from structpred.slack.surrogate import SlackRescaling
 from structpred.storage.bundles import read_bundle
 from structpred.trainers.arow import AROW
-from structpred.trainers.checkpoints import previous
 from structpred.trainers.loop import RunSettings, train
 from structpred.trainers.owlqn import OWLQN
 from structpred.trainers.passive_aggressive import PassiveAggressive
 from structpred.trainers.perceptron import AveragedPerceptron
 from structpred.trainers.problem import Problem
-from structpred.trainers.stream import StreamProblem, train_stream
+from structpred.trainers.running.checkpoints import previous
+from structpred.trainers.running.stream import StreamProblem, train_stream
 
 MISTAKE_DRIVEN = {"perceptron": AveragedPerceptron, "pa": PassiveAggressive, "arow": AROW}
 
@@ -114,8 +114,8 @@ def estimated(name: str, passes: int, file: Path, resume: bool) -> Result:
 
 def tail_of(task: Any) -> Callable[..., Any]:
     """The task's instances from number `skip` on, in batches of fifty."""
-    from structpred.core.task import Task
     from structpred.features.sequences import SequenceFeatures
+    from structpred.task.task import Task
 
     def batches(skip: int, crc: int) -> Any:
         for a in range(skip, len(task), 50):

@@ -4,12 +4,12 @@ from typing import Any
 
 import numpy as np
 
-from structpred.core.linear_task import LinearTask, RegressionTask, RowTask
 from structpred.core.regulariser import Regulariser
-from structpred.core.scalar_loss import ScalarLoss
 from structpred.objectives.regularisers.sign_constraints import SignConstraints
 from structpred.objectives.scalar.errors import Absolute, Huber, Squared
 from structpred.objectives.scalar.margins import Hinge, Logistic, SmoothedHinge
+from structpred.rows.linear_task import LinearTask, RegressionTask, RowTask
+from structpred.rows.scalar_loss import ScalarLoss
 from structpred.trainers.problem import Problem
 
 LOSSES: dict[str, ScalarLoss] = {

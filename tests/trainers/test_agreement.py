@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from training_cases import chain_task, multiclass_task, optimum, problem
 
-from structpred.core.linear_task import LinearTask
-from structpred.core.steps import TaskLike
 from structpred.objectives.margin import MarginRescaling
 from structpred.objectives.regularisers.free_intercept import FreeIntercept
+from structpred.rows.linear_task import LinearTask
+from structpred.task.steps import TaskLike
 from structpred.trainers.bcfw import BCFW
 from structpred.trainers.bmrm import BMRM
 from structpred.trainers.loop import RunSettings, train

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from structpred.trainers.arena import Arena
+from structpred.trainers.blocks.arena import Arena
 from structpred.trainers.states import flatten, rebuild
 
 

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from training_cases import TASKS, TRAINERS, assignment_task, chain_task, multiclass_task, optimum, problem
 
-from structpred.core.task import Task
 from structpred.errors import ConvergenceError, ParameterError
 from structpred.features.parts import PartFeatures
 from structpred.objectives.part_losses import Hamming
 from structpred.oracles.multiclass import MulticlassOracle
+from structpred.task.task import Task
 from structpred.trainers.bcfw import BCFW
 from structpred.trainers.loop import RunSettings, train
 

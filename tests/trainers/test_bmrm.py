@@ -7,18 +7,18 @@ from scipy.optimize import minimize_scalar
 from test_regularised import as_program
 from training_cases import BULK, TASKS, chain_task, log_optimum, log_problem, multiclass_task, optimum, problem
 
-from structpred.core.linear_task import LinearTask
 from structpred.core.regulariser import DualMap
 from structpred.errors import MissingCapabilityError, ParameterError
 from structpred.experiments.bmrm_lower_bound import lower_bound
 from structpred.objectives.margin import MarginRescaling
 from structpred.objectives.regularisers.l1 import L1
+from structpred.rows.linear_task import LinearTask
 from structpred.slack.surrogate import SlackRescaling
 from structpred.trainers.bmrm import BMRM
-from structpred.trainers.bundles import Plane
 from structpred.trainers.loop import RunSettings, train
 from structpred.trainers.ls_bmrm import Aggregate, LineSearchBMRM, line_search
 from structpred.trainers.one_slack import OneSlackCuttingPlane
+from structpred.trainers.planes.bundles import Plane
 from structpred.trainers.problem import Problem
 
 

@@ -24,9 +24,9 @@ from structpred.errors import CheckpointWarning
 from structpred.objectives.log_loss import LogLoss
 from structpred.storage import atomic
 from structpred.storage.bundles import read_bundle
-from structpred.trainers.checkpoints import previous
 from structpred.trainers.loop import RunSettings, train
 from structpred.trainers.problem import Problem
+from structpred.trainers.running.checkpoints import previous
 
 FORK = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs fork")
 ALL = [*TRAINERS, *SMOOTH, *BULK]

@@ -21,8 +21,8 @@ from structpred.errors import CheckpointError, CheckpointWarning, ConvergenceErr
 from structpred.storage import atomic
 from structpred.storage.bundles import Bundle, read_bundle, write_bundle
 from structpred.trainers import loop
-from structpred.trainers.checkpoints import load_checkpoint, previous, save_checkpoint
 from structpred.trainers.loop import RunSettings, train
+from structpred.trainers.running.checkpoints import load_checkpoint, previous, save_checkpoint
 
 
 class Clock:

@@ -8,19 +8,19 @@ from label_set_cases import task_of_kind
 from scipy.optimize import nnls
 from training_cases import PlainChain, chain_task, log_optimum, log_problem, multiclass_task, optimum, problem, sequences
 
-from structpred.core.task import Task
 from structpred.errors import ParameterError
 from structpred.features.parts import PartFeatures
 from structpred.features.sequences import SequenceFeatures
 from structpred.objectives.part_losses import Hamming
 from structpred.oracles.arborescence import ArborescenceOracle
 from structpred.oracles.chain import ChainOracle
+from structpred.task.task import Task
 from structpred.trainers.bcfw import BCFW
 from structpred.trainers.cocoa import CoCoA
 from structpred.trainers.loop import RunSettings, train
 from structpred.trainers.oeg import OnlineEG
 from structpred.trainers.perceptron import AveragedPerceptron
-from structpred.trainers.rounds import Part, Places, totals
+from structpred.trainers.shards.rounds import Part, Places, totals
 
 KINDS = {"bcfw": (BCFW, problem), "oeg": (OnlineEG, log_problem)}
 EVERY = RunSettings(max_iter=12, check_every=1)

@@ -6,9 +6,6 @@ import numpy as np
 import pytest
 from training_cases import chain_task
 
-from structpred.core.linear_task import LinearTask
-from structpred.core.multiclass_loss import MulticlassLoss
-from structpred.core.task import Task
 from structpred.errors import LossError, MissingCapabilityError, ParameterError
 from structpred.features.label_rows import LabelRows
 from structpred.objectives.margin import MarginRescaling
@@ -17,6 +14,9 @@ from structpred.objectives.regularisers.l1 import L1
 from structpred.objectives.regularisers.sign_constraints import SignConstraints
 from structpred.objectives.scalar.classes import MaxHinge, SignedTopK, Softmax, TopK
 from structpred.oracles.multiclass import MulticlassOracle
+from structpred.rows.linear_task import LinearTask
+from structpred.rows.multiclass_loss import MulticlassLoss
+from structpred.task.task import Task
 from structpred.trainers.bcfw import BCFW
 from structpred.trainers.lbfgs import LBFGS
 from structpred.trainers.loop import RunSettings, train

@@ -7,9 +7,6 @@ import pytest
 from regulariser_cases import NonNegative
 from training_cases import assignment_task, chain_task, multiclass_task, optimum, problem
 
-from structpred.core import _corner_kernels as kernels
-from structpred.core.callback_task import CallbackTask
-from structpred.core.task import Task
 from structpred.data.sequences import PackedSequences
 from structpred.errors import NoUpdateWarning, ParameterError
 from structpred.features.graphs import GraphFeatures
@@ -20,8 +17,11 @@ from structpred.oracles.mrf import graph_shape
 from structpred.oracles.mrf_enumeration import EnumerationMRF
 from structpred.oracles.multiclass import MulticlassOracle
 from structpred.slack.surrogate import SlackRescaling
+from structpred.task.callback_task import CallbackTask
+from structpred.task.fast import _corner_kernels as kernels
+from structpred.task.task import Task
 from structpred.trainers.bcfw import BCFW
-from structpred.trainers.corner_spaces import corner_space
+from structpred.trainers.blocks.corner_spaces import corner_space
 from structpred.trainers.corrective import Corrective
 from structpred.trainers.loop import RunSettings, train
 from structpred.trainers.problem import Problem

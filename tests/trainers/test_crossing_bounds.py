@@ -8,13 +8,13 @@ import pytest
 from training_cases import chain_task, multiclass_task, problem
 
 from structpred.core.result import Certificate, sound
-from structpred.core.task import Task
 from structpred.errors import CheckpointError, ConvergenceError, OracleError
 from structpred.features.parts import PartFeatures
 from structpred.objectives.log_loss import LogLoss
 from structpred.objectives.margin import MarginRescaling
 from structpred.objectives.part_losses import Hamming
 from structpred.oracles.multiclass import MulticlassOracle
+from structpred.task.task import Task
 from structpred.trainers.bcfw import BCFW
 from structpred.trainers.cocoa import CoCoA
 from structpred.trainers.loop import RunSettings, train

@@ -9,9 +9,9 @@ from structpred.errors import ParameterError
 from structpred.objectives.log_loss import LogLoss
 from structpred.slack.surrogate import SlackRescaling
 from structpred.trainers.loop import RunSettings, train
-from structpred.trainers.master_qp import Master
 from structpred.trainers.n_slack import NSlackCuttingPlane
 from structpred.trainers.one_slack import OneSlackCuttingPlane
+from structpred.trainers.planes.master_qp import Master
 from structpred.trainers.problem import Problem
 
 BOTH = [NSlackCuttingPlane, OneSlackCuttingPlane]

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from training_cases import TRAINERS, chain_task, problem
 
-from structpred.core.task import Task
 from structpred.data.sequences import PackedSequences
 from structpred.features.sequences import SequenceFeatures
 from structpred.objectives.part_losses import Hamming
 from structpred.oracles.chain import ChainOracle
+from structpred.task.task import Task
 from structpred.trainers.loop import RunSettings, train
 from structpred.trainers.passive_aggressive import PassiveAggressive
 from structpred.trainers.sgd import SGD

@@ -8,7 +8,6 @@ from label_set_cases import task_of_kind
 
 from structpred.core.costs import PartCosts
 from structpred.core.fixed_scores import FORBIDDEN
-from structpred.core.task import Task
 from structpred.errors import DataError
 from structpred.features.graphs import GraphFeatures
 from structpred.objectives.margin import MarginRescaling
@@ -17,6 +16,7 @@ from structpred.oracles.mrf import graph_shape
 from structpred.oracles.mrf_enumeration import EnumerationMRF
 from structpred.oracles.qpbo import QPBO
 from structpred.oracles.tree_mrf import TreeMRF
+from structpred.task.task import Task
 from structpred.trainers.arow import AROW
 from structpred.trainers.loop import RunSettings, train
 from structpred.trainers.mira import MIRA

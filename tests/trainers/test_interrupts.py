@@ -20,7 +20,7 @@ from structpred.core.result import Record
 from structpred.runtime import interrupts, threads
 from structpred.runtime.interrupts import Interrupts
 from structpred.storage import atomic
-from structpred.trainers import loop, master_qp
+from structpred.trainers import loop
 from structpred.trainers.bcfw import BCFW
 from structpred.trainers.bmrm import BMRM
 from structpred.trainers.lbfgs import LBFGS
@@ -28,6 +28,7 @@ from structpred.trainers.loop import RunSettings, train
 from structpred.trainers.n_slack import NSlackCuttingPlane
 from structpred.trainers.one_slack import OneSlackCuttingPlane
 from structpred.trainers.owlqn import OWLQN
+from structpred.trainers.planes import master_qp
 from structpred.trainers.problem import Problem, Trainer
 
 HERE = Path(__file__).resolve().parent

@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 from training_cases import problem
 
-from structpred.core.task import Task
 from structpred.features.label_rows import LabelRows
 from structpred.objectives.part_losses import Hamming, LabelCosts
 from structpred.oracles.multiclass import MulticlassOracle
-from structpred.trainers._label_faces_kernels import solve_face, without
-from structpred.trainers.label_ascent import LabelAscent, LabelState
+from structpred.task.task import Task
 from structpred.trainers.loop import RunSettings, train
 from structpred.trainers.problem import Problem
+from structpred.trainers.rows._label_faces_kernels import solve_face, without
+from structpred.trainers.rows.label_ascent import LabelAscent, LabelState
 from structpred.trainers.sdca import SDCA, _ascent
 
 RNG = np.random.default_rng(7)

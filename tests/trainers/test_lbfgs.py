@@ -5,15 +5,15 @@ import pytest
 from scipy.optimize import minimize
 from training_cases import chain_task, log_optimum, log_problem, multiclass_task, problem
 
-from structpred.core.linear_task import LinearTask
 from structpred.core.products import dot
 from structpred.errors import ParameterError, StructpredWarning
 from structpred.objectives.scalar.margins import Logistic
+from structpred.rows.linear_task import LinearTask
 from structpred.trainers.lbfgs import LBFGS, objective
 from structpred.trainers.loop import RunSettings, train
 from structpred.trainers.owlqn import OWLQN
+from structpred.trainers.planes.tangents import Tangent
 from structpred.trainers.problem import Problem
-from structpred.trainers.tangents import Tangent
 
 
 @pytest.mark.parametrize("lam", [1.0, 0.05, 0.003])

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from training_cases import TASKS, TRAINERS, chain_task, multiclass_task, problem
 
-from structpred.core.task import Task
 from structpred.errors import MissingCapabilityError, NoUpdateWarning, ParameterError, StructpredError
 from structpred.features.parts import PartFeatures
 from structpred.objectives.margin import MarginRescaling
 from structpred.objectives.part_losses import Hamming
 from structpred.oracles.multiclass import MulticlassOracle
+from structpred.task.task import Task
 from structpred.trainers.bcfw import BCFW
 from structpred.trainers.loop import RunSettings, train
 from structpred.trainers.perceptron import AveragedPerceptron

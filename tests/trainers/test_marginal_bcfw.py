@@ -7,13 +7,13 @@ import pytest
 from label_set_cases import COSTS, FOREST, KINDS, problem_of_kind, task_of_kind
 from test_resume import StopAt, same
 
-from structpred.core.task import Task
 from structpred.errors import CheckpointError, MissingCapabilityError, ParameterError
 from structpred.objectives.margin import MarginRescaling
 from structpred.objectives.part_losses import Hamming
 from structpred.objectives.regularisers.l1 import L1
 from structpred.oracles.branch_and_bound import BranchAndBoundMRF
 from structpred.slack.surrogate import SlackRescaling
+from structpred.task.task import Task
 from structpred.trainers import loop, marginal_bcfw
 from structpred.trainers.bcfw import BCFW
 from structpred.trainers.loop import RunSettings, train

@@ -3,8 +3,8 @@
 import numpy as np
 
 from structpred.core.sparse import SparseVector
-from structpred.trainers import master_qp
-from structpred.trainers.master_qp import Master
+from structpred.trainers.planes import master_qp
+from structpred.trainers.planes.master_qp import Master
 
 
 def test_few_and_many_planes_have_the_same_products():

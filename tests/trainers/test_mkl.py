@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from training_cases import chain_task, optimum
 
-from structpred.core.group_norms import group_norms, shares
-from structpred.core.regulariser import DualMap
+from structpred.core.regulariser import DualMap, group_norms, shares
 from structpred.core.sparse import SparseVector
 from structpred.errors import ParameterError
 from structpred.objectives.margin import MarginRescaling
@@ -17,7 +16,7 @@ from structpred.trainers.corrective import Corrective
 from structpred.trainers.loop import RunSettings, train
 from structpred.trainers.ls_bmrm import LineSearchBMRM
 from structpred.trainers.problem import Problem
-from structpred.trainers.pruning import pruned
+from structpred.trainers.running.pruning import pruned
 
 
 def problem(task, lam=0.3, surrogate=None):
@@ -74,7 +73,7 @@ def test_a_resumed_run_keeps_scales_and_exponents(trainer, tmp_path) -> None:
 
 def test_weights_belong_to_the_corners_after_beta_has_moved() -> None:
     """w is beta times the dual point in every group, and the Gram matrices are those of the new scales."""
-    from structpred.core import _corner_kernels as kernels
+    from structpred.task.fast import _corner_kernels as kernels
 
     trainer, prob = Corrective(corners=6), problem(chain_task(2))
     state, rng = trainer.init_state(prob), np.random.default_rng(0)

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from training_cases import SMOOTH, chain_task, log_optimum, log_problem, multiclass_task, problem
 
-from structpred.core.task import Task
 from structpred.data.sequences import PackedSequences
 from structpred.errors import MissingCapabilityError, ParameterError
 from structpred.features.fixed_scores import FixedScores
@@ -19,6 +18,7 @@ from structpred.oracles.chain import ChainOracle
 from structpred.oracles.enumerated import EnumeratedOracle
 from structpred.oracles.multiclass import MulticlassOracle
 from structpred.oracles.semimarkov import SemiMarkovOracle
+from structpred.task.task import Task
 from structpred.trainers.lbfgs import LBFGS
 from structpred.trainers.loop import RunSettings, train
 from structpred.trainers.oeg import OnlineEG

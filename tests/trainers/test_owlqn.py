@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from training_cases import sequences
 
-from structpred.core.task import Task
 from structpred.errors import ParameterError
 from structpred.features.sequences import SequenceFeatures
 from structpred.models import ChainLabeler
@@ -12,6 +11,7 @@ from structpred.objectives.log_loss import LogLoss
 from structpred.objectives.margin import MarginRescaling
 from structpred.objectives.part_losses import Hamming
 from structpred.oracles.chain import ChainOracle
+from structpred.task.task import Task
 from structpred.trainers.lbfgs import LBFGS, objective
 from structpred.trainers.loop import RunSettings, train
 from structpred.trainers.owlqn import OWLQN

@@ -5,12 +5,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from structpred.core.task import Task
 from structpred.errors import OracleError, ParameterError
 from structpred.features.parts import PartFeatures
 from structpred.objectives.margin import MarginRescaling
 from structpred.objectives.part_losses import Hamming
 from structpred.oracles.multiclass import MulticlassOracle
+from structpred.task.task import Task
 from structpred.trainers.bcfw import BCFW
 from structpred.trainers.loop import RunSettings, train
 from structpred.trainers.problem import Problem, Trainer

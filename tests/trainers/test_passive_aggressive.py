@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from training_cases import sequences
 
-from structpred.core.task import Task
 from structpred.errors import ParameterError
 from structpred.features.sequences import SequenceFeatures
 from structpred.objectives.margin import MarginRescaling
 from structpred.objectives.part_losses import Hamming
 from structpred.oracles.chain import ChainOracle
+from structpred.task.task import Task
 from structpred.trainers.arow import AROW
 from structpred.trainers.loop import RunSettings, train
 from structpred.trainers.passive_aggressive import PassiveAggressive

@@ -8,10 +8,7 @@ import pytest
 from regulariser_cases import Groups, NonNegative
 from training_cases import chain_task, problem
 
-from structpred.core.linear_task import LinearTask, RegressionTask
 from structpred.core.regulariser import DualMap
-from structpred.core.scalar_loss import ScalarLoss
-from structpred.core.task import Task
 from structpred.errors import MissingCapabilityError, ParameterError
 from structpred.features.label_rows import LabelRows
 from structpred.objectives.log_loss import LogLoss
@@ -23,6 +20,9 @@ from structpred.objectives.scalar.classes import MaxHinge, SignedTopK, Softmax, 
 from structpred.objectives.scalar.errors import Absolute
 from structpred.objectives.scalar.margins import Logistic, SmoothedHinge
 from structpred.oracles.multiclass import MulticlassOracle
+from structpred.rows.linear_task import LinearTask, RegressionTask
+from structpred.rows.scalar_loss import ScalarLoss
+from structpred.task.task import Task
 from structpred.trainers.loop import RunSettings, train
 from structpred.trainers.pegasos import Pegasos
 from structpred.trainers.problem import Problem

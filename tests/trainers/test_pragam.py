@@ -8,8 +8,6 @@ import numpy as np
 import pytest
 from training_cases import PlainChain, assignment_task, chain_task, log_problem, multiclass_task, optimum, problem
 
-from structpred.core.linear_task import LinearTask
-from structpred.core.task import Task
 from structpred.errors import MissingCapabilityError, ParameterError
 from structpred.features.fixed_scores import FixedScores
 from structpred.features.sequences import SequenceFeatures
@@ -17,6 +15,8 @@ from structpred.objectives.margin import MarginRescaling
 from structpred.objectives.part_losses import Hamming
 from structpred.objectives.regularisers.free_intercept import FreeIntercept
 from structpred.oracles.chain import ChainOracle
+from structpred.rows.linear_task import LinearTask
+from structpred.task.task import Task
 from structpred.trainers.bcfw import BCFW
 from structpred.trainers.loop import RunSettings, train
 from structpred.trainers.one_slack import OneSlackCuttingPlane

@@ -15,9 +15,9 @@ from training_cases import chain_task, problem
 from structpred import models
 from structpred.errors import ParameterError
 from structpred.models import ChainLabeler, DependencyParser, LinearClassifier, RobustSVM
-from structpred.trainers import progress
 from structpred.trainers.bcfw import BCFW
 from structpred.trainers.loop import RunSettings, train
+from structpred.trainers.running import progress
 
 X, y = [[{"w": "a"}, {"w": "b"}], [{"w": "b"}, {"w": "b"}]] * 2, [["A", "B"], ["B", "B"]] * 2
 LINE = re.compile(r"pass +(\d+) +\d+\.\d s  primal \S+  gap \S+ %( +dev 100\.00 %)?")

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from training_cases import PlainChain, assignment_task, chain_task, log_problem, multiclass_task, optimum, problem
 
-from structpred.core.task import Task
 from structpred.errors import MissingCapabilityError, OracleError, ParameterError
 from structpred.features.label_rows import LabelRows
 from structpred.objectives.part_losses import LabelCosts
 from structpred.oracles.multiclass import MulticlassOracle
+from structpred.task.task import Task
 from structpred.trainers.loop import RunSettings, train
 from structpred.trainers.projected_ascent import ProjectedAscent
 

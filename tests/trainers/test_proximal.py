@@ -9,7 +9,6 @@ from training_cases import TASKS, chain_task, optimum, problem
 
 from structpred.core.regulariser import DualMap, Regulariser
 from structpred.core.sparse import coalesced
-from structpred.core.task import Task
 from structpred.errors import ParameterError
 from structpred.features.sequences import SequenceFeatures
 from structpred.objectives.log_loss import LogLoss
@@ -17,8 +16,9 @@ from structpred.objectives.margin import MarginRescaling
 from structpred.objectives.regularisers.l1 import L1
 from structpred.objectives.regularisers.mkl import MKL
 from structpred.slack.surrogate import SlackRescaling
-from structpred.trainers.grouped_weights import GroupedWeights
+from structpred.task.task import Task
 from structpred.trainers.loop import RunSettings, train
+from structpred.trainers.online.grouped_weights import GroupedWeights
 from structpred.trainers.online_mkl import OnlineMKL
 from structpred.trainers.problem import Problem
 from structpred.trainers.proximal import OnlineProximal, best_rate, regret_bound

@@ -13,8 +13,8 @@ from structpred.errors import CheckpointError, MissingCapabilityError, Parameter
 from structpred.objectives.margin import MarginRescaling
 from structpred.objectives.regularisers.l1 import L1
 from structpred.objectives.regularisers.l2 import L2
-from structpred.trainers.arena import Arena
 from structpred.trainers.bcfw import BCFW
+from structpred.trainers.blocks.arena import Arena
 from structpred.trainers.lbfgs import LBFGS
 from structpred.trainers.loop import RunSettings, train
 from structpred.trainers.owlqn import OWLQN
@@ -143,7 +143,7 @@ def random_step(rng):
 
 def test_the_line_search_is_exact() -> None:
     """400 random steps: no step size in [0, 1] gives a larger dual value than the one found, and w is the dual map's."""
-    from structpred.trainers._bcfw_kernels import frank_wolfe_step
+    from structpred.trainers.blocks._bcfw_kernels import frank_wolfe_step
 
     rng, taken = np.random.default_rng(0), 0
     for _ in range(400):

@@ -12,11 +12,11 @@ from structpred.core.result import Result
 from structpred.errors import CheckpointError, CheckpointWarning
 from structpred.trainers import loop
 from structpred.trainers.bcfw import BCFW
-from structpred.trainers.checkpoints import previous
 from structpred.trainers.cocoa import CoCoA
 from structpred.trainers.loop import RunSettings, train
 from structpred.trainers.mixing import ParameterMixing
 from structpred.trainers.oeg import OnlineEG
+from structpred.trainers.running.checkpoints import previous
 from structpred.trainers.sgd import SGD
 
 TIMES = ("seconds", "cpu_seconds")
@@ -129,9 +129,9 @@ def test_more_unused_features_are_another_run(tmp_path) -> None:
     """The same corpus with a longer feature dictionary needs longer weights: its checkpoint does not fit."""
     from dataclasses import replace
 
-    from structpred.core.task import Task
     from structpred.features.sequences import SequenceFeatures
     from structpred.objectives.part_losses import Hamming
+    from structpred.task.task import Task
 
     file, tasks = tmp_path / "run.ckpt", []
     base = chain_task(0)

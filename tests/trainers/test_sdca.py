@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from training_cases import chain_task, multiclass_task, optimum, problem
 
-from structpred.core.linear_task import LinearTask
-from structpred.core.task import Task
 from structpred.errors import MissingCapabilityError, ParameterError
 from structpred.features.label_rows import LabelRows
 from structpred.objectives.log_loss import LogLoss
 from structpred.objectives.part_losses import ExtraParts, Hamming, LabelCosts
 from structpred.oracles.multiclass import MulticlassOracle
+from structpred.rows.linear_task import LinearTask
+from structpred.task.task import Task
 from structpred.trainers.loop import RunSettings, train
 from structpred.trainers.projected_ascent import ProjectedAscent
 from structpred.trainers.sdca import SDCA

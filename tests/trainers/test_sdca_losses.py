@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 from sign_cases import LOSSES, data, optimal_value, problem, signed
 
-from structpred.core.linear_task import LinearTask, RegressionTask
 from structpred.core.regulariser import DualMap, Regulariser
-from structpred.core.scalar_loss import DualTable, ScalarLoss
 from structpred.errors import DataError, LossError, MissingCapabilityError, ParameterError
 from structpred.objectives.margin import MarginRescaling
 from structpred.objectives.regularisers.l1 import L1
@@ -17,6 +15,8 @@ from structpred.objectives.regularisers.mkl import MKL
 from structpred.objectives.regularisers.sign_constraints import SignConstraints
 from structpred.objectives.scalar.errors import Absolute, Squared
 from structpred.objectives.scalar.margins import Hinge, Logistic, SmoothedHinge
+from structpred.rows.linear_task import LinearTask, RegressionTask
+from structpred.rows.scalar_loss import DualTable, ScalarLoss
 from structpred.trainers.bcfw import BCFW
 from structpred.trainers.lbfgs import LBFGS
 from structpred.trainers.loop import RunSettings, train

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from training_cases import TASKS, chain_task, problem
 
-from structpred.core.linear_task import LinearTask
-from structpred.core.scalar_loss import ScalarLoss
 from structpred.errors import ConvergenceError
 from structpred.objectives.scalar.errors import Huber, Squared
 from structpred.objectives.scalar.margins import Logistic, SmoothedHinge
+from structpred.rows.linear_task import LinearTask
+from structpred.rows.scalar_loss import ScalarLoss
 from structpred.trainers.lbfgs import LBFGS
 from structpred.trainers.loop import RunSettings, train
 from structpred.trainers.problem import Problem

@@ -66,7 +66,7 @@ def test_its_dual_map_is_the_projection_on_the_cone() -> None:
 
 def test_groups_of_many_are_found_by_their_ends() -> None:
     """The compiled search from any group on is NumPy's, empty groups included."""
-    from structpred.trainers._bcfw_kernels import group_from
+    from structpred.trainers.blocks._bcfw_kernels import group_from
 
     rng = np.random.default_rng(0)
     for _ in range(30):

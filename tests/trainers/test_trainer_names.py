@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from training_cases import chain_task
 
-from structpred.core.linear_task import LinearTask
 from structpred.core.requirements import met
 from structpred.models.settings import SURROGATES
+from structpred.rows.linear_task import LinearTask
 from structpred.trainers.loop import RunSettings, train
 from structpred.trainers.names import trainers
 from structpred.trainers.problem import Problem

@@ -11,12 +11,12 @@ import pytest
 from scipy import sparse
 from training_cases import log_optimum, log_problem, optimum, problem
 
-from structpred.core.task import Task
 from structpred.features.parts import PartFeatures
 from structpred.objectives.part_losses import Hamming
 from structpred.oracles.arborescence import ArborescenceOracle
 from structpred.oracles.enumerated import EnumeratedOracle
 from structpred.oracles.projective import ProjectiveOracle
+from structpred.task.task import Task
 from structpred.trainers.arow import AROW
 from structpred.trainers.bcfw import BCFW
 from structpred.trainers.corrective import Corrective

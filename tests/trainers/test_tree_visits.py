@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from structpred.core.task import Task
 from structpred.data.sentences import AttributedSentences
 from structpred.features.arcs import ArcCandidates, ArcFeatures
 from structpred.features.fixed_scores import FixedParts
@@ -16,6 +15,7 @@ from structpred.objectives.margin import MarginRescaling
 from structpred.objectives.part_losses import Hamming
 from structpred.oracles.arborescence import ArborescenceOracle
 from structpred.oracles.projective import ProjectiveOracle
+from structpred.task.task import Task
 from structpred.trainers.arow import AROW
 from structpred.trainers.loop import RunSettings, train
 from structpred.trainers.mira import MIRA

@@ -9,7 +9,6 @@ import pytest
 from training_cases import chain_task, sequences
 
 from structpred.core.fixed_scores import FORBIDDEN
-from structpred.core.task import Task
 from structpred.features.fixed_scores import FixedScores
 from structpred.features.sequences import SequenceFeatures
 from structpred.objectives.log_loss import LogLoss
@@ -18,15 +17,16 @@ from structpred.objectives.part_losses import Hamming, LabelCosts
 from structpred.objectives.regularisers.sign_constraints import SignConstraints
 from structpred.oracles.chain import ChainOracle
 from structpred.slack.surrogate import SlackRescaling
+from structpred.task.task import Task
 from structpred.trainers.arow import AROW
 from structpred.trainers.loop import RunSettings, train
 from structpred.trainers.mira import MIRA
+from structpred.trainers.online.visits import compiled_visits
 from structpred.trainers.passive_aggressive import PassiveAggressive
 from structpred.trainers.perceptron import AveragedPerceptron
 from structpred.trainers.problem import Problem
+from structpred.trainers.running.stream import StreamProblem, train_batch, train_stream
 from structpred.trainers.sgd import SGD
-from structpred.trainers.stream import StreamProblem, train_batch, train_stream
-from structpred.trainers.visits import compiled_visits
 
 COSTS = [[0.0, 1.5, 0.7], [2.0, 0.0, 1.0], [0.3, 1.1, 0.0]]
 TRAINERS = {

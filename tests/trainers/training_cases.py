@@ -3,7 +3,6 @@
 import numpy as np
 
 from structpred.core.oracle import Oracle
-from structpred.core.task import Task
 from structpred.data.sequences import PackedSequences
 from structpred.features.parts import PartFeatures
 from structpred.features.sequences import SequenceFeatures
@@ -13,6 +12,7 @@ from structpred.objectives.part_losses import Hamming, LabelCosts
 from structpred.oracles.assignment import AssignmentOracle
 from structpred.oracles.chain import ChainOracle
 from structpred.oracles.multiclass import MulticlassOracle
+from structpred.task.task import Task
 from structpred.trainers.bcfw import BCFW
 from structpred.trainers.bmrm import BMRM
 from structpred.trainers.corrective import Corrective

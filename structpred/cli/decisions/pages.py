@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 from structpred.cli.decisions.results import judged
 from structpred.cli.facts import Learnt, Pairs, described
 from structpred.cli.kinds.kind import Inspecting, Reporting
-from structpred.core.markup import Html
 from structpred.models import DecisionModel
+from structpred.text.markup import Html
 
 if TYPE_CHECKING:
     from structpred.report.contents import About

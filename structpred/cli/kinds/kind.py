@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 import click
 
 from structpred.cli.options import Reading
-from structpred.core.discovery import public_subclasses
 from structpred.errors import ParameterError
+from structpred.runtime.discovery import public_subclasses
 
 if TYPE_CHECKING:
     from structpred.cli.training import Training

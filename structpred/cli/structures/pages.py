@@ -10,9 +10,9 @@ from structpred.cli.facts import Learnt, Pairs, described
 from structpred.cli.kinds.kind import Inspecting, Reporting
 from structpred.cli.structures.reading import asked_reader, read_labelled
 from structpred.cli.structures.results import judged_outputs
-from structpred.core.markup import Html
 from structpred.core.oracle import Labels
 from structpred.models import StructuredPredictor
+from structpred.text.markup import Html
 
 if TYPE_CHECKING:
     from structpred.report.contents import About

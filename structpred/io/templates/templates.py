@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from structpred.core.suggestions import did_you_mean
 from structpred.errors import DataError, FileFormatError, ParameterError
 from structpred.io.templates.template import Atom as Atom
 from structpred.io.templates.template import Template as Template
@@ -14,6 +13,7 @@ from structpred.io.text import PathLike, quoted, read_text, source_name, split_l
 from structpred.storage.atomic import write_atomic
 from structpred.storage.schema import AnyOf, Flag, ListOf, Record, Text, Whole, as_file_error, maybe
 from structpred.storage.strict_json import load
+from structpred.text.suggestions import did_you_mean
 
 _MACRO = re.compile(r"%x\[(-?[0-9]{1,4}),([0-9]{1,4})\]")
 

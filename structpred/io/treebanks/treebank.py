@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.markup import scrolling, table
 from structpred.data.ragged import Ragged
 from structpred.errors import DataError
 from structpred.io.text import quoted
 from structpred.io.treebanks.formats import CONLL_U, TreebankFormat
 from structpred.io.treebanks.rules import Problem
+from structpred.text.markup import scrolling, table
 
 
 class Tree(NamedTuple):

@@ -6,7 +6,6 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.fixed_scores import FORBIDDEN
-from structpred.core.inference import Inference
 from structpred.core.types import Floats
 from structpred.core.weights import Vector
 from structpred.data.sequences import PackedSequences
@@ -14,6 +13,7 @@ from structpred.errors import DataError, InfeasibleError
 from structpred.features.fixed_scores import FixedScores
 from structpred.features.sequences import SequenceFeatures
 from structpred.oracles.chain import ChainOracle
+from structpred.task.inference import Inference
 
 
 def check_not_empty(data: PackedSequences) -> None:

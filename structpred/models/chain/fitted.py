@@ -14,9 +14,9 @@ from structpred.models.chain.constraints import ChainConstraints
 from structpred.models.chain.inputs import Input
 from structpred.models.chain.targets import LabelEncoder
 from structpred.models.signs import SignSetting
-from structpred.trainers.checkpoints import Progress
 from structpred.trainers.loop import Callback
 from structpred.trainers.problem import Surrogate, Trainer
+from structpred.trainers.running.checkpoints import Progress
 
 
 class FittedChain(Protocol):

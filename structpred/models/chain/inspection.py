@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.tables import columns, cut
 from structpred.core.weights import padded
 from structpred.errors import ParameterError
 from structpred.models.chain.fitted import FittedChain
 from structpred.models.chain.inputs import INTERCEPT, Input, n_columns
 from structpred.models.inspections import Shown, WeightGroup, checked_top, extremes, group_lines, weight_group
 from structpred.models.signs import NameTable
+from structpred.text.tables import columns, cut
 
 _KIND = re.compile(r"[^=:]*")
 _MOST_KINDS = 100

@@ -13,7 +13,6 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.result import Certificate, Result
-from structpred.core.task import Task
 from structpred.errors import CheckpointError, DataError, ParameterError
 from structpred.models.base import as_callbacks, checked_C, seed_of
 from structpred.models.chain.constraints import resolve_constraints
@@ -25,12 +24,13 @@ from structpred.models.chain.tasks import chain_task
 from structpred.models.held_out import dev_parts
 from structpred.models.own_components import check_own, components_of
 from structpred.models.settings import resolve_loss, resolve_regulariser
-from structpred.trainers.checkpoints import Progress
+from structpred.task.task import Task
 from structpred.trainers.loop import RunSettings
 from structpred.trainers.names import require
 from structpred.trainers.problem import Trainer
+from structpred.trainers.running.checkpoints import Progress
+from structpred.trainers.running.stream import StreamProblem, check_online, train_batch, train_stream
 from structpred.trainers.states import rebuild
-from structpred.trainers.stream import StreamProblem, check_online, train_batch, train_stream
 
 #: a function that starts a new pass: an iterable of (sequence, its labels)
 Source = Callable[[], Iterable[tuple[Any, Any]]]

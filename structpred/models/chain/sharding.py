@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.result import Result
-from structpred.core.task import Task
 from structpred.core.weights import Vector, padded
 from structpred.data.sequences import PackedSequences
 from structpred.data.vocabulary import FeatureDictionary
@@ -28,6 +27,7 @@ from structpred.models.chain.tasks import chain_task
 from structpred.models.held_out import dev_parts
 from structpred.models.settings import resolve_loss
 from structpred.models.sharding import Columns, Further, placed
+from structpred.task.task import Task
 
 log = logging.getLogger("structpred.models")
 #: templates are hashed into 2**DEFAULT_BITS ids where n_bits and min_count are left as they are

@@ -9,9 +9,6 @@ import numpy.typing as npt
 
 from structpred.core.costs import PartLoss
 from structpred.core.feature_map import FeatureMap
-from structpred.core.partial_task import PartialTask
-from structpred.core.taken import take_features
-from structpred.core.task import Task
 from structpred.data.sequences import PackedSequences
 from structpred.errors import DataError, ParameterError
 from structpred.features.fixed_scores import FixedScores
@@ -22,6 +19,9 @@ from structpred.models.chain.constraints import ChainConstraints, check_gold, fi
 from structpred.models.chain.partial import PartialLabels, check_left
 from structpred.models.chain.targets import LabelEncoder
 from structpred.oracles.chain import ChainOracle
+from structpred.task.partial_task import PartialTask
+from structpred.task.taken import take_features
+from structpred.task.task import Task
 
 
 def chain_task(

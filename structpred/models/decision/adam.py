@@ -18,7 +18,7 @@ from structpred.models.decision.inputs import Design
 from structpred.runtime.memory import check_fits
 from structpred.runtime.ranges import ends_of
 from structpred.trainers.loop import Callback
-from structpred.trainers.progress import Display
+from structpred.trainers.running.progress import Display
 
 #: what rows of other trainers' histories have, and nobody knows here
 _UNKNOWN = ("oracle_calls", "primal", "dual", "gap", "dev_score")

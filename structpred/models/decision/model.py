@@ -9,10 +9,7 @@ import numpy as np
 
 from structpred.core.oracle import Labels, Oracle
 from structpred.core.packing import argmax_batch, has_points
-from structpred.core.regret import Numbers, PartScores, Regrets, regrets, true_scores
 from structpred.core.result import Certificate, History, Record, Result
-from structpred.core.suggestions import named
-from structpred.core.task import Task
 from structpred.core.types import Floats
 from structpred.errors import DataError, LossError, OracleError, ParameterError
 from structpred.layers.expected_cost import ExpectedCost
@@ -34,9 +31,12 @@ from structpred.models.sklearn_bridge import Estimator, NotFittedError
 from structpred.objectives.regret import Regret
 from structpred.runtime.ranges import ends_of
 from structpred.storage.bundles import Bundle
+from structpred.task.regret import Numbers, PartScores, Regrets, regrets, true_scores
+from structpred.task.task import Task
+from structpred.text.suggestions import named
 from structpred.trainers.loop import Callback, RunSettings, train
 from structpred.trainers.problem import Problem, Trainer
-from structpred.trainers.progress import display_of
+from structpred.trainers.running.progress import display_of
 
 
 @dataclass(eq=False, repr=False)

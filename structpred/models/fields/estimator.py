@@ -11,11 +11,8 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.inference import Inference
 from structpred.core.oracle import Oracle
 from structpred.core.requirements import require
-from structpred.core.steps import TaskLike
-from structpred.core.task import Task
 from structpred.core.weights import Vector
 from structpred.errors import ParameterError
 from structpred.models.base import StructuredEstimator, checked_sample_weight
@@ -25,6 +22,9 @@ from structpred.models.settings import resolve_loss
 from structpred.models.signs import NameTable
 from structpred.storage.bundles import Bundle
 from structpred.storage.schema import LARGEST, Flag, Number, Record, Text
+from structpred.task.inference import Inference
+from structpred.task.steps import TaskLike
+from structpred.task.task import Task
 from structpred.trainers.marginal_bcfw import MarginalBCFW
 
 #: what `predict` returns, and what `predict_marginals` does

@@ -7,7 +7,6 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.fixed_scores import FORBIDDEN
-from structpred.core.inference import Inference
 from structpred.core.types import Floats
 from structpred.core.weights import Vector
 from structpred.errors import DataError, InfeasibleError, ParameterError
@@ -18,6 +17,7 @@ from structpred.models.fields.field_names import FieldNames
 from structpred.models.fields.inspection import LabelInspection, inspect_labels
 from structpred.models.inspections import WeightInspection, top_weights
 from structpred.oracles.mrf import graph_of
+from structpred.task.inference import Inference
 
 Codes = npt.NDArray[np.int64]
 

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.inference import Inference
 from structpred.core.oracle import Oracle, Shape
 from structpred.core.requirements import require
 from structpred.core.types import Floats, Integers
@@ -19,6 +18,7 @@ from structpred.models.fields.field_names import FieldNames
 from structpred.models.fields.graph_inputs import GraphTable, as_graphs, as_node_labels
 from structpred.models.fields.label_graphs import GraphSizes, graph_oracle
 from structpred.models.signs import NameTable
+from structpred.task.inference import Inference
 
 NodeLabels = list[npt.NDArray[Any]]
 

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from structpred.core.task import Task
 from structpred.errors import DataError
 from structpred.models.chain.partial import PartialLabels, partial_labels
 from structpred.models.chain.sharding import about_labels, encoder_of_shards
@@ -14,6 +13,7 @@ from structpred.models.fields.graph_field import GraphField
 from structpred.models.fields.graph_inputs import GraphTable
 from structpred.models.fields.label_graphs import GraphSizes, graph_oracle
 from structpred.models.fields.sharding import FieldPlan, FieldSharding
+from structpred.task.task import Task
 
 
 class Graphs(NamedTuple):

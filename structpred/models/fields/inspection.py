@@ -7,11 +7,11 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.tables import columns, cut
 from structpred.core.weights import Vector
 from structpred.errors import ParameterError
 from structpred.models.fields.label_field import LabelField
 from structpred.models.inspections import Shown, checked_top
+from structpred.text.tables import columns, cut
 
 
 class FittedLabels(Protocol):

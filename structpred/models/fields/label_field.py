@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.fixed_scores import FORBIDDEN
-from structpred.core.inference import Inference
 from structpred.core.oracle import Oracle, Shape
 from structpred.core.types import Floats, Integers
 from structpred.core.weights import Vector
@@ -26,6 +25,7 @@ from structpred.models.signs import NameTable
 from structpred.oracles.mrf import graph_shape
 from structpred.storage.bundles import Bundle
 from structpred.storage.schema import Array, Field, ListOf, OneOf, Spec, Text, Whole, array_of
+from structpred.task.inference import Inference
 
 #: what the header of a file holds of the field, and the edges among its arrays
 FIELD: dict[str, Spec] = {

@@ -10,7 +10,6 @@ import numpy.typing as npt
 from structpred.core.feature_map import names_of_groups
 from structpred.core.oracle import Oracle
 from structpred.core.result import Result
-from structpred.core.task import Task
 from structpred.core.types import Integers
 from structpred.core.weights import Vector
 from structpred.data.hierarchy import LabelHierarchy
@@ -21,6 +20,7 @@ from structpred.models.fields.label_field import LabelField
 from structpred.models.fields.label_graphs import LabelCounts, label_edges
 from structpred.models.fields.label_inputs import feature_names_of, label_choices, labelled_rows
 from structpred.models.sharding import Columns, Further, refuse_classes, refuse_token_weight
+from structpred.task.task import Task
 
 
 class FieldPlan(NamedTuple):

@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.function_space import FunctionSpace
-from structpred.core.group_norms import group_norms
+from structpred.core.regulariser import group_norms
 from structpred.core.types import Floats, Integers
 from structpred.core.weights import Vector, check_length, padded
 from structpred.data.sequences import PackedSequences
@@ -30,6 +29,7 @@ from structpred.runtime.memory import check_fits
 from structpred.runtime.ranges import ends_of
 from structpred.storage.bundles import Bundle, under
 from structpred.storage.schema import Array, ListOf, Record, array_of, as_file_error
+from structpred.task.function_space import FunctionSpace
 
 #: kernel values that are held at once when positions are scored
 _BLOCK = 1 << 22

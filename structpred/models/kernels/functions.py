@@ -9,11 +9,11 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.discovery import public_subclasses
-from structpred.core.suggestions import named
 from structpred.core.types import Floats
 from structpred.errors import DataError, ParameterError
 from structpred.models.settings import settings_of
+from structpred.runtime.discovery import public_subclasses
+from structpred.text.suggestions import named
 
 #: a SciPy sparse matrix of float64 in CSR format, a row for each position
 Rows = Any

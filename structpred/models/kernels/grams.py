@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.function_space import Gram
 from structpred.errors import DataError
 from structpred.models.kernels.functions import B1Spline, Kernel, Rows, name_of
 from structpred.models.kernels.listed import Mean, is_definite
 from structpred.runtime.memory import check_fits
+from structpred.task.function_space import Gram
 
 log = logging.getLogger("structpred.models")
 

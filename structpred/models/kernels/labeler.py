@@ -9,7 +9,6 @@ import numpy.typing as npt
 
 from structpred.core.regulariser import Regulariser
 from structpred.core.result import Result
-from structpred.core.steps import TaskLike
 from structpred.core.types import Floats
 from structpred.core.weights import Vector
 from structpred.data.sequences import PackedSequences
@@ -27,9 +26,10 @@ from structpred.models.signs import Names
 from structpred.objectives.regularisers.mkl import MKL
 from structpred.storage.bundles import Bundle
 from structpred.storage.schema import Field, ListOf, OneOf, Record, Whole, maybe
+from structpred.task.steps import TaskLike
+from structpred.trainers.blocks.function_weights import FunctionNorms
 from structpred.trainers.corrective import Corrective
 from structpred.trainers.function_corrective import FunctionCorrective
-from structpred.trainers.function_weights import FunctionNorms
 from structpred.trainers.problem import Surrogate, Trainer
 from structpred.trainers.proximal import OnlineProximal
 

@@ -14,9 +14,6 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import column_or_1d
 
-from structpred.core.linear_task import LinearTask
-from structpred.core.steps import TaskLike
-from structpred.core.task import Task
 from structpred.core.types import Floats, Integers
 from structpred.core.weights import Vector
 from structpred.errors import DataError, ParameterError
@@ -28,6 +25,9 @@ from structpred.models.settings import resolve_loss
 from structpred.objectives.scalar.classes import Softmax
 from structpred.objectives.scalar.margins import Logistic
 from structpred.oracles.multiclass import MulticlassOracle
+from structpred.rows.linear_task import LinearTask
+from structpred.task.steps import TaskLike
+from structpred.task.task import Task
 
 
 def _has_probabilities(model: "LinearClassifier") -> bool:

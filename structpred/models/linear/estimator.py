@@ -13,7 +13,6 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from structpred.core.result import Certificate, Result
-from structpred.core.steps import TaskLike
 from structpred.core.types import Floats
 from structpred.errors import DataError, ParameterError
 from structpred.models.base import StructuredEstimator
@@ -23,6 +22,7 @@ from structpred.models.signs import BindingSign, Names, NameTable, Signs, bindin
 from structpred.models.sklearn_bridge import refusals
 from structpred.storage.bundles import Bundle
 from structpred.storage.schema import LARGEST, Field, Flag, Number, Record, Spec, Whole
+from structpred.task.steps import TaskLike
 from structpred.trainers.problem import Trainer
 
 HEADER: dict[str, Spec] = {

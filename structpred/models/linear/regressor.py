@@ -7,12 +7,12 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils import Tags
 
-from structpred.core.linear_task import RegressionTask
-from structpred.core.scalar_loss import ScalarLoss
 from structpred.core.types import Floats
 from structpred.errors import ParameterError
 from structpred.models.linear.estimator import LinearEstimator
 from structpred.models.settings import resolve_loss_of_numbers, resolve_trainer
+from structpred.rows.linear_task import RegressionTask
+from structpred.rows.scalar_loss import ScalarLoss
 from structpred.trainers.problem import Surrogate, Trainer
 
 

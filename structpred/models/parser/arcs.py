@@ -8,8 +8,6 @@ import numpy.typing as npt
 
 from structpred.core.costs import PartLoss
 from structpred.core.fixed_scores import FORBIDDEN
-from structpred.core.inference import Inference, part_scores
-from structpred.core.task import Task
 from structpred.core.types import Floats
 from structpred.core.weights import Vector
 from structpred.data.sentences import AttributedSentences
@@ -20,6 +18,8 @@ from structpred.models.partial_outputs import Ruled, task_of
 from structpred.oracles.arborescence import ArborescenceOracle
 from structpred.oracles.projective import ProjectiveOracle
 from structpred.runtime.memory import check_fits
+from structpred.task.inference import Inference, part_scores
+from structpred.task.task import Task
 
 TreeOracle = ArborescenceOracle | ProjectiveOracle
 

@@ -5,12 +5,12 @@ from typing import Protocol
 
 import numpy as np
 
-from structpred.core.tables import cut
 from structpred.core.weights import Vector
 from structpred.data.arc_templates import TAGS_BETWEEN, ArcTemplate
 from structpred.models.chain.inspection import inspect_weights, transition_lines
 from structpred.models.chain.labeler import ChainLabeler
 from structpred.models.inspections import Shown, WeightGroup, group_lines, weight_group
+from structpred.text.tables import cut
 
 
 class FittedParser(Protocol):

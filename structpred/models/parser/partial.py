@@ -6,8 +6,6 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.fixed_scores import FORBIDDEN
-from structpred.core.partial_task import PartialTask
-from structpred.core.task import Task
 from structpred.core.types import Integers
 from structpred.core.weights import Vector
 from structpred.errors import DataError
@@ -15,6 +13,8 @@ from structpred.io.treebanks.treebank import Treebank
 from structpred.models.parser.arcs import choose_projective, tree_oracle
 from structpred.models.partial import tell_missing
 from structpred.models.partial_outputs import Ruled
+from structpred.task.partial_task import PartialTask
+from structpred.task.task import Task
 
 
 def filled_heads(treebank: Treebank) -> Integers:

@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 
 from structpred.core.result import Result
-from structpred.core.task import Task
 from structpred.core.types import Floats, Integers
 from structpred.core.weights import Vector
 from structpred.errors import DataError
@@ -24,6 +23,7 @@ from structpred.models.parser.partial import choose_kind, filled_heads
 from structpred.models.parser.relations import RelationFeatures
 from structpred.models.parser.sentences import training_trees
 from structpred.models.sharding import Columns, Further
+from structpred.task.task import Task
 
 
 class RelationScan(NamedTuple):

@@ -17,8 +17,8 @@ from structpred.models.chain.decoding import decode_chains
 from structpred.models.chain.labeler import ChainLabeler
 from structpred.runtime.threads import run_ranges, split_evenly
 from structpred.storage.schema import Array, ListOf, Record, Text, Whole, array_of, as_file_error
-from structpred.trainers.checkpoints import claimed, previous, remove_checkpoint
 from structpred.trainers.loop import Callback
+from structpred.trainers.running.checkpoints import claimed, previous, remove_checkpoint
 
 _SLOT_BITS = 22
 

@@ -11,7 +11,6 @@ import numpy.typing as npt
 
 from structpred.core.costs import PartLoss
 from structpred.core.result import Result
-from structpred.core.task import Task
 from structpred.core.weights import Vector
 from structpred.data.arc_templates import ArcTemplate
 from structpred.errors import DataError
@@ -27,6 +26,7 @@ from structpred.models.parser.settings import check_settings, checked_templates,
 from structpred.models.partial import NEEDS_ALL, sums_suffice, tell_missing
 from structpred.models.settings import resolve_loss
 from structpred.models.sharding import Columns, Further, Sharding, refuse_classes, refuse_token_weight
+from structpred.task.task import Task
 
 
 class TreeScan(NamedTuple):

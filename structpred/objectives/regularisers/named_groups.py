@@ -4,8 +4,8 @@ import re
 from collections.abc import Sequence
 from itertools import combinations
 
-from structpred.core.suggestions import did_you_mean
 from structpred.errors import ParameterError
+from structpred.text.suggestions import did_you_mean
 
 #: a group: the names of groups of weights, or patterns in which * stands for any text
 Patterns = str | Sequence[str]

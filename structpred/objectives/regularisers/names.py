@@ -2,8 +2,8 @@
 
 from functools import cache
 
-from structpred.core.discovery import public_subclasses
 from structpred.core.regulariser import Regulariser
+from structpred.runtime.discovery import public_subclasses
 
 
 @cache

@@ -5,10 +5,10 @@ from typing import cast
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.multiclass_loss import MulticlassLoss, checked_k
-from structpred.core.steps import SoftTask, TaskLike
 from structpred.core.types import Floats
 from structpred.core.weights import Vector
+from structpred.rows.multiclass_loss import MulticlassLoss, checked_k
+from structpred.task.steps import SoftTask, TaskLike
 
 
 class MaxHinge(MulticlassLoss):

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from structpred.core.scalar_loss import DualTable, ScalarLoss
 from structpred.core.types import Floats
 from structpred.errors import ParameterError
+from structpred.rows.scalar_loss import DualTable, ScalarLoss
 
 
 class Squared(ScalarLoss):

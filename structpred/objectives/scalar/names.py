@@ -2,9 +2,9 @@
 
 from functools import cache
 
-from structpred.core.discovery import public_subclasses
-from structpred.core.multiclass_loss import MulticlassLoss
-from structpred.core.scalar_loss import ScalarLoss
+from structpred.rows.multiclass_loss import MulticlassLoss
+from structpred.rows.scalar_loss import ScalarLoss
+from structpred.runtime.discovery import public_subclasses
 
 
 @cache

@@ -55,3 +55,11 @@ def top_heads(scores, n, k, first, gold, starts, listed, at):
                 at += 1
         starts[first + m] = at
     return at, kept
+
+
+@njit(cache=True, nogil=True)
+def grid_parts(labels, ends, n_labels, out):
+    """The parts of outputs that are one label a position: t * n_labels[i] + labels[t], t counted within instance i."""
+    for i in range(n_labels.shape[0]):
+        for t in range(ends[i], ends[i + 1]):
+            out[t] = (t - ends[i]) * n_labels[i] + labels[t]

@@ -23,7 +23,7 @@ def arcs_of(heads: Labels) -> Integers:
 
 def arcs_of_each(heads: Labels, ends: Integers, shapes: Sequence[Shape]) -> Integers:
     """The same for a batch, flat, in one compiled call."""
-    from structpred.core._part_kernels import grid_parts
+    from structpred.oracles.trees._geometry_kernels import grid_parts
 
     out = np.empty(len(heads), np.int64)
     grid_parts(heads, ends, checked_table(shapes, "tokens")[:, 0] + 1, out)

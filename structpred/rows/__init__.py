@@ -1,0 +1,1 @@
+"""Rows of linear models: training sets without structure, and losses of their scores."""

@@ -1,0 +1,31 @@
+"""Modules that have moved: their old paths lead to the new ones for one minor release, with a DeprecationWarning."""
+
+import importlib
+import sys
+import warnings
+from collections.abc import Mapping, Sequence
+from types import ModuleType
+from typing import Any
+
+
+class _Moved(ModuleType):
+    """What is found under the old path."""
+
+    def __init__(self, old: str, new: str) -> None:
+        super().__init__(old, f"Moved to {new}.")
+        self._new = new
+
+    def __getattr__(self, name: str) -> Any:
+        """The name as the new module has it; AttributeError where that has none."""
+        if name.startswith("__"):
+            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+        found = getattr(importlib.import_module(self._new), name)
+        warnings.warn(f"{self.__name__} has moved: import {name} from {self._new}", DeprecationWarning, stacklevel=2)
+        return found
+
+
+def leave_behind(package: str, rooms: Mapping[str, Sequence[str]]) -> None:
+    """Let modules of `package` be imported by their old names; rooms: the package where they are now -> their names."""
+    for room, names in rooms.items():
+        for name in names:
+            sys.modules.setdefault(f"{package}.{name}", _Moved(f"{package}.{name}", f"{room}.{name}"))

@@ -1,0 +1,1 @@
+"""Training sets: inference, labels and costs, and the steps that trainers see."""

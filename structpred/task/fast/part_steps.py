@@ -1,0 +1,194 @@
+"""Steps of many instances: scores, outputs, parts, losses and differences of a block, each in one compiled call.
+
+They serve every oracle with `argmax_batch`, whatever its parts and the loss are, and give what single steps give, to the last
+bit. They run on threads where features and oracle have compiled calls for blocks; the results do not depend on their number.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property, partial
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from structpred.core.costs import TaskCosts
+from structpred.core.feature_map import FeatureMap
+from structpred.core.oracle import Labels
+from structpred.core.own_code import blamed
+from structpred.core.packing import marginals_batch, parts_batch
+from structpred.core.sparse import SparseVector
+from structpred.core.stand_ins import stand_in
+from structpred.core.types import Floats, Integers
+from structpred.core.weights import Vector
+from structpred.runtime.ranges import ends_of
+from structpred.task.fast import welds
+from structpred.task.inference import Inference
+from structpred.task.steps import Visits
+from structpred.task.task_checks import checked_bound, doubtful
+from structpred.task.terms import Block, added
+from structpred.task.two_ways import DRIFT, FREE, refuse_two_ways
+
+#: what must be as it was written for compiled calls to stand in for it
+_FEATURES, _ORACLE = ("adjoint", "n_parts"), ("parts", "n_parts")
+
+
+#: looks at the answer (labels, bound) for instance i, found at these scores, as a single step does, and raises what that raises
+Confirm = Callable[[tuple[Labels, float | None], Floats, int], Any]
+
+
+class PartSteps:
+    """The steps of blocks of instances whose true outputs have these parts."""
+
+    def __init__(self, inference: Inference, parts: Sequence[Integers], costs: TaskCosts) -> None:
+        self.inference, self.parts, self.costs = inference, parts, costs
+
+    @cached_property
+    def truth(self) -> Integers:
+        """The parts of the true outputs, flat."""
+        return np.concatenate([*self.parts, np.empty(0, np.int64)])
+
+    @cached_property
+    def ends(self) -> Integers:
+        """Those of instance i are truth[ends[i]:ends[i + 1]]."""
+        return ends_of(np.array([len(own) for own in self.parts], dtype=np.int64))
+
+    @cached_property
+    def visit(self) -> Visits | None:
+        """Many steps with an online trainer's moves in one call, where such code was written for features and oracle."""
+        found: Visits | None = welds.find("visits", self.inference.features, self.inference.oracle, self)
+        return found
+
+    def _jobs(self, *methods: str) -> int:
+        """Threads: code of a user's own may not be ready for more than one."""
+        ready = self.inference.scores_blocks and stand_in(self.inference.features, "adjoint_block", _FEATURES) is not None
+        ready = ready and all(stand_in(self.inference.oracle, name, _ORACLE) is not None for name in methods)
+        return self.inference.n_jobs if ready else 1
+
+    def violations(self, w: Vector, loss_weight: float, confirm: Confirm) -> Floats:
+        """The bound on the violation of each instance."""
+        call = partial(self._block, w, loss_weight, confirm)
+        return np.concatenate(list(self._on_threads(lambda *block: call(*block).bounds, 0, len(self.inference))))
+
+    def blocks(self, w: Vector, loss_weight: float, confirm: Confirm, start: int, stop: int) -> Iterator[Block]:
+        """The steps of instances start..stop-1, in order."""
+        return self._on_threads(partial(self._block, w, loss_weight, confirm), start, stop)
+
+    def _on_threads(self, call: Callable[[int, int, Integers], Any], start: int, stop: int) -> Iterator[Any]:
+        self.costs.of(0)  # all are written before threads ask for them
+        return self.inference.in_blocks(call, start, stop, self._jobs(self.inference.batch_method, "parts_batch"))
+
+    def _block(self, w: Vector, loss_weight: float, confirm: Confirm, first: int, last: int, places: Integers) -> Block:
+        from structpred.task.fast._part_kernels import compare_each
+
+        constants, costs = self.costs.block(first, last)
+        scores = self.inference.score_block(w, 1.0, first, last, places)
+        scores += loss_weight * costs
+        labels, label_ends, bounds = self.inference.best_of_block(scores, first, last, places)
+        found, found_ends = parts_batch(self.inference.oracle, labels, label_ends, self.inference.shapes[first:last], first)
+        (losses, gaps, sizes), ends = np.empty((3, last - first)), np.empty(last - first + 1, np.int64)
+        outputs = self.truth, self.ends[first : last + 1], found, found_ends
+        into = places, losses, gaps, sizes, ends
+        wrong, parts, counts = compare_each(*outputs, constants, costs, scores, loss_weight, FREE, *into)
+
+        def look(k: int) -> None:
+            answer = labels[label_ends[k] : label_ends[k + 1]], None if bounds is None else float(bounds[k])
+            confirm(answer, scores[places[k] : places[k + 1]], first + k)
+
+        if wrong >= 0:
+            look(wrong)
+        products, pairs = checked_block(self.inference.features, w, first, parts, counts, ends, gaps, sizes)
+        # from the differences, not from the scores: so sweeps and single steps agree to the last bit
+        violations = loss_weight * losses - products
+        block = Block(first, losses, violations, violations, *pairs)
+        expected = block.violations >= doubtful(loss_weight * losses)  # False for NaN
+        for k in np.flatnonzero(~(expected & (losses >= 0.0) & np.isfinite(block.violations))).tolist():
+            look(k)
+        return block if bounds is None else block._replace(bounds=self._bounds(block, bounds, scores, places, found, found_ends))
+
+    def _bounds(self, block: Block, bounds: Floats, scores: Floats, places: Integers, found: Integers, ends: Integers) -> Floats:
+        """By how much, at most, outputs score above the truth: as the oracle bounds them, never below what was found."""
+        truths = [float(scores[places[k] :][self.parts[block.first + k]].sum()) for k in range(len(bounds))]
+        above = bounds - np.array(truths)
+        for k in np.flatnonzero(~((block.violations <= above) & (above < np.inf))).tolist():  # False for NaN
+            own = scores[places[k] :][found[ends[k] : ends[k + 1]]]
+            checked_bound(self.inference.oracle, "argmax_bound_batch", block.first + k, float(bounds[k]), own)
+        return np.array(np.maximum(block.violations, above))
+
+    @property
+    def sums(self) -> bool:
+        """Whether `log_losses` is there: the oracle has a compiled `marginals_batch`."""
+        return stand_in(self.inference.oracle, "marginals_batch", ("marginals", "n_parts")) is not None
+
+    def log_losses(self, w: Vector, shares: Floats, confirm: Callable[[int], Any]) -> tuple[Floats, Floats]:
+        """-log p(y_i | x_i) of every instance, and the gradient of their sum weighed by `shares`; added up in order."""
+        values, gradient = np.empty(len(self.inference)), np.zeros(self.inference.features.dim)
+        for block, here in added(gradient, self.soft_blocks(w, confirm), -shares, 0, self.inference.n_jobs):
+            values[here] = block.violations
+        return values, gradient
+
+    def soft_blocks(self, w: Vector, confirm: Callable[[int], Any]) -> Iterator[Block]:
+        """phi(x_i, y_i) - E[phi(x_i, y)], with -log p(y_i | x_i) as the violation and no loss, of all instances, in order."""
+        from structpred.task.fast._part_kernels import weigh_each
+
+        def block(first: int, last: int, places: Integers) -> Block:
+            scores = self.inference.score_block(w, 1.0, first, last, places)
+            try:
+                log_zs, mu = marginals_batch(self.inference.oracle, scores, places, self.inference.shapes[first:last])
+            except Exception:
+                for i in range(first, last):  # one by one, to say which sample it is
+                    confirm(i)
+                raise
+            lengths = np.diff(self.ends[first : last + 1])
+            at = self.truth[self.ends[first] : self.ends[last]] + np.repeat(places[:-1], lengths)
+            pieces = pairwise((self.ends[first : last + 1] - self.ends[first]).tolist())
+            truths = np.array([np.add.accumulate(scores[at[a:b]])[-1] if a < b else 0.0 for a, b in pieces])
+            for k in np.flatnonzero(~(log_zs - truths > doubtful(0.0))).tolist():
+                confirm(first + k)
+            error = -mu
+            np.add.at(error, at, 1.0)
+            on = np.flatnonzero(error)
+            ends = np.searchsorted(on, places)
+            parts = on - np.repeat(places[:-1], np.diff(ends))
+            gaps, sizes = np.zeros((2, last - first))
+            weigh_each(scores, on, error[on], ends, gaps, gaps, sizes, DRIFT)
+            _, found = checked_block(self.inference.features, w, first, parts, error[on], ends, gaps, sizes)
+            values = np.maximum(log_zs - truths, 0.0)
+            return Block(first, np.zeros(last - first), values, values, *found)
+
+        return self.inference.in_blocks(block, 0, len(self.inference), self._jobs("marginals_batch"))
+
+
+def checked_block(
+    features: FeatureMap, w: Vector, first: int, parts: Integers, counts: Floats, ends: Integers, gaps: Floats, sizes: Floats
+) -> tuple[Floats, tuple[Integers, Floats, Integers]]:
+    """(products with w, `adjoint_block`); OracleError for a product that is not its gap, which is what its parts score."""
+    from structpred.task.fast._part_kernels import weigh_each
+
+    indices, values, at = adjoint_block(features, first, parts, counts, ends)
+    products = np.empty(len(gaps))
+    if weigh_each(w, indices, values, at, products, gaps, sizes, DRIFT):
+        for k in np.flatnonzero(~(abs(gaps - products) <= DRIFT * sizes)).tolist():  # True for NaN
+            mu, phi = slice(ends[k], ends[k + 1]), SparseVector(indices[at[k] : at[k + 1]], values[at[k] : at[k + 1]])
+            refuse_two_ways(features, first + k, (parts[mu], counts[mu]), (float(gaps[k]), float(sizes[k])), phi, w)
+    return products, (indices, values, at)
+
+
+def adjoint_block(
+    features: FeatureMap, first: int, parts: Integers, counts: Floats, ends: Integers
+) -> tuple[Integers, Floats, Integers]:
+    """features.adjoint of the instances from `first` on, flat: (indices, values, offsets). Parts ascend within an instance.
+
+    This is the only caller of a map's own `adjoint_block`; without one, or where a subclass has changed `adjoint`, it loops.
+    """
+    if (block := stand_in(features, "adjoint_block", _FEATURES)) is not None:
+        found: tuple[Integers, Floats, Integers] = block(first, parts, counts, ends)
+        return found
+    pieces: list[SparseVector] = []
+    for k, (a, b) in enumerate(pairwise(ends.tolist())):
+        try:
+            pieces.append(features.adjoint(first + k, parts[a:b], counts[a:b]))
+        except Exception as error:
+            raise blamed(error, first + k, features, "adjoint") from error
+    indices = np.concatenate([np.empty(0, np.int64), *(piece.indices for piece in pieces)])
+    values = np.concatenate([np.empty(0), *(piece.values for piece in pieces)])
+    return indices, values, ends_of(np.array([len(piece.indices) for piece in pieces], dtype=np.int64))

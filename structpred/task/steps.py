@@ -1,0 +1,181 @@
+"""What trainers and surrogates see of a training set: steps, and the protocols of tasks."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from structpred.core.costs import GridCosts
+from structpred.core.feature_map import FeatureMap
+from structpred.core.group_scales import Scale
+from structpred.core.oracle import Labels, Scores
+from structpred.core.sparse import SparseVector
+from structpred.core.weights import Vector
+from structpred.task.fast.moves import Moves
+
+
+class Step(NamedTuple):
+    """What one instance says at the present weights, for the output y that inference found.
+
+    difference: phi(x_i, y_i) - phi(x_i, y). loss: loss(y_i, y). violation: loss_weight * loss - <w, difference>, by
+    how much y (with its weighted loss) scores above the truth. bound: no output's violation exceeds it (equal to
+    `violation` for an exact oracle; meaningless if the task is not `certified`).
+    """
+
+    difference: SparseVector
+    loss: float
+    violation: float
+    bound: float
+
+
+class Terms(NamedTuple):
+    """The linear pieces of some rows summed up, and the numbers of each row.
+
+    difference: sum_k shares[k] * difference_k, dense, float64. offset: sum_k shares[k] * offset_k. So offset - <w', difference>
+    is at most sum_k shares[k] H_k(w') for every w' (convex H_k): a cutting plane. losses, violations, bounds: those of the step
+    of each row, in the order of the rows.
+    """
+
+    difference: npt.NDArray[np.float64]
+    offset: float
+    losses: npt.NDArray[np.float64]
+    violations: npt.NDArray[np.float64]
+    bounds: npt.NDArray[np.float64]
+
+
+#: (instances, moves, loss_weight) -> (how many were visited, in order, whether the weights changed). None is visited where
+#: the first step is in doubt, so that the plain update has to look at it. It ends early where all would take too long.
+Visits = Callable[[npt.NDArray[np.int64], Moves, float], tuple[int, bool]]
+
+
+class Fused(Protocol):
+    """Compiled scoring, inference and difference in one call, as a Pair or BlockSteps gives it.
+
+    Optional: visit(items, moves, loss_weight), many steps with the moves of an online trainer in one call (`Visits`).
+
+    n_jobs threads work on sweeps; the results do not depend on their number. takes_groups: whether the scale of a step may be
+    `GroupScales`.
+    """
+
+    n_jobs: int
+    takes_groups: bool
+
+    def buffer_size(self) -> int:
+        """The largest number of pairs that step_into writes."""
+        ...
+
+    def step_into(
+        self, w: Vector, scale: Any, i: int, loss_weight: float, idx: npt.NDArray[np.int64], val: npt.NDArray[np.float64]
+    ) -> tuple[int, float, float]:
+        """Write the difference of instance i, sorted and unique; returns (number of pairs, loss, <scale * w, difference>)."""
+        ...
+
+    def last_parts(self, i: int) -> npt.NDArray[np.int64]:
+        """The parts of the output that the last call of step_into, which was about instance i, found."""
+        ...
+
+    def sweep(
+        self, w: Vector, scale: float, start: int, stop: int, loss_weight: float
+    ) -> tuple[Labels, npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """(flat labels, losses, violations) of instances start..stop-1."""
+        ...
+
+
+class Pair(Protocol):
+    """Scoring and decoding in one compiled call; the results are those of the plain calls, for any number of threads."""
+
+    def decode(self, w: Vector, n_jobs: int) -> tuple[Labels, npt.NDArray[np.int64]]:
+        """(flat labels, label offsets): the best output of every instance."""
+        ...
+
+    def steps(
+        self,
+        labels: Sequence[Labels],
+        costs: GridCosts,
+        token_weights: Sequence[npt.NDArray[np.float64]] | None,
+        rows: Sequence[npt.NDArray[np.int64]] | None,
+    ) -> Fused:
+        """Training steps towards `labels`; `costs` is the grid of label costs that all instances share.
+
+        rows: which row of costs holds at each position; None: that of the true label.
+        """
+        ...
+
+
+class TaskLike(Protocol):
+    """What trainers and surrogates use: kept by Task and by CallbackTask."""
+
+    dim: int
+    dtype: np.dtype[Any]
+    certified: bool
+    sample_weight: npt.NDArray[np.float64]
+
+    @property
+    def groups(self) -> npt.NDArray[np.int64]:
+        """Group k of the weights is groups[k]:groups[k+1]."""
+        ...
+
+    @property
+    def group_names(self) -> Sequence[str]:
+        """What the groups are called."""
+        ...
+
+    def __len__(self) -> int:
+        """The number of instances."""
+        ...
+
+    def require(self, needs: Sequence[str | tuple[str, ...]], who: str) -> None:
+        """Raise MissingCapabilityError unless the task can do all of `needs`."""
+        ...
+
+    def step(self, w: Vector, i: int, loss_weight: float, scale: Scale = 1.0) -> Step:
+        """Loss-augmented inference for instance i at the weights scale * w. The arrays are only good until the next call."""
+        ...
+
+    def violations(self, w: Vector, loss_weight: float) -> npt.NDArray[np.float64]:
+        """The bound on the violation of each instance."""
+        ...
+
+    def terms(self, w: Vector, rows: npt.ArrayLike, shares: npt.ArrayLike | None = None, *, loss_weight: float = 1.0) -> Terms:
+        """The steps of these rows summed up, weighed by `shares`, and the numbers of each row."""
+        ...
+
+    def sample_with_priors(self) -> int | None:
+        """The first instance with fixed scores that do more than forbid; None where there is none."""
+        ...
+
+    def fingerprint(self) -> str:
+        """A digest of data, loss and structure: tasks with equal digests give identical runs."""
+        ...
+
+
+class SoftTask(TaskLike, Protocol):
+    """A task whose oracle has `marginals`: what trainers of conditional random fields use."""
+
+    features: FeatureMap
+    parts: list[npt.NDArray[np.int64]]
+
+    def costs(self, i: int) -> tuple[float, npt.NDArray[np.float64]]:
+        """(constant, part costs) of the loss of instance i."""
+        ...
+
+    def soft_step(self, w: Vector, i: int, scale: Scale = 1.0) -> Step:
+        """phi(x_i, y_i) - E[phi(x_i, y)], and -log p(y_i | x_i), at the weights scale * w."""
+        ...
+
+    def scores(self, w: Vector, i: int, scale: Scale = 1.0) -> Scores:
+        """Part scores of instance i."""
+        ...
+
+    def marginals(self, scores: Scores, i: int) -> tuple[float, npt.NDArray[np.float64]]:
+        """(log partition function, expected part counts) at given part scores."""
+        ...
+
+    def log_losses(self, w: Vector, shares: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """-log p(y_i | x_i) of every instance, and the dense gradient of their sum weighed by `shares`."""
+        ...
+
+    def squared_gradients(self, w: Vector, shares: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """sum_i shares_i g_i^2, g_i the gradient of -log p(y_i | x_i), squared weight by weight."""
+        ...

@@ -1,0 +1,399 @@
+"""A task joins features, an oracle and a part loss over a training set. It is all that a trainer sees.
+
+With theta = Psi_i w and the loss c_i + ell_i . mu(y), loss-augmented inference is one call of the oracle:
+argmax(theta + loss_weight * ell). (Margin rescaling: loss_weight = 1. Perceptron: 0. Lambda-oracles: any.)
+"""
+
+import hashlib
+import logging
+from collections.abc import Sequence
+from functools import partial
+from itertools import pairwise
+from math import inf, isfinite
+from typing import Any, NoReturn
+
+import numpy as np
+import numpy.typing as npt
+
+from structpred.core.costs import GridCosts, InstanceLosses, PartLoss, TaskCosts, losses_of
+from structpred.core.feature_map import FeatureMap, names_of_groups
+from structpred.core.fixed_scores import FORBIDDEN
+from structpred.core.group_scales import GroupScales, Scale
+from structpred.core.oracle import Labels, Oracle, Scores, Shape, capabilities
+from structpred.core.own_code import asked_parts, blamed
+from structpred.core.requirements import require
+from structpred.core.sparse import SparseVector
+from structpred.core.weights import Vector
+from structpred.errors import DataError, OracleError
+from structpred.runtime.ranges import ends_of
+from structpred.task.fast.block_steps import block_steps
+from structpred.task.fast.part_steps import PartSteps
+from structpred.task.inference import Inference
+from structpred.task.steps import Fused, Step, Terms, Visits
+from structpred.task.taken import checked_rows
+from structpred.task.task_checks import (
+    check_outputs,
+    checked_bound,
+    checked_token_weights,
+    checked_weights,
+    doubtful,
+    refuse_contradiction,
+    refuse_marginals,
+    true_parts,
+)
+from structpred.task.terms import one_run, running_sum, summed, summed_blocks, summed_losses, summed_squares
+from structpred.task.two_ways import FREE, checked_product, kernels
+
+log = logging.getLogger("structpred.core")
+#: instances for which the cheapest output is computed before training, whatever the loss is
+PROBED = 10
+
+
+class Task:
+    """A training set: features, oracle and loss over n instances, which is all that a trainer sees.
+
+    Parameters
+    ----------
+    labels, shapes: the true output of each instance, as the oracle returns it, and its shape.
+    loss: what a wrong output costs, for all or one each; token_weights, if given, weigh its positions. sample_weight: instances.
+    compiled: False uses plain calls even where compiled steps exist; the bits are the same. n_jobs: threads of sweeps.
+
+    Raises DataError, naming the sample, where labels, shapes and features do not fit each other.
+    """
+
+    def __init__(
+        self,
+        features: FeatureMap,
+        oracle: Oracle,
+        labels: Sequence[npt.ArrayLike],
+        shapes: Sequence[Shape],
+        loss: PartLoss | InstanceLosses,
+        *,
+        token_weights: Sequence[npt.ArrayLike] | None = None,
+        sample_weight: npt.ArrayLike | None = None,
+        compiled: bool = True,
+        n_jobs: int = 1,
+    ) -> None:
+        n = len(features)
+        if not n == len(labels) == len(shapes):
+            raise DataError(f"{n} samples with features but {len(labels)} labellings and {len(shapes)} shapes")
+        inference = Inference(features, oracle, shapes, n_jobs=n_jobs, compiled=compiled)
+        inference.check_shapes()
+        self.loss, self.sample_weight, self.n_jobs = loss, checked_weights(sample_weight, n), n_jobs
+        self._look_at(inference)
+        self.token_weights = None if token_weights is None else checked_token_weights(token_weights, oracle, self.shapes)
+        self._set_labels(labels)
+
+    def _look_at(self, inference: Inference) -> None:
+        self.inference, self.shapes = inference, inference.shapes
+        self.features, self.oracle = inference.features, inference.oracle
+        self.dim, self.dtype = self.features.dim, self.features.dtype
+        self.certified = self.oracle.exact or "argmax_bound" in capabilities(self.oracle)
+
+    def _set_labels(self, labels: Sequence[npt.ArrayLike]) -> None:
+        """Check the labels, ask the loss for their costs, and make the steps."""
+        self.labels = [np.ascontiguousarray(y, dtype=np.int64) for y in labels]
+        sizes = self.inference.sizes.tolist()
+        self.parts = true_parts(self.oracle, self.labels, self.shapes, self.inference.sizes)
+        check_outputs(self.oracle, self.labels, self.shapes, self.parts, self.infer)
+        self._costs = self._asked_costs(sizes)
+        self._make_steps()
+        if self._fused is None:
+            for i in range(len(self)):
+                if i < PROBED or self._costs.may_be_negative(i):
+                    self._probe(i)
+
+    def _asked_costs(self, sizes: list[int]) -> TaskCosts:
+        return TaskCosts(self.loss, self.oracle, self.labels, self.shapes, self.parts, sizes, self.token_weights)
+
+    def _sibling(self) -> "Task":
+        """Another task with the same attributes, for now."""
+        new = object.__new__(type(self))
+        new.__dict__.update(self.__dict__)
+        return new
+
+    def take(self, rows: npt.ArrayLike) -> "Task":
+        """The task of these instances, in this order; repeats are allowed. Features are copied for these rows alone.
+
+        It gives the bits of a new task of these rows, without checks of labels. Raises DataError for rows that are no instances.
+        """
+        at, new = checked_rows(rows, len(self)), self._sibling()
+        new.loss, new.sample_weight = losses_of(self.loss, at), checked_weights(self.sample_weight[at], len(at))
+        new._look_at(self.inference.take(at))
+        new.labels, new.parts = ([given[i] for i in at.tolist()] for given in (self.labels, self.parts))
+        new.token_weights = None if self.token_weights is None else [self.token_weights[i] for i in at.tolist()]
+        new._costs = self._costs.take(at, new.labels, new.shapes, new.token_weights)
+        new._make_steps()
+        return new
+
+    def with_labels(self, labels: Sequence[npt.ArrayLike]) -> "Task":
+        """The same inputs, weights and loss with other true outputs, for labels that are guessed again; features are shared.
+
+        Raises DataError, naming the sample, for labels that do not fit the shapes.
+        """
+        if len(labels) != len(self):
+            raise DataError(f"{len(self)} samples but {len(labels)} labellings")
+        new = self._sibling()
+        new._set_labels(labels)
+        return new
+
+    def complete(self, w: Vector, fixed: Sequence[npt.NDArray[np.float64] | None]) -> list[Labels]:
+        """The best output of every instance with `fixed` scores added, as for `Inference.outputs`: -1e30 forbids a part."""
+        return self.inference.outputs(w, fixed)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without working memory, which is made again."""
+        kept = {k: value for k, value in self.__dict__.items() if k not in ("_fused", "_blocks", "_idx", "_val", "parts")}
+        flat, lengths = np.concatenate([*self.parts, np.empty(0, np.int64)]), [len(parts) for parts in self.parts]
+        return {**kept, "_parts": (flat, ends_of(np.array(lengths, dtype=np.int64)))}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Make the working memory again."""
+        flat, ends = state.pop("_parts")
+        self.__dict__.update(state, parts=[flat[a:b] for a, b in pairwise(ends.tolist())])
+        self._make_steps()
+
+    def _make_steps(self) -> None:
+        self._fused = self._compiled_steps() if self.inference.compiled else None
+        self._blocks: PartSteps | None = None
+        if self._fused is None and self.inference.batched:
+            self._blocks = PartSteps(self.inference, self.parts, self._costs)
+        size = self._fused.buffer_size() if self._fused else 0
+        self._idx, self._val = np.empty(size, np.int64), np.empty(size)
+
+    @property
+    def groups(self) -> npt.NDArray[np.int64]:
+        """Group k of the weights is groups[k]:groups[k+1]."""
+        return self.features.groups
+
+    @property
+    def group_names(self) -> Sequence[str]:
+        """What the features call them."""
+        return names_of_groups(self.features)
+
+    def __len__(self) -> int:
+        """The number of instances."""
+        return len(self.shapes)
+
+    def _probe(self, i: int) -> None:
+        """Ask for the output that costs least. None costs less than the truth, which costs nothing, or the loss is wrong.
+
+        An oracle that minimises answers with the output that costs most. It has to be asked: in training it would find the truth,
+        which then looks like the optimum.
+        """
+        constant, ell = self._costs.alone(i)
+        labels, bound = self.infer(-ell, i)
+        found = self.parts_found(i, labels)
+        self._costs.refuse_negative(i, constant + running_sum(ell[found]), constant, ell[found])
+        self.refuse_contradiction(i, -ell, found, bound)
+
+    def _compiled_steps(self) -> Fused | None:
+        if not self.shapes:
+            return None
+        if (grid := self._costs.shared_grid) is None:
+            log.info("single steps are not compiled: %s is not one table of label costs", type(self.loss).__name__)
+            return None
+        pair = self.inference.pair
+        if pair is None:
+            sets = self._costs.rows is not None
+            return None if sets else block_steps(self.inference, self.labels, grid, self.token_weights)
+        steps = pair.steps(self.labels, grid, self.token_weights, self._costs.rows)
+        steps.n_jobs = self.n_jobs
+        return steps
+
+    def require(self, needs: Sequence[str | tuple[str, ...]], who: str) -> None:
+        """Raise MissingCapabilityError unless the oracle, or the features, offer everything in `needs`."""
+        offered = capabilities(self.oracle) | getattr(self.features, "capabilities", frozenset())
+        require(needs, self.oracle, who, offered)
+
+    def costs(self, i: int) -> tuple[float, npt.NDArray[np.float64]]:
+        """(constant, part costs) of the loss of instance i, token weights included; the array is not to be changed."""
+        return self._costs.of(i)
+
+    @property
+    def cost_grid(self) -> GridCosts | None:
+        """The costs of all labels, where one table of them holds for all instances."""
+        return None if self._costs.rows is not None else self._costs.shared_grid
+
+    def cost_unit(self, i: int) -> int:
+        """The largest whole number of which all part costs of instance i are multiples; 0 if they are not whole numbers."""
+        return self._costs.unit(i)
+
+    def scores(self, w: Vector, i: int, scale: Scale = 1.0) -> Scores:
+        """Part scores of instance i at the weights scale * w; raises DataError if one is not finite."""
+        return self.inference.scores(w, i, scale)
+
+    def argmax(self, w: Vector, i: int, loss_weight: float = 0.0, scale: Scale = 1.0) -> Labels:
+        """The output of instance i with the largest score plus loss_weight times loss."""
+        return self.infer(self.scores(w, i, scale) + loss_weight * self.costs(i)[1], i)[0]
+
+    def infer(self, scores: Scores, i: int) -> tuple[Labels, float | None]:
+        """The oracle's best output of instance i at given part scores; and its bound, where the oracle gives bounds."""
+        return self.inference.best(scores, i)
+
+    def parts_found(self, i: int, labels: Labels) -> npt.NDArray[np.int64]:
+        """The parts of an output that the oracle itself returned: what is wrong with them is the oracle's fault."""
+        parts = asked_parts(self.oracle, i, labels, self.shapes[i])
+        if parts.size and not (parts.min() >= 0 and parts.max() < self._costs.n_parts(i)):
+            self._refuse_parts(i)
+        return parts
+
+    def _refuse_parts(self, i: int) -> NoReturn:
+        raise OracleError(
+            f"sample {i}: {type(self.oracle).__name__}.parts gave a part outside [0, {self._costs.n_parts(i)}) for what "
+            "its argmax returned; run check_oracle on it"
+        )
+
+    def difference(self, i: int, labels: Labels) -> SparseVector:
+        """phi(x_i, y_i) - phi(x_i, labels), sorted and unique."""
+        compare = kernels()[0]
+        ell = self._costs.of(i)[1]
+        return self.adjoint(i, *compare(self.parts[i], self.parts_found(i, labels), 0.0, ell, ell)[4:])
+
+    def adjoint(self, i: int, parts: npt.NDArray[np.int64], counts: npt.NDArray[np.float64]) -> SparseVector:
+        """Psi_i^T mu for the sparse mu that has `counts` at `parts`."""
+        try:
+            return self.features.adjoint(i, parts, counts)
+        except Exception as error:
+            raise blamed(error, i, self.features, "adjoint") from error
+
+    def step(self, w: Vector, i: int, loss_weight: float, scale: Scale = 1.0) -> Step:
+        """Loss-augmented inference for instance i at the weights scale * w.
+
+        Raises OracleError, naming the sample, where an exact oracle's answer scores below the true output.
+        """
+        if self._fused is not None and (self._fused.takes_groups or not isinstance(scale, GroupScales)):
+            idx, val = self._idx, self._val
+            n, loss, product = self._fused.step_into(w, scale, i, loss_weight, idx, val)
+            violation = loss_weight * loss - product
+            if violation < 0.0 and violation < doubtful(loss_weight * loss):
+                self._confirm(w, i, loss_weight, scale)
+            return Step(SparseVector(idx[:n], val[:n]), loss, violation, violation)
+        costs = self._costs.of(i)
+        augmented = self.inference.augmented(w, i, scale, costs[1], loss_weight)
+        return self._step_to(self.inference.best(augmented, i), augmented, costs, w, i, loss_weight, scale)
+
+    def visits(self) -> Visits | None:
+        """What stands in for `step` and the update of an online trainer, many instances a call; None without such code."""
+        found: Visits | None = getattr(self._fused or self._blocks, "visit", None)
+        return found
+
+    def _step_to(
+        self, answer: tuple[Labels, float | None], augmented: Scores, costs: tuple[float, Scores], w: Vector, i: int,
+        loss_weight: float, scale: Scale = 1.0,
+    ) -> Step:  # fmt: skip
+        """The step of instance i towards what the oracle found at the scores `augmented`."""
+        (labels, bound), (constant, ell) = answer, costs
+        compare = kernels()[0]
+        found = asked_parts(self.oracle, i, labels, self.shapes[i])
+        fits, loss, gap, size, at, counts = compare(self.parts[i], found, constant, ell, augmented)
+        if not fits:
+            self._refuse_parts(i)
+        if loss < 0.0:
+            self.refuse_negative(i, loss, found)
+        difference = self.adjoint(i, at, counts)
+        # from the difference, not from the scores: so compiled and plain steps agree to the last bit
+        margin = loss_weight * loss
+        scored = gap + margin, size + abs(margin) + abs(loss_weight) * FREE * (1.0 + abs(constant))
+        violation = margin - checked_product(self.features, i, (at, counts), scored, difference, w, scale)
+        if not isfinite(violation):
+            raise DataError(f"sample {i}: the features of the output found, or the weights, are not finite numbers")
+        if violation < doubtful(margin):
+            self.refuse_contradiction(i, augmented, found, bound)
+        if bound is None:
+            return Step(difference, loss, violation, violation)
+        truth = float(augmented[self.parts[i]].sum())  # its loss is zero: costs . mu(truth) = -constant, which cancels
+        if not violation <= bound - truth < inf:  # False for NaN
+            checked_bound(self.oracle, "argmax_bound", i, bound, augmented[found])
+        return Step(difference, loss, violation, max(violation, bound - truth))
+
+    def _look(self, w: Vector, loss_weight: float, answer: tuple[Labels, float | None], scores: Scores, i: int) -> None:
+        """Raise what a single step raises for what the oracle found in a batch."""
+        self._step_to(answer, scores, self._costs.of(i), w, i, loss_weight)
+
+    def refuse_contradiction(self, i: int, scores: Scores, found: npt.NDArray[np.int64], bound: float | None = None) -> None:
+        """OracleError where the parts `found`, or `bound`, are said to be best at `scores`, but the true output is better."""
+        refuse_contradiction(self.oracle, i, scores, self.parts[i], found, bound)
+
+    def refuse_negative(self, i: int, loss: float, found: npt.NDArray[np.int64]) -> None:
+        """LossError where an output with the parts `found` costs less than the truth, which costs nothing."""
+        constant, ell = self.costs(i)
+        self._costs.refuse_negative(i, loss, constant, ell[found])
+
+    def _confirm(self, w: Vector, i: int, loss_weight: float, scale: Scale = 1.0) -> None:
+        """Look at one instance by plain calls, where a compiled step seems to contradict itself: it may be rounding."""
+        augmented = self.scores(w, i, scale) + loss_weight * self.costs(i)[1]
+        labels, bound = self.infer(augmented, i)
+        self.refuse_contradiction(i, augmented, self.parts_found(i, labels), bound)
+
+    def soft_step(self, w: Vector, i: int, scale: Scale = 1.0) -> Step:
+        """phi(x_i, y_i) - E[phi(x_i, y)], and -log p(y_i | x_i), at the weights scale * w (needs `marginals`)."""
+        theta = self.scores(w, i, scale)
+        log_z, mu = self.marginals(theta, i)
+        truth = running_sum(theta[self.parts[i]])
+        refuse_marginals(self.oracle, i, log_z, theta[self.parts[i]])
+        value = max(log_z - truth, 0.0)
+        error = -mu
+        np.add.at(error, self.parts[i], 1.0)
+        at = np.flatnonzero(error)
+        counts = at, error[at]
+        difference, scored = self.adjoint(i, *counts), kernels()[1](np.ascontiguousarray(theta, np.float64), *counts)
+        checked_product(self.features, i, counts, scored, difference, w, scale)
+        return Step(difference, 0.0, value, value)
+
+    def marginals(self, scores: Scores, i: int) -> tuple[float, npt.NDArray[np.float64]]:
+        """(log partition function, expected part counts) of instance i at given part scores."""
+        return self.inference.log_partition(scores, i)
+
+    def log_losses(self, w: Vector, shares: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """-log p(y_i | x_i) of every instance, and the dense gradient of their sum weighed by `shares`."""
+        if self._fused is not None and hasattr(self._fused, "log_losses"):
+            found: tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]] = self._fused.log_losses(w, shares)
+            return found
+        if self._blocks is not None and self._blocks.sums:
+            return self._blocks.log_losses(w, shares, lambda i: self.soft_step(w, i))
+        return summed_losses(self.dim, shares, lambda i: self.soft_step(w, i))
+
+    def squared_gradients(self, w: Vector, shares: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """sum_i shares_i g_i^2, g_i the gradient of -log p(y_i | x_i), squared weight by weight: dense, float64."""
+        own = getattr(self._fused, "squared_gradients", None)
+        return summed_squares(self.dim, shares, lambda i: self.soft_step(w, i)) if own is None else np.asarray(own(w, shares))
+
+    def terms(self, w: Vector, rows: npt.ArrayLike, shares: npt.ArrayLike | None = None, *, loss_weight: float = 1.0) -> Terms:
+        """The steps of these rows summed up, weighed by `shares` (ones if not given), and the numbers of each row."""
+        size = len(self), self.dim
+        if self._blocks is not None and (run := one_run(rows, len(self))) is not None:
+            blocks = self._blocks.blocks(w, loss_weight, partial(self._look, w, loss_weight), run.start, run.stop)
+            return summed_blocks(size, run, shares, blocks, loss_weight, self.n_jobs)
+        return summed(size, rows, shares, lambda i: self.step(w, i, loss_weight), lambda step: loss_weight * step.loss)
+
+    def violations(self, w: Vector, loss_weight: float) -> npt.NDArray[np.float64]:
+        """The bound on the violation of each instance."""
+        if self._fused is not None:
+            _, losses, values = self._fused.sweep(w, 1.0, 0, len(self), loss_weight)
+            excess = values - doubtful(loss_weight * losses)
+            if len(excess) and excess.min() < 0.0:
+                self._confirm(w, int(excess.argmin()), loss_weight)
+            return values
+        if self._blocks is not None:
+            return self._blocks.violations(w, loss_weight, partial(self._look, w, loss_weight))
+        return np.array([self.step(w, i, loss_weight).bound for i in range(len(self))])
+
+    def sample_with_priors(self) -> int | None:
+        """The first instance with fixed scores that do more than forbid; None where there is none."""
+        for i in range(len(self)):
+            fixed = self.features.fixed_scores(i)
+            if fixed is not None and ((fixed != 0.0) & (fixed > 0.5 * FORBIDDEN)).any():
+                return i
+        return None
+
+    def fingerprint(self) -> str:
+        """A digest of the data, the labels, the loss, the oracle's class and its plain settings."""
+        digest = hashlib.sha256(type(self.oracle).__qualname__.encode())
+        plain = {name: x for name, x in getattr(self.oracle, "__dict__", {}).items() if isinstance(x, bool | int | float | str)}
+        digest.update(repr(sorted(plain.items())).encode())
+        digest.update(repr((self.shapes, self.dim, np.dtype(self.dtype).str)).encode())
+        for array in (*self.features.arrays(), self.sample_weight, *self.labels, *(self.token_weights or ())):
+            digest.update(np.ascontiguousarray(array).data)
+        digest.update(self._costs.digest())
+        return digest.hexdigest()

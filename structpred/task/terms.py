@@ -1,0 +1,130 @@
+"""Bulk terms: what the steps of many instances say together, in one vector; a sweep of cutting planes needs no more."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice, pairwise
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from structpred.core.types import Floats, Integers
+from structpred.errors import DataError
+from structpred.runtime.interrupts import give_up_if_asked
+from structpred.runtime.threads import run_ranges
+from structpred.task.steps import Step, Terms
+from structpred.task.taken import checked_rows
+
+#: fewer pairs are added faster by one thread than others are started
+FEW_PAIRS = 50_000
+
+
+class Block(NamedTuple):
+    """Losses, violations, bounds, differences of instances from `first` on; the pairs of first + k are ends[k]:ends[k + 1]."""
+
+    first: int
+    losses: Floats
+    violations: Floats
+    bounds: Floats
+    indices: Integers
+    values: Floats
+    ends: Integers
+
+
+def checked_shares(shares: npt.ArrayLike | None, n: int) -> Floats:
+    """n finite weights, one per row, ones if there are none given; else DataError."""
+    found = np.ones(n) if shares is None else np.asarray(shares, dtype=np.float64)
+    if found.shape != (n,) or not np.isfinite(found).all():
+        raise DataError(f"shares: expected {n} finite numbers, one per row, got an array of shape {found.shape}")
+    return found
+
+
+def summed(
+    size: tuple[int, int], rows: npt.ArrayLike, shares: npt.ArrayLike | None, term: Callable[[int], Step],
+    offset: Callable[[Step], float],
+) -> Terms:  # fmt: skip
+    """The terms of these rows, one after the other, so that the sum does not depend on who computes it.
+
+    size: (number of instances, length of the weights). Raises DataError for rows that are not instances, or none at all.
+    """
+    from structpred.core._sparse_kernels import add_into
+
+    at = checked_rows(rows, size[0])
+    weights, difference, total = checked_shares(shares, len(at)), np.zeros(size[1]), 0.0
+    losses, violations, bounds = np.empty((3, len(at)))
+    for k, i in enumerate(at.tolist()):
+        give_up_if_asked()
+        step, share = term(i), float(weights[k])
+        add_into(difference, *step.difference, share)
+        total += share * offset(step)
+        losses[k], violations[k], bounds[k] = step.loss, step.violation, step.bound
+    return Terms(difference, total, losses, violations, bounds)
+
+
+def one_run(rows: npt.ArrayLike, n: int) -> range | None:
+    """The range that these rows are, where each follows the one before; else None."""
+    at = checked_rows(rows, n)
+    return range(int(at[0]), int(at[-1]) + 1) if (np.diff(at) == 1).all() else None
+
+
+def summed_blocks(
+    size: tuple[int, int], rows: range, shares: npt.ArrayLike | None, blocks: Iterable[Block], loss_weight: float, n_jobs: int
+) -> Terms:
+    """What `summed` gives for neighbours, from their blocks, in order: the same additions, one after the other."""
+    weights, difference, total = checked_shares(shares, len(rows)), np.zeros(size[1]), 0.0
+    losses, violations, bounds = np.empty((3, len(rows)))
+    for block, here in added(difference, blocks, weights, rows.start, n_jobs):
+        losses[here], violations[here], bounds[here] = block.losses, block.violations, block.bounds
+    for share, loss in zip(weights.tolist(), losses.tolist(), strict=True):
+        total += share * (loss_weight * loss)
+    return Terms(difference, total, losses, violations, bounds)
+
+
+def added(out: Floats, blocks: Iterable[Block], coefs: Floats, start: int, n_jobs: int) -> Iterator[tuple[Block, slice]]:
+    """Each block, once its differences times `coefs` have been added to `out`, and the place of its instances in `coefs`.
+
+    coefs: one number for each instance from `start` on. Threads divide the coordinates, not the instances: each coordinate is
+    a sum in the order of the data, whoever adds it up.
+    """
+    left = iter(blocks)
+    while some := list(islice(left, 1 if n_jobs == 1 else 8 * n_jobs)):
+        places = [slice(block.first - start, block.first - start + len(block.losses)) for block in some]
+        _add(out, some, [coefs[here] for here in places], n_jobs)
+        yield from zip(some, places, strict=True)
+
+
+def _add(out: Floats, blocks: Sequence[Block], coefs: Sequence[Floats], n_jobs: int) -> None:
+    from structpred.core._sparse_kernels import add_each
+
+    def between(low: int, high: int) -> None:
+        for block, own in zip(blocks, coefs, strict=True):
+            add_each(out, block.indices, block.values, block.ends, own, low, high)
+
+    cuts = [0, len(out)]
+    if n_jobs > 1 and sum(len(block.indices) for block in blocks) > FEW_PAIRS:
+        sample = np.concatenate([block.indices[::97] for block in blocks])
+        cuts[1:1] = np.quantile(sample, np.arange(1, 2 * n_jobs) / (2 * n_jobs)).astype(np.int64).tolist()
+    run_ranges(between, list(pairwise(cuts)), n_jobs)
+
+
+def running_sum(values: npt.NDArray[np.float64]) -> float:
+    """The sum in order, one after the other, as compiled loops add it (numpy adds pairwise)."""
+    return float(np.add.accumulate(values)[-1]) if len(values) else 0.0
+
+
+def summed_losses(dim: int, shares: Floats, step: Callable[[int], Step]) -> tuple[Floats, Floats]:
+    """The value of every instance by its step, and the gradient of their sum weighed by `shares`: dense, float64."""
+    values, gradient = np.empty(len(shares)), np.zeros(dim)
+    for i, share in enumerate(shares):
+        found = step(i)
+        values[i] = found.violation
+        gradient[found.difference.indices] -= share * found.difference.values
+    return values, gradient
+
+
+def summed_squares(dim: int, shares: Floats, step: Callable[[int], Step]) -> Floats:
+    """sum_i shares_i g_i^2, where g_i is the gradient of instance i, squared weight by weight: dense, float64."""
+    total = np.zeros(dim)
+    for i, share in enumerate(shares):
+        gradient = step(i).difference
+        total[gradient.indices] += share * gradient.values**2
+    return total

@@ -1,0 +1,1 @@
+"""Text made for people: HTML that is safe, tables, suggestions for misspelled names."""

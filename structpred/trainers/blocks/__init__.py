@@ -1,0 +1,1 @@
+"""What block-coordinate and corrective trainers share."""

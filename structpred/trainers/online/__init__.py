@@ -1,0 +1,1 @@
+"""What trainers share that look at one instance at a time."""

@@ -1,0 +1,1 @@
+"""What cutting planes, bundle methods and bounds from tangents share."""

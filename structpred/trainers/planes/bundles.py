@@ -1,0 +1,113 @@
+"""What BMRM (bmrm.py) and its line search (ls_bmrm.py) share: one bulk sweep a pass, the best weights, the certificate.
+
+The objective is J(w) = lam r(w) + R(w), with the risk R(w) = sum_i p_i H_i(w). Pass t sweeps over all samples at w_{t-1}, which
+gives J(w_{t-1}) and the plane  R(w) >= b_t - <w, a_t>,  a_t = sum_i p_i psi_i,  b_t = sum_i p_i offset_i. The model J_t has the
+planes in place of R, and w_t minimises it (Saha, Zhang & Vishwanathan 2009, equation 3; there a_t has the other sign). The gap of
+equation 4 is
+
+    min over the visited w of J(w)  -  max over the passes of J_t's dual value.
+
+Any convex combination of planes is below R, so the dual value is a lower bound however roughly J_t was minimised; the value of
+J_t itself, at weights that are not quite its minimiser, would not be one. The zero plane is there from the start: no H_i is
+negative.
+"""
+
+from abc import abstractmethod
+from typing import Annotated, Any, NamedTuple, cast
+
+import numpy as np
+
+from structpred.core.products import dot
+from structpred.core.types import Floats
+from structpred.core.weights import Vector
+from structpred.objectives.log_loss import LogLoss
+from structpred.objectives.margin import MarginRescaling
+from structpred.runtime.interrupts import may_be_given_up
+from structpred.slack.surrogate import SlackRescaling
+from structpred.task.steps import Terms
+from structpred.trainers.problem import Problem, Surrogate, Trainer
+from structpred.trainers.states import Values
+
+
+class Plane(NamedTuple):
+    """R(w) >= offset - <w, slope>; slope is dense."""
+
+    slope: Floats
+    offset: Floats
+
+
+class Bundle(NamedTuple):
+    """model: the planes, in the form that the trainer keeps. w: the model's minimiser, in the task's type.
+
+    best: the visited weights with the smallest objective, `primal` (inf: none visited yet). dual: the largest lower bound.
+    """
+
+    model: Any
+    w: Vector
+    best: Vector
+    primal: Annotated[Floats, Values(-np.inf, np.inf)]
+    dual: Annotated[Floats, Values(0)]
+
+
+class BundleMethod(Trainer):
+    """The parent of both: one pass is one sweep over all samples and one step of the model."""
+
+    surrogates = (MarginRescaling, SlackRescaling, LogLoss)
+    certified = True
+    least_passes = 200
+    bulk = True
+
+    @classmethod
+    def minimises(cls, surrogate: Surrogate) -> bool:
+        """Any that has bulk terms and is never negative: a plane needs no more than a value and a subgradient."""
+        return hasattr(surrogate, "terms") and not getattr(surrogate, "may_be_negative", False)
+
+    @abstractmethod
+    def empty(self, problem: Problem) -> Any:
+        """The model without planes but the zero plane."""
+
+    @abstractmethod
+    def improved(self, problem: Problem, model: Any, plane: Plane) -> Any:
+        """The model with one more plane, minimised."""
+
+    @abstractmethod
+    def solution(self, problem: Problem, model: Any) -> tuple[Floats, float]:
+        """The model's minimiser and its dual value."""
+
+    def init_state(self, problem: Problem) -> Bundle:
+        """w_0 = 0; zero is a lower bound, since neither r nor an H_i is negative."""
+        w = np.zeros(problem.task.dim, problem.task.dtype)
+        return Bundle(self.empty(problem), w, w.copy(), np.array(np.inf), np.array(0.0))
+
+    def update(self, problem: Problem, state: Bundle, item: int) -> tuple[Bundle, bool]:
+        """The sweep at w_{t-1}, which gives J there and the plane t; then w_t."""
+        with may_be_given_up():
+            plane, risk = sweep(problem, state.w)
+            model = self.improved(problem, state.model, plane)
+            found, value = self.solution(problem, model)
+        primal = problem.lam * problem.regulariser.value(state.w) + risk
+        best, least = (state.w, np.array(primal)) if primal < state.primal else (state.best, state.primal)
+        w = cast(Vector, found.astype(problem.task.dtype, copy=False))
+        dual = np.array(max(value, float(state.dual)))
+        return Bundle(model, w, best, least, dual), not np.array_equal(w, state.w)
+
+    def weights(self, problem: Problem, state: Bundle) -> Vector:
+        """The visited weights with the smallest objective; before the first sweep, zero."""
+        best: Vector = state.best.copy()
+        return best
+
+    def objective(self, problem: Problem, state: Bundle) -> tuple[float, float]:
+        """The objective at the weights to return, known from their sweep, and the largest dual value."""
+        primal = float(state.primal) if np.isfinite(state.primal) else problem.primal(state.best)
+        return primal, float(state.dual)
+
+    def gap_estimate(self, problem: Problem, state: Bundle) -> float:
+        """The gap itself: it is free."""
+        return float(state.primal) - float(state.dual)
+
+
+def sweep(problem: Problem, w: Vector) -> tuple[Plane, float]:
+    """The plane at w, and R(w): an upper bound of it where the oracle gives bounds."""
+    rows = np.arange(len(problem.task))
+    terms: Terms = problem.surrogate.terms(problem.task, w, rows, problem.p)  # type: ignore[attr-defined]
+    return Plane(terms.difference, np.array(terms.offset)), dot(problem.p, np.maximum(terms.bounds, 0.0))

@@ -1,0 +1,110 @@
+"""What n-slack (n_slack.py) and 1-slack (one_slack.py) share: the sweep over the samples, the master problem, the best weights.
+
+One pass asks the oracle once for every sample, at fixed weights, and then solves the master problem. The sweep itself gives the
+objective at those weights; the best weights so far are returned, and the master's dual value is the lower bound.
+"""
+
+from collections.abc import Sequence
+from typing import Annotated, Any, NamedTuple, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from structpred.core.sparse import SparseVector
+from structpred.core.types import Floats
+from structpred.core.weights import Vector
+from structpred.errors import ParameterError
+from structpred.runtime.interrupts import may_be_given_up
+from structpred.task.steps import Step
+from structpred.trainers.planes.master_qp import Master
+from structpred.trainers.problem import Problem, Trainer
+from structpred.trainers.states import COUNT, Values
+
+Bound = Annotated[Floats, Values(-np.inf, np.inf)]
+
+
+class Sweep(NamedTuple):
+    """master: the planes. w: its solution, in the task's type. best: the best weights so far.
+
+    primal: the objective of `best` (inf: none). dual: the largest dual value. hinge: the sum of p_i H_i(w) over the samples
+    that the present sweep has visited. visited: how many they are. These four are single numbers.
+    """
+
+    master: Master
+    w: Vector
+    best: Vector
+    primal: Bound
+    dual: Bound
+    hinge: Floats
+    visited: Annotated[npt.NDArray[np.int64], COUNT]
+
+    @staticmethod
+    def start(problem: Problem, n_blocks: int) -> "Sweep":
+        """No planes, w = 0."""
+        w = np.zeros(problem.task.dim, problem.task.dtype)
+        numbers = np.array(np.inf), np.array(-np.inf), np.array(0.0), np.array(0)
+        return Sweep(Master.empty(n_blocks), w, w.copy(), *numbers)
+
+    def add(self, step: Step, share: float) -> None:
+        """Add what one sample says about the objective at w."""
+        self.hinge.fill(self.hinge.item() + share * max(step.bound, 0.0))
+        self.visited.fill(self.visited.item() + 1)
+
+    def with_planes(
+        self, problem: Problem, planes: Sequence[tuple[int, SparseVector, float]], precision: float, share: float = 1.0
+    ) -> "Sweep":
+        """The next sweep, at the solution of the master problem with the planes that cut off w by more than precision * share."""
+        w = self.w.astype(np.float64)
+        slacks = self.master.slacks(problem.lam)
+        cuts = [b - float(w[a.indices] @ a.values) - slacks[j] for j, a, b in planes]
+        new = [plane for plane, cut in zip(planes, cuts, strict=True) if cut > precision * share]
+        # early on a rough solution does: any feasible alpha is a bound, and the next planes change the problem anyway
+        tolerance = max(0.1 * precision * share, 0.02 * max(cuts, default=0.0))
+        with may_be_given_up():
+            master = self.master.add(new, problem.task.dim).solve(problem.lam, tolerance)
+        best, primal = self._best(problem)
+        dual = max(float(self.dual), master.dual(problem.lam))
+        solution = cast(Vector, master.weights(problem.lam, problem.task.dim).astype(problem.task.dtype))
+        return Sweep(master, solution, best, np.array(primal), np.array(dual), np.array(0.0), np.array(0))
+
+    def pruned(self, max_idle: int) -> "Sweep":
+        """Without the planes that had no weight in the last `max_idle` solutions."""
+        return self._replace(master=self.master.pruned(max_idle))
+
+    def _best(self, problem: Problem) -> tuple[Vector, float]:
+        """The best weights and their objective, those of this sweep among them if it was whole."""
+        primal = problem.lam * problem.regulariser.value(self.w) + float(self.hinge)
+        if self.visited == len(problem.task) and primal < self.primal:
+            return self.w.copy(), primal
+        return self.best, float(self.primal)
+
+
+class CuttingPlanes(Trainer):
+    """The parent of both: settings, the order of a pass, and what is known after it."""
+
+    certified = True
+
+    def __init__(self, *, precision: float = 1e-6, max_idle: int = 20) -> None:
+        if not (np.isfinite(precision) and precision >= 0) or max_idle < 1:
+            raise ParameterError(f"precision must be >= 0 and max_idle >= 1, got {precision} and {max_idle}")
+        self.precision, self.max_idle = precision, max_idle
+
+    def order(self, problem: Problem, state: Any, rng: np.random.Generator, n_pass: int) -> npt.NDArray[np.int64]:
+        """Every sample once, then the master problem (item -1)."""
+        return np.append(np.arange(len(problem.task)), -1).astype(np.int64)
+
+    def weights(self, problem: Problem, state: Any) -> Vector:
+        """The best weights whose objective is known; before the first sweep ends, zero."""
+        best: Vector = state.sweep.best.copy()
+        return best
+
+    def objective(self, problem: Problem, state: Any) -> tuple[float, float]:
+        """The objective at the weights to return, known from the sweep, and the master's dual value."""
+        sweep: Sweep = state.sweep
+        if not np.isfinite(sweep.primal):
+            return problem.primal(sweep.best), 0.0  # the zero plane alone: w = 0 costs nothing, and no H_i is negative
+        return float(sweep.primal), max(float(sweep.dual), 0.0)
+
+    def gap_estimate(self, problem: Problem, state: Any) -> float:
+        """The gap itself: it is free."""
+        return float(state.sweep.primal) - max(float(state.sweep.dual), 0.0)

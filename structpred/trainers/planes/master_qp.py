@@ -1,0 +1,166 @@
+"""The master problem of cutting planes: the best weights for the planes found so far, by its dual.
+
+Planes (j, a, b) say that xi_j >= b - <w, a>, and xi_j >= 0. The problem  min_w lam/2 |w|^2 + sum_j xi_j  has the dual
+
+    max  sum_k alpha_k b_k - 1/(2 lam) |sum_k alpha_k a_k|^2,   alpha >= 0, sum of alpha over the planes of a block j <= 1,
+
+with w = sum_k alpha_k a_k / lam. One block is the 1-slack problem (Joachims, Finley & Yu 2009, OP 4), one block a sample
+the n-slack problem (Tsochantaridis et al. 2005). Any feasible alpha gives a lower bound of the whole training problem,
+since planes only leave something out: the certificate does not rest on how well the dual is solved.
+"""
+
+from collections.abc import Sequence
+from typing import Annotated, NamedTuple
+
+import numpy as np
+
+from structpred.core.sparse import SparseVector
+from structpred.core.types import Floats, Integers
+from structpred.runtime.interrupts import give_up_if_asked
+from structpred.runtime.memory import check_fits
+from structpred.trainers.states import FIXED, Values
+
+#: numbers of the Gram matrix that one compiled call may look at: a tenth of a second, after which a signal is heard
+SWEEP_NUMBERS = 10_000_000
+#: planes whose inner products are taken in one call, after which a signal is heard
+ROWS = 256
+#: so many planes are met one by one; for more, sorting all of them by columns pays
+FEW = 8
+
+
+class Master(NamedTuple):
+    """P planes as sparse vectors, idx[bounds[k]:bounds[k+1]] with val, and all that is known of them.
+
+    block, offset, alpha, idle: (P,), of plane k its block, its b, its weight, and for how many solutions it had none.
+    gram: (P, P), inner products. n_blocks: the number of blocks, a single number.
+    """
+
+    idx: Annotated[Integers, Values(0, grows=True)]
+    val: Annotated[Floats, Values(grows=True)]
+    bounds: Annotated[Integers, Values(0, grows=True)]
+    block: Annotated[Integers, Values(0, grows=True)]
+    offset: Annotated[Floats, Values(grows=True)]
+    alpha: Annotated[Floats, Values(0, 1, grows=True)]
+    idle: Annotated[Integers, Values(0, 2**60, grows=True)]
+    gram: Annotated[Floats, Values(grows=True)]
+    n_blocks: Annotated[Integers, FIXED]
+
+    def fault(self, dim: int) -> str | None:
+        """What does not fit together in saved arrays, for planes of length dim; None where all does."""
+        n = len(self.offset)
+        if not (len(self.block) == len(self.alpha) == len(self.idle) == len(self.bounds) - 1 == n and self.gram.shape == (n, n)):
+            return f"gram: the arrays of the planes differ in length: {n} offsets, {len(self.alpha)} weights, and so on"
+        if self.bounds[0] != 0 or (np.diff(self.bounds) < 0).any() or not len(self.idx) == len(self.val) == self.bounds[-1]:
+            return "bounds: expected ascending numbers from 0 to the number of indices and of values"
+        if self.idx.max(initial=-1) >= dim or self.block.max(initial=-1) >= self.n_blocks:
+            return f"idx: expected indices below {dim}, and blocks below {self.n_blocks}"
+        return None
+
+    @staticmethod
+    def empty(n_blocks: int) -> "Master":
+        """No planes yet: w = 0."""
+        none, nothing = np.empty(0, np.int64), np.empty(0)
+        return Master(none, nothing, np.zeros(1, np.int64), none, nothing, nothing, none, np.empty((0, 0)), np.array(n_blocks))
+
+    @property
+    def n_planes(self) -> int:
+        """How many planes there are."""
+        return len(self.offset)
+
+    def add(self, planes: Sequence[tuple[int, SparseVector, float]], dim: int) -> "Master":
+        """With more planes (block, a, b), of weight zero; costs their inner products with all planes."""
+        if not planes:
+            return self
+        old, new = self.n_planes, len(planes)
+        n_pairs = len(self.idx) + sum(len(a.indices) for _, a, _ in planes)
+        check_fits(16 * (old + new) ** 2 + 16 * n_pairs, f"{old + new:,} cutting planes and their inner products")
+        idx = np.concatenate([self.idx, *(a.indices for _, a, _ in planes)])
+        val = np.concatenate([self.val, *(a.values for _, a, _ in planes)])
+        ends = self.bounds[-1] + np.cumsum([len(a.indices) for _, a, _ in planes])
+        bounds = np.concatenate((self.bounds, ends)).astype(np.int64)
+        gram = np.empty((old + new, old + new))
+        gram[:old, :old] = self.gram
+        _fill_gram(gram, old, idx, val, bounds, dim)
+        block = np.concatenate((self.block, [j for j, _, _ in planes])).astype(np.int64)
+        offset = np.concatenate((self.offset, [b for _, _, b in planes]))
+        zeros = np.zeros(new)
+        return Master(
+            idx, val, bounds, block, offset, np.concatenate((self.alpha, zeros)),
+            np.concatenate((self.idle, zeros.astype(np.int64))), gram, self.n_blocks,
+        )  # fmt: skip
+
+    def solve(self, lam: float, tolerance: float, max_sweeps: int = 1000) -> "Master":
+        """The alpha of the optimum to `tolerance` (the largest gain in slope that a block leaves), from the present one on."""
+        from structpred.trainers.planes._master_qp_kernels import solve_master
+
+        if not self.n_planes:
+            return self
+        members = np.argsort(self.block, kind="stable")
+        present, counts = np.unique(self.block, return_counts=True)
+        starts = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
+        alpha = self.alpha.copy()
+        rest = np.maximum(1.0 - np.add.reduceat(alpha[members], starts[:-1]), 0.0)
+        for _ in range(3):  # gradients are kept up to date step by step; and recomputed now and then, to remove rounding errors
+            gradient = self.offset - self.gram @ alpha / lam
+            left = max_sweeps
+            while left > 0:
+                give_up_if_asked()
+                n = min(left, max(1, SWEEP_NUMBERS // self.n_planes**2))
+                worst = solve_master(self.gram, self.offset, 1.0 / lam, starts, members, alpha, rest, gradient, tolerance, n)
+                left = left - n if worst > tolerance else 0
+            if not worst > tolerance:
+                break
+        sums = np.zeros(int(present[-1]) + 1)
+        np.add.at(sums, self.block, alpha)
+        alpha /= np.maximum(sums, 1.0)[self.block]  # feasible to the last bit, whatever rounding did
+        return self._replace(alpha=alpha, idle=np.where(alpha > 0.0, 0, self.idle + 1))
+
+    def weights(self, lam: float, dim: int) -> Floats:
+        """w = sum_k alpha_k a_k / lam."""
+        from structpred.trainers.planes._master_qp_kernels import combine
+
+        out = np.zeros(dim)
+        combine(self.alpha / lam, self.idx, self.val, self.bounds, out)
+        return out
+
+    def dual(self, lam: float) -> float:
+        """The dual value of alpha: a lower bound of the training problem."""
+        return float(self.offset @ self.alpha - self.alpha @ (self.gram @ self.alpha) / (2.0 * lam))
+
+    def slacks(self, lam: float) -> Floats:
+        """xi_j of every block at the weights of alpha: the largest plane, or zero."""
+        xi = np.zeros(int(self.n_blocks))
+        np.maximum.at(xi, self.block, self.offset - self.gram @ self.alpha / lam)
+        return xi
+
+    def pruned(self, max_idle: int) -> "Master":
+        """Without the planes that had no weight in the last `max_idle` solutions; they come back if they are needed."""
+        kept = self.idle < max_idle
+        if kept.all():
+            return self
+        lengths = np.diff(self.bounds)
+        pairs = np.repeat(kept, lengths)
+        bounds = np.concatenate(([0], np.cumsum(lengths[kept]))).astype(np.int64)
+        return Master(
+            self.idx[pairs], self.val[pairs], bounds, self.block[kept], self.offset[kept], self.alpha[kept], self.idle[kept],
+            self.gram[np.ix_(kept, kept)], self.n_blocks,
+        )  # fmt: skip
+
+
+def _fill_gram(gram: Floats, first: int, idx: Integers, val: Floats, bounds: Integers, dim: int) -> None:
+    """The inner products of the planes from `first` on with all planes. Either way adds in the order of the features."""
+    from structpred.trainers.planes import _master_qp_kernels as kernels
+
+    n = len(gram)
+    if n - first <= FEW:
+        dense = np.zeros(dim)
+        for k in range(first, n):
+            give_up_if_asked()
+            kernels.products_with(k, idx, val, bounds, dense, gram)
+        return
+    from scipy.sparse import csr_array
+
+    columns = csr_array((val, idx, bounds), shape=(n, dim)).tocsc()
+    for k in range(first, n, ROWS):
+        give_up_if_asked()
+        kernels.products_by_columns(idx, val, bounds, columns.indptr, columns.indices, columns.data, k, min(k + ROWS, n), gram)

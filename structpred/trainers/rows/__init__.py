@@ -1,0 +1,1 @@
+"""Kernels and steps of trainers of rows."""

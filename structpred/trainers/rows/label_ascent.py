@@ -1,0 +1,162 @@
+"""Dual block ascent for one label out of many (Keerthi et al. 2008), the part of SDCA for tasks over LabelRows.
+
+The dual of  min_W lam/2 |W|^2 + sum_i p_i max_l (cost_il + <w_l - w_{y_i}, x_i>)  is
+
+    max_mu  sum_i p_i <costs_i, mu_i> - lam/2 |W|^2,   W = sum_i p_i/lam x_i (e_{y_i} - mu_i)',   mu_i in the simplex,
+
+and one step maximises it over one mu_i: a projection onto the simplex.
+"""
+
+from typing import Annotated, Any, NamedTuple, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from structpred.core.products import dot
+from structpred.core.regulariser import pieces_of
+from structpred.core.types import Floats, Integers
+from structpred.errors import ParameterError
+from structpred.objectives.margin import MarginRescaling
+from structpred.runtime.memory import check_fits
+from structpred.task.task import Task
+from structpred.trainers.problem import Problem
+from structpred.trainers.states import Values
+
+#: non-zeros that one compiled call may read: a tenth of a second, so that Ctrl-C is heard
+CALL = 20_000_000
+#: as many free dual variables are always few
+_FEW = 64
+#: what linear systems may multiply after a pass, in units of what the pass did, and what each pass without one adds for the next
+_SHARE, _SAVED = 12, 2
+
+
+class LabelState(NamedTuple):
+    """w: the flat table (features, labels). mu: (n, labels). labels: a permutation of the labels for each row, of which the first
+    `sizes` are visited. active: a permutation of the rows. counts, limits: as for SDCAState; the last count is what passes saved
+    for a linear system.
+    """
+
+    w: Floats
+    mu: Annotated[Floats, Values(0.0, 2.0)]
+    labels: Annotated[npt.NDArray[np.int32], Values(0)]
+    sizes: Annotated[Integers, Values(0)]
+    active: Annotated[Integers, Values(0)]
+    counts: Annotated[Integers, Values(0)]
+    limits: Annotated[Floats, Values(-np.inf, np.inf)]
+
+    def fault(self, dim: int) -> str | None:
+        """What does not fit together in saved arrays; None where all does."""
+        n_labels = self.mu.shape[1]
+        if not (np.sort(self.labels, axis=1) == np.arange(n_labels)).all() or self.sizes.max() > n_labels:
+            return "labels: expected a permutation of the labels in each row"
+        return bad_places(self.active, self.counts)
+
+
+def bad_places(active: Integers, counts: Integers) -> str | None:
+    """What is wrong with a saved order of the rows, or with the places in it; None where nothing is."""
+    n = len(active)
+    if not np.array_equal(np.sort(active), np.arange(n)):
+        return "active: expected a permutation of the rows"
+    return None if counts[:2].max() <= n and counts[2] <= 2 else f"counts: expected at most {n} rows and 3 phases"
+
+
+class LabelAscent:
+    """The steps of one problem. ParameterError where the task is not one label a row with one table of costs."""
+
+    #: passes over the active rows and labels alone: longer, and they are solved to the end where they are the wrong ones
+    patience = 4
+
+    def __init__(self, problem: Problem) -> None:
+        task, features = label_rows(problem)
+        self.p, self.lam, self.regulariser, self.dim = problem.p, problem.lam, problem.regulariser, task.dim
+        self.costs = label_costs(problem)
+        self.rows = features.rows.indptr, features.rows.indices, features.rows.values
+        self.truths = np.concatenate(task.labels)
+        self.squares = features.squared_norms()
+        self.upper = problem.p / problem.lam
+        self.shape = len(task), int(features.n_labels)
+
+    def init_state(self) -> LabelState:
+        """Every block at the truth: W = 0."""
+        n, n_labels = self.shape
+        check_fits(12 * n * n_labels, f"{n * n_labels:,} dual variables, one for each label of each sample,")
+        mu = np.zeros(self.shape)
+        mu[np.arange(n), self.truths] = 1.0
+        labels = np.tile(np.arange(n_labels, dtype=np.int32), (n, 1))
+        limits = np.array([np.inf, -np.inf, -np.inf, np.inf, max(float(self.costs.max()), 1e-300), 0.0, np.inf])
+        w = np.zeros(self.dim)
+        return LabelState(w, mu, labels, np.full(n, n_labels), np.arange(n), np.array([n, 0, 0, 0, 0]), limits)
+
+    def work(self) -> int:
+        """The products of a sweep over all rows and labels, and one, so that the sweep is closed."""
+        return (len(self.rows[1]) + 8 * self.shape[0]) * self.shape[1] + 1
+
+    def ascend(self, state: LabelState, seed: np.uint64, budget: int) -> int:
+        """One compiled call."""
+        from structpred.trainers.rows._label_ascent_kernels import ascend_labels
+
+        table = state.w.reshape(-1, self.shape[1])
+        found: int = ascend_labels(
+            self.rows, self.truths, self.squares, self.upper, self.costs, table, state.mu, state.labels, state.sizes,
+            state.active, state.counts, state.limits, seed, budget,
+        )  # fmt: skip
+        return found
+
+    def solve_face(self, state: LabelState) -> bool:
+        """Solve for the free dual variables, if there are few; whether the dual is at its maximum over them.
+
+        The time is in proportion to that of the passes: a large system waits until many have been made.
+        """
+        from structpred.trainers.rows._label_faces_kernels import solve_face
+
+        effort = min(self.work(), CALL)
+        saved = int(state.counts[4]) + _SAVED * effort
+        budget = max(min(saved + _SHARE * effort, 10 * CALL), _FEW**3)
+        solved, left = solve_face(
+            self.rows, self.truths, self.squares, self.upper, self.costs, state.w.reshape(-1, self.shape[1]), state.mu,
+            state.labels, state.sizes, int(np.cbrt(budget)), budget,
+        )  # fmt: skip
+        state.counts[4] = min(saved, 10 * CALL) if left == budget else 0
+        if solved:  # what is left to gain is with the labels that were left out
+            state.sizes[:] = self.shape[1]
+            state.limits[2:6] = (-np.inf, np.inf, state.limits[4], 0.0)
+        return bool(solved)
+
+    def refresh(self, state: LabelState) -> None:
+        """W stays as the steps made it."""
+
+    def weights(self, state: LabelState) -> Floats:
+        """W itself."""
+        return state.w
+
+    def objective(self, state: LabelState) -> tuple[float, float]:
+        """Primal at the weights, and the dual value at mu, whose weights are computed anew."""
+        from structpred.trainers.rows._label_ascent_kernels import add_blocks, label_losses
+
+        n, n_labels = self.shape
+        losses, points, own = np.empty(n), np.empty(n_labels), np.zeros(self.dim)
+        label_losses(
+            self.rows, self.truths, self.costs, state.w.reshape(-1, n_labels), np.empty(n_labels, np.int64), points, losses
+        )
+        primal = self.lam * self.regulariser.value(state.w) + dot(self.p, np.maximum(losses, 0.0))
+        picks = np.empty(n_labels, np.int64)
+        total = add_blocks(self.rows, self.truths, self.upper, self.costs, state.mu, picks, points, own.reshape(-1, n_labels))
+        return primal, self.regulariser.bound(self.lam * total, self.lam, pieces_of(own))
+
+
+def label_rows(problem: Problem) -> tuple[Task, Any]:
+    """The task and its features; ParameterError unless its outputs are one label for each row of LabelRows."""
+    task = cast(Task, problem.task)
+    features = cast(Any, task.features)
+    grid = getattr(task.oracle, "label_grid", None)
+    if grid is None or grid(task.shapes[0]) != (1, features.n_labels) or task.token_weights is not None:
+        raise ParameterError("expected an oracle over one label for each row of LabelRows, without token weights")
+    return task, features
+
+
+def label_costs(problem: Problem) -> Floats:
+    """The table of what labels cost, times the loss weight; ParameterError where the samples do not share one."""
+    if (cost := cast(Task, problem.task).cost_grid) is None:
+        raise ParameterError("expected one table of label costs for all samples: loss='hamming' or LabelCosts(matrix)")
+    scale = cast(MarginRescaling, problem.surrogate).loss_weight
+    return np.ascontiguousarray(scale * np.atleast_2d(np.asarray(cost.cost, dtype=np.float64)))

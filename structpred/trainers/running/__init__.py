@@ -1,0 +1,1 @@
+"""What every training run shares beside the loop: checkpoints, bounds, progress, streams."""

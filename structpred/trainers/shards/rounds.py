@@ -1,0 +1,222 @@
+"""Rounds of training over shards, as pure functions: what a shard does in a round, and how the reports of all are closed.
+
+A way of training says both. `trainers/cocoa.py` and `trainers/mixing.py` run it in one process, one shard after the other; the
+package `distributed` runs the same functions as tasks on a cluster. What a function returns depends on its arguments alone, so a
+task that is run twice, late, or elsewhere gives the same bytes.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from structpred.core.products import dot
+from structpred.core.sparse import SparseVector
+from structpred.core.types import Floats, Integers
+from structpred.core.weights import Vector, Weights
+from structpred.errors import ParameterError
+from structpred.trainers.problem import Problem, Trainer
+from structpred.trainers.running.stream import StreamProblem
+
+
+class Places(NamedTuple):
+    """Where the weights of a shard are among those of the whole: a table, a row for each feature, and a tail that all have.
+
+    rows: row j of the shard's table is row rows[j] of the whole, ascending. width: weights a row. tail: weights after the table.
+    dim: the number of weights of the whole.
+    """
+
+    rows: Integers
+    width: int
+    tail: int
+    dim: int
+
+    def of(self, vector: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """The shard's part of a vector of the whole."""
+        own = len(self.rows) * self.width
+        found = np.empty(own + self.tail, vector.dtype)
+        # the rows are there: of them that is known, and "raise" would write into a copy of `out` first
+        np.take(self._table(vector), self.rows, axis=0, out=found[:own].reshape(-1, self.width), mode="clip")
+        found[own:] = vector[self.dim - self.tail :]
+        return found
+
+    def add_to(self, out: npt.NDArray[Any], change: npt.NDArray[Any]) -> None:
+        """out += change, a vector of the shard, at its places in `out`, a vector of the whole."""
+        from structpred.trainers.shards import _round_kernels
+
+        own = len(self.rows) * self.width
+        _round_kernels.add_rows(self._table(out), self.rows, change[:own].reshape(-1, self.width))
+        out[self.dim - self.tail :] += change[own:]
+
+    def cut(self, start: int, stop: int) -> tuple[slice, "Places"]:
+        """Which of the shard's weights are those from start to stop of the whole, and where they are among these.
+
+        Both are at ends of rows; if stop is the last of them, the tail is included.
+        """
+        end = self.dim - self.tail
+        first, last = np.searchsorted(self.rows, [start // self.width, min(stop, end) // self.width]).tolist()
+        tail = self.tail if stop == self.dim else 0
+        rows = self.rows[first:last] - start // self.width
+        return slice(first * self.width, last * self.width + tail), Places(rows, self.width, tail, stop - start)
+
+    def among(self, indices: Integers) -> Integers:
+        """Where weights of the shard are in the whole, by their numbers in the shard."""
+        own = len(self.rows) * self.width
+        row, column = np.divmod(np.minimum(indices, own - 1), self.width) if own else (indices, indices)
+        table = self.rows[row] * self.width + column if own else indices
+        return np.where(indices < own, table, indices + (self.dim - self.tail - own)).astype(np.int64)
+
+    def _table(self, vector: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        return vector[: self.dim - self.tail].reshape(-1, self.width)
+
+
+class Part(NamedTuple):
+    """One shard of a problem. problem: its instances, with their shares in the whole data, over the weights that occur in it.
+
+    at: where these are in the whole; None: both have the same weights. shard, n_shards: its number, of all. shards(): how many
+    shards have each of its weights, which nobody keeps; None: all have all. seed: of the whole run.
+    """
+
+    problem: StreamProblem
+    shard: int
+    n_shards: int
+    at: Places | None = None
+    shards: Callable[[], Integers] | None = None
+    seed: int = 0
+
+
+class Common(NamedTuple):
+    """What all shards know before a round. vectors: float64, each as long as the weights; the first are the weights themselves.
+
+    numbers: float64, what else the way of training keeps, such as the dual's sums.
+    """
+
+    vectors: tuple[Floats, ...]
+    numbers: Floats
+
+    def of(self, at: Places | None) -> "Common":
+        """The same for a shard with these weights."""
+        return self if at is None else Common(tuple(at.of(vector) for vector in self.vectors), self.numbers)
+
+
+class Report(NamedTuple):
+    """What a shard tells after a round: changes of the vectors, in its own weights, sparse or dense float64; and numbers."""
+
+    changes: tuple[SparseVector | Floats, ...]
+    numbers: Floats
+
+
+class Totals(NamedTuple):
+    """What all shards tell after a round. moves: the changes of each vector, added in the order of the shards, in the weights of
+    the whole. numbers: those of every shard, a row each.
+    """
+
+    moves: tuple[Floats, ...]
+    numbers: Floats
+
+
+class Way(Protocol):
+    """A way of training over shards. It pickles small: its settings only."""
+
+    def begin(self, part: Part) -> tuple[Any, Report]:
+        """The state of a shard before the first round, a NamedTuple of arrays or None; and the weights it begins with."""
+        ...
+
+    def advance(self, part: Part, state: Any, common: Common, t: int) -> tuple[Any, Report]:
+        """Round number t (from 0) of a shard: its new state, and its report. `common` is in the weights of the shard.
+
+        The state that is given may be changed: whoever may need it again keeps a copy.
+        """
+        ...
+
+    def close(self, common: Common | None, totals: Totals) -> Common:
+        """What all know after the round. common: what was known before, None for the reports of `begin`."""
+        ...
+
+    def weights(self, common: Common) -> Floats:
+        """The weights to return."""
+        ...
+
+    def dual(self, common: Common, lam: float) -> float | None:
+        """The dual value after the round; None where there is none."""
+        ...
+
+
+def add(out: Floats, change: SparseVector | Floats, at: Places | None) -> None:
+    """out += change, which is in the weights of a shard: it has each at most once."""
+    if isinstance(change, SparseVector):
+        out[change.indices if at is None else at.among(change.indices)] += change.values
+    elif at is None:
+        out += change
+    else:
+        at.add_to(out, change)
+
+
+def totals(dim: int, reports: Iterable[tuple[Places | None, Report]]) -> Totals:
+    """The reports, each with the `at` of its shard, added up. dim: the number of weights of the whole."""
+    moves: tuple[Floats, ...] = ()
+    numbers = []
+    for at, report in reports:
+        moves = moves or tuple(np.zeros(dim) for _ in report.changes)
+        for move, change in zip(moves, report.changes, strict=True):
+            add(move, change, at)
+        numbers.append(report.numbers)
+    return Totals(moves, np.array(numbers))
+
+
+def cut(change: SparseVector | Floats, at: Places | None, start: int, stop: int) -> SparseVector | Floats:
+    """What a change says of the weights from start to stop of the whole; pairs are then in the numbering of these."""
+    if not isinstance(change, SparseVector):
+        return change[slice(start, stop) if at is None else at.cut(start, stop)[0]]
+    indices = change.indices if at is None else at.among(change.indices)
+    inside = np.flatnonzero((indices >= start) & (indices < stop))
+    return SparseVector(indices[inside] - start, change.values[inside])
+
+
+def sparse(change: Floats) -> SparseVector | Floats:
+    """As pairs, where these are shorter."""
+    at = np.flatnonzero(change)
+    return SparseVector(at, change[at]) if 2 * len(at) < len(change) else change
+
+
+def mean_change(weights: Weights, v: Vector, w: Vector) -> Floats:
+    """The mean of the iterates less w, where they began at w = scale * v with a new average; exactly zero where none moved."""
+    a, r = float(weights.scaled_mass), float(weights.mass)
+    found: Floats = (a * (weights.v.astype(np.float64) - v) - weights.u) / r
+    return found if a == r else found + (a / r) * v - w
+
+
+def checked_passes(passes: float) -> float:
+    """Passes of a shard over its instances in a round; ParameterError where they are no finite number > 0."""
+    known = isinstance(passes, int | float | np.number) and not isinstance(passes, bool)
+    if not known or not (np.isfinite(passes) and passes > 0):
+        raise ParameterError(f"passes must be a finite number > 0, got {passes!r}")
+    return float(passes)
+
+
+def round_size(n: int, passes: float) -> int:
+    """How many of n instances a round of so many passes visits, one at least."""
+    return max(round(passes * n), 1)
+
+
+def visits(part: Part, trainer: Trainer, problem: Problem, state: Any, passes: float, t: int) -> Integers:
+    """The instances of round t: the next ones of passes whose orders depend on the seed, the shard and their number alone."""
+    n = len(problem.task)
+    size = round_size(n, passes)
+    first, last = t * size, (t + 1) * size
+    pieces = []
+    for n_pass in range(first // n, -(-last // n)):
+        rng = np.random.Generator(np.random.PCG64([part.seed, part.shard, n_pass]))
+        order = trainer.order(problem, state, rng, n_pass)
+        pieces.append(order[max(first - n_pass * n, 0) : last - n_pass * n])
+    return np.concatenate(pieces)
+
+
+def losses_of(part: Part, w: npt.NDArray[Any]) -> float:
+    """sum_i p_i H_i(w) of the shard, at weights of its own."""
+    problem = part.problem
+    values = problem.surrogate.values(problem.task, w.astype(problem.task.dtype))
+    if not getattr(problem.surrogate, "may_be_negative", False):
+        values = np.maximum(values, 0.0)
+    return dot(problem.p, values)
