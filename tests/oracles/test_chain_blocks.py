@@ -6,7 +6,7 @@ import pytest
 from structpred.core.costs import GridCosts
 from structpred.data.sequences import PackedSequences
 from structpred.features.sequences import SequenceFeatures
-from structpred.fused.chains import ChainPair
+from structpred.fused.chains import SequencePair
 from structpred.objectives.part_losses import Hamming
 from structpred.oracles.chain import ChainOracle
 from structpred.oracles.chains import _chain_scratch
@@ -42,7 +42,7 @@ def test_welded_decoding_does_not_depend_on_blocks(monkeypatch: pytest.MonkeyPat
     features = rng.integers(0, 30, counts.sum()).astype(np.int32)
     values, ends = rng.normal(size=counts.sum()).astype(np.float32), np.cumsum([0, *LENGTHS])
     data = PackedSequences(np.cumsum([0, *counts]), features, values, ends, 30)
-    pair = ChainPair(SequenceFeatures(data, 5, dtype=np.float64))
+    pair = SequencePair(SequenceFeatures(data, 5, dtype=np.float64))
     labels = [rng.integers(0, 5, length) for length in LENGTHS]
     w, seen = rng.normal(size=pair.features.dim), []
     for block in (1, 2, 1024):
@@ -61,10 +61,10 @@ def test_values_that_are_all_one_are_left_out_and_change_no_bit() -> None:
     labels, seen = [rng.integers(0, 5, length) for length in LENGTHS], []
     w = rng.normal(size=SequenceFeatures(data, 5).dim)
     for reads in (False, True):
-        pair = ChainPair(SequenceFeatures(data, 5, dtype=np.float64))
-        assert len(pair.corpus[1]) == 0
+        pair = SequencePair(SequenceFeatures(data, 5, dtype=np.float64))
+        assert len(pair.space[2]) == 0
         if reads:
-            pair.corpus = (data.indices, data.values, data.indptr, data.offsets)
+            pair.space = (data.offsets, data.indices, data.values, data.indptr, *pair.space[4:])
         steps = pair.steps(labels, GridCosts(1.0 - np.eye(5)), None, None)
         made = *steps.sweep(w, 0.7, 0, len(data), 1.0), *steps.log_losses(w, np.ones(len(data)))
         seen.append([array.tobytes() for array in made])
@@ -75,7 +75,7 @@ def test_values_that_are_all_one_are_left_out_and_change_no_bit() -> None:
     assert seen[0] == seen[1]
     values = np.where(np.arange(counts.sum()) == 3, np.float32(2.0), np.float32(1.0))
     other = PackedSequences(data.indptr, features, values, ends, 30)
-    assert len(ChainPair(SequenceFeatures(other, 5)).corpus[1]) == len(values)
+    assert len(SequencePair(SequenceFeatures(other, 5)).space[2]) == len(values)
 
 
 @pytest.mark.parametrize("n_jobs", [1, 3])
