@@ -49,11 +49,11 @@ _FILES = {
     "contracts.score_losses": ("check_layer", "check_score_loss"),
     "contracts.surrogates": ("check_surrogate",),
     "contracts.trainers": ("check_trainer",),
-    "core.callback_task": ("CallbackTask",),
+    "task.callback_task": ("CallbackTask",),
     "core.feature_map": ("FeatureMap",),
     "core.instances": ("Instance",),
     "core.oracle": ("Oracle",),
-    "core.task": ("Task",),
+    "task.task": ("Task",),
     "features.label_rows": ("LabelRows",),
 }
 #: packages that need no import of their own

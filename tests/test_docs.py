@@ -220,7 +220,7 @@ def test_the_gallery_shows_all_that_is_made() -> None:
 
 FOLDERS = sorted(path.parent.name for path in ROOT.glob("structpred/*/__init__.py"))
 #: packages that people import nothing from: what is public of them has a name in another package
-INTERNAL = ("cli", "contracts", "experiments", "fused", "runtime", "storage")
+INTERNAL = ("cli", "contracts", "experiments", "fused", "runtime", "storage", "text")
 #: packages that are shown whole, module by module
 WHOLE = (
     "errors",

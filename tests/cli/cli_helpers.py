@@ -56,8 +56,9 @@ def _as_if_new() -> Iterator[None]:
 
 
 def hear_interrupts() -> None:
-    """To be called in a child before it starts: jobs in the background ignore Ctrl-C, and so would their children."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    """To be called in a child before it starts: jobs in the background may ignore signals, and so would their children."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
 
 
 WORDS = {"DT": ["the", "a"], "NN": ["cat", "dog", "tree"], "VB": ["sees", "likes"], "IN": ["under", "on"], "JJ": ["old", "big"]}

@@ -281,6 +281,7 @@ def test_a_shard_that_kills_every_worker_is_named(cluster: Any, tmp_path: Path) 
     marks = [tmp_path / f"mark{k}" for k in range(9)]
     for mark in marks:
         mark.touch()
+    cluster.wait_for_workers(2)  # one alone would take both shards with it
     with pytest.raises(ClusterError, match=r"shard 1 .*every worker that took it died"):
         predict(model, Shards.of_functions([Killer([]), Killer(marks)]), tmp_path / "out" / "{shard}.txt", cluster)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli_helpers import PROGRAM, Shell
+from cli_helpers import PROGRAM, Shell, hear_interrupts
 
 from structpred.models import ChainLabeler
 from structpred.models.files import load_estimator
@@ -134,7 +134,9 @@ def test_killed_and_resumed(number: signal.Signals, jobs: str, shell: Shell, cor
     command = [*PROGRAM, *chains(corpus, "--json", "--resume", "run", "--jobs", jobs)]
     state, known = tmp_path / "run" / "tuning.json", 0
     for _ in range(2):
-        child = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        child = subprocess.Popen(
+            command, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, preexec_fn=hear_interrupts
+        )
         while child.poll() is None and (not state.exists() or len(json.loads(state.read_bytes())["runs"]) < known + 2):
             time.sleep(0.01)
         child.send_signal(number)

@@ -1,0 +1,50 @@
+"""Old paths of modules that moved into rooms."""
+
+import importlib
+import sys
+from pathlib import Path
+
+import pytest
+
+import structpred.core
+import structpred.trainers
+from structpred.runtime.moved import leave_behind
+
+MOVED = sorted(
+    name
+    for name, module in sys.modules.items()
+    if name.startswith(("structpred.core.", "structpred.trainers.")) and type(module).__name__ == "_Moved"
+)
+
+
+def test_old_paths_are_known() -> None:
+    """Those of the core's and the trainers' public modules, none of which hides a file that is there."""
+    assert {"structpred.core.task", "structpred.core.scalar_loss", "structpred.trainers.bundles"} <= set(MOVED)
+    root = Path(structpred.__file__).parent.parent
+    assert [name for name in MOVED if (root / f"{name.replace('.', '/')}.py").exists()] == []
+
+
+@pytest.mark.parametrize("name", MOVED)
+def test_an_old_path_leads_to_the_new_one(name: str) -> None:
+    """What the new module defines can be had there, with a DeprecationWarning that names the new path."""
+    new = importlib.import_module(sys.modules[name].__doc__.removeprefix("Moved to ").removesuffix("."))
+    own = [key for key, one in vars(new).items() if getattr(one, "__module__", None) == new.__name__ and not key.startswith("_")]
+    assert own
+    for key in own:
+        with pytest.warns(DeprecationWarning, match=f"{name} has moved: import {key} from {new.__name__}"):
+            assert getattr(importlib.import_module(name), key) is getattr(new, key)
+
+
+def test_a_name_that_is_not_there_is_an_import_error() -> None:
+    """As of any module."""
+    with pytest.raises(ImportError, match="cannot import name 'Nothing'"):
+        from structpred.core.task import Nothing  # noqa: F401
+    with pytest.raises(AttributeError, match="has no attribute '__all__'"):
+        _ = sys.modules["structpred.core.task"].__all__
+
+
+def test_a_module_that_is_there_is_left_alone() -> None:
+    """An old path never stands in front of a module that was imported."""
+    before = sys.modules["structpred.core.costs"]
+    leave_behind("structpred.core", {"structpred.task": ("costs",)})
+    assert sys.modules["structpred.core.costs"] is before
