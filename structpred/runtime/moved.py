@@ -1,4 +1,4 @@
-"""Modules that have moved: their old paths lead to the new ones for one minor release, with a DeprecationWarning."""
+"""Modules that have moved: old paths lead to the new ones, with a DeprecationWarning, until a release that it names."""
 
 import importlib
 import sys
@@ -6,6 +6,9 @@ import warnings
 from collections.abc import Mapping, Sequence
 from types import ModuleType
 from typing import Any
+
+#: the release without the old paths
+GONE_IN = "0.3"
 
 
 class _Moved(ModuleType):
@@ -20,7 +23,11 @@ class _Moved(ModuleType):
         if name.startswith("__"):
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
         found = getattr(importlib.import_module(self._new), name)
-        warnings.warn(f"{self.__name__} has moved: import {name} from {self._new}", DeprecationWarning, stacklevel=2)
+        warnings.warn(
+            f"{self.__name__} has moved: import {name} from {self._new}; the old path goes in {GONE_IN}",
+            DeprecationWarning,
+            stacklevel=2,
+        )
         return found
 
 
