@@ -64,7 +64,7 @@ def described(
 
     history, certificate = facts["history"] or [{}], Certificate(**facts["certificate"])
     named = {name: _name(facts[name]) for name in ("trainer", "loss", "regulariser")}
-    left_out = ("random_state", "n_jobs", *hidden)
+    left_out = ("random_state", "n_jobs", "check_components", *hidden)
     given = {name: value for name, value in facts["settings"].items() if value is not None and name not in left_out}
     return [
         ("trainer", f"{named['trainer']}, {goal or minimised(facts)}"),
