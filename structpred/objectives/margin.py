@@ -7,6 +7,7 @@ from structpred.core.group_scales import Scale
 from structpred.core.types import Floats
 from structpred.core.weights import Vector
 from structpred.errors import ParameterError
+from structpred.rows.scalar_loss import DualTable
 from structpred.task.steps import Step, TaskLike, Terms
 
 
@@ -44,6 +45,10 @@ class MarginRescaling:
     def values(self, task: TaskLike, w: Vector) -> Floats:
         """H_i(w) of every instance (upper bounds where the oracle gives bounds)."""
         return task.violations(w, self.loss_weight)
+
+    def dual_table(self, y: Floats) -> DualTable:
+        """Over signed rows it is a loss of one score, max(0, loss_weight - z): alpha_i in [0, 1]."""
+        return DualTable.of(len(y), self.loss_weight, low=0.0, high=1.0)
 
 
 def perceptron_loss() -> MarginRescaling:

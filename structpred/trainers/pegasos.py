@@ -23,7 +23,7 @@ from structpred.errors import ParameterError
 from structpred.objectives.margin import MarginRescaling
 from structpred.rows.linear_task import RowTask
 from structpred.rows.multiclass_loss import MulticlassLoss
-from structpred.rows.scalar_loss import DualTable, ScalarLoss
+from structpred.rows.scalar_loss import ScalarLoss
 from structpred.trainers.problem import Problem, Trainer, once_per_problem
 from structpred.trainers.rows.column_ascent import label_loss
 from structpred.trainers.rows.label_ascent import CALL, label_rows
@@ -184,14 +184,10 @@ class _Rows:
         """The table of the conjugate; None for a loss that has none."""
         from structpred.trainers.rows._pegasos_kernels import SCALAR
 
-        n, surrogate = len(task), self.problem.surrogate
-        if isinstance(surrogate, MarginRescaling):
-            table = DualTable.of(n, surrogate.loss_weight, low=0.0, high=1.0)
-        elif hasattr(surrogate, "dual_table"):
-            table = surrogate.dual_table(task.targets)
-        else:
+        surrogate = self.problem.surrogate
+        if not hasattr(surrogate, "dual_table"):
             return None
-        duals = np.ascontiguousarray(np.stack(list(table), axis=1))
+        duals = np.ascontiguousarray(np.stack(list(surrogate.dual_table(task.targets)), axis=1))
         return SCALAR, 1, duals, np.empty(0, np.int64), np.empty((0, 0))
 
     @cached_property

@@ -33,7 +33,8 @@ SURROGATE_OPTIONAL: dict[str, str] = {
     "gradient": "(task, w, shares) -> (values, gradient): H_i of every instance, and the slope of sum_i shares_i H_i",
     "squared_gradients": "(task, w, shares) -> sum_i shares_i (dH_i / dw_j)^2 for each weight j",
     "gamma": "the derivative changes by at most |z - z'| / gamma; 0 for a loss that has kinks",
-    "dual_table": "(y) -> DualTable: the conjugate and its intervals, of a scalar loss (`core.scalar_loss`)",
+    "dual_table": "(y) -> DualTable: the conjugate and its intervals, of a loss of one score (`rows/scalar_loss.py`)",
+    "points": "the set of the points p whose maximum it is, of a loss of many scores (`rows/multiclass_loss.py`)",
     "loss_weight": "the number that loss(y_i, y) is multiplied by, where it is one",
 }
 #: What a trainer may have besides its methods: the name, and what it promises.

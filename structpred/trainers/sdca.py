@@ -180,10 +180,7 @@ class RowAscent(MappedAscent):
 
 def _dual_table(problem: Problem) -> DualTable:
     """That of the surrogate; ParameterError where it has none that fits."""
-    n, surrogate = len(problem.task), problem.surrogate
-    if isinstance(surrogate, MarginRescaling):
-        return DualTable.of(n, surrogate.loss_weight, low=0.0, high=1.0)
-    name = type(surrogate).__name__
+    n, surrogate, name = len(problem.task), problem.surrogate, type(problem.surrogate).__name__
     if not hasattr(surrogate, "dual_table"):
         raise ParameterError(f"surrogate: sdca needs the table of phi*: {name} has no dual_table(y); pegasos needs none")
     found = surrogate.dual_table(cast(RowTask, problem.task).targets)
@@ -198,5 +195,5 @@ def _ascent(problem: Problem) -> RowAscent | LabelAscent | ColumnAscent:
     """The steps for the task's kind: passes over few rows take less time than making them."""
     if isinstance(problem.task, RowTask):
         return RowAscent(problem)
-    plain = isinstance(problem.surrogate, MarginRescaling) and "squared_norm" in capabilities(problem.regulariser)
+    plain = not hasattr(problem.surrogate, "points") and "squared_norm" in capabilities(problem.regulariser)
     return LabelAscent(problem) if plain else ColumnAscent(problem)

@@ -16,7 +16,6 @@ import numpy as np
 
 from structpred.core.regulariser import pieces_of
 from structpred.core.types import Floats, Integers
-from structpred.objectives.margin import MarginRescaling
 from structpred.objectives.scalar.classes import MaxHinge
 from structpred.rows.multiclass_loss import MulticlassLoss
 from structpred.runtime.memory import check_fits
@@ -134,7 +133,7 @@ class ColumnAscent(MappedAscent):
 
 def label_loss(problem: Problem) -> tuple[MulticlassLoss, Floats]:
     """The loss of all scores, and what labels cost: the hinge is one of these, too."""
-    if isinstance(problem.surrogate, MarginRescaling):
+    if not hasattr(problem.surrogate, "points"):
         return cast(MulticlassLoss, MaxHinge()), label_costs(problem)
     loss = cast(MulticlassLoss, problem.surrogate)
     return loss, loss.label_costs
