@@ -10,8 +10,7 @@ from structpred.contracts.report import Report, examined
 from structpred.core.sparse import SparseVector
 from structpred.core.types import Floats
 from structpred.errors import LossError
-from structpred.rows.linear_task import RowTask
-from structpred.task.steps import Step, TaskLike
+from structpred.task.steps import Step, TaskLike, offers
 from structpred.trainers.problem import Surrogate, is_convex
 
 #: samples that are tried, and how far apart the weights are whose tangents show the slope
@@ -56,7 +55,7 @@ class _Case:
 
     def after_steps(self, w: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Where steps towards the truths lead: there H_i are small, as at the optimum, and thresholds in them show."""
-        rows, w = isinstance(self.task, RowTask), w.copy()
+        rows, w = offers(self.task, "rows"), w.copy()
         for k in range(4 * len(self.rows)):
             i = k % len(self.rows)
             indices, values = (self.surrogate.term(self.task, w, i) if rows else self.task.step(w, i, 1.0)).difference
@@ -78,6 +77,10 @@ class _Case:
         own, expect, near = getattr(self.surrogate, "certified", None), self.examiner.expect, self.examiner.near
         holds = own(self.task) if callable(own) else self.task.certified
         expect("certified", isinstance(holds, bool), "the task", "certified(task) to be True or False", holds, "another type")
+        if (latent := getattr(self.surrogate, "latent", None)) is not None:
+            told, cause = self.examiner.ask(latent, "the surrogate"), "another function where all outputs are known"
+            for k, w in enumerate(self.weights):
+                near("latent", told.values(self.task, w), self.values[k], f"weights {k}", "the values", cause, 1e-7)
         negative, linear = getattr(self.surrogate, "may_be_negative", False), self.surrogate.piecewise_linear
         for k, (steps, values) in enumerate(zip(self.steps, self.values, strict=True)):
             constants = np.zeros(len(self.rows))

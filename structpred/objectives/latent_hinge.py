@@ -3,11 +3,10 @@
 import numpy as np
 
 from structpred.core.group_scales import Scale
-from structpred.core.sparse import coalesced
 from structpred.core.types import Floats
 from structpred.core.weights import Vector
-from structpred.objectives.margin import MarginRescaling
-from structpred.task.partial_task import PartialTask
+from structpred.errors import ParameterError
+from structpred.task.partial_task import is_partial, less_known
 from structpred.task.steps import Step, TaskLike
 
 
@@ -31,22 +30,17 @@ class LatentHinge:
     convex = False
 
     def __init__(self, loss_weight: float = 1.0) -> None:
-        self.loss_weight = MarginRescaling(loss_weight).loss_weight
+        if not (np.isfinite(loss_weight) and loss_weight >= 0):
+            raise ParameterError(f"loss_weight must be finite and >= 0, got {loss_weight}")
+        self.loss_weight = float(loss_weight)
 
     def certified(self, task: TaskLike) -> bool:
         """No bound on the optimum is known where something is missing."""
-        return task.certified and not isinstance(task, PartialTask)
+        return task.certified and not is_partial(task)
 
     def term(self, task: TaskLike, w: Vector, i: int, scale: Scale = 1.0) -> Step:
         """A subgradient (-difference), phi(x_i, y) - phi(x_i, h), and the value of H_i at scale * w."""
-        found = task.step(w, i, self.loss_weight, scale)
-        if not isinstance(task, PartialTask) or (k := task.place(i)) is None:
-            return found
-        own = task.allowed.step(w, k, 0.0, scale)  # both are differences from the same completion, which cancels
-        indices = np.concatenate((found.difference.indices, own.difference.indices))
-        both = coalesced(indices, np.concatenate((found.difference.values, -own.difference.values)))
-        value = max(found.violation - own.violation, 0.0)  # rounding may leave -1e-16
-        return Step(both, found.loss, value, max(found.bound - own.violation, value))
+        return less_known(task.step(w, i, self.loss_weight, scale), task, i, lambda own, k: own.step(w, k, 0.0, scale))
 
     def offset(self, step: Step) -> float:
         """The constant of the first term's linear piece."""
@@ -55,7 +49,7 @@ class LatentHinge:
     def values(self, task: TaskLike, w: Vector) -> Floats:
         """H_i(w) of every instance (upper bounds where the oracle gives bounds)."""
         values = task.violations(w, self.loss_weight)
-        if isinstance(task, PartialTask):
+        if is_partial(task):
             less = [task.allowed.step(w, k, 0.0).violation for k in range(len(task.rows))]
             values[task.rows] = np.maximum(values[task.rows] - np.array(less), 0.0)
         return values

@@ -9,6 +9,7 @@ from structpred.core.group_scales import Scale
 from structpred.core.sparse import sparse_dot
 from structpred.core.types import Floats
 from structpred.core.weights import Vector
+from structpred.objectives.marginal_log_loss import MarginalLogLoss
 from structpred.task.steps import SoftTask, Step, TaskLike, Terms
 from structpred.task.terms import summed
 
@@ -52,3 +53,7 @@ class LogLoss:
         Where the model explains the data, it is about the second derivative along each weight.
         """
         return cast(SoftTask, task).squared_gradients(w, shares)
+
+    def latent(self) -> MarginalLogLoss:
+        """The same of outputs that are known in part."""
+        return MarginalLogLoss()

@@ -1,12 +1,11 @@
 """The margin-rescaled hinge, and the perceptron loss as its case without a margin."""
 
-import numpy as np
 import numpy.typing as npt
 
 from structpred.core.group_scales import Scale
 from structpred.core.types import Floats
 from structpred.core.weights import Vector
-from structpred.errors import ParameterError
+from structpred.objectives.latent_hinge import LatentHinge
 from structpred.rows.scalar_loss import DualTable
 from structpred.task.steps import Step, TaskLike, Terms
 
@@ -23,9 +22,7 @@ class MarginRescaling:
     piecewise_linear = True
 
     def __init__(self, loss_weight: float = 1.0) -> None:
-        if not (np.isfinite(loss_weight) and loss_weight >= 0):
-            raise ParameterError(f"loss_weight must be finite and >= 0, got {loss_weight}")
-        self.loss_weight = float(loss_weight)
+        self.loss_weight = LatentHinge(loss_weight).loss_weight
 
     def term(self, task: TaskLike, w: Vector, i: int, scale: Scale = 1.0) -> Step:
         """The linear piece of H_i that is largest at scale * w.
@@ -49,6 +46,10 @@ class MarginRescaling:
     def dual_table(self, y: Floats) -> DualTable:
         """Over signed rows it is a loss of one score, max(0, loss_weight - z): alpha_i in [0, 1]."""
         return DualTable.of(len(y), self.loss_weight, low=0.0, high=1.0)
+
+    def latent(self) -> LatentHinge:
+        """The same of outputs that are known in part."""
+        return LatentHinge(self.loss_weight)
 
 
 def perceptron_loss() -> MarginRescaling:

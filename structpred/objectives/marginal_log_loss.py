@@ -5,10 +5,9 @@ from typing import cast
 import numpy as np
 
 from structpred.core.group_scales import Scale
-from structpred.core.sparse import SparseVector, coalesced
 from structpred.core.types import Floats
 from structpred.core.weights import Vector
-from structpred.task.partial_task import PartialTask
+from structpred.task.partial_task import is_partial, less_known
 from structpred.task.steps import Step, TaskLike
 from structpred.task.task import Task
 
@@ -31,19 +30,11 @@ class MarginalLogLoss:
 
     def certified(self, task: TaskLike) -> bool:
         """No bound on the optimum is known where something is missing."""
-        return task.certified and not isinstance(task, PartialTask)
+        return task.certified and not is_partial(task)
 
     def term(self, task: TaskLike, w: Vector, i: int, scale: Scale = 1.0) -> Step:
         """The gradient (-difference) and the value of H_i at scale * w."""
-        step = cast(Task, task).soft_step(w, i, scale)
-        if not isinstance(task, PartialTask) or (k := task.place(i)) is None:
-            return step
-        difference, value = SparseVector(step.difference.indices.copy(), step.difference.values.copy()), step.violation
-        own = task.allowed.soft_step(w, k, scale)
-        indices = np.concatenate((difference.indices, own.difference.indices))
-        both = coalesced(indices, np.concatenate((difference.values, -own.difference.values)))
-        least = max(value - own.violation, 0.0)  # rounding may leave -1e-16
-        return Step(both, 0.0, least, least)
+        return less_known(cast(Task, task).soft_step(w, i, scale), task, i, lambda own, k: own.soft_step(w, k, scale))
 
     def offset(self, step: Step) -> float:
         """There are no linear pieces, so there is nothing to offset."""
@@ -56,7 +47,7 @@ class MarginalLogLoss:
     def gradient(self, task: TaskLike, w: Vector, shares: Floats) -> tuple[Floats, Floats]:
         """H_i of every instance, and the gradient of sum_i shares_i H_i (flat, float64)."""
         values, gradient = cast(Task, task).log_losses(w, shares)
-        if isinstance(task, PartialTask):
+        if is_partial(task):
             less, slope = task.allowed.log_losses(w, shares[task.rows])
             values[task.rows] = np.maximum(values[task.rows] - less, 0.0)
             gradient -= slope

@@ -33,7 +33,7 @@ class RowTask:
 
     certified = True
     dtype = np.dtype(np.float64)
-    #: what trainers may ask for besides inference: rows stands for `indptr`, `targets`, `row`, `margins` and `combined`
+    #: what trainers may ask for, of TASK_CAPABILITIES and of inference
     capabilities = frozenset({"rows"})
     #: for errors: what it is, and what has more capabilities
     _kind, _instead = "a task of rows", "only scalar losses see its scores"
@@ -152,7 +152,6 @@ class LinearTask(RowTask):
     [0.5, 2.0]
     """
 
-    #: signed_rows: rows whose targets are all 1
     capabilities = frozenset({"argmax", "signed_rows", "rows"})
     _kind = "a linear task"
     _instead = "with an oracle over two labels (structpred.oracles.multiclass) and Task, more is available"

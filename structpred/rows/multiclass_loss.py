@@ -19,7 +19,7 @@ from structpred.core.sparse import SparseVector
 from structpred.core.types import Floats
 from structpred.core.weights import Vector
 from structpred.errors import DataError, LossError, ParameterError
-from structpred.task.steps import Step, TaskLike, Terms
+from structpred.task.steps import Step, TaskLike, Terms, offers
 from structpred.task.task import Task
 from structpred.task.terms import summed
 
@@ -113,7 +113,7 @@ class MulticlassLoss:
         """MissingCapabilityError unless outputs are one label for each row, ParameterError where k is not below their number,
         LossError where the loss contradicts itself.
         """
-        if "rows" in getattr(task, "capabilities", ()):
+        if offers(task, "rows"):
             raise ParameterError(
                 f"surrogate {type(self).__name__} is for the scores of more than two classes, but these rows have one each: "
                 "for two classes take a loss of one score, such as 'logistic' or 'hinge'"

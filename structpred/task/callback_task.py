@@ -66,6 +66,9 @@ class CallbackTask:
     1.0
     """
 
+    #: a step takes much more time than scoring, as far as anyone knows
+    expensive = True
+
     def __init__(
         self,
         inputs: Sequence[Any],

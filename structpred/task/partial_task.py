@@ -5,9 +5,9 @@ labels as in any task. No oracle has to know: a constrained argmax, or log parti
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
@@ -16,10 +16,12 @@ from structpred.core.costs import GridCosts, PartCosts, PartLoss, TaskCosts, eac
 from structpred.core.feature_map import FeatureMap
 from structpred.core.fixed_scores import forbidden_parts
 from structpred.core.oracle import Labels, Oracle, Shape
+from structpred.core.sparse import coalesced
 from structpred.core.types import Integers
 from structpred.core.weights import Vector
 from structpred.errors import DataError, InfeasibleError, LossError, ParameterError
 from structpred.task.inference import Inference
+from structpred.task.steps import Step, TaskLike, offers
 from structpred.task.taken import checked_rows
 from structpred.task.task import Task
 from structpred.task.task_checks import true_parts
@@ -53,6 +55,8 @@ class PartialTask(Task):
     InfeasibleError
         Where an instance is left no output; it names the sample.
     """
+
+    capabilities = frozenset({"parts", "missing"})
 
     def __init__(
         self,
@@ -216,6 +220,20 @@ def _numbered(rows: Integers) -> Iterator[None]:
         raise type(error)(message) from error
 
 
-def is_partial(task: Any) -> bool:
+def is_partial(task: Any) -> TypeGuard[PartialTask]:
     """Whether some outputs of a task are known in part only."""
-    return isinstance(task, PartialTask)
+    return offers(task, "missing")
+
+
+def less_known(whole: Step, task: TaskLike, i: int, ask: Callable[[Task, int], Step]) -> Step:
+    """The step of instance i less what `ask` says of it in the task of what is known; `whole` itself where all of it is known.
+
+    Both are differences from one and the same completion, which cancels.
+    """
+    if not is_partial(task) or (k := task.place(i)) is None:
+        return whole
+    indices, values = whole.difference.indices.copy(), whole.difference.values.copy()  # good until the next step
+    own = ask(task.allowed, k)
+    both = coalesced(np.concatenate((indices, own.difference.indices)), np.concatenate((values, -own.difference.values)))
+    value = max(whole.violation - own.violation, 0.0)  # rounding may leave -1e-16
+    return Step(both, whole.loss, value, max(whole.bound - own.violation, value))

@@ -14,6 +14,14 @@ from structpred.core.sparse import SparseVector
 from structpred.core.weights import Vector
 from structpred.task.fast.moves import Moves
 
+#: What a task may say that it `offers`, in an attribute `capabilities`: the name, and what it has then besides `TaskLike`.
+TASK_CAPABILITIES: dict[str, str] = {
+    "rows": "one score a row: indptr, indices, values, targets, row, margins, combined and squared_norms, as RowTask has them",
+    "signed_rows": "rows of two classes, whose targets are all 1",
+    "parts": "outputs are sets of parts: features, oracle, inference, labels, shapes, parts and the methods of Task",
+    "missing": "some outputs are known in part: rows, allowed, place, completed and with_labels, as PartialTask has them",
+}
+
 
 class Step(NamedTuple):
     """What one instance says at the present weights, for the output y that inference found.
@@ -148,6 +156,11 @@ class TaskLike(Protocol):
     def fingerprint(self) -> str:
         """A digest of data, loss and structure: tasks with equal digests give identical runs."""
         ...
+
+
+def offers(task: object, name: str) -> bool:
+    """Whether a task says that it has what TASK_CAPABILITIES promises under this name."""
+    return name in getattr(task, "capabilities", ())
 
 
 class SoftTask(TaskLike, Protocol):

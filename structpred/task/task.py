@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from functools import partial
 from itertools import pairwise
 from math import inf, isfinite
-from typing import Any, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -61,6 +61,8 @@ class Task:
     Raises DataError, naming the sample, where labels, shapes and features do not fit each other.
     """
 
+    capabilities: ClassVar[frozenset[str]] = frozenset({"parts"})
+
     def __init__(
         self,
         features: FeatureMap,
@@ -87,16 +89,15 @@ class Task:
     def _look_at(self, inference: Inference) -> None:
         self.inference, self.shapes = inference, inference.shapes
         self.features, self.oracle = inference.features, inference.oracle
-        self.dim, self.dtype = self.features.dim, self.features.dtype
+        self.dim, self.dtype, self.expensive = self.features.dim, self.features.dtype, self.oracle.expensive
         self.certified = self.oracle.exact or "argmax_bound" in capabilities(self.oracle)
 
     def _set_labels(self, labels: Sequence[npt.ArrayLike]) -> None:
         """Check the labels, ask the loss for their costs, and make the steps."""
         self.labels = [np.ascontiguousarray(y, dtype=np.int64) for y in labels]
-        sizes = self.inference.sizes.tolist()
         self.parts = true_parts(self.oracle, self.labels, self.shapes, self.inference.sizes)
         check_outputs(self.oracle, self.labels, self.shapes, self.parts, self.infer)
-        self._costs = self._asked_costs(sizes)
+        self._costs = self._asked_costs(self.inference.sizes.tolist())
         self._make_steps()
         if self._fused is None:
             for i in range(len(self)):

@@ -22,7 +22,7 @@ from structpred.core.weights import Vector, Weights
 from structpred.errors import ParameterError
 from structpred.objectives.latent_hinge import LatentHinge
 from structpred.runtime.ranges import ends_of
-from structpred.task.partial_task import PartialTask
+from structpred.task.partial_task import PartialTask, is_partial
 from structpred.trainers.problem import Problem, Surrogate, Trainer, once_per_problem
 from structpred.trainers.running.inner import ByInner
 from structpred.trainers.states import COUNT, Values
@@ -229,7 +229,7 @@ class CCCP(ByInner, Trainer):  # type: ignore[override]
 
 
 def _partial(problem: Problem) -> PartialTask:
-    if not isinstance(problem.task, PartialTask):
+    if not is_partial(problem.task):
         raise ParameterError("CCCP: all outputs are known; take the trainer inside as it is")
     return problem.task
 

@@ -28,8 +28,6 @@ from structpred.core.sparse import SparseVector, add_sparse
 from structpred.core.types import Floats
 from structpred.core.weights import Vector, Weights
 from structpred.errors import ParameterError
-from structpred.task.callback_task import CallbackTask
-from structpred.task.task import Task
 from structpred.trainers.blocks.arena import Arena
 from structpred.trainers.blocks.corner_spaces import Found, corner_space
 from structpred.trainers.problem import Problem, Trainer, once_per_problem
@@ -323,8 +321,7 @@ NO_KERNEL = np.zeros((0, 0), np.float32), np.zeros((0, 2), np.int64)
 
 def expensive(problem: Problem) -> bool:
     """Whether a call of the oracle takes much more time than scoring."""
-    task, searches = problem.task, callable(getattr(problem.surrogate, "search", None))
-    return searches or (task.oracle.expensive if isinstance(task, Task) else isinstance(task, CallbackTask))
+    return callable(getattr(problem.surrogate, "search", None)) or bool(getattr(problem.task, "expensive", False))
 
 
 def averaged_weights(state: CorrectiveState) -> Arrays:

@@ -6,7 +6,7 @@ coefficient has changed. The functions are w_k = beta_k K_k U; where the regular
 """
 
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -134,8 +134,7 @@ class _Combined:
     """The problem with one kernel, which is sum_k beta_k K_k."""
 
     def __init__(self, problem: Problem) -> None:
-        task = problem.task
-        assert isinstance(task, Task)
+        task = cast(Task, problem.task)
         self.space: FunctionSpace = task.features.space  # type: ignore[attr-defined]
         n = self.space.n
         check_fits(4 * n * n, f"the matrix of all kernels over {n:,} positions")

@@ -24,6 +24,7 @@ from structpred.objectives.margin import MarginRescaling
 from structpred.rows.linear_task import RowTask
 from structpred.rows.multiclass_loss import MulticlassLoss
 from structpred.rows.scalar_loss import ScalarLoss
+from structpred.task.steps import offers
 from structpred.trainers.problem import Problem, Trainer, once_per_problem
 from structpred.trainers.rows.column_ascent import label_loss
 from structpred.trainers.rows.label_ascent import CALL, label_rows
@@ -164,13 +165,17 @@ class _Rows:
     """What the steps of one problem read: rows, the loss as arrays, bounds of the weights, the ball."""
 
     def __init__(self, problem: Problem) -> None:
+        from structpred.trainers.rows._pegasos_kernels import SCALAR
+
         self.problem, n = problem, len(problem.task)
         self.shares = problem.p * n
-        self.loss: tuple[Any, ...] | None
-        if isinstance(problem.task, RowTask):
-            task = problem.task
-            self.rows, self.n_labels = (task.indptr, task.indices, task.values), 1
-            self.loss = self._scalar_loss(task)
+        self.loss: tuple[Any, ...] | None  # None: one without the table of a conjugate
+        if offers(problem.task, "rows"):
+            task = cast(RowTask, problem.task)
+            self.rows, self.n_labels, self.loss = (task.indptr, task.indices, task.values), 1, None
+            if hasattr(problem.surrogate, "dual_table"):
+                duals = np.ascontiguousarray(np.stack(list(problem.surrogate.dual_table(task.targets)), axis=1))
+                self.loss = SCALAR, 1, duals, np.empty(0, np.int64), np.empty((0, 0))
         else:
             many, features = label_rows(problem)
             data = features.rows
@@ -179,16 +184,6 @@ class _Rows:
             self.loss = (loss.points, loss.k, np.empty((0, 5)), np.concatenate(many.labels), costs)
         self.work = (len(self.rows[1]) + 8 * n) * self.n_labels
         self.bounds = _bounds(problem.dual_map, problem.task.dim)
-
-    def _scalar_loss(self, task: RowTask) -> tuple[Any, ...] | None:
-        """The table of the conjugate; None for a loss that has none."""
-        from structpred.trainers.rows._pegasos_kernels import SCALAR
-
-        surrogate = self.problem.surrogate
-        if not hasattr(surrogate, "dual_table"):
-            return None
-        duals = np.ascontiguousarray(np.stack(list(surrogate.dual_table(task.targets)), axis=1))
-        return SCALAR, 1, duals, np.empty(0, np.int64), np.empty((0, 0))
 
     @cached_property
     def radius(self) -> float:

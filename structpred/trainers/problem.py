@@ -36,6 +36,7 @@ SURROGATE_OPTIONAL: dict[str, str] = {
     "dual_table": "(y) -> DualTable: the conjugate and its intervals, of a loss of one score (`rows/scalar_loss.py`)",
     "points": "the set of the points p whose maximum it is, of a loss of many scores (`rows/multiclass_loss.py`)",
     "loss_weight": "the number that loss(y_i, y) is multiplied by, where it is one",
+    "latent": "() -> Surrogate: the same of outputs that are known in part, not convex, for data that come in pieces",
 }
 #: What a trainer may have besides its methods: the name, and what it promises.
 TRAINER_OPTIONAL: dict[str, str] = {

@@ -22,6 +22,7 @@ from structpred.objectives.margin import MarginRescaling
 from structpred.rows.linear_task import RowTask
 from structpred.rows.multiclass_loss import MulticlassLoss
 from structpred.rows.scalar_loss import DualTable, ScalarLoss
+from structpred.task.steps import offers
 from structpred.trainers.problem import Problem, Trainer, once_per_problem
 from structpred.trainers.rows.column_ascent import ColumnAscent, MappedAscent
 from structpred.trainers.rows.label_ascent import CALL, LabelAscent, bad_places
@@ -193,7 +194,7 @@ def _dual_table(problem: Problem) -> DualTable:
 @once_per_problem
 def _ascent(problem: Problem) -> RowAscent | LabelAscent | ColumnAscent:
     """The steps for the task's kind: passes over few rows take less time than making them."""
-    if isinstance(problem.task, RowTask):
+    if offers(problem.task, "rows"):
         return RowAscent(problem)
     plain = not hasattr(problem.surrogate, "points") and "squared_norm" in capabilities(problem.regulariser)
     return LabelAscent(problem) if plain else ColumnAscent(problem)

@@ -13,7 +13,7 @@ w(u / (lam k)) = w(u) / (lam k), the sum and the weights share the scale, and a 
 Where slopes have no bound (the squared error), k counts on from L / lam, L of the longest row: the first step is 1 / (L + lam).
 """
 
-from typing import Annotated, NamedTuple
+from typing import Annotated, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -25,9 +25,9 @@ from structpred.errors import ConvergenceError
 from structpred.objectives.log_loss import LogLoss
 from structpred.objectives.margin import MarginRescaling
 from structpred.rows.linear_task import RowTask
-from structpred.rows.scalar_loss import ScalarLoss
 from structpred.slack.surrogate import SlackRescaling
 from structpred.task.fast.moves import CONSTANT, Moves
+from structpred.task.steps import offers
 from structpred.trainers.problem import Problem, Surrogate, Trainer, is_convex, once_per_problem
 from structpred.trainers.states import COUNT
 
@@ -157,21 +157,22 @@ class SGD(Trainer):
 @once_per_problem
 def _takes_any_slope(problem: Problem) -> bool:
     """Whether a loss of one score may be arbitrarily steep: its slopes, the dual variables, have no ends that are known."""
-    loss, task = problem.surrogate, problem.task
-    if loss.piecewise_linear or not isinstance(task, RowTask):
+    loss = problem.surrogate
+    if loss.piecewise_linear or not offers(problem.task, "rows"):
         return False
-    table = loss.dual_table(task.targets) if hasattr(loss, "dual_table") else None
+    table = loss.dual_table(cast(RowTask, problem.task).targets) if hasattr(loss, "dual_table") else None
     return table is None or not np.isfinite([table.low, table.high]).all()
 
 
 @once_per_problem
 def _steps_before(problem: Problem) -> float:
     """L / lam for a smooth loss of any slope; else 0."""
-    loss, task = problem.surrogate, problem.task
-    if not (isinstance(loss, ScalarLoss) and loss.gamma > 0.0 and isinstance(task, RowTask) and _takes_any_slope(problem)):
+    gamma = getattr(problem.surrogate, "gamma", 0.0)
+    if not (gamma > 0.0 and _takes_any_slope(problem)):
         return 0.0
-    most = float((problem.shares * task.squared_norms()).max()) * float(problem.dual_map.scale.max())
-    return most / (loss.gamma * problem.lam) if np.isfinite(most / (loss.gamma * problem.lam)) else 0.0
+    squares = cast(RowTask, problem.task).squared_norms()
+    most = float((problem.shares * squares).max()) * float(problem.dual_map.scale.max())
+    return most / (gamma * problem.lam) if np.isfinite(most / (gamma * problem.lam)) else 0.0
 
 
 def _primal(problem: Problem, w: Vector) -> float:

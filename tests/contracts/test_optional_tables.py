@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from structpred.core import feature_map, oracle, regulariser
+from structpred.task import steps
 from structpred.task.fast.block_steps import BlockFeatures
 from structpred.trainers import problem
 from structpred.trainers.cocoa import BlockSolver
@@ -18,8 +19,9 @@ TABLES = {
     "regularisers": regulariser.OPTIONAL,
     "surrogates": problem.SURROGATE_OPTIONAL,
     "trainers": problem.TRAINER_OPTIONAL,
+    "tasks": steps.TASK_CAPABILITIES,
 }
-LOOKED_UP = ("stand_in", "getattr", "hasattr")
+LOOKED_UP = ("stand_in", "getattr", "hasattr", "offers")
 #: names that belong to no protocol with a table: the reason, and the names
 OTHERS = {
     "Python's, NumPy's and SciPy's own": (
@@ -35,7 +37,7 @@ OTHERS = {
     "attributes of a DualMap": "conic linear",
     "methods of a state, which trainers/states.py describes": "fault without_room",
     "of a task, or of its compiled steps, which task/steps.py describes": (
-        "features log_losses oracle random_features visit visits capabilities squared_gradients"
+        "features log_losses oracle random_features visit visits capabilities squared_gradients expensive"
     ),
     "of numba's kernels, and of the interpreter that compiles them": "abiflags py_func",
     "working memory of our own": "programs scratch",

@@ -5,7 +5,7 @@ short, and is all that a visit needs: <w, psi> = theta_i . d with the part score
 another difference is the same at other weights.
 """
 
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from structpred.core.stand_ins import stand_in
 from structpred.core.weights import Vector
 from structpred.objectives.margin import MarginRescaling
 from structpred.task.part_identity import last_difference, over_parts
-from structpred.task.steps import Step, TaskLike
+from structpred.task.steps import Step, TaskLike, offers
 from structpred.task.task import Task
 from structpred.trainers.problem import Problem, Surrogate, once_per_problem
 
@@ -84,4 +84,4 @@ class FeatureSpace:
 @once_per_problem
 def corner_space(problem: Problem) -> PartSpace | FeatureSpace:
     """Parts where the task has them."""
-    return PartSpace(problem.task) if isinstance(problem.task, Task) else FeatureSpace(problem.task)
+    return PartSpace(cast(Task, problem.task)) if offers(problem.task, "parts") else FeatureSpace(problem.task)

@@ -31,6 +31,7 @@ from structpred.projections.box import nearest_in_box
 from structpred.rows.linear_task import LinearTask
 from structpred.runtime.memory import check_fits
 from structpred.runtime.ranges import ends_of
+from structpred.task.steps import offers
 from structpred.task.task import Task
 from structpred.trainers.problem import Problem, once_per_problem
 
@@ -294,7 +295,7 @@ DualSet = Boxes | Hulls
 @once_per_problem
 def dual_set(problem: Problem) -> DualSet:
     """The one that fits the task."""
-    if isinstance(problem.task, LinearTask):
+    if offers(problem.task, "signed_rows"):
         return Boxes(problem)
     return (CliqueMarginals if "project_cliques" in capabilities(cast(Task, problem.task).oracle) else Hulls)(problem)
 

@@ -16,12 +16,8 @@ import numpy.typing as npt
 from structpred.core.regulariser import Regulariser
 from structpred.core.result import Record, Result
 from structpred.errors import CheckpointError, DataError, ParameterError
-from structpred.objectives.latent_hinge import LatentHinge
-from structpred.objectives.log_loss import LogLoss
-from structpred.objectives.margin import MarginRescaling
-from structpred.objectives.marginal_log_loss import MarginalLogLoss
 from structpred.runtime.interrupts import Interrupts
-from structpred.task.partial_task import PartialTask, is_partial
+from structpred.task.partial_task import is_partial
 from structpred.task.task import Task
 from structpred.trainers.loop import TICK, Run, RunSettings
 from structpred.trainers.names import online_trainers, require
@@ -59,15 +55,12 @@ class StreamProblem(Problem):
         Raises ParameterError for surrogates that need all labels.
         """
         if is_partial(task) and is_convex(surrogate):
-            if isinstance(surrogate, LogLoss):
-                surrogate = MarginalLogLoss()
-            elif isinstance(surrogate, MarginRescaling):
-                surrogate = LatentHinge(surrogate.loss_weight)
-            else:
+            if not hasattr(surrogate, "latent"):
                 raise ParameterError(
                     f"some labels are missing: {type(surrogate).__name__} needs all labels of an instance, and completing them "
                     "takes passes over fixed data; take fit, or surrogate='margin' or 'log'"
                 )
+            surrogate = surrogate.latent()
         return cls(task, surrogate, lam, n_total, regulariser=regulariser)
 
     def with_task(self, task: Task) -> "StreamProblem":
@@ -129,7 +122,7 @@ class StreamRun(Run):
                 known = iter(enumerate(task.labels))
                 for n in self._steps(problem, np.arange(len(task))):
                     for item, labels in islice(known, n):
-                        if not (isinstance(task, PartialTask) and task.place(item) is not None):  # some are missing
+                        if not (is_partial(task) and task.place(item) is not None):  # some are missing
                             self.crc = zlib.crc32(labels.data, self.crc)
                     if self.interrupts.asked():
                         return "interrupted"
