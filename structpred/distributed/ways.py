@@ -7,17 +7,11 @@ from structpred.distributed.rounds import Rounds
 from structpred.distributed.sharded import RoundTrainer
 from structpred.errors import DataError, ParameterError
 from structpred.models.partial import NEEDS_ALL, sums_suffice
-from structpred.objectives.log_loss import LogLoss
 from structpred.objectives.marginal_log_loss import MarginalLogLoss
 from structpred.trainers.cocoa import CoCoA
-from structpred.trainers.lbfgs import LBFGS
 from structpred.trainers.mixing import ParameterMixing
-from structpred.trainers.n_slack import NSlackCuttingPlane
 from structpred.trainers.names import require_surrogate, trainers
 from structpred.trainers.oeg import OnlineEG
-from structpred.trainers.owlqn import OWLQN
-from structpred.trainers.planes.bundles import BundleMethod
-from structpred.trainers.planes.cutting_planes import CuttingPlanes
 from structpred.trainers.problem import Surrogate, Trainer
 from structpred.trainers.shards.rounds import Way
 from structpred.trainers.shards.sharded import ShardedTrainer
@@ -49,15 +43,13 @@ def plan_of(trainer: Trainer, surrogate: Surrogate, seed: int) -> Plan:
     require_surrogate(trainer, surrogate)
     if isinstance(trainer, WarmStart):
         return _warm(trainer, seed)
-    if isinstance(trainer, LBFGS):
-        if isinstance(trainer, OWLQN) and trainer.free is not None:
-            raise ParameterError("free: the weights of shards have numbers of their own; leave it out")
-        if isinstance(surrogate, LogLoss):
-            return _warm(WarmStart(trainer, OnlineEG()), seed)
-        return _sums(trainer, seed)
-    if isinstance(trainer, BundleMethod | CuttingPlanes):
-        return _sums(trainer, seed)._replace(gathers=isinstance(trainer, NSlackCuttingPlane))
-    return _rounds(_sharded(trainer, seed))
+    if not trainer.asks:
+        return _rounds(_sharded(trainer, seed))
+    if getattr(trainer, "free", None) is not None:
+        raise ParameterError("free: the weights of shards have numbers of their own; leave it out")
+    if hasattr(trainer, "scaled_at") and OnlineEG.minimises(surrogate):
+        return _warm(WarmStart(trainer, OnlineEG()), seed)
+    return _sums(trainer, seed)
 
 
 def plan_of_missing(trainer: Trainer, surrogate: Surrogate, seed: int) -> tuple[Plan, Surrogate]:
@@ -71,7 +63,7 @@ def plan_of_missing(trainer: Trainer, surrogate: Surrogate, seed: int) -> tuple[
 
 
 def _sums(trainer: Trainer, seed: int) -> Plan:
-    return Plan(trainer.name, trainer, trainer, None, seed, lambda rounds: trainer)
+    return Plan(trainer.name, trainer, trainer, None, seed, lambda rounds: trainer, trainer.asks == "pieces")
 
 
 def _rounds(trainer: ShardedTrainer) -> Plan:
@@ -97,8 +89,7 @@ def _sharded(trainer: Trainer, seed: int) -> ShardedTrainer:
         return CoCoA(trainer, seed=seed)
     if trainer.online:
         return ParameterMixing(trainer, seed=seed)
-    sums = LBFGS | BundleMethod | CuttingPlanes
-    kinds = [name for name, kind in trainers().items() if hasattr(kind, "own_sum") or kind.online or issubclass(kind, sums)]
+    kinds = [name for name, kind in trainers().items() if hasattr(kind, "own_sum") or kind.online or kind.asks]
     raise ParameterError(
         f"trainer: {type(trainer).__name__} cannot be trained on shards; trainers that can: {', '.join(kinds)}, and objects such "
         "as CoCoA(BCFW(), passes=0.5)"

@@ -101,6 +101,7 @@ class LBFGS(Trainer):
     certified = True
     nonconvex = True
     bulk = True
+    asks = "sums"
 
     def __init__(self, *, memory: int = 6, max_trials: int = 20) -> None:
         if memory < 1 or max_trials < 1:

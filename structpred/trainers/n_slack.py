@@ -52,6 +52,7 @@ class NSlackCuttingPlane(CuttingPlanes):
     """
 
     name = "n_slack"
+    asks = "pieces"
     least_passes = 20  # after ten, a fifth fewer letters are right on handwriting
 
     def init_state(self, problem: Problem) -> NSlackState:

@@ -44,6 +44,9 @@ TRAINER_OPTIONAL: dict[str, str] = {
     "last_objective": "(problem, state) -> (weights, primal, dual): both of a state that nothing goes on from",
     "averaged": "whether the average of the iterates is returned",
     "state_at": "(problem, w, steps) -> state: at these weights, which so many steps led to",
+    "scaled_at": "(problem, w) -> state: at weights that explain the data already, the end of what begins for `WarmStart`",
+    "like": "(problem) -> state: of the form of those that follow `scaled_at`, for nothing",
+    "free": "the numbers of the weights that may move, where not all may: there are no shards then",
     "local_problem": "(problem, curvature) -> Problem: of a shard of CoCoA, whose steps raise its part of the dual",
     "begin": "(problem, blocks, w) -> state: these blocks at weights that are not their sum",
     "at_rest": "(state) -> state: the blocks alone, without weights",
@@ -211,6 +214,9 @@ class Trainer(ABC):
         Whether it completes outputs that are known in part itself; then any surrogate will do.
     bulk : bool
         Whether a step looks at all instances: a pass is then one item.
+    asks : str
+        What it asks of the data where that is all it asks, so that they may be elsewhere: "sums" of values and gradients, or of
+        pieces; the "pieces" of all instances; else empty.
     least_passes : int
         How many passes it takes at least where the user names no number: a method that adds one plane a pass needs many.
     """
@@ -227,6 +233,7 @@ class Trainer(ABC):
     nonconvex: ClassVar[bool] = False
     completes: ClassVar[bool] = False
     bulk: ClassVar[bool] = False
+    asks: ClassVar[str] = ""
     least_passes: ClassVar[int] = 1
 
     def __repr__(self) -> str:

@@ -1,7 +1,7 @@
 """A trainer that begins where some passes of another ended: what is quick at first, then what is quick at the end."""
 
 from dataclasses import replace
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, cast
 
 import numpy as np
 
@@ -58,7 +58,7 @@ class WarmStart(ByInner, Trainer):  # type: ignore[override]
 
     def __init__(self, trainer: Trainer | None = None, first: Trainer | None = None, *, passes: int = 3) -> None:
         self.trainer, self.first = trainer or LBFGS(), first or OnlineEG()
-        if not isinstance(self.trainer, LBFGS) or not isinstance(self.first, Trainer):
+        if not hasattr(self.trainer, "scaled_at") or not isinstance(self.first, Trainer):
             raise ParameterError(
                 f"WarmStart: expected LBFGS() or OWLQN(), and the trainer that begins, got {trainer!r}, {first!r}"
             )
@@ -83,7 +83,7 @@ class WarmStart(ByInner, Trainer):  # type: ignore[override]
         """Of the trainer that is at work after so many passes."""
         if passes < self.passes:
             return state
-        return WarmState(np.array(self.passes), self._second.like(problem))
+        return WarmState(np.array(self.passes), cast(Any, self.trainer).like(problem))
 
     def order(self, problem: Problem, state: WarmState, rng: np.random.Generator, n_pass: int) -> Integers:
         """That of the trainer at work."""
@@ -108,7 +108,7 @@ class WarmStart(ByInner, Trainer):  # type: ignore[override]
         done = int(state.done) + 1
         if done < self.passes:
             return WarmState(np.array(done), inner)
-        return WarmState(np.array(self.passes), self._second.scaled_at(problem, self.first.weights(before, inner)))
+        return WarmState(np.array(self.passes), cast(Any, self.trainer).scaled_at(problem, self.first.weights(before, inner)))
 
     def kept_elsewhere(self, state: WarmState) -> bool:
         """As the trainer at work says."""
@@ -146,11 +146,6 @@ class WarmStart(ByInner, Trainer):  # type: ignore[override]
 
     def _begins(self, state: WarmState) -> bool:
         return int(state.done) < self.passes
-
-    @property
-    def _second(self) -> LBFGS:
-        assert isinstance(self.trainer, LBFGS)
-        return self.trainer
 
     def _problem(self, problem: Problem) -> Problem:
         """What the trainer that begins minimises."""

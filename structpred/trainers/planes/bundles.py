@@ -56,6 +56,7 @@ class BundleMethod(Trainer):
     certified = True
     least_passes = 200
     bulk = True
+    asks = "sums"
 
     @classmethod
     def minimises(cls, surrogate: Surrogate) -> bool:

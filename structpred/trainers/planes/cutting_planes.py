@@ -83,6 +83,7 @@ class CuttingPlanes(Trainer):
     """The parent of both: settings, the order of a pass, and what is known after it."""
 
     certified = True
+    asks = "sums"
 
     def __init__(self, *, precision: float = 1e-6, max_idle: int = 20) -> None:
         if not (np.isfinite(precision) and precision >= 0) or max_idle < 1:
