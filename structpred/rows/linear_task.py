@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -224,17 +224,11 @@ class RegressionTask(RowTask):
             raise DataError(f"y: expected finite numbers, got {targets[wrong[0]]} for sample {wrong[0]}")
         self._keep(rows, targets, None, sample_weight, intercept)
 
-    def step(self, w: Vector, i: int, loss_weight: float, scale: Scale = 1.0) -> Step:
-        """There are no two outputs with a margin between them: refused."""
+    def step(self, *args: Any, **options: Any) -> NoReturn:
+        """There are no two outputs with a margin between them: refused, and so are `violations` and `terms`."""
         raise MissingCapabilityError(f"{self._kind} has no margins: {self._instead}")
 
-    def violations(self, w: Vector, loss_weight: float) -> Floats:
-        """Refused, as `step`."""
-        raise MissingCapabilityError(f"{self._kind} has no margins: {self._instead}")
-
-    def terms(self, w: Vector, rows: npt.ArrayLike, shares: npt.ArrayLike | None = None, *, loss_weight: float = 1.0) -> Terms:
-        """Refused, as `step`."""
-        raise MissingCapabilityError(f"{self._kind} has no margins: {self._instead}")
+    violations = terms = step
 
 
 def _checked(X: Any) -> Any:

@@ -161,9 +161,7 @@ class _Combined:
         return self.problem
 
 
-@once_per_problem
-def _combined(problem: Problem) -> _Combined:
-    return _Combined(problem)
+_combined = once_per_problem(_Combined)
 
 
 @once_per_problem

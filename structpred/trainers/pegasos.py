@@ -224,7 +224,4 @@ def _bounds(dual_map: DualMap, dim: int) -> tuple[Floats, Floats]:
     return (least, most) if np.isfinite(least).any() or np.isfinite(most).any() else (np.empty(0), np.empty(0))
 
 
-@once_per_problem
-def _rows(problem: Problem) -> _Rows:
-    """Made once."""
-    return _Rows(problem)
+_rows = once_per_problem(_Rows)

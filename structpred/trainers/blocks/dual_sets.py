@@ -300,7 +300,5 @@ def dual_set(problem: Problem) -> DualSet:
     return (CliqueMarginals if "project_cliques" in capabilities(cast(Task, problem.task).oracle) else Hulls)(problem)
 
 
-@once_per_problem
-def balanced_set(problem: Problem) -> BalancedBoxes:
-    """The one of a free intercept."""
-    return BalancedBoxes(problem)
+#: the one of a free intercept
+balanced_set = once_per_problem(BalancedBoxes)
