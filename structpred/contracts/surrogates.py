@@ -8,6 +8,7 @@ import numpy.typing as npt
 from structpred.contracts.engine import Examiner, kind_of
 from structpred.contracts.report import Report, examined
 from structpred.core.sparse import SparseVector
+from structpred.core.stand_ins import stand_in
 from structpred.core.types import Floats
 from structpred.errors import LossError
 from structpred.task.steps import Step, TaskLike, offers
@@ -77,10 +78,6 @@ class _Case:
         own, expect, near = getattr(self.surrogate, "certified", None), self.examiner.expect, self.examiner.near
         holds = own(self.task) if callable(own) else self.task.certified
         expect("certified", isinstance(holds, bool), "the task", "certified(task) to be True or False", holds, "another type")
-        if (latent := getattr(self.surrogate, "latent", None)) is not None:
-            told, cause = self.examiner.ask(latent, "the surrogate"), "another function where all outputs are known"
-            for k, w in enumerate(self.weights):
-                near("latent", told.values(self.task, w), self.values[k], f"weights {k}", "the values", cause, 1e-7)
         negative, linear = getattr(self.surrogate, "may_be_negative", False), self.surrogate.piecewise_linear
         for k, (steps, values) in enumerate(zip(self.steps, self.values, strict=True)):
             constants = np.zeros(len(self.rows))
@@ -135,6 +132,10 @@ class _Case:
         if len(self.rows) == len(self.task):
             same("gradient", (self.values[k], -slope), shares)
             same("squared_gradients", (squares,), shares)
+        latent = None if offers(self.task, "missing") else stand_in(surrogate, "latent", ("term", "values"))
+        if latent is not None:
+            found, known = latent().values(self.task, self.weights[k]), "another function where all outputs are known"
+            self.examiner.near("latent", found, self.values[k], where, "the values", known, tol)
         if (above := getattr(surrogate, "term_above", None)) is not None:
             found, wanted = self.examiner.ask(above, where, self.task, self.weights[k], 0, None), self.steps[k][0].violation
             self.examiner.near(

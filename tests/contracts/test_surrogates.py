@@ -9,6 +9,7 @@ from structpred.errors import LossError
 from structpred.features.label_rows import LabelRows
 from structpred.features.parts import PartFeatures
 from structpred.models.settings import SURROGATES
+from structpred.objectives.latent_hinge import LatentHinge
 from structpred.objectives.log_loss import LogLoss
 from structpred.objectives.margin import MarginRescaling
 from structpred.objectives.marginal_log_loss import MarginalLogLoss
@@ -141,9 +142,39 @@ class Concave(MarginalLogLoss):
         return found._replace(difference=SparseVector(found.difference.indices, -found.difference.values))
 
 
+class Heavier(MarginRescaling):
+    """Another margin where labels are missing."""
+
+    def latent(self):
+        return LatentHinge(2.0 * self.loss_weight)
+
+
+class Double(MarginRescaling):
+    """Twice the hinge, in all that it writes: what it inherits for missing labels is not held against it."""
+
+    def term(self, task, w, i, scale=1.0):
+        found = super().term(task, w, i, scale)
+        twice = SparseVector(found.difference.indices, 2.0 * found.difference.values)
+        return found._replace(difference=twice, loss=2.0 * found.loss, violation=2.0 * found.violation, bound=2.0 * found.bound)
+
+    def values(self, task, w):
+        return 2.0 * super().values(task, w)
+
+    def terms(self, task, w, rows, shares=None):
+        found = super().terms(task, w, rows, shares)
+        return found._replace(difference=2.0 * found.difference, offset=2.0 * found.offset)
+
+
+def test_what_a_right_subclass_inherits_is_no_fault() -> None:
+    """A hinge of a user's own passes though it says nothing of missing labels."""
+    assert check_surrogate(Double(), rows()).checked.get("latent", 0) == 0
+    assert check_surrogate(MarginRescaling(), rows()).checked["latent"] > 0
+
+
 BROKEN = [
     (Halved, "values"), (Constant, "offset"), (Ramp, "tangents"), (Slope, "tangents"), (Sum, "gradient"), (Below, "negative"),
     (Doubled, "terms"), (Squares, "squared_gradients"), (Yes, "certified"), (Concave, "slope"),
+    (Heavier, "latent"),
 ]  # fmt: skip
 
 

@@ -6,6 +6,8 @@ from online_cases import ONLINE, Stopper, model, noisy, same, total
 
 from structpred.errors import CheckpointError, DataError, ParameterError
 from structpred.models import ChainLabeler
+from structpred.objectives.latent_hinge import LatentHinge
+from structpred.objectives.margin import MarginRescaling
 
 CLASSES = ["a", "b", "c"]
 
@@ -77,3 +79,23 @@ def test_what_needs_all_labels_of_an_instance_is_refused():
         model("mira").fit_stream(lambda: zip(x, [y[0], [{"z", "a"}] * len(y[1]), *y[2:]], strict=True), CLASSES)
     with pytest.raises(ParameterError, match=r"SlackRescaling needs all labels of an instance.*take fit"):
         model("mira", surrogate="slack").partial_fit(x, half(y), CLASSES)
+
+
+class Margin:
+    """A hinge of a user's own that is no child of ours, and says what it is where labels are missing."""
+
+    requires, piecewise_linear = ("argmax",), True
+
+    def __init__(self):
+        self._hinge = MarginRescaling()
+        self.term, self.offset, self.values = self._hinge.term, self._hinge.offset, self._hinge.values
+
+    def latent(self):
+        return LatentHinge()
+
+
+def test_a_surrogate_from_outside_says_what_it_is_where_labels_are_missing():
+    """The weights are those of the hinge itself."""
+    x, y = noisy(20)
+    ours, own = (model("mira", surrogate=one).partial_fit(x, half(y), CLASSES) for one in ("margin", Margin()))
+    np.testing.assert_array_equal(own.coef_, ours.coef_)

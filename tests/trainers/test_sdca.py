@@ -14,9 +14,13 @@ from structpred.objectives.part_losses import ExtraParts, Hamming, LabelCosts
 from structpred.oracles.multiclass import MulticlassOracle
 from structpred.rows.linear_task import LinearTask
 from structpred.task.task import Task
+from structpred.trainers.bcfw import BCFW
 from structpred.trainers.loop import RunSettings, train
+from structpred.trainers.pegasos import Pegasos
+from structpred.trainers.pragam import Pragam
 from structpred.trainers.projected_ascent import ProjectedAscent
 from structpred.trainers.sdca import SDCA
+from structpred.trainers.sgd import SGD
 
 N, D = 12, 4
 WEIGHTS = np.r_[0.0, np.linspace(0.3, 2.0, N - 1)]
@@ -146,3 +150,27 @@ def test_it_agrees_with_projected_ascent() -> None:
     one, other = (train(problem(labels(UNEVEN), 0.1), kind(), settings) for kind in (SDCA, ProjectedAscent))
     assert one.certificate.primal == pytest.approx(other.certificate.primal, rel=1e-8)
     np.testing.assert_allclose(one.weights, other.weights, atol=1e-4)
+
+
+class OwnRows:
+    """A task of a user's own, no child of ours: it says that it has rows."""
+
+    capabilities = frozenset({"argmax", "rows", "signed_rows"})
+
+    def __init__(self) -> None:
+        self._task = rows()
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(vars(self)["_task"], name)
+
+    def __len__(self) -> int:
+        return len(self._task)
+
+
+@pytest.mark.parametrize("trainer", [SDCA(), Pegasos(), Pragam(), SGD(), BCFW()], ids=lambda one: one.name)
+def test_tasks_from_outside_say_what_they_offer(trainer: Any) -> None:
+    """The weights are those of the task itself."""
+    own, ours = (train(problem(task), trainer, RunSettings(max_iter=3)) for task in (OwnRows(), rows()))
+    np.testing.assert_array_equal(own.weights, ours.weights)
