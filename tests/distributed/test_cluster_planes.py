@@ -11,9 +11,13 @@ import pytest
 
 from structpred import Instance
 from structpred.distributed import Shards, fit
+from structpred.distributed.ways import plan_of
 from structpred.errors import MissingCapabilityError, NoUpdateWarning, ParameterError
 from structpred.models import StructuredPredictor
+from structpred.objectives.margin import MarginRescaling
 from structpred.oracles.multiclass import MulticlassOracle
+from structpred.trainers.bmrm import BMRM
+from structpred.trainers.n_slack import NSlackCuttingPlane
 
 # dask first: without it the folder of these tests is found as `distributed`
 pytest.importorskip("dask", reason="dask is not installed: pip install 'structpred[distributed]'")
@@ -95,3 +99,19 @@ def test_weights_of_zero_warn_on_shards(client: Any) -> None:
     """A run on shards says as well that nothing was learnt."""
     with pytest.warns(NoUpdateWarning, match="after 1 passes all weights are zero"):
         fit(predictor("bmrm").set_params(max_iter=1), SHARDS, client=client)
+
+
+def test_a_trainer_from_outside_says_what_it_asks() -> None:
+    """One that asks for sums alone is planned as bundle methods are; without a word it is refused."""
+
+    class Own(BMRM):
+        name = ""
+
+    class Quiet(Own):
+        asks = ""
+
+    plan = plan_of(Own(), MarginRescaling(), 0)
+    assert (plan.way, plan.gathers) == (None, False)
+    assert plan_of(NSlackCuttingPlane(), MarginRescaling(), 0).gathers
+    with pytest.raises(ParameterError, match="Quiet cannot be trained on shards; trainers that can"):
+        plan_of(Quiet(), MarginRescaling(), 0)
