@@ -58,7 +58,7 @@ class WarmStart(ByInner, Trainer):  # type: ignore[override]
 
     def __init__(self, trainer: Trainer | None = None, first: Trainer | None = None, *, passes: int = 3) -> None:
         self.trainer, self.first = trainer or LBFGS(), first or OnlineEG()
-        if not hasattr(self.trainer, "scaled_at") or not isinstance(self.first, Trainer):
+        if not (isinstance(self.trainer, Trainer) and hasattr(self.trainer, "scaled_at") and isinstance(self.first, Trainer)):
             raise ParameterError(
                 f"WarmStart: expected LBFGS() or OWLQN(), and the trainer that begins, got {trainer!r}, {first!r}"
             )

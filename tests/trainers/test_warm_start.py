@@ -61,7 +61,8 @@ def test_it_goes_on_to_the_last_bit_in_either_stage(passes, tmp_path) -> None:
 
 def test_what_cannot_begin_elsewhere_is_refused() -> None:
     """Only trainers that can begin at given weights come second, and passes are whole."""
-    with pytest.raises(ParameterError, match="LBFGS"):
-        WarmStart(BCFW())
+    for wrong in (BCFW(), LBFGS):  # no trainer of this kind, and a class in place of an object
+        with pytest.raises(ParameterError, match="LBFGS"):
+            WarmStart(wrong)  # type: ignore[arg-type]
     with pytest.raises(ParameterError, match="passes"):
         WarmStart(passes=0)
