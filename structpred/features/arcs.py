@@ -3,8 +3,7 @@
 import threading
 from collections.abc import Callable, Sequence
 from copy import copy
-from functools import cached_property, lru_cache
-from types import ModuleType
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,8 +20,11 @@ from structpred.data.sentences import AttributedSentences
 from structpred.errors import DataError, ParameterError
 from structpred.features.fixed_scores import FixedParts
 from structpred.runtime.entries import entry_of
+from structpred.runtime.lazy_names import later
 from structpred.runtime.memory import SMALL, check_fits
 from structpred.runtime.ranges import picked
+
+_kernels = later("structpred.features._arc_block_kernels")
 
 #: so many arcs, of one sentence or of several short ones, are scored together, one template after the other
 ARCS = 1 << 15
@@ -294,14 +296,6 @@ class ArcFeatures(FeatureMap):
         d, c = self.data, self.compiled
         own = (d.codes, d.tags, d.classes, d.offsets, c.atoms, c.ends, c.kinds, self.groups)
         return (*own, self.candidates.starts, self.candidates.heads, *self.fixed.arrays())
-
-
-@lru_cache(maxsize=1)
-def _kernels() -> ModuleType:
-    """Loaded once: they are called at every step."""
-    from structpred.features import _arc_block_kernels
-
-    return _arc_block_kernels
 
 
 def observed_bits(

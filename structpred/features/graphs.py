@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from copy import copy
-from functools import cached_property, lru_cache
+from functools import cached_property
 from types import ModuleType
 from typing import Any
 
@@ -17,7 +17,10 @@ from structpred.core.weights import Vector, check_length
 from structpred.errors import DataError, ParameterError
 from structpred.features.fixed_scores import FixedParts
 from structpred.features.rows import FeatureRows, checked_places, one_each, stack_rows
+from structpred.runtime.lazy_names import later
 from structpred.runtime.memory import check_fits
+
+_kernels = later("structpred.features._graph_kernels")
 
 
 class GraphFeatures(FeatureMap):
@@ -273,14 +276,6 @@ class GraphFeatures(FeatureMap):
         """The rows, and which of them nodes and edges use."""
         rows = (a for side in (self.nodes, self.edges) for a in (side.indptr, side.indices, side.values, side.offsets))
         return (*rows, self._pattern, self._nodes, self._node_at, self._edges, self._edge_at, *self.fixed.arrays())
-
-
-@lru_cache(maxsize=1)
-def _kernels() -> ModuleType:
-    """Loaded once: they are called at every step."""
-    from structpred.features import _graph_kernels
-
-    return _graph_kernels
 
 
 def _stacked(rows: Any, n: int, what: str) -> FeatureRows:

@@ -2,8 +2,6 @@
 
 from collections.abc import Sequence
 from copy import copy
-from functools import lru_cache
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -16,7 +14,10 @@ from structpred.core.types import Floats, Integers
 from structpred.core.weights import Vector, check_length
 from structpred.errors import DataError, ParameterError
 from structpred.features.rows import stack_rows
+from structpred.runtime.lazy_names import later
 from structpred.runtime.memory import check_fits
+
+_kernels = later("structpred.features._label_rows_kernels")
 
 
 class LabelRows(FeatureMap):
@@ -151,11 +152,3 @@ class LabelRows(FeatureMap):
     def arrays(self) -> Sequence[npt.NDArray[Any]]:
         """The packed matrix."""
         return (self.rows.indptr, self.rows.indices, self.rows.values)
-
-
-@lru_cache(maxsize=1)
-def _kernels() -> ModuleType:
-    """Loaded once: they are called at every step."""
-    from structpred.features import _label_rows_kernels
-
-    return _label_rows_kernels

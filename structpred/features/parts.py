@@ -2,8 +2,6 @@
 
 from collections.abc import Sequence
 from copy import copy
-from functools import lru_cache
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -15,6 +13,9 @@ from structpred.core.types import Floats, Integers
 from structpred.core.weights import Vector, check_length
 from structpred.errors import DataError
 from structpred.features.rows import FeatureRows, csr_of
+from structpred.runtime.lazy_names import later
+
+_kernels = later("structpred.features._feature_kernels")
 
 
 class PartFeatures(FeatureMap):
@@ -132,11 +133,3 @@ class PartFeatures(FeatureMap):
     def arrays(self) -> Sequence[npt.NDArray[Any]]:
         """The packed matrix."""
         return (self.indptr, self.indices, self.values, self.offsets)
-
-
-@lru_cache(maxsize=1)
-def _kernels() -> ModuleType:
-    """Loaded once: they are called at every step."""
-    from structpred.features import _feature_kernels
-
-    return _feature_kernels

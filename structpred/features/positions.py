@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,10 @@ from structpred.core.types import Floats, Integers
 from structpred.core.weights import Vector, check_length
 from structpred.data.ragged import Ragged
 from structpred.features.fixed_scores import FixedScores
+from structpred.runtime.lazy_names import later
 from structpred.task.function_space import FunctionSpace, Gram
+
+_kernels = later("structpred.features._position_kernels")
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,11 +105,3 @@ class PositionFeatures(FeatureMap):
     def arrays(self) -> Sequence[npt.NDArray[Any]]:
         """The Gram matrices, and where sequences begin."""
         return [*self.space.arrays(), self.offsets, *(() if self.fixed is None else self.fixed.arrays())]
-
-
-@lru_cache(maxsize=1)
-def _kernels() -> Any:
-    """The compiled calls, looked up once: they are many and short."""
-    from structpred.features import _position_kernels
-
-    return _position_kernels

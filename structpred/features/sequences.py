@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from copy import copy
-from functools import cached_property, lru_cache
+from functools import cached_property
 from types import ModuleType
 from typing import Any
 
@@ -16,7 +16,10 @@ from structpred.core.weights import Vector, check_length, padded
 from structpred.data.sequences import PackedSequences
 from structpred.errors import ParameterError
 from structpred.features.fixed_scores import FixedScores
+from structpred.runtime.lazy_names import later
 from structpred.runtime.ranges import picked
+
+_kernels = later("structpred.features._feature_kernels")
 
 
 def n_chain_weights(n_features: int, n_labels: int) -> int:
@@ -204,11 +207,3 @@ class SequenceFeatures:
         """The packed corpus."""
         d = self.data
         return (d.indptr, d.indices, d.values, d.offsets, *self.fixed.arrays())
-
-
-@lru_cache(maxsize=1)
-def _kernels() -> Any:
-    """The compiled calls of single sequences, looked up once: they are many and short."""
-    from structpred.features import _feature_kernels
-
-    return _feature_kernels
