@@ -29,7 +29,7 @@ def field(kind: str) -> LabelField:
         joined = np.array(edges, dtype=np.int64).reshape(-1, 2)
         return LabelField(3, list("abcde"), joined, 1.0, label_oracle(17 if kind == "tree" else 5, joined))
     require = "path" if kind == "paths" else None
-    return hierarchy_field(FOREST, COSTS, 3, 1.0, None, None, tables=kind == "tables", require=require)
+    return hierarchy_field(FOREST, COSTS, 3, 1.0, None, tables=kind == "tables", require=require)
 
 
 def task_of_kind(kind: str, n: int = 14, *, weighted: bool = False, seed: int = 0, **options: Any) -> Task:

@@ -4,9 +4,9 @@ They differ in a field, which is made by `fit` and kept: how X and y are read, a
 """
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,6 @@ from structpred.core.requirements import require
 from structpred.core.weights import Vector
 from structpred.errors import ParameterError
 from structpred.models.base import StructuredEstimator, checked_sample_weight
-from structpred.models.held_out import about_dev, dev_parts
 from structpred.models.partial_outputs import scores_of, task_of
 from structpred.models.settings import resolve_loss
 from structpred.models.signs import NameTable
@@ -34,6 +33,24 @@ Tables = TypeVar("Tables", covariant=True)
 #: the class of the oracle, and whether the user gave it: one that was chosen for the user is chosen again
 ORACLE = Record({"class": Text(), "given": Flag()})
 BIAS = Number(0.0, LARGEST)
+
+
+class FieldNames(NamedTuple):
+    """What is called what. nodes: None for their numbers. states: of a node. features, edge_features: with the constant one."""
+
+    unit: str
+    nodes: list[str] | None
+    states: list[str]
+    features: list[str]
+    edge_features: list[str]
+
+    def node(self, v: int) -> str:
+        """A node in the name of a feature or a label."""
+        return f"node {v}" if self.nodes is None else self.nodes[v]
+
+    def state(self, v: int, state: int) -> str:
+        """A state of a node, as a label."""
+        return self.states[state] if self.nodes is None else f"{self.nodes[v]} {self.states[state]}"
 
 
 class Field(Protocol[Outputs, Tables]):
@@ -69,6 +86,18 @@ class Field(Protocol[Outputs, Tables]):
 
     def agreement(self, truth: Outputs, found: Outputs) -> float:
         """How well outputs agree with the true ones, in [0, 1]."""
+
+    def part_names(self) -> FieldNames:
+        """The names of nodes, states and features."""
+
+    def one(self, x: Any) -> Any:
+        """The data that hold this sample alone."""
+
+    def given(self, labels: Any, data: Any) -> npt.NDArray[np.int64]:
+        """The output of the user's as codes; DataError for an invalid one."""
+
+    def shown(self, codes: npt.NDArray[np.int64]) -> list[Any]:
+        """An output for people."""
 
 
 @dataclass(eq=False, repr=False)
@@ -149,16 +178,6 @@ class FieldEstimator(StructuredEstimator, Generic[Outputs, Tables]):
         data = self._field.read(X)
         truth = self._field.truth(X, y, data)
         return self._field.agreement(truth, self._field.outputs(data, self.coef_))
-
-
-def dev_scorer(made: Field[Outputs, Tables], dev: Any) -> Callable[[Vector], float]:
-    """The agreement on held-out data as a function of the weights."""
-    with about_dev():
-        X, y = dev_parts(dev, "X, y")
-        data = made.read(X)
-        truth = made.truth(X, y, data)
-        made.codes(truth)  # invalid outputs are refused before training
-    return lambda w: made.agreement(truth, made.outputs(data, w))
 
 
 def checked_bias(bias: Any) -> float:

@@ -12,19 +12,21 @@ from structpred.core.types import Floats
 from structpred.errors import DataError, ParameterError
 from structpred.models.bundles import CLASSES, COMMON, restore_weights, restored
 from structpred.models.chain.targets import LabelEncoder
+from structpred.models.explanations import Explanation
 from structpred.models.fields.estimator import BIAS, ORACLE, FieldEstimator, checked_bias
-from structpred.models.fields.explain import ExplainedGraphs
+from structpred.models.fields.explain import explain_field
 from structpred.models.fields.graph_field import GraphField, NodeLabels
 from structpred.models.fields.graph_inputs import GraphTable, as_graphs, as_node_labels
 from structpred.models.fields.graph_sharding import GraphSharding
 from structpred.models.fields.label_graphs import GraphSizes, checked_oracle, graph_oracle
+from structpred.models.inspections import WeightInspection, top_weights
 from structpred.models.partial import warn_of_minus_one
 from structpred.storage.bundles import Bundle
 from structpred.storage.schema import Field, Flag, Record, Text, Whole, maybe
 
 
 @dataclass(eq=False, repr=False)
-class GraphLabeler(ExplainedGraphs, FieldEstimator[NodeLabels, list[Floats]]):
+class GraphLabeler(FieldEstimator[NodeLabels, list[Floats]]):
     """A label for each node of each graph, all decided together: weights of node features, and of edge features for label pairs.
 
         score(x, y) = sum_v <w[y_v], (x_v, bias)> + sum_{(u, v) in E} <t[y_u, y_v], (x_uv, bias)>
@@ -118,6 +120,20 @@ class GraphLabeler(ExplainedGraphs, FieldEstimator[NodeLabels, list[Floats]]):
         """
         self._sharding.fit(self, X, y, dev, sample_weight, node_weight)
         return self
+
+    def explain(self, x: Any, labels: Any = None, *, node: int | None = None, against: Any = None) -> Explanation:
+        """Why the nodes of a graph get their labels: what each feature of each node and edge adds to the score.
+
+        x: one graph in the form of fit's X. labels: what to explain, one for each node; None: what is predicted. against: other
+        labels, or "runner-up" (the best other ones): only what differs, as differences. node: why has this node its label? The
+        alternative is then the best output in which it has another one. Raises DataError for labels that the model does not
+        know.
+        """
+        return explain_field(self, x, labels, node, against)
+
+    def top_features(self, n: int = 20) -> WeightInspection:
+        """The n strongest positive and negative weights of nodes and edges by name."""
+        return top_weights(self, n)
 
     def _graphs_of(self, X: Any, y: Any) -> tuple[GraphTable, list[list[Any]]]:
         """The checked graphs, at least one, and the labels of their nodes."""

@@ -14,7 +14,7 @@ from structpred.errors import DataError
 from structpred.features.graphs import GraphFeatures
 from structpred.models.chain.partial import PartialLabels, where_known
 from structpred.models.chain.targets import LabelEncoder
-from structpred.models.fields.field_names import FieldNames
+from structpred.models.fields.estimator import FieldNames
 from structpred.models.fields.graph_inputs import GraphTable, as_graphs, as_node_labels
 from structpred.models.fields.label_graphs import GraphSizes, graph_oracle
 from structpred.models.signs import NameTable

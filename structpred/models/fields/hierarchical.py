@@ -1,6 +1,6 @@
 """Multi-label classification under a hierarchy of labels: outputs are closed, a label that is on has its parents on."""
 
-from dataclasses import KW_ONLY, dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -13,12 +13,11 @@ from structpred.data.hierarchy import LabelHierarchy
 from structpred.errors import DataError, ParameterError
 from structpred.io.multilabel.data import MultiLabelData
 from structpred.models.base import as_floats
-from structpred.models.bundles import restore_weights, restored
+from structpred.models.bundles import restored
 from structpred.models.fields.estimator import FieldEstimator, checked_bias
-from structpred.models.fields.explain import ExplainedLabelSets
-from structpred.models.fields.feature_scale import FeatureScale
-from structpred.models.fields.label_field import FIELD, LabelField, kept_names, pairs_of, scale_of
+from structpred.models.fields.label_field import LabelField
 from structpred.models.fields.label_graphs import checked_oracle, hierarchy_oracle
+from structpred.models.fields.label_sets import FIELD, LabelSets, pairs_of, with_field
 from structpred.models.fields.sharding import HierarchySharding
 from structpred.oracles.mrf import graph_shape
 from structpred.storage.bundles import Bundle
@@ -34,7 +33,7 @@ _COSTS = Array(("float64",), ("n_labels",))
 
 
 @dataclass(eq=False, repr=False)
-class HierarchicalMultiLabel(ExplainedLabelSets, FieldEstimator[Integers, Floats]):
+class HierarchicalMultiLabel(LabelSets, FieldEstimator[Integers, Floats]):
     """A Markov random field along a hierarchy of labels, whose outputs are all closed under ancestors.
 
     As MultiLabelMRF with the edges of the hierarchy: the pair (parent off, child on) is forbidden, in training and prediction.
@@ -89,13 +88,9 @@ class HierarchicalMultiLabel(ExplainedLabelSets, FieldEstimator[Integers, Floats
     _: KW_ONLY
     hierarchy: LabelHierarchy | npt.ArrayLike | None = None
     label_weights: str | npt.ArrayLike = "uniform"
-    scale: str | None = None
     tables: bool = False
     require: str | None = "auto"
 
-    n_labels_: int = field(init=False)
-    label_names_: list[str] = field(init=False)
-    edges_: Integers = field(init=False)
     hierarchy_: LabelHierarchy = field(init=False)
     label_weights_: Floats = field(init=False)
     require_: str | None = field(init=False)
@@ -109,27 +104,9 @@ class HierarchicalMultiLabel(ExplainedLabelSets, FieldEstimator[Integers, Floats
         "require": Field(OneOf((None, *REQUIRED)), "require_", default=None),
     })  # fmt: skip
 
-    def fit(
-        self, X: Any, y: Any = None, *, sample_weight: npt.ArrayLike | None = None, dev: tuple[Any, Any] | None = None
-    ) -> Self:
-        """Train. dev: held-out (X, y); the weights with the best score on it are kept.
-
-        Labels of y may be missing, as for MultiLabelMRF: -1 or None. Ancestors of labels that are on, and descendants of labels
-        that are off, are then known, too.
-
-        Raises DataError, naming the sample, before training starts: as MultiLabelMRF, for rows that are not closed or, where
-        labels are missing, cannot be; for a hierarchy with a cycle or of another number of labels.
-        """
-        self._sharding.fit(self, X, y, dev, sample_weight)
-        return self
-
-    def _field_of(
-        self, hierarchy: LabelHierarchy, n_features: int, feature_names: list[str] | None, scale: FeatureScale | None,
-        needed: str | None,
-    ) -> LabelField:  # fmt: skip
-        costs, bias = label_costs(self.label_weights, hierarchy), checked_bias(self.bias)
-        made = hierarchy_field(hierarchy, costs, n_features, bias, self.oracle, scale, tables=self.tables, require=needed)
-        return replace(made, feature_names=feature_names)
+    def _field_of(self, hierarchy: LabelHierarchy, label_weights: Any, n_features: int, needed: str | None) -> LabelField:
+        costs, bias = label_costs(label_weights, hierarchy), checked_bias(self.bias)
+        return hierarchy_field(hierarchy, costs, n_features, bias, self.oracle, tables=self.tables, require=needed)
 
     def _required(self, hierarchy: LabelHierarchy, Y: Integers) -> tuple[str, ...]:
         """What outputs may have to be by `require` and these rows, the strictest first; DataError where rows contradict it."""
@@ -171,29 +148,25 @@ class HierarchicalMultiLabel(ExplainedLabelSets, FieldEstimator[Integers, Floats
             raise DataError(f"the hierarchy has {given.n} labels, but y has {n_labels} columns")
         return given
 
+    def _own_arrays(self) -> dict[str, npt.NDArray[Any]]:
+        return {"hierarchy": self.hierarchy_.edges, "label_weights": self.label_weights_}
+
     def _contents(self) -> Bundle:
         plain, found = self.label_weights if isinstance(self.label_weights, str) else None, super()._contents()
         found.header |= {"label_weights": plain, "tables": self._field.tables}
-        own = {"hierarchy": self.hierarchy_.edges, "label_weights": self.label_weights_}
-        found.arrays = {**own, **self._field.arrays(), **found.arrays}
         return found
 
     @classmethod
     def _from_bundle(cls, head: dict[str, Any], bundle: Bundle, oracle: Oracle | None) -> Self:
         n_labels, bias = head["n_labels"], float(head["bias"])
         hierarchy = LabelHierarchy(n_labels, pairs_of(head, bundle, "hierarchy"), head["label_names"])
-        costs = label_costs(array_of(bundle.arrays, "label_weights", _COSTS, n_labels=n_labels).copy(), hierarchy)
+        costs = array_of(bundle.arrays, "label_weights", _COSTS, n_labels=n_labels).copy()
         setting = costs if head["label_weights"] is None else head["label_weights"]
         along = {"tables": head["tables"], "require": head["require"]}
         if head["require"] is not None:
             hierarchy.require_tree()
         model = restored(cls, head, **along, bias=bias, hierarchy=hierarchy, label_weights=setting, oracle=oracle)
-        made = hierarchy_field(hierarchy, costs, head["n_features"], bias, oracle, scale_of(head, bundle), **along)
-        made = replace(made, feature_names=kept_names(head))
-        _ = made.shape  # checks the edges
-        model._keep_field(made, made.oracle)
-        restore_weights(model, bundle.arrays, made.n_weights)
-        return model
+        return with_field(model, model._field_of(hierarchy, costs, head["n_features"], head["require"]), head, bundle)
 
 
 def contradicting(hierarchy: LabelHierarchy, Y: Integers, need: str) -> int | None:
@@ -210,8 +183,8 @@ def contradicting(hierarchy: LabelHierarchy, Y: Integers, need: str) -> int | No
 
 
 def hierarchy_field(
-    hierarchy: LabelHierarchy, costs: Floats, n_features: int, bias: float, oracle: Oracle | None, scale: FeatureScale | None,
-    *, tables: bool, require: str | None,
+    hierarchy: LabelHierarchy, costs: Floats, n_features: int, bias: float, oracle: Oracle | None, *,
+    tables: bool, require: str | None,
 ) -> LabelField:  # fmt: skip
     """The field along a hierarchy: (parent off, child on) is forbidden on every edge. costs: of wrong labels."""
     n = hierarchy.n
@@ -221,7 +194,7 @@ def hierarchy_field(
     fixed[2 * n + 4 * np.arange(len(edges)) + np.where(parent_first, 1, 2)] = FORBIDDEN
     chosen = hierarchy_oracle(n, edges, require) if oracle is None else checked_oracle(oracle)
     return LabelField(
-        n_features, list(hierarchy.names), edges, bias, chosen, fixed if len(edges) else None, scale, hierarchy, costs,
+        n_features, list(hierarchy.names), edges, bias, chosen, fixed if len(edges) else None, hierarchy=hierarchy, costs=costs,
         tables=tables, require=require,
     )  # fmt: skip
 

@@ -2,29 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.weights import Vector
 from structpred.errors import ParameterError
+from structpred.models.fields.estimator import FieldEstimator
 from structpred.models.fields.label_field import LabelField
 from structpred.models.inspections import Shown, checked_top
 from structpred.text.tables import columns, cut
-
-
-class FittedLabels(Protocol):
-    """What inspection needs of a multi-label model."""
-
-    coef_: Vector
-    label_names_: list[str]
-    n_features_in_: int
-    edges_: npt.NDArray[np.int64]
-    bias: float
-    _field: LabelField
-
-    def _check_fitted(self) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -60,25 +47,27 @@ class LabelInspection(Shown):
         return "\n".join(lines)
 
 
-def inspect_labels(model: FittedLabels, top: int = 20, label: str | None = None) -> LabelInspection:
+def inspect_labels(model: FieldEstimator[Any, Any], top: int = 20, label: str | None = None) -> LabelInspection:
     """The `top` strongest features of each label, on less off, and all pairs. Raises ParameterError for an unknown label."""
     checked_top(top)
     model._check_fitted()
-    names = model.label_names_
+    field = model._field
+    assert isinstance(field, LabelField)
+    names = field.names
     if label is not None and label not in names:
         raise ParameterError(f"there is no label {label!r}; the model has {len(names)}: {', '.join(names[:10])}")
-    width = model.n_features_in_ + (model.bias != 0)
+    width = field.n_features + (field.bias != 0)
     start = 2 * len(names) * width
     nodes = model.coef_[:start].astype(np.float64).reshape(len(names), width, 2)
     weights = nodes[:, :, 1] - nodes[:, :, 0]
-    known = model._field.names_of_features()
+    known = field.names_of_features()
     chosen = [k for k, name in enumerate(names) if label in (None, name)]
-    labels = [_label(names[k], weights[k], known, float(model.bias), top) for k in chosen]
-    if model._field.hierarchy is not None or not len(model.edges_):
+    labels = [_label(names[k], weights[k], known, field.bias, top) for k in chosen]
+    if field.hierarchy is not None or not len(field.edges):
         return LabelInspection(labels, [])
     tables = model.coef_[start:].astype(np.float64).reshape(-1, 2, 2)
     strength = (tables[:, 1, 1] + tables[:, 0, 0] - tables[:, 0, 1] - tables[:, 1, 0]).tolist()
-    pairs = [(names[i], names[j], s) for (i, j), s in zip(model.edges_.tolist(), strength, strict=True)]
+    pairs = [(names[i], names[j], s) for (i, j), s in zip(field.edges.tolist(), strength, strict=True)]
     pairs = [pair for pair in pairs if label in (None, *pair[:2])]
     return LabelInspection(labels, sorted(pairs, key=lambda pair: -pair[2]))
 

@@ -1,4 +1,4 @@
-"""The field over the labels of one example: a node per label, an edge per pair; with what files hold of it."""
+"""The field over the labels of one example: a node per label, an edge per pair."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,7 +6,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.oracle import Oracle, Shape
@@ -16,28 +15,12 @@ from structpred.data.hierarchy import LabelHierarchy
 from structpred.errors import DataError, InfeasibleError
 from structpred.features.graphs import GraphFeatures
 from structpred.io.multilabel.data import MultiLabelData
-from structpred.models.bundles import COMMON
-from structpred.models.fields.estimator import BIAS, ORACLE
-from structpred.models.fields.feature_scale import SCALES, FeatureScale
-from structpred.models.fields.field_names import FieldNames
+from structpred.models.fields.estimator import FieldNames
+from structpred.models.fields.feature_scale import FeatureScale
 from structpred.models.fields.label_inputs import as_rows, example_accuracy, labels_of
 from structpred.models.signs import NameTable
 from structpred.oracles.mrf import graph_shape
-from structpred.storage.bundles import Bundle
-from structpred.storage.schema import Array, Field, ListOf, OneOf, Spec, Text, Whole, array_of
 from structpred.task.inference import Inference
-
-#: what the header of a file holds of the field, and the edges among its arrays
-FIELD: dict[str, Spec] = {
-    **COMMON,
-    "oracle": ORACLE,
-    "n_features": Field(Whole(1), "n_features_in_"),
-    "n_labels": Field(Whole(1), "n_labels_"),
-    "bias": BIAS,
-    "scale": Field(OneOf((None, *SCALES)), "scale", default=None),
-    "label_names": Field(ListOf(Text(), 1), "label_names_", list),
-}
-_PAIRS = Array(("int64",), (None, 2), below="n_labels")
 
 
 @dataclass(frozen=True, eq=False)
@@ -229,25 +212,3 @@ class LabelField:
     def agreement(self, truth: Integers, found: Integers) -> float:
         """The mean Jaccard accuracy of the examples."""
         return float(example_accuracy(truth, found).mean())
-
-    def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """What a model file holds of the scale."""
-        return {} if self.scale is None else {**self.scale.arrays()}
-
-
-def pairs_of(head: dict[str, Any], bundle: Bundle, name: str) -> Integers:
-    """The pairs of labels in a model file; ValueError, before anything is made, unless each label has a name."""
-    if head["n_labels"] != len(head["label_names"]):
-        raise ValueError(f"{head['n_labels']} labels, but {len(head['label_names'])} names")
-    return array_of(bundle.arrays, name, _PAIRS, n_labels=head["n_labels"]).copy()
-
-
-def scale_of(head: dict[str, Any], bundle: Bundle) -> FeatureScale | None:
-    """The scale in a model file."""
-    return FeatureScale.from_arrays(head["scale"], bundle.arrays, head["n_features"])
-
-
-def kept_names(head: dict[str, Any]) -> list[str] | None:
-    """The names of the features, where a program that read the training data has kept them in the header."""
-    names = head["reader"].get("feature_names")
-    return list(map(str, names)) if isinstance(names, list) and len(names) == head["n_features"] else None

@@ -7,19 +7,18 @@ import numpy.typing as npt
 
 from structpred.core.oracle import Oracle
 from structpred.core.types import Floats, Integers
-from structpred.models.bundles import restore_weights, restored
+from structpred.models.bundles import restored
 from structpred.models.fields.estimator import FieldEstimator, checked_bias
-from structpred.models.fields.explain import ExplainedLabelSets
-from structpred.models.fields.feature_scale import FeatureScale
-from structpred.models.fields.label_field import FIELD, LabelField, kept_names, pairs_of, scale_of
+from structpred.models.fields.label_field import LabelField
 from structpred.models.fields.label_graphs import checked_oracle, label_oracle
+from structpred.models.fields.label_sets import FIELD, LabelSets, pairs_of, with_field
 from structpred.models.fields.sharding import LabelSharding
 from structpred.storage.bundles import Bundle
 from structpred.storage.schema import AnyOf, Record, Text, Whole, maybe
 
 
 @dataclass(eq=False, repr=False)
-class MultiLabelMRF(ExplainedLabelSets, FieldEstimator[Integers, Floats]):
+class MultiLabelMRF(LabelSets, FieldEstimator[Integers, Floats]):
     """A Markov random field over the labels of an example: weights of each label's states, and a table for each joined pair.
 
         score(x, y) = sum_l <w[l, y_l], (x, bias)> + sum_{(l, m) joined} t[l, m, y_l, y_m]
@@ -66,50 +65,25 @@ class MultiLabelMRF(ExplainedLabelSets, FieldEstimator[Integers, Floats]):
 
     _: KW_ONLY
     edges: str | int | npt.ArrayLike = "complete"
-    scale: str | None = None
-
-    n_labels_: int = field(init=False)
-    label_names_: list[str] = field(init=False)
-    edges_: Integers = field(init=False)
 
     _field: LabelField = field(init=False)
     _sharding = LabelSharding()
     _HEADER = Record({**FIELD, "edges": maybe(AnyOf((Text(), Whole())))})
 
-    def fit(
-        self, X: Any, y: Any = None, *, sample_weight: npt.ArrayLike | None = None, dev: tuple[Any, Any] | None = None
-    ) -> Self:
-        """Train. dev: held-out (X, y); the weights with the best score on it are kept.
-
-        Labels of y that are -1 are missing: training completes them, or sums over them, as for ChainLabeler; pairs that
-        are chosen by correlations count them as 0.
-
-        Raises DataError, naming the sample, before training starts: NaN, other values than these, lengths that do not match.
-        """
-        self._sharding.fit(self, X, y, dev, sample_weight)
-        return self
-
-    def _field_of(
-        self, n_features: int, names: list[str], feature_names: list[str] | None, edges: Integers, scale: FeatureScale | None
-    ) -> LabelField:
+    def _field_of(self, n_features: int, names: list[str], edges: Integers) -> LabelField:
         oracle = label_oracle(len(names), edges) if self.oracle is None else checked_oracle(self.oracle)
-        bias = checked_bias(self.bias)
-        return LabelField(n_features, names, edges, bias, oracle, scale=scale, feature_names=feature_names)
+        return LabelField(n_features, names, edges, checked_bias(self.bias), oracle)
+
+    def _own_arrays(self) -> dict[str, npt.NDArray[Any]]:
+        return {"edges": self.edges_}
 
     def _contents(self) -> Bundle:
         found = super()._contents()
         found.header["edges"] = self.edges if isinstance(self.edges, str | int) else None
-        found.arrays = {"edges": self.edges_, **self._field.arrays(), **found.arrays}
         return found
 
     @classmethod
     def _from_bundle(cls, head: dict[str, Any], bundle: Bundle, oracle: Oracle | None) -> Self:
         edges, bias = pairs_of(head, bundle, "edges"), float(head["bias"])
         model = restored(cls, head, bias=bias, edges=edges if head["edges"] is None else head["edges"], oracle=oracle)
-        chosen = label_oracle(head["n_labels"], edges) if oracle is None else oracle
-        scale, known = scale_of(head, bundle), kept_names(head)
-        made = LabelField(head["n_features"], head["label_names"], edges, bias, chosen, scale=scale, feature_names=known)
-        _ = made.shape  # checks the edges
-        model._keep_field(made, chosen)
-        restore_weights(model, bundle.arrays, made.n_weights)
-        return model
+        return with_field(model, model._field_of(head["n_features"], head["label_names"], edges), head, bundle)

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,11 +15,12 @@ from structpred.core.types import Integers
 from structpred.core.weights import Vector
 from structpred.data.hierarchy import LabelHierarchy
 from structpred.errors import DataError
-from structpred.models.fields.estimator import Field, dev_scorer
+from structpred.models.fields.estimator import Field
 from structpred.models.fields.feature_scale import FeatureScale, Spread
 from structpred.models.fields.label_field import LabelField
 from structpred.models.fields.label_graphs import LabelCounts, label_edges
 from structpred.models.fields.label_inputs import feature_names_of, label_choices, labelled_rows
+from structpred.models.held_out import about_dev, dev_parts
 from structpred.models.sharding import Columns, Further, refuse_classes, refuse_token_weight
 from structpred.task.task import Task
 
@@ -64,7 +66,13 @@ class FieldSharding(ABC):
 
     def dev_scorer(self, model: Any, plan: FieldPlan, dev: Any) -> Callable[[Vector], float]:
         """The agreement on held-out data of weights of the model."""
-        return dev_scorer(plan.field, dev)
+        made = plan.field
+        with about_dev():
+            X, y = dev_parts(dev, "X, y")
+            data = made.read(X)
+            truth = made.truth(X, y, data)
+            made.codes(truth)  # invalid outputs are refused before training
+        return lambda w: made.agreement(truth, made.outputs(data, w))
 
     def keep(self, model: Any, plan: FieldPlan, result: Result, whole: Columns, further: Further) -> None:
         """The fitted model."""
@@ -131,12 +139,12 @@ class LabelSharding(FieldSharding):
             if scan.names != first.names or scan.feature_names != first.feature_names:
                 raise DataError(f"shard {k}: its labels or features have other names than those of shard 0")
         scale = FeatureScale.merged(model.scale, [scan.spread for scan in scans if scan.spread is not None])
-        made = self._field(model, scans, scale)
+        made = replace(self._field(model, scans), feature_names=first.feature_names, scale=scale)
         return FieldPlan(made, made.oracle)
 
-    def _field(self, model: Any, scans: Sequence[LabelScan], scale: FeatureScale | None) -> LabelField:
+    def _field(self, model: Any, scans: Sequence[LabelScan]) -> LabelField:
         first, edges = scans[0], label_edges(model.edges, LabelCounts.merged([scan.labels for scan in scans]))
-        made: LabelField = model._field_of(first.n_features, first.names, first.feature_names, edges, scale)
+        made: LabelField = model._field_of(first.n_features, first.names, edges)
         return made
 
     def built(self, model: Any, plan: FieldPlan, data: Examples, sample_weight: Any, token_weight: Any) -> Task:
@@ -161,11 +169,11 @@ class HierarchySharding(LabelSharding):
         """The hierarchy, and what outputs may have to be by these rows."""
         return data.hierarchy, model._required(data.hierarchy, data.Y)
 
-    def _field(self, model: Any, scans: Sequence[LabelScan], scale: FeatureScale | None) -> LabelField:
+    def _field(self, model: Any, scans: Sequence[LabelScan]) -> LabelField:
         first, (hierarchy, needs) = scans[0], scans[0].labels
         for k, scan in enumerate(scans):
             if not np.array_equal(scan.labels[0].edges, hierarchy.edges):
                 raise DataError(f"shard {k}: its hierarchy is another one than that of shard 0")
         needed = next((need for need in needs if all(need in scan.labels[1] for scan in scans)), None)
-        made: LabelField = model._field_of(hierarchy, first.n_features, first.feature_names, scale, needed)
+        made: LabelField = model._field_of(hierarchy, model.label_weights, first.n_features, needed)
         return made
