@@ -26,8 +26,9 @@ from structpred.models.settings import settings_of
 from structpred.models.sklearn_bridge import NotFittedError, refusals
 from structpred.nonconvex.latent import LatentProblem
 from structpred.nonconvex.latent_search import LatentSolution
+from structpred.nonconvex.names import solvers
 from structpred.nonconvex.problem import SemiSupervisedProblem
-from structpred.nonconvex.search import Level, Solution
+from structpred.nonconvex.search import Level, Solution, Solver
 from structpred.runtime.memory import check_fits
 from structpred.runtime.standard_error import say
 from structpred.storage.bundles import Bundle
@@ -77,6 +78,12 @@ class KernelMachine(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]
     _rows: Any = field(init=False)
 
     _HEADER: ClassVar[Record]
+    #: the parent of the solvers of its problem
+    _SOLVER: ClassVar[Any] = Solver
+
+    @abstractmethod
+    def fit(self, X: Any, y: Any) -> Self:
+        """Train. y: (n,) classes."""
 
     def _read(self, X: Any, y: Any) -> tuple[Any, npt.NDArray[Any]]:
         """X, dense or CSR, and y, one class for each row; DataError for anything else."""
@@ -164,11 +171,6 @@ class KernelMachine(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]
         """Read a model file; ModelFileError for anything that is not a whole, unaltered model of this class."""
         return read_own(path, cls)
 
-    @classmethod
-    @abstractmethod
-    def _solvers(cls) -> Mapping[str, type[Any]]:
-        """The solvers of its problem by name."""
-
     def _contents(self) -> Bundle:
         own = {"kernel": _saved(self.kernel), "fitted_kernel": _saved(self._kernel), "rows": self._rows is not None}
         arrays = {"beta": self.dual_coef_, "b": self.intercept_, "support": self.support_.astype(np.int64)}
@@ -184,7 +186,7 @@ class KernelMachine(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]
         """The machine of a file, with its expansion for so many outputs."""
         solver, kernel = head["solver"], _read_kernel(head["fitted_kernel"], bundle.arrays, head["n_features"])
         if isinstance(solver, dict):
-            solver = {kind.__name__: kind for kind in cls._solvers().values()}[solver["class"]](**solver["settings"])
+            solver = {kind.__name__: kind for kind in solvers(cls._SOLVER).values()}[solver["class"]](**solver["settings"])
         own = head["kernel"] if isinstance(head["kernel"], str) else kernel
         model = restored(cls, head, kernel=own, solver=solver, **head["settings"])
         n, d, arrays = head["n"], head["n_features"], bundle.arrays

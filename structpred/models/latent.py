@@ -13,7 +13,7 @@ from structpred.models.kernel_machine import KernelMachine, machine_header
 from structpred.models.kernels.spaces import Columns
 from structpred.nonconvex.latent import FeatureSpace, GramSpace, LatentProblem, Space
 from structpred.nonconvex.latent_search import LatentSolver
-from structpred.nonconvex.names import resolve_solver, solvers
+from structpred.nonconvex.names import resolve_solver
 from structpred.nonconvex.problem import checked_gram
 from structpred.storage.bundles import Bundle
 from structpred.storage.schema import Array, Number, Plain, Whole, array_of
@@ -88,6 +88,7 @@ class LatentSVM(KernelMachine):
     group_of_state_: Integers = field(init=False)
     states_: Integers = field(init=False)
 
+    _SOLVER = LatentSolver
     _HEADER = machine_header(
         {"C": Number(), "n_states": Plain(), "n_components": Plain(), "random_state": Plain()},
         outputs=Whole(2),
@@ -145,10 +146,6 @@ class LatentSVM(KernelMachine):
     def predict_hidden(self, X: Any) -> Integers:
         """(n,) the state with the best score, of any group: a row's group is ``classes_[group_of_state_[state]]``."""
         return np.asarray(self._scores(X).argmax(axis=1), np.int64)
-
-    @classmethod
-    def _solvers(cls) -> Mapping[str, type[LatentSolver]]:
-        return solvers(LatentSolver)
 
     def _contents(self) -> Bundle:
         found = super()._contents()

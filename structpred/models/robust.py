@@ -1,6 +1,5 @@
 """Support vector machines with the ramp loss: a point that is far on the wrong side costs no more than the cap."""
 
-from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Self
 
@@ -11,7 +10,7 @@ from structpred.errors import DataError
 from structpred.models.base import checked_C, seed_of
 from structpred.models.kernel_machine import KernelMachine, machine_header
 from structpred.nonconvex.branch_and_bound import EXACT
-from structpred.nonconvex.names import resolve_solver, solvers
+from structpred.nonconvex.names import resolve_solver
 from structpred.nonconvex.search import Search, Solver
 from structpred.storage.bundles import Bundle
 from structpred.storage.schema import Array, Field, Number, Plain, array_of, maybe
@@ -109,10 +108,6 @@ class RobustSVM(KernelMachine):
         self._keep(space.expansion([found.inner]), space.kernel, rows)
         self._keep_report(found)
         return self
-
-    @classmethod
-    def _solvers(cls) -> Mapping[str, type[Solver]]:
-        return solvers()
 
     def _contents(self) -> Bundle:
         found = super()._contents()

@@ -11,7 +11,7 @@ from structpred.core.result import History
 from structpred.errors import DataError, ParameterError
 from structpred.models.base import checked_C, seed_of
 from structpred.models.kernel_machine import LABEL, LEVELS, KernelMachine, machine_header
-from structpred.nonconvex.names import resolve_solver, solvers
+from structpred.nonconvex.names import resolve_solver
 from structpred.nonconvex.search import Solution, Solver
 from structpred.storage.bundles import Bundle
 from structpred.storage.schema import Field, ListOf, Number, Plain
@@ -176,10 +176,6 @@ class SemiSupervisedSVM(KernelMachine):
         self.level_ = min((solution.level for solution in found), key=LEVELS.index)
         self.history_ = History({**row, "output": k} for k, solution in enumerate(found) for row in solution.history)
         self.n_inner_ = sum(solution.n_inner for solution in found)
-
-    @classmethod
-    def _solvers(cls) -> Mapping[str, type[Solver]]:
-        return solvers()
 
     @classmethod
     def _from_bundle(cls, head: dict[str, Any], bundle: Bundle, oracle: Any) -> Self:
