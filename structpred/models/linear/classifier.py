@@ -90,7 +90,6 @@ class LinearClassifier(OfClasses, LinearEstimator):
     _: KW_ONLY
     fit_intercept: bool = True
 
-    intercept_: Floats = field(init=False)
     multi_label_: bool = field(init=False)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, dev: tuple[Any, Any] | None = None) -> Self:
@@ -166,12 +165,6 @@ class LinearClassifier(OfClasses, LinearEstimator):
             return np.asarray(softmax(scores, axis=1), dtype=np.float64)
         ones = expit(scores)
         return ones if self.multi_label_ else np.hstack([1.0 - ones, ones])
-
-    def _set_offsets(self, offsets: Floats) -> None:
-        self.intercept_ = offsets[:, 0] if offsets.shape[1] else np.zeros(len(offsets))
-
-    def _offsets(self) -> Floats:
-        return self.intercept_[:, None]
 
     def _check_outputs(self, head: dict[str, Any]) -> None:
         self.classes_, self.multi_label_, n = classes_of(head), head["multi_label"], len(head["classes"])

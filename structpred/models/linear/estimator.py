@@ -46,6 +46,7 @@ class LinearEstimator(StructuredEstimator):
     intercept_scaling: float = 1.0
 
     classes_: npt.NDArray[Any] = field(init=False)
+    intercept_: Floats = field(init=False)
     n_features_in_: int = field(init=False)
     _n_outputs: int = field(init=False)
 
@@ -158,13 +159,13 @@ class LinearEstimator(StructuredEstimator):
         self.groups_, self.group_names_ = np.array([0, self.coef_.size]), ["features"]
         self._set_offsets(np.ascontiguousarray(table[:, d:]))
 
-    @abstractmethod
     def _set_offsets(self, offsets: Floats) -> None:
-        """Set intercepts or thresholds from the columns after the features."""
+        """Set intercepts from the columns after the features; others than intercepts are for a child to set."""
+        self.intercept_ = offsets[:, 0] if offsets.shape[1] else np.zeros(len(offsets))
 
-    @abstractmethod
     def _offsets(self) -> Floats:
         """The inverse of `_set_offsets`."""
+        return self.intercept_[:, None]
 
     def _scores(self, X: Any) -> Floats:
         """(n, outputs): <x, w> of each output."""

@@ -1,9 +1,8 @@
 """Linear regression with a proven gap: squared, absolute and Huber losses."""
 
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
-import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils import Tags
 
@@ -63,8 +62,6 @@ class LinearRegressor(RegressorMixin, LinearEstimator):  # type: ignore[misc]
     _: KW_ONLY
     fit_intercept: bool = True
 
-    intercept_: Floats = field(init=False)
-
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Train. y: (n,) numbers."""
         constant = self._checked_scaling() if self.fit_intercept else 0.0
@@ -84,12 +81,6 @@ class LinearRegressor(RegressorMixin, LinearEstimator):  # type: ignore[misc]
 
     def _trainer_and_surrogate(self) -> tuple[Trainer, Surrogate]:
         return resolve_trainer(self._chosen_trainer())[0], resolve_loss_of_numbers(self.loss)
-
-    def _set_offsets(self, offsets: Floats) -> None:
-        self.intercept_ = offsets[:, 0] if offsets.shape[1] else np.zeros(1)
-
-    def _offsets(self) -> Floats:
-        return self.intercept_[:, None]
 
     def _check_outputs(self, head: dict[str, Any]) -> None:
         if head["outputs"] != 1 or head["offsets"] != 1:
