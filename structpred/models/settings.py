@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from structpred.core.costs import PartLoss, missing_method
+from structpred.core.oracle import Oracle
 from structpred.core.regulariser import Regulariser
 from structpred.errors import ParameterError
 from structpred.layers.surrogates import PerturbedSurrogate, SoftMargin, SparseMAPSurrogate
@@ -23,6 +24,13 @@ SURROGATES: dict[str, Callable[[], Surrogate]] = {
     "margin": MarginRescaling, "log": LogLoss, "slack": SlackRescaling, "perturbed": PerturbedSurrogate,
     "soft_margin": SoftMargin, "sparsemap": SparseMAPSurrogate, **scalar_losses(), **multiclass_losses(),
 }  # fmt: skip
+
+
+def checked_oracle(oracle: Any) -> Oracle:
+    """The oracle; ParameterError for anything else, such as its class."""
+    if not isinstance(oracle, Oracle):
+        raise ParameterError(f"oracle: expected an instance of a subclass of structpred.Oracle, got {oracle!r}")
+    return oracle
 
 
 def resolve_surrogate(surrogate: str | Surrogate) -> Surrogate:

@@ -1,5 +1,6 @@
 """The decision model: features -> costs -> decision, trained for the decision's true cost."""
 
+import json
 import os
 from collections.abc import Hashable, Sequence
 from dataclasses import KW_ONLY, dataclass, field
@@ -7,6 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from structpred.core.instances import checked_shape
 from structpred.core.oracle import Labels, Oracle
 from structpred.core.packing import argmax_batch, has_points
 from structpred.core.result import Certificate, History, Record, Result
@@ -18,18 +20,28 @@ from structpred.layers.loss import Loss
 from structpred.layers.names import losses
 from structpred.layers.record import Outputs, Scores
 from structpred.models.base import as_callbacks, checked_C, seed_of, structured_tags
-from structpred.models.bundles import computed, pack_weights, read_own, restored, write_model
+from structpred.models.bundles import (
+    COMMON,
+    OBJECT,
+    computed,
+    pack_weights,
+    read_own,
+    restored,
+    settings_record,
+    unpack_weights,
+    write_model,
+)
 from structpred.models.decision.adam import Adam, Truth
-from structpred.models.decision.files import HEADER, read_weights
 from structpred.models.decision.inputs import Design, read
 from structpred.models.decision.surrogates import surrogate_of
-from structpred.models.decision.two_stage import fitted, predicted
+from structpred.models.decision.two_stage import fitted
 from structpred.models.nothing_learnt import warned
 from structpred.models.own_components import check_own, components_of_scores, marked
-from structpred.models.settings import resolve_trainer
+from structpred.models.settings import checked_oracle, resolve_trainer, settings_of, settings_restored
 from structpred.models.sklearn_bridge import Estimator, NotFittedError
 from structpred.objectives.regret import Regret
 from structpred.runtime.ranges import ends_of
+from structpred.storage import schema as storage
 from structpred.storage.bundles import Bundle
 from structpred.task.regret import Numbers, PartScores, Regrets, regrets, true_scores
 from structpred.task.task import Task
@@ -37,6 +49,41 @@ from structpred.text.suggestions import named
 from structpred.trainers.loop import Callback, RunSettings, train
 from structpred.trainers.problem import Problem, Trainer
 from structpred.trainers.running.progress import display_of
+
+_SHARED = ("estimator", "trainer", "loss", "certificate", "run", "history", "reader", "versions")
+_SETTINGS = ("C", "max_iter", "tol", "check_every", "fit_intercept", "random_state", "check_components")
+
+
+def _written(shape: Any) -> str | None:
+    """A shape of numbers, texts and tuples as JSON; None for another one, which must be given again."""
+    try:
+        text = json.dumps(shape, allow_nan=False)
+        return text if checked_shape(json.loads(text), 0) == checked_shape(shape, 0) else None
+    except (TypeError, ValueError, DataError):
+        return None
+
+
+def _shape(text: str) -> Any:
+    return checked_shape(json.loads(text), 0)
+
+
+def _trainer(saved: Any) -> Any:
+    if isinstance(saved, dict) and saved["class"] == Adam.__name__:
+        return Adam(**saved["settings"])
+    return settings_restored(saved)
+
+
+HEADER = storage.Record({
+    **{name: COMMON[name] for name in _SHARED},
+    "trainer": storage.Field(OBJECT, "trainer", settings_of, _trainer),
+    "oracle": storage.Text(),
+    "settings": settings_record(dict.fromkeys(_SETTINGS, storage.Plain())),
+    "shape": storage.Field(storage.maybe(storage.Text()), "shape", _written, _shape),  # JSON
+    "n_features": storage.Field(storage.Whole(1), "n_features_in_"),
+    "n_outputs": storage.Field(storage.Whole(1), "n_outputs_"),
+    "per_part": storage.Field(storage.Flag(), "per_part_"),
+    "maximises": storage.Field(storage.Flag(), "maximises_"),
+})  # fmt: skip
 
 
 @dataclass(eq=False, repr=False)
@@ -142,9 +189,7 @@ class DecisionModel(Estimator):
         self, X: Any, costs: Numbers | None = None, *, values: Numbers | None = None, shapes: Sequence[Hashable] | None = None
     ) -> Self:
         """Train. costs: what each part truly costs; or values=, what it is truly worth. shapes: of the instances."""
-        if not isinstance(self.oracle, Oracle):
-            raise ParameterError(f"oracle: expected an instance of a subclass of structpred.Oracle, got {self.oracle!r}")
-        design = read(X, shapes, self.shape, self.oracle, bool(self.fit_intercept))
+        design = read(X, shapes, self.shape, checked_oracle(self.oracle), bool(self.fit_intercept))
         truth = true_scores(self.oracle, design.shapes, costs, values)
         sign = 1.0 if costs is None else -1.0
         if self.regressor is not None:
@@ -230,7 +275,7 @@ class DecisionModel(Estimator):
             )
         sign = 1.0 if self.maximises_ else -1.0
         if hasattr(self, "regressor_"):
-            found = sign * predicted(self.regressor_, design)
+            found = sign * np.asarray(self.regressor_.predict(design.rows), dtype=np.float64).ravel()
         else:
             found = sign * (design.rows @ self.coef_.T + self.intercept_).ravel()
         sizes = np.diff(design.places) * design.n_outputs
@@ -288,7 +333,9 @@ class DecisionModel(Estimator):
     @classmethod
     def _from_bundle(cls, head: dict[str, Any], bundle: Bundle, oracle: Any) -> Self:
         model = restored(cls, head, oracle=oracle)
-        read_weights(model, bundle)
+        outputs, features = model.n_outputs_, model.n_features_in_
+        table = unpack_weights(bundle.arrays, outputs * (features + 1)).astype(np.float64).reshape(outputs, -1)
+        model.coef_, model.intercept_ = table[:, :-1].copy(), table[:, -1].copy()
         return model
 
     def _check_fitted(self) -> None:

@@ -55,17 +55,14 @@ def _fits(trainer: Trainer | type[Trainer], surrogate: Surrogate) -> bool:
 
 def _what_goes_together(loss: Loss | Layer, trainer: Trainer) -> str:
     own, oracle = _surrogate(loss), loss.oracle
-    fitting = [name for name, kind in trainers().items() if own is not None and _usable(kind, own[1], oracle)]
+    able = [(name, kind) for name, kind in trainers().items() if met(kind.requires, capabilities(oracle))]
+    fitting = [name for name, kind in able if own is not None and _fits(kind, own[1])]
     known = [name for name, kind in losses().items() if (found := _made(kind, oracle)) is not None and _fits(trainer, found[1])]
     who, what = trainer.name or type(trainer).__name__, loss.name or type(loss).__name__
     return (
         f"trainer={who!r} cannot minimise {'a layer, ' if isinstance(loss, Layer) else ''}loss={what!r}: take for this loss "
         f"trainer={_listed(['adam', *fitting])}, or for this trainer loss={_listed(known)}"
     )
-
-
-def _usable(kind: type[Trainer], surrogate: Surrogate, oracle: Oracle) -> bool:
-    return _fits(kind, surrogate) and met(kind.requires, capabilities(oracle))
 
 
 def _made(kind: Callable[[Oracle], Loss], oracle: Oracle) -> tuple[float, Surrogate] | None:

@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import numpy as np
-
 from structpred.core.types import Floats
 from structpred.errors import ParameterError
 from structpred.models.decision.inputs import Design
@@ -22,8 +20,3 @@ def fitted(regressor: Any, design: Design, constant: bool, targets: Floats) -> A
     if design.n_outputs > 1 and not get_tags(model).target_tags.multi_output:
         model = MultiOutputRegressor(model)
     return model.fit(rows, targets if design.per_part else targets.reshape(len(rows), -1).squeeze())
-
-
-def predicted(regressor: Any, design: Design) -> Floats:
-    """The predicted targets, flat."""
-    return np.asarray(regressor.predict(design.rows), dtype=np.float64).ravel()
