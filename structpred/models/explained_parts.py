@@ -1,16 +1,15 @@
 """Explanations of outputs that an oracle describes: the score of each part taken apart into its features."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from structpred.core.oracle import Labels, Oracle
+from structpred.core.oracle import Labels
 from structpred.core.requirements import require
 from structpred.core.weights import Vector
 from structpred.errors import DataError
 from structpred.models.explanations import Contribution, Explanation, contrast, wants_runner_up
-from structpred.models.inspections import WeightInspection, top_weights
 from structpred.models.part_inputs import as_labels
 from structpred.models.signs import NameTable, name_of
 from structpred.task.inference import Inference
@@ -34,56 +33,24 @@ def part_features(inference: Inference, w: Vector, labels: Labels) -> Iterator[P
             yield PartFeature(part, place, value, float(w[place]))
 
 
-class FittedPredictor(Protocol):
-    """What explaining needs of a StructuredPredictor."""
-
-    coef_: Vector
-    oracle: Oracle
-
-    def _read(self, X: Any, shapes: Sequence[Any] | None) -> Inference: ...
-    def _name_tables(self) -> Sequence[NameTable]: ...
-
-
-class ExplainedParts:
-    """What a StructuredPredictor says of its weights and its decisions."""
-
-    def explain(self: FittedPredictor, x: Any, labels: Any = None, *, against: Any = None, shape: Any = None) -> Explanation:
-        """Why an instance gets its labels: what each feature of each part adds to the score.
-
-        x: an Instance, or the features of one with its shape=. labels: what to explain; None: what is predicted. against: other
-        labels, or "runner-up" (the best other ones, for which the oracle needs `kbest`): only what differs, as differences.
-        Positions are the numbers of parts. Raises DataError for labels that the oracle does not know.
-
-        >>> from structpred import Instance
-        >>> from structpred.models import StructuredPredictor
-        >>> from structpred.oracles.multiclass import MulticlassOracle
-        >>> X = [Instance([{"rank": 1.0}, {"rank": 2.0}], (2,)), Instance([{"rank": 2.0}, {"rank": 1.0}], (2,))]
-        >>> why = StructuredPredictor(MulticlassOracle()).fit(X, [[0], [1]]).explain(X[0], against=[1])
-        >>> [(c.position, c.feature, c.value) for c in why.contributions]
-        [(0, 'rank', 1.0), (1, 'rank', -2.0)]
-        """
-        inference = self._read([x], None if shape is None else [shape])
-        chosen = inference.outputs(self.coef_)[0] if labels is None else _given(inference, labels, "labels")
-        other = None
-        if against is not None:
-            runner_up = wants_runner_up(against, "labels as the oracle returns them")
-            other = _runner_up(inference, self.coef_, chosen) if runner_up else _given(inference, against, "against")
-        tables = self._name_tables()
-        sides = [
-            [
-                Contribution("part", f.part, f"part {f.part}", name_of(f.place, tables)[0], f.value, f.weight)
-                for f in part_features(inference, self.coef_, side)
-            ]
-            for side in (chosen, other)
-            if side is not None
+def explain_parts(inference: Inference, w: Vector, tables: Sequence[NameTable], labels: Any, against: Any) -> Explanation:
+    """The score of one output of the only instance taken apart, or the difference between two. tables: names of the weights."""
+    chosen = inference.outputs(w)[0] if labels is None else _given(inference, labels, "labels")
+    other = None
+    if against is not None:
+        runner_up = wants_runner_up(against, "labels as the oracle returns them")
+        other = _runner_up(inference, w, chosen) if runner_up else _given(inference, against, "against")
+    sides = [
+        [
+            Contribution("part", f.part, f"part {f.part}", name_of(f.place, tables)[0], f.value, f.weight)
+            for f in part_features(inference, w, side)
         ]
-        found = contrast(sides[0], sides[1]) if other is not None else sides[0]
-        n = inference.features.n_parts(0)
-        return Explanation.of(chosen.tolist(), None if other is None else other.tolist(), found, n, "part")
-
-    def top_features(self, n: int = 20) -> WeightInspection:
-        """The n strongest positive and negative weights by name."""
-        return top_weights(self, n)  # type: ignore[arg-type]
+        for side in (chosen, other)
+        if side is not None
+    ]
+    found = contrast(sides[0], sides[1]) if other is not None else sides[0]
+    n = inference.features.n_parts(0)
+    return Explanation.of(chosen.tolist(), None if other is None else other.tolist(), found, n, "part")
 
 
 def _given(inference: Inference, labels: Any, name: str) -> Labels:

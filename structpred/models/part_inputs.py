@@ -11,6 +11,7 @@ from structpred.core.instances import Instance, checked_shape
 from structpred.data.vocabulary import FeatureDictionary
 from structpred.errors import DataError
 from structpred.features.parts import PartFeatures
+from structpred.models.signs import NameTable
 
 _ONE_SAMPLE = "did you pass one sample instead of a list of samples?"
 
@@ -26,6 +27,10 @@ class PartInput:
     def names(self) -> list[str] | None:
         """The names of the features; None for numbered ones."""
         return None if self._dictionary is None else self._dictionary.names
+
+    def weight_names(self) -> list[NameTable]:
+        """The weights are called as the features are; by their numbers where these have no names."""
+        return [NameTable(self.names or [str(k) for k in range(int(self.n_columns or 0))])]
 
     def fit(self, features: Any) -> FeatureMap:
         """The feature map of the training set; keeps names and number of features."""

@@ -5,17 +5,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from structpred.core.feature_map import names_of_groups
-from structpred.core.oracle import Oracle
+from structpred.core.feature_map import FeatureMap, names_of_groups
 from structpred.core.result import Result
 from structpred.core.weights import Vector
-from structpred.errors import DataError, ParameterError
+from structpred.errors import DataError
 from structpred.features.parts import PartFeatures
 from structpred.models.base import checked_sample_weight
 from structpred.models.output_scores import checked_scoring
 from structpred.models.part_inputs import PartInput, as_labels, as_list, split_instances
 from structpred.models.partial_outputs import split_partial, task_of
-from structpred.models.settings import resolve_loss
+from structpred.models.settings import checked_oracle, resolve_loss
 from structpred.models.sharding import Columns, Further, refuse_classes, refuse_token_weight
 from structpred.task.task import Task
 
@@ -44,7 +43,7 @@ class PartSharding:
 
     def scan(self, model: Any, X: Any, y: Any) -> PartScan:
         """Names and sizes of a shard."""
-        _check_oracle(model)
+        checked_oracle(model.oracle)
         given, _ = split_instances(X, None)
         if not len(given):
             raise DataError("X: expected at least one sample, got none")
@@ -78,12 +77,7 @@ class PartSharding:
         if isinstance(features, PartFeatures) and features is not given:
             rows, features = features.compact()
             columns = columns._replace(rows=rows)
-        known, ruled = split_partial(as_list(y, "y"), model.oracle, listed)
-        options = {
-            "sample_weight": checked_sample_weight(sample_weight, len(features)),
-            "asks_costs": not model._minimises_log_loss(),
-        }
-        return task_of(features, model.oracle, as_labels(known), listed, resolve_loss(model.loss), ruled, **options), columns
+        return part_task(model, features, listed, y, sample_weight), columns
 
     def dev_scorer(self, model: Any, plan: PartPlan, dev: tuple[Any, ...]) -> Callable[[Vector], float]:
         """The score on held-out data of weights of the model."""
@@ -98,6 +92,9 @@ class PartSharding:
         model._stop_if_interrupted()
 
 
-def _check_oracle(model: Any) -> None:
-    if not isinstance(model.oracle, Oracle):
-        raise ParameterError(f"oracle: expected an instance of a subclass of structpred.Oracle, got {model.oracle!r}")
+def part_task(model: Any, features: FeatureMap, shapes: list[Any], y: Any, sample_weight: Any, tokens: Any = None) -> Task:
+    """The training set of a StructuredPredictor; outputs may be known in part. tokens: the token_weight of each sample."""
+    weights = checked_sample_weight(sample_weight, len(features))
+    known, ruled = split_partial(as_list(y, "y"), model.oracle, shapes)
+    options = {"token_weights": tokens, "sample_weight": weights, "asks_costs": not model._minimises_log_loss()}
+    return task_of(features, model.oracle, as_labels(known), shapes, resolve_loss(model.loss), ruled, **options)

@@ -3,7 +3,6 @@
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -13,17 +12,17 @@ from structpred.core.costs import PartLoss
 from structpred.core.oracle import Labels, Oracle
 from structpred.core.requirements import require
 from structpred.core.weights import Vector
-from structpred.errors import ParameterError
-from structpred.models.base import StructuredEstimator, as_floats, checked_sample_weight
+from structpred.models.base import StructuredEstimator, as_floats
 from structpred.models.bundles import COMMON, restore_weights, restored
 from structpred.models.chain.decoding import checked_k
-from structpred.models.explained_parts import ExplainedParts
+from structpred.models.explained_parts import explain_parts
+from structpred.models.explanations import Explanation
 from structpred.models.held_out import about_dev, dev_parts
+from structpred.models.inspections import WeightInspection, top_weights
 from structpred.models.output_scores import OutputScores, Scoring, checked_scoring
 from structpred.models.part_inputs import PartInput, as_labels, as_list, split_instances
-from structpred.models.part_sharding import PartSharding
-from structpred.models.partial_outputs import split_partial, task_of
-from structpred.models.settings import resolve_loss
+from structpred.models.part_sharding import PartSharding, part_task
+from structpred.models.settings import checked_oracle, resolve_loss
 from structpred.models.signs import NameTable
 from structpred.storage.bundles import Bundle
 from structpred.storage.schema import Field, Record, Text, Whole, maybe
@@ -38,7 +37,7 @@ class _OracleFirst:
 
 
 @dataclass(eq=False, repr=False)
-class StructuredPredictor(ExplainedParts, StructuredEstimator, _OracleFirst):
+class StructuredPredictor(StructuredEstimator, _OracleFirst):
     """Outputs of any structure that an oracle describes, scored part by part: theta_p = <w, features of part p>.
 
     Minimises  1/2 |w|^2 + C sum_i s_i H_i(w), H_i the surrogate (the margin-rescaled hinge, the log loss) of instance i, s_i its
@@ -143,27 +142,25 @@ class StructuredPredictor(ExplainedParts, StructuredEstimator, _OracleFirst):
 
         Raises DataError, naming the sample, before training starts; OracleError where the oracle returns something invalid.
         """
-        if not isinstance(self.oracle, Oracle):
-            raise ParameterError(f"oracle: expected an instance of a subclass of structpred.Oracle, got {self.oracle!r}")
+        checked_oracle(self.oracle)
         loss, scoring = resolve_loss(self.loss), checked_scoring(self.scoring)
         given, listed = split_instances(X, shapes)
         input_ = PartInput()
         features = input_.fit(given)
         Inference(features, self.oracle, listed).check_shapes()
-        weights = checked_sample_weight(sample_weight, len(features))
-        tokens = None if token_weight is None else _as_token_weights(token_weight)
-        known, ruled = split_partial(as_list(y, "y"), self.oracle, listed)
-        options = {"token_weights": tokens, "sample_weight": weights, "asks_costs": not self._minimises_log_loss()}
-        task = task_of(features, self.oracle, as_labels(known), listed, loss, ruled, **options)
+        tokens = None
+        if token_weight is not None:
+            tokens = [as_floats(w, f"token_weight, sample {i}") for i, w in enumerate(as_list(token_weight, "token_weight"))]
+        task = part_task(self, features, listed, y, sample_weight, tokens)
         scorer = None if dev is None else self._dev_scorer(input_, loss, scoring, dev)
-        result = self._train(task, scorer, partial(_names, input_))
+        result = self._train(task, scorer, input_.weight_names)
         self._keep_input(input_)
         self._keep(result)
         self._stop_if_interrupted()
         return self
 
     def _name_tables(self) -> list[NameTable]:
-        return _names(self._input)
+        return self._input.weight_names()
 
     def _keep_input(self, input_: PartInput) -> None:
         """Set how X is read: after training, and when a model file has been read."""
@@ -199,6 +196,28 @@ class StructuredPredictor(ExplainedParts, StructuredEstimator, _OracleFirst):
         self._check_fitted()
         return _read(self._input, self.oracle, X, shapes)
 
+    def explain(self, x: Any, labels: Any = None, *, against: Any = None, shape: Any = None) -> Explanation:
+        """Why an instance gets its labels: what each feature of each part adds to the score.
+
+        x: an Instance, or the features of one with its shape=. labels: what to explain; None: what is predicted. against: other
+        labels, or "runner-up" (the best other ones, for which the oracle needs `kbest`): only what differs, as differences.
+        Positions are the numbers of parts. Raises DataError for labels that the oracle does not know.
+
+        >>> from structpred import Instance
+        >>> from structpred.models import StructuredPredictor
+        >>> from structpred.oracles.multiclass import MulticlassOracle
+        >>> X = [Instance([{"rank": 1.0}, {"rank": 2.0}], (2,)), Instance([{"rank": 2.0}, {"rank": 1.0}], (2,))]
+        >>> why = StructuredPredictor(MulticlassOracle()).fit(X, [[0], [1]]).explain(X[0], against=[1])
+        >>> [(c.position, c.feature, c.value) for c in why.contributions]
+        [(0, 'rank', 1.0), (1, 'rank', -2.0)]
+        """
+        inference = self._read([x], None if shape is None else [shape])
+        return explain_parts(inference, self.coef_, self._name_tables(), labels, against)
+
+    def top_features(self, n: int = 20) -> WeightInspection:
+        """The n strongest positive and negative weights by name."""
+        return top_weights(self, n)
+
     def score(self, X: Any, y: Sequence[npt.ArrayLike], shapes: Sequence[Any] | None = None) -> float:
         """How well predictions agree with y, by `scoring`; larger is better."""
         inference = self._read(X, shapes)
@@ -227,11 +246,6 @@ class StructuredPredictor(ExplainedParts, StructuredEstimator, _OracleFirst):
         return model
 
 
-def _names(input_: PartInput) -> list[NameTable]:
-    """The weights are called as the features are; by their numbers where these have no names."""
-    return [NameTable(input_.names or [str(k) for k in range(int(input_.n_columns or 0))])]
-
-
 def _name_of(scoring: Any) -> str | None:
     """A name as it is; a function as a text that no setting accepts."""
     if scoring is None or isinstance(scoring, str):
@@ -244,7 +258,3 @@ def _read(input_: PartInput, oracle: Oracle, X: Any, shapes: Any) -> Inference:
     inference = Inference(input_.transform(given), oracle, listed)
     inference.check_shapes()
     return inference
-
-
-def _as_token_weights(token_weight: Any) -> list[npt.NDArray[np.float64]]:
-    return [as_floats(w, f"token_weight, sample {i}") for i, w in enumerate(as_list(token_weight, "token_weight"))]
