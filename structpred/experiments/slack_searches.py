@@ -10,7 +10,7 @@ from structpred.core.oracle import Oracle
 from structpred.core.sparse import SparseVector
 from structpred.io.multilabel.data import MultiLabelData
 from structpred.models.fields.label_field import LabelField
-from structpred.models.fields.label_graphs import label_edges
+from structpred.models.fields.label_graphs import LabelCounts, label_edges
 from structpred.objectives.part_losses import Hamming
 from structpred.slack.angular import Angle, search_angle
 from structpred.slack.ledger import Goal, Ledger
@@ -44,7 +44,7 @@ def most_frequent_labels(data: MultiLabelData, n_labels: int) -> MultiLabelData:
 def multilabel_task(data: MultiLabelData, oracle: Oracle) -> Task:
     """Labels as the nodes of a complete graph with two states: a table of weights a label, and one a pair of labels."""
     Y = data.Y.astype(np.int64)
-    field = LabelField(data.X.shape[1], data.label_names, label_edges("complete", Y), 1.0, oracle)
+    field = LabelField(data.X.shape[1], data.label_names, label_edges("complete", LabelCounts.of(Y)), 1.0, oracle)
     return Task(field.features(data.X), oracle, list(Y), [field.shape] * len(data), Hamming())
 
 

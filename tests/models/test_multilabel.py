@@ -18,7 +18,7 @@ from structpred.errors import DataError, MissingCapabilityError, ModelFileError,
 from structpred.io import MultiLabelData, read_mulan
 from structpred.models import MultiLabelMRF, load
 from structpred.models.fields import label_graphs
-from structpred.models.fields.label_graphs import label_edges
+from structpred.models.fields.label_graphs import LabelCounts, label_edges
 from structpred.oracles.branch_and_bound import BranchAndBoundMRF
 from structpred.oracles.mrf_enumeration import EnumerationMRF
 from structpred.oracles.qpbo import QPBO
@@ -136,14 +136,14 @@ def test_edges_are_the_strongest() -> None:
     strength = np.abs(np.corrcoef(Y.T))
     pairs = list(itertools.combinations(range(4), 2))
     ranked = sorted(pairs, key=lambda pair: -strength[pair])
-    assert sorted(map(tuple, label_edges(2, Y).tolist())) == sorted(ranked[:2])
+    assert sorted(map(tuple, label_edges(2, LabelCounts.of(Y)).tolist())) == sorted(ranked[:2])
     spanning = [t for t in itertools.combinations(pairs, 3) if len({v for p in t for v in p}) == 4 and _acyclic(t)]
     best = max(spanning, key=lambda t: sum(strength[p] for p in t))
-    assert list(map(tuple, label_edges("tree", Y).tolist())) == sorted(best)
-    assert len(label_edges(99, Y)) == len(label_edges("complete", Y)) == 6
+    assert list(map(tuple, label_edges("tree", LabelCounts.of(Y)).tolist())) == sorted(best)
+    assert len(label_edges(99, LabelCounts.of(Y))) == len(label_edges("complete", LabelCounts.of(Y))) == 6
     Y[:, 1] = 1
-    assert len(label_edges("tree", Y)) == 3
-    assert label_edges(1, Y).tolist() == [[0, 2]]
+    assert len(label_edges("tree", LabelCounts.of(Y))) == 3
+    assert label_edges(1, LabelCounts.of(Y)).tolist() == [[0, 2]]
 
 
 def _acyclic(tree: Any) -> bool:
@@ -403,10 +403,10 @@ def test_yeast(data_dir: Path) -> None:
 def test_many_pairs_are_said_before_the_work(caplog: pytest.LogCaptureFixture) -> None:
     """All pairs of 150 labels are one line, with their number and what to give instead; few labels, and few pairs, are none."""
     Y = np.eye(150, dtype=np.int64)
-    label_edges("complete", Y[:, :60])
-    label_edges(450, Y)
+    label_edges("complete", LabelCounts.of(Y[:, :60]))
+    label_edges(450, LabelCounts.of(Y))
     assert not caplog.records
-    label_edges("complete", Y)
+    label_edges("complete", LabelCounts.of(Y))
     (record,) = caplog.records
     for told in ("all 11,175 pairs of 150 labels", "edges='tree' joins 149 pairs", "edges=450 the strongest"):
         assert told in record.getMessage()

@@ -19,13 +19,13 @@ ENUMERATED = 16
 MAX_NODES = 1_000_000
 
 
-def label_edges(edges: Any, Y: "Integers | LabelCounts") -> Integers:
-    """The edges (E, 2) over the columns of Y, rows of labels or counts of them, that the setting names.
+def label_edges(edges: Any, counts: "LabelCounts") -> Integers:
+    """The edges (E, 2) over counted labels that the setting names.
 
     "complete": all pairs. "tree": the spanning tree whose labels are most strongly correlated. A number k: the k pairs with the
-    largest |correlation| in Y. Else pairs of label numbers. Raises ParameterError for anything else.
+    largest |correlation|. Else pairs of label numbers. Raises ParameterError for anything else.
     """
-    n = Y.shape[1]
+    n = len(counts.both)
     pairs = np.array([(i, j) for i in range(n) for j in range(i + 1, n)], dtype=np.int64).reshape(-1, 2)
     if isinstance(edges, str) and edges == "complete":
         if len(pairs) > 2000:  # a second a pass
@@ -33,9 +33,9 @@ def label_edges(edges: Any, Y: "Integers | LabelCounts") -> Integers:
             log.warning(text, f"{len(pairs):,}", n, n - 1, 3 * n)
         return pairs
     if isinstance(edges, str) and edges == "tree":
-        return _spanning_tree(_correlations(Y))
+        return _spanning_tree(counts.correlations)
     if isinstance(edges, int | np.integer) and not isinstance(edges, bool) and edges >= 0:
-        strength = np.abs(_correlations(Y))[pairs[:, 0], pairs[:, 1]]
+        strength = np.abs(counts.correlations)[pairs[:, 0], pairs[:, 1]]
         return pairs[np.sort(np.argsort(-strength, kind="stable")[: int(edges)])]
     if isinstance(edges, list | tuple | np.ndarray):
         try:
@@ -44,17 +44,6 @@ def label_edges(edges: Any, Y: "Integers | LabelCounts") -> Integers:
             raise ParameterError(f"edges: {error}") from None
         return np.array(shape[2:], dtype=np.int64).reshape(-1, 2)
     raise ParameterError(f"edges: expected 'complete', 'tree', a number of pairs, or pairs of label numbers, got {edges!r}")
-
-
-def _correlations(Y: "Integers | LabelCounts") -> Floats:
-    """The correlations of the columns; 0 for columns that are all alike."""
-    if isinstance(Y, LabelCounts):
-        return Y.correlations
-    centred = Y - Y.mean(axis=0)
-    norms = np.sqrt((centred**2).sum(axis=0))
-    scaled = centred / np.where(norms > 0, norms, 1.0)
-    found: Floats = scaled.T @ scaled
-    return found
 
 
 class LabelCounts(NamedTuple):
@@ -70,13 +59,10 @@ class LabelCounts(NamedTuple):
     @classmethod
     def of(cls, Y: Integers) -> "LabelCounts":
         """Of these rows."""
-        on = Y.astype(np.float64)
-        return cls(float(len(Y)), on.T @ on, _correlations(Y))
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Those of the rows."""
-        return int(self.n), len(self.both)
+        on, centred = Y.astype(np.float64), Y - Y.mean(axis=0)
+        norms = np.sqrt((centred**2).sum(axis=0))
+        scaled = centred / np.where(norms > 0, norms, 1.0)
+        return cls(float(len(Y)), on.T @ on, scaled.T @ scaled)
 
     @classmethod
     def merged(cls, parts: "Sequence[LabelCounts]") -> "LabelCounts":
