@@ -171,17 +171,13 @@ def _coded(tokens: list[Any], sequence_lengths: list[int], first: int, index: Fe
         kinds = set(map(type, tokens))
     try:
         if kinds <= {list, tuple}:
-            return _coded_strings(tokens, index)
+            lengths = np.fromiter(map(len, tokens), np.int64, len(tokens))
+            return lengths, index.ids(tokens, int(lengths.sum())), None
         if kinds == {dict}:
             return _coded_dicts(tokens, pairs)
     except (_BadToken, TypeError):
         pass  # the error is raised below
     return _coded_one_by_one(tokens, sequence_lengths, first, index)
-
-
-def _coded_strings(tokens: list[Any], index: FeatureIndex) -> _Coded:
-    lengths = np.fromiter(map(len, tokens), np.int64, len(tokens))
-    return lengths, index.ids(tokens, int(lengths.sum())), None
 
 
 def _coded_dicts(tokens: list[Any], pairs: _PairIndex) -> _Coded:

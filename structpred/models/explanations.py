@@ -136,9 +136,10 @@ class Explanation:
 
     def _rows(self, top: int | None) -> list[tuple[str, ...]]:
         shown = self.strongest(top)
-        cells = [
-            (f"{c.score:+.4f}", f"{c.value:g}", f"{c.weight:+.4f}", str(c.position), _contrasted(c), c.feature) for c in shown
-        ]
+        cells = []
+        for c in shown:
+            label = str(c.label) if c.instead is None else f"{c.label} not {c.instead}"
+            cells.append((f"{c.score:+.4f}", f"{c.value:g}", f"{c.weight:+.4f}", str(c.position), label, c.feature))
         rest = math.fsum(c.score for c in self.contributions) - math.fsum(c.score for c in shown)
         if len(shown) < len(self.contributions):
             cells.append((f"{rest:+.4f}", "", "", "", "", f"({len(self.contributions) - len(shown)} more)"))
@@ -170,10 +171,6 @@ def wants_runner_up(against: Any, form: str) -> bool:
     if against != RUNNER_UP:
         raise ParameterError(f"against: expected {RUNNER_UP!r} or {form}, got {against!r}")
     return True
-
-
-def _contrasted(c: Contribution) -> str:
-    return str(c.label) if c.instead is None else f"{c.label} not {c.instead}"
 
 
 def _plain(output: Any) -> Any:

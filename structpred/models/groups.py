@@ -1,6 +1,6 @@
 """Groups of weights of a fitted model, such as those of one template: how large they are, and the model without some of them."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from copy import copy
 from dataclasses import replace
 from typing import Any
@@ -24,17 +24,16 @@ _OF_ALL = ("small_groups", "bounds_without")
 _BY_GROUP = ("small_groups", "group_weights", "group_norms")
 
 
-def check_names(names: Collection[str], known: Sequence[str]) -> None:
-    """Raise ParameterError for names of groups that a model does not have."""
+def zeroed(model: Any, names: Collection[str]) -> Any:
+    """A copy of a model with the weights of these groups zero; where they were not, nobody knows its objective.
+
+    Raises ParameterError for names of groups that it does not have.
+    """
+    known = model.group_names_
     for name in names:
         if name not in known:
             listed = ", ".join(known[:20]) + (", ..." if len(known) > 20 else "")
             raise ParameterError(f"no group of weights is called {name!r}{did_you_mean(name, known)}; there are {listed}")
-
-
-def zeroed(model: Any, names: Collection[str]) -> Any:
-    """A copy of a model with the weights of these groups zero; where they were not, nobody knows its objective."""
-    check_names(names, model.group_names_)
     gone = np.repeat([name in names for name in model.group_names_], np.diff(model.groups_)).reshape(model.coef_.shape)
     new = copy(model)
     if model.coef_[gone].any():

@@ -63,7 +63,11 @@ class OutputScores:
     def __call__(self, found: Sequence[Labels]) -> float:
         """The score of the outputs found, one per sample."""
         if callable(self._scoring):
-            return _as_number(self._scoring(self._labels, found))
+            score: Any = self._scoring(self._labels, found)
+            try:
+                return float(score)
+            except (TypeError, ValueError) as error:
+                raise ParameterError(f"scoring: expected the function to return a number, got {score!r}") from error
         if self._scoring == "labels":
             return self._share_of_labels(found)
         parts = [self._found_parts(i, labels) for i, labels in enumerate(found)]
@@ -71,7 +75,9 @@ class OutputScores:
             same = [np.array_equal(np.sort(a), np.sort(b)) for a, b in zip(self._parts, parts, strict=True)]
             return float(np.mean(same))
         if self._scoring == "parts":
-            return self._overlap(parts)
+            both = sum(_in_common(a, b) for a, b in zip(self._parts, parts, strict=True))
+            total = sum(len(a) + len(b) for a, b in zip(self._parts, parts, strict=True))
+            return 2.0 * both / total if total else 1.0
         loss = sum(self._loss(i, at) for i, at in enumerate(parts))
         if self._scoring == "loss":
             return -loss / len(parts)
@@ -94,11 +100,6 @@ class OutputScores:
         grid: Any = getattr(self._oracle, "label_grid", None)
         return len(self._parts[i]) if grid is None else int(grid(self._shapes[i])[0])
 
-    def _overlap(self, found: Sequence[npt.NDArray[np.int64]]) -> float:
-        both = sum(_in_common(a, b) for a, b in zip(self._parts, found, strict=True))
-        total = sum(len(a) + len(b) for a, b in zip(self._parts, found, strict=True))
-        return 2.0 * both / total if total else 1.0
-
     def _share_of_labels(self, found: Sequence[Labels]) -> float:
         right = total = 0
         for i, (truth, labels) in enumerate(zip(self._labels, found, strict=True)):
@@ -118,10 +119,3 @@ def _in_common(a: npt.NDArray[np.int64], b: npt.NDArray[np.int64]) -> int:
     others, more = np.unique(b, return_counts=True)
     _, left, right = np.intersect1d(values, others, assume_unique=True, return_indices=True)
     return int(np.minimum(counts[left], more[right]).sum())
-
-
-def _as_number(score: Any) -> float:
-    try:
-        return float(score)
-    except (TypeError, ValueError) as error:
-        raise ParameterError(f"scoring: expected the function to return a number, got {score!r}") from error

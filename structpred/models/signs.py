@@ -134,7 +134,10 @@ def resolve_signs(signs: SignSetting, tables: Sequence[NameTable], dim: int) -> 
         return found
     out, claimed = np.zeros(dim, np.int8), list[str]()
     for pattern, sign in signs.items():
-        _check_entry(pattern, sign)
+        if not isinstance(pattern, str):
+            raise ParameterError(f"signs: expected names of weights, or patterns, as keys, got {pattern!r}")
+        if isinstance(sign, bool) or sign not in (-1, 1):
+            raise ParameterError(f"signs: {pattern!r}: expected 1 (not negative) or -1 (not positive), got {sign!r}")
         places = [pair for table in tables for pair in table.places(pattern)]
         if not places:
             raise _unknown(pattern, tables)
@@ -248,13 +251,6 @@ def _matching(pattern: str, names: Sequence[str], place_of: Mapping[str, int]) -
         return np.array([place_of[pattern]] if pattern in place_of else [], np.int64)
     form = re.compile(".*".join(map(re.escape, pattern.split("*"))), re.DOTALL)
     return np.array([k for k, name in enumerate(names) if form.fullmatch(name)], np.int64)
-
-
-def _check_entry(pattern: Any, sign: Any) -> None:
-    if not isinstance(pattern, str):
-        raise ParameterError(f"signs: expected names of weights, or patterns, as keys, got {pattern!r}")
-    if isinstance(sign, bool) or sign not in (-1, 1):
-        raise ParameterError(f"signs: {pattern!r}: expected 1 (not negative) or -1 (not positive), got {sign!r}")
 
 
 def _unknown(pattern: str, tables: Sequence[NameTable]) -> ParameterError:

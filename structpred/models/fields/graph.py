@@ -9,14 +9,13 @@ import numpy.typing as npt
 
 from structpred.core.oracle import Oracle
 from structpred.core.types import Floats
-from structpred.errors import DataError, ParameterError
+from structpred.errors import ParameterError
 from structpred.models.bundles import CLASSES, COMMON, restore_weights, restored
 from structpred.models.chain.targets import LabelEncoder
 from structpred.models.explanations import Explanation
 from structpred.models.fields.estimator import BIAS, ORACLE, FieldEstimator, checked_bias
 from structpred.models.fields.explain import explain_field
 from structpred.models.fields.graph_field import GraphField, NodeLabels
-from structpred.models.fields.graph_inputs import GraphTable, as_graphs, as_node_labels
 from structpred.models.fields.graph_sharding import GraphSharding
 from structpred.models.fields.label_graphs import GraphSizes, checked_oracle, graph_oracle
 from structpred.models.inspections import WeightInspection, top_weights
@@ -134,13 +133,6 @@ class GraphLabeler(FieldEstimator[NodeLabels, list[Floats]]):
     def top_features(self, n: int = 20) -> WeightInspection:
         """The n strongest positive and negative weights of nodes and edges by name."""
         return top_weights(self, n)
-
-    def _graphs_of(self, X: Any, y: Any) -> tuple[GraphTable, list[list[Any]]]:
-        """The checked graphs, at least one, and the labels of their nodes."""
-        table = as_graphs(X, self.node_features, self.edge_features)
-        if not table.samples:
-            raise DataError("X: expected at least one graph, got none")
-        return table, as_node_labels(y, table)
 
     def _field_of(self, encoder: LabelEncoder, n_features: int, n_edge_features: int | None, directed: bool) -> GraphField:
         """The field over nodes with these labels. directed: whether some graph is."""

@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.oracle import Oracle, Shape
+from structpred.core.oracle import Oracle
 from structpred.core.requirements import require
 from structpred.core.types import Floats, Integers
 from structpred.core.weights import Vector
 from structpred.errors import DataError
 from structpred.features.graphs import GraphFeatures
-from structpred.models.chain.partial import PartialLabels, where_known
+from structpred.models.chain.partial import where_known
 from structpred.models.chain.targets import LabelEncoder
 from structpred.models.fields.estimator import FieldNames
 from structpred.models.fields.graph_inputs import GraphTable, as_graphs, as_node_labels
@@ -71,17 +71,6 @@ class GraphField:
             raise DataError("X: expected at least one graph, got none")
         return [np.array(labels, dtype=object) for labels in lists]
 
-    def given_labels(self, lists: list[list[Any]], partial: PartialLabels | None) -> tuple[NodeLabels, dict[int, Any]]:
-        """The labels to train on, and for graphs known in part the codes that each node may have.
-
-        DataError, naming the sample, for a label that the encoder does not have.
-        """
-        choices: dict[int, Any] = {}
-        if partial is not None:
-            self.encoder.encode(partial.known())
-            choices, lists = partial.codes(self.encoder), partial.filled(self.encoder.classes[0].item())
-        return [np.array(labels, dtype=object) for labels in lists], choices
-
     def codes(self, truth: NodeLabels) -> list[Integers]:
         """The labels as whole numbers; DataError for one that was not seen at fit."""
         ends = np.cumsum([len(labels) for labels in truth])[:-1]
@@ -91,7 +80,14 @@ class GraphField:
         """Inference over at least one graph."""
         shapes = data.shapes(self.n_labels)
         oracle = graph_oracle(GraphSizes.of(shapes), self.n_labels) if self.oracle is None else self.oracle
-        return Inference(graph_features(data, shapes, self.n_labels, self.bias, self.directed), oracle, shapes)
+        rows, edge_rows = [_with_bias(sample.rows, self.bias) for sample in data.samples], None
+        if data.n_edge_features is not None:
+            edge_rows = [_with_bias(sample.edge_rows, self.bias, data.n_edge_features) for sample in data.samples]
+        flipped = [sample.edges[:, 0] > sample.edges[:, 1] for sample in data.samples]
+        features = GraphFeatures(
+            shapes, rows, edge_rows=edge_rows, edge_flipped=flipped, n_states=self.n_labels, symmetric=not self.directed
+        )
+        return Inference(features, oracle, shapes)
 
     def outputs(self, data: GraphTable, w: Vector) -> NodeLabels:
         """The best labels of the nodes of each graph."""
@@ -143,16 +139,6 @@ class GraphField:
         """The share of nodes, over all graphs, whose label is right, of those whose label is known."""
         known, same = where_known([labels.tolist() for labels in truth], found, self.missing)
         return float(np.mean(np.concatenate([np.array(labels, dtype=object) for labels in known]) == np.concatenate(same)))
-
-
-def graph_features(table: GraphTable, shapes: list[Shape], n_states: int, bias: float, directed: bool) -> GraphFeatures:
-    """The joint features of graphs: all nodes share a table, and all edges."""
-    rows = [_with_bias(sample.rows, bias) for sample in table.samples]
-    edge_rows = None
-    if table.n_edge_features is not None:
-        edge_rows = [_with_bias(sample.edge_rows, bias, table.n_edge_features) for sample in table.samples]
-    flipped = [sample.edges[:, 0] > sample.edges[:, 1] for sample in table.samples]
-    return GraphFeatures(shapes, rows, edge_rows=edge_rows, edge_flipped=flipped, n_states=n_states, symmetric=not directed)
 
 
 def _with_bias(rows: Any, bias: float, width: int | None = None) -> Any:

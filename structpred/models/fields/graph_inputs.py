@@ -92,18 +92,12 @@ def as_graphs(
         n_edge_features = edge_rows.n_columns
     table = GraphTable(samples, rows.n_columns, n_edge_features)
     table.shapes(1)
-    _check_expected(table, expected)
-    return table
-
-
-def _check_expected(table: GraphTable, expected: tuple[int, int | None] | None) -> None:
-    if expected is None:
-        if not table.n_features:
-            raise DataError("X: expected at least one feature a node, got none")
-        return
-    for found, wanted, what in zip((table.n_features, table.n_edge_features), expected, ("nodes", "edges"), strict=True):
+    if expected is None and not table.n_features:
+        raise DataError("X: expected at least one feature a node, got none")
+    for found, wanted, what in zip(table[1:], expected or table[1:], ("nodes", "edges"), strict=True):
         if found != wanted:
             raise DataError(f"X has {found or 'no'} features of {what}, but the model was fitted with {wanted or 'none'}")
+    return table
 
 
 def _is_networkx(x: Any) -> bool:

@@ -4,13 +4,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from structpred.errors import DataError
 from structpred.models.chain.partial import PartialLabels, partial_labels
 from structpred.models.chain.sharding import about_labels, encoder_of_shards
 from structpred.models.chain.targets import LabelEncoder
 from structpred.models.chain.tasks import checked_token_weights
 from structpred.models.fields.graph_field import GraphField
-from structpred.models.fields.graph_inputs import GraphTable
+from structpred.models.fields.graph_inputs import GraphTable, as_graphs, as_node_labels
 from structpred.models.fields.label_graphs import GraphSizes, graph_oracle
 from structpred.models.fields.sharding import FieldPlan, FieldSharding
 from structpred.task.task import Task
@@ -39,7 +41,10 @@ class GraphSharding(FieldSharding):
 
     def read(self, model: Any, X: Any, y: Any, *, whole: bool) -> Graphs:
         """The graphs."""
-        table, lists = model._graphs_of(X, y)
+        table = as_graphs(X, model.node_features, model.edge_features)
+        if not table.samples:
+            raise DataError("X: expected at least one graph, got none")
+        lists = as_node_labels(y, table)
         return Graphs(table, lists, partial_labels(lists, model.missing, whole=whole))
 
     def scanned(self, model: Any, data: Graphs) -> GraphScan:
@@ -68,7 +73,11 @@ class GraphSharding(FieldSharding):
         made = replace(plan.field, oracle=plan.oracle)
         weights = None if token_weight is None else checked_token_weights(token_weight, data.table.lengths)
         with about_labels():
-            truth, choices = made.given_labels(data.lists, data.partial)
+            lists, choices = data.lists, dict[int, Any]()
+            if data.partial is not None:
+                made.encoder.encode(data.partial.known())
+                choices, lists = data.partial.codes(made.encoder), data.partial.filled(made.encoder.classes[0].item())
+            truth = [np.array(labels, dtype=object) for labels in lists]
             task: Task = model._task_of(
                 made, data.table, truth, sample_weight=sample_weight, token_weights=weights, choices=choices
             )
