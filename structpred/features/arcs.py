@@ -213,20 +213,17 @@ class ArcFeatures(FeatureMap):
 
     def score_into(self, w: Vector, scale: float, start: int, stop: int, places: Integers, out: Floats, scratch: ArcCall) -> None:
         """score_block in the given working memory; `out` without gaps."""
-        call = self._score_calls.get((w.dtype.char, w.flags.c_contiguous)) or self._score_call(w, places, out, scratch)
-        call(w, scale, self.data.offsets, start, stop, *scratch.corpus, scratch.arcs, scratch.room, FORBIDDEN, places, out)
+        given = (*scratch.corpus, scratch.arcs, scratch.room, FORBIDDEN, places, out)
+        kind = w.dtype.char, w.flags.c_contiguous
+        if (call := self._score_calls.get(kind)) is None:
+            call = self._score_calls[kind] = entry_of(_kernels().score_block, w, 1.0, self.data.offsets, 0, 0, *given)
+        call(w, scale, self.data.offsets, start, stop, *given)
         self.fixed.add(start, stop, places, out)
 
     @cached_property
     def _score_calls(self) -> dict[tuple[str, bool], Callable[..., None]]:
         """The compiled code that scores with weights of a type and layout."""
         return {}
-
-    def _score_call(self, w: Vector, places: Integers, out: Floats, scratch: ArcCall) -> Callable[..., None]:
-        given = (*scratch.corpus, scratch.arcs, scratch.room, FORBIDDEN, places, out)
-        found = entry_of(_kernels().score_block, w, 1.0, self.data.offsets, 0, 0, *given)
-        self._score_calls[w.dtype.char, w.flags.c_contiguous] = found
-        return found
 
     def most_pairs(self) -> int:
         """Every head wrong: two arcs a word, with all templates and all tags between."""

@@ -202,16 +202,12 @@ def restore_weights(model: Any, arrays: dict[str, npt.NDArray[Any]], n_weights: 
     """Set what arrays hold of fitted estimators: weights (n_weights of them; None: as many as there are), groups, reports."""
     model.coef_, reports = unpack_weights(arrays, n_weights), under(_REPORT, arrays)
     if model.probabilistic_ is None:  # not in older files
-        model.probabilistic_ = _has_log_loss(model)
+        model.probabilistic_ = False
+        with suppress(ParameterError):  # an object that files do not hold: nobody knows
+            model.probabilistic_ = bool(model._minimises_log_loss())
     model.groups_, model.group_names_ = _groups(model.group_names_, arrays, len(model.coef_))
     model.report_ = {name: array_of(reports, name, Array(("float64",), (None,) * array.ndim)) for name, array in reports.items()}
     check_report(model.report_, len(model.coef_))
-
-
-def _has_log_loss(model: Any) -> bool:
-    with suppress(ParameterError):  # an object that files do not hold: nobody knows
-        return bool(model._minimises_log_loss())
-    return False
 
 
 def _groups(names: list[str], arrays: Mapping[str, npt.NDArray[Any]], n_weights: int) -> tuple[npt.NDArray[np.int64], list[str]]:

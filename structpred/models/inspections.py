@@ -3,14 +3,14 @@
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.weights import Vector
 from structpred.errors import ParameterError
-from structpred.models.signs import NameTable, name_of
+from structpred.models.base import StructuredEstimator
+from structpred.models.signs import name_of
 from structpred.text.markup import preformatted
 from structpred.text.tables import columns, cut
 
@@ -61,18 +61,7 @@ class WeightInspection(Shown):
         return "\n".join([*group_lines("weights", self.groups), "", *columns(self.positive, self.negative)])
 
 
-class Named(Protocol):
-    """A fitted model whose weights have names."""
-
-    coef_: Vector
-    groups_: npt.NDArray[np.int64]
-    group_names_: list[str]
-
-    def _check_fitted(self) -> None: ...
-    def _name_tables(self) -> Sequence[NameTable]: ...
-
-
-def top_weights(model: Named, top: int) -> WeightInspection:
+def top_weights(model: StructuredEstimator, top: int) -> WeightInspection:
     """The `top` strongest positive and negative weights by name. Raises ParameterError for top < 1."""
     checked_top(top)
     model._check_fitted()

@@ -81,7 +81,9 @@ class OutputScores:
         loss = sum(self._loss(i, at) for i, at in enumerate(parts))
         if self._scoring == "loss":
             return -loss / len(parts)
-        return 1.0 - loss / max(sum(self._size(i) for i in range(len(parts))), 1)
+        grid: Any = getattr(self._oracle, "label_grid", None)
+        sizes = map(len, self._parts) if grid is None else (int(grid(shape)[0]) for shape in self._shapes)
+        return 1.0 - loss / max(sum(sizes), 1)
 
     def _found_parts(self, i: int, labels: Labels) -> npt.NDArray[np.int64]:
         try:
@@ -95,10 +97,6 @@ class OutputScores:
     def _loss(self, i: int, parts: npt.NDArray[np.int64]) -> float:
         constant, costs = self._costs.of(i)
         return max(constant + float(costs[parts].sum()), 0.0)
-
-    def _size(self, i: int) -> int:
-        grid: Any = getattr(self._oracle, "label_grid", None)
-        return len(self._parts[i]) if grid is None else int(grid(self._shapes[i])[0])
 
     def _share_of_labels(self, found: Sequence[Labels]) -> float:
         right = total = 0

@@ -120,7 +120,11 @@ class SemiSupervisedSVM(KernelMachine):
             solutions.append(solver.solve(problem, seed_of(self.random_state)))
         self.classes_ = classes
         self._keep(space.expansion([solution.inner for solution in solutions]), space.kernel, rows)
-        self._keep_reports(solutions)
+        self.objective_ = float(sum(solution.objective for solution in solutions))
+        self.lower_bound_ = float(sum(solution.lower_bound for solution in solutions))
+        self.level_ = min((solution.level for solution in solutions), key=LEVELS.index)
+        self.history_ = History({**row, "output": k} for k, solution in enumerate(solutions) for row in solution.history)
+        self.n_inner_ = sum(solution.n_inner for solution in solutions)
         if len(classes) == 2:
             chosen = (solutions[0].labels > 0).astype(int)
         else:
@@ -168,14 +172,6 @@ class SemiSupervisedSVM(KernelMachine):
         if abs(sum(table.values()) - 1.0) > 1e-6:
             raise ParameterError(f"balance: the shares must sum to 1, got {sum(table.values()):.6g}")
         return {k: float(table[label]) for k, label in enumerate(classes.tolist())}
-
-    def _keep_reports(self, found: list[Solution]) -> None:
-        """Set what the solver says."""
-        self.objective_ = float(sum(solution.objective for solution in found))
-        self.lower_bound_ = float(sum(solution.lower_bound for solution in found))
-        self.level_ = min((solution.level for solution in found), key=LEVELS.index)
-        self.history_ = History({**row, "output": k} for k, solution in enumerate(found) for row in solution.history)
-        self.n_inner_ = sum(solution.n_inner for solution in found)
 
     @classmethod
     def _from_bundle(cls, head: dict[str, Any], bundle: Bundle, oracle: Any) -> Self:

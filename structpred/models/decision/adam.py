@@ -74,7 +74,8 @@ class Adam:
         first, second = np.zeros_like(W), np.zeros_like(W)
         steps, total = 0, passes * -(-n // self.batch_size)
         size, history, reason = _scale(design, truth), list[Record](), "max_iter"
-        clock, batches = Clock(), Batches(loss.oracle, design, truth)
+        start, cpu_start = time.perf_counter(), time.process_time()
+        batches = Batches(loss.oracle, design, truth)
         for n_pass in range(1, passes + 1):
             seen = 0.0
             for batch in batches.shuffled(rng.permutation(n), self.batch_size):
@@ -87,7 +88,8 @@ class Adam:
                 rate = self.learning_rate * size * (1.0 - 0.9 * (steps - 1) / total)
                 rate *= math.sqrt(1.0 - self.beta2**steps) / (1.0 - self.beta1**steps)
                 W -= rate * first / (np.sqrt(second) + 1e-8)
-            history.append({**dict.fromkeys(_UNKNOWN), **clock.times(), "passes": n_pass, "loss": seen / n})
+            spent = {"seconds": time.perf_counter() - start, "cpu_seconds": time.process_time() - cpu_start}
+            history.append({**dict.fromkeys(_UNKNOWN), **spent, "passes": n_pass, "loss": seen / n})
             if display is not None:
                 display.update(n_pass, 0.0, history)
                 display.tell(history)
@@ -95,17 +97,6 @@ class Adam:
                 reason = "callback"
                 break
         return Result(W.ravel(), Certificate(), history, reason, len(history))
-
-
-class Clock:
-    """Seconds since it was made, for rows of a history."""
-
-    def __init__(self) -> None:
-        self.start, self.cpu_start = time.perf_counter(), time.process_time()
-
-    def times(self) -> dict[str, float]:
-        """Elapsed and CPU seconds."""
-        return {"seconds": time.perf_counter() - self.start, "cpu_seconds": time.process_time() - self.cpu_start}
 
 
 class Batch(NamedTuple):

@@ -85,7 +85,11 @@ def _samples(X: Any, shapes: Any, shape: Hashable) -> tuple[Any, list[Any]]:
         X, listed = split_instances(X, shapes)
     else:
         n = X.shape[0] if hasattr(X, "shape") else len(X)
-        listed = _listed(n, shapes, shape)
+        if shapes is None and shape is None:
+            raise DataError(
+                "the shapes are missing: give DecisionModel(oracle, shape=...), which all instances have, or shapes= here"
+            )
+        listed = [checked_shape(shape, 0)] * n if shapes is None else as_shapes(shapes)
     if isinstance(X, list | tuple) and len(X) and getattr(X[0], "ndim", None) != 1 and np.ndim(X[0]) == 2:
         samples: Any = list(X)
     else:
@@ -95,16 +99,6 @@ def _samples(X: Any, shapes: Any, shape: Hashable) -> tuple[Any, list[Any]]:
         raise DataError(f"X has {len(samples)} samples, and there are {len(listed)} shapes: one shape a sample, at least one")
     known: dict[Any, Any] = {}
     return samples, [known.setdefault(own, own) for own in listed]  # equal ones are one object: oracles tell them apart by it
-
-
-def _listed(n: int, shapes: Any, shape: Hashable) -> list[Any]:
-    if shapes is not None:
-        return as_shapes(shapes)
-    if shape is None:
-        raise DataError(
-            "the shapes are missing: give DecisionModel(oracle, shape=...), which all instances have, or shapes= here"
-        )
-    return [checked_shape(shape, 0)] * n
 
 
 def _table(given: Any, where: str) -> Floats:

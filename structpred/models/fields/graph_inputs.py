@@ -46,16 +46,6 @@ class GraphTable(NamedTuple):
             found.append(known.setdefault(shape, shape))
         return found
 
-    @property
-    def directed(self) -> bool:
-        """Whether an edge of some graph has a first node."""
-        return any(sample.directed for sample in self.samples)
-
-    @property
-    def lengths(self) -> Integers:
-        """The number of nodes of each graph."""
-        return np.array([len(sample.names) for sample in self.samples], dtype=np.int64)
-
 
 def as_graphs(
     X: Any, node_features: str, edge_features: str | None, expected: tuple[int, int | None] | None = None

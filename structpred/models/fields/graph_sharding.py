@@ -51,7 +51,8 @@ class GraphSharding(FieldSharding):
         """Labels and sizes."""
         table, known = data.table, data.lists if data.partial is None else data.partial.known()
         labels, sizes = LabelEncoder.fit(known).classes.tolist(), GraphSizes.of(table.shapes(1))
-        return GraphScan(labels, table.n_features, table.n_edge_features, table.directed, sizes)
+        directed = any(sample.directed for sample in table.samples)
+        return GraphScan(labels, table.n_features, table.n_edge_features, directed, sizes)
 
     def plan(self, model: Any, scans: Sequence[GraphScan], classes: Sequence[Any] | None) -> FieldPlan:
         """Labels: `classes`, or all that occur. The oracle fits the graphs of all shards."""
@@ -71,7 +72,8 @@ class GraphSharding(FieldSharding):
         """The task of the graphs."""
         assert isinstance(plan.field, GraphField)
         made = replace(plan.field, oracle=plan.oracle)
-        weights = None if token_weight is None else checked_token_weights(token_weight, data.table.lengths)
+        lengths = np.array([len(labels) for labels in data.lists], dtype=np.int64)
+        weights = None if token_weight is None else checked_token_weights(token_weight, lengths)
         with about_labels():
             lists, choices = data.lists, dict[int, Any]()
             if data.partial is not None:
