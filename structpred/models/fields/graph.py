@@ -19,7 +19,6 @@ from structpred.models.fields.graph_field import GraphField, NodeLabels
 from structpred.models.fields.graph_sharding import GraphSharding
 from structpred.models.fields.label_graphs import GraphSizes, checked_oracle, graph_oracle
 from structpred.models.inspections import WeightInspection, top_weights
-from structpred.models.partial import warn_of_minus_one
 from structpred.storage.bundles import Bundle
 from structpred.storage.schema import Field, Flag, Record, Text, Whole, maybe
 
@@ -138,7 +137,6 @@ class GraphLabeler(FieldEstimator[NodeLabels, list[Floats]]):
         """The field over nodes with these labels. directed: whether some graph is."""
         if self.directed is not None and not isinstance(self.directed, bool | np.bool_):
             raise ParameterError(f"directed: expected True, False or None, got {self.directed!r}")
-        warn_of_minus_one(encoder.classes, self.missing)
         return GraphField(
             encoder, n_features, n_edge_features, checked_bias(self.bias),
             directed if self.directed is None else bool(self.directed),
@@ -149,10 +147,7 @@ class GraphLabeler(FieldEstimator[NodeLabels, list[Floats]]):
     @classmethod
     def _from_bundle(cls, head: dict[str, Any], bundle: Bundle, oracle: Oracle | None) -> Self:
         model = restored(cls, head, bias=float(head["bias"]), directed=head["directed"], oracle=oracle)
-        made = GraphField(
-            LabelEncoder(head["classes"]), head["n_features"], head["n_edge_features"], model.bias, head["directed"], oracle,
-            model.node_features, model.edge_features,
-        )  # fmt: skip
+        made = model._field_of(LabelEncoder(head["classes"]), head["n_features"], head["n_edge_features"], head["directed"])
         model._keep_field(made, graph_oracle(GraphSizes(True, 1), made.n_labels) if oracle is None else oracle)
         restore_weights(model, bundle.arrays, made.n_weights)
         return model

@@ -15,6 +15,7 @@ from structpred.models.fields.graph_field import GraphField
 from structpred.models.fields.graph_inputs import GraphTable, as_graphs, as_node_labels
 from structpred.models.fields.label_graphs import GraphSizes, graph_oracle
 from structpred.models.fields.sharding import FieldPlan, FieldSharding
+from structpred.models.partial import warn_of_minus_one
 from structpred.task.task import Task
 
 
@@ -64,6 +65,7 @@ class GraphSharding(FieldSharding):
                         f"shard {k}: expected {_number(wanted)} features of {what} as in shard 0, got {_number(found)}"
                     )
         encoder = encoder_of_shards([scan.labels for scan in scans], classes)
+        warn_of_minus_one(encoder.classes, model.missing)
         made = model._field_of(encoder, *first[1:3], any(scan.directed for scan in scans))
         sizes = GraphSizes.merged([scan.sizes for scan in scans])
         return FieldPlan(made, graph_oracle(sizes, made.n_labels) if made.oracle is None else made.oracle)

@@ -112,18 +112,26 @@ def checked_oracle(oracle: Any) -> Oracle:
     return oracle
 
 
+def _exact(forest: bool, few: bool) -> Oracle | None:
+    """TreeMRF where there is no cycle, EnumerationMRF where there are few outputs; else None."""
+    if forest:
+        from structpred.oracles.tree_mrf import TreeMRF
+
+        return TreeMRF()
+    if few:
+        from structpred.oracles.mrf_enumeration import EnumerationMRF
+
+        return EnumerationMRF()
+    return None
+
+
 def label_oracle(n_labels: int, edges: Integers) -> Oracle:
     """An exact oracle for the graph: enumeration up to 16 labels, TreeMRF for forests, else branch and bound, whose bound counts
     where its search is cut short.
     """
-    if n_labels <= ENUMERATED:
-        from structpred.oracles.mrf_enumeration import EnumerationMRF
-
-        return EnumerationMRF()
-    if is_forest(n_labels, edges):
-        from structpred.oracles.tree_mrf import TreeMRF
-
-        return TreeMRF()
+    few = n_labels <= ENUMERATED
+    if (found := _exact(not few and is_forest(n_labels, edges), few)) is not None:
+        return found
     from structpred.oracles.branch_and_bound import BranchAndBoundMRF
 
     return BranchAndBoundMRF(MAX_NODES)
@@ -137,14 +145,8 @@ def hierarchy_oracle(n_labels: int, edges: Integers, require: str | None) -> Ora
         from structpred.oracles.label_paths import LabelPaths
 
         return LabelPaths()
-    if is_forest(n_labels, edges):
-        from structpred.oracles.tree_mrf import TreeMRF
-
-        return TreeMRF()
-    if n_labels <= ENUMERATED:
-        from structpred.oracles.mrf_enumeration import EnumerationMRF
-
-        return EnumerationMRF()
+    if (found := _exact(is_forest(n_labels, edges), n_labels <= ENUMERATED)) is not None:
+        return found
     from structpred.oracles.cp_sat import CpSatMRF
 
     return CpSatMRF()
@@ -171,14 +173,8 @@ class GraphSizes(NamedTuple):
 
 def graph_oracle(sizes: GraphSizes, n_states: int) -> Oracle:
     """TreeMRF for forests, EnumerationMRF up to 2^16 outputs, else QPBO for two states and DualMRF for more."""
-    if sizes.forests:
-        from structpred.oracles.tree_mrf import TreeMRF
-
-        return TreeMRF()
-    if sizes.n_nodes * np.log2(n_states) <= ENUMERATED:
-        from structpred.oracles.mrf_enumeration import EnumerationMRF
-
-        return EnumerationMRF()
+    if (found := _exact(sizes.forests, bool(sizes.n_nodes * np.log2(n_states) <= ENUMERATED))) is not None:
+        return found
     if n_states == 2:
         from structpred.oracles.qpbo import QPBO
 

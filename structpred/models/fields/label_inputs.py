@@ -92,25 +92,6 @@ def labels_of(X: Any, y: Any, n: int, n_labels: int | None = None, *, missing: b
     return as_indicator(X.Y if isinstance(X, MultiLabelData) and y is None else y, n, n_labels, missing=missing)
 
 
-def labelled_rows(X: Any, y: Any, *, missing: bool = False) -> tuple[Any, Labels, list[str] | None]:
-    """(features, labels, names of the labels or None) of arguments X, y, or of MultiLabelData as X with y left out.
-
-    missing: whether a label may be -1, not known.
-    """
-    rows = as_rows(X)
-    if not rows.shape[0]:
-        raise DataError("X: expected at least one sample, got none")
-    Y = labels_of(X, y, rows.shape[0], missing=missing)
-    named = isinstance(X, MultiLabelData) and y is None
-    return rows, Y, list(X.label_names) if named else None
-
-
-def feature_names_of(X: Any) -> list[str] | None:
-    """The names of the features of MultiLabelData or of a data frame; None for other data."""
-    names = X.feature_names if isinstance(X, MultiLabelData) else getattr(X, "columns", None)
-    return None if names is None else [str(name) for name in names]
-
-
 def example_accuracy(gold: npt.NDArray[Any], predicted: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
     """For each row |gold and predicted| / |gold or predicted| (Jaccard); 1 where both are empty.
 

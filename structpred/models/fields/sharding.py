@@ -15,11 +15,12 @@ from structpred.core.types import Integers
 from structpred.core.weights import Vector
 from structpred.data.hierarchy import LabelHierarchy
 from structpred.errors import DataError
+from structpred.io.multilabel.data import MultiLabelData
 from structpred.models.fields.estimator import Field
 from structpred.models.fields.feature_scale import FeatureScale, Spread
 from structpred.models.fields.label_field import LabelField
 from structpred.models.fields.label_graphs import LabelCounts, label_edges
-from structpred.models.fields.label_inputs import feature_names_of, label_choices, labelled_rows
+from structpred.models.fields.label_inputs import as_rows, label_choices, labels_of
 from structpred.models.held_out import about_dev, dev_parts
 from structpred.models.sharding import Columns, Further, refuse_classes, refuse_token_weight
 from structpred.task.task import Task
@@ -117,7 +118,13 @@ class LabelSharding(FieldSharding):
 
     def read(self, model: Any, X: Any, y: Any, *, whole: bool) -> Examples:
         """The rows."""
-        return Examples(*labelled_rows(X, y, missing=True), feature_names_of(X))
+        rows, known = as_rows(X), isinstance(X, MultiLabelData)
+        if not rows.shape[0]:
+            raise DataError("X: expected at least one sample, got none")
+        Y = labels_of(X, y, rows.shape[0], missing=True)
+        names = X.feature_names if known else getattr(X, "columns", None)  # of a data frame
+        features = None if names is None else [str(name) for name in names]
+        return Examples(rows, Y, list(X.label_names) if known and y is None else None, features)
 
     def scanned(self, model: Any, data: Examples) -> LabelScan:
         """Sizes, names and counts."""
