@@ -34,7 +34,6 @@ from structpred.models.bundles import (
 from structpred.models.decision.adam import Adam, Truth
 from structpred.models.decision.inputs import Design, read
 from structpred.models.decision.surrogates import surrogate_of
-from structpred.models.decision.two_stage import fitted
 from structpred.models.nothing_learnt import warned
 from structpred.models.own_components import check_own, components_of_scores, marked
 from structpred.models.settings import checked_oracle, resolve_trainer, settings_of, settings_restored
@@ -193,7 +192,7 @@ class DecisionModel(Estimator):
         truth = true_scores(self.oracle, design.shapes, costs, values)
         sign = 1.0 if costs is None else -1.0
         if self.regressor is not None:
-            self.regressor_ = fitted(self.regressor, design, self.fit_intercept, sign * truth.scores)
+            self.regressor_ = _fitted(self.regressor, design, self.fit_intercept, sign * truth.scores)
             self._keep(design, sign, Result(np.empty(0), Certificate(), stop_reason="regressor"))
             return self
         result = self._trained(design, truth)
@@ -346,3 +345,18 @@ class DecisionModel(Estimator):
         tags = structured_tags(super().__sklearn_tags__())
         tags.target_tags.required = False
         return tags
+
+
+def _fitted(regressor: Any, design: Design, constant: bool, targets: Floats) -> Any:
+    """A copy of the regressor, fitted to the targets; one for each part where it has a single output."""
+    from sklearn.base import clone
+    from sklearn.multioutput import MultiOutputRegressor
+    from sklearn.utils import get_tags
+
+    if not hasattr(regressor, "fit") or not hasattr(regressor, "predict"):
+        raise ParameterError(f"regressor: expected a regressor of scikit-learn, with fit and predict, got {regressor!r}")
+    rows = design.rows[:, :-1] if constant else design.rows
+    model = clone(regressor)
+    if design.n_outputs > 1 and not get_tags(model).target_tags.multi_output:
+        model = MultiOutputRegressor(model)
+    return model.fit(rows, targets if design.per_part else targets.reshape(len(rows), -1).squeeze())

@@ -4,7 +4,6 @@ They differ in a field, which is made by `fit` and kept: how X and y are read, a
 """
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
@@ -15,15 +14,12 @@ from structpred.core.oracle import Oracle
 from structpred.core.requirements import require
 from structpred.core.weights import Vector
 from structpred.errors import ParameterError
-from structpred.models.base import StructuredEstimator, checked_sample_weight
-from structpred.models.partial_outputs import scores_of, task_of
-from structpred.models.settings import resolve_loss
+from structpred.models.base import StructuredEstimator
 from structpred.models.signs import NameTable
 from structpred.storage.bundles import Bundle
 from structpred.storage.schema import LARGEST, Flag, Number, Record, Text
 from structpred.task.inference import Inference
 from structpred.task.steps import TaskLike
-from structpred.task.task import Task
 from structpred.trainers.marginal_bcfw import MarginalBCFW
 
 #: what `predict` returns, and what `predict_marginals` does
@@ -118,21 +114,6 @@ class FieldEstimator(StructuredEstimator, Generic[Outputs, Tables]):
     @abstractmethod
     def fit(self, X: Any, y: Any) -> Any:
         """Train on samples X with true outputs y."""
-
-    def _task_of(
-        self, made: Field[Outputs, Tables], data: Any, truth: Outputs, *, sample_weight: Any = None,
-        token_weights: Sequence[npt.ArrayLike] | None = None, choices: Mapping[int, Sequence[Any]] | None = None,
-    ) -> Task:  # fmt: skip
-        """The task of read samples. choices: of samples known in part the label codes that each node may have, None for any."""
-        inference = made.inference(data)
-        ruled, oracle = {}, inference.oracle
-        for i, own in (choices or {}).items():
-            shape = inference.shapes[i]
-            ruled[i] = scores_of(own, oracle.label_grid(shape), oracle.n_parts(shape), i)  # type: ignore[attr-defined]
-        return task_of(
-            inference.features, oracle, made.codes(truth), inference.shapes, resolve_loss(self.loss), ruled,
-            token_weights=token_weights, sample_weight=checked_sample_weight(sample_weight, len(inference)),
-        )  # fmt: skip
 
     def _default_for(self, task: TaskLike) -> str:
         """marginal_bcfw where it applies to task and settings, else that of every estimator."""

@@ -14,7 +14,7 @@ from structpred.models.chain.tasks import checked_token_weights
 from structpred.models.fields.graph_field import GraphField
 from structpred.models.fields.graph_inputs import GraphTable, as_graphs, as_node_labels
 from structpred.models.fields.label_graphs import GraphSizes, graph_oracle
-from structpred.models.fields.sharding import FieldPlan, FieldSharding
+from structpred.models.fields.sharding import FieldPlan, FieldSharding, field_task
 from structpred.models.partial import warn_of_minus_one
 from structpred.task.task import Task
 
@@ -82,10 +82,8 @@ class GraphSharding(FieldSharding):
                 made.encoder.encode(data.partial.known())
                 choices, lists = data.partial.codes(made.encoder), data.partial.filled(made.encoder.classes[0].item())
             truth = [np.array(labels, dtype=object) for labels in lists]
-            task: Task = model._task_of(
-                made, data.table, truth, sample_weight=sample_weight, token_weights=weights, choices=choices
-            )
-        return task
+            options = {"sample_weight": sample_weight, "token_weights": weights, "choices": choices}
+            return field_task(model, made, data.table, truth, **options)
 
 
 def _number(n: int | None) -> int | str:

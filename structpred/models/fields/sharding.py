@@ -1,7 +1,7 @@
 """How fields are trained: what all data must agree on, then the task of each shard. `fit` is this plan over one shard."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -16,12 +16,15 @@ from structpred.core.weights import Vector
 from structpred.data.hierarchy import LabelHierarchy
 from structpred.errors import DataError
 from structpred.io.multilabel.data import MultiLabelData
+from structpred.models.base import checked_sample_weight
 from structpred.models.fields.estimator import Field
 from structpred.models.fields.feature_scale import FeatureScale, Spread
 from structpred.models.fields.label_field import LabelField
 from structpred.models.fields.label_graphs import LabelCounts, label_edges
 from structpred.models.fields.label_inputs import as_rows, label_choices, labels_of
 from structpred.models.held_out import about_dev, dev_parts
+from structpred.models.partial_outputs import scores_of, task_of
+from structpred.models.settings import resolve_loss
 from structpred.models.sharding import Columns, Further, refuse_classes, refuse_token_weight
 from structpred.task.task import Task
 
@@ -93,6 +96,22 @@ class FieldSharding(ABC):
         self._keep(model, plan, model._train(task, scorer, plan.field.weight_names))
 
 
+def field_task(
+    model: Any, made: Field[Any, Any], data: Any, truth: Any, *, sample_weight: Any = None,
+    token_weights: Sequence[npt.ArrayLike] | None = None, choices: Mapping[int, Sequence[Any]] | None = None,
+) -> Task:  # fmt: skip
+    """The task of read samples. choices: of samples known in part the label codes that each node may have, None for any."""
+    inference = made.inference(data)
+    ruled, oracle = {}, inference.oracle
+    for i, own in (choices or {}).items():
+        shape = inference.shapes[i]
+        ruled[i] = scores_of(own, oracle.label_grid(shape), oracle.n_parts(shape), i)  # type: ignore[attr-defined]
+    return task_of(
+        inference.features, oracle, made.codes(truth), inference.shapes, resolve_loss(model.loss), ruled,
+        token_weights=token_weights, sample_weight=checked_sample_weight(sample_weight, len(inference)),
+    )  # fmt: skip
+
+
 class Examples(NamedTuple):
     """Rows of features and of labels, where -1 is missing; the names of both, None for their numbers; a hierarchy of labels."""
 
@@ -159,8 +178,7 @@ class LabelSharding(FieldSharding):
         assert isinstance(plan.field, LabelField)
         costs, known = plan.field.token_weights(len(data.Y)), np.maximum(data.Y, 0)  # what is missing is not looked at
         options = {"sample_weight": sample_weight, "token_weights": costs, "choices": label_choices(data.Y)}
-        task: Task = model._task_of(plan.field, data.rows, known, **options)
-        return task
+        return field_task(model, plan.field, data.rows, known, **options)
 
 
 class HierarchySharding(LabelSharding):
