@@ -52,7 +52,7 @@ def test_every_checkpoint_of_a_stream_leads_to_the_same_end(tmp_path: Path, monk
     x, y = noisy(150)
     source, dev = (lambda: zip(x, y, strict=True)), noisy(30, seed=4)
     original = loop.RunSettings.__init__
-    monkeypatch.setattr(loop.RunSettings, "__init__", lambda self, **k: original(self, **k, checkpoint_seconds=0.0))
+    monkeypatch.setattr(loop.RunSettings, "__init__", lambda self, **k: original(self, **{**k, "checkpoint_seconds": 0.0}))
     monkeypatch.setattr(loop, "save_checkpoint", save)
     straight = model("mira", checkpoint=tmp_path / "run").fit_stream(source, ["a", "b", "c"], 3, dev=dev)
     monkeypatch.setattr(loop, "save_checkpoint", save_checkpoint)

@@ -188,14 +188,19 @@ def _token_choices(
     return choices
 
 
-def check_gold(scores: FixedScores, codes: npt.NDArray[np.int64], offsets: npt.NDArray[np.int64], classes: Sequence[Any]) -> None:
-    """Raise DataError, naming sample and position, where true labels break the constraints."""
+def check_gold(
+    scores: FixedScores, codes: npt.NDArray[np.int64], offsets: npt.NDArray[np.int64], classes: Sequence[Any],
+    partial: Iterable[int] = (),
+) -> None:  # fmt: skip
+    """Raise DataError, naming sample and position, where true labels break the constraints; not of the sequences `partial`."""
     bad = scores.rows[scores.row_of, codes] <= 0.5 * FORBIDDEN
     inside = np.ones(len(codes), bool)
     inside[offsets[:-1]] = False
     bad_step = np.zeros(len(codes), bool)
     bad_step[1:] = scores.edges[codes[:-1], codes[1:]] <= 0.5 * FORBIDDEN
     bad |= bad_step & inside
+    for i in partial:
+        bad[offsets[i] : offsets[i + 1]] = False
     if bad.any():
         at = int(np.flatnonzero(bad)[0])
         sample = int(np.searchsorted(offsets, at, side="right") - 1)

@@ -1,7 +1,6 @@
 """What explaining, inspecting and online training know of a chain labeler, which is built on top of them."""
 
-import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy.typing as npt
@@ -14,7 +13,7 @@ from structpred.models.chain.constraints import ChainConstraints
 from structpred.models.chain.inputs import Input
 from structpred.models.chain.targets import LabelEncoder
 from structpred.models.signs import SignSetting
-from structpred.trainers.loop import Callback
+from structpred.trainers.loop import RunSettings
 from structpred.trainers.problem import Surrogate, Trainer
 from structpred.trainers.running.checkpoints import Progress
 
@@ -43,12 +42,7 @@ class OnlineLabeler(FittedChain, Protocol):
     signs: SignSetting | None
     C: float
     patience: int | None
-    callbacks: Callback | Sequence[Callback] | None
-    checkpoint: str | os.PathLike[str] | None
-    resume: bool
     warm_start: bool
-    random_state: Any
-    verbose: int
     check_components: bool
     missing: Any
     history_: list[Record]
@@ -60,5 +54,6 @@ class OnlineLabeler(FittedChain, Protocol):
     def _input_for(self, X: Any) -> tuple[Input, Any]: ...
     def _trainer_and_surrogate(self) -> tuple[Trainer, Surrogate]: ...
     def _dev_scorer(self, input_: Input, encoder: LabelEncoder, X: Any, y: Any) -> Callable[[Vector], float]: ...
+    def _run_settings(self, dev: Callable[[Vector], float] | None) -> RunSettings: ...
     def _keep(self, result: Result) -> None: ...
     def _stop_if_interrupted(self) -> None: ...

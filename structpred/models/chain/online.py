@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,18 +13,17 @@ import numpy.typing as npt
 
 from structpred.core.result import Certificate, Result
 from structpred.errors import CheckpointError, DataError, ParameterError
-from structpred.models.base import as_callbacks, checked_C, seed_of
+from structpred.models.base import checked_C
 from structpred.models.chain.constraints import resolve_constraints
 from structpred.models.chain.fitted import OnlineLabeler
 from structpred.models.chain.inputs import Input, n_columns
 from structpred.models.chain.partial import partial_labels
-from structpred.models.chain.targets import LabelEncoder, as_label_lists
+from structpred.models.chain.targets import LabelEncoder, about_labels, as_label_lists
 from structpred.models.chain.tasks import chain_task
 from structpred.models.held_out import dev_parts
 from structpred.models.own_components import check_own, components_of
 from structpred.models.settings import resolve_loss, resolve_regulariser
 from structpred.task.task import Task
-from structpred.trainers.loop import RunSettings
 from structpred.trainers.names import require
 from structpred.trainers.problem import Trainer
 from structpred.trainers.running.checkpoints import Progress
@@ -34,6 +32,8 @@ from structpred.trainers.states import rebuild
 
 #: a function that starts a new pass: an iterable of (sequence, its labels)
 Source = Callable[[], Iterable[tuple[Any, Any]]]
+#: where a label is not that nobody knows
+_FIXED = "fixed by `classes` or the first batch"
 _SAMPLE = re.compile(r"\bsample (\d+)")
 
 
@@ -69,28 +69,33 @@ def partial_fit(
     if before is None:
         input_, sequences = labeler._input_for(X)
         data = input_.fit_transform(sequences)
-        lists = as_label_lists(y, data.lengths)
-        known = partial_labels(lists, labeler.missing, whole=False)
-        seen = lists if known is None else known.known()
-        encoder = LabelEncoder.fit(seen) if classes is None else encoder_of(classes)
     else:
-        input_, encoder = before.input_, before.encoder
-        if classes is not None and encoder_of(classes).classes.tolist() != encoder.classes.tolist():
+        if classes is not None and encoder_of(classes).classes.tolist() != before.encoder.classes.tolist():
             raise ParameterError(
                 "classes: the labels were fixed by the first call of partial_fit; leave classes out or repeat them"
             )
+        input_ = before.input_
         data = input_.transform(X)
-        lists = as_label_lists(y, data.lengths)
-        known = partial_labels(lists, labeler.missing, whole=False)
-    with _about_labels():
+    lists = as_label_lists(y, data.lengths)
+    known = partial_labels(lists, labeler.missing, whole=False)
+    if before is not None:
+        encoder = before.encoder
+    elif classes is not None:
+        encoder = encoder_of(classes)
+    else:
+        encoder = LabelEncoder.fit(lists if known is None else known.known())
+    with about_labels(_FIXED):
         task = chain_task(
             data, lists, encoder, resolve_loss(labeler.loss), resolve_constraints(labeler.constraints),
             sample_weight=sample_weight, token_weight=token_weight, allowed=allowed, partial=known,
         )  # fmt: skip
+    trainer, _ = labeler._trainer_and_surrogate()
+    total = _checked_total(trainer, n_total) if before is None else before.n_total
+    problem = _problem(labeler, task, total)
     if before is None:
-        before = _start(labeler, task, input_, encoder, n_total)
-    problem = _problem(labeler, task, before.n_total)
-    if isinstance(before.state, Progress):
+        require(trainer, problem)
+        before = OnlineState(trainer, trainer.init_state(problem), input_, encoder, total, _settings(labeler))
+    elif isinstance(before.state, Progress):
         before = replace(before, state=rebuild(before.trainer.init_state(problem), before.state.arrays, task.dim))
     state = train_batch(problem, before.trainer, before.state)
     after = replace(before, state=state, calls=before.calls + 1, sequences=before.sequences + len(task))
@@ -125,16 +130,8 @@ def fit_stream(
     first = reader.open()
     total = _checked_total(trainer, n_total)
     problem = _problem(labeler, reader.task(first[:1], 0), total)
-    settings = RunSettings(
-        max_iter=n_passes,
-        seed=seed_of(labeler.random_state),
-        dev=None if dev is None else labeler._dev_scorer(reader.input_, encoder, *dev_parts(dev, "X, y")),
-        patience=labeler.patience,
-        callbacks=as_callbacks(labeler.callbacks),
-        checkpoint=None if labeler.checkpoint is None else Path(labeler.checkpoint),
-        resume=labeler.resume,
-        verbose=labeler.verbose,
-    )
+    score = None if dev is None else labeler._dev_scorer(reader.input_, encoder, *dev_parts(dev, "X, y"))
+    settings = replace(labeler._run_settings(score), max_iter=n_passes, tol=0.0)  # there is no certificate
     del first
     result, state = train_stream(problem, trainer, reader.batches, settings)
     calls = int(result.history[-1]["oracle_calls"] or 0) if result.history else 0
@@ -164,15 +161,6 @@ def _state_before(labeler: OnlineLabeler, n_total: float | None) -> OnlineState 
     done = int(labeler.history_[-1]["oracle_calls"] or 0)
     fixed = (labeler.input_, labeler._encoder, labeler._n_total, _settings(labeler))
     return OnlineState(trainer, progress, *fixed, calls=labeler.n_iter_, sequences=done)
-
-
-def _start(labeler: OnlineLabeler, task: Task, input_: Input, encoder: LabelEncoder, n_total: float | None) -> OnlineState:
-    trainer, _ = labeler._trainer_and_surrogate()
-    total = _checked_total(trainer, n_total)
-    problem = _problem(labeler, task, total)
-    require(trainer, problem)
-    state = trainer.init_state(problem)
-    return OnlineState(trainer, state, input_, encoder, total, _settings(labeler))
 
 
 def _problem(labeler: OnlineLabeler, task: Task, n_total: float) -> StreamProblem:
@@ -212,18 +200,6 @@ def encoder_of(classes: Any) -> LabelEncoder:
         return LabelEncoder.fit([listed])
     except DataError as error:
         raise ParameterError(f"classes: {str(error).removeprefix('sample 0: ')}") from None
-
-
-@contextmanager
-def _about_labels() -> Iterator[None]:
-    """An unknown label is one that the first batch or `classes` did not have."""
-    try:
-        yield
-    except DataError as error:
-        message = str(error).replace(
-            "was not in the training data", "is not among the labels fixed by `classes` or the first batch"
-        )
-        raise type(error)(message) from error
 
 
 def _keep(labeler: OnlineLabeler, result: Result, state: OnlineState) -> None:
@@ -269,7 +245,7 @@ class _Reader:
 
     def task(self, batch: list[tuple[Any, Any]], first: int) -> Task:
         """The task of a batch; errors give the running number of the sequence, `first` being that of the batch's first one."""
-        with _numbered(first), _about_labels():
+        with _numbered(first), about_labels(_FIXED):
             data = self.input_.transform([x for x, _ in batch])
             lists = as_label_lists([y for _, y in batch], data.lengths)
             known = partial_labels(lists, self.missing, whole=False)

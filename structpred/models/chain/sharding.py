@@ -2,8 +2,7 @@
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,7 +21,7 @@ from structpred.models.chain.constraints import resolve_constraints
 from structpred.models.chain.inputs import Input, NumericInput, RowInput, TokenInput, choose_input, n_columns
 from structpred.models.chain.online import encoder_of
 from structpred.models.chain.partial import partial_labels
-from structpred.models.chain.targets import LabelEncoder, as_label_lists
+from structpred.models.chain.targets import LabelEncoder, about_labels, as_label_lists
 from structpred.models.chain.tasks import chain_task
 from structpred.models.held_out import dev_parts
 from structpred.models.settings import resolve_loss
@@ -87,7 +86,7 @@ class ChainSharding:
         self, model: Any, plan: ChainPlan, X: Any, y: Any, sample_weight: Any = None, token_weight: Any = None
     ) -> tuple[Task, Columns]:
         """The task over the features that occur in the shard."""
-        with placed(X), about_labels():
+        with placed(X), about_labels("in `classes`"):  # without them, all labels of all shards are known
             input_, sequences = _input_for(model, X)
             if input_.kind != plan.input_.kind:
                 raise DataError(f"the shards must hold features of one form, got {input_.kind} after {plan.input_.kind}")
@@ -123,16 +122,6 @@ def encoder_of_shards(labels: Sequence[Sequence[Any]], classes: Sequence[Any] | 
     if not len(seen.classes):
         raise DataError("y: expected some labels, but all are missing")
     return seen
-
-
-@contextmanager
-def about_labels() -> Iterator[None]:
-    """An unknown label is one that `classes` do not have: without them, all labels of all shards are known."""
-    try:
-        yield
-    except DataError as error:
-        message = str(error).replace("was not in the training data", "is not among the labels in `classes`")
-        raise type(error)(message) from error
 
 
 def _columns(data: PackedSequences, rows: npt.NDArray[np.int64], n_labels: int) -> Columns:

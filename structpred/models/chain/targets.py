@@ -1,7 +1,8 @@
 """Label sequences as users give them, to and from whole numbers."""
 
 import numbers
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -65,6 +66,16 @@ class LabelEncoder:
 def _kind(label: Any) -> type:
     """str, int (whole numbers of any library), or whatever else it is."""
     return str if isinstance(label, str) else int if isinstance(label, numbers.Integral) else type(label)
+
+
+@contextmanager
+def about_labels(where: str) -> Iterator[None]:
+    """An unknown label is one that is not among those `where`."""
+    try:
+        yield
+    except DataError as error:
+        message = str(error).replace("was not in the training data", f"is not among the labels {where}")
+        raise type(error)(message) from error
 
 
 def as_label_lists(y: Any, lengths: Integers) -> list[list[Any]]:

@@ -1,7 +1,6 @@
 """The training task of a chain model: features, labels, loss, weights and constraints, checked against each other."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -10,7 +9,7 @@ import numpy.typing as npt
 from structpred.core.costs import PartLoss
 from structpred.core.feature_map import FeatureMap
 from structpred.data.sequences import PackedSequences
-from structpred.errors import DataError, ParameterError
+from structpred.errors import ParameterError
 from structpred.features.fixed_scores import FixedScores
 from structpred.features.positions import PositionSequences
 from structpred.features.sequences import SequenceFeatures
@@ -46,8 +45,8 @@ def chain_task(
         lists = partial.filled(encoder.classes[0].item())
     codes, classes = encoder.encode(lists), encoder.classes.tolist()
     fixed = fixed_scores(classes, data.offsets, constraints, allowed)
-    if fixed is not None and partial is None:
-        check_gold(fixed, codes, data.offsets, classes)
+    if fixed is not None:
+        check_gold(fixed, codes, data.offsets, classes, () if partial is None else partial.rows)
     features = _features(data, len(classes), fixed)
     gold = np.split(codes, data.offsets[1:-1])
     shapes = [(length, len(classes)) for length in data.lengths.tolist()]
@@ -60,8 +59,6 @@ def chain_task(
     assert narrow is not None
     check_left(narrow, data.offsets, partial.rows)
     left = take_features(_features(data, len(classes), narrow), partial.rows)
-    if fixed is not None:
-        _check_known(fixed, codes, data.offsets, classes, partial.rows)
     return PartialTask(
         features, ChainOracle(), gold, shapes, loss, allowed=left, rows=partial.rows, **of_all  # type: ignore[arg-type]
     )  # fmt: skip
@@ -71,27 +68,6 @@ def _features(data: PackedSequences | PositionSequences, n_labels: int, fixed: F
     if isinstance(data, PositionSequences):
         return data.features(n_labels, fixed)
     return cast(FeatureMap, SequenceFeatures(data, n_labels, fixed=fixed))
-
-
-def _check_known(
-    fixed: FixedScores, codes: npt.NDArray[np.int64], offsets: npt.NDArray[np.int64], classes: Sequence[Any],
-    rows: npt.NDArray[np.int64],
-) -> None:  # fmt: skip
-    """As check_gold, for the sequences of which all labels are known."""
-    whole = np.setdiff1d(np.arange(len(offsets) - 1), rows)
-    for i in whole.tolist():
-        a, b = int(offsets[i]), int(offsets[i + 1])
-        own = FixedScores(fixed.rows, fixed.row_of[a:b], fixed.edges)
-        with _numbered(i):
-            check_gold(own, codes[a:b], np.array([0, b - a]), classes)
-
-
-@contextmanager
-def _numbered(i: int) -> Iterator[None]:
-    try:
-        yield
-    except DataError as error:
-        raise DataError(str(error).replace("sample 0", f"sample {i}", 1)) from error
 
 
 def checked_token_weights(weights: Any, lengths: npt.NDArray[np.int64]) -> list[npt.NDArray[np.float64]]:

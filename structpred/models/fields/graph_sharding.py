@@ -8,8 +8,8 @@ import numpy as np
 
 from structpred.errors import DataError
 from structpred.models.chain.partial import PartialLabels, partial_labels
-from structpred.models.chain.sharding import about_labels, encoder_of_shards
-from structpred.models.chain.targets import LabelEncoder
+from structpred.models.chain.sharding import encoder_of_shards
+from structpred.models.chain.targets import LabelEncoder, about_labels
 from structpred.models.chain.tasks import checked_token_weights
 from structpred.models.fields.graph_field import GraphField
 from structpred.models.fields.graph_inputs import GraphTable, as_graphs, as_node_labels
@@ -76,7 +76,7 @@ class GraphSharding(FieldSharding):
         made = replace(plan.field, oracle=plan.oracle)
         lengths = np.array([len(labels) for labels in data.lists], dtype=np.int64)
         weights = None if token_weight is None else checked_token_weights(token_weight, lengths)
-        with about_labels():
+        with about_labels("in `classes`"):
             lists, choices = data.lists, dict[int, Any]()
             if data.partial is not None:
                 made.encoder.encode(data.partial.known())
