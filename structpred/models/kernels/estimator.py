@@ -18,7 +18,7 @@ from structpred.models.chain.inputs import Input, RowInput
 from structpred.models.chain.labeler import ChainLabeler
 from structpred.models.kernels.expansion import KernelExpansion
 from structpred.models.kernels.functions import Kernel, Missing, resolve_kernel, restored, saved
-from structpred.models.kernels.inputs import KERNEL, KernelInput
+from structpred.models.kernels.inputs import KERNEL, KernelInput, SupportInput
 from structpred.models.settings import resolve_regulariser
 from structpred.objectives.regularisers.l2 import L2
 from structpred.storage.bundles import Bundle
@@ -69,9 +69,9 @@ class Kernelised(Labeler):
         self.n_features_in_ = self._kernel_input.inner.n_features or 0
 
     @property
-    def _kernel_input(self) -> KernelInput | KernelExpansion:
+    def _kernel_input(self) -> SupportInput:
         self._check_fitted()
-        assert isinstance(self.input_, KernelInput | KernelExpansion)
+        assert isinstance(self.input_, SupportInput)
         return self.input_
 
     @property
@@ -134,6 +134,6 @@ class Kernelised(Labeler):
         input_ = self._kernel_input
 
         def put(function: Any) -> None:
-            self.kernel, input_.kernel = function, resolve_kernel(function)  # type: ignore[union-attr]
+            self.kernel, input_.kernels = function, [resolve_kernel(function)]
 
-        return [put] if isinstance(input_, KernelInput) and isinstance(input_.kernel, Missing) else []
+        return [put] if isinstance(input_, KernelInput) and isinstance(input_.kernels[0], Missing) else []

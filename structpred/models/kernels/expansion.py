@@ -6,8 +6,8 @@ k(landmarks, landmarks), so that <phi_k(x), phi_k(x')> = k(x, x') for landmarks,
 Both give functions f_k(x) = sum_s k(x, s) d_s of few positions s: those with a coefficient, in kernels whose group is not zero.
 """
 
-from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +23,19 @@ from structpred.models.chain.inputs import INPUT, Input, NumericInput
 from structpred.models.kernels.functions import Kernel, Precomputed, restored_complete, saved
 from structpred.models.kernels.gram import EXACT, distinct_rows, factorise
 from structpred.models.kernels.grams import check_room, checked_gram, gram_of, stacked
-from structpred.models.kernels.inputs import KERNEL, beside_inner, canonical, dense_sequences, read_inner, where
+from structpred.models.kernels.inputs import (
+    AT,
+    KERNEL,
+    Support,
+    SupportInput,
+    beside_inner,
+    canonical,
+    dense_sequences,
+    read_inner,
+    read_rows,
+    saved_rows,
+    where,
+)
 from structpred.models.kernels.listed import Mean, names_of
 from structpred.runtime.memory import check_fits
 from structpred.runtime.ranges import ends_of
@@ -37,52 +49,18 @@ _BLOCK = 1 << 22
 HEADER = Record({"inner": INPUT, "means": ListOf(ListOf(KERNEL, 1), 1)})
 _ENDS = Array(("int64",), ("n_ends",), below=2**40)
 _MEMBERS = Array(("int64",), (None,), below="n_rows")
-_AT = Array(("int64",), (None, 2), below=2**62)
 
 
-class Support(NamedTuple):
-    """The positions that a model keeps. at: sample and position of each. rows: their features, a CSR matrix; of given kernels the
-    number of each in the training set. members: for each kernel, which of them it uses, all kernels in a row; kernel k from
-    ends[k] on.
-    """
-
-    at: Integers
-    rows: Any
-    members: Integers
-    ends: Integers
-
-    def of(self, k: int) -> Integers:
-        """Those that kernel k uses."""
-        return self.members[self.ends[k] : self.ends[k + 1]]
-
-
-class KernelExpansion:
+class KernelExpansion(SupportInput):
     """An input whose features are k(x, s) for the support positions s of each kernel.
 
     n_components: the number of landmarks; None: kernel form. seed: of the choice of landmarks.
     """
 
-    kept: Support
-
     def __init__(self, inner: Input, kernels: Sequence[Kernel], n_components: int | None = None, seed: int = 0) -> None:
-        self.inner, self.kernels, self.n_components, self.seed = inner, list(kernels), n_components, seed
-        self.given = isinstance(kernels[0], Precomputed)
+        super().__init__(inner, kernels)
+        self.n_components, self.seed = n_components, seed
         self._n_columns: int | None = None
-
-    @property
-    def kind(self) -> str:
-        """That of the input that reads X."""
-        return self.inner.kind
-
-    @property
-    def n_features(self) -> int:
-        """The number of support positions, of all kernels together."""
-        return len(self.kept.members)
-
-    @property
-    def support(self) -> Integers:
-        """(n_features, 2): sample and position of each support position, kernel by kernel."""
-        return self.kept.at[self.kept.members]
 
     @property
     def names(self) -> list[str]:
@@ -214,22 +192,9 @@ class KernelExpansion:
         n = int(offsets[-1])
         check_fits(16 * n * self.n_features, f"{self.n_features:,} kernel values of {n:,} positions")
         values = np.empty((n, self.n_features), np.float32)
-        for own, k, similar in self._similarities(rows, offsets):
-            values[own, self.kept.ends[k] : self.kept.ends[k + 1]] = similar
+        for own, support, similar in self._similarities(rows, offsets):
+            values[own, support] = similar
         return dense_sequences(values, offsets)
-
-    def scored(self, sequences: Any, w: Vector, n_labels: int) -> tuple[PackedSequences, Vector]:
-        """Sequences and weights that give the scores of `w`, with a feature for each label: the score that x adds to it."""
-        check_length(w, n_chain_weights(self.n_features, n_labels))
-        rows, offsets = self._rows(sequences)
-        duals, ends = self.dual_coefficients(w, n_labels), self.kept.ends
-        values = np.zeros((int(offsets[-1]), n_labels))
-        for own, k, similar in self._similarities(rows, offsets):
-            values[own] += similar @ duals[ends[k] : ends[k + 1]]
-        table = np.zeros((n_labels + 2 + n_labels, padded(n_labels)), w.dtype)
-        table[:n_labels, :n_labels] = np.eye(n_labels)
-        table[n_labels:, :n_labels] = weight_table(w, n_labels)[self.n_features :]
-        return dense_sequences(values.astype(np.float32), offsets), table.ravel()
 
     def positions(self, sequences: Any) -> PackedSequences:
         """The sequences without any features."""
@@ -241,28 +206,14 @@ class KernelExpansion:
         return np.asarray(weight_table(w, n_labels)[: self.n_features], dtype=np.float64)
 
     def _rows(self, sequences: Any) -> tuple[list[Any], Integers]:
-        """(for each kernel what its values are made of, where sequences begin)."""
         if not self.given:
-            data = self.inner.transform(sequences)
-            return [canonical(data)] * len(self.kernels), data.offsets
+            return super()._rows(sequences)
         listed = self._listed(sequences)
         found = [stacked(listed, k, self._n_columns) for k in range(len(self.kernels))]
         return [values for values, _ in found], ends_of(found[0][1])
 
-    def _similarities(self, rows: list[Any], offsets: Integers) -> Iterator[tuple[slice, int, Floats]]:
-        """(positions, k, k(positions, its support)) in blocks; DataError, naming the sample, where a value is not finite."""
-        n = int(offsets[-1])
-        for k, kernel in enumerate(self.kernels):
-            members = self.kept.of(k)
-            support, step = self.kept.rows[members], max(1, _BLOCK // max(len(members), 1))
-            for a in range(0, n if len(members) else 0, step):
-                block = rows[k][a : a + step]
-                similar = _columns(block, support) if self.given else kernel(block, support)
-                if not np.isfinite(similar).all():
-                    sample, t = where(offsets, a + np.flatnonzero(~np.isfinite(similar).all(axis=1))[:1])[0]
-                    wrong = f"sample {sample}, position {t}: kernel {self.names[k]} gives values that are not finite"
-                    raise DataError(f"{wrong}; are features scaled?")
-                yield slice(a, a + step), k, similar
+    def _called(self, k: int) -> str:
+        return f"kernel {self.names[k]}"
 
     def feature_names(self) -> list[str]:
         """The kernel and the support position."""
@@ -278,8 +229,7 @@ class KernelExpansion:
         if self.given:
             own["columns"] = s.rows.astype(np.int64)
         else:
-            rows = {"indptr": s.rows.indptr.astype(np.int64), "indices": s.rows.indices.astype(np.int32)}
-            own |= rows | {"values": s.rows.data.astype(np.float32)}
+            own |= saved_rows(s.rows)
         return beside_inner(self.inner, {"means": means}, own)
 
     @classmethod
@@ -296,24 +246,17 @@ class KernelExpansion:
             return self
 
     def _read_support(self, arrays: dict[str, npt.NDArray[Any]]) -> None:
-        at, d = array_of(arrays, "at", _AT), self.inner.n_features or 0
+        at, d = array_of(arrays, "at", AT), self.inner.n_features or 0
         ends = array_of(arrays, "ends", _ENDS, n_ends=len(self.kernels) + 1)
         members = array_of(arrays, "members", _MEMBERS, n_rows=len(at))
         if ends[0] != 0 or ends[-1] != len(members) or (np.diff(ends) < 0).any():
             raise ValueError(f"support.ends: expected ascending numbers from 0 to {len(members)}")
         if self.given:
-            columns = array_of(arrays, "columns", Array(("int64",), (len(at),), below=d))
+            rows: Any = array_of(arrays, "columns", Array(("int64",), (len(at),), below=d))
             self._n_columns = d
-            self.kept = Support(at, columns, members, ends)
-            return
-        rows = PackedSequences(
-            array_of(arrays, "indptr", Array(("int64",), (len(at) + 1,))),
-            array_of(arrays, "indices", Array(("int32",), (None,), below=d)),
-            array_of(arrays, "values", Array(("float32",), (None,))),
-            np.array([0, len(at)]),
-            d,
-        )
-        self.kept = Support(at, canonical(rows), members, ends)
+        else:
+            rows = read_rows(arrays, len(at), d)
+        self.kept = Support(at, rows, members, ends)
 
 
 def _coordinates(kernel: Kernel, rows: Any, landmarks: Any, triangle: Floats) -> npt.NDArray[np.float32]:
@@ -326,8 +269,3 @@ def _coordinates(kernel: Kernel, rows: Any, landmarks: Any, triangle: Floats) ->
         similar = kernel(rows[a : a + step], landmarks)
         out[a : a + step] = solve_triangular(triangle, similar.T, lower=True, check_finite=False).T
     return out
-
-
-def _columns(block: Any, columns: Integers) -> Floats:
-    found = block[:, columns]
-    return np.asarray(found if isinstance(found, np.ndarray) else found.toarray(), dtype=np.float64)

@@ -85,7 +85,7 @@ def factorise(gram: Floats, what: str, tolerance: float = EXACT) -> Factor:
     if not (np.isfinite(low) and np.isfinite(high)):
         raise DataError(f"{what}: its values must be finite; are features scaled?")
     largest = max(-low, high)
-    _check_symmetric(gram, max(tolerance, 1e-8) * largest, what)
+    check_symmetric(gram, max(tolerance, 1e-8) * largest, what)
     tests = np.random.default_rng(0).choice([-1.0, 1.0], (n, 3))
     wanted = gram @ tests
     order, rank = np.arange(n), 0
@@ -100,10 +100,12 @@ def factorise(gram: Floats, what: str, tolerance: float = EXACT) -> Factor:
     return factor
 
 
-def _check_symmetric(gram: Floats, most: float, what: str) -> None:
-    for a in range(0, len(gram), 512):  # in pieces: no second matrix of that size
-        own = slice(a, a + 512)
-        if np.abs(gram[own] - gram[:, own].T).max() > most:
+def check_symmetric(gram: Any, most: float, what: str) -> None:
+    """DataError where some |k(a, b) - k(b, a)| of a matrix, an array or sparse, is larger than `most`."""
+    step = 512 if isinstance(gram, np.ndarray) else max(gram.shape[0], 1)  # in pieces: no second matrix of that size
+    for a in range(0, gram.shape[0], step):
+        found = gram[a : a + step] - gram[:, a : a + step].T
+        if np.abs(found if isinstance(found, np.ndarray) else found.data).max(initial=0.0) > most:
             raise DataError(f"{what}: it is not symmetric; k(a, b) must equal k(b, a)")
 
 

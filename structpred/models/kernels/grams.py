@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from structpred.errors import DataError
 from structpred.models.kernels.functions import B1Spline, Kernel, Rows, name_of
+from structpred.models.kernels.gram import check_symmetric
 from structpred.models.kernels.listed import Mean, is_definite
 from structpred.runtime.memory import check_fits
 from structpred.task.function_space import Gram
@@ -61,8 +62,7 @@ def checked_gram(gram: Gram, what: str, kernel: Kernel) -> Gram:
     if not np.isfinite(values).all():
         raise DataError(f"{what}: its values must be finite; are features scaled?")
     largest = float(np.abs(values).max(initial=0.0))
-    if _asymmetry(gram) > ASYMMETRY * largest:
-        raise DataError(f"{what}: it is not symmetric; k(a, b) must equal k(b, a)")
+    check_symmetric(gram, ASYMMETRY * largest, what)
     if is_definite(kernel):
         return gram
     low, high = _extremes(gram)
@@ -89,14 +89,6 @@ def _with_diagonal(gram: Gram, added: float) -> Gram:
     found = (gram + sparse.diags_array(np.full(gram.shape[0], added, np.float32))).tocsr()
     found.sort_indices()
     return found
-
-
-def _asymmetry(gram: Gram) -> float:
-    """The largest |k(a, b) - k(b, a)|."""
-    if not isinstance(gram, np.ndarray):
-        return float(np.abs((gram - gram.T).data).max(initial=0.0))
-    pieces = (np.abs(gram[a : a + BLOCK] - gram[:, a : a + BLOCK].T).max() for a in range(0, len(gram), BLOCK))
-    return max(map(float, pieces), default=0.0)
 
 
 def _extremes(gram: Gram) -> tuple[float, float]:

@@ -1,7 +1,8 @@
 """Sequences as a kernel sees them: positions become coordinates in the space that the training positions span."""
 
-from collections.abc import Iterator
-from typing import Any
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -25,27 +26,35 @@ _BLOCK = 1 << 22
 KERNEL = AnyOf((Text(), Record({"class": Text(), "settings": TableOf(Plain())})))
 #: the input that reads X, and the kernel
 _HEADER = Record({"inner": INPUT, "kernel": KERNEL})
-_SUPPORT = Array(("int64",), (None, 2), below=2**62)
+AT = Array(("int64",), (None, 2), below=2**62)
 _PIVOTS = Array(("int64",), ("n_support",), below="n_columns")
 _GRAM = Array(("float32",), ("n_support", "n_support"))
 
 
-class KernelInput:
-    """Another input whose rows go through a kernel. Feature j of a position x is coordinate j of phi(x) = L^-1 k(support, x).
-
-    <phi(x), phi(x')> = k(x, x') for x, x' of the training set. `gram.py` says how the support and L are found.
+class Support(NamedTuple):
+    """The positions that a model keeps. at: sample and position of each. rows: their features, a CSR matrix; of given kernels the
+    number of each in the training set. members: for each kernel, which of them it uses, all kernels in a row; kernel k from
+    ends[k] on.
     """
 
-    #: (r, 2): sample and position in it of each support position in the training set
-    support: Integers
-    #: the support: its rows; of a precomputed kernel instead its columns, and their values among each other
-    _rows: Any
-    _pivots: Any
-    _gram: Any
+    at: Integers
+    rows: Any
+    members: Integers
+    ends: Integers
 
-    def __init__(self, inner: Input, kernel: Kernel) -> None:
-        self.inner, self.kernel = inner, kernel
-        self._triangle: Floats | None = None
+    def of(self, k: int) -> Integers:
+        """Those that kernel k uses."""
+        return self.members[self.ends[k] : self.ends[k + 1]]
+
+
+class SupportInput(ABC):
+    """An input around another one, `inner`: a position x is seen by its kernel values k(x, s) with support positions s."""
+
+    kept: Support
+
+    def __init__(self, inner: Input, kernels: Sequence[Kernel]) -> None:
+        self.inner, self.kernels = inner, list(kernels)
+        self.given = isinstance(kernels[0], Precomputed)
 
     @property
     def kind(self) -> str:
@@ -54,8 +63,67 @@ class KernelInput:
 
     @property
     def n_features(self) -> int:
-        """How many support positions there are: the rank of the Gram matrix."""
-        return len(self.support)
+        """The number of support positions, of all kernels together."""
+        return len(self.kept.members)
+
+    @property
+    def support(self) -> Integers:
+        """(n_features, 2): sample and position of each support position in the training set, kernel by kernel."""
+        return self.kept.at[self.kept.members]
+
+    @abstractmethod
+    def dual_coefficients(self, w: Vector, n_labels: int) -> Floats:
+        """(n_features, labels): position x adds k(x, s) times row s to the scores of its labels."""
+
+    def scored(self, sequences: Any, w: Vector, n_labels: int) -> tuple[PackedSequences, Vector]:
+        """Sequences and weights that give the scores of `w`, with a feature for each label: the score that x adds to it."""
+        check_length(w, n_chain_weights(self.n_features, n_labels))
+        rows, offsets = self._rows(sequences)
+        duals, values = self.dual_coefficients(w, n_labels), np.zeros((int(offsets[-1]), n_labels))
+        for own, support, similar in self._similarities(rows, offsets):
+            values[own] += similar @ duals[support]
+        table = np.zeros((n_labels + 2 + n_labels, padded(n_labels)), w.dtype)
+        table[:n_labels, :n_labels] = np.eye(n_labels)
+        table[n_labels:, :n_labels] = weight_table(w, n_labels)[self.n_features :]
+        return dense_sequences(values.astype(np.float32), offsets), table.ravel()
+
+    def _rows(self, sequences: Any) -> tuple[list[Any], Integers]:
+        """(for each kernel what its values are made of, where sequences begin)."""
+        data = self.inner.transform(sequences)
+        return [canonical(data)] * len(self.kernels), data.offsets
+
+    def _similarities(self, rows: list[Any], offsets: Integers) -> Iterator[tuple[slice, slice, Floats]]:
+        """(positions, features, their kernel values) in blocks; DataError, naming the sample, where a value is not finite."""
+        n, ends = int(offsets[-1]), self.kept.ends.tolist()
+        for k, kernel in enumerate(self.kernels):
+            members = self.kept.of(k)
+            support, step = self.kept.rows[members], max(1, _BLOCK // max(len(members), 1))
+            for a in range(0, n if len(members) else 0, step):
+                block = rows[k][a : a + step]
+                similar = _columns(block, support) if self.given else kernel(block, support)
+                if not np.isfinite(similar).all():
+                    sample, t = where(offsets, a + np.flatnonzero(~np.isfinite(similar).all(axis=1))[:1])[0]
+                    wrong = f"sample {sample}, position {t}: {self._called(k)} gives values that are not finite"
+                    raise DataError(f"{wrong}; are features scaled?")
+                yield slice(a, a + step), slice(ends[k], ends[k + 1]), similar
+
+    def _called(self, k: int) -> str:
+        """What messages call a kernel."""
+        return "the kernel"
+
+
+class KernelInput(SupportInput):
+    """Another input whose rows go through a kernel. Feature j of a position x is coordinate j of phi(x) = L^-1 k(support, x).
+
+    <phi(x), phi(x')> = k(x, x') for x, x' of the training set. `gram.py` says how the support and L are found.
+    """
+
+    #: of a precomputed kernel, the values of the support among each other
+    _gram: Any = None
+
+    def __init__(self, inner: Input, kernel: Kernel) -> None:
+        super().__init__(inner, [kernel])
+        self._triangle: Floats | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         """Without what is computed again when it is needed."""
@@ -65,23 +133,24 @@ class KernelInput:
         """Find the support, and give the coordinates of all positions. DataError for a matrix that is no kernel."""
         data = self.inner.fit_transform(sequences)
         rows = canonical(data)
-        self.kernel = self.kernel.fitted(rows)
-        given = isinstance(self.kernel, Precomputed)
+        kernel, given = self.kernels[0].fitted(rows), self.given
+        self.kernels = [kernel]
         if given and data.n_tokens != data.n_features:
             raise DataError(
                 f"precomputed kernel: expected a column for each of the {data.n_tokens} positions, got {data.n_features} columns"
             )
         first, number = (np.arange(data.n_tokens),) * 2 if given else distinct_rows(rows)
         check_room(len(first), data.n_tokens)
-        gram = rows.toarray() if given else self.kernel(rows[first], rows[first])
-        what = f"the matrix of kernel {name_of(self.kernel)} over the training positions"
+        gram = rows.toarray() if given else kernel(rows[first], rows[first])
+        what = f"the matrix of kernel {name_of(kernel)} over the training positions"
         factor = factorise(gram, what, ROUNDED if given else EXACT)
         pivots = first[factor.pivots]
-        self.support, self._triangle = where(data.offsets, pivots), None
-        self._pivots, self._rows, self._gram = pivots, rows[pivots], None
-        if given:
-            self._rows, self._gram = None, self._rows[:, pivots].toarray()
+        self._gram = rows[pivots][:, pivots].toarray() if given else None
+        self._keep(where(data.offsets, pivots), pivots if given else rows[pivots])
         return _coordinates(factor, number, data.offsets)
+
+    def _keep(self, at: Integers, rows: Any) -> None:
+        self.kept, self._triangle = Support(at, rows, np.arange(len(at)), np.array([0, len(at)])), None
 
     @property
     def triangle(self) -> Floats:
@@ -89,8 +158,8 @@ class KernelInput:
         from scipy.linalg import cholesky
 
         if self._triangle is None:
-            own = self._rows is not None  # then the matrix is made for this, and its memory becomes that of L
-            gram = self.kernel(self._rows, self._rows) if own else self._gram
+            own = not self.given  # then the matrix is made for this, and its memory becomes that of L
+            gram = self.kernels[0](self.kept.rows, self.kept.rows) if own else self._gram
             try:
                 self._triangle = cholesky(gram.T, lower=True, overwrite_a=own, check_finite=False)
             except np.linalg.LinAlgError:
@@ -103,25 +172,13 @@ class KernelInput:
         """The coordinates of all positions: what training sees. `scored` needs far less time and memory for a fitted model."""
         from scipy.linalg import solve_triangular
 
-        data, r = self.inner.transform(sequences), self.n_features
-        check_fits(8 * data.n_tokens * r, f"{r:,} coordinates of {data.n_tokens:,} positions")
-        values = np.empty((data.n_tokens, r), np.float32)
-        for own, similar in self._similarities(data):
+        rows, offsets = self._rows(sequences)
+        n, r = int(offsets[-1]), self.n_features
+        check_fits(8 * n * r, f"{r:,} coordinates of {n:,} positions")
+        values = np.empty((n, r), np.float32)
+        for own, _, similar in self._similarities(rows, offsets):
             values[own] = solve_triangular(self.triangle, similar.T, lower=True, check_finite=False).T
-        return dense_sequences(values, data.offsets)
-
-    def scored(self, sequences: Any, w: Vector, n_labels: int) -> tuple[PackedSequences, Vector]:
-        """Sequences and weights that give the scores of `w`, with a feature for each label: the score that x adds to it."""
-        check_length(w, n_chain_weights(self.n_features, n_labels))
-        data = self.inner.transform(sequences)
-        duals = self.dual_coefficients(w, n_labels)
-        values = np.empty((data.n_tokens, n_labels), np.float32)
-        for own, similar in self._similarities(data):
-            values[own] = similar @ duals
-        table = np.zeros((n_labels + 2 + n_labels, padded(n_labels)), w.dtype)
-        table[:n_labels, :n_labels] = np.eye(n_labels)
-        table[n_labels:, :n_labels] = weight_table(w, n_labels)[self.n_features :]
-        return dense_sequences(values, data.offsets), table.ravel()
+        return dense_sequences(values, offsets)
 
     def dual_coefficients(self, w: Vector, n_labels: int) -> Floats:
         """A, (support, labels), float64: position x adds k(x, support) A to the scores of its labels. A = L^-T W."""
@@ -130,35 +187,15 @@ class KernelInput:
         own = weight_table(w, n_labels)[: self.n_features].astype(np.float64)
         return np.asarray(solve_triangular(self.triangle, own, lower=True, trans="T", check_finite=False)) if len(own) else own
 
-    def _similarities(self, data: PackedSequences) -> Iterator[tuple[slice, Floats]]:
-        """k(positions, support) in blocks of positions; DataError, naming the sample, where it is not finite."""
-        rows, step = canonical(data), max(1, _BLOCK // max(self.n_features, 1))
-        for a in range(0, data.n_tokens, step):
-            block = rows[a : a + step]
-            similar = block[:, self._pivots].toarray() if self._rows is None else self.kernel(block, self._rows)
-            if not np.isfinite(similar).all():
-                sample, t = where(data.offsets, a + np.flatnonzero(~np.isfinite(similar).all(axis=1))[:1])[0]
-                raise DataError(
-                    f"sample {sample}, position {t}: the kernel gives values that are not finite; are features scaled?"
-                )
-            yield slice(a, a + step), similar
-
     def feature_names(self) -> list[str]:
         """Coordinate j is what k(., support position j) adds to the space that the ones before it span."""
         return [f"coordinate {j} (sample {i}, position {t})" for j, (i, t) in enumerate(self.support.tolist())]
 
     def to_bundle(self) -> Bundle:
         """The inner input, the kernel, and the support."""
-        if self._rows is None:
-            own = {"at": self.support, "pivots": self._pivots, "gram": self._gram.astype(np.float32)}
-        else:
-            own = {
-                "at": self.support,
-                "indptr": self._rows.indptr.astype(np.int64),
-                "indices": self._rows.indices.astype(np.int32),
-                "values": self._rows.data.astype(np.float32),
-            }
-        return beside_inner(self.inner, {"kernel": saved(self.kernel)}, own)
+        at, rows = self.kept.at, self.kept.rows
+        own = {"pivots": rows, "gram": self._gram.astype(np.float32)} if self.given else saved_rows(rows)
+        return beside_inner(self.inner, {"kernel": saved(self.kernels[0])}, {"at": at, **own})
 
     @classmethod
     def from_bundle(cls, part: Bundle) -> "KernelInput":
@@ -170,21 +207,26 @@ class KernelInput:
             return self
 
     def _read_support(self, arrays: dict[str, npt.NDArray[Any]]) -> None:
-        self.support = array_of(arrays, "at", _SUPPORT)
-        n, d = len(self.support), self.inner.n_features or 0
-        self._rows = self._pivots = self._gram = None
-        if isinstance(self.kernel, Precomputed):
-            self._pivots = array_of(arrays, "pivots", _PIVOTS, n_support=n, n_columns=d)
-            self._gram = array_of(arrays, "gram", _GRAM, n_support=n).astype(np.float64)
-            return
-        rows = PackedSequences(
-            array_of(arrays, "indptr", Array(("int64",), (n + 1,))),
-            array_of(arrays, "indices", Array(("int32",), (None,), below=d)),
-            array_of(arrays, "values", Array(("float32",), (None,))),
-            np.array([0, n]),
-            d,
-        )
-        self._rows = canonical(rows)
+        at, d = array_of(arrays, "at", AT), self.inner.n_features or 0
+        if self.given:
+            self._keep(at, array_of(arrays, "pivots", _PIVOTS, n_support=len(at), n_columns=d))
+            self._gram = array_of(arrays, "gram", _GRAM, n_support=len(at)).astype(np.float64)
+        else:
+            self._keep(at, read_rows(arrays, len(at), d))
+
+
+def saved_rows(rows: Any) -> dict[str, npt.NDArray[Any]]:
+    """What a file holds of the rows of a CSR matrix."""
+    parts = rows.indptr.astype(np.int64), rows.indices.astype(np.int32), rows.data.astype(np.float32)
+    return dict(zip(("indptr", "indices", "values"), parts, strict=True))
+
+
+def read_rows(arrays: dict[str, npt.NDArray[Any]], n: int, d: int) -> Any:
+    """The inverse of saved_rows, for n rows with d columns."""
+    indptr = array_of(arrays, "indptr", Array(("int64",), (n + 1,)))
+    indices = array_of(arrays, "indices", Array(("int32",), (None,), below=d))
+    values = array_of(arrays, "values", Array(("float32",), (None,)))
+    return canonical(PackedSequences(indptr, indices, values, np.array([0, n]), d))
 
 
 def beside_inner(inner: Input, head: dict[str, Any], support: dict[str, npt.NDArray[Any]]) -> Bundle:
@@ -228,6 +270,11 @@ def dense_sequences(values: npt.NDArray[np.float32], offsets: Integers) -> Packe
     n, d = values.shape
     indices = np.tile(np.arange(d, dtype=np.int32), n)
     return PackedSequences(d * np.arange(n + 1), indices, values.ravel(), offsets, d)
+
+
+def _columns(block: Any, columns: Integers) -> Floats:
+    found = block[:, columns]
+    return np.asarray(found if isinstance(found, np.ndarray) else found.toarray(), dtype=np.float64)
 
 
 def where(offsets: Integers, positions: Integers) -> Integers:
