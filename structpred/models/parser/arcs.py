@@ -1,4 +1,4 @@
-"""What a parser does with arc features: the training task, decoding with constraints, marginals, the k best, pruning."""
+"""What a parser does with arc features: the training task, decoding with constraints, pruning."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -11,7 +11,7 @@ from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.types import Floats
 from structpred.core.weights import Vector
 from structpred.data.sentences import AttributedSentences
-from structpred.errors import DataError, InfeasibleError
+from structpred.errors import DataError
 from structpred.features.arcs import ArcCandidates, ArcFeatures
 from structpred.features.fixed_scores import FixedParts
 from structpred.models.partial_outputs import Ruled, task_of
@@ -81,22 +81,6 @@ def arc_scores(features: ArcFeatures, w: Vector) -> Iterator[tuple[Floats, int]]
     """The flat arc scores of each sentence, constraints included, and its length."""
     for i, n in enumerate(features.data.lengths.tolist()):
         yield part_scores(features, w, i), n
-
-
-def arc_marginals(features: ArcFeatures, oracle: TreeOracle, w: Vector) -> list[Floats]:
-    """p(head of m is h) of each sentence, (n, n + 1): row m - 1, column h."""
-    inference = tree_inference(features, oracle)
-    return [mu.reshape(n, n + 1) for mu, (n,) in zip(inference.marginals(w), inference.shapes, strict=True)]
-
-
-def k_best_trees(features: ArcFeatures, oracle: TreeOracle, w: Vector, k: int) -> list[list[tuple[npt.NDArray[np.int64], float]]]:
-    """The heads and the scores of the k best trees of each sentence, best first."""
-    found = []
-    for i, best in enumerate(tree_inference(features, oracle).kbest(w, k)):
-        if not best:
-            raise InfeasibleError(f"sample {i}: no tree satisfies the constraints")
-        found.append(best)
-    return found
 
 
 def fixed_arcs(

@@ -17,22 +17,19 @@ from structpred.models.chain.explain import addend, ends_and_transition
 from structpred.models.chain.labeler import ChainLabeler
 from structpred.models.explanations import Contribution, Explanation, contrast, wants_runner_up
 from structpred.models.parser.arc_names import ArcNames
-from structpred.models.parser.inspection import ParserInspection, inspect_parser
+from structpred.models.parser.inspection import InspectedParser, ParserInspection, inspect_parser
 from structpred.models.parser.relations import RelationFeatures
 from structpred.models.parser.sentences import as_treebank
 
 _FORM = "the number of a head, or a tree"
 
 
-class FittedParser(Protocol):
+class FittedParser(InspectedParser, Protocol):
     """What explaining needs of a parser."""
 
-    coef_: Vector
     featurizer_: ArcFeaturizer
-    relations_: ChainLabeler | None
     relation_features_: RelationFeatures | None
 
-    def _check_fitted(self) -> None: ...
     def _features(self, data: AttributedSentences, **options: Any) -> ArcFeatures: ...
     def _with_relations(self, data: AttributedSentences, heads: Integers) -> list[Tree]: ...
     def predict(self, X: Any, *, fixed: Any = None, forbidden: Any = None) -> list[Tree]:
@@ -48,22 +45,6 @@ class _Parsed(NamedTuple):
     treebank: Treebank
     data: AttributedSentences
     names: ArcNames
-
-
-def explain_tree(parser: FittedParser, sentence: Any, word: int | None, tree: Any, against: Any) -> Explanation:
-    """Take the score of one tree apart, or the difference between two; see DependencyParser.explain."""
-    parser._check_fitted()
-    treebank = as_treebank(sentence if isinstance(sentence, Treebank) else [sentence])
-    if len(treebank) != 1:
-        raise DataError(f"sentence: expected one, got a treebank of {len(treebank)}; take one of them first")
-    data = parser.featurizer_.transform(treebank)
-    parsed = _Parsed(treebank, data, ArcNames(parser.featurizer_, treebank.sentence(0), data))
-    chosen = parser.predict(treebank)[0] if tree is None else _given(parser, parsed, tree, "tree")
-    other = _alternative(parser, parsed, chosen, word, against)
-    found = _contributions(parser, parsed, chosen)
-    if other is not None:
-        found = contrast(found, _contributions(parser, parsed, other))
-    return Explanation.of(chosen, other, found, treebank.n_words + 1, "word")
 
 
 def _given(parser: FittedParser, parsed: _Parsed, tree: Any, name: str) -> Tree:
@@ -93,7 +74,9 @@ def _alternative(parser: FittedParser, parsed: _Parsed, chosen: Tree, word: int 
         if isinstance(against, int | np.integer):
             raise ParameterError(f"against: the head {against} of which word? give word=, too")
         return None if against is None else _given(parser, parsed, against, "against")
-    head = int(chosen.heads[_checked_word(word, treebank.n_words) - 1])
+    if isinstance(word, bool) or not isinstance(word, int | np.integer) or not 1 <= word <= treebank.n_words:
+        raise ParameterError(f"word: expected a number from 1 to {treebank.n_words}, got {word!r}")
+    head = int(chosen.heads[word - 1])
     if not runner_up and (isinstance(against, bool) or not isinstance(against, int | np.integer)):
         raise ParameterError(f"against: with word= expected the number of a head, got {against!r}; leave word out for two trees")
     n = len(chosen.heads)
@@ -104,12 +87,6 @@ def _alternative(parser: FittedParser, parsed: _Parsed, chosen: Tree, word: int 
         return parser.predict(treebank, **rules)[0]
     except InfeasibleError:
         raise DataError(f"no tree gives word {word} {'another head' if runner_up else f'the head {against}'}") from None
-
-
-def _checked_word(word: Any, n: int) -> int:
-    if isinstance(word, bool) or not isinstance(word, int | np.integer) or not 1 <= word <= n:
-        raise ParameterError(f"word: expected a number from 1 to {n}, got {word!r}")
-    return int(word)
 
 
 def _runner_up(parser: FittedParser, treebank: Treebank, chosen: Tree) -> Tree:
@@ -181,7 +158,18 @@ class ExplainedTrees:
         >>> why.output.heads.tolist(), why.against.heads.tolist(), [c.feature for c in why.contributions if c.position == 1][0]
         ([2, 0], [0, 1], 'h.upos=VERB m.upos=NOUN | head after')
         """
-        return explain_tree(self, sentence, word, tree, against)
+        self._check_fitted()
+        treebank = as_treebank(sentence if isinstance(sentence, Treebank) else [sentence])
+        if len(treebank) != 1:
+            raise DataError(f"sentence: expected one, got a treebank of {len(treebank)}; take one of them first")
+        data = self.featurizer_.transform(treebank)
+        parsed = _Parsed(treebank, data, ArcNames(self.featurizer_, treebank.sentence(0), data))
+        chosen = self.predict(treebank)[0] if tree is None else _given(self, parsed, tree, "tree")
+        other = _alternative(self, parsed, chosen, word, against)
+        found = _contributions(self, parsed, chosen)
+        if other is not None:
+            found = contrast(found, _contributions(self, parsed, other))
+        return Explanation.of(chosen, other, found, treebank.n_words + 1, "word")
 
     def top_features(self, n: int = 20) -> ParserInspection:
         """How large the weights of each template and of each relation are, and the n strongest transitions of either sign."""

@@ -13,7 +13,7 @@ from structpred.models.inspections import Shown, WeightGroup, group_lines, weigh
 from structpred.text.tables import cut
 
 
-class FittedParser(Protocol):
+class InspectedParser(Protocol):
     """What inspection needs of a parser."""
 
     templates_: list[ArcTemplate]
@@ -76,7 +76,7 @@ class ParserInspection(Shown):
         return [*lines, "", "relations of neighbouring words", *transitions]
 
 
-def inspect_parser(model: FittedParser, top: int = 20) -> ParserInspection:
+def inspect_parser(model: InspectedParser, top: int = 20) -> ParserInspection:
     """How large the weights of each template and of each relation are, and the `top` strongest transitions of either sign.
 
     Features are hashed: a weight belongs to a template, but the words it stands for are not kept. Raises ParameterError for

@@ -9,12 +9,12 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from structpred.core.types import Floats, Integers
+from structpred.core.types import Floats
 from structpred.core.weights import Vector
 from structpred.data.arc_templates import ArcTemplate
 from structpred.data.sentences import AttributedSentences
-from structpred.errors import DataError
-from structpred.features.arcs import ArcCandidates, ArcFeatures, observed_bits
+from structpred.errors import DataError, InfeasibleError
+from structpred.features.arcs import ArcFeatures, observed_bits
 from structpred.io.templates.arc_featurizer import ArcFeaturizer
 from structpred.io.templates.arc_template_sets import pruning_templates, relation_templates
 from structpred.io.treebanks.treebank import Tree, Treebank
@@ -25,12 +25,10 @@ from structpred.models.chain.labeler import ChainLabeler
 from structpred.models.held_out import about_dev
 from structpred.models.parser.arcs import (
     TreeOracle,
-    arc_marginals,
     best_trees,
-    candidate_heads,
     fixed_arcs,
-    k_best_trees,
     kept_heads,
+    tree_inference,
     tree_oracle,
     tree_task,
 )  # fmt: skip
@@ -45,12 +43,11 @@ from structpred.models.parser.bundles import (
     usable_templates,
 )  # fmt: skip
 from structpred.models.parser.explain import ExplainedTrees
-from structpred.models.parser.partial import choose_kind, completed_heads, filled_heads, pruned_whole, ruled_out
+from structpred.models.parser.partial import choose_kind, completed_heads, filled_heads, ruled_out, training_candidates
 from structpred.models.parser.relations import RelationFeatures, fitted_labeler, forget_second_stage
 from structpred.models.parser.sentences import as_treebank, held_out_trees, share_right, training_trees
-from structpred.models.parser.settings import check_settings, check_switches, checked_templates, used_templates
+from structpred.models.parser.settings import check_switches, checked_settings, used_templates
 from structpred.models.parser.sharding import ParserSharding
-from structpred.models.partial_outputs import Ruled
 from structpred.models.settings import resolve_loss
 from structpred.runtime.threads import checked_jobs
 from structpred.storage.bundles import Bundle, under
@@ -195,8 +192,7 @@ class DependencyParser(ExplainedTrees, StructuredEstimator):
         interrupted (Ctrl-C, SIGTERM) it keeps the weights so far and raises KeyboardInterrupt.
         """
         checked_C(self.C)
-        check_settings(self.label_C, self.max_bits, self.prune, self.projective)
-        given = checked_templates(self.templates)
+        given = checked_settings(self)
         loss, jobs = resolve_loss(self.loss), checked_jobs(self.n_jobs)
         treebank = training_trees(X, y, self.single_root)
         importance = checked_sample_weight(sample_weight, len(treebank))
@@ -213,39 +209,32 @@ class DependencyParser(ExplainedTrees, StructuredEstimator):
         templates = used_templates(featurizer, given, self._stage)
         data, heads, ruled = featurizer.transform(treebank), filled_heads(treebank), ruled_out(treebank)
         bits = observed_bits(data, templates, heads, max_bits=self.max_bits)
-        pruner, candidates, kept = self._pruned(featurizer, treebank, data, projective, importance, ruled)
+        pruner = None
+        if self.prune is not None:
+            pruner = self._pruning_model(projective, lambda first: first.fit(treebank, sample_weight=importance))
+        candidates, hits = training_candidates(pruner, treebank, self.prune, ruled)
+        kept = None if pruner is None or ruled else hits / max(data.n_words, 1)
         features = ArcFeatures(data, templates, bits, candidates=candidates)
         oracle = tree_oracle(projective, self.single_root)
         task = tree_task(features, heads, oracle, loss, sample_weight=importance, n_jobs=jobs, ruled=ruled)
-        scorer = None if held_out is None else self._dev_scorer(featurizer, features, oracle, pruner, held_out)
+        scorer = None if held_out is None else self._dev_scorer(featurizer, templates, bits, oracle, pruner, held_out)
         forget_second_stage(self.checkpoint, self.resume)
         result = self._train(task, scorer)
         wanted = self.labelled and any(label != "_" for label in treebank.labels) and result.stop_reason != "interrupted"
         heads = completed_heads(task, result.weights, heads)
-        relations = self._fit_relations(featurizer, data, treebank, heads, importance) if wanted else (None, None)
+        labeler, known = None, None
+        if wanted:
+            known = RelationFeatures(featurizer.usable(relation_templates()))
+            known = known.known_from(known.counts(data, heads))
+            packed = known.transform(data, heads)
+            labels = [treebank.labels[a:b] for a, b in itertools.pairwise(treebank.offsets.tolist())]
+            labeler = fitted_labeler(self, lambda labeler: labeler.fit(packed, labels, sample_weight=importance))
         self.featurizer_, self.templates_, self.bits_, self.pruner_, self.kept_ = featurizer, templates, bits, pruner, kept
         self.projective_, self.left_out_ = projective, int(crossing.sum()) if projective else 0
         self._keep(result)
-        self._keep_relations(*relations)
+        self._keep_relations(labeler, known)
         self._stop_if_interrupted()
         return self
-
-    def _pruned(
-        self,
-        featurizer: ArcFeaturizer,
-        treebank: Treebank,
-        data: AttributedSentences,
-        projective: bool,
-        sample_weight: Floats,
-        ruled: Ruled,
-    ) -> tuple["DependencyParser | None", ArcCandidates | None, float | None]:
-        """The cheap first model, the arcs that it keeps, and the share of true arcs among them."""
-        if self.prune is None:
-            return None, None, None
-        first = self._pruning_model(projective, lambda first: first.fit(treebank, sample_weight=sample_weight))
-        whole = pruned_whole(len(data), ruled)
-        found, kept = candidate_heads(first._features(data), first.coef_, self.prune, filled_heads(treebank), whole=whole)
-        return first, found, kept / max(data.n_words, 1) if whole is None else None
 
     def _pruning_model(self, projective: bool | None, fit: Callable[["DependencyParser"], Any]) -> "DependencyParser":
         """The cheap first model, fitted."""
@@ -261,15 +250,6 @@ class DependencyParser(ExplainedTrees, StructuredEstimator):
             raise KeyboardInterrupt("training was interrupted while the model for pruning was trained; nothing is kept") from None
         return first
 
-    def _fit_relations(
-        self, featurizer: ArcFeaturizer, data: AttributedSentences, treebank: Treebank, heads: Integers, sample_weight: Floats
-    ) -> tuple[ChainLabeler, RelationFeatures]:
-        """The second stage; a labeller that was interrupted says so in its stop_reason_."""
-        features = RelationFeatures(featurizer.usable(relation_templates())).fit(data, heads)
-        labels = [treebank.labels[a:b] for a, b in itertools.pairwise(treebank.offsets.tolist())]
-        packed = features.transform(data, heads)
-        return fitted_labeler(self, lambda labeler: labeler.fit(packed, labels, sample_weight=sample_weight)), features
-
     def _keep_relations(self, labeler: ChainLabeler | None, features: RelationFeatures | None) -> None:
         self.relations_, self.relation_features_ = labeler, features
         if labeler is not None and labeler.stop_reason_ == "interrupted":
@@ -279,13 +259,13 @@ class DependencyParser(ExplainedTrees, StructuredEstimator):
         return ArcFeatures(data, self.templates_, self.bits_, dtype=self.coef_.dtype, **options)
 
     def _dev_scorer(
-        self, featurizer: ArcFeaturizer, trained: ArcFeatures, oracle: TreeOracle, pruner: "DependencyParser | None",
-        treebank: Treebank,
+        self, featurizer: ArcFeaturizer, templates: list[ArcTemplate], bits: list[int], oracle: TreeOracle,
+        pruner: "DependencyParser | None", treebank: Treebank,
     ) -> Callable[[Vector], float]:  # fmt: skip
         data, jobs = featurizer.transform(treebank), checked_jobs(self.n_jobs)
-        warn_of_untagged(treebank, featurizer, trained.templates)
+        warn_of_untagged(treebank, featurizer, templates)
         with about_dev():
-            features = ArcFeatures(data, trained.templates, trained.bits, candidates=kept_heads(pruner, data, None, self.prune))
+            features = ArcFeatures(data, templates, bits, candidates=kept_heads(pruner, data, None, self.prune))
             features.new_scratch(int(data.lengths.max()))  # what cannot be parsed is refused before training
         return lambda w: float((best_trees(features, oracle, w, jobs) == treebank.heads).mean())
 
@@ -341,7 +321,8 @@ class DependencyParser(ExplainedTrees, StructuredEstimator):
         """
         _, features, oracle = self._ready(X, fixed, forbidden, projective, single_root)
         self._check_probabilistic("use predict_kbest, or ")
-        return arc_marginals(features, oracle, self.coef_)
+        inference = tree_inference(features, oracle)
+        return [mu.reshape(n, n + 1) for mu, (n,) in zip(inference.marginals(self.coef_), inference.shapes, strict=True)]
 
     def predict_kbest(
         self, X: Any, k: int, *, fixed: Any = None, forbidden: Any = None, projective: bool | None = None,
@@ -350,11 +331,12 @@ class DependencyParser(ExplainedTrees, StructuredEstimator):
         """The k best trees of each sentence and their scores, best first; fewer where there are fewer."""
         checked_k(k)
         data, features, oracle = self._ready(X, fixed, forbidden, projective, single_root)
-        found = k_best_trees(features, oracle, self.coef_, k)
+        found = list(tree_inference(features, oracle).kbest(self.coef_, k))
         result = []
         for i, trees in enumerate(found):
-            sentence = data.take([i] * len(trees))
-            labelled = self._with_relations(sentence, np.concatenate([heads for heads, _ in trees]))
+            if not trees:
+                raise InfeasibleError(f"sample {i}: no tree satisfies the constraints")
+            labelled = self._with_relations(data.take([i] * len(trees)), np.concatenate([heads for heads, _ in trees]))
             result.append([(tree, score) for tree, (_, score) in zip(labelled, trees, strict=True)])
         return result
 

@@ -1,6 +1,6 @@
 """Trees that are known in part: -1 as the head of a word, `_` as its relation."""
 
-from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -9,8 +9,9 @@ from structpred.core.fixed_scores import FORBIDDEN
 from structpred.core.types import Integers
 from structpred.core.weights import Vector
 from structpred.errors import DataError
+from structpred.features.arcs import ArcCandidates
 from structpred.io.treebanks.treebank import Treebank
-from structpred.models.parser.arcs import choose_projective, tree_oracle
+from structpred.models.parser.arcs import candidate_heads, choose_projective, tree_oracle
 from structpred.models.partial import tell_missing
 from structpred.models.partial_outputs import Ruled
 from structpred.task.partial_task import PartialTask
@@ -64,6 +65,13 @@ def completed_heads(task: Task, w: Vector, heads: Integers) -> Integers:
     return np.concatenate(task.completed(w)) if isinstance(task, PartialTask) else heads
 
 
-def pruned_whole(n: int, ruled: Ruled) -> Sequence[bool] | None:
-    """Which sentences keep all heads: those of which some are missing, for which a few may not do."""
-    return [i in ruled for i in range(n)] if ruled else None
+def training_candidates(pruner: Any, treebank: Treebank, k: int | None, ruled: Ruled) -> tuple[ArcCandidates | None, int]:
+    """The heads that pruning keeps in training, None for all; and how many of the true ones it keeps by itself.
+
+    Sentences of which some heads are missing keep all: a few may not do.
+    """
+    if pruner is None:
+        return None, 0
+    whole = [i in ruled for i in range(len(treebank))] if ruled else None
+    features = pruner._features(pruner.featurizer_.transform(treebank))
+    return candidate_heads(features, pruner.coef_, k or 1, filled_heads(treebank), whole=whole)

@@ -70,7 +70,7 @@ class RelationSharding:
         counts = np.zeros(8 * scans[0].seen.shape[1], np.int64)
         for scan in scans:  # a shard counts no further than is asked for
             counts += np.unpackbits(scan.seen, axis=1).sum(axis=0, dtype=np.int64)
-        features.known_from(counts)
+        features = features.known_from(counts)
         encoder, input_ = LabelEncoder.fit([scan.labels for scan in scans]), NumericInput(max(len(features.slots), 1))
         chains = ChainPlan(input_, encoder, sum(scan.n for scan in scans), sum(scan.n_words for scan in scans))
         return RelationPlan(features, chains)

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -29,14 +30,6 @@ def relations_checkpoint(path: str | os.PathLike[str]) -> Path:
     return path.with_name(f"{path.name}.relations")
 
 
-def second_stage(checkpoint: str | os.PathLike[str] | None, resume: bool) -> tuple[Path | None, bool]:
-    """The second stage's checkpoint, and whether there is one to continue from: the run may have ended before it began."""
-    if checkpoint is None:
-        return None, resume
-    path = relations_checkpoint(checkpoint)
-    return path, resume and (path.exists() or previous(path).exists())
-
-
 def forget_second_stage(checkpoint: str | os.PathLike[str] | None, resume: bool) -> None:
     """Remove the second stage's checkpoint of an earlier run, which a run that starts from zero must not continue later."""
     if checkpoint is not None and not resume:
@@ -45,21 +38,19 @@ def forget_second_stage(checkpoint: str | os.PathLike[str] | None, resume: bool)
             remove_checkpoint(path)
 
 
-def second_callbacks(callbacks: Callback | Sequence[Callback] | None) -> list[Callback]:
-    """The callbacks as the second stage calls them: with "stage": 2 in each row of its history."""
+def fitted_labeler(parser: Any, fit: Callable[[ChainLabeler], object]) -> ChainLabeler:
+    """The second stage with the settings of a parser, after `fit`; where it was interrupted, its stop_reason_ says so."""
+    checkpoint, resume = None, parser.resume
+    if parser.checkpoint is not None:
+        checkpoint = relations_checkpoint(parser.checkpoint)
+        resume = resume and (checkpoint.exists() or previous(checkpoint).exists())  # the run may have ended before it began
 
     def told(callback: Callback) -> Callback:
         return lambda row: callback({**row, "stage": 2})
 
-    return [told(callback) for callback in as_callbacks(callbacks)]
-
-
-def fitted_labeler(parser: Any, fit: Callable[[ChainLabeler], object]) -> ChainLabeler:
-    """The second stage with the settings of a parser, after `fit`; where it was interrupted, its stop_reason_ says so."""
-    checkpoint, resume = second_stage(parser.checkpoint, parser.resume)
     labeler = ChainLabeler(
         parser.trainer, parser.label_C, parser.max_iter, parser.tol, surrogate=parser.surrogate, check_every=parser.check_every,
-        n_jobs=parser.n_jobs, callbacks=second_callbacks(parser.callbacks), checkpoint=checkpoint, resume=resume,
+        n_jobs=parser.n_jobs, callbacks=list(map(told, as_callbacks(parser.callbacks))), checkpoint=checkpoint, resume=resume,
         random_state=parser.random_state, regulariser=parser.regulariser, missing="_", verbose=parser.verbose,
     )  # fmt: skip
     labeler._stage = "relations"
@@ -84,9 +75,9 @@ class RelationFeatures:
     def __init__(self, templates: Sequence[ArcTemplate], slots: npt.NDArray[np.int32] | None = None, min_count: int = 2) -> None:
         self.templates, self.min_count = list(templates), min_count
         self.slots = np.empty(0, np.int32) if slots is None else slots
-        self._rows = self._row_of_slot()
 
-    def _row_of_slot(self) -> npt.NDArray[np.int32]:
+    @cached_property
+    def _rows(self) -> npt.NDArray[np.int32]:
         """The row of each hash, -1 for none."""
         rows = np.full(1 << _SLOT_BITS, -1, np.int32)
         rows[self.slots] = np.arange(len(self.slots), dtype=np.int32)
@@ -96,24 +87,13 @@ class RelationFeatures:
         """Without the rows of the slots, which follow from them and are much larger."""
         return {name: value for name, value in self.__dict__.items() if name != "_rows"}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """The inverse of __getstate__."""
-        self.__dict__.update(state)
-        self._rows = self._row_of_slot()
-
-    def fit(self, data: AttributedSentences, heads: npt.NDArray[np.int64]) -> "RelationFeatures":
-        """Learn which features there are."""
-        return self.known_from(self.counts(data, heads))
-
     def counts(self, data: AttributedSentences, heads: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """How often each hash occurs."""
         return np.bincount(self._hashed(data, heads).ravel(), minlength=1 << _SLOT_BITS)
 
     def known_from(self, counts: npt.NDArray[np.int64]) -> "RelationFeatures":
-        """Those of these counts."""
-        self.slots = np.flatnonzero(counts >= self.min_count).astype(np.int32)
-        self._rows = self._row_of_slot()
-        return self
+        """With those of these counts."""
+        return RelationFeatures(self.templates, np.flatnonzero(counts >= self.min_count).astype(np.int32), self.min_count)
 
     def transform(self, data: AttributedSentences, heads: npt.NDArray[np.int64], n_jobs: int = 1) -> PackedSequences:
         """The features of the arcs (heads[t], t), one position per word; the same for any number of threads."""

@@ -12,14 +12,21 @@ from structpred.io.templates.arc_template_sets import default_templates
 from structpred.models.base import checked_C
 
 
-def check_settings(label_C: Any, max_bits: Any, prune: Any, projective: Any) -> None:
-    """Raise ParameterError, naming the setting, for an invalid one."""
-    checked_C(label_C, "label_C")
-    if not _whole(max_bits) or not 1 <= max_bits <= 28:
-        raise ParameterError(f"max_bits: expected a whole number in 1..28, got {max_bits!r}")
-    if prune is not None and (not _whole(prune) or prune < 1):
-        raise ParameterError(f"prune: expected a number of heads per word >= 1, or None, got {prune!r}")
-    check_switches(projective=projective)
+def checked_settings(parser: Any) -> list[ArcTemplate]:
+    """The templates of a parser; ParameterError, naming the setting, for an invalid one."""
+    checked_C(parser.label_C, "label_C")
+    if not _whole(parser.max_bits) or not 1 <= parser.max_bits <= 28:
+        raise ParameterError(f"max_bits: expected a whole number in 1..28, got {parser.max_bits!r}")
+    if parser.prune is not None and (not _whole(parser.prune) or parser.prune < 1):
+        raise ParameterError(f"prune: expected a number of heads per word >= 1, or None, got {parser.prune!r}")
+    check_switches(projective=parser.projective)
+    if parser.templates is None:
+        return default_templates()
+    found = [t if isinstance(t, ArcTemplate) else ArcTemplate.parse(t) for t in parser.templates]
+    for template in found:
+        if unknown := sorted(template.attributes - set(ATTRIBUTES)):
+            raise ParameterError(f"arc template {str(template)!r}: the attributes are {ATTRIBUTES}, got {unknown[0]!r}")
+    return found
 
 
 def check_switches(**values: Any) -> None:
@@ -27,17 +34,6 @@ def check_switches(**values: Any) -> None:
     for name, value in values.items():
         if value is not None and not isinstance(value, bool | np.bool_):
             raise ParameterError(f"{name}: expected True, False or None, got {value!r}")
-
-
-def checked_templates(templates: Sequence[ArcTemplate | str] | None) -> list[ArcTemplate]:
-    """The templates of the setting, the default ones for None; ParameterError for unknown attributes."""
-    if templates is None:
-        return default_templates()
-    found = [t if isinstance(t, ArcTemplate) else ArcTemplate.parse(t) for t in templates]
-    for template in found:
-        if unknown := sorted(template.attributes - set(ATTRIBUTES)):
-            raise ParameterError(f"arc template {str(template)!r}: the attributes are {ATTRIBUTES}, got {unknown[0]!r}")
-    return found
 
 
 def used_templates(featurizer: ArcFeaturizer, given: Sequence[ArcTemplate], stage: str) -> list[ArcTemplate]:

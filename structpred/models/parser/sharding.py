@@ -17,12 +17,12 @@ from structpred.errors import DataError
 from structpred.features.arcs import ArcCandidates, ArcFeatures, bits_of, observed_places
 from structpred.io.templates.arc_featurizer import ATTRIBUTES, MOST_TAGS, ArcFeaturizer, has_attribute
 from structpred.io.treebanks.treebank import Treebank
-from structpred.models.parser.arcs import candidate_heads, crossing_arcs, tree_oracle, tree_task
-from structpred.models.parser.partial import choose_kind, completed_heads, filled_heads, pruned_whole, ruled_arcs
+from structpred.models.parser.arcs import crossing_arcs, tree_oracle, tree_task
+from structpred.models.parser.partial import choose_kind, completed_heads, filled_heads, ruled_arcs, training_candidates
 from structpred.models.parser.relation_sharding import RelationSharding, trees_of
 from structpred.models.parser.relations import fitted_labeler, forget_second_stage
 from structpred.models.parser.sentences import held_out_trees, training_trees
-from structpred.models.parser.settings import check_settings, checked_templates, used_templates
+from structpred.models.parser.settings import checked_settings, used_templates
 from structpred.models.partial import NEEDS_ALL, sums_suffice, tell_missing
 from structpred.models.settings import resolve_loss
 from structpred.models.sharding import Columns, Further, Sharding, refuse_classes, refuse_token_weight
@@ -77,7 +77,7 @@ class ParserSharding:
 
     def prepared(self, model: Any, further: Further) -> Sharding:
         """With the model for pruning, where the setting asks for one: it is a parser without relations, trained as any other."""
-        _checked(model)
+        checked_settings(model)
         if model.prune is None:
             return self
         own = ParserSharding(labelled=bool(model.labelled))
@@ -85,7 +85,7 @@ class ParserSharding:
 
     def scan(self, model: Any, X: Any, y: Any) -> TreeScan:
         """Sizes, tags and features of a shard."""
-        templates = _checked(model)
+        templates = checked_settings(model)
         treebank = training_trees(X, y, model.single_root)
         n_words, related = treebank.n_words, treebank.n_words - treebank.labels.count("_")
         crosses = crossing_arcs(filled_heads(treebank), treebank.offsets)
@@ -94,7 +94,7 @@ class ParserSharding:
         kept = 0, 0
         if self.pruner is not None:
             trained, _ = trees_of(treebank, None, None, self.pruner.projective_, model.single_root)
-            kept = self._candidates(model, trained)[1], trained.n_words
+            kept = training_candidates(self.pruner, trained, model.prune, ruled_arcs(trained))[1], trained.n_words
         if model.projective:  # where that is not settled, tags and features of all sentences are counted
             treebank, _ = trees_of(treebank, None, None, True, model.single_root)
         heads = filled_heads(treebank)
@@ -120,7 +120,7 @@ class ParserSharding:
         ranked = sorted((xpos if fine else upos).items(), key=lambda item: (-item[1], item[0]))
         tags = sorted(tag for tag, _ in ranked[:MOST_TAGS])
         featurizer = ArcFeaturizer(tags, {name for scan in scans for name in scan.present}, fine=fine)
-        given = checked_templates(model.templates)
+        given = checked_settings(model)
         usable = used_templates(featurizer, given, model._stage)
         places = np.bitwise_or.reduce([scan.places for scan in scans])
         bits = bits_of(places[[given.index(template) for template in usable]], max_bits=model.max_bits)
@@ -138,24 +138,16 @@ class ParserSharding:
         """The task of a shard, over all weights."""
         refuse_token_weight(model, token_weight)
         treebank, weights = trees_of(X, y, sample_weight, plan.projective, model.single_root)
-        candidates, _ = self._candidates(model, treebank)
+        candidates, _ = training_candidates(self.pruner, treebank, model.prune, ruled_arcs(treebank))
         task = _task(plan, treebank, model.single_root, resolve_loss(model.loss), weights, candidates)
         return task, Columns(None, task.dim, 1, 0, np.asarray(task.groups, dtype=np.int64), tuple(task.group_names))
-
-    def _candidates(self, model: Any, treebank: Treebank) -> tuple[ArcCandidates | None, int]:
-        """The heads that pruning keeps in training, None for all; and how many of the true ones it keeps by itself."""
-        if self.pruner is None:
-            return None, 0
-        data, whole = self.pruner.featurizer_.transform(treebank), pruned_whole(len(treebank), ruled_arcs(treebank))
-        features, w = self.pruner._features(data), self.pruner.coef_
-        return candidate_heads(features, w, model.prune, filled_heads(treebank), whole=whole)
 
     def dev_scorer(self, model: Any, plan: TreePlan, dev: Any) -> Callable[[Vector], float]:
         """The share of right heads on a held-out treebank."""
         held_out = held_out_trees(dev)
-        known = ArcFeatures(plan.featurizer.transform(held_out), plan.templates, plan.bits)
         oracle = tree_oracle(plan.projective, model.single_root)
-        score: Callable[[Vector], float] = model._dev_scorer(plan.featurizer, known, oracle, self.pruner, held_out)
+        known = plan.featurizer, plan.templates, plan.bits, oracle, self.pruner
+        score: Callable[[Vector], float] = model._dev_scorer(*known, held_out)
         return score
 
     def keep(self, model: Any, plan: TreePlan, result: Result, whole: Columns, further: Further) -> None:
@@ -192,9 +184,3 @@ def _task(
     features = ArcFeatures(plan.featurizer.transform(treebank), plan.templates, plan.bits, candidates=candidates)
     oracle = tree_oracle(plan.projective, single_root)
     return tree_task(features, filled_heads(treebank), oracle, loss, sample_weight=weights, ruled=ruled_arcs(treebank))
-
-
-def _checked(model: Any) -> list[ArcTemplate]:
-    """The templates; ParameterError, naming the setting, for an invalid one."""
-    check_settings(model.label_C, model.max_bits, model.prune, model.projective)
-    return checked_templates(model.templates)
