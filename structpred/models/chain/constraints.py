@@ -130,27 +130,29 @@ def fixed_scores(
     constraints: ChainConstraints | None,
     allowed: Sequence[Any] | None = None,
     fixed: Sequence[Any] | None = None,
+    known: Sequence[Any] | None = None,
 ) -> FixedScores | None:
     """The constraints as scores of -1e30.
 
     allowed: nested like y: for each token None (anything), or the labels it may have. fixed: for each token None or its
-    label. Raises DataError, naming sample and position, for labels that the model does not know, wrong lengths, and
-    tokens that are left no label.
+    label. known: for each token None, or the labels of the model of which one is true. Raises DataError, naming sample and
+    position, for labels that the model does not know, wrong lengths, and tokens that are left no label.
     """
-    if constraints is None and allowed is None and fixed is None:
+    rules = [(name, given) for name, given in (("allowed", allowed), ("fixed", fixed), ("y", known)) if given is not None]
+    if constraints is None and not rules:
         return None
     labels, n_tokens = list(classes), int(offsets[-1])
-    for name, given in (("allowed", allowed), ("fixed", fixed)):
-        if given is not None and len(given) != len(offsets) - 1:
+    for name, given in rules:
+        if len(given) != len(offsets) - 1:
             raise DataError(f"{name}: expected {len(offsets) - 1} entries, one per sample (None for no limit), got {len(given)}")
     follow, first, last = (constraints or ChainConstraints()).tables(labels)
     may: dict[tuple[Any, ...], int] = {}
     row_of = np.zeros(n_tokens, np.int32)
     any_label = tuple(labels)
     for i, (a, b) in enumerate(zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True)):
-        some = _token_choices(labels, b - a, i, allowed, fixed)
-        for t in range(b - a):
-            key = (some[t] if some is not None and some[t] is not None else any_label, t == 0, t == b - a - 1)
+        some = _token_choices(labels, b - a, i, rules)
+        for t, choice in enumerate(some):
+            key = (any_label if choice is None else choice, t == 0, t == b - a - 1)
             row_of[a + t] = may.setdefault(key, len(may))
     rows = np.zeros((max(len(may), 1), len(labels)))
     for (choice, is_first, is_last), row in may.items():
@@ -162,14 +164,12 @@ def fixed_scores(
 
 
 def _token_choices(
-    labels: list[Any], length: int, sample: int, allowed: Sequence[Any] | None, fixed: Sequence[Any] | None
-) -> list[tuple[Any, ...] | None] | None:
+    labels: list[Any], length: int, sample: int, rules: Sequence[tuple[str, Sequence[Any]]]
+) -> list[tuple[Any, ...] | None]:
     """The labels that each token of a sequence may have; None for any."""
-    if allowed is None and fixed is None:
-        return None
     choices: list[tuple[Any, ...] | None] = [None] * length
-    for name, given in (("allowed", allowed), ("fixed", fixed)):
-        if given is None or given[sample] is None:
+    for name, given in rules:
+        if given[sample] is None:
             continue
         if len(given[sample]) != length:
             raise DataError(f"{name}, sample {sample}: expected {length} entries, one per token, got {len(given[sample])}")
@@ -180,11 +180,13 @@ def _token_choices(
             unknown = [label for label in listed if label not in labels]
             if unknown and (name == "fixed" or len(unknown) == len(listed)):
                 raise DataError(f"{name}, sample {sample}, position {t}: the model does not know the label {unknown[0]!r}")
-            before = choices[t]
-            listed = tuple(label for label in labels if label in listed and (before is None or label in before))
-            if not listed:
+            before, among = choices[t], labels if len(listed) > 1 else listed
+            left = tuple(label for label in among if label in listed and (before is None or label in before))
+            if not left and name == "y":
+                raise DataError(f"sample {sample}, position {t}: `allowed` leaves none of the labels {listed}")
+            if not left:
                 raise DataError(f"{name}, sample {sample}, position {t}: no label is left")
-            choices[t] = listed
+            choices[t] = left
     return choices
 
 

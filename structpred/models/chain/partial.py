@@ -39,16 +39,6 @@ class PartialLabels(NamedTuple):
         of_rows = ((i, self.choices[i]) for i in self.rows.tolist())
         return {i: [choice if choice is None else tuple(known[y] for y in choice) for choice in row] for i, row in of_rows}
 
-    def within(self, allowed: Sequence[Any] | None) -> list[list[Choice]]:
-        """The choices that a tag dictionary leaves as well; DataError, naming sample and position, where it leaves none."""
-        if allowed is None:
-            return self.choices
-        found: list[list[Choice]] = []
-        for i, row in enumerate(self.choices):
-            own = allowed[i] if i < len(allowed) and allowed[i] is not None else [None] * len(row)
-            found.append([_both(choice, other, i, t) for t, (choice, other) in enumerate(zip(row, own, strict=False))])
-        return found
-
 
 def partial_labels(lists: Sequence[Sequence[Any]], missing: Any = None, *, whole: bool = True) -> PartialLabels | None:
     """The choices of each token; None where every token has one label.
@@ -82,17 +72,6 @@ def _choice(label: Any, missing: Any, sample: int, position: int) -> Choice:
             raise DataError(f"sample {sample}, position {position}: the set of labels that it may have is empty")
         return tuple(label)
     return None if missing is not None and label == missing else (label,)
-
-
-def _both(choice: Choice, other: Any, sample: int, position: int) -> Choice:
-    if other is None:
-        return choice
-    listed = tuple(other) if isinstance(other, (*_SEVERAL, np.ndarray)) else (other,)
-    if choice is None:
-        return listed
-    if not (left := tuple(label for label in choice if label in listed)):
-        raise DataError(f"sample {sample}, position {position}: `allowed` leaves none of the labels {choice}")
-    return left
 
 
 def check_left(scores: FixedScores, offsets: npt.NDArray[np.int64], rows: npt.NDArray[np.int64]) -> None:

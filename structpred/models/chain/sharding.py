@@ -34,25 +34,23 @@ DEFAULT_BITS = 20
 
 
 class ChainScan(NamedTuple):
-    """One shard: its labels, how many sequences and tokens it has, the form of its features, and what there is to merge of them.
+    """One shard: its labels, how many tokens it has, the form of its features, and what there is to merge of them.
 
     learnt: how often each name occurs; the templates fitted to the shard, and the counts of their features; the input of numbered
     columns; or None where features are hashed.
     """
 
     labels: list[Any]
-    n: int
     n_tokens: int
     kind: str
     learnt: Any
 
 
 class ChainPlan(NamedTuple):
-    """All shards: how features are made, the labels, and how many sequences and tokens there are."""
+    """All shards: how features are made, the labels, and how many tokens there are."""
 
     input_: Input
     encoder: LabelEncoder
-    n: int
     n_tokens: int
 
 
@@ -71,7 +69,7 @@ class ChainSharding:
             lists = as_label_lists(y, lengths)
             known = partial_labels(lists, model.missing, whole=False)
             labels = LabelEncoder.fit(lists if known is None else known.known()).classes.tolist()
-        return ChainScan(labels, len(lengths), int(lengths.sum()), input_.kind, learnt)
+        return ChainScan(labels, int(lengths.sum()), input_.kind, learnt)
 
     def plan(self, model: Any, scans: Sequence[ChainScan], classes: Sequence[Any] | None) -> ChainPlan:
         """Labels: `classes`, or all that occur. Features: counts added up, names sorted."""
@@ -79,8 +77,8 @@ class ChainSharding:
         if len(kinds) != 1:
             raise DataError(f"the shards must hold features of one form, got {' and '.join(sorted(kinds))}")
         seen = encoder_of_shards([scan.labels for scan in scans], classes)
-        merged = _MERGE[kinds.pop()]([scan.learnt for scan in scans], model)
-        return ChainPlan(merged, seen, sum(scan.n for scan in scans), sum(scan.n_tokens for scan in scans))
+        merged = _merged(kinds.pop(), [scan.learnt for scan in scans], model)
+        return ChainPlan(merged, seen, sum(scan.n_tokens for scan in scans))
 
     def task(
         self, model: Any, plan: ChainPlan, X: Any, y: Any, sample_weight: Any = None, token_weight: Any = None
@@ -157,28 +155,21 @@ def _lengths(sequences: Any) -> npt.NDArray[np.int64]:
     return np.array([len(x) for x in sequences], dtype=np.int64) if found is None else found
 
 
-def _merged_tokens(learnt: Sequence[dict[str, int] | None], model: Any) -> Input:
-    if learnt[0] is None:
-        return choose_input([], None, 1, model.n_bits)[0]
+def _merged(kind: str, learnt: Sequence[Any], model: Any) -> Input:
+    """How the features of all shards are made."""
+    first = learnt[0]
+    if kind == NumericInput.kind:
+        for k, own in enumerate(learnt):
+            if own.n_columns != first.n_columns:
+                raise DataError(f"shard {k}: expected {first.n_columns} feature columns as in shard 0, got {own.n_columns}")
+        assert isinstance(first, NumericInput)
+        return first
+    if first is None:  # they are hashed
+        return _input_for(model, [])[0]
+    if kind == RowInput.kind:
+        return RowInput(merged_templates(learnt, model.min_count))
     counts: Counter[str] = Counter()
     for own in learnt:
         counts.update(own)
     names = sorted(name for name, count in counts.items() if count >= model.min_count)
     return TokenInput(FeatureDictionary.from_names(names, model.min_count))
-
-
-def _merged_rows(learnt: Sequence[Any], model: Any) -> Input:
-    if learnt[0] is None:
-        return _input_for(model, [])[0]
-    return RowInput(merged_templates(learnt, model.min_count))
-
-
-def _merged_columns(learnt: Sequence[NumericInput], model: Any) -> Input:
-    first = learnt[0]
-    for k, own in enumerate(learnt):
-        if own.n_columns != first.n_columns:
-            raise DataError(f"shard {k}: expected {first.n_columns} feature columns as in shard 0, got {own.n_columns}")
-    return first
-
-
-_MERGE = {TokenInput.kind: _merged_tokens, RowInput.kind: _merged_rows, NumericInput.kind: _merged_columns}

@@ -55,7 +55,7 @@ def chain_task(
     of_all = {"token_weights": weights, "sample_weight": importance, "n_jobs": n_jobs}
     if partial is None:
         return Task(features, ChainOracle(), gold, shapes, loss, **of_all)  # type: ignore[arg-type]
-    narrow = fixed_scores(classes, data.offsets, constraints, partial.within(allowed))
+    narrow = fixed_scores(classes, data.offsets, constraints, allowed, known=partial.choices)
     assert narrow is not None
     check_left(narrow, data.offsets, partial.rows)
     left = take_features(_features(data, len(classes), narrow), partial.rows)

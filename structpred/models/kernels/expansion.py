@@ -137,8 +137,13 @@ class KernelExpansion(SupportInput):
 
     def settled(self, w: Vector, n_labels: int) -> tuple["KernelExpansion", Vector]:
         """The input with the support that the weights of training use, and the weights of its features."""
-        duals = self._duals_of_landmarks(w, n_labels) if self.n_components is not None else self._duals_of_functions(w, n_labels)
-        others = self._others(w, n_labels)
+        if self.n_components is not None:
+            duals, others = self._duals_of_landmarks(w, n_labels), weight_table(w, n_labels)[self.n_features :]
+        else:
+            space = self._space(n_labels)
+            check_length(w, space.dim)
+            duals = [space.coefficients(w, k).T for k in range(len(self.kernels))]
+            others = w[-(2 + n_labels) * n_labels :].reshape(2 + n_labels, n_labels)  # start, stop and transitions
         used = [np.flatnonzero(own.any(axis=1)) for own in duals]
         members = [self.kept.of(k)[some] for k, some in enumerate(used)]
         kept, numbers = np.unique(np.concatenate(members), return_inverse=True)
@@ -153,11 +158,6 @@ class KernelExpansion(SupportInput):
     def norms(self, w: Vector, n_labels: int) -> Floats:
         """|w_k| of each kernel's function in the weights of training, of start and stop, and of transitions."""
         return self._space(n_labels).norms(w) if self.n_components is None else group_norms(w, self.groups(n_labels))
-
-    def _duals_of_functions(self, w: Vector, n_labels: int) -> list[npt.NDArray[Any]]:
-        space = self._space(n_labels)
-        check_length(w, space.dim)
-        return [space.coefficients(w, k).T for k in range(len(self.kernels))]
 
     def _duals_of_landmarks(self, w: Vector, n_labels: int) -> list[npt.NDArray[Any]]:
         """A = L^-T W."""
@@ -174,12 +174,6 @@ class KernelExpansion(SupportInput):
     def _space(self, n_labels: int) -> FunctionSpace:
         n = np.empty((len(self.kept.at), 0))
         return FunctionSpace([n] * len(self.kernels), n_labels, [2 * n_labels, n_labels**2])
-
-    def _others(self, w: Vector, n_labels: int) -> npt.NDArray[Any]:
-        """The weights of start, stop and transitions."""
-        if self.n_components is not None:
-            return weight_table(w, n_labels)[self.n_features :]
-        return w[-(2 + n_labels) * n_labels :].reshape(2 + n_labels, n_labels)
 
     def groups(self, n_labels: int) -> Integers:
         """Where the kernels, start and stop, and transitions begin in the weights of a settled input, or of landmarks."""

@@ -85,7 +85,7 @@ class Polynomial(ProductKernel):
     def __post_init__(self) -> None:
         if isinstance(self.degree, bool) or not isinstance(self.degree, int | np.integer) or self.degree < 1:
             raise ParameterError(f"Polynomial: degree must be a whole number >= 1, got {self.degree!r}")
-        if not (_is_number(self.gamma) and self.gamma > 0 and _is_number(self.constant) and self.constant >= 0):
+        if not (is_number(self.gamma) and self.gamma > 0 and is_number(self.constant) and self.constant >= 0):
             raise ParameterError(f"Polynomial: expected gamma > 0 and constant >= 0, got {self.gamma!r} and {self.constant!r}")
 
     def of_products(self, inner: Floats, a: Floats, b: Floats) -> Floats:
@@ -110,7 +110,7 @@ class RBF(ProductKernel):
     gamma: float | None = None
 
     def __post_init__(self) -> None:
-        if self.gamma is not None and not (_is_number(self.gamma) and self.gamma > 0):
+        if self.gamma is not None and not (is_number(self.gamma) and self.gamma > 0):
             raise ParameterError(f"RBF: gamma must be a number > 0, or None, got {self.gamma!r}")
 
     def fitted(self, rows: Rows) -> Self:
@@ -151,9 +151,9 @@ class B1Spline(ProductKernel):
     width: float | None = None
 
     def __post_init__(self) -> None:
-        if not (_is_number(self.share) and 0 < self.share <= 1):
+        if not (is_number(self.share) and 0 < self.share <= 1):
             raise ParameterError(f"B1Spline: share must be a number in (0, 1], got {self.share!r}")
-        if self.width is not None and not (_is_number(self.width) and self.width > 0):
+        if self.width is not None and not (is_number(self.width) and self.width > 0):
             raise ParameterError(f"B1Spline: width must be a number > 0, or None, got {self.width!r}")
 
     def fitted(self, rows: Rows) -> Self:
@@ -238,11 +238,9 @@ def resolve_kernel(kernel: Any) -> Kernel:
 def name_of(kernel: Any) -> str:
     """What messages and files call a kernel."""
     kernel = getattr(kernel, "function", kernel)
-    return (
-        kernel
-        if isinstance(kernel, str)
-        else str(getattr(kernel, "name", "") or getattr(kernel, "__name__", type(kernel).__name__))
-    )
+    if isinstance(kernel, str):
+        return kernel
+    return str(getattr(kernel, "name", "") or getattr(kernel, "__name__", type(kernel).__name__))
 
 
 def saved(kernel: Any) -> dict[str, Any] | str:
@@ -296,5 +294,6 @@ def _squares(rows: Rows) -> Floats:
     return np.asarray(rows.multiply(rows).sum(axis=1), dtype=np.float64).ravel()
 
 
-def _is_number(value: Any) -> bool:
+def is_number(value: Any) -> bool:
+    """Whether it is a finite number."""
     return isinstance(value, int | float | np.number) and not isinstance(value, bool) and bool(np.isfinite(value))

@@ -16,6 +16,7 @@ from structpred.models.kernels.functions import (
     Polynomial,
     Precomputed,
     Rows,
+    is_number,
     kernels,
     name_of,
     resolve_kernel,
@@ -77,11 +78,7 @@ def _one(entry: Any) -> Kernel:
 
 
 def _gamma(variance: Any) -> float:
-    if (
-        isinstance(variance, bool)
-        or not isinstance(variance, int | float | np.number)
-        or not (np.isfinite(variance) and variance > 0)
-    ):
+    if not (is_number(variance) and variance > 0):
         raise ParameterError(f"kernels: expected ('rbf', sigma^2) with a number > 0, got {variance!r}")
     return 1.0 / (2.0 * float(variance))
 

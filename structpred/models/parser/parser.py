@@ -45,7 +45,7 @@ from structpred.models.parser.bundles import (
 from structpred.models.parser.explain import ExplainedTrees
 from structpred.models.parser.partial import choose_kind, completed_heads, filled_heads, ruled_out, training_candidates
 from structpred.models.parser.relations import RelationFeatures, fitted_labeler, forget_second_stage
-from structpred.models.parser.sentences import as_treebank, held_out_trees, share_right, training_trees
+from structpred.models.parser.sentences import as_treebank, held_out_trees, training_trees
 from structpred.models.parser.settings import check_switches, checked_settings, used_templates
 from structpred.models.parser.sharding import ParserSharding
 from structpred.models.settings import resolve_loss
@@ -349,4 +349,8 @@ class DependencyParser(ExplainedTrees, StructuredEstimator):
             raise DataError("X: expected at least one sentence to score, got none")
         if self.relations_ is not None and all(label == "_" for label in treebank.labels):
             raise DataError("y: the parser has learnt relations, but these trees have none to compare them with")
-        return share_right(treebank, self.predict(treebank), self.relations_ is not None)
+        found = self.predict(treebank)
+        right = np.concatenate([tree.heads for tree in found]) == treebank.heads
+        if self.relations_ is not None:
+            right &= np.array([label for tree in found for label in tree.labels or ()]) == np.array(treebank.labels)
+        return float(right.mean())

@@ -27,10 +27,9 @@ from structpred.task.task import Task
 
 
 class RelationScan(NamedTuple):
-    """One shard: its relations, sentences and words; bitmaps of the hashes that occur at least once, twice, up to min_count."""
+    """One shard: its relations and words; bitmaps of the hashes that occur at least once, twice, up to min_count."""
 
     labels: list[str]
-    n: int
     n_words: int
     seen: npt.NDArray[np.uint8]
 
@@ -62,7 +61,7 @@ class RelationSharding:
         features = RelationFeatures(self.featurizer.usable(relation_templates()))
         counts = features.counts(self.featurizer.transform(treebank), self.heads(treebank))
         seen = np.stack([np.packbits(counts >= least) for least in range(1, features.min_count + 1)])
-        return RelationScan(sorted(set(treebank.labels) - {model.missing}), len(treebank), treebank.n_words, seen)
+        return RelationScan(sorted(set(treebank.labels) - {model.missing}), treebank.n_words, seen)
 
     def plan(self, model: Any, scans: Sequence[RelationScan], classes: Sequence[Any] | None) -> RelationPlan:
         """The relations of all shards, and the features that occur often enough in all of them together."""
@@ -72,8 +71,7 @@ class RelationSharding:
             counts += np.unpackbits(scan.seen, axis=1).sum(axis=0, dtype=np.int64)
         features = features.known_from(counts)
         encoder, input_ = LabelEncoder.fit([scan.labels for scan in scans]), NumericInput(max(len(features.slots), 1))
-        chains = ChainPlan(input_, encoder, sum(scan.n for scan in scans), sum(scan.n_words for scan in scans))
-        return RelationPlan(features, chains)
+        return RelationPlan(features, ChainPlan(input_, encoder, sum(scan.n_words for scan in scans)))
 
     def task(
         self, model: Any, plan: RelationPlan, X: Any, y: Any, sample_weight: Any = None, token_weight: Any = None

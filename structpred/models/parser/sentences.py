@@ -129,11 +129,3 @@ def _check_trees(treebank: Treebank, missing: bool) -> None:
                 f"{treebank.where(offsets[i] + int(lost[0]))}: the heads {heads.tolist()} are not a tree: word "
                 f"{int(lost[0]) + 1} does not reach the root (a cycle)"
             )
-
-
-def share_right(treebank: Treebank, found: Sequence[Tree], labelled: bool) -> float:
-    """The share of words with the right head, and the right relation if that counts."""
-    right = np.concatenate([tree.heads for tree in found]) == treebank.heads
-    if labelled:
-        right &= np.array([label for tree in found for label in tree.labels or ()]) == np.array(treebank.labels)
-    return float(right.mean())

@@ -30,12 +30,11 @@ from structpred.task.task import Task
 
 
 class TreeScan(NamedTuple):
-    """One shard: sentences, words, words without a head, words with a relation, words with crossing arcs, sentences that
+    """One shard: words, words without a head, words with a relation, words with crossing arcs, sentences that
     projective training leaves out, true arcs that pruning keeps by itself, and of how many; tags and attributes; and which
     features its true arcs have, a bitmap for each template.
     """
 
-    n: int
     n_words: int
     n_missing: int
     n_related: int
@@ -49,15 +48,14 @@ class TreeScan(NamedTuple):
 
 
 class TreePlan(NamedTuple):
-    """All shards: how words are read, templates and the sizes of their blocks, the kind of trees, the sentences, the share
-    of true arcs that pruning keeps, whether there are relations to learn, and whether heads are missing.
+    """All shards: how words are read, templates and the sizes of their blocks, the kind of trees, sentences that are left
+    out, the share of true arcs that pruning keeps, whether there are relations to learn, and whether heads are missing.
     """
 
     featurizer: ArcFeaturizer
     templates: list[ArcTemplate]
     bits: list[int]
     projective: bool
-    n: int
     left_out: int
     kept: float | None
     related: bool
@@ -89,7 +87,7 @@ class ParserSharding:
         treebank = training_trees(X, y, model.single_root)
         n_words, related = treebank.n_words, treebank.n_words - treebank.labels.count("_")
         crosses = crossing_arcs(filled_heads(treebank), treebank.offsets)
-        counts = len(treebank), n_words, int((treebank.heads < 0).sum()), related, int(crosses.sum())
+        counts = n_words, int((treebank.heads < 0).sum()), related, int(crosses.sum())
         crossing = choose_kind(True, treebank, model.single_root)[1]
         kept = 0, 0
         if self.pruner is not None:
@@ -127,10 +125,9 @@ class ParserSharding:
         share = sum(scan.crossing_words for scan in scans) / n_words
         projective = share < 0.01 if model.projective is None else bool(model.projective)
         left_out = sum(scan.crossing for scan in scans) if projective else 0
-        n = sum(scan.n for scan in scans)
         hits, words = np.sum([scan.kept for scan in scans], axis=0).tolist()
         kept = None if self.pruner is None or missing else hits / words
-        return TreePlan(featurizer, usable, bits, projective, n, left_out, kept, bool(model.labelled and related), missing > 0)
+        return TreePlan(featurizer, usable, bits, projective, left_out, kept, bool(model.labelled and related), missing > 0)
 
     def task(
         self, model: Any, plan: TreePlan, X: Any, y: Any, sample_weight: Any = None, token_weight: Any = None
