@@ -23,10 +23,10 @@ from structpred.models.chain.empty import around_empty
 from structpred.models.chain.explain import explain
 from structpred.models.chain.inputs import INPUT, INPUTS, Input, NumericInput, RowInput, choose_input, n_columns
 from structpred.models.chain.inspection import Inspection, chain_names, inspect_weights
-from structpred.models.chain.partial import comparable, partial_labels, where_known
+from structpred.models.chain.partial import comparable, where_known
 from structpred.models.chain.sharding import ChainSharding
 from structpred.models.chain.targets import LabelEncoder, as_label_lists
-from structpred.models.chain.tasks import chain_task
+from structpred.models.chain.tasks import labelled
 from structpred.models.chain.templates import drop_templates
 from structpred.models.explanations import Explanation
 from structpred.models.held_out import about_dev, dev_parts
@@ -181,18 +181,13 @@ class ChainLabeler(StructuredEstimator):
         Raises DataError, naming the sample, for anything wrong in X, y or dev, before training starts. When interrupted
         (Ctrl-C, SIGTERM) it keeps the weights so far and raises KeyboardInterrupt.
         """
-        loss = resolve_loss(self.loss)
+        resolve_loss(self.loss)  # what is wrong with it is said before features are made
         input_, sequences = self._input_for(X)
-        data = input_.fit_transform(sequences)
-        lists = as_label_lists(y, data.lengths)
-        known = partial_labels(lists, self.missing)
-        encoder = LabelEncoder.fit(lists if known is None else known.known())
-        warn_of_minus_one(encoder.classes, self.missing)
-        rules, jobs = resolve_constraints(self.constraints), checked_jobs(self.n_jobs)
-        task = chain_task(
-            data, lists, encoder, loss, rules,
-            sample_weight=sample_weight, token_weight=token_weight, allowed=allowed, n_jobs=jobs, partial=known,
+        task, encoder = labelled(
+            self, input_.fit_transform(sequences), y, whole=True,
+            sample_weight=sample_weight, token_weight=token_weight, allowed=allowed, n_jobs=checked_jobs(self.n_jobs),
         )  # fmt: skip
+        warn_of_minus_one(encoder.classes, self.missing)
         scorer = None if dev is None else self._dev_scorer(input_, encoder, *dev_parts(dev, "X, y"))
         result = self._train(task, scorer, partial(chain_names, input_, encoder.classes))
         self.input_, self._encoder, self.classes_, self.n_features_in_ = input_, encoder, encoder.classes, n_columns(input_)

@@ -14,12 +14,11 @@ import numpy.typing as npt
 from structpred.core.result import Certificate, Result
 from structpred.errors import CheckpointError, DataError, ParameterError
 from structpred.models.base import checked_C
-from structpred.models.chain.constraints import resolve_constraints
 from structpred.models.chain.fitted import OnlineLabeler
 from structpred.models.chain.inputs import Input, n_columns
 from structpred.models.chain.partial import partial_labels
-from structpred.models.chain.targets import LabelEncoder, about_labels, as_label_lists
-from structpred.models.chain.tasks import chain_task
+from structpred.models.chain.targets import LabelEncoder, about_labels
+from structpred.models.chain.tasks import labelled
 from structpred.models.held_out import dev_parts
 from structpred.models.own_components import check_own, components_of
 from structpred.models.settings import resolve_loss, resolve_regulariser
@@ -76,19 +75,11 @@ def partial_fit(
             )
         input_ = before.input_
         data = input_.transform(X)
-    lists = as_label_lists(y, data.lengths)
-    known = partial_labels(lists, labeler.missing, whole=False)
-    if before is not None:
-        encoder = before.encoder
-    elif classes is not None:
-        encoder = encoder_of(classes)
-    else:
-        encoder = LabelEncoder.fit(lists if known is None else known.known())
+    encoder = before.encoder if before is not None else None if classes is None else encoder_of(classes)
     with about_labels(_FIXED):
-        task = chain_task(
-            data, lists, encoder, resolve_loss(labeler.loss), resolve_constraints(labeler.constraints),
-            sample_weight=sample_weight, token_weight=token_weight, allowed=allowed, partial=known,
-        )  # fmt: skip
+        task, encoder = labelled(
+            labeler, data, y, encoder, sample_weight=sample_weight, token_weight=token_weight, allowed=allowed
+        )
     trainer, _ = labeler._trainer_and_surrogate()
     total = _checked_total(trainer, n_total) if before is None else before.n_total
     problem = _problem(labeler, task, total)
@@ -221,16 +212,15 @@ class _Reader:
                 f"source: expected a function that returns an iterable of (sequence, labels), got {type(source).__name__}; "
                 "it is called once for each pass (for a list of pairs: lambda: pairs)"
             )
-        self.source, self.encoder, self.batch_size = source, encoder, batch_size
-        self._input_for, self.missing = labeler._input_for, labeler.missing
-        self.loss, self.constraints = resolve_loss(labeler.loss), resolve_constraints(labeler.constraints)
+        self.labeler, self.source, self.encoder, self.batch_size = labeler, source, encoder, batch_size
+        resolve_loss(labeler.loss)  # what is wrong with it is said before the source is asked
 
     def open(self) -> list[tuple[Any, Any]]:
         """Look at the first batch: it decides the form of the features, and the dictionary if there is one."""
         first = list(islice(self._pairs(), self.batch_size))
         if not first:
             raise DataError("source: no sequences at all; expected at least one")
-        self.input_, sequences = self._input_for([x for x, _ in first])
+        self.input_, sequences = self.labeler._input_for([x for x, _ in first])
         self.input_.fit_transform(sequences)
         return first
 
@@ -247,9 +237,7 @@ class _Reader:
         """The task of a batch; errors give the running number of the sequence, `first` being that of the batch's first one."""
         with _numbered(first), about_labels(_FIXED):
             data = self.input_.transform([x for x, _ in batch])
-            lists = as_label_lists([y for _, y in batch], data.lengths)
-            known = partial_labels(lists, self.missing, whole=False)
-            return chain_task(data, lists, self.encoder, self.loss, self.constraints, partial=known)
+            return labelled(self.labeler, data, [y for _, y in batch], self.encoder)[0]
 
     def _pairs(self) -> Iterator[tuple[Any, Any]]:
         stream = self.source()
@@ -266,7 +254,7 @@ class _Reader:
         for _, y in islice(pairs, skip):
             labels = y.tolist() if isinstance(y, np.ndarray) else list(y)
             with _numbered(passed):
-                if partial_labels([labels], self.missing, whole=False) is not None:
+                if partial_labels([labels], self.labeler.missing, whole=False) is not None:
                     labels = []
                 found = zlib.crc32(self.encoder.encode([labels]).data, found)
             passed += 1

@@ -17,14 +17,12 @@ from structpred.features.sequences import chain_groups
 from structpred.io.crfsuite import AttributeCorpus
 from structpred.io.templates.featurizer import TemplateFeaturizer
 from structpred.io.templates.merged_templates import CountedTemplates, merged_templates
-from structpred.models.chain.constraints import resolve_constraints
 from structpred.models.chain.inputs import Input, NumericInput, RowInput, TokenInput, choose_input, n_columns
 from structpred.models.chain.online import encoder_of
 from structpred.models.chain.partial import partial_labels
 from structpred.models.chain.targets import LabelEncoder, about_labels, as_label_lists
-from structpred.models.chain.tasks import chain_task
+from structpred.models.chain.tasks import labelled
 from structpred.models.held_out import dev_parts
-from structpred.models.settings import resolve_loss
 from structpred.models.sharding import Columns, Further, placed
 from structpred.task.task import Task
 
@@ -89,13 +87,8 @@ class ChainSharding:
             if input_.kind != plan.input_.kind:
                 raise DataError(f"the shards must hold features of one form, got {input_.kind} after {plan.input_.kind}")
             data = plan.input_.transform(sequences)
-            lists = as_label_lists(y, data.lengths)
             rows, small = data.compact()
-            task = chain_task(
-                small, lists, plan.encoder, resolve_loss(model.loss), resolve_constraints(model.constraints),
-                sample_weight=sample_weight, token_weight=token_weight,
-                partial=partial_labels(lists, model.missing, whole=False),
-            )  # fmt: skip
+            task, _ = labelled(model, small, y, plan.encoder, sample_weight=sample_weight, token_weight=token_weight)
         return task, _columns(data, rows, len(plan.encoder.classes))
 
     def dev_scorer(self, model: Any, plan: ChainPlan, dev: tuple[Any, Any]) -> Callable[[Vector], float]:

@@ -14,9 +14,10 @@ from structpred.features.fixed_scores import FixedScores
 from structpred.features.positions import PositionSequences
 from structpred.features.sequences import SequenceFeatures
 from structpred.models.base import as_floats, checked_sample_weight
-from structpred.models.chain.constraints import ChainConstraints, check_gold, fixed_scores
-from structpred.models.chain.partial import PartialLabels, check_left
-from structpred.models.chain.targets import LabelEncoder
+from structpred.models.chain.constraints import ChainConstraints, check_gold, fixed_scores, resolve_constraints
+from structpred.models.chain.partial import PartialLabels, check_left, partial_labels
+from structpred.models.chain.targets import LabelEncoder, as_label_lists
+from structpred.models.settings import resolve_loss
 from structpred.oracles.chain import ChainOracle
 from structpred.task.partial_task import PartialTask
 from structpred.task.taken import take_features
@@ -62,6 +63,22 @@ def chain_task(
     return PartialTask(
         features, ChainOracle(), gold, shapes, loss, allowed=left, rows=partial.rows, **of_all  # type: ignore[arg-type]
     )  # fmt: skip
+
+
+def labelled(
+    labeler: Any, data: PackedSequences | PositionSequences, y: Any, encoder: LabelEncoder | None = None, *, whole: bool = False,
+    **options: Any,
+) -> tuple[Task, LabelEncoder]:  # fmt: skip
+    """The task of labelling `data` as y says, by the settings of a labeler; and the encoder, where there is none that of y.
+
+    whole: whether these are all data there will be. options: those of chain_task.
+    """
+    lists = as_label_lists(y, data.lengths)
+    known = partial_labels(lists, labeler.missing, whole=whole)
+    if encoder is None:
+        encoder = LabelEncoder.fit(lists if known is None else known.known())
+    loss, rules = resolve_loss(labeler.loss), resolve_constraints(labeler.constraints)
+    return chain_task(data, lists, encoder, loss, rules, partial=known, **options), encoder
 
 
 def _features(data: PackedSequences | PositionSequences, n_labels: int, fixed: FixedScores | None) -> FeatureMap:
