@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from structpred.data.hashing import FeatureHasher
 from structpred.data.sequences import PackedSequences
@@ -211,9 +210,9 @@ def choose_input(
 
     Raises ParameterError for settings that this kind of input cannot follow, DataError where X is not a list of sequences.
     """
-    _check_whole("min_count", min_count)
-    if n_bits is not None:
-        _check_whole("n_bits", n_bits)
+    for name, value in (("min_count", min_count), *([] if n_bits is None else [("n_bits", n_bits)])):
+        if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+            raise ParameterError(f"{name} must be a whole number, got {value!r}")
     if template is not None:
         if not isinstance(template, str | Path | Sequence):
             raise ParameterError(f"template: expected a name, a file or a list of Template objects, got {template!r}")
@@ -256,11 +255,6 @@ def _numeric(min_count: int, n_bits: int | None) -> NumericInput:
     return NumericInput()
 
 
-def _check_whole(name: str, value: Any) -> None:
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
-        raise ParameterError(f"{name} must be a whole number, got {value!r}")
-
-
 def as_sequences(sequences: Any, name: str = "X") -> Iterable[Any]:
     """What can be iterated as a list of samples; raises DataError for one matrix, a string, a dict and the like."""
     is_list = isinstance(sequences, np.ndarray) and (sequences.dtype.kind == "O" or sequences.ndim > 2)
@@ -289,8 +283,8 @@ def _pack_matrices(sequences: Any, n_columns: int | None) -> PackedSequences:
         n_columns = block.shape[1] if n_columns is None else n_columns
         if block.shape[1] != n_columns:
             raise DataError(f"sample {i}: expected {n_columns} feature columns, got {block.shape[1]}")
-        if len(block.data) and not np.abs(block.data).max() <= np.finfo(np.float32).max:
-            raise DataError(f"sample {i}: features must be finite and fit into 32 bits, found {_worst(block.data)}")
+        if not (largest := float(np.abs(block.data).max(initial=0.0))) <= float(np.finfo(np.float32).max):
+            raise DataError(f"sample {i}: features must be finite and fit into 32 bits, found {largest}")
         blocks.append(block)
     if n_columns is None:
         raise DataError("X: no sequences at all; expected at least one")
@@ -315,8 +309,3 @@ def _with_intercept(data: PackedSequences) -> PackedSequences:
         np.append(starts, n + 1),
         (*names, INTERCEPT),
     )
-
-
-def _worst(data: npt.NDArray[np.float64]) -> float:
-    """NaN if there is one, else the largest absolute value."""
-    return float("nan") if np.isnan(data).any() else float(np.abs(data).max())

@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from structpred.core.result import Result
 from structpred.core.types import Floats
 from structpred.core.weights import Vector
 from structpred.data.arc_templates import ArcTemplate
@@ -47,7 +48,7 @@ from structpred.models.parser.partial import choose_kind, completed_heads, fille
 from structpred.models.parser.relations import RelationFeatures, fitted_labeler, forget_second_stage
 from structpred.models.parser.sentences import as_treebank, held_out_trees, training_trees
 from structpred.models.parser.settings import check_switches, checked_settings, used_templates
-from structpred.models.parser.sharding import ParserSharding
+from structpred.models.parser.sharding import ParserSharding, TreePlan
 from structpred.models.settings import resolve_loss
 from structpred.runtime.threads import checked_jobs
 from structpred.storage.bundles import Bundle, under
@@ -214,26 +215,24 @@ class DependencyParser(ExplainedTrees, StructuredEstimator):
             pruner = self._pruning_model(projective, lambda first: first.fit(treebank, sample_weight=importance))
         candidates, hits = training_candidates(pruner, treebank, self.prune, ruled)
         kept = None if pruner is None or ruled else hits / max(data.n_words, 1)
+        related = self.labelled and any(label != "_" for label in treebank.labels)
+        left_out = int(crossing.sum()) if projective else 0
+        plan = TreePlan(featurizer, templates, bits, projective, left_out, kept, related, bool(ruled))
         features = ArcFeatures(data, templates, bits, candidates=candidates)
         oracle = tree_oracle(projective, self.single_root)
         task = tree_task(features, heads, oracle, loss, sample_weight=importance, n_jobs=jobs, ruled=ruled)
-        scorer = None if held_out is None else self._dev_scorer(featurizer, templates, bits, oracle, pruner, held_out)
+        scorer = None if held_out is None else self._dev_scorer(plan, pruner, held_out)
         forget_second_stage(self.checkpoint, self.resume)
         result = self._train(task, scorer)
-        wanted = self.labelled and any(label != "_" for label in treebank.labels) and result.stop_reason != "interrupted"
         heads = completed_heads(task, result.weights, heads)
         labeler, known = None, None
-        if wanted:
+        if related and result.stop_reason != "interrupted":
             known = RelationFeatures(featurizer.usable(relation_templates()))
             known = known.known_from(known.counts(data, heads))
             packed = known.transform(data, heads)
             labels = [treebank.labels[a:b] for a, b in itertools.pairwise(treebank.offsets.tolist())]
             labeler = fitted_labeler(self, lambda labeler: labeler.fit(packed, labels, sample_weight=importance))
-        self.featurizer_, self.templates_, self.bits_, self.pruner_, self.kept_ = featurizer, templates, bits, pruner, kept
-        self.projective_, self.left_out_ = projective, int(crossing.sum()) if projective else 0
-        self._keep(result)
-        self._keep_relations(labeler, known)
-        self._stop_if_interrupted()
+        self._keep_stages(plan, pruner, result, labeler, known)
         return self
 
     def _pruning_model(self, projective: bool | None, fit: Callable[["DependencyParser"], Any]) -> "DependencyParser":
@@ -250,22 +249,28 @@ class DependencyParser(ExplainedTrees, StructuredEstimator):
             raise KeyboardInterrupt("training was interrupted while the model for pruning was trained; nothing is kept") from None
         return first
 
-    def _keep_relations(self, labeler: ChainLabeler | None, features: RelationFeatures | None) -> None:
-        self.relations_, self.relation_features_ = labeler, features
+    def _keep_stages(
+        self, plan: TreePlan, pruner: "DependencyParser | None", result: Result, labeler: ChainLabeler | None,
+        features: RelationFeatures | None,
+    ) -> None:  # fmt: skip
+        """Leave the parser fitted."""
+        self.featurizer_, self.templates_, self.bits_ = plan.featurizer, plan.templates, plan.bits
+        self.projective_, self.left_out_, self.kept_ = plan.projective, plan.left_out, plan.kept
+        self.pruner_, self.relations_, self.relation_features_ = pruner, labeler, features
+        self._keep(result)
         if labeler is not None and labeler.stop_reason_ == "interrupted":
             self.stop_reason_ = "interrupted"
+        self._stop_if_interrupted()
 
     def _features(self, data: AttributedSentences, **options: Any) -> ArcFeatures:
         return ArcFeatures(data, self.templates_, self.bits_, dtype=self.coef_.dtype, **options)
 
-    def _dev_scorer(
-        self, featurizer: ArcFeaturizer, templates: list[ArcTemplate], bits: list[int], oracle: TreeOracle,
-        pruner: "DependencyParser | None", treebank: Treebank,
-    ) -> Callable[[Vector], float]:  # fmt: skip
-        data, jobs = featurizer.transform(treebank), checked_jobs(self.n_jobs)
-        warn_of_untagged(treebank, featurizer, templates)
+    def _dev_scorer(self, plan: TreePlan, pruner: "DependencyParser | None", treebank: Treebank) -> Callable[[Vector], float]:
+        data, oracle = plan.featurizer.transform(treebank), tree_oracle(plan.projective, self.single_root)
+        jobs = checked_jobs(self.n_jobs)
+        warn_of_untagged(treebank, plan.featurizer, plan.templates)
         with about_dev():
-            features = ArcFeatures(data, templates, bits, candidates=kept_heads(pruner, data, None, self.prune))
+            features = ArcFeatures(data, plan.templates, plan.bits, candidates=kept_heads(pruner, data, None, self.prune))
             features.new_scratch(int(data.lengths.max()))  # what cannot be parsed is refused before training
         return lambda w: float((best_trees(features, oracle, w, jobs) == treebank.heads).mean())
 

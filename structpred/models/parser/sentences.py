@@ -88,8 +88,13 @@ def training_trees(X: Any, y: Any, single_root: bool) -> Treebank:
     treebank = as_treebank(X, y, trees=True, missing=True)
     if not len(treebank):
         raise DataError("X: expected at least one sentence, got none")
-    if single_root:
-        check_one_root(treebank)
+    roots = np.flatnonzero(treebank.heads == 0)
+    sentences = np.searchsorted(treebank.offsets, roots, side="right")
+    if single_root and (again := np.flatnonzero(np.diff(sentences) == 0)).size:
+        raise DataError(
+            f"{treebank.where(int(roots[again[0] + 1]))}: a second word of the sentence has head 0; "
+            "single_root=False (--multi-root) allows that"
+        )
     return treebank
 
 
@@ -100,17 +105,6 @@ def held_out_trees(dev: Any) -> Treebank:
         if not len(treebank):
             raise DataError("expected at least one sentence, got none")
     return treebank
-
-
-def check_one_root(treebank: Treebank) -> None:
-    """Raise DataError, naming the place, where a sentence has more than one word with head 0."""
-    roots = np.flatnonzero(treebank.heads == 0)
-    sentences = np.searchsorted(treebank.offsets, roots, side="right")
-    if (again := np.flatnonzero(np.diff(sentences) == 0)).size:
-        raise DataError(
-            f"{treebank.where(int(roots[again[0] + 1]))}: a second word of the sentence has head 0; "
-            "single_root=False (--multi-root) allows that"
-        )
 
 
 def _check_trees(treebank: Treebank, missing: bool) -> None:

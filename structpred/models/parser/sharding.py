@@ -48,7 +48,7 @@ class TreeScan(NamedTuple):
 
 
 class TreePlan(NamedTuple):
-    """All shards: how words are read, templates and the sizes of their blocks, the kind of trees, sentences that are left
+    """All training data: how words are read, templates and the sizes of their blocks, the kind of trees, sentences that are left
     out, the share of true arcs that pruning keeps, whether there are relations to learn, and whether heads are missing.
     """
 
@@ -141,10 +141,7 @@ class ParserSharding:
 
     def dev_scorer(self, model: Any, plan: TreePlan, dev: Any) -> Callable[[Vector], float]:
         """The share of right heads on a held-out treebank."""
-        held_out = held_out_trees(dev)
-        oracle = tree_oracle(plan.projective, model.single_root)
-        known = plan.featurizer, plan.templates, plan.bits, oracle, self.pruner
-        score: Callable[[Vector], float] = model._dev_scorer(*known, held_out)
+        score: Callable[[Vector], float] = model._dev_scorer(plan, self.pruner, held_out_trees(dev))
         return score
 
     def keep(self, model: Any, plan: TreePlan, result: Result, whole: Columns, further: Further) -> None:
@@ -156,12 +153,7 @@ class ParserSharding:
                 sharding.heads = partial(_completed, plan, model.single_root, whole.spread(result.weights))
             labeler = fitted_labeler(model, lambda own: further(own, sharding))
             features = sharding.features
-        model.featurizer_, model.templates_, model.bits_ = plan.featurizer, plan.templates, plan.bits
-        model.projective_, model.left_out_ = plan.projective, plan.left_out
-        model.pruner_, model.kept_ = self.pruner, plan.kept
-        model._keep(whole.spread_result(result))
-        model._keep_relations(labeler, features)
-        model._stop_if_interrupted()
+        model._keep_stages(plan, self.pruner, whole.spread_result(result), labeler, features)
 
 
 def _completed(plan: TreePlan, single_root: bool, w: Vector, treebank: Treebank) -> npt.NDArray[np.int64]:
