@@ -8,9 +8,10 @@ import pytest
 from parser_cases import corpus, is_tree, plain, random_corpus
 
 from structpred.io.templates.arc_template_sets import pruning_templates
-from structpred.models.parser.arcs import arc_scores, choose_projective, tree_oracle
+from structpred.models.parser.arcs import choose_projective, tree_oracle
 from structpred.models.parser.parser import DependencyParser
 from structpred.models.parser.sentences import as_treebank
+from structpred.task.inference import part_scores
 
 X, Y = corpus(60, 0, 0.3)
 X_TEST, Y_TEST = corpus(40, 1, 0.3)
@@ -20,7 +21,7 @@ STRAIGHT = corpus(40, 2)
 def scores_of(model: DependencyParser, X: Any) -> list[np.ndarray]:
     """The arc scores of each sentence, (n, n + 1)."""
     features = model._features(model.featurizer_.transform(as_treebank(X)))
-    return [theta.reshape(n, n + 1) for theta, n in arc_scores(features, model.coef_)]
+    return [part_scores(features, model.coef_, i).reshape(n, n + 1) for i, n in enumerate(features.data.lengths.tolist())]
 
 
 def crossing_by_definition(heads: list[int]) -> list[bool]:

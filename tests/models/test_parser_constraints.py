@@ -7,9 +7,9 @@ import pytest
 from parser_cases import corpus, is_tree, plain, random_corpus, random_words
 
 from structpred.errors import InfeasibleError
-from structpred.models.parser.arcs import arc_scores
 from structpred.models.parser.parser import DependencyParser
 from structpred.models.parser.sentences import as_treebank
+from structpred.task.inference import part_scores
 
 X, Y = corpus(40, 0, 0.3)
 RANDOM = random_words([1, 2, 3, 4, 5, 5, 4, 3], np.random.default_rng(8))
@@ -58,7 +58,7 @@ def test_every_output_keeps_to_all_rules(name: str, kind: dict[str, bool]) -> No
     """Best tree, k best and marginals are those of the trees that are left, listed; sentences with none are named."""
     parser = model(name)
     unpruned = parser._features(parser.featurizer_.transform(as_treebank(RANDOM)))
-    thetas = [theta.reshape(n, n + 1) for theta, n in arc_scores(unpruned, parser.coef_)]
+    thetas = [part_scores(unpruned, parser.coef_, i).reshape(n, n + 1) for i, n in enumerate(unpruned.data.lengths.tolist())]
     left = {"single_root": True, "projective": name == "projective"} | kind
     seen = infeasible = 0
     for seed in range(4):

@@ -16,12 +16,6 @@ from structpred.oracles.chain import ChainOracle
 from structpred.task.inference import Inference
 
 
-def check_not_empty(data: PackedSequences) -> None:
-    """Raise DataError for a sequence without tokens."""
-    if (empty := np.flatnonzero(data.lengths == 0)).size:
-        raise DataError(f"sample {int(empty[0])}: the sequence is empty; there is nothing to label")
-
-
 def decode_chains(
     data: PackedSequences, n_labels: int, w: Vector, fixed: FixedScores | None = None, n_jobs: int = 1
 ) -> npt.NDArray[np.int64]:
@@ -34,8 +28,9 @@ def decode_chains(
 def chain_inference(
     data: PackedSequences, n_labels: int, w: Vector, fixed: FixedScores | None = None, n_jobs: int = 1
 ) -> Inference:
-    """Inference over sequences, for weights of the type of `w`."""
-    check_not_empty(data)
+    """Inference over sequences, for weights of the type of `w`. DataError for a sequence without tokens."""
+    if (empty := np.flatnonzero(data.lengths == 0)).size:
+        raise DataError(f"sample {int(empty[0])}: the sequence is empty; there is nothing to label")
     features = SequenceFeatures(data, n_labels, dtype=w.dtype, fixed=fixed)
     return Inference(features, ChainOracle(), [(length, n_labels) for length in data.lengths.tolist()], n_jobs=n_jobs)
 

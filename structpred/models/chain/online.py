@@ -14,7 +14,6 @@ import numpy.typing as npt
 from structpred.core.result import Certificate, Result
 from structpred.errors import CheckpointError, DataError, ParameterError
 from structpred.models.base import checked_C
-from structpred.models.chain.fitted import OnlineLabeler
 from structpred.models.chain.inputs import Input, n_columns
 from structpred.models.chain.partial import partial_labels
 from structpred.models.chain.targets import LabelEncoder, about_labels
@@ -54,7 +53,7 @@ class OnlineState:
 
 
 def partial_fit(
-    labeler: OnlineLabeler,
+    labeler: Any,
     X: Any,
     y: Any,
     classes: Sequence[Any] | None,
@@ -98,7 +97,7 @@ def partial_fit(
 
 
 def fit_stream(
-    labeler: OnlineLabeler,
+    labeler: Any,
     source: Source,
     classes: Sequence[Any],
     n_passes: int,
@@ -130,7 +129,7 @@ def fit_stream(
     _keep(labeler, result, after)
 
 
-def _state_before(labeler: OnlineLabeler, n_total: float | None) -> OnlineState | None:
+def _state_before(labeler: Any, n_total: float | None) -> OnlineState | None:
     """What to continue from; None for a new model. Raises ParameterError where the state is not there, or settings changed."""
     trainer, _ = labeler._trainer_and_surrogate()
     check_online(trainer)
@@ -154,7 +153,7 @@ def _state_before(labeler: OnlineLabeler, n_total: float | None) -> OnlineState 
     return OnlineState(trainer, progress, *fixed, calls=labeler.n_iter_, sequences=done)
 
 
-def _problem(labeler: OnlineLabeler, task: Task, n_total: float) -> StreamProblem:
+def _problem(labeler: Any, task: Task, n_total: float) -> StreamProblem:
     trainer, surrogate = labeler._trainer_and_surrogate()
     if labeler.signs is not None:
         raise ParameterError("signs: partial_fit and fit_stream do not take them; use fit")
@@ -176,7 +175,7 @@ def _checked_total(trainer: Trainer, n_total: float | None) -> float:
     return float(n_total)
 
 
-def _settings(labeler: OnlineLabeler) -> tuple[Any, ...]:
+def _settings(labeler: Any) -> tuple[Any, ...]:
     return labeler.trainer, labeler.surrogate, labeler.regulariser, labeler.loss, float(labeler.C)
 
 
@@ -193,7 +192,7 @@ def encoder_of(classes: Any) -> LabelEncoder:
         raise ParameterError(f"classes: {str(error).removeprefix('sample 0: ')}") from None
 
 
-def _keep(labeler: OnlineLabeler, result: Result, state: OnlineState) -> None:
+def _keep(labeler: Any, result: Result, state: OnlineState) -> None:
     labeler.input_, labeler._encoder, labeler.classes_ = state.input_, state.encoder, state.encoder.classes
     labeler.n_features_in_ = n_columns(state.input_)
     labeler._keep(result)
@@ -206,7 +205,7 @@ class _Reader:
 
     input_: Input
 
-    def __init__(self, labeler: OnlineLabeler, source: Source, encoder: LabelEncoder, batch_size: int) -> None:
+    def __init__(self, labeler: Any, source: Source, encoder: LabelEncoder, batch_size: int) -> None:
         if not callable(source):
             raise ParameterError(
                 f"source: expected a function that returns an iterable of (sequence, labels), got {type(source).__name__}; "

@@ -26,17 +26,13 @@ LARGE = 500
 
 def check_room(kernels: Sequence[Kernel], n: int) -> None:
     """DataError, with what to do, where the Gram matrices of n positions do not fit; sparse ones are counted by their share."""
-    size = sum(_size(kernel, n) for kernel in kernels)
+    size = sum(int(8 * n * n * kernel.share) if isinstance(kernel, B1Spline) else 4 * n * n for kernel in kernels)
     what = f"{len(kernels)} Gram matrices of {n:,} positions"
     log.info("%s: about %.2f GiB", what, size / 2**30)
     try:
         check_fits(size, what)
     except DataError as error:
         raise DataError(f"{error}; or give n_components=1000, say: coordinates by as many landmarks (Nystroem)") from None
-
-
-def _size(kernel: Kernel, n: int) -> int:
-    return int(8 * n * n * kernel.share) if isinstance(kernel, B1Spline) else 4 * n * n
 
 
 def gram_of(kernel: Kernel, rows: Rows) -> Gram:

@@ -1,6 +1,6 @@
 """What a parser does with arc features: the training task, decoding with constraints, pruning."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -75,12 +75,6 @@ def best_trees(features: ArcFeatures, oracle: TreeOracle, w: Vector, n_jobs: int
 def tree_inference(features: ArcFeatures, oracle: TreeOracle, n_jobs: int = 1) -> Inference:
     """Inference over sentences."""
     return Inference(features, oracle, [(n,) for n in features.data.lengths.tolist()], n_jobs=n_jobs)
-
-
-def arc_scores(features: ArcFeatures, w: Vector) -> Iterator[tuple[Floats, int]]:
-    """The flat arc scores of each sentence, constraints included, and its length."""
-    for i, n in enumerate(features.data.lengths.tolist()):
-        yield part_scores(features, w, i), n
 
 
 def fixed_arcs(
@@ -161,14 +155,14 @@ def candidate_heads(
     check_fits(4 * int(most @ data.lengths), "the candidates of pruning")
     listed = np.empty(int(most @ data.lengths), np.int32)
     gold = np.empty(0, np.int64) if heads is None else heads
-    for i, (theta, n) in enumerate(arc_scores(features, w)):
+    for i, n in enumerate(data.lengths.tolist()):
         first = int(data.offsets[i])
         if whole is not None and whole[i]:
             listed[end : end + n * n] = np.nonzero(~np.eye(n, n + 1, 1, dtype=np.bool_))[1]  # all but the word itself
             starts[first + 1 : first + n + 1] = end + n * np.arange(1, n + 1)
             end += n * n
             continue
-        end, found = top_heads(theta, n, k, first, gold, starts, listed, end)
+        end, found = top_heads(part_scores(features, w, i), n, k, first, gold, starts, listed, end)
         kept += found
     return ArcCandidates(starts, listed[:end].copy()), kept
 
